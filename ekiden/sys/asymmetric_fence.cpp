@@ -1,0 +1,33 @@
+#include <ekiden/sys/asymmetric_fence.hpp>
+
+#if defined(__linux__)
+#include <linux/membarrier.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
+
+namespace ekiden::inline EKIDEN_ABI::sys {
+namespace {
+
+#if defined(__linux__) && defined(SYS_membarrier) && !defined(EKIDEN_TSAN)
+bool membarrier(int command) noexcept { return ::syscall(SYS_membarrier, command, 0U, 0) == 0; }
+
+bool register_process() noexcept { return membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED); }
+#else
+bool register_process() noexcept { return false; }
+#endif
+
+} // namespace
+
+// A thread that runs before this initialiser reads false and uses full fences on both of its sides. That is
+// sound: a full fence orders with the system call as well as with another full fence.
+const bool has_asymmetric_fence = register_process();
+
+void fence_heavy() noexcept {
+    fence(seq_cst);
+#if defined(__linux__) && defined(SYS_membarrier) && !defined(EKIDEN_TSAN)
+    if (has_asymmetric_fence) (void)membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
+#endif
+}
+
+} // namespace ekiden::inline EKIDEN_ABI::sys

@@ -1,0 +1,34 @@
+/// What every other header needs to know about the platform and the build.
+///
+/// Part: sys. Used by: every part.
+#pragma once
+
+#include <cstddef>
+
+/// The inline namespace of everything in ekiden. The checking build (see check/) uses another one, so that
+/// objects of the two builds do not link with each other.
+#if defined(EKIDEN_CHECKING)
+#define EKIDEN_ABI checked
+#else
+#define EKIDEN_ABI v0
+#endif
+
+/// Set when ThreadSanitizer instruments this translation unit.
+#if defined(__SANITIZE_THREAD__)
+#define EKIDEN_TSAN 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define EKIDEN_TSAN 1
+#endif
+#endif
+
+namespace ekiden::inline EKIDEN_ABI::sys {
+
+/// Bytes that the hardware moves between cores as one unit.
+inline constexpr std::size_t cache_line = 64;
+
+/// Bytes to keep between data written by different threads: two lines, because x86 fetches lines in pairs and
+/// several ARM64 cores have lines of 128 bytes.
+inline constexpr std::size_t isolation = 128;
+
+} // namespace ekiden::inline EKIDEN_ABI::sys

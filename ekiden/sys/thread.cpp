@@ -1,0 +1,59 @@
+#include <ekiden/sys/thread.hpp>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#if defined(__linux__)
+#include <pthread.h>
+#include <sched.h>
+#endif
+
+namespace ekiden::inline EKIDEN_ABI::sys {
+namespace {
+
+struct exit_actions {
+    std::vector<std::pair<void (*)(void*), void*>> list;
+
+    ~exit_actions() {
+        while (!list.empty()) {
+            const auto [action, argument] = list.back();
+            list.pop_back();
+            action(argument);
+        }
+    }
+};
+
+} // namespace
+
+void at_thread_exit(void (*action)(void*), void* argument) {
+    static thread_local exit_actions actions;
+    actions.list.emplace_back(action, argument);
+}
+
+void set_thread_name(std::string_view name) noexcept {
+#if defined(__linux__)
+    char buffer[16] = {};
+    std::memcpy(buffer, name.data(), std::min(name.size(), sizeof buffer - 1));
+    (void)pthread_setname_np(pthread_self(), buffer);
+#else
+    (void)name;
+#endif
+}
+
+bool set_thread_affinity(std::span<const int> cpus) noexcept {
+#if defined(__linux__)
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    for (const int cpu : cpus) {
+        if (cpu >= 0 && cpu < CPU_SETSIZE) CPU_SET(static_cast<std::size_t>(cpu), &set);
+    }
+    return sched_setaffinity(0, sizeof set, &set) == 0;
+#else
+    (void)cpus;
+    return false;
+#endif
+}
+
+} // namespace ekiden::inline EKIDEN_ABI::sys

@@ -1,0 +1,51 @@
+/// Threads: start, join, name, place; what a thread does at its end; data of which each thread has its own.
+///
+/// Part: sys. Used by: pool, queue (per-thread memory and rings), sync.
+#pragma once
+
+#include <ekiden/sys/config.hpp>
+
+#include <span>
+#include <string_view>
+
+#if defined(EKIDEN_CHECKING)
+#include <check/engine/thread.hpp>
+#else
+#include <thread>
+#include <type_traits>
+
+namespace ekiden::inline EKIDEN_ABI::sys {
+
+/// A thread of the operating system: std::thread. The constructor throws std::system_error
+/// (resource_unavailable_try_again) when the system refuses to start one.
+using thread = std::thread;
+
+/// Gives the rest of this thread's time slice away.
+inline void yield() noexcept { std::this_thread::yield(); }
+
+/// The calling thread's own object of type T, zero on the thread's first use. T is trivially destructible: it
+/// is still readable while the thread's other thread_local objects are destroyed; see at_thread_exit for
+/// cleaning up.
+template <class T>
+[[nodiscard]] inline T& local() noexcept {
+    static_assert(std::is_trivially_destructible_v<T>);
+    static thread_local constinit T value{};
+    return value;
+}
+
+} // namespace ekiden::inline EKIDEN_ABI::sys
+#endif
+
+namespace ekiden::inline EKIDEN_ABI::sys {
+
+/// Calls `action(argument)` when the calling thread ends, newest first. Throws std::bad_alloc. A thread that
+/// is already in its last calls may still register; such an action runs in the same pass.
+void at_thread_exit(void (*action)(void*), void* argument);
+
+/// Makes `name` visible to debuggers and system tools for the calling thread; cut to 15 bytes on Linux.
+void set_thread_name(std::string_view name) noexcept;
+
+/// Restricts the calling thread to these processors. False if the system refused or knows no such call.
+[[nodiscard]] bool set_thread_affinity(std::span<const int> cpus) noexcept;
+
+} // namespace ekiden::inline EKIDEN_ABI::sys

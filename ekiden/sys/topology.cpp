@@ -1,0 +1,145 @@
+#include <ekiden/sys/topology.hpp>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <numeric>
+#include <optional>
+#include <string>
+#include <thread>
+
+#if defined(__linux__)
+#include <sched.h>
+#endif
+
+namespace ekiden::inline EKIDEN_ABI::sys {
+namespace {
+
+std::optional<std::string> first_line(const std::string& path) {
+    std::ifstream file(path);
+    std::string line;
+    if (!std::getline(file, line)) return std::nullopt;
+    return line;
+}
+
+/// "QUOTA PERIOD" of control groups v2, in processors; nothing if unlimited ("max PERIOD") or unreadable.
+std::optional<double> quota_v2(const std::string& directory) {
+    const auto line = first_line(directory + "/cpu.max");
+    if (!line) return std::nullopt;
+    double quota = 0;
+    double period = 0;
+    const char* end = line->data() + line->size();
+    const auto [rest, error] = std::from_chars(line->data(), end, quota);
+    if (error != std::errc{} || rest == end) return std::nullopt;
+    if (std::from_chars(rest + 1, end, period).ec != std::errc{} || quota <= 0 || period <= 0)
+        return std::nullopt;
+    return quota / period;
+}
+
+std::optional<double> quota_v1(const std::string& directory) {
+    const auto quota = first_line(directory + "/cpu.cfs_quota_us");
+    const auto period = first_line(directory + "/cpu.cfs_period_us");
+    if (!quota || !period) return std::nullopt;
+    const double q = std::strtod(quota->c_str(), nullptr);
+    const double p = std::strtod(period->c_str(), nullptr);
+    if (q <= 0 || p <= 0) return std::nullopt;
+    return q / p;
+}
+
+/// The tightest quota of this process's group and of the groups that contain it.
+std::optional<double> cgroup_quota() {
+    std::optional<double> tightest;
+    const auto take = [&](std::optional<double> quota) {
+        if (quota && (!tightest || *quota < *tightest)) tightest = quota;
+    };
+    std::ifstream groups("/proc/self/cgroup"); // lines of "hierarchy:controllers:path"
+    for (std::string line; std::getline(groups, line);) {
+        const auto first = line.find(':');
+        const auto second = line.find(':', first + 1);
+        if (second == std::string::npos) continue;
+        const std::string controllers = line.substr(first + 1, second - first - 1);
+        std::string path = line.substr(second + 1);
+        const bool v2 = controllers.empty();
+        if (!v2 && ("," + controllers + ",").find(",cpu,") == std::string::npos) continue;
+        for (;;) {
+            if (v2)
+                take(quota_v2("/sys/fs/cgroup" + path));
+            else
+                take(quota_v1("/sys/fs/cgroup/" + controllers + path));
+            if (path.empty() || path == "/") break;
+            path.resize(path.rfind('/'));
+        }
+    }
+    return tightest;
+}
+
+} // namespace
+
+std::vector<int> usable_cpus() {
+    std::vector<int> cpus;
+#if defined(__linux__)
+    for (int capacity = 1024; capacity <= 1 << 16 && cpus.empty();
+         capacity *= 2) { // a larger machine: EINVAL, retry
+        cpu_set_t* set = CPU_ALLOC(capacity);
+        if (set == nullptr) break;
+        const std::size_t size = CPU_ALLOC_SIZE(capacity);
+        if (sched_getaffinity(0, size, set) == 0) {
+            for (int cpu = 0; cpu < capacity; ++cpu) {
+                if (CPU_ISSET_S(static_cast<std::size_t>(cpu), size, set)) cpus.push_back(cpu);
+            }
+        }
+        CPU_FREE(set);
+    }
+#endif
+    if (cpus.empty()) {
+        cpus.resize(std::max(1U, std::thread::hardware_concurrency()));
+        std::iota(cpus.begin(), cpus.end(), 0);
+    }
+    return cpus;
+}
+
+unsigned usable_concurrency() {
+    const auto cpus = static_cast<unsigned>(usable_cpus().size());
+    const auto quota = cgroup_quota();
+    if (!quota) return cpus;
+    return std::clamp(static_cast<unsigned>(std::ceil(*quota)), 1U, cpus);
+}
+
+std::vector<int> parse_cpu_list(std::string_view text) {
+    std::vector<int> cpus;
+    const char* at = text.data();
+    const char* const end = at + text.size();
+    while (at != end) {
+        int first = 0;
+        auto [rest, error] = std::from_chars(at, end, first);
+        if (error != std::errc{} || first < 0) break;
+        int last = first;
+        if (rest != end && *rest == '-') {
+            const auto second = std::from_chars(rest + 1, end, last);
+            if (second.ec != std::errc{} || last < first) break;
+            rest = second.ptr;
+        }
+        for (int cpu = first; cpu <= last; ++cpu) cpus.push_back(cpu);
+        if (rest == end || *rest != ',') break;
+        at = rest + 1;
+    }
+    return cpus;
+}
+
+std::vector<std::vector<int>> numa_nodes() {
+    const std::vector<int> usable = usable_cpus();
+    const std::string root = "/sys/devices/system/node";
+    std::vector<std::vector<int>> nodes;
+    for (const int node : parse_cpu_list(first_line(root + "/online").value_or(""))) {
+        const auto list = first_line(root + "/node" + std::to_string(node) + "/cpulist");
+        std::vector<int> cpus = parse_cpu_list(list.value_or(""));
+        std::erase_if(cpus, [&](int cpu) { return !std::binary_search(usable.begin(), usable.end(), cpu); });
+        if (!cpus.empty()) nodes.push_back(std::move(cpus));
+    }
+    if (nodes.empty()) nodes.push_back(usable);
+    return nodes;
+}
+
+} // namespace ekiden::inline EKIDEN_ABI::sys
