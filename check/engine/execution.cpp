@@ -7,6 +7,7 @@
 
 #include <csignal>
 #include <cstdlib>
+#include <exception>
 #include <new>
 #include <stdexcept>
 
@@ -30,7 +31,7 @@ engine* instance = nullptr;
 
 void on_signal(int number) {
     engine& e = the_engine();
-    const char* what = number == SIGABRT  ? "abort() was called (a failed assertion, or std::terminate)"
+    const char* what = number == SIGABRT  ? "abort() was called (a failed assertion?)"
                        : number == SIGSEGV ? "segmentation fault (freed memory is filled with 0xDD)"
                                            : "fatal signal";
     if (e.thread_count == 0) { // not in a model
@@ -39,6 +40,21 @@ void on_signal(int number) {
         return;
     }
     e.active = false;
+    e.fail(what, e.self().last_site);
+}
+
+[[noreturn]] void on_terminate() {
+    engine& e = the_engine();
+    if (e.thread_count == 0) std::abort();
+    e.active = false;
+    std::string what = "std::terminate was called";
+    try {
+        if (std::current_exception() != nullptr) std::rethrow_exception(std::current_exception());
+    } catch (const std::exception& error) {
+        what += ": uncaught exception: " + std::string(error.what());
+    } catch (...) {
+        what += ": uncaught exception";
+    }
     e.fail(what, e.self().last_site);
 }
 
@@ -71,6 +87,7 @@ struct engine::static_copy {
 engine::engine()
     : records(record_bytes), heap(heap_bytes), table_(table_size) {
     catch_signals();
+    std::set_terminate(on_terminate);
 }
 
 void engine::keep_statics() { statics_ = std::make_shared<static_copy>(); }

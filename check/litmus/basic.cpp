@@ -4,8 +4,6 @@
 using namespace ekiden::check::litmus;
 using ekiden::check::outcome;
 
-#define LITMUS(name, ...) EKIDEN_MODEL(name, .preemptions = 9, .outcomes = {__VA_ARGS__})
-
 namespace {
 
 template <class First, class Second>
