@@ -156,17 +156,16 @@ void join_thread(unsigned number, const site& where) {
 
 unsigned current_thread() noexcept { return the_engine().running; }
 
-void spin(const site& where) noexcept {
+void spin(bool may_be_bounded, const site& where) noexcept {
     if (!running()) return;
     const inside in;
-    in.e.spin(where);
+    in.e.spin(may_be_bounded, where);
 }
 
 std::uint64_t time_ns() noexcept {
     engine& e = the_engine();
     if (!e.active) return 0;
     e.clock_used = true;
-    e.self().read_clock = true;
     return e.now;
 }
 

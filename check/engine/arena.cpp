@@ -43,7 +43,7 @@ void* tracked_heap::allocate(std::size_t size, std::size_t alignment, unsigned t
     void* const at = memory_.allocate(whole, alignment);
     if (at == nullptr) return nullptr;
     blocks_.push_back({static_cast<char*>(at), whole, static_cast<std::uint32_t>(blocks_.size() + 1),
-                       static_cast<std::uint8_t>(thread), true});
+                       static_cast<std::uint8_t>(thread), true, false});
     ++live_;
     return at;
 }
@@ -69,8 +69,14 @@ bool tracked_heap::release(void* at) noexcept {
     return true;
 }
 
-const tracked_heap::block* tracked_heap::first_live() const noexcept {
-    const auto found = std::find_if(blocks_.begin(), blocks_.end(), [](const block& b) { return b.live; });
+bool tracked_heap::mark(const block& b) noexcept {
+    auto& mine = const_cast<block&>(b);
+    if (!mine.live || mine.marked) return false;
+    return mine.marked = true;
+}
+
+const tracked_heap::block* tracked_heap::first_unmarked() const noexcept {
+    const auto found = std::find_if(blocks_.begin(), blocks_.end(), [](const block& b) { return b.live && !b.marked; });
     return found == blocks_.end() ? nullptr : &*found;
 }
 

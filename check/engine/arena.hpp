@@ -44,6 +44,7 @@ public:
         std::uint32_t number; // in order of allocation, from 1
         std::uint8_t thread;
         bool live;
+        bool marked;
     };
 
     explicit tracked_heap(std::size_t capacity);
@@ -60,7 +61,9 @@ public:
     }
     [[nodiscard]] std::size_t live() const noexcept { return live_; }
     [[nodiscard]] const block* find(const void* at) const noexcept;
-    [[nodiscard]] const block* first_live() const noexcept;
+    /// False if `b` is not live or has been marked before.
+    bool mark(const block& b) noexcept;
+    [[nodiscard]] const block* first_unmarked() const noexcept; ///< of the live ones
 
 private:
     static constexpr std::size_t granule = 16;

@@ -26,7 +26,7 @@ struct clock {
 inline std::uint64_t now_ns() noexcept { return check::time_ns(); }
 
 inline void spin_hint(std::source_location where = std::source_location::current()) noexcept {
-    check::spin(where);
+    check::spin(true, where); // a loop of spin hints may give up after so many
 }
 
 } // namespace ekiden::inline EKIDEN_ABI::sys

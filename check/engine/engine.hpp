@@ -90,9 +90,9 @@ struct model_thread {
     bool queued;     // in a futex queue
     bool spinning;   // until a location of `reads` changes
     bool changed;    // since its last spin hint it wrote a new value
-    bool read_clock; // since its last spin hint
-    std::uint16_t since; // messages of the location when it fell asleep
-    std::uint16_t spins; // in a row without progress
+    bool past_end;   // its exit actions have run
+    std::uint16_t since;  // messages of the location when it fell asleep
+    std::uint16_t repeat; // spin hints that it may still pass by repeating what it read: see spin()
     unsigned spin_line;
     operation pending;
     wait_result result;
@@ -186,7 +186,7 @@ public:
     void point(const operation& next, const site& where);
     void done(const operation& op) noexcept;
     void leave();
-    void spin(const site& where);
+    void spin(bool may_be_bounded, const site& where);
     void progressed(location& l) noexcept;
     void note_read(std::uint16_t at);
     model_thread& self() noexcept { return threads[running]; }
@@ -268,6 +268,10 @@ private:
     void turn_back(const operation& next, const site& where);
     bool release_stuck();
     bool advance_spinner(model_thread& t);
+    bool run_out(model_thread& t, bool may_be_bounded);
+    void give_way(model_thread& t);
+    [[nodiscard]] bool in_statics(const void* at) const noexcept;
+    [[nodiscard]] const tracked_heap::block* lost_block();
     unsigned pick_turn();
     void stuck();
     void clear_execution();

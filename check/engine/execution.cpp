@@ -111,6 +111,32 @@ void engine::clear_execution() {
     location_count = 0;
 }
 
+bool engine::in_statics(const void* at) const noexcept {
+    const auto* const byte = static_cast<const char*>(at);
+    return (byte >= __data_start && byte < _edata) || (byte >= __bss_start && byte < _end);
+}
+
+/// A live block that no pointer leads to, starting from static storage; null if there is none. Large blocks
+/// are not searched for pointers: they are chunks of memory, not objects.
+const tracked_heap::block* engine::lost_block() {
+    constexpr std::size_t large = 16 * 1024;
+    std::vector<const tracked_heap::block*> reached;
+    const auto scan = [&](const char* first, const char* last) {
+        for (; first + sizeof(void*) <= last; first += sizeof(void*)) {
+            void* pointer = nullptr;
+            std::memcpy(&pointer, first, sizeof pointer);
+            if (!heap.contains(pointer)) continue;
+            if (const tracked_heap::block* b = heap.find(pointer); b != nullptr && heap.mark(*b)) reached.push_back(b);
+        }
+    };
+    scan(__data_start, _edata);
+    scan(__bss_start, _end);
+    for (std::size_t next = 0; next < reached.size(); ++next) {
+        if (reached[next]->size < large) scan(reached[next]->start, reached[next]->start + reached[next]->size);
+    }
+    return heap.first_unmarked();
+}
+
 engine::ending engine::execute(const model& m) {
     subject = &m;
     clear_execution();
@@ -120,11 +146,11 @@ engine::ending engine::execute(const model& m) {
     active = false;
     if (redundant) return ending::redundant;
     if (!failed && m.how.leaks && heap.live() != 0) {
-        const tracked_heap::block* first = heap.first_live();
-        failed = true;
-        found.failure = "leak: " + std::to_string(heap.live()) + " blocks are still allocated, the first of "
-                      + std::to_string(first->size) + " bytes (allocation " + std::to_string(first->number)
-                      + ", by T" + std::to_string(first->thread) + ")";
+        if (const tracked_heap::block* lost = lost_block()) {
+            failed = true;
+            found.failure = "leak: a block of " + std::to_string(lost->size) + " bytes is lost (allocation "
+                          + std::to_string(lost->number) + ", by T" + std::to_string(lost->thread) + ")";
+        }
     }
     thread_count = 0;
     return failed ? ending::failed : ending::finished;

@@ -157,8 +157,10 @@ std::uint64_t engine::load(location& l, order how, const site& where) {
     gather(l, false, sequential_access);
     if (self().restricted) std::erase_if(candidates_, [&](candidate c) { return !allowed(l, c.position); });
     if (candidates_.empty()) abandon();
-    const unsigned at = candidates_[choose(static_cast<unsigned>(candidates_.size()))].position;
     const unsigned lowest = low(l, sequential_access);
+    const unsigned at = self().repeat != 0
+                          ? lowest
+                          : candidates_[choose(static_cast<unsigned>(candidates_.size()))].position;
     const std::uint64_t value = l.messages[at].value;
     if (tracing) record(text::operation("load", name_of(l), how), text::value(value, l.size), why_visible(l, at, lowest), where);
     read(l, at, how);

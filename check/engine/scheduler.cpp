@@ -91,7 +91,8 @@ void engine::point(const operation& next, const site& where) {
     t.pending = next;
     if (++steps > subject->how.max_steps)
         fail("livelock: more than " + std::to_string(subject->how.max_steps) + " operations", where);
-    if (thread_count == 1 || !preemptible(next)) return;
+    if (next.what != kind::load) t.repeat = 0;
+    if (thread_count == 1 || t.repeat != 0 || !preemptible(next)) return;
     if (preemptions >= bound) {
         for (unsigned i = 0; i < thread_count && !limited_here; ++i) limited_here = i != running && eligible(i);
         return;
@@ -226,11 +227,34 @@ bool engine::advance_spinner(model_thread& t) {
     return true;
 }
 
+/// A loop of spin hints may run out: the thread then repeats, undisturbed, what it has read, until it does
+/// something else than read. Within a loop that does not run out that repeats itself for ever.
+bool engine::run_out(model_thread& t, bool may_be_bounded) {
+    constexpr std::uint16_t most_repeats = 100;
+    if (t.repeat == 1) abandon();
+    if (t.repeat != 0) {
+        --t.repeat;
+        return true;
+    }
+    if (!may_be_bounded || choose(2) == 0) return false;
+    t.repeat = most_repeats;
+    return true;
+}
+
+/// Any other thread that can go on may do so now, at no cost.
+void engine::give_way(model_thread& t) {
+    t.spinning = true;
+    turns_.clear();
+    for (unsigned i = 0; i < thread_count; ++i) {
+        if (eligible(i)) turns_.push_back(i);
+    }
+    t.spinning = false;
+    if (!turns_.empty()) turn_to(pick_turn());
+}
+
 /// A spin hint gives the turn away for free. The second one at the same place without progress means that the
-/// thread waits: it stays away until something that it reads changes. A loop that watches the clock may also
-/// run out of time at once.
-void engine::spin(const site& where) {
-    constexpr unsigned timed_spins = 3;
+/// thread waits: it stays away until something that it reads changes.
+void engine::spin(bool may_be_bounded, const site& where) {
     model_thread& t = self();
     t.last_site = where;
     t.pending = {};
@@ -240,35 +264,21 @@ void engine::spin(const site& where) {
         now += spin_ns;
         for (unsigned i = 0; i < thread_count; ++i) threads[i].asleep = false;
     }
-    const bool timed = std::exchange(t.read_clock, false);
+    if (t.spin_line != where.line()) t.repeat = 0;
     const bool again = !std::exchange(t.changed, false) && t.spin_line == where.line() && !t.reads.empty();
     t.spin_line = where.line();
-    t.spins = again ? static_cast<std::uint16_t>(t.spins + 1) : std::uint16_t{0};
     if (randomly) t.priority = -static_cast<int>(steps);
-    const bool may_run_out = timed && t.spins < timed_spins;
-    if (thread_count == 1 && !again) return t.reads.clear();
-    if (may_run_out && choose(2) == 1) return t.reads.clear();
-    if (!again) {
+    if (t.repeat != 0 || !again) {
+        if (!run_out(t, may_be_bounded)) give_way(t);
         t.reads.clear();
-        t.spinning = true; // for this one turn
-        bool others = false;
-        for (unsigned i = 0; i < thread_count; ++i) others = others || eligible(i);
-        if (!others) {
-            t.spinning = false;
-            return;
-        }
-        turns_.clear();
-        for (unsigned i = 0; i < thread_count; ++i) {
-            if (eligible(i)) turns_.push_back(i);
-        }
-        t.spinning = false;
-        return turn_to(pick_turn());
+        return;
     }
     while (!advance_spinner(t)) {
         const unsigned before = idle;
         t.spinning = true;
         leave();
         if (idle > before) break; // nobody could go on
+        if (run_out(t, may_be_bounded)) break;
     }
     t.reads.clear();
 }

@@ -97,8 +97,8 @@ unsigned engine::start(void (*run)(void*), void* argument, const site& where) {
     }
     t.current.clock[made] = 1;
     t.state = status::runnable;
-    t.asleep = t.restricted = t.queued = t.spinning = t.changed = t.read_clock = false;
-    t.since = t.spins = 0;
+    t.asleep = t.restricted = t.queued = t.spinning = t.changed = t.past_end = false;
+    t.since = t.repeat = 0;
     t.spin_line = 0;
     t.pending = {};
     t.queue = nullptr;
@@ -138,6 +138,7 @@ void engine::finish_thread() {
         action(argument);
         active = false;
     }
+    t.past_end = true;
     if (tracing) record("ends", "", "", t.last_site);
     t.state = status::finished;
     for (unsigned i = 0; i < thread_count; ++i) {

@@ -75,7 +75,9 @@ private:
 
 [[nodiscard]] inline thread::id this_thread_id() noexcept { return thread::id(check::current_thread()); }
 
-inline void yield(std::source_location where = std::source_location::current()) noexcept { check::spin(where); }
+inline void yield(std::source_location where = std::source_location::current()) noexcept {
+    check::spin(false, where); // a loop of yields waits for another thread
+}
 
 template <class T>
 [[nodiscard]] inline T& local() noexcept {
