@@ -37,11 +37,16 @@ public:
         current_.store(rings_.back().get(), sys::relaxed);
     }
 
-    /// The ring in use. A reader that has acquired an index from the writer sees a ring that holds it.
+    /// Writer: the ring in use.
     [[nodiscard]] ring* current() const noexcept { return current_.load(sys::relaxed); }
 
-    /// Writer: a ring of twice the size, with the elements of [first, last). What the writer publishes next
-    /// with release publishes the ring too. Throws std::bad_alloc; then nothing has changed.
+    /// Readers: the ring in use. A reader that has acquired an index from the writer sees a ring that holds it.
+    /// [G1] acquire; pairs with the release in grow(): the ring may be newer than the reader's index, which
+    /// then does not publish it. Checked by: check/models/deque_growth, ring_two_consumers.
+    [[nodiscard]] ring* published() const noexcept { return current_.load(sys::acquire); }
+
+    /// Writer: a ring of twice the size, with the elements of [first, last). Throws std::bad_alloc; then
+    /// nothing has changed.
     ring* grow(std::uint64_t first, std::uint64_t last) {
         ring* const full = current();
         rings_.push_back(std::make_unique<ring>(2 * full->capacity()));
@@ -49,7 +54,7 @@ public:
         for (std::uint64_t i = first; i != last; ++i) {
             larger->at(i).store(full->at(i).load(sys::relaxed), sys::relaxed);
         }
-        current_.store(larger, sys::relaxed);
+        current_.store(larger, sys::release); // [G1]
         return larger;
     }
 
