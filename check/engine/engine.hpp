@@ -24,6 +24,7 @@
 namespace ekiden::check {
 
 inline constexpr std::uint16_t no_location = 0xFFFF;
+inline constexpr std::uint32_t no_event = ~std::uint32_t{0};
 
 /// One value in the modification order of a location.
 struct message {

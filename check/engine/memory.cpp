@@ -128,7 +128,7 @@ std::uint16_t engine::insert(location& l, unsigned at, std::uint64_t value, orde
     t.current.seen[l.id] = static_cast<stamp>(at);
     message& m = l.messages[at];
     m.value = value;
-    m.event = static_cast<std::uint32_t>(events.size());
+    m.event = static_cast<std::uint32_t>(events.size() - 1); // recorded just before, if at all
     m.created = static_cast<std::uint16_t>(l.count - 1);
     m.thread = static_cast<std::uint8_t>(running);
     m.modifies = modified != nullptr;

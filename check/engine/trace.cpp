@@ -15,7 +15,7 @@ std::string engine::name_of(const location& l) const { return "a" + std::to_stri
 std::string engine::why_visible(const location& l, unsigned at, unsigned lowest) const {
     const auto author = [&](unsigned position_of) {
         const message& m = l.messages[position_of];
-        if (position_of == 0 && m.event == 0) return std::string("initial");
+        if (m.event == no_event) return std::string("initial");
         return "#" + std::to_string(m.event) + " by T" + std::to_string(m.thread);
     };
     std::string why = author(at);
