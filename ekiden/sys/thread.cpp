@@ -1,7 +1,5 @@
 #include <ekiden/sys/thread.hpp>
 
-#include <algorithm>
-#include <cstring>
 #include <utility>
 #include <vector>
 
@@ -40,7 +38,7 @@ bool at_thread_exit(void (*action)(void*), void* argument) {
 void set_thread_name(std::string_view name) noexcept {
 #if defined(__linux__)
     char buffer[16] = {};
-    std::memcpy(buffer, name.data(), std::min(name.size(), sizeof buffer - 1));
+    (void)name.copy(buffer, sizeof buffer - 1);
     (void)pthread_setname_np(pthread_self(), buffer);
 #else
     (void)name;
