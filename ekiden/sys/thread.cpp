@@ -24,14 +24,22 @@ struct exit_actions {
         }
         has_run_exit_actions = true;
     }
+
+    static exit_actions& of_this_thread() {
+        static thread_local exit_actions actions;
+        return actions;
+    }
 };
+
+/// Made now, the main thread's list ends with its thread_local objects. Made by the destructor of a static
+/// object, after them, it would never end.
+[[maybe_unused]] const exit_actions& of_main_thread = exit_actions::of_this_thread();
 
 } // namespace
 
 bool at_thread_exit(void (*action)(void*), void* argument) {
     if (has_run_exit_actions) return false;
-    static thread_local exit_actions actions;
-    actions.list.emplace_back(action, argument);
+    exit_actions::of_this_thread().list.emplace_back(action, argument);
     return true;
 }
 
