@@ -58,7 +58,7 @@ public:
             // [D3] release: with [D4], the slot's reuse after this comes after every earlier claim.
             if (!top_.compare_exchange_strong(top, top + 1, sys::seq_cst, sys::relaxed)) element = nullptr;
         }
-        bottom_.store(bottom + 1, sys::relaxed);
+        bottom_.store(bottom + 1, sys::release); // [D1] as above
         return element;
     }
 
