@@ -40,10 +40,11 @@ public:
     /// Writer: the ring in use.
     [[nodiscard]] ring* current() const noexcept { return current_.load(sys::relaxed); }
 
-    /// Readers: the ring in use. A reader that has acquired an index from the writer sees a ring that holds it.
-    /// [G1] acquire; pairs with the release in grow(): the ring may be newer than the reader's index, which
-    /// then does not publish it. Checked by: check/models/deque_growth, ring_two_consumers.
-    [[nodiscard]] ring* published() const noexcept { return current_.load(sys::acquire); }
+    /// Any thread: the ring in use. A reader that has acquired an index from the writer gets one that holds
+    /// it.
+    [[nodiscard]] ring* current_for_reader() const noexcept {
+        return current_.load(sys::acquire); // [G1] pairs with the release in grow()
+    }
 
     /// Writer: a ring of twice the size, with the elements of [first, last). Throws std::bad_alloc; then
     /// nothing has changed.
@@ -54,7 +55,8 @@ public:
         for (std::uint64_t i = first; i != last; ++i) {
             larger->at(i).store(full->at(i).load(sys::relaxed), sys::relaxed);
         }
-        current_.store(larger, sys::release); // [G1]
+        // [G1] release: a reader may see the ring before the next index that the writer publishes.
+        current_.store(larger, sys::release);
         return larger;
     }
 
