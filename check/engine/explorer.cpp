@@ -141,6 +141,7 @@ public:
             depth_first();
         e_.discovering = false;
         if (out_.failed) explain(e_, m_, out_);
+        e_.put_back_statics();
         out_.seconds = since(start_);
         out_.found = e_.found;
         return std::move(out_);
@@ -215,6 +216,7 @@ result replay(const model& m, std::string_view text, std::optional<mutation> mut
     e.tracing = true;
     out.failed = e.execute(m) == engine::ending::failed;
     e.tracing = false;
+    e.put_back_statics();
     out.failure = e.found.failure;
     out.table = table(e);
     out.replay = text;
