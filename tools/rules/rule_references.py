@@ -14,7 +14,7 @@ import tree
 LINK = re.compile(r"\[[^\]\n]*\]\(([^)\s]+)\)")
 TICKS = re.compile(r"`([^`\n]+)`")
 ENDINGS = r"\.(?:hpp|cpp|md|py|sh|cmake|txt)"
-PATH = re.compile(rf"(?<![\w./<*-])(?:[\w.-]+/)*[\w-]+{ENDINGS}(?![\w/])")
+PATH = re.compile(rf"(?<![\w./<>*-])(?:[\w.-]+/)*[\w-]+{ENDINGS}(?![\w/])")
 FOLDERS = re.compile(r"^(?:ekiden|tests|tools|lab|check|examples|docs)/[\w./-]*$")
 SYMBOL = re.compile(r"^(?:ekiden::(?P<name>[\w:]+)|(?P<call>[a-z_]\w*(?:(?:::|\.|->)\w+)*)\(\))(?:<.*>)?(?:\(\))?$")
 MODEL = re.compile(r"Checked by: ((?:check/\w+(?:, )?)+)")
