@@ -37,7 +37,9 @@ int main() {
     ekiden::future<int> abandoned = pool.submit([] { return 4; });
     pool.stop(); // ends what is running, abandons what is queued
 
-    const bool all = cancelled && was_cancelled(single) && was_cancelled(stoppable) && was_cancelled(abandoned);
-    std::cout << (all ? "three tasks were cancelled" : "a task was not cancelled") << ", one returned " << result << '\n';
+    const bool all =
+        cancelled && was_cancelled(single) && was_cancelled(stoppable) && was_cancelled(abandoned);
+    std::cout << (all ? "three tasks were cancelled" : "a task was not cancelled") << ", one returned "
+              << result << '\n';
     return all && result == 3 ? 0 : 1;
 }

@@ -10,8 +10,8 @@
 
 namespace {
 
-/// Counts the primes below `end` by splitting the range; waiting in a worker runs the halves meanwhile, so this works on a
-/// pool of one worker too.
+/// Counts the primes below `end` by splitting the range; waiting in a worker runs the halves meanwhile, so
+/// this works on a pool of one worker too.
 int count_primes(ekiden::thread_pool& pool, int begin, int end) {
     if (end - begin > 5'000) {
         const int middle = begin + (end - begin) / 2;
@@ -22,8 +22,7 @@ int count_primes(ekiden::thread_pool& pool, int begin, int end) {
     int found = 0;
     for (int n = begin; n < end; ++n) {
         bool is_prime = n > 1;
-        for (int divisor = 2; divisor * divisor <= n && is_prime; ++divisor)
-            is_prime = n % divisor != 0;
+        for (int divisor = 2; divisor * divisor <= n && is_prime; ++divisor) is_prime = n % divisor != 0;
         found += is_prime ? 1 : 0;
     }
     return found;
