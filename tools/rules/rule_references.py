@@ -17,7 +17,7 @@ ENDINGS = r"\.(?:hpp|cpp|md|py|sh|cmake|txt)"
 PATH = re.compile(rf"(?<![\w./<>*-])(?:[\w.-]+/)*[\w-]+{ENDINGS}(?![\w/])")
 FOLDERS = re.compile(r"^(?:ekiden|tests|tools|lab|check|examples|docs)/[\w./-]*$")
 SYMBOL = re.compile(r"^(?:ekiden::(?P<name>[\w:]+)|(?P<call>[a-z_]\w*(?:(?:::|\.|->)\w+)*)\(\))(?:<.*>)?(?:\(\))?$")
-MODEL = re.compile(r"Checked by: ((?:check/\w+(?:, )?)+)")
+MODEL = re.compile(r"Checked by: ((?:check/[\w/]+(?:, )?)+)")
 # Written by the commands of this repository, so not in a clean tree.
 MADE = {"report.html", "compile_commands.json"}
 CODE = (*tree.CPP, ".py", ".sh", ".cmake", ".in", "")
@@ -78,7 +78,7 @@ def names(known, path, source, in_document):
             if not known.has_file(match[0], path):
                 yield f"{path}:{tree.line_of(source, place.start() + match.start())}: no such file: {match[0]}"
     for match in MODEL.finditer(source):
-        for model in re.findall(r"check/(\w+)", match[1]):
+        for model in re.findall(r"check/(?:\w+/)*(\w+)", match[1]):
             if not re.search(rf"\b{model}\b", known.models):
                 yield f"{path}:{tree.line_of(source, match.start())}: there is no model '{model}'"
 
@@ -110,4 +110,5 @@ BAD = [
     {"ekiden/pool/c.hpp": "// as pool/gone.hpp says\n"},
     {"ekiden/pool/c.hpp": "// `walk()` is called\n"},
     {"ekiden/pool/c.hpp": "// [S1] Checked by: check/deque, check/gone.\n"},
+    {"ekiden/pool/c.hpp": "// [S1] Checked by: check/models/gone.\n"},
 ]
