@@ -33,9 +33,13 @@ public:
     /// Whether the task has been cancelled by this call: it was queued, and its callable has been destroyed.
     /// Any thread.
     bool cancel() noexcept {
-        if (!cancellable_ || !claim()) return false;
-        type()(this, task_request::cancel);
-        return true;
+        // A reference of its own: the callable's destructor may end the future that cancels, or that of a
+        // task which a stop request cancels, while a worker drops the queued task.
+        if (!cancellable_ || !retain_unless_ended()) return false;
+        const bool won = claim();
+        if (won) type()(this, task_request::cancel);
+        release();
+        return won;
     }
 
     /// Ready: moves the result out, or throws what is there instead.
@@ -63,11 +67,12 @@ public:
         try {
             if constexpr (std::is_void_v<R>) {
                 std::forward<F>(f)();
-                ::new (static_cast<void*>(&value_)) stored{};
+                ::new (static_cast<void*>(std::addressof(value_))) stored{};
             } else if constexpr (std::is_reference_v<R>) {
-                ::new (static_cast<void*>(&value_)) stored(std::addressof(std::forward<F>(f)()));
+                ::new (static_cast<void*>(std::addressof(value_)))
+                    stored(std::addressof(std::forward<F>(f)()));
             } else {
-                ::new (static_cast<void*>(&value_)) stored(std::forward<F>(f)());
+                ::new (static_cast<void*>(std::addressof(value_))) stored(std::forward<F>(f)());
             }
             outcome_ = outcome::value;
         } catch (...) {
