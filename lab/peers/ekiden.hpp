@@ -24,6 +24,12 @@ public:
         pool_.post_bulk(count, std::move(f));
     }
 
+    /// Makes a future for `f` and drops it.
+    template <class F>
+    void submit_and_drop(F f) {
+        (void)pool_.submit(std::move(f));
+    }
+
     template <class F>
     auto call(F f) {
         return pool_.submit(std::move(f)).get();
