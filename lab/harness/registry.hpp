@@ -59,6 +59,7 @@ struct implementation {
     bool pinnable = true;     // false: starts threads as it goes, which cannot be bound one by one
     int order = 0;            // place in the table
     std::string program = {}; // the executable beside this one that runs it; empty: this one
+    bool ranked = true;       // false: does something easier than the others; shown, but wins nothing
 };
 
 /// A row that cannot be measured because its package was not found when the lab was built.

@@ -36,13 +36,10 @@ nlohmann::json series_of(const cell_result& cell) {
 }
 
 nlohmann::json to_json(const experiment& e, const cell_result& cell) {
-    nlohmann::json j = {{"implementation", cell.what.name},
-                        {"title", cell.what.title},
-                        {"note", cell.what.note},
-                        {"variant", cell.variant},
-                        {"pinned", cell.pinned},
-                        {"status", to_string(cell.status)},
-                        {"reason", cell.reason}};
+    nlohmann::json j = {{"implementation", cell.what.name}, {"title", cell.what.title},
+                        {"note", cell.what.note},           {"ranked", cell.what.ranked},
+                        {"variant", cell.variant},          {"pinned", cell.pinned},
+                        {"status", to_string(cell.status)}, {"reason", cell.reason}};
     if (cell.status != cell_result::state::ok) return j;
     j["figures"] = nlohmann::json::object();
     for (const figure& f : e.figures)

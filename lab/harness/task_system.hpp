@@ -13,7 +13,7 @@
 ///     void enter(Body body);           calls body() where the system may be used (systems whose callers are
 ///                                      members of a team), returns after all tasks have run
 ///     void help();                     inside enter(): runs tasks on the calling thread until none is left
-///     void post_bulk(size_t n, F f);   n tasks, each calling f()
+///     void post_bulk(size_t n, F f);   n tasks; the i-th calls f(i), from 0
 ///     static constexpr unsigned slowness;   measure this many times fewer tasks
 ///
 /// The destructor ends after all tasks have run.

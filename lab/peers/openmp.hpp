@@ -49,16 +49,18 @@ private:
 };
 
 /// Adds the row of the compiler at work; g++ adds libomp's as well, to be run by the other executable.
-inline bool add_openmp(const char* experiment, void (*run)(cell&), const char* note = "") {
+inline bool add_openmp(const char* experiment, void (*run)(cell&), const char* note = "",
+                       bool ranked = true) {
 #if !defined(LAB_LIBOMP)
     add(implementation{.experiment = experiment,
                        .name = "openmp-libomp",
                        .title = "OpenMP (libomp)",
                        .note = note,
                        .order = 61,
-                       .program = "ekiden-lab-libomp"});
+                       .program = "ekiden-lab-libomp",
+                       .ranked = ranked});
 #endif
-    return add_row<openmp>(experiment, run, note);
+    return add_row<openmp>(experiment, run, note, ranked);
 }
 
 } // namespace lab::peers

@@ -16,7 +16,7 @@ struct row {
 
 /// Adds System's row to an experiment.
 template <class System>
-bool add_row(const char* experiment, void (*run)(cell&), const char* note = "") {
+bool add_row(const char* experiment, void (*run)(cell&), const char* note = "", bool ranked = true) {
     const row& r = System::row;
     return add(implementation{.experiment = experiment,
                               .name = r.name,
@@ -24,7 +24,8 @@ bool add_row(const char* experiment, void (*run)(cell&), const char* note = "") 
                               .note = note,
                               .run = run,
                               .pinnable = r.pinnable,
-                              .order = r.order});
+                              .order = r.order,
+                              .ranked = ranked});
 }
 
 } // namespace lab::peers

@@ -5,7 +5,7 @@ namespace lab::latency {
 namespace {
 
 const bool added =
-    peers::add_openmp("latency", &run<peers::openmp>, "the waiting thread runs the task itself");
+    peers::add_openmp("latency", &run<peers::openmp>, "the waiting thread runs the task itself", false);
 
 } // namespace
 } // namespace lab::latency

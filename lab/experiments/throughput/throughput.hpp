@@ -44,22 +44,20 @@ struct in_bulk {
     template <class System>
     static void prove(const cell& c, System& system, unsigned count, std::size_t each, attendance& present,
                       completion& done) {
-        std::atomic<std::size_t> next{0}; // tasks of a bulk carry no number: they take one
-        auto body = [&](unsigned, auto&) {
-            system.post_bulk(each, [&present, &done, &next] {
-                present.mark(next.fetch_add(1));
+        auto body = [&](unsigned k, auto&) {
+            system.post_bulk(each, [&present, &done, first = k * each](std::size_t i) {
+                present.mark(first + i);
                 done.hit();
             });
         };
         producers all(c, system, count, body);
         all.run();
-        done.wait(c);
     }
 
     template <class System>
     static auto prepare(const cell& c, System& system, unsigned count, std::size_t each, completion& done) {
         auto body = [&system, &done, each](unsigned, auto&) {
-            system.post_bulk(each, [&done] { done.hit(); });
+            system.post_bulk(each, [&done](std::size_t) { done.hit(); });
         };
         return std::make_unique<producers<System, decltype(body)>>(c, system, count, body);
     }
