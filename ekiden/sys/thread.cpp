@@ -13,6 +13,8 @@
 namespace ekiden::inline EKIDEN_ABI::sys {
 namespace {
 
+thread_local constinit bool has_run_exit_actions = false;
+
 struct exit_actions {
     std::vector<std::pair<void (*)(void*), void*>> list;
 
@@ -22,14 +24,17 @@ struct exit_actions {
             list.pop_back();
             action(argument);
         }
+        has_run_exit_actions = true;
     }
 };
 
 } // namespace
 
-void at_thread_exit(void (*action)(void*), void* argument) {
+bool at_thread_exit(void (*action)(void*), void* argument) {
+    if (has_run_exit_actions) return false;
     static thread_local exit_actions actions;
     actions.list.emplace_back(action, argument);
+    return true;
 }
 
 void set_thread_name(std::string_view name) noexcept {
