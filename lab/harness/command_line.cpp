@@ -126,13 +126,15 @@ int command_line(int argc, char** argv) {
     CLI::App app("Measures ekiden beside its peers on this machine.", "ekiden-lab");
     options o;
     bool list = false, quick = false, full = false, smoke = false, no_pinning = false;
-    unsigned workers = 0, rounds = 0;
+    unsigned workers = 0, rounds = 0, limit_s = 0;
     app.add_option("experiment", o.names, "what to run; everything if none is named");
     app.add_option("--out", o.out, "where the results go as JSON (default: results/<host>.json)");
     app.add_option("--workers", workers, "threads of each pool (default: usable cores, at least 2)")
         ->check(CLI::Range(1, 1024));
     app.add_option("--rounds", rounds, "how often each cell is measured in a process of its own")
         ->check(CLI::Range(1, 1000));
+    app.add_option("--limit", limit_s, "seconds after which a cell's process counts as hung")
+        ->check(CLI::Range(1, 3600));
     app.add_flag("--list", list, "print the experiments' names, one a line");
     app.add_flag("--no-pinning", no_pinning, "leave the pinned runs out");
     CLI::App* scales = app.add_option_group("scale")->require_option(0, 1);
@@ -154,6 +156,7 @@ int command_line(int argc, char** argv) {
     o.how = usual_plan(full ? scale::full : smoke ? scale::smoke : scale::quick);
     o.how.workers = workers > 0 ? workers : std::max(usable_cores(), 2U);
     if (rounds > 0) o.how.rounds = rounds;
+    if (limit_s > 0) o.how.limit_s = limit_s;
     o.how.pinned_too = !no_pinning;
     o.how.turns_per_us = calibrate_turns_per_us();
     if (o.out.empty()) o.out = "results/" + host_name() + ".json";

@@ -89,8 +89,17 @@ def readable(value, unit):
     return f"{digits(seconds / factors[best])} {best.replace('us', 'µs')}"
 
 
+def span(low, high, unit):
+    """'12.1 – 12.9 us': the unit once where both have the same."""
+    low, high = readable(low, unit), readable(high, unit)
+    (a, _, one), (_, _, other) = low.partition(" "), high.partition(" ")
+    return f"{a if one == other else low} – {high}"
+
+
 def digits(value):
     size = abs(value)
+    if 0 < size < 0.005:
+        return "< 0.01"
     if size == 0 or size >= 99.95:
         return f"{value:,.0f}"
     return f"{value:.1f}" if size >= 9.995 else f"{value:.2f}"

@@ -50,12 +50,12 @@ def _svg(figure, name):
     width, height = re.search(r'viewBox="0 0 ([0-9.]+) ([0-9.]+)"', text).groups()
     return re.sub(r'<svg [^>]*?viewBox="[^"]*"[^>]*>',
                   f'<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" role="img" '
-                  f'viewBox="0 0 {width} {height}" style="max-width:{float(width) * 4 / 3:.0f}px">', text, count=1)
+                  f'viewBox="0 0 {width} {height}">', text, count=1)
 
 
 def both(draw, name, label):
     """Draws wide and narrow: draw(width in inches) returns a figure."""
-    wide, narrow = _svg(draw(7.4), name + "-wide"), _svg(draw(3.7), name + "-narrow")
+    wide, narrow = _svg(draw(8.2), name + "-wide"), _svg(draw(3.9), name + "-narrow")
     return (f'<figure class="plot" aria-label="{label}"><div class="wide">{wide}</div>'
             f'<div class="narrow">{narrow}</div></figure>')
 
@@ -89,6 +89,8 @@ def bars(panels, unit, source, logarithmic, name, label, name_titles=True):
                         solid_capstyle="butt")
                 published = source.get((number, row.implementation))
                 end = max(row["median"], row.upper_quartile)
+                if published and end * 0.8 < published < end * (8 if width < 5 else 3.5):
+                    end = published  # the text goes behind the mark instead of under it
                 ax.annotate(readable(row["median"], unit), (end, place), xytext=(5, 0), textcoords="offset points",
                             va="center", fontsize=9.5, color=INK, fontweight="bold" if own else "normal")
                 if published:

@@ -6,7 +6,7 @@ Used by: report.py. A target compares medians of one run; a cell that is missing
 from dataclasses import dataclass
 from typing import Optional
 
-from model import readable
+from model import digits, readable
 
 
 @dataclass
@@ -32,10 +32,10 @@ class Target:
             # Of 0 allocations: what the counting cannot tell from 0, one in 1,000 tasks.
             return goal, readable(ours, unit), ours <= (self.limit or 0.001)
         theirs = results.median(self.experiment, self.variant, self.figure, self.peer)
-        goal = f"≥ {self.times:g}x faster" if self.times >= 1 else f"≤ {1 / self.times:.3g}x its time"
+        goal = f"≥ {self.times:g}x as fast" if self.times >= 1 else f"≤ {1 / self.times:.3g}x its time"
         if ours is None or theirs is None or ours <= 0:
             return goal, "", None
-        reached = f"{theirs / ours:.2f}x faster" if self.times >= 1 else f"{ours / theirs:.2f}x its time"
+        reached = f"{digits(theirs / ours)}x as fast" if self.times >= 1 else f"{ours / theirs:.2f}x its time"
         return goal, reached, theirs / ours >= self.times
 
 

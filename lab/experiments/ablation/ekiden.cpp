@@ -15,13 +15,18 @@ public:
     }
 };
 
-const bool added = peers::add_row<peers::ekiden>("ablation", &run<peers::ekiden>, "post: no future");
+const bool added = add(implementation{.experiment = "ablation",
+                                      .name = "ekiden",
+                                      .title = "ekiden post",
+                                      .note = "no future",
+                                      .run = &run<peers::ekiden>,
+                                      .order = 91});
 const bool added_submit = add(implementation{.experiment = "ablation",
                                              .name = "ekiden-submit",
                                              .title = "ekiden submit",
                                              .note = "a future per task",
                                              .run = &run<ekiden_submit>,
-                                             .order = 2});
+                                             .order = 90});
 
 } // namespace
 } // namespace lab::ablation
