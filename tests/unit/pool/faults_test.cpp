@@ -89,12 +89,14 @@ TEST_CASE("when an allocation fails, the constructor throws and nothing is left"
     const int before = count_threads();
     bool has_failed = true;
     for (long n = 0; has_failed; ++n) {
-        failing_allocation fault(n);
-        try {
-            thread_pool pool({.threads = 2});
-        } catch (const std::bad_alloc&) {
+        {
+            failing_allocation fault(n);
+            try {
+                thread_pool pool({.threads = 2});
+            } catch (const std::bad_alloc&) {
+            }
+            has_failed = fault.has_failed();
         }
-        has_failed = fault.has_failed();
         REQUIRE(count_threads() == before);
     }
 }
