@@ -45,6 +45,7 @@ struct location {
     std::uint16_t id;
     std::uint8_t size;
     bool dead;
+    stamp woken; // the newest position that a caller of futex_wake had seen
     stamp accessed[max_threads]; // epoch of each thread's last access
 };
 
