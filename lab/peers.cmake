@@ -79,7 +79,7 @@ endif()
 lab_peer(onetbb "oneTBB" libtbb-dev ${TBB_FOUND})
 
 lab_find_header(asio_found boost/asio/thread_pool.hpp)
-lab_peer(boost_asio "Boost.Asio" libboost1.81-dev ${asio_found})
+lab_peer(boost_asio "Boost.Asio" libboost-dev ${asio_found})
 
 lab_find_header(queue_found concurrentqueue/blockingconcurrentqueue.h)
 lab_peer(concurrentqueue "moodycamel queue" libconcurrentqueue-dev ${queue_found})
