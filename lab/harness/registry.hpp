@@ -42,7 +42,7 @@ struct experiment {
     std::vector<figure> figures; // the first one is compared unless a variant says otherwise
     std::vector<variant> variants;
     std::vector<published> source = {};
-    bool pinned_too = false;         // measure also with every thread bound to one processor
+    bool pinned_too = false; // a quick run, too, measures it also with every thread bound to one processor
     bool counts_allocations = false; // its processes run with the counting allocator in front
     bool one_round = false;          // counts rather than times: repeating finds nothing new
     bool for_tests = false;          // run only when named
