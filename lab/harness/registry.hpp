@@ -37,9 +37,9 @@ struct published {
 struct experiment {
     std::string name; // as on the command line
     std::string title;
-    std::string about;           // what is measured and how to read it
-    std::string source_note;     // where the published figures come from; empty without them
-    std::vector<figure> figures; // the first one is compared unless a variant says otherwise
+    std::string about;            // what is measured and how to read it
+    std::string source_note = {}; // where the published figures come from; empty without them
+    std::vector<figure> figures;  // the first one is compared unless a variant says otherwise
     std::vector<variant> variants;
     std::vector<published> source = {};
     bool pinned_too = false; // a quick run, too, measures it also with every thread bound to one processor
