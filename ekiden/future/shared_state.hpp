@@ -138,6 +138,12 @@ protected:
         switch (request) {
         case task_request::run:
             if (!self->claim()) return self->release(), nullptr; // cancelled meanwhile
+            if constexpr (requires { self->stop_requested(); }) {
+                if (self->stop_requested()) { // and its canceller comes too late
+                    end_cancelled(self, 1);
+                    break;
+                }
+            }
             self->set_from([self]() -> R { return std::move(self->f_)(); });
             self->f_.~F(); // before completion is signalled
             self->complete(1);
@@ -180,7 +186,11 @@ public:
         : task_state<R, F>(std::type_identity<stoppable_task_state>{}, std::forward<G>(f)) {}
 
     /// Before the task is queued. Cancels it at once if a stop has been requested.
-    void cancel_on(std::stop_token token) { on_stop_.emplace(std::move(token), canceller{this}); }
+    void cancel_on(std::stop_token token) {
+        token_ = token;
+        on_stop_.emplace(std::move(token), canceller{this});
+    }
+    [[nodiscard]] bool stop_requested() const noexcept { return token_.stop_requested(); }
 
 private:
     friend class task_state<R, F>;
@@ -190,6 +200,7 @@ private:
         void operator()() const noexcept { self->cancel(); }
     };
 
+    std::stop_token token_;
     std::optional<std::stop_callback<canceller>> on_stop_; // its end waits for a cancel() under way
 };
 

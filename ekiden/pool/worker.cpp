@@ -12,6 +12,7 @@ namespace ekiden::inline EKIDEN_ABI {
 
 void worker::run() noexcept {
     while (task* const next = next_task({nullptr, nullptr})) execute(next);
+    sys::fence(sys::seq_cst); // [W3] as prepare_wait() does before a sleep
     pool_.announce_idle();
 }
 
@@ -50,7 +51,7 @@ bool worker::admit() noexcept {
     std::uint32_t gate = pool_.gate().load(sys::relaxed);
     while ((gate & (gate_bit::paused | gate_bit::stopped)) == gate_bit::paused) [[unlikely]] {
         sys::futex_wait(pool_.gate(), gate);
-        gate = pool_.gate().load(sys::relaxed);
+        gate = pool_.gate().load(sys::acquire); // what came before resume() is visible to the task
     }
     return (gate & gate_bit::stopped) == 0;
 }
