@@ -14,13 +14,13 @@ namespace ekiden::check {
 
 /// How a model is explored, and what is expected of it.
 struct options {
-    std::string_view about;     ///< one line for people
+    bool load_buffering = true; ///< report loads that may read a value stored later: see load_buffering.cpp
+    std::string_view about = {}; ///< one line for people
     unsigned preemptions = 3;   ///< switches away from a thread that could go on, at most this many
     unsigned spurious = 1;      ///< futex waits that return without a wake-up, per execution
     unsigned weak_failures = 1; ///< compare_exchange_weak that fail without cause, per execution
     unsigned timeouts = 1;      ///< timed waits that run out while others could go on, per execution
     unsigned max_steps = 5000;  ///< operations of one execution; more are reported as a livelock
-    bool load_buffering = true; ///< report loads that C++ would let read a value stored later
     bool leaks = true;          ///< report memory that is still allocated at the end
     bool fails = false;         ///< a known bug: the model must fail
     bool weak_memory = true;    ///< false: loads return the newest value (sequential consistency)
