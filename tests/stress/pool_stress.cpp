@@ -1,8 +1,8 @@
 // The long runs: many tasks and many pools, with exact accounts. The test command runs them small; `soak` in
 // full.
-#include "../unit/effort.hpp"
-
 #include <ekiden/pool/thread_pool.hpp>
+
+#include <tests/unit/effort.hpp>
 
 #include <atomic>
 #include <charconv>
