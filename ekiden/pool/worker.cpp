@@ -135,19 +135,26 @@ void worker::push(task* spawned) {
 /// The next task, or null when there is a reason to return.
 task* worker::next_task(const reason_to_return& reason) noexcept {
     for (;;) {
-        task* found = find_task();
-        if (found == nullptr && !should_return(reason)) found = search(reason);
-        if (has_token_ && (found != nullptr || should_return(reason))) {
+        // Before the look at the queues: a worker of a stopped pool leaves only after it has found them empty
+        // since.
+        const bool leave = should_return(reason);
+        task* found = leave && reason.awaited != nullptr ? nullptr : find_task();
+        if (found == nullptr && !leave) found = search(reason);
+        if (has_token_ && (found != nullptr || leave)) {
             has_token_ = false;
             pool_.sleep().end_search();
         }
-        if (found != nullptr || should_return(reason)) return found;
+        if (found != nullptr || leave) return found;
         park(reason);
     }
 }
 
 bool worker::should_return(const reason_to_return& reason) const noexcept {
-    if (reason.awaited == nullptr) return (pool_.gate().load(sys::relaxed) & gate_bit::stopped) != 0;
+    if (reason.awaited == nullptr) {
+        // [W4] acquire: every task that was accepted is in a queue; pairs with the exchange of gate_ in
+        // stop().
+        return (pool_.gate().load(sys::acquire) & gate_bit::stopped) != 0;
+    }
     return reason.awaited->is_ready()
            || (reason.deadline != nullptr && sys::clock::now() >= *reason.deadline);
 }
@@ -185,16 +192,18 @@ void worker::park(const reason_to_return& reason) noexcept {
     recycler::flush();
     event_count& sleep = pool_.sleep();
     sleep.prepare_wait(index_, has_token_);
-    event_count::wake_up reason_woken{};
-    if (pool_.has_work() || should_return(reason)) {
-        reason_woken = sleep.cancel_wait(index_);
+    const bool saw_work = pool_.has_work();
+    if (saw_work || should_return(reason)) {
+        has_token_ = sleep.cancel_wait(index_) == event_count::wake_up::notified;
+        // Others may have left more work to the token that was given back above: whoever takes it on must
+        // look again.
+        if (saw_work && !has_token_) has_token_ = sleep.try_begin_search();
     } else {
         pool_.announce_idle();
         parks_.add();
-        reason_woken = sleep.commit_wait(index_, reason.deadline);
-        if (reason_woken == event_count::wake_up::notified) wakes_.add();
+        has_token_ = sleep.commit_wait(index_, reason.deadline) == event_count::wake_up::notified;
+        if (has_token_) wakes_.add();
     }
-    has_token_ = reason_woken == event_count::wake_up::notified;
 
     if (reason.awaited != nullptr && !reason.awaited->detach()) {
         while (!self.called.load(sys::acquire)) sys::yield(); // [W2]
