@@ -94,6 +94,7 @@ bool state_lock::transition_slow(mask states, state_transition change, void* con
     me.context = context;
     me.pure = pure;
     me.direct = how != conduct::opens;
+    me.opens = how == conduct::opens;
     me.group = how == conduct::completes_together && limit.endless();
     return wait(me, limit);
 }
@@ -331,54 +332,66 @@ void state_lock::serve_and_leave(state_value next, std::uint64_t word) noexcept 
     grant(chosen, group);
 }
 
+// The oldest waiter that may be served in `state`, or null. With `direct_only`, somebody else's wake-up is on its
+// way, and only those count for whom the releaser does everything itself.
+waiter* state_lock::next_for(unsigned state, bool direct_only) const noexcept {
+    const auto admitted = [state](const wait_link& head) { return ((head.mask >> state) & 1) != 0; };
+    const auto opens = [](const wait_link& head) { return static_cast<const waiter&>(head).opens; };
+    if (rules_.queue_order) {
+        // Those who finish (unlock) stand beside the order of those who begin.
+        wait_link* link = list_.oldest_head([&](const wait_link& head) { return admitted(head) && !opens(head); });
+        if (link == nullptr) {
+            link = list_.oldest_head(opens);
+            if (link != nullptr && !admitted(*link)) link = nullptr;
+        }
+        return static_cast<waiter*>(link);
+    }
+    if (!direct_only) return static_cast<waiter*>(list_.oldest(state));
+    return static_cast<waiter*>(list_.oldest_head([&](const wait_link& head) {
+        return admitted(head) && static_cast<const waiter&>(head).direct;
+    }));
+}
+
 // Adds to `chosen` those whom its value admits, in queue order; runs their transitions.
 void state_lock::choose(choice& chosen, bool wake_on_its_way) noexcept {
-    for (;;) {
-        if (chosen.owner != nullptr) return;
-        const mask in_flight = wake_on_its_way || chosen.overtakable != nullptr ? in_flight_ : 0;
-        if (rules_.settle != nullptr)
-            chosen.value.state = rules_.settle(chosen.value, list_.masks() | in_flight);
+    const auto settle = [&](mask waiting) {
+        if (rules_.settle != nullptr) chosen.value.state = rules_.settle(chosen.value, waiting);
+    };
+    while (chosen.owner == nullptr) {
+        const bool direct_only = wake_on_its_way || chosen.overtakable != nullptr;
+        const mask waiting = list_.masks() | (direct_only ? in_flight_ : 0);
+        // In strict queue order a state may be closed to newcomers and open to those who already wait.
+        settle(rules_.queue_order ? 0 : waiting);
         const unsigned state = chosen.value.state;
-        const bool direct_only = in_flight != 0;
-        wait_link* link = nullptr;
-        if (rules_.queue_order) {
-            if (direct_only) return;
-            link = list_.oldest();
-            if (link != nullptr && ((link->mask >> state) & 1) == 0) link = nullptr;
-        } else if (direct_only) {
-            link = list_.oldest_head([state](const wait_link& head) {
-                return ((head.mask >> state) & 1) != 0 && static_cast<const waiter&>(head).direct;
-            });
-        } else {
-            link = list_.oldest(state);
-        }
-        waiter* who = static_cast<waiter*>(link);
-        waiter* const woken = chosen.overtakable;
-        if (woken != nullptr && (who == nullptr || who->transition == nullptr)) {
-            // Nothing will change the value any more, except that the lock may be handed over. Is the one to
-            // be woken still of use?
-            if (who != nullptr || ((woken->mask >> state) & 1) == 0) {
+        waiter* const who = next_for(state, direct_only);
+        if (waiter* const woken = chosen.overtakable; woken != nullptr) {
+            // Does it still make sense to wake that one? Not if the lock is handed to another, nor if the state
+            // has changed for good and does not admit it any more.
+            const bool handed = who != nullptr && who->transition == nullptr;
+            if (handed || (who == nullptr && ((woken->mask >> state) & 1) == 0)) {
                 list_.insert(*woken);
                 chosen.overtakable = nullptr;
-                if (who == nullptr) continue;
+                if (!handed) continue;
             }
         }
-        if (who == nullptr) return;
-        list_.remove(*who);
-        if (!who->direct || (chosen.served >= most_served && !who->group && who->resume == nullptr)) {
-            chosen.overtakable = who;
-            in_flight_ = who->mask;
-            continue;
-        }
-        if (who->transition == nullptr) {
-            chosen.owner = who;
+        if (who == nullptr) {
+            settle(waiting);
             return;
         }
-        chosen.value = who->transition(who->context, chosen.value);
-        ++chosen.served;
-        who->next = nullptr;
-        *chosen.end = who;
-        chosen.end = &who->next;
+        list_.remove(*who);
+        const bool enough = chosen.served >= most_served && !who->group && who->resume == nullptr;
+        if (!who->direct || (enough && !rules_.queue_order && !direct_only)) {
+            chosen.overtakable = who;
+            in_flight_ = who->mask;
+        } else if (who->transition == nullptr) {
+            chosen.owner = who;
+        } else {
+            chosen.value = who->transition(who->context, chosen.value);
+            ++chosen.served;
+            who->next = nullptr;
+            *chosen.end = who;
+            chosen.end = &who->next;
+        }
     }
 }
 
@@ -437,10 +450,11 @@ bool state_lock::cancel(waiter& who) noexcept {
         serve_and_leave(value_of(word), word);
         return removed;
     }
-    // Somebody is inside. It cannot leave without looking at the queue as long as listing is set, and decides
-    // the state then: nothing but the list itself is to be done.
+    // Somebody is inside, and cannot leave as long as listing is set. It decides the state as it leaves; with a
+    // settle rule it must look at the queue for that, even at an empty one.
     for (;;) {
-        const std::uint64_t still = !list_.empty() || (word & waking) != 0 ? queued : 0;
+        const bool look = !list_.empty() || (word & waking) != 0 || rules_.settle != nullptr;
+        const std::uint64_t still = look ? queued : 0;
         // [L2] release; pairs with the acquire of the next taker of the list.
         if (word_.compare_exchange_weak(word, (word & ~(listing | queued)) | still, sys::release,
                                         sys::relaxed))

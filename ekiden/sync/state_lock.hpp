@@ -41,7 +41,8 @@ struct state_rules {
     /// `exact` they look at the queue, and settle, each time.
     bool exact = false;
 
-    /// Only the oldest waiter may be admitted: nobody overtakes in the queue, whatever it waits for.
+    /// Of the waiters that begin something (conduct::opens) only the oldest may be admitted, whatever the
+    /// others wait for. Goes with hand_over_after = 0.
     bool queue_order = false;
 
     /// The payload counts arrivals (enter_numbered) and survives every exit.
@@ -352,6 +353,7 @@ private:
     void exit_slow(state_value next) noexcept;
     void serve_and_leave(state_value next, std::uint64_t word) noexcept;
     struct choice;
+    waiter* next_for(unsigned state, bool direct_only) const noexcept;
     void choose(choice& chosen, bool wake_on_its_way) noexcept;
     void grant(const choice& chosen, sys::atomic<std::uint32_t>& group) noexcept;
     std::uint64_t take_list(bool* lock_too = nullptr) noexcept;

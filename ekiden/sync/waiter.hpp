@@ -47,6 +47,7 @@ struct alignas(128) waiter : wait_link {
     bool numbered = false; ///< takes a number when it is pushed (see state_lock::enter_numbered)
     bool pure = false;     ///< the transition reads nothing but the value: it may run and be discarded
     bool direct = false;   ///< served by the releaser: never woken just to try again
+    bool opens = true;     ///< begins something, see state_rules::queue_order
     bool group = false;    ///< sleeps on the lock's shared word: many are woken by one system call
     sys::atomic<std::uint32_t> status{waiting};
 };
