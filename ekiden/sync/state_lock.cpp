@@ -332,14 +332,15 @@ void state_lock::serve_and_leave(state_value next, std::uint64_t word) noexcept 
     grant(chosen, group);
 }
 
-// The oldest waiter that may be served in `state`, or null. With `direct_only`, somebody else's wake-up is on its
-// way, and only those count for whom the releaser does everything itself.
+// The oldest waiter that may be served in `state`, or null. With `direct_only`, somebody else's wake-up is on
+// its way, and only those count for whom the releaser does everything itself.
 waiter* state_lock::next_for(unsigned state, bool direct_only) const noexcept {
     const auto admitted = [state](const wait_link& head) { return ((head.mask >> state) & 1) != 0; };
     const auto opens = [](const wait_link& head) { return static_cast<const waiter&>(head).opens; };
     if (rules_.queue_order) {
         // Those who finish (unlock) stand beside the order of those who begin.
-        wait_link* link = list_.oldest_head([&](const wait_link& head) { return admitted(head) && !opens(head); });
+        wait_link* link =
+            list_.oldest_head([&](const wait_link& head) { return admitted(head) && !opens(head); });
         if (link == nullptr) {
             link = list_.oldest_head(opens);
             if (link != nullptr && !admitted(*link)) link = nullptr;
@@ -347,9 +348,8 @@ waiter* state_lock::next_for(unsigned state, bool direct_only) const noexcept {
         return static_cast<waiter*>(link);
     }
     if (!direct_only) return static_cast<waiter*>(list_.oldest(state));
-    return static_cast<waiter*>(list_.oldest_head([&](const wait_link& head) {
-        return admitted(head) && static_cast<const waiter&>(head).direct;
-    }));
+    return static_cast<waiter*>(list_.oldest_head(
+        [&](const wait_link& head) { return admitted(head) && static_cast<const waiter&>(head).direct; }));
 }
 
 // Adds to `chosen` those whom its value admits, in queue order; runs their transitions.
@@ -365,8 +365,8 @@ void state_lock::choose(choice& chosen, bool wake_on_its_way) noexcept {
         const unsigned state = chosen.value.state;
         waiter* const who = next_for(state, direct_only);
         if (waiter* const woken = chosen.overtakable; woken != nullptr) {
-            // Does it still make sense to wake that one? Not if the lock is handed to another, nor if the state
-            // has changed for good and does not admit it any more.
+            // Does it still make sense to wake that one? Not if the lock is handed to another, nor if the
+            // state has changed for good and does not admit it any more.
             const bool handed = who != nullptr && who->transition == nullptr;
             if (handed || (who == nullptr && ((woken->mask >> state) & 1) == 0)) {
                 list_.insert(*woken);
@@ -450,8 +450,8 @@ bool state_lock::cancel(waiter& who) noexcept {
         serve_and_leave(value_of(word), word);
         return removed;
     }
-    // Somebody is inside, and cannot leave as long as listing is set. It decides the state as it leaves; with a
-    // settle rule it must look at the queue for that, even at an empty one.
+    // Somebody is inside, and cannot leave as long as listing is set. It decides the state as it leaves; with
+    // a settle rule it must look at the queue for that, even at an empty one.
     for (;;) {
         const bool look = !list_.empty() || (word & waking) != 0 || rules_.settle != nullptr;
         const std::uint64_t still = look ? queued : 0;

@@ -1,7 +1,9 @@
 #include "stress.hpp"
 
 #include <ekiden/sync/fifo_mutex.hpp>
+#include <ekiden/sync/hybrid_mutex.hpp>
 #include <ekiden/sync/mutex.hpp>
+#include <ekiden/sync/spin_mutex.hpp>
 
 #include <doctest/doctest.h>
 
@@ -10,7 +12,8 @@
 
 using namespace std::chrono_literals;
 
-TEST_CASE_TEMPLATE("a mutex lets one thread in at a time", M, ekiden::mutex, ekiden::fifo_mutex) {
+TEST_CASE_TEMPLATE("a mutex lets one thread in at a time", M, ekiden::mutex, ekiden::fifo_mutex,
+                   ekiden::spin_mutex, ekiden::hybrid_mutex) {
     M m;
     int inside = 0;
     long count = 0;
@@ -120,4 +123,18 @@ TEST_CASE("fifo_mutex serves a queue of sleepers in order") {
     CHECK(order == std::vector{0, 1, 2, 3, 4, 5, 6, 7});
     std::lock_guard guard(m);
     CHECK(m.longest_queue() == 8);
+}
+
+TEST_CASE("spin_mutex and hybrid_mutex can be tried") {
+    ekiden::spin_mutex spin;
+    static_assert(sizeof spin == 1);
+    CHECK(spin.try_lock());
+    CHECK_FALSE(spin.try_lock());
+    spin.unlock();
+    ekiden::hybrid_mutex hybrid(10);
+    CHECK(hybrid.try_lock());
+    CHECK_FALSE(hybrid.try_lock_for(1ms));
+    CHECK_FALSE(hybrid.try_lock_until(std::chrono::steady_clock::now()));
+    hybrid.unlock();
+    std::scoped_lock both(spin, hybrid);
 }
