@@ -72,8 +72,8 @@ public:
         for (;;) {
             if (process(take_all(), handler) > 0) continue;
             std::uintptr_t head = 0;
-            // [Q1] acquire on failure, in which case there is a request or the end.
-            if (head_.compare_exchange_strong(head, asleep, sys::relaxed, sys::acquire)) {
+            // [Q1] acquire for the failure: then there is a request, or the end.
+            if (head_.compare_exchange_strong(head, asleep, sys::acquire, sys::acquire)) {
                 consumer_.park();
             } else if (head == closed) {
                 return;

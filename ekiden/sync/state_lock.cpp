@@ -239,8 +239,8 @@ state_lock::wake state_lock::sleep(waiter& me, const wait_limit& limit) noexcept
         }
         if ((status & waiter::phase) == waiter::waiting) {
             const std::uint32_t asleep = status | waiter::parked;
-            // [L3] acquire on failure, as above; success publishes nothing.
-            if (!me.status.compare_exchange_strong(status, asleep, sys::relaxed, sys::acquire)) continue;
+            // [L3] acquire as above, for the failure; success publishes nothing.
+            if (!me.status.compare_exchange_strong(status, asleep, sys::acquire, sys::acquire)) continue;
             status = asleep;
         }
         if (!limit.timed())
