@@ -27,17 +27,19 @@ public:
 
     rw_mutex() noexcept : lock_({}, rules::rules) {}
 
-    void lock() noexcept { lock_.apply(rules::writer_enters, begin_writing, conduct::opens); }
+    void lock() noexcept {
+        lock_.apply_from(rules::value(rw_state::free), rules::writer_enters, begin_writing, conduct::opens);
+    }
     /// False if somebody is inside, or may be: a lock that is just being released can look taken.
     [[nodiscard]] bool try_lock() noexcept { return try_now(rules::writer_enters, begin_writing); }
     void unlock() noexcept {
-        lock_.apply(rules::any_of(rw_state::write),
-                    [](state_value) noexcept { return rules::value(rw_state::free); });
+        lock_.apply_from(rules::value(rw_state::write), rules::any_of(rw_state::write),
+                         [](state_value) noexcept { return rules::value(rw_state::free); });
     }
 
     void lock_shared() noexcept {
         if constexpr (lock_checks) check_recursion();
-        lock_.apply(rules::reader_enters, begin_reading, conduct::opens);
+        lock_.apply_from(rules::value(rw_state::free), rules::reader_enters, begin_reading, conduct::opens);
         if constexpr (lock_checks) note_held(this);
     }
     /// False if no reader may enter now; see try_lock.
@@ -46,7 +48,7 @@ public:
     }
     void unlock_shared() noexcept {
         if constexpr (lock_checks) note_released(this);
-        lock_.apply(rules::reader_inside, end_reading);
+        lock_.apply_from(rules::value(rw_state::read, 1), rules::reader_inside, end_reading);
     }
 
     /// False if the limit was reached first: a time, or a stop request.
