@@ -1,7 +1,6 @@
 #include <ekiden/sync/spin_mutex.hpp>
 #include <ekiden/sys/clock.hpp>
 #include <ekiden/sys/thread.hpp>
-#include <ekiden/sys/topology.hpp>
 
 namespace ekiden::inline EKIDEN_ABI {
 
@@ -10,8 +9,7 @@ void spin_mutex::lock_slow() noexcept {
     // left by then is most likely not running, perhaps because this thread has its processor: it is given the
     // time. With one processor that is certain from the start.
     constexpr unsigned most = 64;
-    static const bool alone = sys::usable_concurrency() == 1;
-    for (unsigned pauses = alone ? most + 1 : 1;;) {
+    for (unsigned pauses = 1;;) {
         if (pauses <= most) {
             for (unsigned i = 0; i < pauses; ++i) sys::spin_hint();
             pauses *= 2;

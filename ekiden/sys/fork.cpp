@@ -6,11 +6,11 @@
 
 namespace ekiden::inline EKIDEN_ABI::sys {
 
-bool at_fork_in_child(void (*action)()) noexcept {
+bool at_fork(void (*before)(), void (*in_parent)(), void (*in_child)()) noexcept {
 #if defined(__unix__) || defined(__APPLE__)
-    return pthread_atfork(nullptr, nullptr, action) == 0;
+    return pthread_atfork(before, in_parent, in_child) == 0;
 #else
-    (void)action;
+    (void)before, (void)in_parent, (void)in_child;
     return false;
 #endif
 }

@@ -1,4 +1,4 @@
-/// What a process does in the child of fork(), where only the forking thread lives on.
+/// What a process does around fork().
 ///
 /// Part: sys. Used by: pool.
 #pragma once
@@ -7,8 +7,9 @@
 
 namespace ekiden::inline EKIDEN_ABI::sys {
 
-/// Calls `action` in the child after each later fork() of this process, for the life of the program. Only
-/// async-signal-safe work belongs there. False if the system refused or has no fork.
-bool at_fork_in_child(void (*action)()) noexcept;
+/// Calls `before` in the parent before each later fork() of this process, then `in_parent` and `in_child` in
+/// the two, for the life of the program. Only the forking thread exists in the child. False if the system
+/// refused or has no fork.
+bool at_fork(void (*before)(), void (*in_parent)(), void (*in_child)()) noexcept;
 
 } // namespace ekiden::inline EKIDEN_ABI::sys

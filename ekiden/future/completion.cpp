@@ -1,0 +1,95 @@
+#include <ekiden/future/completion.hpp>
+
+#include <ekiden/sys/futex.hpp>
+#include <ekiden/sys/topology.hpp>
+
+namespace ekiden::inline EKIDEN_ABI {
+
+void completion::complete(std::uint32_t references) noexcept {
+    // [F1] release: the result; pairs with the acquires in is_ready() and block(). acquire: what attach()
+    // wrote, and, if these are the last references, what the others did with the object.
+    const std::uint32_t before = status_.fetch_add(ready - references * reference, sys::acq_rel);
+    // The object is touched below only while somebody must be keeping it: a sleeper may wake up by itself and
+    // end it, so only the word's address is used for waking.
+    if ((before & sleeper) != 0) sys::futex_wake_all(status_);
+    if ((before & continued) != 0)
+        then_(argument_);
+    else if (before / reference == references)
+        type()(this, task_request::dispose);
+}
+
+void completion::release() noexcept {
+    // acquire: the last one ends the object after all that the others did with it; release: this side's part
+    // of that.
+    if (status_.fetch_sub(reference, sys::acq_rel) / reference == 1) type()(this, task_request::dispose);
+}
+
+bool completion::retain_unless_ended() noexcept {
+    std::uint32_t status = status_.load(sys::relaxed);
+    while (status >= reference) {
+        if (status_.compare_exchange_weak(status, status + reference, sys::relaxed, sys::relaxed))
+            return true;
+    }
+    return false;
+}
+
+bool completion::wait_impl(const sys::clock::time_point* deadline) noexcept {
+    if (is_ready()) return true;
+    const wait_strategy strategy = sys::local<wait_strategy>();
+    return strategy.wait != nullptr ? strategy.wait(strategy.self, *this, deadline) : block(deadline);
+}
+
+bool completion::block(const sys::clock::time_point* deadline) noexcept {
+    if (spin()) return true;
+    for (std::uint32_t status = status_.load(sys::acquire);; status = status_.load(sys::acquire)) { // [F1]
+        if ((status & ready) != 0) return true;
+        if ((status & sleeper) == 0
+            && !status_.compare_exchange_strong(status, status | sleeper, sys::relaxed, sys::relaxed)) {
+            continue;
+        }
+        // A change of the word since then, complete() among them, ends the wait at once.
+        if (deadline == nullptr)
+            sys::futex_wait(status_, status | sleeper);
+        else if (!sys::futex_wait_until(status_, status | sleeper, *deadline))
+            return is_ready();
+    }
+}
+
+bool completion::spin() const noexcept {
+    // 20 us: less than a sleep and a wake-up cost together, more than a short task takes. Useless with one
+    // processor.
+    static const bool worthwhile = sys::usable_concurrency() > 1;
+    if (!worthwhile) return is_ready();
+    constexpr std::uint64_t spin_ns = 20'000;
+    const std::uint64_t start = sys::now_ns();
+    do {
+        for (int i = 0; i != 32; ++i) {
+            if (is_ready()) return true;
+            sys::spin_hint();
+        }
+    } while (sys::now_ns() - start < spin_ns);
+    return false;
+}
+
+bool completion::attach(continuation then, void* argument) noexcept {
+    then_ = then;
+    argument_ = argument;
+    std::uint32_t status = status_.load(sys::acquire); // [F1]
+    while ((status & ready) == 0) {
+        // [F2] release: then_ and argument_; pairs with the acquire in complete().
+        if (status_.compare_exchange_weak(status, status | continued, sys::acq_rel, sys::acquire))
+            return true;
+    }
+    return false;
+}
+
+bool completion::detach() noexcept {
+    std::uint32_t status = status_.load(sys::acquire); // [F1]
+    while ((status & ready) == 0) {
+        if (status_.compare_exchange_weak(status, status & ~continued, sys::acquire, sys::acquire))
+            return true;
+    }
+    return false;
+}
+
+} // namespace ekiden::inline EKIDEN_ABI

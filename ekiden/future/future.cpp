@@ -1,0 +1,23 @@
+#include <ekiden/future/promise.hpp>
+
+#include <future>
+#include <system_error>
+
+namespace ekiden::inline EKIDEN_ABI {
+
+void throw_operation_canceled() {
+    throw std::system_error(std::make_error_code(std::errc::operation_canceled),
+                            "ekiden: the task did not run");
+}
+
+void throw_broken_promise() { throw std::future_error(std::future_errc::broken_promise); }
+
+void throw_no_state() { throw std::future_error(std::future_errc::no_state); }
+
+void throw_promise_already_satisfied() {
+    throw std::future_error(std::future_errc::promise_already_satisfied);
+}
+
+void throw_future_already_retrieved() { throw std::future_error(std::future_errc::future_already_retrieved); }
+
+} // namespace ekiden::inline EKIDEN_ABI

@@ -1,0 +1,107 @@
+/// The producing end of a result.
+///
+/// Part: future. Used by: code that produces a result without a task of a pool.
+#pragma once
+
+#include <ekiden/future/future.hpp>
+
+#include <exception>
+#include <memory>
+#include <stdexcept>
+#include <utility>
+
+namespace ekiden::inline EKIDEN_ABI {
+
+/// Throw std::future_error with promise_already_satisfied and future_already_retrieved.
+[[noreturn]] void throw_promise_already_satisfied();
+[[noreturn]] void throw_future_already_retrieved();
+
+/// As std::promise. One allocation, recycled. Setting a result is a release that a ready future acquires.
+/// Different threads may try to set the result: one wins, the others get
+/// std::future_error(promise_already_satisfied). A promise without a state (moved from) throws
+/// std::future_error(no_state).
+template <class R>
+class promise {
+public:
+    /// Throws std::bad_alloc.
+    promise() : state_(recycler::create<promise_state<R>>()) {}
+    promise(promise&& other) noexcept
+        : state_(std::exchange(other.state_, nullptr)), retrieved_(std::exchange(other.retrieved_, false)) {}
+    promise& operator=(promise&& other) noexcept {
+        promise(std::move(other)).swap(*this);
+        return *this;
+    }
+    /// Without a result: the future gets std::future_error(broken_promise).
+    ~promise() {
+        if (state_ == nullptr) return;
+        if (state_->claim()) {
+            state_->set_broken_promise();
+            state_->complete(1);
+        } else {
+            state_->release();
+        }
+    }
+
+    void swap(promise& other) noexcept {
+        std::swap(state_, other.state_);
+        std::swap(retrieved_, other.retrieved_);
+    }
+
+    /// The future; once. Throws std::future_error(future_already_retrieved).
+    [[nodiscard]] future<R> get_future() {
+        auto* const state = valid_state();
+        if (std::exchange(retrieved_, true)) throw_future_already_retrieved();
+        state->retain();
+        return future<R>(state);
+    }
+
+    /// Sets the result. If copying or moving it throws, that exception becomes the result.
+    void set_value()
+        requires std::is_void_v<R>
+    {
+        set([] {});
+    }
+    template <class T>
+        requires(std::is_reference_v<R> && std::convertible_to<T&, R>)
+    void set_value(T& value) {
+        set([&]() -> R { return value; });
+    }
+    template <class T = R>
+        requires(!std::is_void_v<R> && !std::is_reference_v<R> && std::convertible_to<T, R>)
+    void set_value(T&& value) {
+        set([&]() -> R { return std::forward<T>(value); });
+    }
+
+    /// Makes the future throw `error`. Throws std::invalid_argument if that is null.
+    void set_exception(std::exception_ptr error) {
+        if (error == nullptr)
+            throw std::invalid_argument("ekiden: set_exception: error is null; allowed is an exception");
+        auto* const state = claimed_state();
+        state->set_exception(std::move(error));
+        state->complete(0);
+    }
+
+private:
+    [[nodiscard]] promise_state<R>* valid_state() const {
+        if (state_ == nullptr) throw_no_state();
+        return state_;
+    }
+
+    [[nodiscard]] promise_state<R>* claimed_state() const {
+        auto* const state = valid_state();
+        if (!state->claim()) throw_promise_already_satisfied();
+        return state;
+    }
+
+    template <class F>
+    void set(F&& result) {
+        auto* const state = claimed_state();
+        state->set_from(std::forward<F>(result));
+        state->complete(0);
+    }
+
+    promise_state<R>* state_;
+    bool retrieved_ = false;
+};
+
+} // namespace ekiden::inline EKIDEN_ABI

@@ -1,0 +1,111 @@
+#include <ekiden/pool/event_count.hpp>
+
+#include <ekiden/sys/futex.hpp>
+#include <ekiden/sys/thread.hpp>
+
+namespace ekiden::inline EKIDEN_ABI {
+
+event_count::event_count(unsigned workers, work_source source)
+    : source_(source), workers_(workers), places_(std::make_unique<place[]>(workers)) {}
+
+// ---- who brings work
+
+void event_count::notify_sleepers() noexcept {
+    for (;;) {
+        // [S2] The publication before the look at state_; pairs with the exchange of the token and the fence
+        // after it in end_search(), and in this loop. Either this sees the token free, or its owner sees the
+        // work.
+        sys::fence(sys::seq_cst);
+        std::uint32_t state = state_.load(sys::relaxed);
+        if (state < one_waiting || (state & searching) != 0) return;
+        if (!state_.compare_exchange_strong(state, state | searching, sys::seq_cst, sys::relaxed)) continue;
+        if (wake_one()) return; // the token is the sleeper's now
+        // All that counted as waiting are on their way into sleep, where they look again, or out of it.
+        // Others may have left their work to us while we had the token.
+        state_.fetch_sub(searching, sys::seq_cst);
+        sys::fence(sys::seq_cst); // [S2]
+        if (!source_.has_work(source_.self)) return;
+        sys::yield(); // to the worker between its two steps
+    }
+}
+
+bool event_count::wake_one() noexcept {
+    // The first ones first: fewer workers stay busy, and their caches warm.
+    for (unsigned w = 0; w != workers_; ++w) {
+        if (rouse(places_[w], notified)) return true;
+    }
+    return false;
+}
+
+bool event_count::rouse(place& p, std::uint32_t how) noexcept {
+    std::uint32_t expected = idle;
+    if (p.word.load(sys::relaxed) != idle
+        || !p.word.compare_exchange_strong(expected, how, sys::release, sys::relaxed)) { // [S3]
+        return false;
+    }
+    state_.fetch_sub(one_waiting, sys::seq_cst);
+    sys::futex_wake(p.word);
+    return true;
+}
+
+void event_count::signal(unsigned w) noexcept {
+    sys::fence(sys::seq_cst); // [S4] what happened before the look at the word; pairs with the heavy fence in
+                              // prepare_wait()
+    (void)rouse(places_[w], signalled);
+}
+
+void event_count::signal_all() noexcept {
+    for (unsigned w = 0; w != workers_; ++w) signal(w);
+}
+
+// ---- the searcher
+
+bool event_count::try_begin_search() noexcept {
+    std::uint32_t state = state_.load(sys::relaxed);
+    return (state & searching) == 0
+           && state_.compare_exchange_strong(state, state | searching, sys::seq_cst, sys::relaxed);
+}
+
+void event_count::end_search() noexcept {
+    const std::uint32_t before = state_.fetch_sub(searching, sys::seq_cst);
+    if (before < one_waiting) return;
+    sys::fence(sys::seq_cst); // [S2] the token's return before the look at the queues
+    if (source_.has_work(source_.self)) notify_sleepers();
+}
+
+// ---- the sleeper
+
+void event_count::prepare_wait(unsigned w, bool has_token) noexcept {
+    state_.fetch_add(one_waiting - (has_token ? searching : 0), sys::seq_cst);
+    places_[w].word.store(idle, sys::relaxed);
+    // [S1], [S4] heavy: the two steps above before the caller's look at the queues and at what it waits for.
+    sys::fence_heavy();
+}
+
+event_count::wake_up event_count::commit_wait(unsigned w, const sys::clock::time_point* deadline) noexcept {
+    sys::atomic<std::uint32_t>& word = places_[w].word;
+    std::uint32_t now = word.load(sys::acquire); // [S3]
+    for (; now == idle; now = word.load(sys::acquire)) {
+        if (deadline == nullptr) {
+            sys::futex_wait(word, idle);
+        } else if (!sys::futex_wait_until(word, idle, *deadline)) {
+            const wake_up last = cancel_wait(w);
+            return last == wake_up::notified ? last : wake_up::timed_out;
+        }
+    }
+    word.store(awake, sys::relaxed);
+    return now == notified ? wake_up::notified : wake_up::signalled;
+}
+
+event_count::wake_up event_count::cancel_wait(unsigned w) noexcept {
+    sys::atomic<std::uint32_t>& word = places_[w].word;
+    std::uint32_t now = idle;
+    if (word.compare_exchange_strong(now, awake, sys::acquire, sys::acquire)) { // [S3]
+        state_.fetch_sub(one_waiting, sys::seq_cst);
+        return wake_up::signalled;
+    }
+    word.store(awake, sys::relaxed);
+    return now == notified ? wake_up::notified : wake_up::signalled;
+}
+
+} // namespace ekiden::inline EKIDEN_ABI

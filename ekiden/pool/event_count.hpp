@@ -1,0 +1,99 @@
+/// How workers sleep, and how whoever brings work wakes one of them. The protocol and its proof: sleep.md.
+///
+/// Part: pool. Used by: worker (sleeps), scheduler (wakes).
+///
+/// An event count (prepare, look again, commit) with one token: at most one awake worker at a time searches
+/// for work on behalf of all, and while it does nobody is woken. After the idle-worker schemes of rayon and
+/// Tokio; new is that a wake-up hands the token to one named sleeper, and that posting costs no fence while
+/// every worker is busy.
+#pragma once
+
+#include <ekiden/sys/asymmetric_fence.hpp>
+#include <ekiden/sys/atomic.hpp>
+#include <ekiden/sys/clock.hpp>
+
+#include <cstdint>
+#include <memory>
+
+namespace ekiden::inline EKIDEN_ABI {
+
+/// Sleeping places for a fixed number of workers. Worker `w` alone calls the functions that take `w`, but for
+/// signal().
+class event_count {
+public:
+    /// Whether any queue may hold work. Called after a fence; reads with any order.
+    struct work_source {
+        bool (*has_work)(const void* self) noexcept;
+        const void* self;
+    };
+
+    /// Throws std::bad_alloc.
+    event_count(unsigned workers, work_source source);
+
+    /// After work was published: sees to it that a worker finds it, if one sleeps. Any thread.
+    void notify() noexcept {
+        // [S1] light: the publication before the look at state_; pairs with the heavy fence in
+        // prepare_wait().
+        sys::fence_light();
+        if (state_.load(sys::relaxed) >= one_waiting) [[unlikely]]
+            notify_sleepers();
+    }
+
+    /// Takes the token if it is free. Who has it must give it back: end_search() or prepare_wait().
+    [[nodiscard]] bool try_begin_search() noexcept;
+
+    /// The searcher has found a task: gives the token back, and wakes the next worker if there is more work.
+    void end_search() noexcept;
+
+    /// Worker `w` is about to sleep; gives the token back if it has it. Work that is published before this
+    /// returns is either visible to the caller afterwards, or its notify() sees the worker. Then
+    /// commit_wait() or cancel_wait().
+    void prepare_wait(unsigned w, bool has_token) noexcept;
+
+    enum class wake_up : std::uint8_t {
+        notified,  ///< there is work; the worker has the token now
+        signalled, ///< what the worker waits for has happened, or the pool wants it to look
+        timed_out, ///< the deadline has passed
+    };
+
+    /// Sleeps until woken; until `deadline` if it is not null.
+    [[nodiscard]] wake_up commit_wait(unsigned w, const sys::clock::time_point* deadline) noexcept;
+
+    /// Does not sleep after all. `notified` if the worker was given the token meanwhile.
+    [[nodiscard]] wake_up cancel_wait(unsigned w) noexcept;
+
+    /// Wakes worker `w` without the token, if it sleeps or is about to. What the caller did before is visible
+    /// to it, or it will look again. Any thread.
+    void signal(unsigned w) noexcept;
+
+    /// signal() for each worker.
+    void signal_all() noexcept;
+
+private:
+    // word        meaning                                       set by
+    // awake       the worker runs                               the worker
+    // idle        the worker sleeps or is about to              prepare_wait
+    // notified    woken with the token                          wake_one
+    // signalled   woken without it                              signal
+    enum : std::uint32_t { awake, idle, notified, signalled };
+
+    struct alignas(sys::isolation) place {
+        sys::atomic<std::uint32_t> word{awake};
+    };
+
+    // state_: bit 0 = somebody has the token; the rest = number of workers that count as waiting, in ones of
+    // one_waiting. A worker counts before its word becomes idle, until after it has become something else.
+    static constexpr std::uint32_t searching = 1;
+    static constexpr std::uint32_t one_waiting = 2;
+
+    [[gnu::noinline]] void notify_sleepers() noexcept;
+    [[nodiscard]] bool wake_one() noexcept;
+    [[nodiscard]] bool rouse(place& p, std::uint32_t how) noexcept;
+
+    const work_source source_;
+    const unsigned workers_;
+    const std::unique_ptr<place[]> places_;
+    alignas(sys::isolation) sys::atomic<std::uint32_t> state_{0};
+};
+
+} // namespace ekiden::inline EKIDEN_ABI

@@ -1,0 +1,290 @@
+#include <ekiden/pool/scheduler.hpp>
+
+#include <ekiden/pool/worker.hpp>
+#include <ekiden/sys/fork.hpp>
+#include <ekiden/sys/futex.hpp>
+#include <ekiden/sys/topology.hpp>
+
+#include <cstdio>
+#include <mutex>
+#include <system_error>
+
+namespace ekiden::inline EKIDEN_ABI {
+
+/// All pools of the process, so that the child of a fork() can mark them.
+struct pool_list {
+    sys::slow_lock lock;
+    scheduler* newest = nullptr;
+
+    void add(scheduler& pool) noexcept {
+        std::lock_guard guard(lock);
+        pool.older_ = newest;
+        if (newest != nullptr) newest->newer_ = &pool;
+        newest = &pool;
+    }
+    void remove(scheduler& pool) noexcept {
+        std::lock_guard guard(lock);
+        if (pool.older_ != nullptr) pool.older_->newer_ = pool.newer_;
+        (pool.newer_ != nullptr ? pool.newer_->older_ : newest) = pool.older_;
+    }
+    void mark_forked() noexcept {
+        for (scheduler* p = newest; p != nullptr; p = p->older_)
+            p->gate_.fetch_or(gate_bit::forked, sys::release);
+    }
+};
+
+namespace {
+
+constinit pool_list pools;
+
+/// If the system refuses, the child of a fork() is not recognised.
+[[maybe_unused]] const bool forks_are_watched =
+    sys::at_fork([] { pools.lock.lock(); }, [] { pools.lock.unlock(); },
+                 [] {
+                     pools.lock.unlock();
+                     pools.mark_forked();
+                 });
+
+struct current_worker {
+    worker* here = nullptr;
+};
+
+unsigned checked_thread_count(const thread_pool_options& options) {
+    if (options.threads > thread_pool_options::most_threads) {
+        throw std::invalid_argument("ekiden: thread_pool: threads is " + std::to_string(options.threads)
+                                    + "; allowed are 0 (one per usable processor) to "
+                                    + std::to_string(thread_pool_options::most_threads));
+    }
+    return options.threads != 0 ? options.threads : sys::usable_concurrency();
+}
+
+/// The processors for each worker; empty for no restriction.
+std::vector<std::vector<int>> places(placement wanted, unsigned threads) {
+    std::vector<std::vector<int>> groups;
+    if (wanted == placement::compact) {
+        for (const int cpu : sys::usable_cpus()) groups.push_back({cpu});
+    } else if (wanted == placement::numa) {
+        groups = sys::numa_nodes();
+    }
+    if (groups.empty()) return {};
+    std::vector<std::vector<int>> result;
+    for (unsigned i = 0; i != threads; ++i) {
+        // compact: one after the other. numa: neighbours on the same node.
+        const std::size_t group =
+            wanted == placement::compact ? i % groups.size() : i * groups.size() / threads;
+        result.push_back(groups[group]);
+    }
+    return result;
+}
+
+} // namespace
+
+// ---- begin
+
+scheduler::scheduler(thread_pool_options chosen)
+    : options_(std::move(chosen)),
+      queues_{injection_queue(gate_), injection_queue(gate_), injection_queue(gate_)},
+      sleep_(
+          checked_thread_count(options_),
+          {[](const void* self) noexcept { return static_cast<const scheduler*>(self)->has_work(); }, this}) {
+    const unsigned threads = checked_thread_count(options_);
+    workers_.reserve(threads);
+    for (unsigned i = 0; i != threads; ++i) workers_.push_back(std::make_unique<worker>(*this, i));
+    try {
+        start_threads();
+    } catch (...) {
+        gate_.store(gate_bit::closed | gate_bit::stopped, sys::seq_cst);
+        end_threads();
+        throw;
+    }
+    pools.add(*this);
+}
+
+void scheduler::start_threads() {
+    const auto where = places(options_.placement, thread_count());
+    threads_.reserve(workers_.size());
+    for (unsigned i = 0; i != thread_count(); ++i) {
+        threads_.emplace_back([this, i, cpus = where.empty() ? std::vector<int>{} : where[i]] {
+            worker& self = *workers_[i];
+            sys::set_thread_name(options_.name + "-" + std::to_string(i));
+            if (!cpus.empty()) (void)sys::set_thread_affinity(cpus);
+            sys::local<current_worker>().here = &self;
+            sys::local<wait_strategy>() = {
+                [](void* me, completion& awaited, const sys::clock::time_point* deadline) {
+                    return static_cast<worker*>(me)->wait_for(awaited, deadline);
+                },
+                &self};
+            self.run();
+        });
+    }
+}
+
+worker* scheduler::this_worker() const noexcept {
+    worker* const here = sys::local<current_worker>().here;
+    return here != nullptr && &here->pool() == this ? here : nullptr;
+}
+
+// ---- tasks come in
+
+bool scheduler::submit(task* accepted, priority level) {
+    bool is_in = false;
+    try {
+        worker* const here = this_worker();
+        if (here == nullptr) {
+            is_in = queue(level).push(accepted, gate_bit::refuses_outside);
+        } else if (level != priority::normal) {
+            is_in = queue(level).push(accepted, gate_bit::refuses_workers);
+        } else if ((gate_.load(sys::relaxed) & gate_bit::refuses_workers) == 0) {
+            here->push(accepted); // stopped meanwhile: this worker abandons it when it has ended its task
+            is_in = true;
+        }
+    } catch (...) {
+        accepted->abandon();
+        throw;
+    }
+    if (is_in) [[likely]] {
+        sleep_.notify();
+        return true;
+    }
+    accepted->abandon();
+    refuse_in_child("post");
+    return false;
+}
+
+bool scheduler::has_work() const noexcept {
+    for (const injection_queue& queue : queues_) {
+        if (queue.maybe_filled()) return true;
+    }
+    for (const auto& w : workers_) {
+        if (w->maybe_has_tasks()) return true;
+    }
+    return false;
+}
+
+void scheduler::report_unhandled(const char* type) noexcept {
+    const std::string_view name = described_type(type);
+    if (options_.on_unhandled_exception) {
+        options_.on_unhandled_exception(std::current_exception(), name);
+        return;
+    }
+    try {
+        throw;
+    } catch (const std::exception& error) {
+        std::fprintf(stderr, "ekiden: a task of type %.*s ended with an exception: %s\n",
+                     static_cast<int>(name.size()), name.data(), error.what());
+    } catch (...) {
+        std::fprintf(stderr, "ekiden: a task of type %.*s ended with an exception\n",
+                     static_cast<int>(name.size()), name.data());
+    }
+    std::terminate();
+}
+
+// ---- idle
+
+bool scheduler::is_idle() const noexcept {
+    // [W1] acquire: each finished task that is counted here makes visible that it, and what it posted, was
+    // accepted. So the second sum, read later, covers the first; if they are equal, nothing that was accepted
+    // was unfinished in between.
+    std::uint64_t finished = 0;
+    for (const auto& w : workers_) finished += w->finished();
+    std::uint64_t accepted = 0;
+    for (const auto& w : workers_) accepted += w->spawned();
+    for (const injection_queue& queue : queues_) accepted += queue.pushed();
+    return finished == accepted;
+}
+
+void scheduler::announce_idle() noexcept {
+    // [W3] After a heavy fence: the finished tasks before this look; pairs with the fence in
+    // block_until_idle().
+    if (idle_waiters_.load(sys::relaxed) == 0) return;
+    idle_epoch_.fetch_add(1, sys::release);
+    sys::futex_wake_all(idle_epoch_);
+}
+
+void scheduler::block_until_idle() noexcept {
+    idle_waiters_.fetch_add(1, sys::seq_cst);
+    for (;;) {
+        const std::uint32_t epoch = idle_epoch_.load(sys::acquire);
+        // [W3] The count of waiters before the look at the tasks: either a worker that falls idle sees the
+        // waiter, and changes the epoch, or this sees what it has finished.
+        sys::fence(sys::seq_cst);
+        if (is_idle()) break;
+        sys::futex_wait(idle_epoch_, epoch);
+    }
+    idle_waiters_.fetch_sub(1, sys::relaxed);
+}
+
+void scheduler::wait_idle() {
+    refuse_in_worker("wait_idle");
+    refuse_in_child("wait_idle");
+    block_until_idle();
+}
+
+// ---- pause and end
+
+void scheduler::pause() noexcept { gate_.fetch_or(gate_bit::paused, sys::release); }
+
+void scheduler::resume() noexcept {
+    gate_.fetch_and(~gate_bit::paused, sys::release);
+    sys::futex_wake_all(gate_);
+    sleep_.signal_all();
+}
+
+void scheduler::stop() noexcept {
+    gate_.fetch_or(gate_bit::closed, sys::seq_cst);
+    // Whoever found the gate open has its task in a queue before a worker may leave.
+    for (injection_queue& queue : queues_) queue.quiesce();
+    gate_.fetch_or(gate_bit::stopped, sys::seq_cst);
+    sys::futex_wake_all(gate_);
+    sleep_.signal_all();
+}
+
+void scheduler::join() {
+    refuse_in_worker("join");
+    refuse_in_child("join");
+    std::lock_guard guard(joining_);
+    if (threads_.empty()) return;
+    gate_.fetch_or(gate_bit::closed, sys::seq_cst);
+    resume();
+    for (injection_queue& queue : queues_) queue.quiesce();
+    block_until_idle();
+    stop();
+    end_threads();
+}
+
+void scheduler::end_threads() noexcept {
+    sleep_.signal_all();
+    for (sys::thread& thread : threads_) thread.join();
+    threads_.clear();
+}
+
+scheduler::~scheduler() { pools.remove(*this); }
+
+// ---- refusals
+
+void scheduler::refuse_in_worker(const char* operation) const {
+    if (this_worker() == nullptr) return;
+    throw std::system_error(std::make_error_code(std::errc::resource_deadlock_would_occur),
+                            std::string("ekiden: thread_pool::") + operation
+                                + " in a worker of the same pool");
+}
+
+void scheduler::refuse_in_child(const char* operation) const {
+    if ((gate_.load(sys::relaxed) & gate_bit::forked) == 0) return;
+    throw std::system_error(std::make_error_code(std::errc::operation_not_permitted),
+                            std::string("ekiden: thread_pool::") + operation
+                                + " in the child of fork(); the pool has no threads here");
+}
+
+thread_pool_metrics scheduler::metrics() const {
+    thread_pool_metrics sum;
+    sum.threads = thread_count();
+    for (const auto& w : workers_) w->add_to(sum);
+    std::uint64_t accepted = 0;
+    for (const auto& w : workers_) accepted += w->spawned();
+    for (const injection_queue& queue : queues_) accepted += queue.pushed();
+    sum.tasks_pending = accepted - sum.tasks_run - sum.tasks_abandoned;
+    return sum;
+}
+
+} // namespace ekiden::inline EKIDEN_ABI

@@ -1,0 +1,230 @@
+#include <ekiden/pool/worker.hpp>
+
+#include <ekiden/sys/clock.hpp>
+#include <ekiden/sys/futex.hpp>
+
+#include <array>
+#include <span>
+
+namespace ekiden::inline EKIDEN_ABI {
+
+// ---- the scheduler's loop
+
+void worker::run() noexcept {
+    while (task* const next = next_task({nullptr, nullptr})) execute(next);
+    sys::fence(sys::seq_cst); // [W3] as prepare_wait() does before a sleep
+    pool_.announce_idle();
+}
+
+/// The policy: what is urgent, then own work, then work from outside, then the work of others.
+task* worker::find_task() noexcept {
+    task* found = urgent();
+    if (found == nullptr) found = deque_.pop(); // newest first: what it needs is still in this core's cache
+    if (found == nullptr) found = from_outside();
+    if (found == nullptr) found = stolen();
+    if (found == nullptr) found = injected(priority::low);
+    return found;
+}
+
+void worker::execute(task* taken) noexcept {
+    if (!admit()) {
+        taken->abandon();
+        abandoned_.add();
+    } else {
+        if (taken->queued_at != 0) [[unlikely]]
+            delays_.record(sys::now_ns() - taken->queued_at);
+        const task::function type = taken->type();
+        try {
+            taken->run();
+        } catch (...) {
+            pool_.report_unhandled(type(nullptr, task_request::describe));
+        }
+    }
+    // [W1] release: the task's effects, and the tasks it has posted; pairs with the acquire in
+    // scheduler::is_idle().
+    finished_.add();
+}
+
+/// Waits while the pool is paused. False if the task must not run.
+bool worker::admit() noexcept {
+    // After the task was claimed: whoever posted it after pause() has made the paused gate visible with it.
+    std::uint32_t gate = pool_.gate().load(sys::relaxed);
+    while ((gate & (gate_bit::paused | gate_bit::stopped)) == gate_bit::paused) [[unlikely]] {
+        sys::futex_wait(pool_.gate(), gate);
+        gate = pool_.gate().load(sys::acquire); // what came before resume() is visible to the task
+    }
+    return (gate & gate_bit::stopped) == 0;
+}
+
+// ---- where tasks come from
+
+task* worker::urgent() noexcept {
+    if (++turn_ % fair_turn == 0) [[unlikely]] {
+        if (task* const found = neglected()) return found;
+    }
+    return injected(priority::high);
+}
+
+/// One task from the places that find_task() may pass over for as long as others have work, each in its turn.
+task* worker::neglected() noexcept {
+    switch (turn_ / fair_turn % 3) {
+    case 0:
+        return from_outside();
+    case 1:
+        return injected(priority::low);
+    default:
+        return deque_.pop_oldest();
+    }
+}
+
+task* worker::injected(priority level) noexcept {
+    task* claimed = nullptr;
+    if (pool_.queue(level).claim(std::span(&claimed, 1), index_ + 1) == 0) return nullptr;
+    injected_.add();
+    return claimed;
+}
+
+/// The oldest task of the batch at hand; when that has been used up, the first one of another batch.
+task* worker::from_outside() noexcept {
+    if (task* const found = inbox_.pop()) return found;
+    std::array<task*, batch> claimed;
+    const std::size_t count = pool_.queue(priority::normal).claim(claimed, index_ + 1);
+    if (count == 0) return nullptr;
+    injected_.add(count);
+    // Newest first, so that the owner's pop() takes them in the order posted. There is room: the inbox is
+    // empty.
+    for (std::size_t i = count - 1; i != 0; --i) inbox_.push(claimed[i]);
+    return claimed[0];
+}
+
+task* worker::stolen() noexcept {
+    const auto& workers = pool_.workers();
+    const auto count = static_cast<std::uint32_t>(workers.size());
+    std::uint32_t victim = random_.below(count);
+    for (std::uint32_t i = 0; i != count; ++i) {
+        if (victim != index_) {
+            for (chase_lev_deque<task>* from : {&workers[victim]->deque_, &workers[victim]->inbox_}) {
+                if (!from->maybe_filled()) continue;
+                if (task* const found = from->steal()) {
+                    stolen_.add();
+                    return found;
+                }
+            }
+        }
+        if (++victim == count) victim = 0;
+    }
+    return nullptr;
+}
+
+void worker::push(task* spawned) {
+    const std::uint64_t number = spawned_.value();
+    // Every 64th tells how long it waited, as in injection_ring::push().
+    spawned->queued_at = number % 64 == 0 ? sys::now_ns() : 0;
+    // Counted before it can be finished elsewhere: see scheduler::is_idle().
+    spawned_.add();
+    try {
+        deque_.push(spawned);
+    } catch (...) {
+        finished_.add(); // the count of finished tasks may only fall behind
+        throw;
+    }
+}
+
+// ---- waiting
+
+/// The next task, or null when there is a reason to return.
+task* worker::next_task(const reason_to_return& reason) noexcept {
+    for (;;) {
+        task* found = find_task();
+        if (found == nullptr && !should_return(reason)) found = search(reason);
+        if (has_token_ && (found != nullptr || should_return(reason))) {
+            has_token_ = false;
+            pool_.sleep().end_search();
+        }
+        if (found != nullptr || should_return(reason)) return found;
+        park(reason);
+    }
+}
+
+bool worker::should_return(const reason_to_return& reason) const noexcept {
+    if (reason.awaited == nullptr) return (pool_.gate().load(sys::relaxed) & gate_bit::stopped) != 0;
+    return reason.awaited->is_ready()
+           || (reason.deadline != nullptr && sys::clock::now() >= *reason.deadline);
+}
+
+/// Looks for a task for 20 us, less than a sleep and a wake-up cost, unless another worker does so already.
+task* worker::search(const reason_to_return& reason) noexcept {
+    if (!has_token_) has_token_ = pool_.sleep().try_begin_search();
+    if (!has_token_) return nullptr;
+    constexpr std::uint64_t search_ns = 20'000;
+    const std::uint64_t start = sys::now_ns();
+    do {
+        for (int i = 0; i != 16; ++i) {
+            sys::spin_hint();
+            if (task* const found = find_task()) return found;
+            if (should_return(reason)) return nullptr;
+        }
+    } while (sys::now_ns() - start < search_ns);
+    return nullptr;
+}
+
+void worker::park(const reason_to_return& reason) noexcept {
+    struct awaiting {
+        event_count& sleep;
+        unsigned index;
+        sys::atomic<bool> called{false};
+    } self{pool_.sleep(), index_};
+    const auto wake = [](void* argument) noexcept {
+        auto* const sleeper = static_cast<awaiting*>(argument);
+        sleeper->sleep.signal(sleeper->index);
+        // [W2] release: the last that this thread does with the worker; pairs with the acquire below.
+        sleeper->called.store(true, sys::release);
+    };
+    if (reason.awaited != nullptr && !reason.awaited->attach(wake, &self)) return;
+
+    recycler::flush();
+    event_count& sleep = pool_.sleep();
+    sleep.prepare_wait(index_, has_token_);
+    event_count::wake_up reason_woken{};
+    if (pool_.has_work() || should_return(reason)) {
+        reason_woken = sleep.cancel_wait(index_);
+    } else {
+        pool_.announce_idle();
+        parks_.add();
+        reason_woken = sleep.commit_wait(index_, reason.deadline);
+        if (reason_woken == event_count::wake_up::notified) wakes_.add();
+    }
+    has_token_ = reason_woken == event_count::wake_up::notified;
+
+    if (reason.awaited != nullptr && !reason.awaited->detach()) {
+        while (!self.called.load(sys::acquire)) sys::yield(); // [W2]
+    }
+}
+
+bool worker::wait_for(completion& awaited, const sys::clock::time_point* deadline) noexcept {
+    ++depth_;
+    const reason_to_return reason{&awaited, deadline};
+    while (!should_return(reason)) {
+        // Deep down only what this worker has spawned itself: its program nests that deeply anyway.
+        task* const next = depth_ <= helping_depth ? next_task(reason) : deque_.pop();
+        if (next != nullptr)
+            execute(next);
+        else if (depth_ > helping_depth)
+            awaited.block(deadline);
+    }
+    --depth_;
+    return awaited.is_ready();
+}
+
+void worker::add_to(thread_pool_metrics& sum) const noexcept {
+    const std::uint64_t abandoned = abandoned_.value();
+    sum.tasks_run += finished_.value() - abandoned;
+    sum.tasks_abandoned += abandoned;
+    sum.stolen += stolen_.value();
+    sum.injected += injected_.value();
+    sum.parks += parks_.value();
+    sum.wakes += wakes_.value();
+    sum.queue_delay += delays_.snapshot();
+}
+
+} // namespace ekiden::inline EKIDEN_ABI

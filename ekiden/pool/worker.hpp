@@ -1,0 +1,87 @@
+/// One thread of a pool: finds a task, runs it, sleeps when there is none.
+///
+/// Part: pool. Used by: scheduler. Private.
+#pragma once
+
+#include <ekiden/future/completion.hpp>
+#include <ekiden/observe/counter.hpp>
+#include <ekiden/observe/histogram.hpp>
+#include <ekiden/pool/scheduler.hpp>
+#include <ekiden/queue/chase_lev_deque.hpp>
+#include <ekiden/sys/random.hpp>
+
+#include <cstdint>
+
+namespace ekiden::inline EKIDEN_ABI {
+
+/// Its own thread calls everything but the functions marked otherwise.
+class alignas(sys::isolation) worker {
+public:
+    worker(scheduler& pool, unsigned index) : pool_(pool), index_(index), random_(index + 1) {}
+
+    /// The thread's life: runs tasks until the pool stops and nothing is queued.
+    void run() noexcept;
+
+    /// A task of this worker's own. Throws std::bad_alloc; then nothing has changed.
+    void push(task* spawned);
+
+    /// Runs other tasks until `awaited` is ready (true) or `deadline`, if not null, has passed (false).
+    bool wait_for(completion& awaited, const sys::clock::time_point* deadline) noexcept;
+
+    [[nodiscard]] scheduler& pool() const noexcept { return pool_; }
+
+    /// Any thread.
+    [[nodiscard]] bool maybe_has_tasks() const noexcept {
+        return deque_.maybe_filled() || inbox_.maybe_filled();
+    }
+    [[nodiscard]] std::uint64_t spawned() const noexcept { return spawned_.value(); }
+    [[nodiscard]] std::uint64_t finished() const noexcept { return finished_.value(); }
+    void add_to(thread_pool_metrics& sum) const noexcept;
+
+private:
+    /// What a worker waits for besides tasks; `awaited` is null in the worker's main loop.
+    struct reason_to_return {
+        completion* awaited;
+        const sys::clock::time_point* deadline;
+    };
+
+    [[nodiscard]] task* next_task(const reason_to_return& reason) noexcept;
+    [[nodiscard]] task* find_task() noexcept;
+    [[nodiscard]] task* urgent() noexcept;
+    [[nodiscard]] task* neglected() noexcept;
+    [[nodiscard]] task* injected(priority level) noexcept;
+    [[nodiscard]] task* from_outside() noexcept;
+    [[nodiscard]] task* stolen() noexcept;
+    [[nodiscard]] task* search(const reason_to_return& reason) noexcept;
+    [[nodiscard]] bool should_return(const reason_to_return& reason) const noexcept;
+    void park(const reason_to_return& reason) noexcept;
+    void execute(task* taken) noexcept;
+    [[nodiscard]] bool admit() noexcept;
+
+    static constexpr std::size_t batch = 64; // tasks claimed from a producer's ring at once
+    static constexpr std::uint32_t fair_turn =
+        64; // one in so many tasks is taken from where others are neglected
+    static constexpr unsigned helping_depth = 64; // nested waits that still take tasks from elsewhere
+
+    scheduler& pool_;
+    const unsigned index_;
+    unsigned depth_ = 0; // of nested waits
+    bool has_token_ = false;
+    std::uint32_t turn_ = 0;
+    sys::random random_;
+
+    chase_lev_deque<task> deque_;        // what this worker's tasks have posted
+    chase_lev_deque<task> inbox_{batch}; // a batch from outside; the oldest task at the bottom
+
+    // What others read, on lines of its own.
+    alignas(sys::isolation) single_writer_counter spawned_;
+    single_writer_counter finished_;
+    single_writer_counter abandoned_;
+    single_writer_counter stolen_;
+    single_writer_counter injected_;
+    single_writer_counter parks_;
+    single_writer_counter wakes_;
+    histogram delays_;
+};
+
+} // namespace ekiden::inline EKIDEN_ABI

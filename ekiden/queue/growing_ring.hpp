@@ -1,0 +1,68 @@
+/// The ring under the queues of one writer: a power of two of slots, replaced by one of twice the size when
+/// it is full.
+///
+/// Part: queue. Used by: chase_lev_deque, injection_ring.
+#pragma once
+
+#include <ekiden/sys/atomic.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace ekiden::inline EKIDEN_ABI {
+
+/// Slots for pointers, found by a running index. One writer; readers may hold on to a ring that has been
+/// replaced: it is not written any more, and kept until the destructor. Together the old ones are smaller
+/// than the current one.
+template <class T>
+class growing_ring {
+public:
+    class ring {
+    public:
+        explicit ring(std::size_t slots) : mask_(slots - 1), slots_(new sys::atomic<T*>[slots]()) {}
+
+        [[nodiscard]] std::uint64_t capacity() const noexcept { return mask_ + 1; }
+        [[nodiscard]] sys::atomic<T*>& at(std::uint64_t index) noexcept { return slots_[index & mask_]; }
+
+    private:
+        const std::uint64_t mask_;
+        const std::unique_ptr<sys::atomic<T*>[]> slots_;
+    };
+
+    /// `capacity` is a power of two. Throws std::bad_alloc.
+    explicit growing_ring(std::size_t capacity) {
+        rings_.push_back(std::make_unique<ring>(capacity));
+        current_.store(rings_.back().get(), sys::relaxed);
+    }
+
+    /// Writer: the ring in use.
+    [[nodiscard]] ring* current() const noexcept { return current_.load(sys::relaxed); }
+
+    /// Any thread: the ring in use. A reader that has acquired an index from the writer gets one that holds
+    /// it.
+    [[nodiscard]] ring* current_for_reader() const noexcept {
+        return current_.load(sys::acquire); // [G1] pairs with the release in grow()
+    }
+
+    /// Writer: a ring of twice the size, with the elements of [first, last). Throws std::bad_alloc; then
+    /// nothing has changed.
+    ring* grow(std::uint64_t first, std::uint64_t last) {
+        ring* const full = current();
+        rings_.push_back(std::make_unique<ring>(2 * full->capacity()));
+        ring* const larger = rings_.back().get();
+        for (std::uint64_t i = first; i != last; ++i) {
+            larger->at(i).store(full->at(i).load(sys::relaxed), sys::relaxed);
+        }
+        // [G1] release: a reader may see the ring before the next index that the writer publishes.
+        current_.store(larger, sys::release);
+        return larger;
+    }
+
+private:
+    sys::atomic<ring*> current_{nullptr};
+    std::vector<std::unique_ptr<ring>> rings_;
+};
+
+} // namespace ekiden::inline EKIDEN_ABI

@@ -1,0 +1,105 @@
+#include <ekiden/queue/recycler.hpp>
+
+#include <ekiden/queue/slab_heap.hpp>
+#include <ekiden/sys/thread.hpp>
+
+namespace ekiden::inline EKIDEN_ABI::recycler {
+namespace {
+
+/// Kept for ever: threads may free tasks while static objects are destroyed.
+slab_depot& depot() noexcept {
+    alignas(slab_depot) static constinit std::byte memory[sizeof(slab_depot)]{};
+    static slab_depot& instance = *::new (memory) slab_depot;
+    return instance;
+}
+
+/// What each thread has of its own. Trivial, so that it can be used until the thread's last instruction.
+struct thread_cache {
+    slab_heap* heap = nullptr;
+    slab* freed_slab = nullptr; // the slab whose nodes this thread has freed last,
+    std::uint64_t freed = 0;    // which of them its header does not show yet,
+    unsigned freed_class = 0;   // and their size class
+};
+
+void flush(thread_cache& cache) noexcept {
+    if (cache.freed_slab == nullptr) return;
+    cache.freed_slab->free(cache.freed, cache.freed_class);
+    cache.freed_slab = nullptr;
+    cache.freed = 0;
+}
+
+void leave(void*) noexcept {
+    thread_cache& cache = sys::local<thread_cache>();
+    flush(cache);
+    cache.heap->trim();
+    depot().give_back(cache.heap);
+    cache.heap = nullptr;
+}
+
+/// Gives the thread a heap until its end. False if the thread is past its end. Throws std::bad_alloc.
+bool enter(thread_cache& cache) {
+    slab_heap* const heap = depot().adopt();
+    bool leaves = false;
+    try {
+        leaves = sys::at_thread_exit(&leave, nullptr);
+    } catch (...) {
+        depot().give_back(heap);
+        throw;
+    }
+    if (leaves)
+        cache.heap = heap;
+    else
+        depot().give_back(heap);
+    return leaves;
+}
+
+[[gnu::noinline]] void* allocate_first(thread_cache& cache, unsigned size_class) {
+    if (enter(cache)) return cache.heap->allocate(size_class);
+    struct loan {
+        slab_heap* heap = depot().adopt();
+        ~loan() { depot().give_back(heap); }
+    } borrowed;
+    return borrowed.heap->allocate(size_class);
+}
+
+/// False if the thread cannot have a heap; then nothing would flush what it collects.
+[[gnu::noinline]] bool enter_to_free(thread_cache& cache) noexcept {
+    try {
+        return enter(cache);
+    } catch (const std::bad_alloc&) {
+        return false;
+    }
+}
+
+} // namespace
+
+void* allocate(unsigned size_class) {
+    thread_cache& cache = sys::local<thread_cache>();
+    if (cache.heap == nullptr) [[unlikely]]
+        return allocate_first(cache, size_class);
+    return cache.heap->allocate(size_class);
+}
+
+void deallocate(void* node, unsigned size_class) noexcept {
+    thread_cache& cache = sys::local<thread_cache>();
+    slab* const from = slab::of(node);
+    const std::uint64_t bit = slab::bit_of(node);
+    if (cache.heap == nullptr && !enter_to_free(cache)) [[unlikely]] {
+        from->free(bit, size_class);
+        return;
+    }
+    if (cache.heap->take_back(from, bit, size_class)) return;
+    if (from != cache.freed_slab) {
+        flush(cache);
+        cache.freed_slab = from;
+        cache.freed_class = size_class;
+    }
+    sys::expects((cache.freed & bit) == 0, freed_twice);
+    cache.freed |= bit;
+}
+
+void flush() noexcept { flush(sys::local<thread_cache>()); }
+
+std::size_t footprint() noexcept { return depot().footprint(); }
+
+} // namespace ekiden::inline EKIDEN_ABI::recycler

@@ -1,0 +1,146 @@
+/// The recycler's inside: slabs, the heap of one thread, and the depot behind all heaps.
+///
+/// Part: queue. Used by: recycler.cpp only.
+#pragma once
+
+#include <ekiden/queue/recycler.hpp>
+#include <ekiden/sys/atomic.hpp>
+#include <ekiden/sys/contract.hpp>
+#include <ekiden/sys/lock.hpp>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace ekiden::inline EKIDEN_ABI::recycler {
+
+class slab_heap;
+class slab_depot;
+
+inline constexpr unsigned size_classes = 3;
+inline constexpr std::size_t unit = 64;
+inline constexpr std::size_t slab_bytes = 64 * unit;
+inline constexpr const char* freed_twice = "the memory of a task was freed twice";
+
+/// The bits of the nodes of a size class: bit i stands for the node that starts at unit i. Unit 0 is the
+/// header.
+[[nodiscard]] constexpr std::uint64_t node_bits(unsigned size_class) noexcept {
+    const unsigned units = 1U << size_class;
+    std::uint64_t bits = 0;
+    for (unsigned first = 1; first + units <= 64; first += units) bits |= std::uint64_t{1} << first;
+    return bits;
+}
+
+/// The header of 4 KiB of nodes of one size class, in their first 64 bytes. The slab is aligned to its size.
+/// A thread that frees a node may touch the header no more once it has set the bit, unless it must give the
+/// slab back: the owner may have passed an unused slab on. So the callers say the size class.
+///
+/// bit of freed_   meaning                                            set by             cleared by
+/// 0 (detached)    the owner has forgotten this slab                  owner              owner
+/// 1 to 63         the node of this unit has been freed               who frees it       owner
+class alignas(unit) slab {
+public:
+    static constexpr std::uint64_t detached = 1;
+
+    explicit slab(slab_heap& owner) noexcept : owner_(&owner) {}
+
+    [[nodiscard]] static slab* of(void* node) noexcept {
+        return reinterpret_cast<slab*>(reinterpret_cast<std::uintptr_t>(node) & ~(slab_bytes - 1));
+    }
+    [[nodiscard]] static std::uint64_t bit_of(void* node) noexcept {
+        return std::uint64_t{1} << ((reinterpret_cast<std::uintptr_t>(node) & (slab_bytes - 1)) / unit);
+    }
+    [[nodiscard]] void* node_at(unsigned first_unit) noexcept {
+        return reinterpret_cast<std::byte*>(this) + first_unit * unit;
+    }
+
+    /// Any thread: these nodes are free. Gives the slab back to its owner when this makes half of it free.
+    void free(std::uint64_t bits, unsigned size_class) noexcept;
+
+    /// Owner: takes the free nodes and attaches the slab.
+    [[nodiscard]] std::uint64_t take() noexcept;
+
+    /// Owner, no free node left at hand: takes the free nodes if they are half of the slab, or else forgets
+    /// the slab and returns 0; whoever frees the node that completes the half gives it back.
+    [[nodiscard]] std::uint64_t take_or_detach(unsigned size_class) noexcept;
+
+    /// Owner: whether no node is in use, with `at_hand` the nodes the owner has taken and not handed out.
+    [[nodiscard]] bool unused(std::uint64_t at_hand, unsigned size_class) const noexcept;
+
+    slab* next = nullptr; ///< in a list of the heap or the depot
+
+private:
+    sys::atomic<std::uint64_t> freed_{0};
+    slab_heap* owner_;
+};
+static_assert(sizeof(slab) == unit);
+
+/// The slabs of one thread. Only slab::free is called by other threads.
+class slab_heap {
+public:
+    explicit slab_heap(slab_depot& depot) noexcept : depot_(&depot) {}
+
+    /// The next free node of the size class, in the order of addresses. Throws std::bad_alloc.
+    [[nodiscard]] void* allocate(unsigned size_class);
+
+    /// Takes a node back if it belongs to the slab in use; false otherwise.
+    [[nodiscard]] bool take_back(slab* from, std::uint64_t bit, unsigned size_class) noexcept {
+        bin& here = bins_[size_class];
+        if (from != here.current) return false;
+        sys::expects((here.available & bit) == 0, freed_twice);
+        here.available |= bit;
+        return true;
+    }
+
+    /// Gives the slabs without a live node to the depot.
+    void trim() noexcept;
+
+    slab_heap* next_idle = nullptr; ///< in the depot's list of heaps without a thread
+
+private:
+    friend class slab;
+
+    struct bin {
+        slab* current = nullptr;     // the slab that nodes are handed out from
+        std::uint64_t available = 0; // its free nodes
+        slab* ready = nullptr;       // slabs at least half free, oldest first
+    };
+
+    void refill(bin& here, unsigned size_class);
+    [[nodiscard]] slab* collect_returned(unsigned size_class) noexcept;
+
+    bin bins_[size_classes];
+    slab_depot* depot_;
+    // Slabs that other threads give back; a stack that only the owner empties, whole. On a line of its own:
+    // the freeing threads write it.
+    alignas(sys::isolation) sys::atomic<slab*> returned_[size_classes]{};
+};
+
+/// Empty slabs and heaps without a thread. Thread-safe.
+class slab_depot {
+public:
+    /// A heap for the calling thread. Throws std::bad_alloc.
+    [[nodiscard]] slab_heap* adopt();
+    /// Takes a heap back, with what is still in use in it.
+    void give_back(slab_heap* heap) noexcept;
+
+    /// An empty slab. Throws std::bad_alloc.
+    [[nodiscard]] slab* new_slab(slab_heap& owner);
+    void put(slab* empty) noexcept;
+
+    [[nodiscard]] std::size_t footprint() const noexcept { return footprint_.load(sys::relaxed); }
+
+private:
+    struct empty_slab {
+        empty_slab* next;
+    };
+
+    void grow();
+
+    sys::slow_lock lock_;
+    slab_heap* idle_heaps_ = nullptr;
+    empty_slab* empty_slabs_ = nullptr;
+    std::size_t next_chunk_ = 16 * slab_bytes;
+    sys::atomic<std::size_t> footprint_{0};
+};
+
+} // namespace ekiden::inline EKIDEN_ABI::recycler

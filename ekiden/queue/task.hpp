@@ -1,0 +1,132 @@
+/// The queued unit: a function pointer, one word for whoever queues it, and a callable in the same cache
+/// line.
+///
+/// Part: queue. Used by: every queue, the pool, the executors.
+#pragma once
+
+#include <ekiden/queue/recycler.hpp>
+#include <ekiden/sys/config.hpp>
+
+#include <concepts>
+#include <cstdint>
+#include <source_location>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+namespace ekiden::inline EKIDEN_ABI {
+
+/// What a task is asked to do. Each task is asked `run` or `abandon` exactly once; it is gone afterwards.
+enum class task_request : std::uint8_t {
+    run,      ///< call the callable; its exception passes through
+    abandon,  ///< destroy the callable without calling it; a result, if any, reports operation_canceled
+    describe, ///< say what the task is; nothing changes, and the task may be gone already
+    cancel,   ///< of a task with a future: destroy the callable now; the task stays where it is queued
+    dispose,  ///< of a task with a future: nobody refers to it any more, free it
+};
+
+/// A unit of work in a queue. Made by make_task() or with a future; whoever takes it out of a queue asks it
+/// to run or to abandon. Not thread-safe: a task belongs to one thread at a time.
+class task {
+public:
+    /// Answers a request. The result is the name of the callable's type for `describe` (then `self` is not
+    /// used), and null otherwise.
+    using function = const char* (*)(task* self, task_request request);
+
+    explicit task(function answer) noexcept : answer_(answer) {}
+    task(const task&) = delete;
+    task& operator=(const task&) = delete;
+
+    /// Calls the callable. An exception passes through; the task is gone in any case.
+    void run() { answer_(this, task_request::run); }
+
+    /// Ends the task without calling the callable. Destructors of the callable must not throw.
+    void abandon() noexcept { answer_(this, task_request::abandon); }
+
+    /// Answers requests for this type of task, also when the task itself is gone.
+    [[nodiscard]] function type() const noexcept { return answer_; }
+
+protected:
+    ~task() = default;
+
+public:
+    union {
+        task* link = nullptr;    ///< for the list that the task is in
+        std::uint64_t queued_at; ///< for a queue that measures delays: sys::now_ns(), or 0
+    };
+
+private:
+    function answer_;
+};
+
+/// The name of type T as the compiler writes it, inside a longer text.
+template <class T>
+[[nodiscard]] constexpr const char* type_description() noexcept {
+    return std::source_location::current().function_name();
+}
+
+/// Cuts the name out of a type_description().
+[[nodiscard]] std::string_view described_type(const char* description) noexcept;
+
+/// A callable that can be empty: std::function and the like, and pointers to functions and members.
+template <class F>
+concept nullable_callable = std::is_pointer_v<F> || std::is_member_pointer_v<F> || requires(const F& f) {
+    { f.operator bool() } -> std::same_as<bool>;
+};
+
+/// Throws std::invalid_argument if `f` is an empty callable. `where` is the operation that refuses it.
+template <class F>
+void refuse_empty(const F& f, const char* where) {
+    if constexpr (nullable_callable<F>) {
+        if (!static_cast<bool>(f)) {
+            throw std::invalid_argument(std::string("ekiden: ") + where
+                                        + ": the callable is empty; allowed is one that can be called");
+        }
+    }
+}
+
+/// A task that calls `F` with no arguments, in a recycled node.
+template <class F>
+class callable_task final : public task {
+public:
+    explicit callable_task(F&& f) : task(&answer), f_(std::move(f)) {}
+    explicit callable_task(const F& f) : task(&answer), f_(f) {}
+
+private:
+    static const char* answer(task* base, task_request request) {
+        if (request == task_request::describe) return type_description<F>();
+        auto* const self = static_cast<callable_task*>(base);
+        if (request == task_request::abandon) {
+            recycler::destroy(self);
+        } else if constexpr (std::is_nothrow_move_constructible_v<F>) {
+            // The memory goes back before the call, so that what the callable posts can reuse it.
+            F f(std::move(self->f_));
+            recycler::destroy(self);
+            f();
+        } else {
+            struct end {
+                callable_task* self;
+                ~end() { recycler::destroy(self); }
+            } guard{self};
+            self->f_();
+        }
+        return nullptr;
+    }
+
+    F f_;
+};
+
+/// A task that calls a copy of `f`. Callables of up to 48 bytes share the task's cache line; up to 240 bytes
+/// they are recycled too; beyond that the memory comes from operator new. Throws std::bad_alloc,
+/// std::invalid_argument for an empty callable, and what copying `f` throws; then nothing is left behind.
+template <class F>
+[[nodiscard]] task* make_task(F&& f, const char* where = "make_task") {
+    using callable = std::decay_t<F>;
+    static_assert(std::invocable<callable&>, "a task's callable takes no arguments");
+    refuse_empty<callable>(f, where);
+    return recycler::create<callable_task<callable>>(std::forward<F>(f));
+}
+
+} // namespace ekiden::inline EKIDEN_ABI

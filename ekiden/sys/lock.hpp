@@ -1,0 +1,38 @@
+/// The lock of slow paths inside the library: small, fair enough, and instrumented in the checking build.
+///
+/// Part: sys. Used by: queue, pool (registration of threads, growth, start and end). Users of the library
+/// take ekiden::mutex. Algorithm: U. Drepper, "Futexes Are Tricky", mutex 2.
+#pragma once
+
+#include <ekiden/sys/futex.hpp>
+
+namespace ekiden::inline EKIDEN_ABI::sys {
+
+/// Mutual exclusion; meets BasicLockable. lock() acquires what unlock() has released.
+class slow_lock {
+public:
+    void lock() noexcept {
+        std::uint32_t expected = free;
+        // [L1] acquire; pairs with the release in unlock().
+        if (word_.compare_exchange_strong(expected, held, acquire, relaxed)) return;
+        while (word_.exchange(contended, acquire) != free) futex_wait(word_, contended);
+    }
+
+    void unlock() noexcept {
+        // [L1] release; pairs with the acquires in lock().
+        if (word_.exchange(free, release) == contended) futex_wake(word_);
+    }
+
+private:
+    // word_      meaning                                      set by
+    // free       nobody holds it                              unlock
+    // held       held, nobody sleeps                          lock
+    // contended  held, and somebody may sleep on the word     lock
+    static constexpr std::uint32_t free = 0;
+    static constexpr std::uint32_t held = 1;
+    static constexpr std::uint32_t contended = 2;
+
+    atomic<std::uint32_t> word_{free};
+};
+
+} // namespace ekiden::inline EKIDEN_ABI::sys
