@@ -5,8 +5,8 @@
 /// missing, so an arrival is one atomic step, and all waiters are released by one system call.
 #pragma once
 
-#include <ekiden/sync/contract.hpp>
 #include <ekiden/sync/state_lock.hpp>
+#include <ekiden/sys/contract.hpp>
 
 #include <cstddef>
 #include <stdexcept>
@@ -57,7 +57,8 @@ public:
         std::uint32_t round = 0;
         const auto arrival = [&](state_value now) noexcept {
             if (count < 1 || count > max() || now.payload < come)
-                contract_broken("barrier::arrive: more arrivals than the round expects, or fewer than 1");
+                sys::contract_broken(
+                    "barrier::arrive: more arrivals than the round expects, or fewer than 1");
             round = now.state;
             if (now.payload > come) return state_value{now.state, now.payload - come};
             if constexpr (!std::is_same_v<Completion, no_completion>) completion_();

@@ -4,8 +4,8 @@
 /// it on behalf of the waiter, so permits go to waiters in the order of their arrival.
 #pragma once
 
-#include <ekiden/sync/contract.hpp>
 #include <ekiden/sync/state_lock.hpp>
+#include <ekiden/sys/contract.hpp>
 
 #include <cstddef>
 #include <limits>
@@ -55,7 +55,8 @@ public:
     void release(std::ptrdiff_t count = 1) noexcept {
         lock_.run(state_lock::any_state, [&](state_value now) noexcept {
             if (count < 0 || count > max() - permits_)
-                contract_broken("counting_semaphore::release: a negative count, or more permits than max()");
+                sys::contract_broken(
+                    "counting_semaphore::release: a negative count, or more permits than max()");
             permits_ += count;
             return count > 0 ? state_value{some, 0} : now;
         });

@@ -5,8 +5,8 @@
 /// there made of two locks and two counters; here of one lock, with one atomic step for an entry or an exit.
 #pragma once
 
-#include <ekiden/sync/contract.hpp>
 #include <ekiden/sync/state_lock.hpp>
+#include <ekiden/sys/contract.hpp>
 
 #include <cstddef>
 #include <stdexcept>

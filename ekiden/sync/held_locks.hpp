@@ -4,9 +4,17 @@
 /// Part: sync. Used by: rw_mutex.
 #pragma once
 
-#include <ekiden/sync/contract.hpp>
+#include <ekiden/sys/config.hpp>
 
 namespace ekiden::inline EKIDEN_ABI {
+
+/// True when the library was configured with checks that cost time on every call (the Debug configuration
+/// does).
+#if defined(EKIDEN_LOCK_CHECKS)
+inline constexpr bool lock_checks = true;
+#else
+inline constexpr bool lock_checks = false;
+#endif
 
 /// Notes that the calling thread has taken `lock` shared. Up to 32 are remembered per thread; beyond that
 /// they are forgotten, and recursion through them is not found.

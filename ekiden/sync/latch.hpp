@@ -3,8 +3,8 @@
 /// Part: sync. Used by: users. Like std::latch, with waits that may be timed, stopped, or not a thread's.
 #pragma once
 
-#include <ekiden/sync/contract.hpp>
 #include <ekiden/sync/event.hpp>
+#include <ekiden/sys/contract.hpp>
 
 #include <cstddef>
 #include <limits>
@@ -33,7 +33,7 @@ public:
         // [T1] acq_rel: a release for the last one, an acquire in it, so that done_ publishes all.
         const std::ptrdiff_t before = missing_.fetch_sub(count, sys::acq_rel);
         if (count < 0 || before < count)
-            contract_broken("latch::count_down: a negative count, or more than is missing");
+            sys::contract_broken("latch::count_down: a negative count, or more than is missing");
         // The latch may go as soon as done_ is set; nothing of it is touched after that.
         if (before == count && count > 0) done_.set();
     }

@@ -7,6 +7,7 @@
 
 #include <ekiden/sync/held_locks.hpp>
 #include <ekiden/sync/rw_policy.hpp>
+#include <ekiden/sys/contract.hpp>
 
 #include <exception>
 #include <utility>
@@ -163,7 +164,7 @@ private:
     void check_recursion() noexcept {
         if (!is_held(this) || lock_.passes(rules::reader_enters)) return;
         if (lock_.passes(rules::reader_inside))
-            contract_broken(
+            sys::contract_broken(
                 "rw_mutex::lock_shared: this thread is inside as a reader already, and a writer waits: "
                 "each would wait for the other");
     }

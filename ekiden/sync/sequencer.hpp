@@ -5,8 +5,8 @@
 /// so that the step that brings a request also says whether to wake it.
 #pragma once
 
-#include <ekiden/sync/contract.hpp>
 #include <ekiden/sys/atomic.hpp>
+#include <ekiden/sys/contract.hpp>
 #include <ekiden/sys/parker.hpp>
 
 #include <cstddef>

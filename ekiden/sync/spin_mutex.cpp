@@ -7,7 +7,7 @@ namespace ekiden::inline EKIDEN_ABI {
 void spin_mutex::lock_slow() noexcept {
     // Pauses double up to `most`, which is a little more than a section should last. A holder that has not
     // left by then is most likely not running, perhaps because this thread has its processor: it is given the
-    // time. With one processor that is certain from the start.
+    // time.
     constexpr unsigned most = 64;
     for (unsigned pauses = 1;;) {
         if (pauses <= most) {

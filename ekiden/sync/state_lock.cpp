@@ -1,6 +1,6 @@
 // The waiting half of state_lock: waiting, leaving with a queue, cancelling. Protocol: sync/state_lock.md.
-#include <ekiden/sync/contract.hpp>
 #include <ekiden/sync/state_lock.hpp>
+#include <ekiden/sys/contract.hpp>
 #include <ekiden/sys/futex.hpp>
 #include <ekiden/sys/thread.hpp>
 
@@ -49,7 +49,7 @@ const wait_limit state_lock::never_{};
 
 state_lock::~state_lock() {
     if ((word_.load(sys::relaxed) & (newest | queued)) != 0)
-        contract_broken("state_lock: destroyed while somebody waits for it");
+        sys::contract_broken("state_lock: destroyed while somebody waits for it");
 }
 
 // ---- waiting
@@ -173,7 +173,8 @@ bool state_lock::take(waiter& me, std::uint64_t& word, bool woken) noexcept {
 // closed.
 bool state_lock::push(waiter& me, std::uint64_t& word, bool woken) noexcept {
     const std::uint64_t address = reinterpret_cast<std::uintptr_t>(&me);
-    if (address >> address_bits != 0) contract_broken("state_lock: a waiter lies beyond the known addresses");
+    if (address >> address_bits != 0)
+        sys::contract_broken("state_lock: a waiter lies beyond the known addresses");
     me.next = to_waiter((word & newest) >> newest_shift << alignment_bits);
     std::uint64_t next = (word & ~newest) | address >> alignment_bits << newest_shift;
     if (woken) next &= ~waking; // somebody is inside, and will serve the queue as it leaves

@@ -5,9 +5,9 @@
 /// as it leaves.
 #pragma once
 
-#include <ekiden/sync/contract.hpp>
 #include <ekiden/sync/state_lock.hpp>
 #include <ekiden/sync/state_table.hpp>
+#include <ekiden/sys/contract.hpp>
 
 #include <exception>
 #include <optional>
@@ -86,7 +86,8 @@ public:
         ~guard() {
             if (mutex_ == nullptr) return;
             if (std::uncaught_exceptions() <= exceptions_)
-                contract_broken("state_mutex: a guard was destroyed without having been told the next state");
+                sys::contract_broken(
+                    "state_mutex: a guard was destroyed without having been told the next state");
             mutex_->exit(unwind_);
         }
 
@@ -202,11 +203,11 @@ private:
         } else {
             next = classifier_(to);
             if (!Table.is_part(next, to))
-                contract_broken(
+                sys::contract_broken(
                     "state_mutex: the classifier returned a state that is no part of the one named");
         }
         if (!Table.allows(Op, before, next))
-            contract_broken("state_mutex: the transition table has no such transition");
+            sys::contract_broken("state_mutex: the transition table has no such transition");
         return next;
     }
     template <auto Op, class AnyState>

@@ -16,78 +16,94 @@ using ekiden::rw_policy;
     rw_mutex<rw_policy::basic>, rw_mutex<rw_policy::writer_next>, rw_mutex<rw_policy::writer_first>,         \
         rw_mutex<rw_policy::fifo>
 
-TEST_CASE_TEMPLATE("readers share, writers are alone, whatever else goes on", M, ALL_POLICIES) {
-    M m;
+namespace {
+
+/// What readers and writers touch, and whether they ever saw each other there.
+struct guarded {
     long a = 0;
     long b = 0;
     std::atomic<int> readers{0};
     std::atomic<int> writers{0};
     std::atomic<bool> wrong{false};
+
+    void write(stress::noise& noise) {
+        if (writers.fetch_add(1) != 0 || readers != 0 || a != b) wrong = true;
+        ++a;
+        noise();
+        ++b;
+        writers.fetch_sub(1);
+    }
+    void read(stress::noise& noise) {
+        readers.fetch_add(1);
+        if (writers != 0 || a != b) wrong = true;
+        noise();
+        readers.fetch_sub(1);
+    }
+};
+
+/// One of nine ways to take `m`; returns how often it wrote.
+template <class M>
+int visit(M& m, guarded& data, std::uint32_t way, stress::noise& noise) {
+    const auto limit = std::chrono::microseconds(noise.below(100));
+    const auto read_in = [&](auto&& lock) {
+        if (lock.owns_lock()) data.read(noise);
+        return 0;
+    };
+    const auto write_in = [&](auto&& lock) {
+        if (!lock.owns_lock()) return 0;
+        data.write(noise);
+        return 1;
+    };
+    switch (way) {
+    case 0:
+        return write_in(std::unique_lock(m));
+    case 1:
+    case 2:
+        return read_in(std::shared_lock(m));
+    case 3:
+        return write_in(std::unique_lock(m, limit));
+    case 4:
+        return read_in(std::shared_lock(m, limit));
+    case 5:
+        return write_in(std::unique_lock(m, std::try_to_lock));
+    case 6:
+        m.run([&] { data.write(noise); });
+        return 1;
+    case 7:
+        m.lock();
+        data.write(noise);
+        m.downgrade();
+        data.read(noise);
+        m.unlock_shared();
+        return 1;
+    default:
+        m.lock_shared();
+        data.read(noise);
+        if (noise.below(2) == 0 ? m.upgrade() : m.try_upgrade()) {
+            data.write(noise);
+            m.unlock();
+            return 1;
+        }
+        m.unlock_shared();
+        return 0;
+    }
+}
+
+} // namespace
+
+TEST_CASE_TEMPLATE("readers share, writers are alone, whatever else goes on", M, ALL_POLICIES) {
+    M m;
+    guarded data;
     std::atomic<long> written{0};
     stress::together(8, [&](int i, stress::noise& noise) {
-        const auto write = [&] {
-            if (writers.fetch_add(1) != 0 || readers != 0 || a != b) wrong = true;
-            ++a;
-            noise();
-            ++b;
-            written.fetch_add(1);
-            writers.fetch_sub(1);
-        };
-        const auto read = [&] {
-            readers.fetch_add(1);
-            if (writers != 0 || a != b) wrong = true;
-            noise();
-            readers.fetch_sub(1);
-        };
         for (int r = 0; r < 2500; ++r) {
-            const auto limit = std::chrono::microseconds(noise.below(100));
-            switch (i < 2 ? i : noise.below(9)) {
-            case 0: {
-                std::unique_lock lock(m);
-                write();
-                break;
-            }
-            case 1:
-            case 2: {
-                std::shared_lock lock(m);
-                read();
-                break;
-            }
-            case 3:
-                if (std::unique_lock lock(m, limit); lock.owns_lock()) write();
-                break;
-            case 4:
-                if (std::shared_lock lock(m, limit); lock.owns_lock()) read();
-                break;
-            case 5:
-                if (std::unique_lock lock(m, std::try_to_lock); lock.owns_lock()) write();
-                break;
-            case 6:
-                m.run(write);
-                break;
-            case 7:
-                m.lock();
-                write();
-                m.downgrade();
-                read();
-                m.unlock_shared();
-                break;
-            default:
-                m.lock_shared();
-                read();
-                if (noise.below(2) == 0 ? m.upgrade() : m.try_upgrade()) {
-                    write();
-                    m.unlock();
-                } else {
-                    m.unlock_shared();
-                }
-            }
+            written += visit(m, data, i < 2 ? static_cast<std::uint32_t>(i) : noise.below(9), noise);
             noise();
         }
     });
-    CHECK_FALSE(wrong);
-    CHECK(a == written);
-    CHECK(b == written);
+    CHECK_FALSE(data.wrong);
+    CHECK(data.a == written);
+    CHECK(data.b == written);
     CHECK(m.try_lock());
     m.unlock();
 }
