@@ -200,14 +200,11 @@ private:
 
     template <class Step>
     buffer_result tried(state_lock::mask states, Step& step) {
-        for (unsigned round = 1;; ++round) {
+        for (;;) {
             const attempt result = lock_.try_run(states, step);
             if (result == attempt::done) return step.outcome();
             if (result == attempt::refused) return buffer_result::would_wait;
-            if (round % 64 != 0) // somebody is inside, for a step as short as ours
-                sys::spin_hint();
-            else
-                sys::yield();
+            sys::yield(); // somebody is inside, for a step as short as ours
         }
     }
     static buffer_result given_up(const wait_limit& limit) noexcept {

@@ -6,6 +6,7 @@
 
 #include <ekiden/sync/state_lock.hpp>
 #include <ekiden/sys/contract.hpp>
+#include <ekiden/sys/thread.hpp>
 
 #include <cstddef>
 #include <limits>
@@ -39,7 +40,7 @@ public:
         for (;;) {
             const attempt result = lock_.try_run(1U << some, take{permits_});
             if (result != attempt::busy) return result == attempt::done;
-            sys::spin_hint(); // somebody is inside, for a few steps
+            sys::yield(); // somebody is inside, for a few steps
         }
     }
     template <class Rep, class Period>

@@ -21,13 +21,6 @@ struct alignas(sys::isolation) shared_word {
 };
 std::array<shared_word, 64> shared_words;
 
-void pause(unsigned& round) noexcept {
-    if (++round % 64 != 0)
-        sys::spin_hint();
-    else
-        sys::yield();
-}
-
 waiter* to_waiter(std::uint64_t address) noexcept {
     return reinterpret_cast<waiter*>(static_cast<std::uintptr_t>(address));
 }
@@ -270,10 +263,9 @@ void state_lock::exit_slow(state_value next) noexcept { serve_and_leave(next, ta
 // well if nobody is inside; then *lock_too becomes true, else false. Returns the word as it is now.
 std::uint64_t state_lock::take_list(bool* lock_too) noexcept {
     std::uint64_t word = word_.load(sys::relaxed);
-    unsigned round = 0;
     for (;;) {
         if ((word & listing) != 0) { // a canceller has it, for a few steps
-            pause(round);
+            sys::yield();
             word = word_.load(sys::relaxed);
             continue;
         }
