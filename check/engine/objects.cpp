@@ -31,6 +31,12 @@ object& engine::remember(const void* at, bool is_atomic) noexcept {
     object& o = table_[slot];
     if (o.execution != number && ++table_used_ > table_size / 4 * 3)
         fail_at("the model has too many atomic objects and cells", "", 0);
+    if (o.execution == number && o.dead && o.creator != nobody && o.creator != running
+        && self().current.clock[o.creator] < o.epoch) {
+        fail("memory is used again by T" + std::to_string(running) + ", but the end of the object in it, by T"
+                 + std::to_string(o.creator) + ", is not ordered before",
+             self().last_site);
+    }
     // The construction of a local static is ordered by the compiler's guard, which the checker does not see.
     const auto creator = in_statics(at) ? nobody : static_cast<std::uint8_t>(running);
     o = {at, nullptr, number, self().current.clock[running], creator, is_atomic, false};
@@ -135,6 +141,8 @@ void engine::ended(const void* at, const site& where) {
         race(*static_cast<plain*>(o->record), true, where);
     }
     o->dead = true;
+    o->creator = static_cast<std::uint8_t>(running); // from now on, who ended it
+    o->epoch = self().current.clock[running];
 }
 
 } // namespace ekiden::check

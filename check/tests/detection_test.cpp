@@ -283,6 +283,28 @@ void give_back_a_slot() {
 
 } // namespace
 
+namespace {
+
+template <memory_order Give>
+void reuse_memory() {
+    alignas(atomic<int>) unsigned char memory[sizeof(atomic<int>)];
+    auto* const first = ::new (static_cast<void*>(memory)) atomic<int>(1);
+    atomic<bool> free{false};
+    thread other([&] {
+        first->~atomic();
+        free.store(true, Give);
+    });
+    if (free.load(acquire)) ::new (static_cast<void*>(memory)) atomic<int>(2);
+    other.join();
+}
+
+} // namespace
+
+TEST_CASE("memory that is used again before its former object's end is ordered is found") {
+    fails_with(reuse_memory<relaxed>, "memory is used again");
+    passes(reuse_memory<release>);
+}
+
 TEST_CASE("a slot that is given back without release is reported as load buffering") {
     fails_with(give_back_a_slot<relaxed>, "load buffering");
     passes(give_back_a_slot<release>);
