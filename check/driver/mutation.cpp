@@ -106,15 +106,15 @@ std::map<std::string, std::string> explained() {
     return known;
 }
 
-/// "model executions" of the first model that notices, or nothing.
+/// "model executions" of the first model that notices, or nothing. First each model in which the mutant can be
+/// reached is searched at random for a moment, then each depth first.
 std::string try_mutant(const candidate_mutant& c, double seconds) {
-    for (const bool random : {false, true}) {
+    for (const bool random : {true, false}) {
         for (const model* m : c.reached) {
             search how;
             how.bound = m->how.preemptions;
             how.random = random;
-            how.seconds = random ? seconds / 4 : seconds;
-            if (random) how.executions = 200'000;
+            how.seconds = random ? seconds / 10 : seconds;
             how.mutant = c.change;
             const result r = explore(*m, how);
             if (r.failed) return full_name(*m) + " " + std::to_string(r.executions);
@@ -150,7 +150,7 @@ int score_mutants(const std::vector<const model*>& chosen, unsigned width, bool 
     std::size_t equivalent = 0;
     std::vector<std::string> survivors;
     run_jobs(
-        mutants.size(), width, [&](std::size_t i) { return try_mutant(mutants[i], deep ? 120 : 10); },
+        mutants.size(), width, [&](std::size_t i) { return try_mutant(mutants[i], deep ? 60 : 3); },
         [&](std::size_t i, const std::string& text) {
             const auto reason = known.find(mutants[i].name);
             const bool dead = text != "-"; // a process that died has noticed, too

@@ -14,6 +14,13 @@ namespace ekiden::check {
 using site = std::source_location;
 using order = std::memory_order;
 
+[[nodiscard]] constexpr bool acquires(order how) noexcept {
+    return how == order::acquire || how == order::acq_rel || how == order::seq_cst || how == order::consume;
+}
+[[nodiscard]] constexpr bool releases(order how) noexcept {
+    return how == order::release || how == order::acq_rel || how == order::seq_cst;
+}
+
 enum class arithmetic : std::uint8_t { exchange, add, subtract, bit_or, bit_and, bit_xor };
 [[nodiscard]] std::uint64_t compute(arithmetic what, std::uint64_t old, std::uint64_t operand) noexcept;
 

@@ -27,8 +27,6 @@ constexpr std::uint64_t first_time_ns = 1'000'000'000; // away from the epoch: a
 std::size_t data_size() noexcept { return static_cast<std::size_t>(_edata - __data_start); }
 std::size_t bss_size() noexcept { return static_cast<std::size_t>(_end - __bss_start); }
 
-engine* instance = nullptr;
-
 void on_signal(int number) {
     engine& e = the_engine();
     const char* what = number == SIGABRT  ? "abort() was called (a failed assertion?)"
@@ -73,8 +71,10 @@ void catch_signals() {
 
 } // namespace
 
-engine& the_engine() {
-    if (instance == nullptr) instance = new engine;
+engine* instance = nullptr;
+
+engine& make_engine() {
+    instance = new engine;
     return *instance;
 }
 

@@ -69,6 +69,10 @@ void decode(engine& e, std::string_view text) {
     }
 }
 
+bool same(const event& a, const event& b) {
+    return a.thread == b.thread && a.line == b.line && a.what == b.what && a.value == b.value && a.file == b.file;
+}
+
 std::string table(const engine& e) {
     std::string out;
     std::size_t what = 0;
@@ -80,7 +84,15 @@ std::string table(const engine& e) {
         where = std::max(where, text::short_path(it.file).size() + 5);
     }
     std::size_t line = 0;
+    std::size_t repeated = 0;
     for (const event& it : e.events) {
+        // Rounds of a spin loop: the first is shown.
+        if (line != 0 && same(it, e.events[line - 1])) {
+            ++line;
+            ++repeated;
+            continue;
+        }
+        if (std::exchange(repeated, 0) != 0) out += "     ... the same again\n";
         const auto padded = [](std::string s, std::size_t width) {
             s.resize(std::max(s.size(), width), ' ');
             return s + "  ";

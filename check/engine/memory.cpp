@@ -10,13 +10,6 @@
 namespace ekiden::check {
 namespace {
 
-bool acquires(order how) noexcept {
-    return how == order::acquire || how == order::acq_rel || how == order::seq_cst || how == order::consume;
-}
-bool releases(order how) noexcept {
-    return how == order::release || how == order::acq_rel || how == order::seq_cst;
-}
-
 std::uint64_t mask(unsigned size) noexcept { return size == 8 ? ~std::uint64_t{0} : (std::uint64_t{1} << 8 * size) - 1; }
 
 const char* name_of(arithmetic what) noexcept {
@@ -62,6 +55,7 @@ void engine::read(location& l, unsigned at, order how) noexcept {
         m.carried.join_into(t.acquired);
     if (how == order::seq_cst) sequential.seen[l.id] = std::max(sequential.seen[l.id], static_cast<stamp>(at));
     l.accessed[running] = t.current.clock[running];
+    note_cause(m, how);
     note_read(l.id);
 }
 
@@ -107,8 +101,10 @@ void engine::carry(message& m, order how, const carried_view* also) {
     }
 }
 
-std::uint16_t engine::insert(location& l, unsigned at, std::uint64_t value, order how, const message* modified) {
+std::uint16_t engine::insert(location& l, unsigned at, std::uint64_t value, order how, const message* modified,
+                             const site& where) {
     model_thread& t = self();
+    if (weak && subject->how.load_buffering) refuse_load_buffering(l, how, where);
     const carried_view also = modified != nullptr ? modified->carried : carried_view{};
     if (l.count == l.capacity) {
         const unsigned capacity = l.capacity * 2U;
@@ -133,9 +129,11 @@ std::uint16_t engine::insert(location& l, unsigned at, std::uint64_t value, orde
     m.created = static_cast<std::uint16_t>(l.count - 1);
     m.thread = static_cast<std::uint8_t>(running);
     m.modifies = modified != nullptr;
+    pass_on_cause(m, how);
     carry(m, how, modified != nullptr ? &also : nullptr);
     if (how == order::seq_cst) sequential.seen[l.id] = std::max(sequential.seen[l.id], static_cast<stamp>(at));
     l.accessed[running] = t.current.clock[running];
+    l.loaded[running] = 0; // by coherence an earlier load of this thread reads nothing that comes after this
     ++t.current.clock[running];
     if (at == 0 || l.messages[at - 1].value != value) progressed(l);
     return static_cast<std::uint16_t>(at);
@@ -165,6 +163,8 @@ std::uint64_t engine::load(location& l, order how, const site& where) {
     const std::uint64_t value = l.messages[at].value;
     if (tracing) record(text::operation("load", name_of(l), how), text::value(value, l.size), why_visible(l, at, lowest), where);
     read(l, at, how);
+    l.loaded[running] = self().current.clock[running];
+    l.acquired[running] = acquires(how);
     done(op);
     return value;
 }
@@ -179,7 +179,7 @@ void engine::store(location& l, std::uint64_t value, order how, const site& wher
         record(text::operation("store", name_of(l), how), text::value(value, l.size),
                after + 1U < l.count ? "goes before a newer value in modification order" : "", where);
     }
-    insert(l, after + 1, value, how, nullptr);
+    insert(l, after + 1, value, how, nullptr, where);
     done(op);
 }
 
@@ -199,7 +199,7 @@ std::uint64_t engine::modify(location& l, arithmetic what, std::uint64_t operand
                why_visible(l, at, low(l, sequential_access)), where);
     }
     read(l, at, how);
-    insert(l, at + 1, next, how, &l.messages[at]);
+    insert(l, at + 1, next, how, &l.messages[at], where);
     done(op);
     return old;
 }
@@ -237,10 +237,13 @@ bool engine::compare_exchange(location& l, std::uint64_t& expected, std::uint64_
                picked >= spurious_from ? "spurious failure" : why_visible(l, at, low_failure), where);
     }
     read(l, at, succeeds ? success : failure);
-    if (succeeds)
-        insert(l, at + 1U, desired, success, &l.messages[at]);
-    else
+    if (succeeds) {
+        insert(l, at + 1U, desired, success, &l.messages[at], where);
+    } else {
+        l.loaded[running] = self().current.clock[running];
+        l.acquired[running] = acquires(failure);
         expected = old;
+    }
     done(op);
     return succeeds;
 }
@@ -251,6 +254,7 @@ void engine::fence(order how, const site& where) {
     if (how == order::seq_cst) point(op, where);
     model_thread& t = self();
     if (tracing) record(text::operation("fence", "", how), "", "", where);
+    keep_order();
     if (acquires(how)) t.current.join(t.acquired, location_count);
     if (how == order::seq_cst) {
         t.current.join_seen(sequential, location_count);
@@ -280,6 +284,7 @@ void engine::heavy_fence(const site& where) {
     point(op, where);
     if (tracing) record("heavy fence", "", "", where);
     for (unsigned i = 0; i < thread_count; ++i) sequential.join_seen(threads[i].lit, location_count);
+    keep_order();
     model_thread& t = self();
     t.current.join(t.acquired, location_count);
     t.current.join_seen(sequential, location_count);

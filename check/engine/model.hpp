@@ -14,7 +14,8 @@ namespace ekiden::check {
 
 /// How a model is explored, and what is expected of it.
 struct options {
-    std::string_view about;     ///< one line for people
+    bool load_buffering = true; ///< report loads that may read a value stored later: see load_buffering.cpp
+    std::string_view about = {}; ///< one line for people
     unsigned preemptions = 3;   ///< switches away from a thread that could go on, at most this many
     unsigned spurious = 1;      ///< futex waits that return without a wake-up, per execution
     unsigned weak_failures = 1; ///< compare_exchange_weak that fail without cause, per execution

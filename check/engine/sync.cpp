@@ -103,9 +103,15 @@ unsigned engine::start(void (*run)(void*), void* argument, const site& where) {
     t.acquired.clear(location_count);
     t.released.clear(location_count);
     t.lit.clear(location_count);
+    std::memset(t.cause, 0, sizeof t.cause);
+    t.kept = t.kept_by_release = {};
+    t.fenced = 0;
     if (made != 0) {
         model_thread& parent = self();
         t.current.copy(parent.current, location_count);
+        keep_order();
+        join_stamps(t.cause, parent.cause, max_threads);
+        t.kept = parent.kept;
         ++parent.current.clock[running];
     }
     t.current.clock[made] = 1;
@@ -139,6 +145,9 @@ void engine::join(unsigned target, const site& where) {
         leave();
     }
     t.current.join(threads[target].current, location_count);
+    join_stamps(t.cause, threads[target].cause, max_threads);
+    t.kept.join(threads[target].kept);
+    t.kept.join(threads[target].kept_by_release);
     if (tracing) record("join T" + std::to_string(target), "", "", where);
 }
 

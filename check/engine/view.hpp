@@ -43,6 +43,15 @@ struct view {
     }
 };
 
+/// What an operation follows from, as epochs of each thread: see model_thread::kept.
+struct effects {
+    stamp acquiring[max_threads]; // loads that acquire
+    stamp relaxed[max_threads];   // other loads
+
+    void join(const effects& other) noexcept { join_stamps(acquiring, other.acquiring, 2 * max_threads); }
+};
+static_assert(sizeof(effects) == 2 * max_threads * sizeof(stamp));
+
 /// The view that a message carries: as long as the number of locations when it was written. Entries of later
 /// locations are zero. `data` is null when nothing is carried.
 struct carried_view {

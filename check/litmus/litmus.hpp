@@ -40,4 +40,4 @@ void run(shared& s, Bodies... bodies) {
 } // namespace ekiden::check::litmus
 
 /// LITMUS(name, "each", "allowed", "outcome") { body of thread 0 }
-#define LITMUS(name, ...) EKIDEN_MODEL(name, .preemptions = 9, .outcomes = {__VA_ARGS__})
+#define LITMUS(name, ...) EKIDEN_MODEL(name, .load_buffering = false, .preemptions = 9, .outcomes = {__VA_ARGS__})

@@ -94,7 +94,7 @@ EXHIBIT(stdexec_bwos_1755, "https://github.com/NVIDIA/stdexec/issues/1755") {
         std::uint32_t seen = position.load(acquire);
         if ((seen & 0xFF) != 0) return;
         const int task = slot.load(relaxed);
-        if (position.compare_exchange_strong(seen, seen + 1, acq_rel, relaxed))
+        if (position.compare_exchange_strong(seen, seen + 1, acq_rel, acquire))
             ++run[static_cast<std::size_t>(task)];
     };
     thread thief(claim);

@@ -6,6 +6,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -72,10 +73,10 @@ bool write_results(const std::string& path, const nlohmann::json& results) {
     const std::filesystem::path target(path);
     if (target.has_parent_path()) std::filesystem::create_directories(target.parent_path(), error);
     const std::string unfinished = path + ".part";
-    {
+    if (!error) {
         std::ofstream file(unfinished);
         file << results.dump(1) << '\n';
-        if (!file.flush()) error = std::make_error_code(std::errc::io_error);
+        if (!file.flush()) error = std::error_code(errno, std::generic_category());
     }
     if (!error) std::filesystem::rename(unfinished, target, error);
     if (error) std::cerr << "ekiden-lab: cannot write '" << path << "': " << error.message() << '\n';
@@ -95,8 +96,10 @@ int measure(const std::vector<experiment>& some, const options& o) {
                               {"experiments", nlohmann::json::array()}};
     const nlohmann::json& machine = results["machine"];
     std::cout << "ekiden-lab: " << to_string(o.how.scale) << ", " << o.how.workers << " workers on "
-              << machine["usable_cores"] << " usable cores, load " << machine["load_average"][0] << '\n'
+              << machine["usable_cores"] << " usable cores, load "
+              << readable(machine["load_average"][0], "1") << '\n'
               << std::flush;
+    if (!write_results(o.out, results)) return 1; // now, rather than after minutes of measuring
     bool well = true;
     for (const experiment& e : some) {
         std::cout << '\n'

@@ -52,17 +52,17 @@ def _head(results):
             f"costs on this machine</h1><dl class=\"facts\">{rows}</dl>{warnings}<nav>{links}</nav></header>")
 
 
-def _verdict(experiment, lower, ours, theirs):
-    """(words, class) for ekiden's median beside the best peer's."""
+def _verdict(experiment, lower, us, best):
+    """(words, class) for ekiden's summary beside the best peer's. Overlapping quartiles decide nothing."""
+    ours, theirs = us["median"], best["median"]
     if experiment["name"] == "allocations":
         return ("none in steady state", "win") if ours < 0.001 else ("some", "lose")
+    if us["lower_quartile"] <= best["upper_quartile"] and best["lower_quartile"] <= us["upper_quartile"]:
+        return "within the spread", "par"
     if not lower:
         points = (ours - theirs) * 100
-        css = "par" if abs(points) < 2 else "win" if points > 0 else "lose"
-        return (f"{abs(points):.0f} points {'more' if points > 0 else 'less'}" if css != "par" else "on a par"), css
-    if ours < theirs * 0.95:
-        return f"{theirs / ours:.1f}x faster", "win"
-    return ("on a par", "par") if ours <= theirs * 1.05 else (f"{ours / theirs:.1f}x slower", "lose")
+        return f"{abs(points):.0f} points {'more' if points > 0 else 'less'}", "win" if points > 0 else "lose"
+    return (f"{theirs / ours:.1f}x faster", "win") if ours < theirs else (f"{ours / theirs:.1f}x slower", "lose")
 
 
 def _winner(results, experiment, variant):
@@ -79,7 +79,7 @@ def _winner(results, experiment, variant):
         return ""
     us = own.loc["ekiden"] if "ekiden" in own.index else own.iloc[0]
     best = peers.loc[peers["median"].idxmin() if lower else peers["median"].idxmax()]
-    verdict, css = _verdict(experiment, lower, us["median"], best["median"])
+    verdict, css = _verdict(experiment, lower, us, best)
     return (f'<tr><th scope="row"><a href="#{experiment["name"]}">{html.escape(experiment["title"])}</a>'
             f'<span>{words(variant["title"])}, {words(figure["title"])}</span></th>'
             f'<td class="own">{readable(us["median"], figure["unit"])}</td>'
