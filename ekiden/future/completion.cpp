@@ -40,6 +40,7 @@ bool completion::wait_impl(const sys::clock::time_point* deadline) noexcept {
 }
 
 bool completion::block(const sys::clock::time_point* deadline) noexcept {
+    if (deadline != nullptr && sys::clock::now() >= *deadline) return is_ready(); // a poll
     if (spin()) return true;
     for (std::uint32_t status = status_.load(sys::acquire);; status = status_.load(sys::acquire)) { // [F1]
         if ((status & ready) != 0) return true;
