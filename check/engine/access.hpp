@@ -14,6 +14,13 @@ namespace ekiden::check {
 using site = std::source_location;
 using order = std::memory_order;
 
+[[nodiscard]] constexpr bool acquires(order how) noexcept {
+    return how == order::acquire || how == order::acq_rel || how == order::seq_cst || how == order::consume;
+}
+[[nodiscard]] constexpr bool releases(order how) noexcept {
+    return how == order::release || how == order::acq_rel || how == order::seq_cst;
+}
+
 enum class arithmetic : std::uint8_t { exchange, add, subtract, bit_or, bit_and, bit_xor };
 [[nodiscard]] std::uint64_t compute(arithmetic what, std::uint64_t old, std::uint64_t operand) noexcept;
 
@@ -51,7 +58,8 @@ unsigned start_thread(void (*run)(void*), void* argument, const site& where);
 void join_thread(unsigned number, const site& where);
 [[nodiscard]] unsigned current_thread() noexcept;
 
-/// The calling thread says that it waits for a change by another; a loop that `may_be_bounded` may also give up.
+/// The calling thread says that it waits for a change by another; a loop that `may_be_bounded` may also give
+/// up.
 void spin(bool may_be_bounded, const site& where) noexcept;
 
 /// The virtual clock, in ns. It moves when threads spin and when waits time out.

@@ -33,7 +33,9 @@ struct message {
     std::uint32_t event;   // in the trace, when one is recorded
     std::uint16_t created; // in order of execution, within its location
     std::uint8_t thread;
-    bool modifies; // written by a read-modify-write of the message before it
+    stamp cause[max_threads]; // see model_thread
+    effects kept;             // the loads that no machine moves behind this store
+    bool modifies;            // written by a read-modify-write of the message before it
 };
 
 /// An atomic object that has been accessed.
@@ -45,8 +47,10 @@ struct location {
     std::uint16_t id;
     std::uint8_t size;
     bool dead;
-    stamp woken; // the newest position that a caller of futex_wake had seen
+    stamp woken;                 // the newest position that a caller of futex_wake had seen
     stamp accessed[max_threads]; // epoch of each thread's last access
+    stamp loaded[max_threads];   // … of its last load, 0 if none
+    bool acquired[max_threads];  // that load acquires
 };
 
 /// A cell that has been accessed.
@@ -86,13 +90,20 @@ struct model_thread {
     view acquired; // what its relaxed loads have read, for a later acquire fence
     view released; // what it had seen at its last release fence
     view lit;      // what it had seen at its last light fence
+    // Epochs of all that this thread's past may depend on: program order and reads-from, whatever the orders.
+    stamp cause[max_threads];
+    // Of these, the loads that come before this thread's next operation on any machine, and those that come
+    // before its next release or fence. Acquire, release and fences keep the order of a load and a store.
+    effects kept;
+    effects kept_by_release;
+    stamp fenced; // epoch of this thread's last fence
     status state;
-    bool asleep;     // explored already at an earlier choice, unless its load can read something new
-    bool restricted; // it is running such a load
-    bool queued;     // in a futex queue
-    bool spinning;   // until a location of `reads` changes
-    bool changed;    // since its last spin hint it wrote a new value
-    bool past_end;   // its exit actions have run
+    bool asleep;          // explored already at an earlier choice, unless its load can read something new
+    bool restricted;      // it is running such a load
+    bool queued;          // in a futex queue
+    bool spinning;        // until a location of `reads` changes
+    bool changed;         // since its last spin hint it wrote a new value
+    bool past_end;        // its exit actions have run
     std::uint16_t since;  // messages of the location when it fell asleep
     std::uint16_t repeat; // spin hints that it may still pass by repeating what it read: see spin()
     unsigned spin_line;
@@ -264,8 +275,12 @@ private:
     unsigned low(const location& l, bool sequential_access) const noexcept;
     bool allowed(const location& l, unsigned position) const noexcept;
     void read(location& l, unsigned position, order how) noexcept;
+    void refuse_load_buffering(const location& l, order how, const site& where);
+    void note_cause(const message& m, order how) noexcept;
+    void pass_on_cause(message& m, order how) noexcept;
+    void keep_order() noexcept;
     std::uint16_t insert(location& l, unsigned position, std::uint64_t value, order how,
-                         const message* modified);
+                         const message* modified, const site& where);
     void carry(message& m, order how, const carried_view* also);
     void shift(std::uint16_t at, unsigned from) noexcept;
     void gather(const location& l, bool modify, bool sequential_access);
@@ -298,7 +313,9 @@ private:
     friend class explorer;
 };
 
-/// The one engine of this process. Made on first use.
-[[nodiscard]] engine& the_engine();
+/// The one engine of this process; null until it is first needed.
+extern engine* instance;
+[[nodiscard]] engine& make_engine();
+[[nodiscard]] inline engine& the_engine() { return instance != nullptr ? *instance : make_engine(); }
 
 } // namespace ekiden::check

@@ -1,5 +1,5 @@
-// promise, future and the state they share: completion against wait, timeout, cancel, continuation and the end of
-// either side.
+// promise, future and the state they share: completion against wait, timeout, cancel, continuation and the
+// end of either side.
 #include <check/engine/model.hpp>
 #include <ekiden/future/promise.hpp>
 #include <ekiden/sys/thread.hpp>
@@ -45,13 +45,16 @@ EKIDEN_MODEL(future_dropped, .about = "the last of promise and future frees the 
             promise<witness> mine(std::move(p));
             mine.set_value(witness(ends));
         });
-        { const future<witness> gone(std::move(f)); }
+        {
+            const future<witness> gone(std::move(f));
+        }
         producer.join();
     }
     check::that(ends == 1, "the value ends once");
 }
 
-EKIDEN_MODEL(future_broken_promise, .about = "a promise that goes without a result says so", .preemptions = 4) {
+EKIDEN_MODEL(future_broken_promise, .about = "a promise that goes without a result says so",
+             .preemptions = 4) {
     promise<int> p;
     future<int> f = p.get_future();
     sys::thread producer([&] { const promise<int> gone(std::move(p)); });
@@ -98,7 +101,8 @@ EKIDEN_MODEL(future_cancel_against_run, .about = "a task is run or cancelled, ne
     check::that(ends == 1, "the callable ends once");
 }
 
-EKIDEN_MODEL(future_abandon_against_cancel, .about = "stop() and cancel() at the same time", .preemptions = 4) {
+EKIDEN_MODEL(future_abandon_against_cancel, .about = "stop() and cancel() at the same time",
+             .preemptions = 4) {
     int ends = 0;
     {
         auto call = [w = witness(ends)] {};
@@ -158,7 +162,8 @@ EKIDEN_MODEL(completion_detach_against_complete, .about = "after detach the cont
     state->release();
 }
 
-EKIDEN_MODEL(completion_two_producers, .about = "of two that try to set the result one wins", .preemptions = 3) {
+EKIDEN_MODEL(completion_two_producers, .about = "of two that try to set the result one wins",
+             .preemptions = 3) {
     promise<int> p;
     future<int> f = p.get_future();
     int wins = 0;

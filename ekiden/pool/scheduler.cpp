@@ -3,6 +3,7 @@
 #include <ekiden/pool/worker.hpp>
 #include <ekiden/sys/fork.hpp>
 #include <ekiden/sys/futex.hpp>
+#include <ekiden/sys/mutant.hpp>
 #include <ekiden/sys/topology.hpp>
 
 #include <cstdio>
@@ -198,7 +199,7 @@ void scheduler::announce_idle() noexcept {
     // block_until_idle().
     if (idle_waiters_.load(sys::relaxed) == 0) return;
     idle_epoch_.fetch_add(1, sys::release);
-    sys::futex_wake_all(idle_epoch_);
+    if (!EKIDEN_MUTANT(pool_idle_forgets_to_wake)) sys::futex_wake_all(idle_epoch_);
 }
 
 void scheduler::block_until_idle() noexcept {
@@ -226,14 +227,16 @@ void scheduler::pause() noexcept { gate_.fetch_or(gate_bit::paused, sys::release
 
 void scheduler::resume() noexcept {
     gate_.fetch_and(~gate_bit::paused, sys::release);
-    sys::futex_wake_all(gate_);
+    if (!EKIDEN_MUTANT(pool_resume_forgets_to_wake)) sys::futex_wake_all(gate_);
     sleep_.signal_all();
 }
 
 void scheduler::stop() noexcept {
     gate_.fetch_or(gate_bit::closed, sys::seq_cst);
     // Whoever found the gate open has its task in a queue before a worker may leave.
-    for (injection_queue& queue : queues_) queue.quiesce();
+    for (injection_queue& queue : queues_) {
+        if (!EKIDEN_MUTANT(pool_stop_does_not_quiesce)) queue.quiesce();
+    }
     gate_.fetch_or(gate_bit::stopped,
                    sys::seq_cst); // [W4] release; pairs with the acquire in should_return()
     sys::futex_wake_all(gate_);

@@ -1,0 +1,216 @@
+// state_lock: entering, leaving, delegation, hand-over, group release, waits that end early or are not a
+// thread's. sync/state_lock.md says what is claimed.
+#include <check/engine/model.hpp>
+#include <ekiden/sync/state_lock.hpp>
+#include <ekiden/sys/thread.hpp>
+
+#include <chrono>
+
+namespace {
+
+using namespace ekiden;
+
+constexpr state_lock::mask bit(unsigned state) { return state_lock::mask{1} << state; }
+
+constexpr state_value to(unsigned state) { return {state, 0}; }
+
+/// Adds one inside the lock.
+void count_inside(state_lock& lock, sys::cell<int>& count) {
+    lock.enter(bit(0));
+    count.write(count.read() + 1);
+    lock.exit(0);
+}
+
+} // namespace
+
+EKIDEN_MODEL(state_lock_exclusion,
+             .about = "one thread inside at a time, overtaking allowed, no wake-up lost", .preemptions = 3,
+             .spurious = 0, .weak_failures = 0) {
+    state_lock lock;
+    sys::cell<int> count{0};
+    sys::thread second([&] { count_inside(lock, count); });
+    sys::thread third([&] { count_inside(lock, count); });
+    count_inside(lock, count);
+    second.join();
+    third.join();
+    check::that(count.read() == 3, "all have been inside");
+}
+
+EKIDEN_MODEL(state_lock_two, .about = "two threads, with spurious wake-ups and failures", .preemptions = 4) {
+    state_lock lock;
+    sys::cell<int> count{0};
+    sys::thread second([&] { count_inside(lock, count); });
+    count_inside(lock, count);
+    second.join();
+    check::that(count.read() == 2, "both have been inside");
+}
+
+EKIDEN_MODEL(state_lock_strict, .about = "the same with strict hand-over", .preemptions = 3, .spurious = 0,
+             .weak_failures = 0) {
+    state_lock lock({}, state_lock::strict);
+    sys::cell<int> count{0};
+    sys::thread second([&] { count_inside(lock, count); });
+    sys::thread third([&] { count_inside(lock, count); });
+    count_inside(lock, count);
+    second.join();
+    third.join();
+    check::that(count.read() == 3, "all have been inside");
+}
+
+EKIDEN_MODEL(state_lock_turns, .about = "threads that wait for different states take turns", .preemptions = 2,
+             .spurious = 0, .weak_failures = 0) {
+    state_lock lock;
+    sys::cell<int> count{0};
+    const auto turn = [&](unsigned mine, unsigned next) {
+        lock.enter(bit(mine));
+        check::that(count.read() == static_cast<int>(mine), "in turn");
+        count.write(count.read() + 1);
+        lock.exit(next);
+    };
+    sys::thread second([&] { turn(1, 2); });
+    sys::thread third([&] { turn(2, 3); });
+    turn(0, 1);
+    second.join();
+    third.join();
+    check::that(count.read() == 3, "all had their turn");
+}
+
+EKIDEN_MODEL(state_lock_delegation,
+             .about = "a buffer of one item: the releaser runs the waiters' transitions", .preemptions = 3,
+             .spurious = 0, .weak_failures = 0) {
+    state_lock lock;
+    sys::cell<int> item{0};
+    const auto put = [&](int x) {
+        lock.run(bit(0), [&](state_value) noexcept {
+            item.write(x);
+            return to(1);
+        });
+    };
+    const auto get = [&] {
+        int x = 0;
+        lock.run(bit(1), [&](state_value) noexcept {
+            x = item.read();
+            item.write(0);
+            return to(0);
+        });
+        return x;
+    };
+    sys::thread first([&] { put(1); });
+    sys::thread second([&] { put(2); });
+    const int sum = get() + get();
+    first.join();
+    second.join();
+    check::that(sum == 3, "each item once");
+}
+
+EKIDEN_MODEL(state_lock_pure, .about = "transitions in one step against one that is inside") {
+    state_lock lock;
+    sys::cell<int> guarded{0};
+    const auto flip = [&](unsigned from) {
+        lock.apply(bit(from), [from](state_value) noexcept { return to(1 - from); });
+    };
+    sys::thread second([&] {
+        lock.enter(bit(1));
+        guarded.write(guarded.read() + 1);
+        lock.exit(1);
+        flip(1);
+    });
+    guarded.write(1);
+    flip(0);
+    lock.enter(bit(0)); // after the other's flip
+    check::that(guarded.read() == 2, "what was done inside is seen");
+    lock.exit(0);
+    second.join();
+}
+
+EKIDEN_MODEL(state_lock_group, .about = "all that wait to pass a state are released together, twice",
+             .preemptions = 3, .spurious = 0, .weak_failures = 0) {
+    state_lock lock;
+    sys::cell<int> message{0};
+    const auto pass = [&] {
+        lock.pass(bit(1));
+        check::that(message.read() == 1, "what was done before the release is seen");
+    };
+    sys::thread second(pass);
+    sys::thread third(pass);
+    message.write(1);
+    lock.apply(bit(0), [](state_value) noexcept { return to(1); });
+    second.join();
+    third.join();
+}
+
+EKIDEN_MODEL(state_lock_timeout, .about = "a wait that gives up passes on the wake-up that it swallowed",
+             .preemptions = 2, .spurious = 0, .weak_failures = 0) {
+    state_lock lock;
+    sys::cell<int> count{0};
+    lock.enter(bit(0));
+    sys::thread timed([&] {
+        if (lock.enter(bit(0), wait_limit::after(std::chrono::milliseconds(1)))) {
+            count.write(count.read() + 1);
+            lock.exit(0);
+        }
+    });
+    sys::thread patient([&] { count_inside(lock, count); });
+    lock.exit(0);
+    timed.join();
+    patient.join();
+    check::that(lock.try_enter(bit(0)), "nobody is left inside");
+    check::that(count.read() >= 1, "the patient one was inside");
+    lock.exit(0);
+}
+
+EKIDEN_MODEL(state_lock_cancelled, .about = "a cancelled wait leaves no trace in the queue",
+             .preemptions = 3) {
+    state_lock lock;
+    sys::thread timed([&] {
+        const bool came = lock.enter(bit(2), wait_limit::after(std::chrono::milliseconds(1)));
+        check::that(!came, "the state never comes");
+    });
+    lock.enter(bit(0));
+    lock.exit(1);
+    lock.apply(bit(1), [](state_value) noexcept { return to(0); });
+    timed.join();
+    lock.enter(bit(0));
+    lock.exit(0); // or the destructor finds a trace
+}
+
+namespace {
+
+/// A wait that is not a thread's: what a coroutine's awaiter does, with a flag for the executor's queue.
+struct async_wait {
+    async_waiter room;
+    sys::atomic<int> resumed{0};
+
+    void prepare(state_lock::mask states) {
+        room->mask = states;
+        room->context = this;
+        room->resume = [](waiter& w) noexcept {
+            static_cast<async_wait*>(w.context)->resumed.store(1, sys::release);
+        };
+    }
+};
+
+} // namespace
+
+EKIDEN_MODEL(state_lock_async, .about = "a waiter that is not a thread gets the lock, or is taken back",
+             .preemptions = 2, .spurious = 0, .weak_failures = 0) {
+    state_lock lock;
+    sys::cell<int> count{0};
+    async_wait wait;
+    wait.prepare(bit(0));
+    sys::thread other([&] { count_inside(lock, count); });
+    sys::thread third([&] { count_inside(lock, count); });
+    if (lock.start(*wait.room)) {
+        count.write(count.read() + 1);
+        lock.exit(0);
+    } else if (!lock.cancel(*wait.room)) {
+        while (wait.resumed.load(sys::acquire) == 0) sys::yield();
+        count.write(count.read() + 1);
+        lock.exit(0);
+    }
+    other.join();
+    third.join();
+    check::that(count.read() == 2 || count.read() == 3, "the threads were inside, the other perhaps");
+    check::that(lock.try_enter(bit(0)), "nobody is left inside");
+    lock.exit(0);
+}

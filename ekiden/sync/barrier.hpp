@@ -1,0 +1,116 @@
+/// A barrier: nobody goes on before all have come; used again and again.
+///
+/// Part: sync. Used by: users. Source: the two-state barrier of Ohki and Kuno, whose states change their
+/// meaning from round to round. Ours needs one lock instead of two: the payload counts those who are still
+/// missing, so an arrival is one atomic step, and all waiters are released by one system call.
+#pragma once
+
+#include <ekiden/sync/state_lock.hpp>
+#include <ekiden/sys/contract.hpp>
+
+#include <cstddef>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+namespace ekiden::inline EKIDEN_ABI {
+
+/// The completion of a barrier that has none.
+struct no_completion {
+    void operator()() const noexcept {}
+};
+
+/// What a thread does before it sleeps at a barrier.
+enum class barrier_wait : std::uint8_t {
+    parks,       ///< sleeps at once: right when the others are far away, or the machine is shared
+    yields_first ///< lets others run a few times first: right when threads outnumber cores and come together
+};
+
+/// Like std::barrier, with timed waits and waits that end at a stop request. Thread-safe; may be destroyed
+/// when all its waits have returned. What happens before an arrival happens before the completion, and that
+/// before the return of the waits.
+template <class Completion = no_completion>
+class barrier {
+public:
+    /// A round, as arrive returns it. May be waited for until the end of the next round.
+    class arrival_token {
+        friend class barrier;
+        explicit arrival_token(std::uint32_t round) noexcept : round_(round) {}
+        std::uint32_t round_;
+    };
+
+    /// The largest number of participants.
+    [[nodiscard]] static constexpr std::ptrdiff_t max() noexcept { return state_lock::max_payload; }
+
+    /// `expected` arrivals, in [0, max()], complete a round; otherwise throws std::invalid_argument.
+    explicit barrier(std::ptrdiff_t expected, Completion completion = Completion(),
+                     barrier_wait how = barrier_wait::parks)
+        : lock_(state_value{0, checked(expected)},
+                how == barrier_wait::parks ? state_lock::overtaking : yielding),
+          expected_(static_cast<std::uint32_t>(expected)), completion_(std::move(completion)) {}
+
+    /// Counts `count` arrivals, in [1, those still missing]. The last one of a round runs the completion, in
+    /// its own thread or in that of another arrival, and starts the next round.
+    [[nodiscard]] arrival_token arrive(std::ptrdiff_t count = 1) {
+        const auto come = static_cast<std::uint32_t>(count);
+        std::uint32_t round = 0;
+        const auto arrival = [&](state_value now) noexcept {
+            if (count < 1 || count > max() || now.payload < come)
+                sys::contract_broken(
+                    "barrier::arrive: more arrivals than the round expects, or fewer than 1");
+            round = now.state;
+            if (now.payload > come) return state_value{now.state, now.payload - come};
+            if constexpr (!std::is_same_v<Completion, no_completion>) completion_();
+            // [B1] relaxed: the arrivals of all who dropped out have happened before this one.
+            return state_value{1 - now.state, expected_.load(sys::relaxed)};
+        };
+        if constexpr (std::is_same_v<Completion, no_completion>)
+            lock_.apply(both, arrival);
+        else
+            lock_.run(both, arrival);
+        return arrival_token(round);
+    }
+
+    /// Waits until the round of `token` is complete.
+    void wait(arrival_token token) const noexcept { lock_.pass(after(token)); }
+    /// As wait, unless `limit` is reached first: then false. The arrival counts in any case.
+    [[nodiscard]] bool wait(arrival_token token, const wait_limit& limit) const noexcept {
+        return lock_.pass(after(token), limit);
+    }
+    /// True if the round of `token` is complete.
+    [[nodiscard]] bool passed(arrival_token token) const noexcept { return lock_.passes(after(token)); }
+
+    void arrive_and_wait() { wait(arrive()); }
+
+    /// Arrives, and takes part in no later round.
+    void arrive_and_drop() {
+        // [B1] relaxed: the arrival below publishes it.
+        expected_.fetch_sub(1, sys::relaxed);
+        (void)arrive();
+    }
+
+    /// The lock inside, for waits that are not a thread's: start() with mask_after(token) and a transition
+    /// that returns its argument.
+    [[nodiscard]] state_lock& core() noexcept { return lock_; }
+    [[nodiscard]] static state_lock::mask after(arrival_token token) noexcept {
+        return state_lock::mask{1} << (1 - token.round_);
+    }
+
+private:
+    static constexpr state_rules yielding{.yields = 8};
+    static constexpr state_lock::mask both = 3; // the states 0 and 1: even and odd rounds
+
+    static std::uint32_t checked(std::ptrdiff_t expected) {
+        if (expected < 0 || expected > max())
+            throw std::invalid_argument("barrier: expected is " + std::to_string(expected)
+                                        + ", allowed is 0 to " + std::to_string(max()));
+        return static_cast<std::uint32_t>(expected);
+    }
+
+    mutable state_lock lock_; // payload: arrivals that this round still waits for
+    sys::atomic<std::uint32_t> expected_;
+    [[no_unique_address]] Completion completion_;
+};
+
+} // namespace ekiden::inline EKIDEN_ABI

@@ -1,0 +1,44 @@
+/// A queue of bounded capacity between producers and consumers.
+///
+/// Part: sync. Used by: users. Source: the bounded buffer of Ohki and Kuno; closing is ours.
+#pragma once
+
+#include <ekiden/sync/buffer_base.hpp>
+
+namespace ekiden::inline EKIDEN_ABI {
+
+/// The states of a bounded buffer, for buffer_base.
+struct bounded_states {
+    static constexpr std::uint32_t empty = 0;
+    static constexpr std::uint32_t some = 1;
+    static constexpr std::uint32_t full = 2;
+    static constexpr std::uint32_t closed_some = 3;
+    static constexpr std::uint32_t closed_empty = 4;
+
+    static constexpr std::uint32_t initial = empty;
+    static constexpr state_lock::mask push_states = 1U << empty | 1U << some;
+    static constexpr state_lock::mask pop_states = 1U << some | 1U << full;
+    static constexpr state_lock::mask closed_states = 1U << closed_some | 1U << closed_empty;
+
+    static constexpr std::uint32_t next(std::uint32_t now, std::size_t size, std::size_t capacity) noexcept {
+        if (now >= closed_some) return size == 0 ? closed_empty : closed_some;
+        return size == 0 ? empty : size == capacity ? full : some;
+    }
+    static constexpr std::uint32_t closing(std::uint32_t now) noexcept {
+        return now == empty || now == closed_empty ? closed_empty : closed_some;
+    }
+};
+
+/// First in, first out; waiting producers and consumers are served in the order of their arrival.
+/// Thread-safe. Items that are still inside at the end are destroyed. A push happens before the pop of its
+/// item.
+template <class T>
+class bounded_buffer : public buffer_base<T, bounded_states> {
+    using base = buffer_base<T, bounded_states>;
+
+public:
+    /// Room for `capacity` items. Throws std::invalid_argument for 0, and std::bad_alloc.
+    explicit bounded_buffer(std::size_t capacity) : base(base::checked(capacity, "bounded_buffer")) {}
+};
+
+} // namespace ekiden::inline EKIDEN_ABI

@@ -1,0 +1,80 @@
+/// A counting semaphore whose waits may be timed, stopped, or not a thread's.
+///
+/// Part: sync. Used by: users. A state_lock with the states "zero" and "some"; the releaser of a permit takes
+/// it on behalf of the waiter, so permits go to waiters in the order of their arrival.
+#pragma once
+
+#include <ekiden/sync/state_lock.hpp>
+#include <ekiden/sys/contract.hpp>
+#include <ekiden/sys/thread.hpp>
+
+#include <cstddef>
+#include <limits>
+#include <stdexcept>
+#include <string>
+
+namespace ekiden::inline EKIDEN_ABI {
+
+/// Thread-safe. A release happens before the acquire that gets its permit.
+class counting_semaphore {
+public:
+    [[nodiscard]] static constexpr std::ptrdiff_t max() noexcept {
+        return std::numeric_limits<std::ptrdiff_t>::max();
+    }
+
+    /// Throws std::invalid_argument if `permits` is negative.
+    explicit counting_semaphore(std::ptrdiff_t permits)
+        : lock_({permits > 0 ? some : zero, 0}), permits_(permits) {
+        if (permits < 0)
+            throw std::invalid_argument("counting_semaphore: permits is " + std::to_string(permits)
+                                        + ", allowed is 0 or more");
+    }
+
+    void acquire() noexcept { lock_.run(1U << some, take{permits_}); }
+    /// False if `limit` was reached first: a time, or a stop request.
+    [[nodiscard]] bool acquire(const wait_limit& limit) noexcept {
+        return lock_.run(1U << some, take{permits_}, limit);
+    }
+    /// False if there is none at this moment.
+    [[nodiscard]] bool try_acquire() noexcept {
+        for (;;) {
+            const attempt result = lock_.try_run(1U << some, take{permits_});
+            if (result != attempt::busy) return result == attempt::done;
+            sys::yield(); // somebody is inside, for a few steps
+        }
+    }
+    template <class Rep, class Period>
+    [[nodiscard]] bool try_acquire_for(const std::chrono::duration<Rep, Period>& duration) {
+        return acquire(wait_limit::after(duration));
+    }
+    template <class Clock, class Duration>
+    [[nodiscard]] bool try_acquire_until(const std::chrono::time_point<Clock, Duration>& deadline) {
+        return acquire(wait_limit::until(deadline));
+    }
+
+    /// Adds `count` >= 0 permits; their sum stays at most max().
+    void release(std::ptrdiff_t count = 1) noexcept {
+        lock_.run(state_lock::any_state, [&](state_value now) noexcept {
+            if (count < 0 || count > max() - permits_)
+                sys::contract_broken(
+                    "counting_semaphore::release: a negative count, or more permits than max()");
+            permits_ += count;
+            return count > 0 ? state_value{some, 0} : now;
+        });
+    }
+
+private:
+    static constexpr std::uint32_t zero = 0;
+    static constexpr std::uint32_t some = 1;
+
+    struct take {
+        std::ptrdiff_t& permits;
+
+        state_value operator()(state_value) const noexcept { return {--permits > 0 ? some : zero, 0}; }
+    };
+
+    state_lock lock_;
+    std::ptrdiff_t permits_; // guarded by lock_
+};
+
+} // namespace ekiden::inline EKIDEN_ABI

@@ -1,0 +1,65 @@
+/// The enumerators of an enum class, by name, at compile time.
+///
+/// Part: sync. Used by: state_table (to count states), state_diagram (to print them). The compiler's own
+/// spelling of a template argument is read, which g++ and clang provide.
+#pragma once
+
+#include <ekiden/sys/config.hpp>
+
+#include <cstddef>
+#include <string_view>
+#include <utility>
+
+namespace ekiden::inline EKIDEN_ABI {
+
+/// The name of the enumerator `Value`, without scope; empty if its type has no enumerator of this value.
+template <auto Value>
+[[nodiscard]] constexpr std::string_view enumerator_name() noexcept {
+    // "... [with auto Value = scope::name; ...]" or "... [Value = scope::name]"; without a name "(type)7".
+    std::string_view text = __PRETTY_FUNCTION__;
+    text.remove_prefix(text.find("Value = ") + 8);
+    text = text.substr(0, text.find_first_of(";]"));
+    std::size_t start = text.size();
+    const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+    const auto is_name = [&](char c) {
+        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || is_digit(c);
+    };
+    while (start > 0 && is_name(text[start - 1])) --start;
+    text.remove_prefix(start);
+    return text.empty() || is_digit(text.front()) ? std::string_view() : text;
+}
+
+namespace enumerators {
+
+template <class Enum, std::size_t... I>
+constexpr std::size_t count(std::index_sequence<I...>) noexcept {
+    std::size_t found = 0;
+    // Stops at the first gap.
+    (void)((enumerator_name<static_cast<Enum>(I)>().empty() ? false : (++found, true)) && ...);
+    return found;
+}
+
+// A variable, so that the compiler counts only once.
+template <class Enum>
+inline constexpr std::size_t number = count<Enum>(std::make_index_sequence<80>());
+
+} // namespace enumerators
+
+/// How many enumerators `Enum` has, whose values must be 0, 1, 2, …; counted up to 80.
+template <class Enum>
+[[nodiscard]] constexpr std::size_t enumerator_count() noexcept {
+    return enumerators::number<Enum>;
+}
+
+/// enumerator_name for a value known at run time only. Empty for one that is none.
+template <class Enum>
+[[nodiscard]] constexpr std::string_view enumerator_name(Enum value) noexcept {
+    return [value]<std::size_t... I>(std::index_sequence<I...>) {
+        std::string_view name;
+        (void)((value == static_cast<Enum>(I) && (name = enumerator_name<static_cast<Enum>(I)>(), true))
+               || ...);
+        return name;
+    }(std::make_index_sequence<enumerator_count<Enum>()>());
+}
+
+} // namespace ekiden::inline EKIDEN_ABI

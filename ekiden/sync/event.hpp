@@ -1,0 +1,38 @@
+/// A flag that threads can wait for.
+///
+/// Part: sync. Used by: users; latch.
+#pragma once
+
+#include <ekiden/sync/state_lock.hpp>
+
+namespace ekiden::inline EKIDEN_ABI {
+
+/// Stays set until it is reset (a manual-reset event). Thread-safe; may be destroyed by whoever has seen it
+/// set. What happens before set() happens before the return of the waits that it ends.
+class event {
+public:
+    explicit event(bool set = false) noexcept : lock_({set ? 1U : 0U, 0}) {}
+
+    /// Ends all waits, by one system call.
+    void set() noexcept { change(1); }
+    void reset() noexcept { change(0); }
+    [[nodiscard]] bool is_set() const noexcept { return lock_.passes(is_one); }
+
+    void wait() const noexcept { lock_.pass(is_one); }
+    /// False if `limit` was reached first: a time, or a stop request.
+    [[nodiscard]] bool wait(const wait_limit& limit) const noexcept { return lock_.pass(is_one, limit); }
+
+    /// The lock inside, for waits that are not a thread's: start() with mask `is_one` and a transition that
+    /// returns its argument.
+    [[nodiscard]] state_lock& core() noexcept { return lock_; }
+    static constexpr state_lock::mask is_one = 2;
+
+private:
+    void change(std::uint32_t to) noexcept {
+        lock_.apply(state_lock::any_state, [to](state_value) noexcept { return state_value{to, 0}; });
+    }
+
+    mutable state_lock lock_;
+};
+
+} // namespace ekiden::inline EKIDEN_ABI

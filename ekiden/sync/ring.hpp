@@ -1,0 +1,56 @@
+/// A first-in-first-out store of fixed capacity, for one thread at a time.
+///
+/// Part: sync. Used by: bounded_buffer, watermark_buffer (inside their locks).
+#pragma once
+
+#include <ekiden/sys/config.hpp>
+
+#include <cstddef>
+#include <memory>
+#include <utility>
+
+namespace ekiden::inline EKIDEN_ABI {
+
+/// Holds up to `capacity` objects in memory taken once. Not thread-safe.
+template <class T>
+class ring {
+public:
+    /// Throws std::bad_alloc.
+    explicit ring(std::size_t capacity)
+        : capacity_(capacity), items_(std::allocator<T>().allocate(capacity)) {}
+    ring(const ring&) = delete;
+    ring& operator=(const ring&) = delete;
+    ~ring() {
+        while (size_ > 0) drop();
+        std::allocator<T>().deallocate(items_, capacity_);
+    }
+
+    /// Not when full. If T's constructor throws, nothing has changed.
+    void push(T&& item) {
+        std::construct_at(items_ + tail_, std::move(item));
+        tail_ = after(tail_);
+        ++size_;
+    }
+    /// The oldest. Not when empty.
+    [[nodiscard]] T& front() noexcept { return items_[head_]; }
+    /// Destroys the oldest. Not when empty.
+    void drop() noexcept {
+        std::destroy_at(items_ + head_);
+        head_ = after(head_);
+        --size_;
+    }
+
+    [[nodiscard]] std::size_t size() const noexcept { return size_; }
+    [[nodiscard]] std::size_t capacity() const noexcept { return capacity_; }
+
+private:
+    std::size_t after(std::size_t place) const noexcept { return place + 1 == capacity_ ? 0 : place + 1; }
+
+    std::size_t capacity_;
+    T* items_;
+    std::size_t head_ = 0;
+    std::size_t tail_ = 0;
+    std::size_t size_ = 0;
+};
+
+} // namespace ekiden::inline EKIDEN_ABI

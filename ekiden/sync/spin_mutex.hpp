@@ -1,0 +1,30 @@
+/// A mutex that never sleeps, for sections well below a microsecond.
+///
+/// Part: sync. Used by: users. Test-and-test-and-set with exponential back-off (Anderson 1990). The rule:
+/// hold it for less than 1 us and with little contention; otherwise use `mutex`.
+#pragma once
+
+#include <ekiden/sys/atomic.hpp>
+
+namespace ekiden::inline EKIDEN_ABI {
+
+/// Meets Lockable. One byte. No order among the waiting; a waiter can starve under constant contention.
+class spin_mutex {
+public:
+    void lock() noexcept {
+        if (!try_lock()) [[unlikely]]
+            lock_slow();
+    }
+    [[nodiscard]] bool try_lock() noexcept {
+        // [S1] acquire; pairs with the release in unlock().
+        return !taken_.load(sys::relaxed) && !taken_.exchange(true, sys::acquire);
+    }
+    void unlock() noexcept { taken_.store(false, sys::release); } // [S1] release
+
+private:
+    void lock_slow() noexcept;
+
+    sys::atomic<bool> taken_{false};
+};
+
+} // namespace ekiden::inline EKIDEN_ABI

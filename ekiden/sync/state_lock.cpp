@@ -1,0 +1,458 @@
+// The waiting half of state_lock: waiting, leaving with a queue, cancelling. Protocol: sync/state_lock.md.
+#include <ekiden/sync/state_lock.hpp>
+#include <ekiden/sys/contract.hpp>
+#include <ekiden/sys/futex.hpp>
+#include <ekiden/sys/thread.hpp>
+
+#include <array>
+#include <optional>
+
+namespace ekiden::inline EKIDEN_ABI {
+namespace {
+
+/// How many transitions one releaser runs for others before it lets one of them go on with the rest.
+constexpr unsigned most_served = 1000;
+
+/// The words on which groups of waiters sleep, shared by locks whose addresses collide: a wake-up too many
+/// makes a thread look again. They are not part of the locks, because a releaser counts them up when its lock
+/// may have gone already. They start shortly before they wrap.
+struct alignas(sys::isolation) shared_word {
+    sys::atomic<std::uint32_t> generation{~std::uint32_t{0} - 100};
+};
+std::array<shared_word, 64> shared_words;
+
+waiter* to_waiter(std::uint64_t address) noexcept {
+    return reinterpret_cast<waiter*>(static_cast<std::uintptr_t>(address));
+}
+
+/// Leaves the outcome with a thread and wakes it. The waiter may be gone as soon as the status is set.
+void tell(waiter& who, std::uint32_t outcome) noexcept {
+    sys::atomic<std::uint32_t>& status = who.status;
+    // [L3] acq_rel: release pairs with the acquires in sleep(); acquire keeps the stop request's place in the
+    // chain for the waiter that resets its status after `retry`.
+    const std::uint32_t before = status.exchange(outcome, sys::acq_rel);
+    if ((before & waiter::phase) == waiter::parked) sys::futex_wake(status);
+}
+
+} // namespace
+
+const state_rules state_lock::overtaking{};
+const state_rules state_lock::strict{.hand_over_after = std::chrono::nanoseconds(0)};
+const wait_limit state_lock::never_{};
+
+state_lock::~state_lock() {
+    if ((word_.load(sys::relaxed) & (newest | queued)) != 0)
+        sys::contract_broken("state_lock: destroyed while somebody waits for it");
+}
+
+// ---- waiting
+// ------------------------------------------------------------------------------------------------
+
+/// Interrupts the waiter's sleep when a stop is requested.
+class state_lock::interrupter {
+public:
+    interrupter(waiter& who, const std::stop_token& stop) {
+        if (stop.stop_possible()) callback_.emplace(stop, interrupt{who});
+    }
+
+private:
+    struct interrupt {
+        waiter& who;
+
+        void operator()() const noexcept {
+            // [L4] release; pairs with the acquires of the status in wait() and sleep(), after which the
+            // waiter sees the stop request.
+            const std::uint32_t before = who.status.fetch_or(waiter::interrupted, sys::release);
+            if ((before & waiter::phase) == waiter::parked) sys::futex_wake(who.status);
+        }
+    };
+
+    std::optional<std::stop_callback<interrupt>> callback_;
+};
+
+state_lock::numbered_result state_lock::enter_slow(mask states, const wait_limit& limit,
+                                                   bool numbered) noexcept {
+    waiter me;
+    me.mask = states;
+    me.numbered = numbered;
+    const bool granted = wait(me, limit);
+    return {granted, me.number};
+}
+
+bool state_lock::transition_slow(mask states, state_transition change, void* context, bool pure, conduct how,
+                                 const wait_limit& limit) noexcept {
+    waiter me;
+    me.mask = states;
+    me.transition = change;
+    me.context = context;
+    me.pure = pure;
+    me.direct = how != conduct::opens;
+    me.opens = how == conduct::opens;
+    me.group = how == conduct::completes_together && limit.endless();
+    return wait(me, limit);
+}
+
+bool state_lock::wait(waiter& me, const wait_limit& limit) noexcept {
+    const interrupter stop(me, limit.stop());
+    if (rules_.hand_over_after.count() == 0) me.direct = true;
+    std::uint64_t since = 0;
+    unsigned looks = 0;
+    bool woken = false; // a wake-up is on its way, and it is this thread's
+    bool late = false;
+    std::uint64_t word = word_.load(sys::acquire);
+    for (;;) {
+        if ((word & locked) == 0 && in(me.mask, word)) {
+            if (take(me, word, woken)) return true;
+            continue;
+        }
+        if (late || (!limit.endless() && limit.reached())) {
+            if (woken) pass_on();
+            return false;
+        }
+        if (looks < unsigned{rules_.spins} + rules_.yields) {
+            if (looks++ < rules_.spins)
+                sys::spin_hint();
+            else
+                sys::yield();
+            word = word_.load(sys::acquire);
+            continue;
+        }
+        if (!me.direct) {
+            const std::uint64_t now = sys::now_ns();
+            if (since == 0) since = now;
+            me.direct = now - since > static_cast<std::uint64_t>(rules_.hand_over_after.count());
+        }
+        const bool decides = woken && (word & locked) == 0;
+        if (!(decides ? requeue(me, word) : push(me, word, woken))) continue;
+        wake how = sleep(me, limit);
+        if (how == wake::gave_up) {
+            if (cancel(me)) return false;
+            // The releaser has chosen this waiter already: take what it gives.
+            how = sleep(me, never_);
+            late = true;
+        }
+        if (how == wake::granted) return true;
+        woken = true;
+        looks = 0;
+        // [L4] An RMW, so that it reads either the interruption or a value after it in the status's history.
+        me.status.exchange(waiter::waiting, sys::acquire);
+        word = word_.load(sys::acquire);
+    }
+}
+
+// Nobody is inside and the state admits `me`: one attempt to do the operation. On failure `word` is new.
+bool state_lock::take(waiter& me, std::uint64_t& word, bool woken) noexcept {
+    const std::uint64_t seen = woken ? word & ~waking : word;
+    if (me.transition == nullptr) {
+        me.number = value_of(word).payload;
+        const std::uint64_t next = me.numbered ? count_arrival(seen | locked) : seen | locked;
+        // [L1] acquire.
+        return word_.compare_exchange_weak(word, next, sys::acquire, sys::acquire);
+    }
+    if (me.pure && !woken) {
+        const std::uint64_t next = with(word, me.transition(me.context, value_of(word)));
+        if (((word ^ next) & state_bits) == 0 || !must_serve(word)) {
+            // [L1] acq_rel: an entry and an exit in one step.
+            return word_.compare_exchange_weak(word, next, sys::acq_rel, sys::acquire);
+        }
+    }
+    // [L1] acquire.
+    if (!word_.compare_exchange_weak(word, seen | locked, sys::acquire, sys::acquire)) return false;
+    exit(me.transition(me.context, value_of(word)));
+    return true;
+}
+
+// The lock is closed to `me`: puts it before the newest waiter, in the step that makes sure that it is
+// closed.
+bool state_lock::push(waiter& me, std::uint64_t& word, bool woken) noexcept {
+    const std::uint64_t address = reinterpret_cast<std::uintptr_t>(&me);
+    if (address >> address_bits != 0)
+        sys::contract_broken("state_lock: a waiter lies beyond the known addresses");
+    me.next = to_waiter((word & newest) >> newest_shift << alignment_bits);
+    std::uint64_t next = (word & ~newest) | address >> alignment_bits << newest_shift;
+    if (woken) next &= ~waking; // somebody is inside, and will serve the queue as it leaves
+    if (me.numbered) {
+        me.number = value_of(word).payload;
+        next = count_arrival(next);
+    }
+    if ((word & locked) == 0 && rules_.close != nullptr) {
+        const std::uint64_t state = rules_.close(value_of(word), me.mask);
+        next = (next & ~state_bits) | state << state_shift;
+    }
+    // [L2] release; pairs with the acquire that takes the list, which reads the waiter.
+    if (!word_.compare_exchange_weak(word, next, sys::release, sys::acquire)) return false;
+    return true;
+}
+
+// A woken waiter finds the lock free but closed: it goes back to its place in the queue and serves the
+// others, since the wake-up that it had was theirs too.
+bool state_lock::requeue(waiter& me, std::uint64_t& word) noexcept {
+    // [L1] acquire.
+    if (!word_.compare_exchange_weak(word, (word & ~waking) | locked, sys::acquire, sys::acquire))
+        return false;
+    const state_value value = value_of(word);
+    const std::uint64_t now = take_list();
+    list_.insert(me);
+    serve_and_leave(value, now);
+    return true;
+}
+
+// A woken waiter that gives up hands its wake-up on.
+void state_lock::pass_on() noexcept {
+    std::uint64_t word = word_.load(sys::relaxed);
+    for (;;) {
+        if ((word & locked) != 0) {
+            // Whoever is inside finds no wake-up on its way and serves the queue. Nothing is published here.
+            if (word_.compare_exchange_weak(word, word & ~waking, sys::relaxed, sys::relaxed)) return;
+            // [L1] acquire.
+        } else if (word_.compare_exchange_weak(word, (word & ~waking) | locked, sys::acquire, sys::relaxed)) {
+            exit_slow(value_of(word));
+            return;
+        }
+    }
+}
+
+sys::atomic<std::uint32_t>& state_lock::group_word() const noexcept {
+    return shared_words[(reinterpret_cast<std::uintptr_t>(this) >> 6) % shared_words.size()].generation;
+}
+
+state_lock::wake state_lock::sleep(waiter& me, const wait_limit& limit) noexcept {
+    sys::atomic<std::uint32_t>& group = group_word();
+    for (;;) {
+        // [L5] acquire; pairs with the release that counts the generation up after the statuses are set: who
+        // reads the new generation sees its own status, who reads the old one does not sleep on it for long.
+        const std::uint32_t generation = me.group ? group.load(sys::acquire) : 0;
+        // [L3] acquire; pairs with the release in tell() and grant().
+        std::uint32_t status = me.status.load(sys::acquire);
+        if ((status & waiter::phase) == waiter::granted) return wake::granted;
+        if ((status & waiter::phase) == waiter::retry) return wake::retry;
+        if ((status & waiter::interrupted) != 0 && !limit.endless()) return wake::gave_up;
+        if (me.group) {
+            sys::futex_wait(group, generation);
+            continue;
+        }
+        if ((status & waiter::phase) == waiter::waiting) {
+            const std::uint32_t asleep = status | waiter::parked;
+            // [L3] acquire as above, for the failure; success publishes nothing.
+            if (!me.status.compare_exchange_strong(status, asleep, sys::acquire, sys::acquire)) continue;
+            status = asleep;
+        }
+        if (!limit.timed())
+            sys::futex_wait(me.status, status);
+        else if (!sys::futex_wait_until(me.status, status, limit.deadline()))
+            return wake::gave_up;
+    }
+}
+
+// ---- leaving with a queue
+// -------------------------------------------------------------------------------------
+
+/// Whom a releaser serves.
+struct state_lock::choice {
+    state_value value;              ///< the lock's, transitions included
+    wait_link* completed = nullptr; ///< those whose transitions were run, in this order, linked by next
+    wait_link** end = &completed;
+    waiter* owner = nullptr;       ///< gets the lock as it is, locked
+    waiter* overtakable = nullptr; ///< is woken and tries again
+    unsigned served = 0;
+};
+
+void state_lock::exit_slow(state_value next) noexcept { serve_and_leave(next, take_list()); }
+
+// Takes the right to change list_ and moves the newcomers into it. With `lock_too`, the lock is entered as
+// well if nobody is inside; then *lock_too becomes true, else false. Returns the word as it is now.
+std::uint64_t state_lock::take_list(bool* lock_too) noexcept {
+    std::uint64_t word = word_.load(sys::relaxed);
+    for (;;) {
+        if ((word & listing) != 0) { // a canceller has it, for a few steps
+            sys::yield();
+            word = word_.load(sys::relaxed);
+            continue;
+        }
+        const std::uint64_t found = (word & newest) != 0 ? queued : 0;
+        const std::uint64_t next = (word & ~newest) | listing | found | (lock_too != nullptr ? locked : 0);
+        // [L2] acquire; pairs with the release in push() and in the steps that gave listing back.
+        if (!word_.compare_exchange_weak(word, next, sys::acquire, sys::relaxed)) continue;
+        if (lock_too != nullptr) *lock_too = (word & locked) == 0;
+        gather(word);
+        return next;
+    }
+}
+
+// Moves the newcomers of `word`, which lie newest first, into list_.
+void state_lock::gather(std::uint64_t word) noexcept {
+    wait_link* newer = nullptr;
+    wait_link* link = to_waiter((word & newest) >> newest_shift << alignment_bits);
+    while (link != nullptr) {
+        wait_link* older = link->next;
+        link->next = newer;
+        newer = link;
+        link = older;
+    }
+    while (newer != nullptr) {
+        wait_link* following = newer->next;
+        list_.insert(*newer);
+        newer = following;
+    }
+}
+
+// The heart: settles the state, serves whom it admits, and leaves in one step, unless newcomers arrive
+// meanwhile. The caller is locked and listing; `word` is what take_list returned.
+void state_lock::serve_and_leave(state_value next, std::uint64_t word) noexcept {
+    choice chosen{.value = next};
+    sys::atomic<std::uint32_t>& group = group_word();
+    for (;;) {
+        const bool was_waking = (word & waking) != 0;
+        choose(chosen, was_waking);
+        const bool now_waking = was_waking || chosen.overtakable != nullptr;
+        if (rules_.counts_arrivals) chosen.value.payload = value_of(word).payload;
+        const std::uint64_t left = pack(chosen.value) | (!list_.empty() || now_waking ? queued : 0)
+                                   | (chosen.owner != nullptr ? locked : 0) | (now_waking ? waking : 0);
+        // Only newcomers, the woken waiter among them, can have changed the word meanwhile.
+        std::uint64_t expected = word;
+        // [L1] [L2] release; pairs with the acquires of enter and apply, and with the next taker of the list.
+        if (word_.compare_exchange_strong(expected, left, sys::release, sys::relaxed)) break;
+        if ((expected & newest) != 0) {
+            // [L2] acquire.
+            const std::uint64_t found = word_.fetch_and(~newest, sys::acquire);
+            gather(found);
+            word = found & ~newest;
+        } else {
+            word = expected;
+        }
+    }
+    // The lock may be gone from here on: only the chosen waiters are touched, each for the last time.
+    grant(chosen, group);
+}
+
+// The oldest waiter that may be served in `state`, or null. With `direct_only`, somebody else's wake-up is on
+// its way, and only those count for whom the releaser does everything itself.
+waiter* state_lock::next_for(unsigned state, bool direct_only) const noexcept {
+    const auto admitted = [state](const wait_link& head) { return ((head.mask >> state) & 1) != 0; };
+    const auto opens = [](const wait_link& head) { return static_cast<const waiter&>(head).opens; };
+    if (rules_.queue_order) {
+        // Those who finish (unlock) stand beside the order of those who begin.
+        wait_link* link =
+            list_.oldest_head([&](const wait_link& head) { return admitted(head) && !opens(head); });
+        if (link == nullptr) {
+            link = list_.oldest_head(opens);
+            if (link != nullptr && !admitted(*link)) link = nullptr;
+        }
+        return static_cast<waiter*>(link);
+    }
+    if (!direct_only) return static_cast<waiter*>(list_.oldest(state));
+    return static_cast<waiter*>(list_.oldest_head(
+        [&](const wait_link& head) { return admitted(head) && static_cast<const waiter&>(head).direct; }));
+}
+
+// Adds to `chosen` those whom its value admits, in queue order; runs their transitions.
+void state_lock::choose(choice& chosen, bool wake_on_its_way) noexcept {
+    const auto settle = [&](mask waiting) {
+        if (rules_.settle != nullptr) chosen.value.state = rules_.settle(chosen.value, waiting);
+    };
+    while (chosen.owner == nullptr) {
+        const bool direct_only = wake_on_its_way || chosen.overtakable != nullptr;
+        const mask waiting = list_.masks() | (direct_only ? in_flight_ : 0);
+        // In strict queue order a state may be closed to newcomers and open to those who already wait.
+        settle(rules_.queue_order ? 0 : waiting);
+        const unsigned state = chosen.value.state;
+        waiter* const who = next_for(state, direct_only);
+        if (waiter* const woken = chosen.overtakable; woken != nullptr) {
+            // Does it still make sense to wake that one? Not if the lock is handed to another, nor if the
+            // state has changed for good and does not admit it any more.
+            const bool handed = who != nullptr && who->transition == nullptr;
+            if (handed || (who == nullptr && ((woken->mask >> state) & 1) == 0)) {
+                list_.insert(*woken);
+                chosen.overtakable = nullptr;
+                if (!handed) continue;
+            }
+        }
+        if (who == nullptr) {
+            settle(waiting);
+            return;
+        }
+        list_.remove(*who);
+        const bool enough = chosen.served >= most_served && !who->group && who->resume == nullptr;
+        if (!who->direct || (enough && !rules_.queue_order && !direct_only)) {
+            chosen.overtakable = who;
+            in_flight_ = who->mask;
+        } else if (who->transition == nullptr) {
+            chosen.owner = who;
+        } else {
+            chosen.value = who->transition(who->context, chosen.value);
+            ++chosen.served;
+            who->next = nullptr;
+            *chosen.end = who;
+            chosen.end = &who->next;
+        }
+    }
+}
+
+// Tells the chosen what they got. Each waiter may be gone as soon as it knows.
+void state_lock::grant(const choice& chosen, sys::atomic<std::uint32_t>& group) noexcept {
+    const auto give = [](waiter& who) {
+        if (who.resume != nullptr)
+            who.resume(who);
+        else
+            tell(who, waiter::granted);
+    };
+    if (chosen.owner != nullptr) give(*chosen.owner);
+    if (chosen.overtakable != nullptr) tell(*chosen.overtakable, waiter::retry);
+    bool groups = false;
+    for (wait_link* link = chosen.completed; link != nullptr;) {
+        waiter& who = static_cast<waiter&>(*link);
+        link = link->next;
+        if (who.group) {
+            groups = true;
+            // [L3] release, as in tell().
+            who.status.store(waiter::granted, sys::release);
+        } else {
+            give(who);
+        }
+    }
+    if (groups) {
+        // [L5] release; pairs with the acquire in sleep().
+        group.fetch_add(1, sys::release);
+        sys::futex_wake_all(group);
+    }
+}
+
+// ---- waits that are not a thread's, and cancelling
+// ------------------------------------------------------------
+
+bool state_lock::start(waiter& who) noexcept {
+    who.direct = true;
+    std::uint64_t word = word_.load(sys::acquire);
+    for (;;) {
+        if ((word & locked) == 0 && in(who.mask, word)) {
+            if (take(who, word, false)) return true;
+        } else if (push(who, word, false)) {
+            return false; // `who` may have been resumed and be gone
+        }
+    }
+}
+
+bool state_lock::cancel(waiter& who) noexcept {
+    bool entered = false;
+    std::uint64_t word = take_list(&entered);
+    // A waiter is in the list from its push, or from the gathering just done, until a releaser chooses it.
+    const bool removed = who.linked;
+    if (removed) list_.remove(who);
+    if (entered) {
+        // Without this waiter the state may be another (settle), and others may be admitted.
+        serve_and_leave(value_of(word), word);
+        return removed;
+    }
+    // Somebody is inside, and cannot leave as long as listing is set. It decides the state as it leaves; with
+    // a settle rule it must look at the queue for that, even at an empty one.
+    for (;;) {
+        const bool look = !list_.empty() || (word & waking) != 0 || rules_.settle != nullptr;
+        const std::uint64_t still = look ? queued : 0;
+        // [L2] release; pairs with the acquire of the next taker of the list.
+        if (word_.compare_exchange_weak(word, (word & ~(listing | queued)) | still, sys::release,
+                                        sys::relaxed))
+            return removed;
+    }
+}
+
+} // namespace ekiden::inline EKIDEN_ABI

@@ -1,0 +1,77 @@
+/// One wait on a state_lock, by a thread or by a coroutine.
+///
+/// Part: sync. Used by: state_lock; awaitable locks (async) through async_waiter.
+#pragma once
+
+#include <ekiden/queue/wait_list.hpp>
+#include <ekiden/sys/atomic.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <new>
+
+namespace ekiden::inline EKIDEN_ABI {
+
+/// A state and the number beside it in a state_lock's word.
+struct state_value {
+    std::uint32_t state = 0;   ///< index, below state_lock::max_states
+    std::uint32_t payload = 0; ///< for the user of the lock (readers inside, arrivals), at most max_payload
+
+    friend constexpr bool operator==(state_value, state_value) = default;
+};
+
+/// A change of value: what an operation does to the lock. `context` is the operation's own.
+using state_transition = state_value (*)(void* context, state_value) noexcept;
+
+/// A waiter lies on the waiting thread's stack or in a coroutine's frame. Its address is stored in the lock's
+/// word without its low bits, hence the alignment.
+///
+/// status       meaning                                   set by
+/// waiting      in the lock's hands, its thread is awake  the thread, before it hands the waiter over
+/// parked       as before, the thread sleeps on status    the thread
+/// granted      done: the operation has taken effect      the releaser
+/// retry        try again: a wake-up is in flight         the releaser
+/// interrupted  a bit beside them: a stop was requested   the stop callback
+struct alignas(128) waiter : wait_link {
+    static constexpr std::uint32_t waiting = 0;
+    static constexpr std::uint32_t parked = 1;
+    static constexpr std::uint32_t granted = 2;
+    static constexpr std::uint32_t retry = 3;
+    static constexpr std::uint32_t phase = 3;
+    static constexpr std::uint32_t interrupted = 4;
+
+    state_transition transition = nullptr;      ///< null: the waiter wants to hold the lock
+    void* context = nullptr;                    ///< the operation's own, for transition and resume
+    void (*resume)(waiter&) noexcept = nullptr; ///< set for a coroutine: posts it to its executor
+    std::uint32_t number = 0;                   ///< the arrival's, if numbered
+    bool numbered = false; ///< takes a number when it is pushed (see state_lock::enter_numbered)
+    bool pure = false;     ///< the transition reads nothing but the value: it may run and be discarded
+    bool direct = false;   ///< served by the releaser: never woken just to try again
+    bool opens = true;     ///< begins something, see state_rules::queue_order
+    bool group = false;    ///< sleeps on the lock's shared word: many are woken by one system call
+    sys::atomic<std::uint32_t> status{waiting};
+};
+
+/// Room for a waiter in memory that need not be aligned, such as a coroutine frame.
+class async_waiter {
+public:
+    async_waiter() noexcept : waiter_(new(aligned()) waiter) {}
+    async_waiter(const async_waiter&) = delete;
+    async_waiter& operator=(const async_waiter&) = delete;
+    ~async_waiter() = default; // a waiter is trivially destructible in effect: it owns nothing
+
+    waiter& operator*() noexcept { return *waiter_; }
+    waiter* operator->() noexcept { return waiter_; }
+
+private:
+    void* aligned() noexcept {
+        const auto address = reinterpret_cast<std::uintptr_t>(room_);
+        const std::uintptr_t up = (address + alignof(waiter) - 1) & ~(alignof(waiter) - 1);
+        return room_ + (up - address);
+    }
+
+    std::byte room_[sizeof(waiter) + alignof(waiter)];
+    waiter* waiter_;
+};
+
+} // namespace ekiden::inline EKIDEN_ABI

@@ -1,0 +1,59 @@
+/// A bounded queue whose producers, once it is full, wait until it has drained to a low mark.
+///
+/// Part: sync. Used by: users who want producers to work in long bursts. Source: the buffer with watermarks
+/// of Ohki and Kuno, their example of a wait for several states at once, which a condition variable cannot
+/// express.
+#pragma once
+
+#include <ekiden/sync/buffer_base.hpp>
+
+namespace ekiden::inline EKIDEN_ABI {
+
+/// The states of a watermark buffer, for buffer_base.
+struct watermark_states {
+    static constexpr std::uint32_t empty = 0;
+    static constexpr std::uint32_t filling = 1;
+    static constexpr std::uint32_t draining = 2; // was full, and still holds more than the low mark
+    static constexpr std::uint32_t closed_some = 3;
+    static constexpr std::uint32_t closed_empty = 4;
+
+    static constexpr std::uint32_t initial = empty;
+    static constexpr state_lock::mask push_states = 1U << empty | 1U << filling;
+    static constexpr state_lock::mask pop_states = 1U << filling | 1U << draining;
+    static constexpr state_lock::mask closed_states = 1U << closed_some | 1U << closed_empty;
+
+    std::size_t low = 0;
+
+    constexpr std::uint32_t next(std::uint32_t now, std::size_t size, std::size_t capacity) const noexcept {
+        if (now >= closed_some) return size == 0 ? closed_empty : closed_some;
+        if (size == capacity || (now == draining && size > low)) return draining;
+        return size == 0 ? empty : filling;
+    }
+    static constexpr std::uint32_t closing(std::uint32_t now) noexcept {
+        return now == empty || now == closed_empty ? closed_empty : closed_some;
+    }
+};
+
+/// As bounded_buffer, except for when producers wait.
+template <class T>
+class watermark_buffer : public buffer_base<T, watermark_states> {
+    using base = buffer_base<T, watermark_states>;
+
+public:
+    /// Producers wait when `high` items are inside, until no more than `low` are. Throws
+    /// std::invalid_argument unless low < high, and std::bad_alloc.
+    watermark_buffer(std::size_t low, std::size_t high)
+        : base(base::checked(high, "watermark_buffer"), watermark_states{checked_low(low, high)}) {}
+
+    [[nodiscard]] std::size_t high_mark() const noexcept { return this->capacity(); }
+
+private:
+    static std::size_t checked_low(std::size_t low, std::size_t high) {
+        if (low >= high)
+            throw std::invalid_argument("watermark_buffer: low is " + std::to_string(low)
+                                        + ", allowed is 0 to high - 1 = " + std::to_string(high - 1));
+        return low;
+    }
+};
+
+} // namespace ekiden::inline EKIDEN_ABI

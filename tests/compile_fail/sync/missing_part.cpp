@@ -1,0 +1,11 @@
+// expect: each state part of exactly one state of its parent
+#include "table.hpp"
+
+enum class mark { empty, low, high, full };
+
+constexpr ekiden::refined_table<good, mark, op, 3, 1> table{
+    mark::empty,
+    {{slot::empty, mark::empty}, {slot::some, mark::low}, {slot::full, mark::full}},
+    {mark::empty, {{op::put, mark::low, mark::high}}}};
+
+ekiden::state_mutex<table, mark (*)(slot)> wrong(nullptr);

@@ -1,0 +1,123 @@
+#include "stress.hpp"
+
+#include <ekiden/sync/barrier.hpp>
+#include <ekiden/sync/elastic_barrier.hpp>
+
+#include <doctest/doctest.h>
+
+using namespace std::chrono_literals;
+using ekiden::barrier;
+using ekiden::elastic_barrier;
+
+TEST_CASE("nobody passes a barrier before all have come, round after round") {
+    for (const auto how : {ekiden::barrier_wait::parks, ekiden::barrier_wait::yields_first}) {
+        constexpr int threads = 6;
+        constexpr int rounds = 3000;
+        barrier b(threads, ekiden::no_completion{}, how);
+        std::atomic<int> arrived{0};
+        std::atomic<bool> wrong{false};
+        stress::together(threads, [&](int, stress::noise& noise) {
+            for (int r = 1; r <= rounds; ++r) {
+                noise();
+                arrived.fetch_add(1);
+                b.arrive_and_wait();
+                const int now = arrived;
+                if (now < r * threads || now >= (r + 1) * threads) wrong = true;
+            }
+        });
+        CHECK_FALSE(wrong);
+    }
+}
+
+TEST_CASE("the completion runs once a round, after the last arrival and before anybody goes on") {
+    constexpr int threads = 4;
+    constexpr int rounds = 2000;
+    int completed = 0;
+    std::atomic<int> arrived{0};
+    std::atomic<bool> wrong{false};
+    auto completion = [&]() noexcept {
+        ++completed;
+        if (arrived != completed * threads) wrong = true;
+    };
+    barrier b(threads, completion);
+    stress::together(threads, [&](int, stress::noise& noise) {
+        for (int r = 1; r <= rounds; ++r) {
+            noise();
+            arrived.fetch_add(1);
+            b.arrive_and_wait();
+            if (completed < r) wrong = true;
+        }
+    });
+    CHECK_FALSE(wrong);
+    CHECK(completed == rounds);
+}
+
+TEST_CASE("arrivals may be counted without waiting, and several at once") {
+    barrier b(3);
+    auto first = b.arrive();
+    CHECK_FALSE(b.passed(first));
+    CHECK_FALSE(b.wait(first, ekiden::wait_limit::after(2ms)));
+    auto others = b.arrive(2);
+    CHECK(b.passed(first));
+    b.wait(first);
+    b.wait(others);
+    CHECK_FALSE(b.passed(b.arrive()));
+}
+
+TEST_CASE("who drops out is not waited for any more") {
+    constexpr int threads = 5;
+    barrier b(threads);
+    std::atomic<int> passed{0};
+    stress::together(threads, [&](int i, stress::noise& noise) {
+        for (int r = 0; r < 100 * (i + 1); ++r) {
+            noise();
+            b.arrive_and_wait();
+        }
+        b.arrive_and_drop();
+        passed.fetch_add(1);
+    });
+    CHECK(passed == threads);
+}
+
+TEST_CASE("a barrier refuses participants that it cannot count") {
+    CHECK_THROWS_WITH(barrier<>(-1), "barrier: expected is -1, allowed is 0 to 16383");
+    CHECK_THROWS_AS(barrier<>(barrier<>::max() + 1), std::invalid_argument);
+    CHECK_THROWS_AS(elastic_barrier(0), std::invalid_argument);
+    CHECK_THROWS_AS(elastic_barrier(elastic_barrier::max() + 1), std::invalid_argument);
+}
+
+TEST_CASE("an elastic barrier lets nobody out before all are in, nor in before all are out") {
+    constexpr int threads = 6;
+    constexpr int rounds = 3000;
+    elastic_barrier b(threads);
+    std::atomic<int> entered{0};
+    std::atomic<int> left{0};
+    std::atomic<bool> wrong{false};
+    stress::together(threads, [&](int, stress::noise& noise) {
+        for (int r = 1; r <= rounds; ++r) {
+            entered.fetch_add(1); // asked to enter
+            b.enter();
+            if (left < (r - 1) * threads) wrong = true;
+            noise();
+            left.fetch_add(1); // asked to leave
+            b.leave();
+            if (entered < r * threads) wrong = true;
+            noise();
+        }
+    });
+    CHECK_FALSE(wrong);
+}
+
+TEST_CASE("entering an elastic barrier does not wait for the others, leaving does") {
+    elastic_barrier b(2);
+    b.enter();
+    CHECK_FALSE(b.leave(ekiden::wait_limit::after(2ms)));
+    b.enter();
+    CHECK_FALSE(b.enter(ekiden::wait_limit::after(2ms)));
+    b.leave();
+    b.leave();
+    CHECK(b.enter(ekiden::wait_limit::after(2ms)));
+    b.enter();
+    b.leave();
+    b.leave();
+}

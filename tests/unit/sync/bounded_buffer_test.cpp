@@ -1,0 +1,139 @@
+#include "stress.hpp"
+
+#include <ekiden/sync/bounded_buffer.hpp>
+
+#include <doctest/doctest.h>
+
+#include <memory>
+#include <stdexcept>
+
+using namespace std::chrono_literals;
+using ekiden::bounded_buffer;
+using ekiden::buffer_result;
+
+TEST_CASE("every item comes out once, in each producer's order, whatever the capacity") {
+    for (const std::size_t capacity : {1U, 2U, 7U, 1024U}) {
+        constexpr int producers = 3;
+        constexpr int consumers = 3;
+        constexpr int items = 4000;
+        bounded_buffer<long> buffer(capacity);
+        std::atomic<long> sum{0};
+        std::atomic<bool> wrong{false};
+        std::atomic<int> producing{producers};
+        stress::together(producers + consumers, [&](int i, stress::noise& noise) {
+            if (i < producers) {
+                for (int k = 0; k < items; ++k) {
+                    const long item = long{k} * producers + i;
+                    if (k % 5 == 0)
+                        while (buffer.push_for(long{item}, 20us) != buffer_result::done) {
+                        }
+                    else
+                        buffer.push(item);
+                    noise();
+                }
+                if (producing.fetch_sub(1) == 1) buffer.close();
+                return;
+            }
+            long last[producers];
+            std::fill(std::begin(last), std::end(last), -1L);
+            std::optional<long> item;
+            for (;;) {
+                if (noise.below(4) == 0) {
+                    const buffer_result result = buffer.pop_for(item, 20us);
+                    if (result == buffer_result::closed) break;
+                    if (result == buffer_result::timed_out) continue;
+                } else {
+                    item = buffer.pop_or_end();
+                }
+                if (!item) break;
+                if (last[*item % producers] >= *item) wrong = true;
+                last[*item % producers] = *item;
+                sum += *item;
+                noise();
+            }
+        });
+        constexpr long n = long{items} * producers;
+        CHECK_FALSE(wrong);
+        CHECK(sum == n * (n - 1) / 2);
+        CHECK(buffer.size() == 0);
+    }
+}
+
+TEST_CASE("pushing waits for room and popping for an item, as long as they are told") {
+    bounded_buffer<std::unique_ptr<int>> buffer(1);
+    std::optional<std::unique_ptr<int>> out;
+    CHECK(buffer.capacity() == 1);
+    CHECK(buffer.try_pop(out) == buffer_result::would_wait);
+    CHECK(buffer.pop_for(out, 2ms) == buffer_result::timed_out);
+    auto item = std::make_unique<int>(7);
+    CHECK(buffer.try_push(std::move(item)) == buffer_result::done);
+    CHECK(item == nullptr);
+    auto refused = std::make_unique<int>(8);
+    CHECK(buffer.try_push(std::move(refused)) == buffer_result::would_wait);
+    CHECK(buffer.push_until(std::move(refused), std::chrono::steady_clock::now() + 2ms)
+          == buffer_result::timed_out);
+    std::stop_source stop;
+    stop.request_stop();
+    CHECK(buffer.push(std::move(refused), stop.get_token()) == buffer_result::stopped);
+    REQUIRE(refused != nullptr);
+    CHECK(*refused == 8);
+    CHECK(buffer.size() == 1);
+    CHECK(**buffer.pop_or_end() == 7);
+}
+
+TEST_CASE("after close the items inside can be taken out, and then every pop ends") {
+    bounded_buffer<int> buffer(2);
+    buffer.push(1);
+    buffer.push(2);
+    std::thread producer([&] { CHECK_THROWS_AS(buffer.push(3), ekiden::buffer_closed); });
+    std::this_thread::sleep_for(10ms);
+    buffer.close();
+    buffer.close();
+    producer.join();
+    CHECK(buffer.closed());
+    CHECK(buffer.try_push(4) == buffer_result::closed);
+    CHECK(buffer.pop() == 1);
+    CHECK(buffer.pop() == 2);
+    CHECK_THROWS_AS((void)buffer.pop(), ekiden::buffer_closed);
+    CHECK(buffer.pop_or_end() == std::nullopt);
+    std::optional<int> out;
+    CHECK(buffer.try_pop(out) == buffer_result::closed);
+}
+
+TEST_CASE("close ends a waiting pop") {
+    bounded_buffer<int> buffer(2);
+    std::thread consumer([&] { CHECK(buffer.pop_or_end() == std::nullopt); });
+    std::this_thread::sleep_for(10ms);
+    buffer.close();
+    consumer.join();
+}
+
+namespace {
+
+struct throws_when_moved {
+    int* left; // moves until one throws
+    explicit throws_when_moved(int& moves) : left(&moves) {}
+    throws_when_moved(throws_when_moved&& other) : left(other.left) {
+        if (--*left == 0) throw std::runtime_error("move");
+    }
+};
+
+} // namespace
+
+TEST_CASE("an exception from moving an item reaches the caller and leaves the buffer as it was") {
+    bounded_buffer<throws_when_moved> buffer(2);
+    int moves = 1;
+    CHECK_THROWS_AS((void)buffer.try_push(throws_when_moved(moves)), std::runtime_error);
+    CHECK(buffer.size() == 0);
+    moves = 2;
+    CHECK(buffer.try_push(throws_when_moved(moves)) == buffer_result::done);
+    std::optional<throws_when_moved> out;
+    CHECK_THROWS_AS((void)buffer.try_pop(out), std::runtime_error);
+    CHECK(buffer.size() == 1);
+    moves = 100;
+    CHECK(buffer.try_pop(out) == buffer_result::done);
+}
+
+TEST_CASE("a buffer without room is refused") {
+    CHECK_THROWS_WITH(bounded_buffer<int>(0), "bounded_buffer: capacity is 0, allowed is 1 or more");
+}

@@ -1,0 +1,103 @@
+#include <ekiden/sync/barrier.hpp>
+#include <ekiden/sync/held_locks.hpp>
+#include <ekiden/sync/latch.hpp>
+#include <ekiden/sync/rw_mutex.hpp>
+#include <ekiden/sync/state_mutex.hpp>
+
+#include <doctest/doctest.h>
+
+#include <csignal>
+#include <string>
+#include <thread>
+
+#if defined(__linux__)
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace {
+
+/// Runs `broken` in a child process and returns what it says on the standard error before it aborts;
+/// "survived" if it does not.
+template <class Broken>
+std::string last_words(Broken broken) {
+    int ends[2];
+    REQUIRE(pipe(ends) == 0);
+    const pid_t child = fork();
+    if (child == 0) {
+        std::signal(SIGABRT, SIG_DFL); // not the test framework's handler
+        dup2(ends[1], 2);
+        broken();
+        _exit(0);
+    }
+    close(ends[1]);
+    std::string said;
+    char buffer[256];
+    for (ssize_t n; (n = read(ends[0], buffer, sizeof buffer)) > 0;)
+        said.append(buffer, static_cast<std::size_t>(n));
+    close(ends[0]);
+    int status = 0;
+    waitpid(child, &status, 0);
+    return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? "survived" : said;
+}
+
+enum class phase { a, b };
+enum class op { flip };
+constexpr ekiden::state_table<phase, op, 2> table{
+    phase::a, {{op::flip, phase::a, phase::b}, {op::flip, phase::b, phase::a}}};
+
+} // namespace
+
+TEST_CASE("broken contracts are reported by name") {
+    CHECK(last_words([] { (void)ekiden::barrier<>(2).arrive(3); }).find("barrier::arrive: more arrivals")
+          != std::string::npos);
+    CHECK(last_words([] { ekiden::latch(1).count_down(2); }).find("latch::count_down") != std::string::npos);
+    CHECK(last_words([] {
+              ekiden::state_mutex<table> m;
+              auto inside = m.enter<op::flip>();
+          }).find("without having been told the next state")
+          != std::string::npos);
+    CHECK(last_words([] {
+              ekiden::state_mutex<table> m;
+              m.enter<op::flip>().leave(phase::a);
+          }).find("no such transition")
+          != std::string::npos);
+    CHECK(last_words([] {
+              ekiden::state_lock lock;
+              ekiden::async_waiter w;
+              w->mask = 2;
+              w->resume = [](ekiden::waiter&) noexcept {};
+              (void)lock.start(*w);
+          }).find("destroyed while somebody waits")
+          != std::string::npos);
+}
+
+TEST_CASE("where lock_checks is set, a reader that would wait for itself is reported") {
+    const std::string said = last_words([] {
+        ekiden::rw_mutex<> m;
+        m.lock_shared();
+        std::thread writer([&] { m.lock(); });
+        while (m.try_lock_shared()) {
+            m.unlock_shared();
+            std::this_thread::yield();
+        }
+        if (!ekiden::lock_checks) _exit(0);
+        m.lock_shared();
+    });
+    if (ekiden::lock_checks)
+        CHECK(said.find("inside as a reader already") != std::string::npos);
+    else
+        CHECK(said == "survived");
+}
+#endif
+
+TEST_CASE("the locks held by a thread are its own") {
+    int lock = 0;
+    ekiden::note_held(&lock);
+    CHECK(ekiden::is_held(&lock));
+    std::thread([&] { CHECK_FALSE(ekiden::is_held(&lock)); }).join();
+    ekiden::note_released(&lock);
+    CHECK_FALSE(ekiden::is_held(&lock));
+    for (int i = 0; i < 40; ++i) ekiden::note_held(&lock);
+    for (int i = 0; i < 40; ++i) ekiden::note_released(&lock);
+    CHECK_FALSE(ekiden::is_held(&lock));
+}

@@ -1,0 +1,111 @@
+#include "stress.hpp"
+
+#include <ekiden/sync/counting_semaphore.hpp>
+#include <ekiden/sync/event.hpp>
+#include <ekiden/sync/latch.hpp>
+
+#include <doctest/doctest.h>
+
+#include <memory>
+
+using namespace std::chrono_literals;
+using ekiden::wait_limit;
+
+TEST_CASE("an event ends all waits until it is reset") {
+    ekiden::event e;
+    CHECK_FALSE(e.wait(wait_limit::after(1ms)));
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 4; ++i) threads.emplace_back([&] { e.wait(); });
+    std::this_thread::sleep_for(5ms);
+    e.set();
+    e.set();
+    for (auto& t : threads) t.join();
+    CHECK(e.is_set());
+    e.wait();
+    e.reset();
+    CHECK_FALSE(e.is_set());
+    CHECK(ekiden::event(true).is_set());
+}
+
+TEST_CASE("an event may be destroyed by the thread that saw it set") {
+    for (int i = 0; i < 3000; ++i) {
+        auto e = std::make_unique<ekiden::event>();
+        std::thread setter([&, raw = e.get()] { raw->set(); });
+        e->wait();
+        e.reset();
+        setter.join();
+    }
+}
+
+TEST_CASE("a latch opens after the last count") {
+    ekiden::latch l(3);
+    l.count_down();
+    CHECK_FALSE(l.try_wait());
+    CHECK_FALSE(l.wait(wait_limit::after(1ms)));
+    std::thread last([&] { l.count_down(2); });
+    l.wait();
+    CHECK(l.try_wait());
+    last.join();
+    ekiden::latch open(0);
+    open.arrive_and_wait(0);
+    CHECK_THROWS_WITH(ekiden::latch(-2), "latch: expected is -2, allowed is 0 or more");
+}
+
+TEST_CASE("what was done before each count is seen after the wait") {
+    for (int round = 0; round < 300; ++round) {
+        constexpr int threads = 4;
+        int written[threads] = {};
+        ekiden::latch l(threads);
+        stress::together(threads, [&](int i, stress::noise& noise) {
+            noise();
+            written[i] = 1;
+            l.arrive_and_wait();
+            for (const int w : written) CHECK(w == 1);
+        });
+    }
+}
+
+TEST_CASE("a semaphore never admits more than it has permits, and loses none") {
+    constexpr int permits = 2;
+    ekiden::counting_semaphore s(permits);
+    std::atomic<int> inside{0};
+    std::atomic<bool> wrong{false};
+    stress::together(6, [&](int i, stress::noise& noise) {
+        for (int r = 0; r < 3000; ++r) {
+            bool got = true;
+            if (i < 2)
+                s.acquire();
+            else if (i < 4)
+                got = s.try_acquire_for(std::chrono::microseconds(noise.below(50)));
+            else
+                got = s.try_acquire();
+            if (!got) continue;
+            if (inside.fetch_add(1) >= permits) wrong = true;
+            noise();
+            inside.fetch_sub(1);
+            s.release();
+        }
+    });
+    CHECK_FALSE(wrong);
+    CHECK(s.try_acquire());
+    CHECK(s.try_acquire());
+    CHECK_FALSE(s.try_acquire());
+    s.release(s.max());
+    CHECK(s.try_acquire_until(std::chrono::steady_clock::now()));
+    CHECK_THROWS_WITH(ekiden::counting_semaphore(-1),
+                      "counting_semaphore: permits is -1, allowed is 0 or more");
+}
+
+TEST_CASE("permits released together go to as many waiters") {
+    ekiden::counting_semaphore s(0);
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 5; ++i) threads.emplace_back([&] { s.acquire(); });
+    std::this_thread::sleep_for(5ms);
+    s.release(3);
+    s.release(2);
+    for (auto& t : threads) t.join();
+    CHECK_FALSE(s.try_acquire());
+    std::stop_source stop;
+    stop.request_stop();
+    CHECK_FALSE(s.acquire(wait_limit(stop.get_token())));
+}

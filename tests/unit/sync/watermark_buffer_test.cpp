@@ -1,0 +1,74 @@
+#include "stress.hpp"
+
+#include <ekiden/sync/watermark_buffer.hpp>
+
+#include <doctest/doctest.h>
+
+using namespace std::chrono_literals;
+using ekiden::buffer_result;
+using ekiden::watermark_buffer;
+
+TEST_CASE("producers wait from the high mark on until the buffer has drained to the low one") {
+    watermark_buffer<int> buffer(1, 4);
+    for (int i = 0; i < 4; ++i) CHECK(buffer.try_push(int{i}) == buffer_result::done);
+    CHECK(buffer.try_push(4) == buffer_result::would_wait);
+    CHECK(buffer.pop() == 0);
+    CHECK(buffer.pop() == 1);
+    CHECK(buffer.push_for(4, 1ms) == buffer_result::timed_out); // 2 inside: still draining
+    CHECK(buffer.pop() == 2);
+    CHECK(buffer.try_push(4) == buffer_result::done);
+    CHECK(buffer.pop() == 3);
+    CHECK(buffer.pop() == 4);
+    CHECK(buffer.size() == 0);
+    CHECK(buffer.high_mark() == 4);
+}
+
+TEST_CASE("all waiting producers go on when the low mark is reached, as far as there is room") {
+    watermark_buffer<int> buffer(0, 2);
+    buffer.push(0);
+    buffer.push(1);
+    std::vector<std::thread> producers;
+    for (int i = 0; i < 3; ++i) producers.emplace_back([&] { buffer.push(7); });
+    std::this_thread::sleep_for(10ms);
+    CHECK(buffer.pop() == 0);
+    CHECK(buffer.size() == 1);
+    CHECK(buffer.pop() == 1);
+    while (buffer.size() < 2) std::this_thread::yield();
+    for (int i = 0; i < 3; ++i) CHECK(buffer.pop() == 7);
+    for (auto& p : producers) p.join();
+}
+
+TEST_CASE("every item passes once, whatever the marks") {
+    for (const std::size_t low : {0U, 3U, 15U}) {
+        watermark_buffer<long> buffer(low, 16);
+        std::atomic<long> sum{0};
+        constexpr int items = 5000;
+        stress::together(6, [&](int i, stress::noise& noise) {
+            for (int k = 0; k < items; ++k) {
+                if (i % 2 == 0)
+                    buffer.push(k);
+                else
+                    sum += buffer.pop();
+                noise();
+            }
+        });
+        CHECK(sum == 3L * items * (items - 1) / 2);
+    }
+}
+
+TEST_CASE("closing a draining buffer ends the producers and leaves the items") {
+    watermark_buffer<int> buffer(0, 1);
+    buffer.push(5);
+    std::thread producer([&] { CHECK(buffer.push(6, ekiden::wait_limit()) == buffer_result::closed); });
+    std::this_thread::sleep_for(5ms);
+    buffer.close();
+    producer.join();
+    CHECK(buffer.pop_or_end() == 5);
+    CHECK(buffer.pop_or_end() == std::nullopt);
+}
+
+TEST_CASE("marks out of order are refused") {
+    CHECK_THROWS_WITH(watermark_buffer<int>(4, 4),
+                      "watermark_buffer: low is 4, allowed is 0 to high - 1 = 3");
+    CHECK_THROWS_AS(watermark_buffer<int>(0, 0), std::invalid_argument);
+}
