@@ -57,7 +57,7 @@ std::string discover(const model& m) {
         how.bound = 2;
         how.random = random;
         how.executions = random ? 2000 : 20'000;
-        how.seconds = 5;
+        how.seconds = 1;
         how.discover = true;
         const result r = explore(m, how);
         for (const order_site& at : r.found.sites) {
@@ -112,15 +112,16 @@ std::map<std::string, std::string> explained() {
     return known;
 }
 
-/// "model executions" of the first model that notices, or nothing. First each model in which the mutant can
-/// be reached is searched at random for a moment, then each depth first.
+/// "model executions" of the first model that notices, or nothing. Each model in which the mutant can be reached is
+/// searched at random for a moment, then each depth first; `seconds` for all of them.
 std::string try_mutant(const candidate_mutant& c, double seconds) {
+    const double share = seconds / static_cast<double>(c.reached.size());
     for (const bool random : {true, false}) {
         for (const model* m : c.reached) {
             search how;
             how.bound = m->how.preemptions;
             how.random = random;
-            how.seconds = random ? seconds / 10 : seconds;
+            how.seconds = random ? share / 4 : share;
             how.mutant = c.change;
             const result r = explore(*m, how);
             if (r.failed) return full_name(*m) + " " + std::to_string(r.executions);
@@ -156,7 +157,7 @@ int score_mutants(const std::vector<const model*>& chosen, unsigned width, bool 
     std::size_t equivalent = 0;
     std::vector<std::string> survivors;
     run_jobs(
-        mutants.size(), width, [&](std::size_t i) { return try_mutant(mutants[i], deep ? 60 : 3); },
+        mutants.size(), width, [&](std::size_t i) { return try_mutant(mutants[i], deep ? 600 : 5); },
         [&](std::size_t i, const std::string& text) {
             const auto reason = known.find(mutants[i].name);
             const bool dead = text != "-"; // a process that died has noticed, too

@@ -13,6 +13,13 @@ namespace {
 
 using namespace ekiden;
 
+/// A value whose accesses the checker orders.
+struct watched {
+    explicit watched(int v) : value(v) {}
+    watched(watched&& other) noexcept : value(other.value.read()) {}
+    sys::cell<int> value;
+};
+
 /// Takes note of its own end.
 struct witness {
     explicit witness(int& ends) : ends_(&ends) {}
@@ -26,13 +33,21 @@ struct witness {
 } // namespace
 
 EKIDEN_MODEL(future_get, .about = "the result is there, whole, when get returns", .preemptions = 4) {
-    promise<std::unique_ptr<int>> p;
-    future<std::unique_ptr<int>> f = p.get_future();
+    promise<watched> p;
+    future<watched> f = p.get_future();
     sys::thread producer([&] {
-        promise<std::unique_ptr<int>> mine(std::move(p));
-        mine.set_value(std::make_unique<int>(7));
+        promise<watched> mine(std::move(p));
+        mine.set_value(watched(7));
     });
-    check::that(*f.get() == 7, "the value");
+    check::that(f.get().value.read() == 7, "the value");
+    producer.join();
+}
+
+EKIDEN_MODEL(future_poll, .about = "the result is there, whole, when is_ready says so", .preemptions = 4) {
+    promise<watched> p;
+    future<watched> f = p.get_future();
+    sys::thread producer([&] { p.set_value(watched(7)); });
+    if (f.is_ready()) check::that(f.get().value.read() == 7, "the value");
     producer.join();
 }
 
@@ -69,11 +84,11 @@ EKIDEN_MODEL(future_broken_promise, .about = "a promise that goes without a resu
 }
 
 EKIDEN_MODEL(future_timed_wait, .about = "the deadline passes while the result comes", .preemptions = 4) {
-    promise<int> p;
-    future<int> f = p.get_future();
-    sys::thread producer([&] { p.set_value(5); });
+    promise<watched> p;
+    future<watched> f = p.get_future();
+    sys::thread producer([&] { p.set_value(watched(5)); });
     if (f.wait_for(std::chrono::milliseconds(2))) check::that(f.is_ready(), "true only when ready");
-    check::that(f.get() == 5, "and the value still comes");
+    check::that(f.get().value.read() == 5, "and the value still comes");
     producer.join();
 }
 
@@ -118,12 +133,12 @@ EKIDEN_MODEL(future_abandon_against_cancel, .about = "stop() and cancel() at the
 
 EKIDEN_MODEL(completion_attach_against_complete, .about = "a continuation is called once, or attach says no",
              .preemptions = 5) {
-    auto* const state = recycler::create<promise_state<int>>();
+    auto* const state = recycler::create<promise_state<watched>>();
     state->retain();
     sys::cell<int> called{0};
     sys::thread producer([state] {
         check::that(state->claim(), "nobody else claims");
-        state->set_from([] { return 1; });
+        state->set_from([] { return watched(1); });
         state->complete(1);
     });
     const bool attached = state->attach(
@@ -132,7 +147,7 @@ EKIDEN_MODEL(completion_attach_against_complete, .about = "a continuation is cal
             count.write(count.read() + 1);
         },
         &called);
-    if (!attached) check::that(state->take() == 1, "ready at once");
+    if (!attached) check::that(state->take().value.read() == 1, "ready at once");
     producer.join();
     check::that(called.read() == (attached ? 1 : 0), "called if attached");
     state->release();

@@ -15,7 +15,7 @@ void completion::complete(std::uint32_t references) noexcept {
     if ((before & sleeper) != 0 && !EKIDEN_MUTANT(completion_forgets_the_sleeper))
         sys::futex_wake_all(status_);
     if ((before & continued) != 0)
-        then_(argument_);
+        then_.read()(argument_.read());
     else if (before / reference == references || EKIDEN_MUTANT(completion_ends_too_early))
         type()(this, task_request::dispose);
 }
@@ -75,8 +75,8 @@ bool completion::spin() const noexcept {
 }
 
 bool completion::attach(continuation then, void* argument) noexcept {
-    then_ = then;
-    argument_ = argument;
+    then_.write(then);
+    argument_.write(argument);
     std::uint32_t status = status_.load(sys::acquire); // [F1]
     while ((status & ready) == 0) {
         // [F2] release: then_ and argument_; pairs with the acquire in complete().
