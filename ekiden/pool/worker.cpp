@@ -78,8 +78,10 @@ task* worker::neglected() noexcept {
 }
 
 task* worker::injected(priority level) noexcept {
+    injection_queue& queue = pool_.queue(level);
+    if (!queue.maybe_filled()) return nullptr; // asked before every task: nothing is cheaper
     task* claimed = nullptr;
-    if (pool_.queue(level).claim(std::span(&claimed, 1), index_ + 1) == 0) return nullptr;
+    if (queue.claim(std::span(&claimed, 1), index_ + 1) == 0) return nullptr;
     injected_.add();
     return claimed;
 }
