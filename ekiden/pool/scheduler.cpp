@@ -89,7 +89,10 @@ scheduler::scheduler(thread_pool_options chosen)
           {[](const void* self) noexcept { return static_cast<const scheduler*>(self)->has_work(); }, this}) {
     const unsigned threads = checked_thread_count(options_);
     workers_.reserve(threads);
-    for (unsigned i = 0; i != threads; ++i) workers_.push_back(std::make_unique<worker>(*this, i));
+    for (unsigned i = 0; i != threads; ++i) {
+        workers_.push_back(std::make_unique<worker>(*this, i));
+        forks_.add_worker(workers_.back()->lane());
+    }
     try {
         start_threads();
     } catch (...) {
@@ -158,7 +161,7 @@ bool scheduler::has_work() const noexcept {
     for (const auto& w : workers_) {
         if (w->deque().maybe_filled()) return true;
     }
-    return false;
+    return forks_.has_offer();
 }
 
 void scheduler::report_unhandled(const char* type) noexcept {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <ekiden/pool/event_count.hpp>
+#include <ekiden/pool/fork_lane.hpp>
 #include <ekiden/pool/thread_pool.hpp>
 #include <ekiden/queue/injection_queue.hpp>
 #include <ekiden/sys/atomic.hpp>
@@ -59,6 +60,7 @@ public:
 
     [[nodiscard]] const sys::atomic<std::uint32_t>& gate() const noexcept { return gate_; }
     [[nodiscard]] event_count& sleep() noexcept { return sleep_; }
+    [[nodiscard]] fork_arena& forks() noexcept { return forks_; }
     [[nodiscard]] injection_queue& queue(priority level) noexcept {
         return queues_[static_cast<std::size_t>(level)];
     }
@@ -81,6 +83,7 @@ private:
     alignas(sys::isolation) sys::atomic<std::uint32_t> gate_{0}; // read by everybody, seldom written
     std::array<injection_queue, 3> queues_;
     event_count sleep_;
+    fork_arena forks_{sleep_};
     std::vector<std::unique_ptr<worker>> workers_;
     std::vector<sys::thread> threads_;
     sys::slow_lock joining_;
