@@ -24,6 +24,15 @@ void completion::release() noexcept {
     if (status_.fetch_sub(reference, sys::acq_rel) / reference == 1) type()(this, task_request::dispose);
 }
 
+bool completion::retain_unless_ended() noexcept {
+    std::uint32_t status = status_.load(sys::relaxed);
+    while (status >= reference) {
+        if (status_.compare_exchange_weak(status, status + reference, sys::relaxed, sys::relaxed))
+            return true;
+    }
+    return false;
+}
+
 bool completion::wait_impl(const sys::clock::time_point* deadline) noexcept {
     if (is_ready()) return true;
     const wait_strategy strategy = sys::local<wait_strategy>();

@@ -72,6 +72,10 @@ public:
     /// One more reference, from somebody who has one.
     void retain() noexcept { status_.fetch_add(reference, sys::relaxed); }
 
+    /// One more reference, from somebody who has none but keeps the memory, unless the last one has been
+    /// given up: then false.
+    [[nodiscard]] bool retain_unless_ended() noexcept;
+
     /// One reference less; the object may be gone afterwards.
     void release() noexcept;
 

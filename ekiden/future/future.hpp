@@ -59,7 +59,7 @@ public:
     /// Waits at most for `duration`. True if ready.
     template <class Rep, class Period>
     [[nodiscard]] bool wait_for(const std::chrono::duration<Rep, Period>& duration) const {
-        return wait_until(sys::clock::now() + std::chrono::ceil<sys::clock::duration>(duration));
+        return wait_until(sys::clock::now() + sys::bounded(duration));
     }
 
     /// Waits at most until `deadline`, of any clock. True if ready.
@@ -67,11 +67,10 @@ public:
     [[nodiscard]] bool wait_until(const std::chrono::time_point<Clock, Duration>& deadline) const {
         shared_state<R>* const awaited = valid_state();
         if constexpr (std::is_same_v<Clock, sys::clock>) {
-            return awaited->wait_until(std::chrono::ceil<sys::clock::duration>(deadline));
+            return awaited->wait_until(sys::clock::time_point(sys::bounded(deadline.time_since_epoch())));
         } else { // the other clock may be set meanwhile: look again when its time should have come
             for (auto now = Clock::now(); now < deadline; now = Clock::now()) {
-                const auto rest = std::chrono::ceil<sys::clock::duration>(deadline - now);
-                if (awaited->wait_until(sys::clock::now() + rest)) return true;
+                if (awaited->wait_until(sys::clock::now() + sys::bounded(deadline - now))) return true;
             }
             return awaited->is_ready();
         }

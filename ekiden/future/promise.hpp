@@ -7,6 +7,7 @@
 
 #include <exception>
 #include <memory>
+#include <stdexcept>
 #include <utility>
 
 namespace ekiden::inline EKIDEN_ABI {
@@ -66,14 +67,18 @@ public:
         set([&]() -> R { return value; });
     }
     template <class T = R>
-        requires(!std::is_void_v<R> && !std::is_reference_v<R> && std::constructible_from<R, T>)
+        requires(!std::is_void_v<R> && !std::is_reference_v<R> && std::convertible_to<T, R>)
     void set_value(T&& value) {
-        set([&]() -> R { return R(std::forward<T>(value)); });
+        set([&]() -> R { return std::forward<T>(value); });
     }
 
-    /// Makes the future throw `error`, which is not null.
+    /// Makes the future throw `error`. Throws std::invalid_argument if that is null.
     void set_exception(std::exception_ptr error) {
-        set([&]() -> R { std::rethrow_exception(error); });
+        if (error == nullptr)
+            throw std::invalid_argument("ekiden: set_exception: error is null; allowed is an exception");
+        auto* const state = claimed_state();
+        state->set_exception(std::move(error));
+        state->complete(0);
     }
 
 private:
@@ -82,10 +87,15 @@ private:
         return state_;
     }
 
-    template <class F>
-    void set(F&& result) {
+    [[nodiscard]] promise_state<R>* claimed_state() const {
         auto* const state = valid_state();
         if (!state->claim()) throw_promise_already_satisfied();
+        return state;
+    }
+
+    template <class F>
+    void set(F&& result) {
+        auto* const state = claimed_state();
         state->set_from(std::forward<F>(result));
         state->complete(0);
     }

@@ -33,9 +33,13 @@ public:
     /// Whether the task has been cancelled by this call: it was queued, and its callable has been destroyed.
     /// Any thread.
     bool cancel() noexcept {
-        if (!cancellable_ || !claim()) return false;
-        type()(this, task_request::cancel);
-        return true;
+        // A reference of its own: the callable's destructor may end the future that cancels, or that of a
+        // task which a stop request cancels, while a worker drops the queued task.
+        if (!cancellable_ || !retain_unless_ended()) return false;
+        const bool won = claim();
+        if (won) type()(this, task_request::cancel);
+        release();
+        return won;
     }
 
     /// Ready: moves the result out, or throws what is there instead.
@@ -63,11 +67,12 @@ public:
         try {
             if constexpr (std::is_void_v<R>) {
                 std::forward<F>(f)();
-                ::new (static_cast<void*>(&value_)) stored{};
+                ::new (static_cast<void*>(std::addressof(value_))) stored{};
             } else if constexpr (std::is_reference_v<R>) {
-                ::new (static_cast<void*>(&value_)) stored(std::addressof(std::forward<F>(f)()));
+                ::new (static_cast<void*>(std::addressof(value_)))
+                    stored(std::addressof(std::forward<F>(f)()));
             } else {
-                ::new (static_cast<void*>(&value_)) stored(std::forward<F>(f)());
+                ::new (static_cast<void*>(std::addressof(value_))) stored(std::forward<F>(f)());
             }
             outcome_ = outcome::value;
         } catch (...) {
@@ -133,6 +138,12 @@ protected:
         switch (request) {
         case task_request::run:
             if (!self->claim()) return self->release(), nullptr; // cancelled meanwhile
+            if constexpr (requires { self->stop_requested(); }) {
+                if (self->stop_requested()) { // and its canceller comes too late
+                    end_cancelled(self, 1);
+                    break;
+                }
+            }
             self->set_from([self]() -> R { return std::move(self->f_)(); });
             self->f_.~F(); // before completion is signalled
             self->complete(1);
@@ -175,7 +186,11 @@ public:
         : task_state<R, F>(std::type_identity<stoppable_task_state>{}, std::forward<G>(f)) {}
 
     /// Before the task is queued. Cancels it at once if a stop has been requested.
-    void cancel_on(std::stop_token token) { on_stop_.emplace(std::move(token), canceller{this}); }
+    void cancel_on(std::stop_token token) {
+        token_ = token;
+        on_stop_.emplace(std::move(token), canceller{this});
+    }
+    [[nodiscard]] bool stop_requested() const noexcept { return token_.stop_requested(); }
 
 private:
     friend class task_state<R, F>;
@@ -185,6 +200,7 @@ private:
         void operator()() const noexcept { self->cancel(); }
     };
 
+    std::stop_token token_;
     std::optional<std::stop_callback<canceller>> on_stop_; // its end waits for a cancel() under way
 };
 

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 
@@ -16,7 +17,8 @@ namespace ekiden::inline EKIDEN_ABI {
 
 /// A copy of a histogram's counts; a plain value. Durations are in nanoseconds; a bucket is at most 25% wide.
 struct histogram_snapshot {
-    static constexpr std::size_t buckets = 160; ///< the last one begins at 2^40 ns, 18 minutes, and is open
+    static constexpr std::size_t buckets =
+        160; ///< the last one begins at 7 * 2^38 ns, 32 minutes, and is open
 
     /// The bucket that `ns` falls into.
     [[nodiscard]] static constexpr std::size_t bucket_of(std::uint64_t ns) noexcept {
@@ -41,10 +43,11 @@ struct histogram_snapshot {
         return sum;
     }
 
-    /// The duration in nanoseconds that a share `q` (0 to 1) of the records does not exceed, to the width of
-    /// a bucket; 0 if there are none.
+    /// The duration in nanoseconds that a share `q` (0 to 1) of the records does not exceed, rounded up to
+    /// the end of a bucket (in the last bucket, which has none: its beginning); 0 if there are none.
     [[nodiscard]] std::uint64_t quantile(double q) const noexcept {
-        const auto rank = static_cast<std::uint64_t>(std::clamp(q, 0.0, 1.0) * static_cast<double>(total()));
+        const auto rank =
+            static_cast<std::uint64_t>(std::ceil(std::clamp(q, 0.0, 1.0) * static_cast<double>(total())));
         std::uint64_t seen = 0;
         for (std::size_t bucket = 0; bucket != buckets; ++bucket) {
             seen += counts[bucket];

@@ -159,7 +159,7 @@ bool scheduler::has_work() const noexcept {
         if (queue.maybe_filled()) return true;
     }
     for (const auto& w : workers_) {
-        if (w->deque().maybe_filled()) return true;
+        if (w->maybe_has_tasks()) return true;
     }
     return forks_.has_offer();
 }

@@ -13,6 +13,7 @@ namespace ekiden::inline EKIDEN_ABI {
 void worker::run() noexcept {
     fork_lane::set_for_this_thread(&lane_);
     while (task* const next = next_task({nullptr, nullptr})) execute(next);
+    sys::fence(sys::seq_cst); // [W3] as prepare_wait() does before a sleep
     pool_.announce_idle();
 }
 
@@ -20,10 +21,10 @@ void worker::run() noexcept {
 task* worker::find_task() noexcept {
     task* found = urgent();
     if (found == nullptr) found = deque_.pop(); // newest first: what it needs is still in this core's cache
-    if (found == nullptr) found = injected(priority::normal, batch);
+    if (found == nullptr) found = from_outside();
     if (found == nullptr) found = stolen();
     if (found == nullptr) found = forked();
-    if (found == nullptr) found = injected(priority::low, 1);
+    if (found == nullptr) found = injected(priority::low);
     return found;
 }
 
@@ -52,7 +53,7 @@ bool worker::admit() noexcept {
     std::uint32_t gate = pool_.gate().load(sys::relaxed);
     while ((gate & (gate_bit::paused | gate_bit::stopped)) == gate_bit::paused) [[unlikely]] {
         sys::futex_wait(pool_.gate(), gate);
-        gate = pool_.gate().load(sys::relaxed);
+        gate = pool_.gate().load(sys::acquire); // what came before resume() is visible to the task
     }
     return (gate & gate_bit::stopped) == 0;
 }
@@ -63,30 +64,38 @@ task* worker::urgent() noexcept {
     if (++turn_ % fair_turn == 0) [[unlikely]] {
         if (task* const found = neglected()) return found;
     }
-    return injected(priority::high, 1);
+    return injected(priority::high);
 }
 
 /// One task from the places that find_task() may pass over for as long as others have work, each in its turn.
 task* worker::neglected() noexcept {
     switch (turn_ / fair_turn % 3) {
     case 0:
-        return injected(priority::normal, 1);
+        return from_outside();
     case 1:
-        return injected(priority::low, 1);
+        return injected(priority::low);
     default:
         return deque_.pop_oldest();
     }
 }
 
-task* worker::injected(priority level, std::size_t most) noexcept {
-    injection_queue& queue = pool_.queue(level);
+task* worker::injected(priority level) noexcept {
+    task* claimed = nullptr;
+    if (pool_.queue(level).claim(std::span(&claimed, 1), index_ + 1) == 0) return nullptr;
+    injected_.add();
+    return claimed;
+}
+
+/// The oldest task of the batch at hand; when that has been used up, the first one of another batch.
+task* worker::from_outside() noexcept {
+    if (task* const found = inbox_.pop()) return found;
     std::array<task*, batch> claimed;
-    const std::size_t count = queue.claim(std::span(claimed).first(most), index_ + 1);
+    const std::size_t count = pool_.queue(priority::normal).claim(claimed, index_ + 1);
     if (count == 0) return nullptr;
     injected_.add(count);
-    // The rest goes where others can steal it, in the order that makes this worker run the oldest first.
-    // There is room: a batch is claimed only when the deque is empty.
-    for (std::size_t i = count - 1; i != 0; --i) deque_.push(claimed[i]);
+    // Newest first, so that the owner's pop() takes them in the order posted. There is room: the inbox is
+    // empty.
+    for (std::size_t i = count - 1; i != 0; --i) inbox_.push(claimed[i]);
     return claimed[0];
 }
 
@@ -95,10 +104,13 @@ task* worker::stolen() noexcept {
     const auto count = static_cast<std::uint32_t>(workers.size());
     std::uint32_t victim = random_.below(count);
     for (std::uint32_t i = 0; i != count; ++i) {
-        if (victim != index_ && workers[victim]->deque_.maybe_filled()) {
-            if (task* const found = workers[victim]->deque_.steal()) {
-                stolen_.add();
-                return found;
+        if (victim != index_) {
+            for (chase_lev_deque<task>* from : {&workers[victim]->deque_, &workers[victim]->inbox_}) {
+                if (!from->maybe_filled()) continue;
+                if (task* const found = from->steal()) {
+                    stolen_.add();
+                    return found;
+                }
             }
         }
         if (++victim == count) victim = 0;
@@ -126,7 +138,8 @@ const char* worker::forked_task::answer(task* base, task_request request) {
 
 void worker::push(task* spawned) {
     const std::uint64_t number = spawned_.value();
-    spawned->queued_at = number % fair_turn == 0 ? sys::now_ns() : 0;
+    // Every 64th tells how long it waited, as in injection_ring::push().
+    spawned->queued_at = number % 64 == 0 ? sys::now_ns() : 0;
     // Counted before it can be finished elsewhere: see scheduler::is_idle().
     spawned_.add();
     try {

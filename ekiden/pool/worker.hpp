@@ -34,7 +34,9 @@ public:
     [[nodiscard]] fork_lane& lane() noexcept { return lane_; }
 
     /// Any thread.
-    [[nodiscard]] chase_lev_deque<task>& deque() noexcept { return deque_; }
+    [[nodiscard]] bool maybe_has_tasks() const noexcept {
+        return deque_.maybe_filled() || inbox_.maybe_filled();
+    }
     [[nodiscard]] std::uint64_t spawned() const noexcept { return spawned_.value(); }
     [[nodiscard]] std::uint64_t finished() const noexcept { return finished_.value(); }
     void add_to(thread_pool_metrics& sum) const noexcept;
@@ -50,7 +52,8 @@ private:
     [[nodiscard]] task* find_task() noexcept;
     [[nodiscard]] task* urgent() noexcept;
     [[nodiscard]] task* neglected() noexcept;
-    [[nodiscard]] task* injected(priority level, std::size_t most) noexcept;
+    [[nodiscard]] task* injected(priority level) noexcept;
+    [[nodiscard]] task* from_outside() noexcept;
     [[nodiscard]] task* stolen() noexcept;
     [[nodiscard]] task* forked() noexcept;
     [[nodiscard]] task* search(const reason_to_return& reason) noexcept;
@@ -82,7 +85,8 @@ private:
         fork_lane& lane_;
     };
 
-    chase_lev_deque<task> deque_;
+    chase_lev_deque<task> deque_;        // what this worker's tasks have posted
+    chase_lev_deque<task> inbox_{batch}; // a batch from outside; the oldest task at the bottom
     fork_lane lane_{pool_.forks()};
     forked_task forked_{lane_};
 

@@ -58,7 +58,7 @@ public:
             // [D3] release: with [D4], the slot's reuse after this comes after every earlier claim.
             if (!top_.compare_exchange_strong(top, top + 1, sys::seq_cst, sys::relaxed)) element = nullptr;
         }
-        bottom_.store(bottom + 1, sys::relaxed);
+        bottom_.store(bottom + 1, sys::release); // [D1] as above
         return element;
     }
 
@@ -80,9 +80,8 @@ public:
         // [D1] acquire; pairs with the release in push().
         const std::uint64_t bottom = bottom_.load(sys::acquire);
         if (size(top, bottom) <= 0) return nullptr;
-        // The slot may be overwritten while it is read; then top_ has moved and the claim fails. [D1]
-        // published the ring.
-        T* const element = rings_.current()->at(top).load(sys::relaxed);
+        // The slot may be overwritten while it is read; then top_ has moved and the claim fails.
+        T* const element = rings_.current_for_reader()->at(top).load(sys::relaxed);
         // [D4] release: the read of the slot before its reuse by push(); pairs with the acquire in
         // make_room(). seq_cst: one order of all claims, so that owner and thief agree on the last element.
         if (!top_.compare_exchange_strong(top, top + 1, sys::seq_cst, sys::relaxed)) return nullptr;
@@ -106,7 +105,7 @@ private:
         // done.
         top_seen_ = top_.load(sys::acquire);
         if (bottom - top_seen_ < here->capacity()) return here;
-        return rings_.grow(top_seen_, bottom); // published by [D1]
+        return rings_.grow(top_seen_, bottom);
     }
 
     alignas(sys::isolation) sys::atomic<std::uint64_t> top_;    // written by thieves

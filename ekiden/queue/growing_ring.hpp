@@ -37,11 +37,17 @@ public:
         current_.store(rings_.back().get(), sys::relaxed);
     }
 
-    /// The ring in use. A reader that has acquired an index from the writer sees a ring that holds it.
+    /// Writer: the ring in use.
     [[nodiscard]] ring* current() const noexcept { return current_.load(sys::relaxed); }
 
-    /// Writer: a ring of twice the size, with the elements of [first, last). What the writer publishes next
-    /// with release publishes the ring too. Throws std::bad_alloc; then nothing has changed.
+    /// Any thread: the ring in use. A reader that has acquired an index from the writer gets one that holds
+    /// it.
+    [[nodiscard]] ring* current_for_reader() const noexcept {
+        return current_.load(sys::acquire); // [G1] pairs with the release in grow()
+    }
+
+    /// Writer: a ring of twice the size, with the elements of [first, last). Throws std::bad_alloc; then
+    /// nothing has changed.
     ring* grow(std::uint64_t first, std::uint64_t last) {
         ring* const full = current();
         rings_.push_back(std::make_unique<ring>(2 * full->capacity()));
@@ -49,7 +55,8 @@ public:
         for (std::uint64_t i = first; i != last; ++i) {
             larger->at(i).store(full->at(i).load(sys::relaxed), sys::relaxed);
         }
-        current_.store(larger, sys::relaxed);
+        // [G1] release: a reader may see the ring before the next index that the writer publishes.
+        current_.store(larger, sys::release);
         return larger;
     }
 

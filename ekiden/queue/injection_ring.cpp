@@ -27,7 +27,7 @@ injection_ring::ring* injection_ring::make_room(ring* here, std::uint64_t tail) 
     // [I2] acquire; pairs with the release in claim(): a slot counts as free only after its reader is done.
     head_seen_ = head_.load(sys::acquire);
     if (tail - head_seen_ < here->capacity()) return here;
-    return rings_.grow(head_seen_, tail); // published by [I1]
+    return rings_.grow(head_seen_, tail);
 }
 
 std::size_t injection_ring::claim(std::span<task*> out) noexcept {
@@ -38,7 +38,7 @@ std::size_t injection_ring::claim(std::span<task*> out) noexcept {
     // count.)
     if (static_cast<std::int64_t>(available) <= 0) return 0;
     const std::uint64_t count = std::min<std::uint64_t>((available + 1) / 2, out.size());
-    ring* const here = rings_.current(); // at least as new as the tail, by [I1]
+    ring* const here = rings_.current_for_reader();
     for (std::uint64_t i = 0; i != count; ++i) out[i] = here->at(head + i).load(sys::relaxed);
     // The slots may have been overwritten while they were read; then head_ has moved and the claim fails.
     // [I2] release: the reads above before the slots' reuse; pairs with the acquire in make_room().

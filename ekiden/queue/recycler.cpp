@@ -94,6 +94,7 @@ void deallocate(void* node, unsigned size_class) noexcept {
         cache.freed_slab = from;
         cache.freed_class = size_class;
     }
+    sys::expects((cache.freed & bit) == 0, freed_twice);
     cache.freed |= bit;
 }
 

@@ -1,7 +1,5 @@
 #include <ekiden/queue/slab_heap.hpp>
 
-#include <ekiden/sys/contract.hpp>
-
 #include <algorithm>
 #include <bit>
 #include <mutex>
@@ -23,7 +21,7 @@ void slab::free(std::uint64_t bits, unsigned size_class) noexcept {
     // acquires in take() and take_or_detach(). acquire: whoever gives the slab back has seen all that was
     // freed before.
     const std::uint64_t before = freed_.fetch_or(bits, sys::acq_rel);
-    sys::expects((before & bits) == 0, "the memory of a task was freed twice");
+    sys::expects((before & bits) == 0, freed_twice);
     // While the bit `detached` is set bits are only added, so exactly one call sees the half completed.
     if ((before & detached) == 0 || is_half_free(before, size_class)
         || !is_half_free(before | bits, size_class))

@@ -5,6 +5,7 @@
 
 #include <ekiden/queue/recycler.hpp>
 #include <ekiden/sys/atomic.hpp>
+#include <ekiden/sys/contract.hpp>
 #include <ekiden/sys/lock.hpp>
 
 #include <cstddef>
@@ -18,6 +19,7 @@ class slab_depot;
 inline constexpr unsigned size_classes = 3;
 inline constexpr std::size_t unit = 64;
 inline constexpr std::size_t slab_bytes = 64 * unit;
+inline constexpr const char* freed_twice = "the memory of a task was freed twice";
 
 /// The bits of the nodes of a size class: bit i stands for the node that starts at unit i. Unit 0 is the
 /// header.
@@ -84,6 +86,7 @@ public:
     [[nodiscard]] bool take_back(slab* from, std::uint64_t bit, unsigned size_class) noexcept {
         bin& here = bins_[size_class];
         if (from != here.current) return false;
+        sys::expects((here.available & bit) == 0, freed_twice);
         here.available |= bit;
         return true;
     }

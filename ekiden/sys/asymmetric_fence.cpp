@@ -1,9 +1,13 @@
 #include <ekiden/sys/asymmetric_fence.hpp>
 
+#include <ekiden/sys/contract.hpp>
+
 #if defined(__linux__)
 #include <linux/membarrier.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include <cerrno>
 #endif
 
 namespace ekiden::inline EKIDEN_ABI::sys {
@@ -26,7 +30,11 @@ const bool has_asymmetric_fence = register_process();
 void fence_heavy() noexcept {
     fence(seq_cst);
 #if defined(__linux__) && defined(SYS_membarrier) && !defined(EKIDEN_TSAN)
-    if (has_asymmetric_fence) (void)membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
+    if (!has_asymmetric_fence) return;
+    while (!membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED)) {
+        // The light sides have no fence: to go on without the heavy one would lose tasks.
+        expects(errno == ENOMEM, "the system has withdrawn membarrier, which it had granted at the start");
+    }
 #endif
 }
 

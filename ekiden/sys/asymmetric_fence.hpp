@@ -33,7 +33,7 @@ inline void fence_light() noexcept {
 }
 
 /// The dear side: every running thread of this process passes a full fence before this returns. About 1 us
-/// per call.
+/// per call. Aborts if the system refuses what it granted at the start (a sandbox that closes later).
 void fence_heavy() noexcept;
 
 } // namespace ekiden::inline EKIDEN_ABI::sys

@@ -35,3 +35,17 @@ inline void spin_hint() noexcept {
 
 } // namespace ekiden::inline EKIDEN_ABI::sys
 #endif
+
+namespace ekiden::inline EKIDEN_ABI::sys {
+
+/// `length` in the clock's unit, rounded up, and cut to 146 years either way: so that a time point of now
+/// plus it does not overflow, whatever the caller's unit.
+template <class Rep, class Period>
+[[nodiscard]] constexpr clock::duration bounded(const std::chrono::duration<Rep, Period>& length) noexcept {
+    constexpr clock::duration most = clock::duration::max() / 2;
+    using seconds = std::chrono::duration<double>;
+    if (seconds(length) >= seconds(most)) return most;
+    return seconds(length) > -seconds(most) ? std::chrono::ceil<clock::duration>(length) : -most;
+}
+
+} // namespace ekiden::inline EKIDEN_ABI::sys

@@ -1,7 +1,5 @@
 #include <ekiden/sys/thread.hpp>
 
-#include <algorithm>
-#include <cstring>
 #include <utility>
 #include <vector>
 
@@ -26,21 +24,29 @@ struct exit_actions {
         }
         has_run_exit_actions = true;
     }
+
+    static exit_actions& of_this_thread() {
+        static thread_local exit_actions actions;
+        return actions;
+    }
 };
+
+/// Made now, the main thread's list ends with its thread_local objects. Made by the destructor of a static
+/// object, after them, it would never end.
+[[maybe_unused]] const exit_actions& of_main_thread = exit_actions::of_this_thread();
 
 } // namespace
 
 bool at_thread_exit(void (*action)(void*), void* argument) {
     if (has_run_exit_actions) return false;
-    static thread_local exit_actions actions;
-    actions.list.emplace_back(action, argument);
+    exit_actions::of_this_thread().list.emplace_back(action, argument);
     return true;
 }
 
 void set_thread_name(std::string_view name) noexcept {
 #if defined(__linux__)
     char buffer[16] = {};
-    std::memcpy(buffer, name.data(), std::min(name.size(), sizeof buffer - 1));
+    (void)name.copy(buffer, sizeof buffer - 1);
     (void)pthread_setname_np(pthread_self(), buffer);
 #else
     (void)name;

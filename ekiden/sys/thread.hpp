@@ -38,9 +38,9 @@ template <class T>
 
 namespace ekiden::inline EKIDEN_ABI::sys {
 
-/// Calls `action(argument)` when the calling thread ends, newest first; an action may register another one. False
-/// if the thread's actions have run already (a destructor of static storage, or of another thread_local object):
-/// nothing will call the action then. Throws std::bad_alloc.
+/// Calls `action(argument)` when the calling thread ends, newest first; an action may register another one.
+/// False if the thread's actions have run already (a destructor of static storage, or of another thread_local
+/// object): nothing will call the action then. Throws std::bad_alloc.
 [[nodiscard]] bool at_thread_exit(void (*action)(void*), void* argument);
 
 /// Makes `name` visible to debuggers and system tools for the calling thread; cut to 15 bytes on Linux.

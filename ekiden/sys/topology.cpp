@@ -17,6 +17,8 @@
 namespace ekiden::inline EKIDEN_ABI::sys {
 namespace {
 
+constexpr int most_cpus = 1 << 16; // more than any system numbers
+
 std::optional<std::string> first_line(const std::string& path) {
     std::ifstream file(path);
     std::string line;
@@ -48,13 +50,14 @@ std::optional<double> quota_v1(const std::string& directory) {
     return q / p;
 }
 
-/// The tightest quota of this process's group and of the groups that contain it.
-std::optional<double> cgroup_quota() {
+} // namespace
+
+std::optional<double> cpu_quota(const std::string& groups_file, const std::string& root) {
     std::optional<double> tightest;
     const auto take = [&](std::optional<double> quota) {
         if (quota && (!tightest || *quota < *tightest)) tightest = quota;
     };
-    std::ifstream groups("/proc/self/cgroup"); // lines of "hierarchy:controllers:path"
+    std::ifstream groups(groups_file); // lines of "hierarchy:controllers:path"
     for (std::string line; std::getline(groups, line);) {
         const auto first = line.find(':');
         const auto second = line.find(':', first + 1);
@@ -65,22 +68,21 @@ std::optional<double> cgroup_quota() {
         if (!v2 && ("," + controllers + ",").find(",cpu,") == std::string::npos) continue;
         for (;;) {
             if (v2)
-                take(quota_v2("/sys/fs/cgroup" + path));
+                take(quota_v2(root + path));
             else
-                take(quota_v1("/sys/fs/cgroup/" + controllers + path));
-            if (path.empty() || path == "/") break;
-            path.resize(path.rfind('/'));
+                take(quota_v1(root + "/" + controllers + path));
+            const auto slash = path.rfind('/');
+            if (slash == std::string::npos || path == "/") break;
+            path.resize(slash);
         }
     }
     return tightest;
 }
 
-} // namespace
-
 std::vector<int> usable_cpus() {
     std::vector<int> cpus;
 #if defined(__linux__)
-    for (int capacity = 1024; capacity <= 1 << 16 && cpus.empty();
+    for (int capacity = 1024; capacity <= most_cpus && cpus.empty();
          capacity *= 2) { // a larger machine: EINVAL, retry
         cpu_set_t* set = CPU_ALLOC(capacity);
         if (set == nullptr) break;
@@ -102,9 +104,8 @@ std::vector<int> usable_cpus() {
 
 unsigned usable_concurrency() {
     const auto cpus = static_cast<unsigned>(usable_cpus().size());
-    const auto quota = cgroup_quota();
-    if (!quota) return cpus;
-    return std::clamp(static_cast<unsigned>(std::ceil(*quota)), 1U, cpus);
+    const double quota = std::ceil(cpu_quota().value_or(cpus));
+    return quota < cpus ? std::max(1U, static_cast<unsigned>(quota)) : cpus;
 }
 
 std::vector<int> parse_cpu_list(std::string_view text) {
@@ -114,11 +115,11 @@ std::vector<int> parse_cpu_list(std::string_view text) {
     while (at != end) {
         int first = 0;
         auto [rest, error] = std::from_chars(at, end, first);
-        if (error != std::errc{} || first < 0) break;
+        if (error != std::errc{} || first < 0 || first >= most_cpus) break;
         int last = first;
         if (rest != end && *rest == '-') {
             const auto second = std::from_chars(rest + 1, end, last);
-            if (second.ec != std::errc{} || last < first) break;
+            if (second.ec != std::errc{} || last < first || last >= most_cpus) break;
             rest = second.ptr;
         }
         for (int cpu = first; cpu <= last; ++cpu) cpus.push_back(cpu);

@@ -1,0 +1,176 @@
+#include <check/driver/jobs.hpp>
+#include <check/driver/mutation.hpp>
+#include <check/driver/report.hpp>
+#include <check/engine/text.hpp>
+
+#include <algorithm>
+#include <cstdio>
+#include <fstream>
+#include <map>
+#include <sstream>
+
+namespace ekiden::check {
+namespace {
+
+struct candidate_mutant {
+    mutation change;
+    std::string name; // file | source line | change
+    std::vector<const model*> reached;
+};
+
+/// What an order may become: each order that is weaker by one guarantee, and relaxed.
+std::vector<order> weaker(const order_site& at) {
+    const bool loads = at.what == "load" || at.on_failure;
+    const bool stores = at.what == "store";
+    if (at.what == "light fence" || at.what == "heavy fence") return {order::relaxed};
+    switch (at.how) {
+    case order::seq_cst:
+        if (loads) return {order::acquire, order::relaxed};
+        if (stores) return {order::release, order::relaxed};
+        return {order::acq_rel, order::relaxed};
+    case order::acq_rel: return {order::acquire, order::release};
+    case order::acquire:
+    case order::consume:
+    case order::release: return {order::relaxed};
+    case order::relaxed: break;
+    }
+    return {};
+}
+
+std::string describe(const order_site& at, order becomes) {
+    const std::string place = text::short_path(at.file) + " | " + text::source_line(at.file, at.line, 90);
+    if (at.what == "light fence" || at.what == "heavy fence") return place + " | left out";
+    return place + " | " + at.what + (at.on_failure ? " (failure)" : "") + " " + std::string(text::name(at.how)) + " -> "
+         + std::string(text::name(becomes));
+}
+
+bool in_library(const order_site& at) { return text::short_path(at.file).starts_with("ekiden/"); }
+
+/// Explores each model briefly and collects the sites that it passes. Runs in a child process; a line a site.
+std::string discover(const model& m) {
+    std::ostringstream out;
+    for (const bool random : {false, true}) {
+        search how;
+        how.bound = 2;
+        how.random = random;
+        how.executions = random ? 2000 : 20'000;
+        how.seconds = 5;
+        how.discover = true;
+        const result r = explore(m, how);
+        for (const order_site& at : r.found.sites) {
+            if (!in_library(at)) continue;
+            out << "order\t" << at.file << '\t' << at.line << '\t' << at.column << '\t' << at.what << '\t'
+                << static_cast<int>(at.how) << '\t' << at.on_failure << '\n';
+        }
+        for (const std::string& name : r.found.logic) out << "logic\t" << name << '\n';
+    }
+    return out.str();
+}
+
+void take_line(const std::string& line, const model& m, std::map<std::string, candidate_mutant>& all) {
+    std::vector<std::string> part;
+    std::istringstream in(line);
+    for (std::string one; std::getline(in, one, '\t');) part.push_back(one);
+    const auto add = [&](const std::string& key, mutation change, std::string name) {
+        candidate_mutant& c = all[key];
+        c.change = std::move(change);
+        c.name = std::move(name);
+        if (std::find(c.reached.begin(), c.reached.end(), &m) == c.reached.end()) c.reached.push_back(&m);
+    };
+    if (part.at(0) == "logic") {
+        mutation change;
+        change.name = part.at(1);
+        add(line, change, "logic | " + part.at(1));
+        return;
+    }
+    mutation change;
+    change.at = {part.at(1), static_cast<unsigned>(std::stoul(part.at(2))),
+                 static_cast<unsigned>(std::stoul(part.at(3))), part.at(4),
+                 static_cast<order>(std::stoi(part.at(5))), part.at(6) == "1"};
+    for (const order becomes : weaker(change.at)) {
+        change.becomes = becomes;
+        add(line + '\t' + std::to_string(static_cast<int>(becomes)), change, describe(change.at, becomes));
+    }
+}
+
+/// Lines of check/survivors.txt: "name of the mutant | why no program can tell the difference".
+std::map<std::string, std::string> explained() {
+    std::map<std::string, std::string> known;
+    const std::string here = __FILE__;
+    std::ifstream in(here.substr(0, here.rfind("/driver/")) + "/survivors.txt");
+    for (std::string line; std::getline(in, line);) {
+        const std::size_t bar = line.rfind(" | ");
+        if (line.empty() || line[0] == '#' || bar == std::string::npos) continue;
+        known[line.substr(0, bar)] = line.substr(bar + 3);
+    }
+    return known;
+}
+
+/// "model executions" of the first model that notices, or nothing.
+std::string try_mutant(const candidate_mutant& c, double seconds) {
+    for (const bool random : {false, true}) {
+        for (const model* m : c.reached) {
+            search how;
+            how.bound = m->how.preemptions;
+            how.random = random;
+            how.seconds = random ? seconds / 4 : seconds;
+            if (random) how.executions = 200'000;
+            how.mutant = c.change;
+            const result r = explore(*m, how);
+            if (r.failed) return full_name(*m) + " " + std::to_string(r.executions);
+        }
+    }
+    return "-";
+}
+
+std::vector<candidate_mutant> collect(const std::vector<const model*>& chosen, unsigned width) {
+    std::vector<const model*> healthy;
+    for (const model* m : chosen) {
+        if (!m->how.fails && m->how.outcomes.empty()) healthy.push_back(m);
+    }
+    std::map<std::string, candidate_mutant> all;
+    run_jobs(
+        healthy.size(), width, [&](std::size_t i) { return discover(*healthy[i]); },
+        [&](std::size_t i, const std::string& text) {
+            std::istringstream in(text);
+            for (std::string line; std::getline(in, line);) take_line(line, *healthy[i], all);
+        });
+    std::vector<candidate_mutant> mutants;
+    for (auto& [key, c] : all) mutants.push_back(std::move(c));
+    return mutants;
+}
+
+} // namespace
+
+int score_mutants(const std::vector<const model*>& chosen, unsigned width, bool deep) {
+    const std::vector<candidate_mutant> mutants = collect(chosen, width);
+    const std::map<std::string, std::string> known = explained();
+    std::printf("%zu mutants\n", mutants.size());
+    std::size_t killed = 0;
+    std::size_t equivalent = 0;
+    std::vector<std::string> survivors;
+    run_jobs(
+        mutants.size(), width, [&](std::size_t i) { return try_mutant(mutants[i], deep ? 120 : 10); },
+        [&](std::size_t i, const std::string& text) {
+            const auto reason = known.find(mutants[i].name);
+            const bool dead = text != "-"; // a process that died has noticed, too
+            if (dead) ++killed;
+            std::printf("%-9s%s%s%s\n", dead ? "killed" : "SURVIVED", mutants[i].name.c_str(), dead ? " | " : "",
+                        dead ? text.c_str() : "");
+            std::fflush(stdout);
+            if (dead && reason != known.end()) std::printf("         but check/survivors.txt calls it equivalent\n");
+            if (dead) return;
+            if (reason != known.end())
+                ++equivalent;
+            else
+                survivors.push_back(mutants[i].name);
+        });
+    const std::size_t counted = mutants.size() - equivalent;
+    std::printf("%zu mutants, %zu killed, %zu equivalent (check/survivors.txt), %zu unexplained: score %.1f%%\n",
+                mutants.size(), killed, equivalent, survivors.size(),
+                counted == 0 ? 0.0 : 100.0 * static_cast<double>(killed) / static_cast<double>(counted));
+    for (const std::string& name : survivors) std::printf("survivor: %s\n", name.c_str());
+    return survivors.empty() ? 0 : 1;
+}
+
+} // namespace ekiden::check

@@ -1,0 +1,34 @@
+/// Runs one model as the command line asks, judges the result, and puts it into words.
+///
+/// Part: check (driver).
+#pragma once
+
+#include <check/engine/explorer.hpp>
+
+#include <cstdint>
+#include <string>
+
+namespace ekiden::check {
+
+struct effort {
+    double seconds = 30;            ///< depth-first search of one model
+    unsigned more_preemptions = 0;  ///< beyond what the model asks for
+    std::uint64_t random = 20'000;  ///< random executions after it
+};
+
+/// The outcome of one model, small enough to travel through a pipe.
+struct verdict {
+    bool good = false;
+    std::uint64_t executions = 0;
+    double seconds = 0;
+    std::string text; ///< one line, and the failure's table under it
+};
+
+[[nodiscard]] std::string full_name(const model& m);
+[[nodiscard]] verdict judge(const model& m, const effort& how);
+[[nodiscard]] verdict judge_replay(const model& m, std::string_view text);
+
+[[nodiscard]] std::string pack(const verdict& v);
+[[nodiscard]] verdict unpack(const std::string& text);
+
+} // namespace ekiden::check

@@ -1,0 +1,67 @@
+/// The operations that instrumented atomics, cells, fences and threads hand to the engine.
+///
+/// Part: check (engine). Used by: the instrumented headers of this folder only. Outside an execution (static
+/// initialisation, the driver) the operations act on the plain memory.
+#pragma once
+
+#include <atomic> // memory_order only
+#include <cstddef>
+#include <cstdint>
+#include <source_location>
+
+namespace ekiden::check {
+
+using site = std::source_location;
+using order = std::memory_order;
+
+enum class arithmetic : std::uint8_t { exchange, add, subtract, bit_or, bit_and, bit_xor };
+[[nodiscard]] std::uint64_t compute(arithmetic what, std::uint64_t old, std::uint64_t operand) noexcept;
+
+/// The object at `at` begins or ends its life. Objects with constant initialisation are known on first use.
+void born(const void* at, bool is_atomic) noexcept;
+void died(const void* at, const site& where) noexcept;
+
+[[nodiscard]] std::uint64_t load(const void* at, unsigned size, order how, const site& where) noexcept;
+void store(void* at, unsigned size, std::uint64_t value, order how, const site& where) noexcept;
+std::uint64_t modify(void* at, unsigned size, arithmetic what, std::uint64_t operand, order how,
+                     const site& where) noexcept;
+bool compare_exchange(void* at, unsigned size, std::uint64_t& expected, std::uint64_t desired, order success,
+                      order failure, bool weak, const site& where) noexcept;
+
+/// A plain access to a cell: fails the execution if an access of another thread conflicts and nothing orders
+/// the two. The data itself is read and written by the cell.
+void cell_read(const void* at, const site& where) noexcept;
+void cell_write(const void* at, const site& where) noexcept;
+
+void thread_fence(order how, const site& where) noexcept;
+void light_fence(const site& where) noexcept;
+void heavy_fence(const site& where) noexcept;
+
+enum class wait_result : std::uint8_t { unequal, woken, timed_out };
+
+/// Sleeps if the newest value of the object at `at` is `expected`. `deadline` in ns of the virtual clock;
+/// `never` for none.
+inline constexpr std::uint64_t never = ~std::uint64_t{0};
+wait_result wait_on(const void* at, unsigned size, std::uint64_t expected, std::uint64_t deadline,
+                    const site& where) noexcept;
+int wake(const void* at, unsigned count, const site& where) noexcept;
+
+/// Starts `run(argument)` as a new thread of the model and returns its number.
+unsigned start_thread(void (*run)(void*), void* argument, const site& where);
+void join_thread(unsigned number, const site& where);
+[[nodiscard]] unsigned current_thread() noexcept;
+
+/// The calling thread says that it waits for a change by another; a loop that `may_be_bounded` may also give up.
+void spin(bool may_be_bounded, const site& where) noexcept;
+
+/// The virtual clock, in ns. It moves when threads spin and when waits time out.
+[[nodiscard]] std::uint64_t time_ns() noexcept;
+
+/// The calling thread's object for `key`; made by `make` on first use.
+[[nodiscard]] void* thread_local_object(const void* key, std::size_t size, std::size_t alignment,
+                                        void (*make)(void*)) noexcept;
+
+/// True if the mutant `name` is the one being tried. Also makes its name known.
+[[nodiscard]] bool mutant_active(const char* name) noexcept;
+
+} // namespace ekiden::check

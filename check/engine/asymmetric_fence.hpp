@@ -1,0 +1,21 @@
+/// sys::fence_light and sys::fence_heavy of the checking build, with just the ordering that the pair promises.
+///
+/// Part: check (engine). Included by ekiden/sys/asymmetric_fence.hpp when EKIDEN_CHECKING is set.
+#pragma once
+
+#include <check/engine/access.hpp>
+#include <ekiden/sys/config.hpp>
+
+namespace ekiden::inline EKIDEN_ABI::sys {
+
+/// The weaker of the two implementations is the one to check.
+inline constexpr bool has_asymmetric_fence = true;
+
+inline void fence_light(std::source_location where = std::source_location::current()) noexcept {
+    check::light_fence(where);
+}
+inline void fence_heavy(std::source_location where = std::source_location::current()) noexcept {
+    check::heavy_fence(where);
+}
+
+} // namespace ekiden::inline EKIDEN_ABI::sys

@@ -1,0 +1,296 @@
+/// The state of the checker: one execution of one model, and the choices that lead through it.
+///
+/// Part: check (engine), private. Everything here lives in one heap object that no execution touches but
+/// through this code, so that restoring the model's static storage leaves it alone.
+///
+/// memory.cpp: what a load may return, where a store may go.   scheduler.cpp: whose turn it is.
+/// sync.cpp: futex, threads, clock.   execution.cpp: one run from start to end.   explorer.cpp: all of them.
+#pragma once
+
+#include <check/engine/access.hpp>
+#include <check/engine/arena.hpp>
+#include <check/engine/fiber.hpp>
+#include <check/engine/model.hpp>
+#include <check/engine/view.hpp>
+
+#include <array>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace ekiden::check {
+
+inline constexpr std::uint16_t no_location = 0xFFFF;
+inline constexpr std::uint32_t no_event = ~std::uint32_t{0};
+
+/// One value in the modification order of a location.
+struct message {
+    std::uint64_t value;
+    carried_view carried;
+    std::uint32_t event;   // in the trace, when one is recorded
+    std::uint16_t created; // in order of execution, within its location
+    std::uint8_t thread;
+    bool modifies; // written by a read-modify-write of the message before it
+};
+
+/// An atomic object that has been accessed.
+struct location {
+    const void* address;
+    message* messages; // in modification order
+    std::uint16_t count;
+    std::uint16_t capacity;
+    std::uint16_t id;
+    std::uint8_t size;
+    bool dead;
+    stamp accessed[max_threads]; // epoch of each thread's last access
+};
+
+/// A cell that has been accessed.
+struct plain {
+    std::uint8_t writer;
+    stamp written;
+    stamp read[max_threads];
+};
+
+/// What is known about an address that holds an atomic or a cell.
+struct object {
+    const void* address;
+    void* record; // location or plain; null until the first access
+    std::uint32_t execution;
+    stamp epoch; // of the creator, at birth
+    std::uint8_t creator;
+    bool is_atomic;
+    bool dead;
+};
+
+enum class kind : std::uint8_t { none, load, store, modify, fence, light, heavy, wait, wake };
+
+/// The operation that a thread is about to execute.
+struct operation {
+    kind what = kind::none;
+    bool sequential = false; // seq_cst
+    std::uint16_t at = no_location;
+    const void* address = nullptr; // wait, wake
+};
+
+enum class status : std::uint8_t { runnable, waiting, joining, finished };
+
+struct model_thread {
+    context where;
+    std::unique_ptr<stack> memory;
+    view current;  // what it has seen
+    view acquired; // what its relaxed loads have read, for a later acquire fence
+    view released; // what it had seen at its last release fence
+    view lit;      // what it had seen at its last light fence
+    status state;
+    bool asleep;     // explored already at an earlier choice, unless its load can read something new
+    bool restricted; // it is running such a load
+    bool queued;     // in a futex queue
+    bool spinning;   // until a location of `reads` changes
+    bool changed;    // since its last spin hint it wrote a new value
+    bool past_end;   // its exit actions have run
+    std::uint16_t since;  // messages of the location when it fell asleep
+    std::uint16_t repeat; // spin hints that it may still pass by repeating what it read: see spin()
+    unsigned spin_line;
+    operation pending;
+    wait_result result;
+    const void* queue; // futex address
+    std::uint64_t deadline;
+    unsigned join_target;
+    int priority; // random mode
+    void (*run)(void*);
+    void* argument;
+    std::vector<std::uint16_t> reads; // locations read since the last spin hint
+    std::vector<std::pair<void (*)(void*), void*>> at_exit;
+    std::vector<std::pair<const void*, void*>> locals;
+    site last_site;
+};
+
+struct choice {
+    std::uint16_t count;
+    std::uint16_t taken;
+};
+
+/// One line of the table that explains a failure.
+struct event {
+    unsigned thread;
+    std::string what;
+    std::string value;
+    std::string why;
+    std::string file;
+    unsigned line;
+};
+
+/// A place in the sources where a memory order can be weakened.
+struct order_site {
+    std::string file;
+    unsigned line;
+    unsigned column;
+    std::string what; // load, store, …
+    order how;
+    bool on_failure; // the failure order of a compare_exchange
+    auto operator<=>(const order_site&) const = default;
+};
+
+/// What to change: an order at a site, or a logic mutant by name.
+struct mutation {
+    std::string name; // logic mutant; empty for an order
+    order_site at{};
+    order becomes{};
+    bool removed = false; // a fence that is left out
+};
+
+/// Where and how failures, outcomes and sites are collected, over all executions of a model.
+struct findings {
+    std::string failure;
+    std::string failure_file;
+    unsigned failure_line = 0;
+    std::set<std::string> outcomes;
+    std::set<order_site> sites;
+    std::set<std::string> logic;
+};
+
+class engine {
+public:
+    engine();
+
+    // execution.cpp
+    enum class ending : std::uint8_t { finished, failed, redundant };
+    ending execute(const model& m);
+    [[noreturn]] void fail(std::string_view what, const site& where);
+    [[noreturn]] void fail_at(std::string_view what, std::string_view file, unsigned line);
+    [[noreturn]] void abandon(); // this execution adds nothing
+    unsigned choose(unsigned count);
+    std::uint64_t random() noexcept;
+    void keep_statics();
+
+    // memory.cpp
+    object* find(const void* at) noexcept;
+    object& remember(const void* at, bool is_atomic) noexcept;
+    location& locate(const void* at, unsigned size, const site& where);
+    plain& cell(const void* at, const site& where);
+    std::uint64_t load(location& l, order how, const site& where);
+    void store(location& l, std::uint64_t value, order how, const site& where);
+    std::uint64_t modify(location& l, arithmetic what, std::uint64_t operand, order how, const site& where);
+    bool compare_exchange(location& l, std::uint64_t& expected, std::uint64_t desired, order success,
+                          order failure, bool weak, const site& where);
+    void fence(order how, const site& where);
+    void light_fence(const site& where);
+    void heavy_fence(const site& where);
+    void ended(const void* at, const site& where);
+    void race(const plain& p, bool writing, const site& where);
+
+    // scheduler.cpp
+    void point(const operation& next, const site& where);
+    void done(const operation& op) noexcept;
+    void leave();
+    void spin(bool may_be_bounded, const site& where);
+    void progressed(location& l) noexcept;
+    void note_read(std::uint16_t at);
+    model_thread& self() noexcept { return threads[running]; }
+
+    // sync.cpp
+    wait_result wait_on(location& l, std::uint64_t expected, std::uint64_t deadline, const site& where);
+    int wake(const void* at, unsigned count, const site& where);
+    unsigned start(void (*run)(void*), void* argument, const site& where);
+    void join(unsigned target, const site& where);
+    void finish_thread();
+
+    // trace.cpp
+    void record(std::string what, std::string value, std::string why, const site& where);
+    [[nodiscard]] std::string name_of(const location& l) const;
+    [[nodiscard]] std::string why_visible(const location& l, unsigned position, unsigned low) const;
+
+    [[nodiscard]] bool watching() const noexcept { return mutate_order || discovering; }
+    order mutated(order how, const site& where, const char* what, bool on_failure = false);
+
+    // The search: set up by the explorer.
+    const model* subject = nullptr;
+    std::vector<choice> path;
+    std::size_t position = 0;
+    bool randomly = false;
+    bool tracing = false;
+    bool discovering = false;
+    bool weak = true;
+    bool reducing = true;
+    unsigned bound = 0;
+    std::uint64_t random_state = 1;
+    std::vector<unsigned> change_points;
+    std::optional<mutation> mutant;
+    bool mutate_order = false;
+    findings found;
+    std::vector<event> events;
+
+    // One execution.
+    bool active = false; // the running code is the model's
+    std::uint32_t number = 0;
+    bool failed = false;
+    bool redundant = false;
+    bool limited_here = false; // the bound of preemptions kept a choice from being made
+    std::array<model_thread, max_threads> threads{};
+    unsigned thread_count = 0;
+    unsigned running = 0;
+    unsigned preemptions = 0;
+    unsigned spurious = 0;
+    unsigned weak_failures = 0;
+    unsigned timeouts = 0;
+    unsigned steps = 0;
+    unsigned idle = 0; // spins released without progress
+    bool clock_used = false;
+    std::uint64_t now = 0;
+    view sequential; // positions seen by seq_cst accesses and fences so far
+    view heavy;      // … by heavy fences
+    unsigned location_count = 0;
+    std::array<location*, max_locations> locations{};
+    context outside;
+    bump records;
+    tracked_heap heap;
+
+private:
+    struct candidate {
+        std::uint16_t position;
+        bool succeeds;
+    };
+
+    unsigned low(const location& l, bool sequential_access) const noexcept;
+    bool allowed(const location& l, unsigned position) const noexcept;
+    void read(location& l, unsigned position, order how) noexcept;
+    std::uint16_t insert(location& l, unsigned position, std::uint64_t value, order how,
+                         const message* modified);
+    void carry(message& m, order how, const carried_view* also);
+    void shift(std::uint16_t at, unsigned from) noexcept;
+    void gather(const location& l, bool modify, bool sequential_access);
+    bool eligible(unsigned thread) const noexcept;
+    bool preemptible(const operation& next) const noexcept;
+    void turn_to(unsigned thread);
+    void turn_back(const operation& next, const site& where);
+    bool release_stuck();
+    bool advance_spinner(model_thread& t);
+    bool run_out(model_thread& t, bool may_be_bounded);
+    void give_way(model_thread& t);
+    [[nodiscard]] bool in_statics(const void* at) const noexcept;
+    [[nodiscard]] const tracked_heap::block* lost_block();
+    unsigned pick_turn();
+    void stuck();
+    void clear_execution();
+    void set_up_random();
+    static void enter();
+
+    static constexpr unsigned table_size = 1U << 14;
+    std::vector<object> table_;
+    unsigned table_used_ = 0;
+    std::vector<candidate> candidates_;
+    std::vector<unsigned> turns_;
+    struct static_copy;
+    std::shared_ptr<static_copy> statics_;
+
+    friend class explorer;
+};
+
+/// The one engine of this process. Made on first use.
+[[nodiscard]] engine& the_engine();
+
+} // namespace ekiden::check

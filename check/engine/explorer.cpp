@@ -1,0 +1,226 @@
+#include <check/engine/explorer.hpp>
+#include <check/engine/text.hpp>
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <stdexcept>
+#include <utility>
+
+namespace ekiden::check {
+namespace {
+
+using wall = std::chrono::steady_clock;
+
+double since(wall::time_point start) { return std::chrono::duration<double>(wall::now() - start).count(); }
+
+/// "BOUND,REDUCE,WEAK,c.c.c": the choices in base 36, a run of zeros as zN, nothing for zeros at the end.
+std::string encode(const engine& e, std::size_t used) {
+    std::string out = (e.bound > 99 ? std::string("x") : std::to_string(e.bound)) + (e.reducing ? "r" : "n")
+                    + (e.weak ? "w" : "s");
+    std::size_t zeros = 0;
+    for (std::size_t i = 0; i < used; ++i) {
+        const unsigned taken = e.path[i].taken;
+        if (taken == 0) {
+            ++zeros;
+            continue;
+        }
+        if (zeros != 0) out += "." + (zeros == 1 ? std::string("0") : "z" + std::to_string(zeros));
+        zeros = 0;
+        out += "." + std::to_string(taken);
+    }
+    return out;
+}
+
+[[noreturn]] void no_replay(std::string_view text) {
+    throw std::invalid_argument("'" + std::string(text)
+                                + "' is no replay string; expected what a failure printed, for example 3rw.z12.1");
+}
+
+unsigned number(std::string_view all, std::string_view part) {
+    unsigned value = 0;
+    const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), value);
+    if (error != std::errc{} || end != part.data() + part.size() || value > 1'000'000) no_replay(all);
+    return value;
+}
+
+void decode(engine& e, std::string_view text) {
+    const std::size_t head = std::min(text.find('.'), text.size());
+    const std::string_view first = text.substr(0, head);
+    if (first.size() < 3) no_replay(text);
+    e.weak = first.back() == 'w';
+    e.reducing = first[first.size() - 2] == 'r';
+    if ((!e.weak && first.back() != 's') || (!e.reducing && first[first.size() - 2] != 'n')) no_replay(text);
+    const std::string_view bound = first.substr(0, first.size() - 2);
+    e.bound = bound == "x" ? ~0U : number(text, bound);
+    e.path.clear();
+    for (std::size_t at = head; at < text.size();) {
+        const std::size_t end = std::min(text.find('.', at + 1), text.size());
+        const std::string_view part = text.substr(at + 1, end - at - 1);
+        at = end;
+        if (part.starts_with('z'))
+            e.path.resize(e.path.size() + number(text, part.substr(1)), {0, 0});
+        else
+            e.path.push_back({0, static_cast<std::uint16_t>(number(text, part))});
+    }
+}
+
+std::string table(const engine& e) {
+    std::string out;
+    std::size_t what = 0;
+    std::size_t where = 0;
+    std::size_t value = 0;
+    for (const event& it : e.events) {
+        what = std::max(what, it.what.size());
+        value = std::max(value, it.value.size());
+        where = std::max(where, text::short_path(it.file).size() + 5);
+    }
+    std::size_t line = 0;
+    for (const event& it : e.events) {
+        const auto padded = [](std::string s, std::size_t width) {
+            s.resize(std::max(s.size(), width), ' ');
+            return s + "  ";
+        };
+        out += padded("#" + std::to_string(line++), 5) + std::string(it.thread * 2UL, ' ')
+             + padded("T" + std::to_string(it.thread), 16 - it.thread * 2UL)
+             + padded(text::short_path(it.file) + ":" + std::to_string(it.line), where) + padded(it.what, what)
+             + padded(it.value, value) + it.why;
+        while (out.ends_with(' ')) out.pop_back();
+        out += '\n';
+    }
+    return out;
+}
+
+/// Puts the failing execution into words: runs it again with the trace on.
+void explain(engine& e, const model& m, result& into) {
+    const std::size_t used = e.position;
+    into.failed = true;
+    into.replay = encode(e, used);
+    const bool was_random = std::exchange(e.randomly, false);
+    e.path.resize(used);
+    e.tracing = true;
+    const std::string first = e.found.failure;
+    (void)e.execute(m);
+    e.tracing = false;
+    e.randomly = was_random;
+    into.failure = e.found.failure;
+    if (e.found.failure != first) into.failure = first + "\n(and otherwise when run again: " + into.failure + ")";
+    into.table = table(e);
+}
+
+/// The next path, depth first. False when all have been taken.
+bool advance(std::vector<choice>& path) {
+    while (!path.empty() && path.back().taken + 1 >= path.back().count) path.pop_back();
+    if (path.empty()) return false;
+    ++path.back().taken;
+    return true;
+}
+
+void prepare(engine& e, const model& m, const std::optional<mutation>& mutant) {
+    e.found = {};
+    e.mutant = mutant;
+    e.mutate_order = mutant && mutant->name.empty();
+    e.weak = m.how.weak_memory;
+    e.reducing = m.how.reduce;
+    e.randomly = e.tracing = e.discovering = false;
+    e.keep_statics();
+}
+
+} // namespace
+
+/// The searches themselves; a friend of the engine's.
+class explorer {
+public:
+    explorer(const model& m, const search& how) : m_(m), how_(how) { prepare(e_, m, how.mutant); }
+
+    result run() {
+        e_.discovering = how_.discover;
+        if (how_.random)
+            at_random();
+        else
+            depth_first();
+        e_.discovering = false;
+        if (out_.failed) explain(e_, m_, out_);
+        out_.seconds = since(start_);
+        out_.found = e_.found;
+        return std::move(out_);
+    }
+
+private:
+    bool spent() {
+        if (out_.executions >= how_.executions) return true;
+        return (out_.executions & 63U) == 0 && since(start_) > how_.seconds;
+    }
+
+    /// False at a failure.
+    bool once() {
+        const engine::ending end = e_.execute(m_);
+        ++out_.executions;
+        out_.steps += e_.steps;
+        if (end == engine::ending::redundant) ++out_.redundant;
+        if (end == engine::ending::failed) out_.failed = true;
+        return !out_.failed;
+    }
+
+    void depth_first() {
+        for (unsigned bound = 0; bound <= how_.bound; ++bound) {
+            e_.bound = bound;
+            e_.path.clear();
+            bool limited = false;
+            do {
+                if (spent() || !once()) return;
+                limited = limited || e_.limited_here;
+            } while (advance(e_.path));
+            out_.bound = bound;
+            if (!limited) {
+                out_.unbounded = true;
+                break;
+            }
+        }
+        out_.complete = true;
+    }
+
+    void at_random() {
+        e_.randomly = true;
+        e_.reducing = false;
+        e_.bound = ~0U;
+        std::uint64_t average = 40;
+        for (std::uint64_t i = 0; !spent(); ++i) {
+            e_.path.clear();
+            e_.random_state = (how_.seed + i) * 0x9E3779B97F4A7C15U | 1U;
+            for (int skip = 0; skip < 4; ++skip) (void)e_.random();
+            e_.change_points.clear();
+            for (unsigned k = 0; k < how_.bound; ++k)
+                e_.change_points.push_back(static_cast<unsigned>(1 + e_.random() % average));
+            if (!once()) return;
+            average = std::max<std::uint64_t>(10, out_.steps / out_.executions);
+        }
+    }
+
+    engine& e_ = the_engine();
+    const model& m_;
+    const search& how_;
+    result out_;
+    wall::time_point start_ = wall::now();
+};
+
+result explore(const model& m, const search& how) { return explorer(m, how).run(); }
+
+result replay(const model& m, std::string_view text, std::optional<mutation> mutant) {
+    engine& e = the_engine();
+    prepare(e, m, mutant);
+    decode(e, text);
+    result out;
+    out.executions = 1;
+    e.tracing = true;
+    out.failed = e.execute(m) == engine::ending::failed;
+    e.tracing = false;
+    out.failure = e.found.failure;
+    out.table = table(e);
+    out.replay = text;
+    out.steps = e.steps;
+    out.found = e.found;
+    return out;
+}
+
+} // namespace ekiden::check

@@ -1,0 +1,292 @@
+// The memory model: C++20 without executions in which sequenced-before and reads-from form a cycle.
+//
+// Each location keeps its values in modification order. A thread may read any value that is not older than what
+// it has seen; a store may go after any such value, except between a value and the read-modify-write that read
+// it. A release store carries the thread's view, an acquire load takes it over. seq_cst accesses and fences
+// meet in one view of positions (`sequential`), in the order in which they are executed.
+#include <check/engine/engine.hpp>
+#include <check/engine/text.hpp>
+
+namespace ekiden::check {
+namespace {
+
+bool acquires(order how) noexcept {
+    return how == order::acquire || how == order::acq_rel || how == order::seq_cst || how == order::consume;
+}
+bool releases(order how) noexcept {
+    return how == order::release || how == order::acq_rel || how == order::seq_cst;
+}
+
+std::uint64_t mask(unsigned size) noexcept { return size == 8 ? ~std::uint64_t{0} : (std::uint64_t{1} << 8 * size) - 1; }
+
+const char* name_of(arithmetic what) noexcept {
+    static constexpr const char* names[] = {"exchange", "fetch_add", "fetch_sub", "fetch_or", "fetch_and", "fetch_xor"};
+    return names[static_cast<unsigned>(what)];
+}
+
+} // namespace
+
+std::uint64_t compute(arithmetic what, std::uint64_t old, std::uint64_t operand) noexcept {
+    switch (what) {
+    case arithmetic::exchange: return operand;
+    case arithmetic::add: return old + operand;
+    case arithmetic::subtract: return old - operand;
+    case arithmetic::bit_or: return old | operand;
+    case arithmetic::bit_and: return old & operand;
+    case arithmetic::bit_xor: return old ^ operand;
+    }
+    return 0;
+}
+
+unsigned engine::low(const location& l, bool sequential_access) const noexcept {
+    const model_thread& t = threads[running];
+    if (!weak) return l.count - 1U;
+    unsigned lowest = t.current.seen[l.id];
+    if (sequential_access) lowest = std::max<unsigned>(lowest, sequential.seen[l.id]);
+    return lowest;
+}
+
+/// A thread that was explored at an earlier choice and woken by new messages reads one of those.
+bool engine::allowed(const location& l, unsigned at) const noexcept {
+    const model_thread& t = threads[running];
+    return !t.restricted || l.messages[at].created >= t.since;
+}
+
+void engine::read(location& l, unsigned at, order how) noexcept {
+    model_thread& t = self();
+    const message& m = l.messages[at];
+    t.current.seen[l.id] = std::max(t.current.seen[l.id], static_cast<stamp>(at));
+    if (acquires(how))
+        m.carried.join_into(t.current);
+    else
+        m.carried.join_into(t.acquired);
+    if (how == order::seq_cst) sequential.seen[l.id] = std::max(sequential.seen[l.id], static_cast<stamp>(at));
+    l.accessed[running] = t.current.clock[running];
+    note_read(l.id);
+}
+
+/// All views that know the message at `from` or a later one: these have moved up by one.
+void engine::shift(std::uint16_t at, unsigned from) noexcept {
+    const auto move = [&](stamp& s) {
+        if (s >= from) ++s;
+    };
+    for (unsigned i = 0; i < thread_count; ++i) {
+        model_thread& t = threads[i];
+        move(t.current.seen[at]);
+        move(t.acquired.seen[at]);
+        move(t.released.seen[at]);
+        move(t.lit.seen[at]);
+    }
+    move(sequential.seen[at]);
+    move(heavy.seen[at]);
+    for (unsigned i = 0; i < location_count; ++i) {
+        for (unsigned k = 0; k < locations[i]->count; ++k) {
+            const carried_view& v = locations[i]->messages[k].carried;
+            if (v.data != nullptr && at < v.length) move(v.seen()[at]);
+        }
+    }
+}
+
+void engine::carry(message& m, order how, const carried_view* also) {
+    const model_thread& t = self();
+    const view& base = releases(how) ? t.current : t.released;
+    const bool has_base = base.clock[running] != 0; // a thread without a release fence carries nothing
+    const bool has_also = also != nullptr && also->data != nullptr;
+    m.carried = {};
+    if (!has_base && !has_also) return;
+    m.carried.length = location_count;
+    m.carried.data =
+        static_cast<stamp*>(records.allocate((max_threads + location_count) * sizeof(stamp), alignof(stamp)));
+    if (m.carried.data == nullptr) fail_at("the execution needs too many records", "", 0);
+    std::memcpy(m.carried.data, base.clock, sizeof base.clock);
+    std::memcpy(m.carried.seen(), base.seen, location_count * sizeof(stamp));
+    if (has_also) {
+        join_stamps(m.carried.data, also->data, max_threads);
+        join_stamps(m.carried.seen(), also->seen(), also->length);
+    }
+}
+
+std::uint16_t engine::insert(location& l, unsigned at, std::uint64_t value, order how, const message* modified) {
+    model_thread& t = self();
+    const carried_view also = modified != nullptr ? modified->carried : carried_view{};
+    if (l.count == l.capacity) {
+        const unsigned capacity = l.capacity * 2U;
+        auto* more = static_cast<message*>(records.allocate(capacity * sizeof(message), alignof(message)));
+        if (more == nullptr || capacity > 0x8000) fail_at("the execution needs too many records", "", 0);
+        std::memcpy(static_cast<void*>(more), l.messages, l.count * sizeof(message));
+        l.messages = more;
+        l.capacity = static_cast<std::uint16_t>(capacity);
+    }
+    if (at < l.count) {
+        std::memmove(static_cast<void*>(l.messages + at + 1), l.messages + at, (l.count - at) * sizeof(message));
+        l.messages[at].carried = {}; // filled below; shift must not see it twice
+        ++l.count;
+        shift(l.id, at);
+    } else {
+        ++l.count;
+    }
+    t.current.seen[l.id] = static_cast<stamp>(at);
+    message& m = l.messages[at];
+    m.value = value;
+    m.event = static_cast<std::uint32_t>(events.size() - 1); // recorded just before, if at all
+    m.created = static_cast<std::uint16_t>(l.count - 1);
+    m.thread = static_cast<std::uint8_t>(running);
+    m.modifies = modified != nullptr;
+    carry(m, how, modified != nullptr ? &also : nullptr);
+    if (how == order::seq_cst) sequential.seen[l.id] = std::max(sequential.seen[l.id], static_cast<stamp>(at));
+    l.accessed[running] = t.current.clock[running];
+    ++t.current.clock[running];
+    if (at == 0 || l.messages[at - 1].value != value) progressed(l);
+    return static_cast<std::uint16_t>(at);
+}
+
+/// The positions that may be read (newest first), or that a store may follow.
+void engine::gather(const location& l, bool modify, bool sequential_access) {
+    candidates_.clear();
+    const unsigned lowest = low(l, sequential_access);
+    for (unsigned at = l.count; at-- > lowest;) {
+        if (modify && at + 1 < l.count && l.messages[at + 1].modifies) continue;
+        candidates_.push_back({static_cast<std::uint16_t>(at), true});
+    }
+}
+
+std::uint64_t engine::load(location& l, order how, const site& where) {
+    const bool sequential_access = how == order::seq_cst;
+    const operation op{kind::load, sequential_access, l.id, nullptr};
+    point(op, where);
+    gather(l, false, sequential_access);
+    if (self().restricted) std::erase_if(candidates_, [&](candidate c) { return !allowed(l, c.position); });
+    if (candidates_.empty()) abandon();
+    const unsigned lowest = low(l, sequential_access);
+    const unsigned at = self().repeat != 0
+                          ? lowest
+                          : candidates_[choose(static_cast<unsigned>(candidates_.size()))].position;
+    const std::uint64_t value = l.messages[at].value;
+    if (tracing) record(text::operation("load", name_of(l), how), text::value(value, l.size), why_visible(l, at, lowest), where);
+    read(l, at, how);
+    done(op);
+    return value;
+}
+
+void engine::store(location& l, std::uint64_t value, order how, const site& where) {
+    const bool sequential_access = how == order::seq_cst;
+    const operation op{kind::store, sequential_access, l.id, nullptr};
+    point(op, where);
+    gather(l, true, sequential_access);
+    const unsigned after = candidates_[choose(static_cast<unsigned>(candidates_.size()))].position;
+    if (tracing) {
+        record(text::operation("store", name_of(l), how), text::value(value, l.size),
+               after + 1U < l.count ? "goes before a newer value in modification order" : "", where);
+    }
+    insert(l, after + 1, value, how, nullptr);
+    done(op);
+}
+
+std::uint64_t engine::modify(location& l, arithmetic what, std::uint64_t operand, order how, const site& where) {
+    const bool sequential_access = how == order::seq_cst;
+    const operation op{kind::modify, sequential_access, l.id, nullptr};
+    point(op, where);
+    gather(l, true, sequential_access);
+    if (self().restricted) std::erase_if(candidates_, [&](candidate c) { return !allowed(l, c.position); });
+    if (candidates_.empty()) abandon();
+    const unsigned at = candidates_[choose(static_cast<unsigned>(candidates_.size()))].position;
+    const std::uint64_t old = l.messages[at].value;
+    const std::uint64_t next = compute(what, old, operand) & mask(l.size);
+    if (tracing) {
+        record(text::operation(check::name_of(what), name_of(l), how),
+               text::value(old, l.size) + " -> " + text::value(next, l.size),
+               why_visible(l, at, low(l, sequential_access)), where);
+    }
+    read(l, at, how);
+    insert(l, at + 1, next, how, &l.messages[at]);
+    done(op);
+    return old;
+}
+
+bool engine::compare_exchange(location& l, std::uint64_t& expected, std::uint64_t desired, order success,
+                              order failure, bool weak_form, const site& where) {
+    const operation op{kind::modify, success == order::seq_cst || failure == order::seq_cst, l.id, nullptr};
+    point(op, where);
+    candidates_.clear();
+    const unsigned low_success = low(l, success == order::seq_cst);
+    const unsigned low_failure = low(l, failure == order::seq_cst);
+    const bool may_fail_anyhow = weak_form && weak_failures < subject->how.weak_failures;
+    for (unsigned at = l.count; at-- > std::min(low_success, low_failure);) {
+        if (!allowed(l, at)) continue;
+        const auto where_at = static_cast<std::uint16_t>(at);
+        if (l.messages[at].value == expected) {
+            const bool followed = at + 1 < l.count && l.messages[at + 1].modifies;
+            if (at >= low_success && !followed) candidates_.push_back({where_at, true});
+        } else if (at >= low_failure) {
+            candidates_.push_back({where_at, false});
+        }
+    }
+    const auto spurious_from = static_cast<unsigned>(candidates_.size());
+    if (may_fail_anyhow && l.messages[l.count - 1].value == expected && allowed(l, l.count - 1U))
+        candidates_.push_back({static_cast<std::uint16_t>(l.count - 1), false});
+    if (candidates_.empty()) abandon();
+    const unsigned picked = choose(static_cast<unsigned>(candidates_.size()));
+    const auto [at, succeeds] = candidates_[picked];
+    const std::uint64_t old = l.messages[at].value;
+    if (picked >= spurious_from) ++weak_failures;
+    if (tracing) {
+        std::string change = text::value(old, l.size);
+        change += succeeds ? " -> " + text::value(desired, l.size) : " (wanted " + text::value(expected, l.size) + ")";
+        record(text::operation(succeeds ? "cas" : "cas failed", name_of(l), succeeds ? success : failure), change,
+               picked >= spurious_from ? "spurious failure" : why_visible(l, at, low_failure), where);
+    }
+    read(l, at, succeeds ? success : failure);
+    if (succeeds)
+        insert(l, at + 1U, desired, success, &l.messages[at]);
+    else
+        expected = old;
+    done(op);
+    return succeeds;
+}
+
+void engine::fence(order how, const site& where) {
+    if (how == order::relaxed) return;
+    const operation op{kind::fence, true, no_location, nullptr};
+    if (how == order::seq_cst) point(op, where);
+    model_thread& t = self();
+    if (tracing) record(text::operation("fence", "", how), "", "", where);
+    if (acquires(how)) t.current.join(t.acquired, location_count);
+    if (how == order::seq_cst) {
+        t.current.join_seen(sequential, location_count);
+        sequential.join_seen(t.current, location_count);
+    }
+    if (releases(how)) {
+        t.released.copy(t.current, location_count);
+        ++t.current.clock[running];
+    }
+    if (how == order::seq_cst) done(op);
+}
+
+// P1202R5: a light and a heavy fence order like two seq_cst fences. The heavy one brings what each thread had
+// seen at its last light fence into its order, and leaves what it has seen for each thread's next light fence.
+void engine::light_fence(const site& where) {
+    const operation op{kind::light, false, no_location, nullptr};
+    point(op, where);
+    if (tracing) record("light fence", "", "", where);
+    model_thread& t = self();
+    t.current.join_seen(heavy, location_count);
+    t.lit.copy(t.current, location_count);
+    done(op);
+}
+
+void engine::heavy_fence(const site& where) {
+    const operation op{kind::heavy, true, no_location, nullptr};
+    point(op, where);
+    if (tracing) record("heavy fence", "", "", where);
+    for (unsigned i = 0; i < thread_count; ++i) sequential.join_seen(threads[i].lit, location_count);
+    model_thread& t = self();
+    t.current.join(t.acquired, location_count);
+    t.current.join_seen(sequential, location_count);
+    sequential.join_seen(t.current, location_count);
+    heavy.join_seen(t.current, location_count);
+    t.released.copy(t.current, location_count);
+    ++t.current.clock[running];
+    done(op);
+}
+
+} // namespace ekiden::check

@@ -1,0 +1,69 @@
+/// What a model is written with: registration, assertions, choices, observed outcomes.
+///
+/// Part: check. Used by: the models, the litmus tests, the museum. See check/README.md for a model in 20 lines.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <source_location>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ekiden::check {
+
+/// How a model is explored, and what is expected of it.
+struct options {
+    std::string_view about;     ///< one line for people
+    unsigned preemptions = 3;   ///< switches away from a thread that could go on, at most this many
+    unsigned spurious = 1;      ///< futex waits that return without a wake-up, per execution
+    unsigned weak_failures = 1; ///< compare_exchange_weak that fail without cause, per execution
+    unsigned timeouts = 1;      ///< timed waits that run out while others could go on, per execution
+    unsigned max_steps = 5000;  ///< operations of one execution; more are reported as a livelock
+    bool leaks = true;          ///< report memory that is still allocated at the end
+    bool fails = false;         ///< a known bug: the model must fail
+    bool weak_memory = true;    ///< false: loads return the newest value (sequential consistency)
+    bool reduce = true;         ///< false: no sleep sets (to test the reduction itself)
+    std::vector<std::string_view> outcomes = {}; ///< litmus: exactly the outcomes that must be seen
+};
+
+/// One registered model. `body` runs as thread 0; it starts the others (sys::thread) and joins them.
+struct model {
+    std::string_view name;
+    std::string_view folder; // the last folder of the file that registers it: litmus, models, museum
+    options how;
+    void (*body)();
+};
+
+/// All registered models, in order of folder and name.
+[[nodiscard]] const std::vector<model>& models();
+
+/// Registers a model at static initialisation. Used through EKIDEN_MODEL.
+struct registration {
+    registration(std::string_view name, void (*body)(), options how,
+                 std::source_location where = std::source_location::current());
+};
+
+/// Fails the execution with `what` unless `held`.
+void that(bool held, std::string_view what, std::source_location where = std::source_location::current());
+
+/// Fails the execution.
+[[noreturn]] void fail(std::string_view what, std::source_location where = std::source_location::current());
+
+/// A choice of the model's own: each value in [0, count) is explored.
+[[nodiscard]] unsigned choose(unsigned count);
+
+/// Records what this execution led to; the set of all of them is compared with options::outcomes.
+void outcome(std::initializer_list<std::int64_t> values);
+
+/// True while a model runs (and not, for example, while a test of the engine sets one up).
+[[nodiscard]] bool running() noexcept;
+
+} // namespace ekiden::check
+
+/// EKIDEN_MODEL(name, .about = "…", .preemptions = 2) { body of thread 0 }
+#define EKIDEN_MODEL(name, ...)                                                                              \
+    static void name##_model();                                                                              \
+    static const ::ekiden::check::registration name##_registered(                                            \
+        #name, name##_model, ::ekiden::check::options{__VA_ARGS__});                                         \
+    static void name##_model()

@@ -1,0 +1,8 @@
+/// EKIDEN_MUTANT of the checking build: true while the checker tries the mutant of that name.
+///
+/// Part: check (engine). Included by ekiden/sys/mutant.hpp when EKIDEN_CHECKING is set.
+#pragma once
+
+#include <check/engine/access.hpp>
+
+#define EKIDEN_MUTANT(name) (::ekiden::check::mutant_active(#name))

@@ -1,0 +1,286 @@
+// Whose turn it is. Threads change only before an operation that another thread could influence.
+//
+// Reduction: when another thread is chosen at a point where the running thread could have gone on, the running
+// thread falls asleep: the executions in which its operation comes first have been explored. It wakes when an
+// operation that does not commute with its own has been executed. A load or read-modify-write also wakes when
+// its location has a new message, but then reads only new ones: with an old one it would commute. A plain store
+// commutes with everything but futex waits, since its place in modification order is a choice of its own, so no
+// other thread need be tried before it. Only the running thread falls asleep: bringing its operation forward
+// never adds a preemption, so that the reduction loses nothing at any bound.
+#include <check/engine/engine.hpp>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+namespace ekiden::check {
+namespace {
+
+constexpr std::uint64_t spin_ns = 1'000'000; // one spin hint, on the virtual clock
+constexpr unsigned idle_limit = 2000;        // spins without any progress until it counts as a livelock
+
+/// True unless executing `mine` before or after `theirs` makes no difference. That `mine` reads what `theirs`
+/// wrote is not counted here: see eligible().
+bool conflicts(const operation& mine, const operation& theirs) noexcept {
+    if (mine.what == kind::none || theirs.what == kind::none) return false;
+    if (mine.what == kind::heavy || theirs.what == kind::heavy) return true;
+    if (mine.what == kind::light || theirs.what == kind::light) return false;
+    if (mine.what == kind::wake || theirs.what == kind::wake)
+        return mine.address != nullptr && mine.address == theirs.address;
+    if (mine.what == kind::wait || theirs.what == kind::wait) {
+        const auto writes = [](const operation& op) { return op.what == kind::store || op.what == kind::modify; };
+        return mine.at == theirs.at && (writes(mine) || writes(theirs));
+    }
+    if (!mine.sequential || !theirs.sequential) return false;
+    if (mine.what == kind::fence || theirs.what == kind::fence) return true;
+    return mine.at == theirs.at;
+}
+
+} // namespace
+
+bool engine::eligible(unsigned thread) const noexcept {
+    const model_thread& t = threads[thread];
+    if (t.state != status::runnable || t.spinning) return false;
+    if (!t.asleep) return true;
+    return (t.pending.what == kind::load || t.pending.what == kind::modify)
+        && locations[t.pending.at]->count > t.since;
+}
+
+/// A store of another size than a futex word commutes with whatever other threads do.
+bool engine::preemptible(const operation& next) const noexcept {
+    if (!reducing || next.what != kind::store || next.sequential) return true;
+    return locations[next.at]->size == sizeof(std::uint32_t);
+}
+
+void engine::turn_to(unsigned thread) {
+    model_thread& from = self();
+    model_thread& to = threads[thread];
+    if (to.asleep) {
+        to.asleep = false;
+        to.restricted = true;
+    }
+    if (thread == running) return;
+    running = thread;
+    switch_context(from.where, to.where);
+}
+
+/// Takes one of `turns_`: a choice of the search, or the thread of highest priority (PCT, Burckhardt et al. 2010).
+unsigned engine::pick_turn() {
+    if (!randomly) return turns_[choose(static_cast<unsigned>(turns_.size()))];
+    if (turns_.size() == 1) return turns_[0];
+    const auto best = std::max_element(turns_.begin(), turns_.end(), [&](unsigned a, unsigned b) {
+        return threads[a].priority < threads[b].priority;
+    });
+    path.push_back({static_cast<std::uint16_t>(turns_.size()), static_cast<std::uint16_t>(best - turns_.begin())});
+    ++position;
+    return *best;
+}
+
+/// An object may have died while its user was away.
+void engine::turn_back(const operation& next, const site& where) {
+    if (next.at == no_location) return;
+    const location& l = *locations[next.at];
+    if (l.dead) fail("access to an atomic object after its destruction", where);
+    if (heap.contains(l.address) && heap.freed(l.address))
+        fail("use after free: the memory of this atomic object has been freed", where);
+}
+
+void engine::point(const operation& next, const site& where) {
+    model_thread& t = self();
+    t.last_site = where;
+    t.pending = next;
+    if (++steps > subject->how.max_steps)
+        fail("livelock: more than " + std::to_string(subject->how.max_steps) + " operations", where);
+    if (next.what != kind::load) t.repeat = 0;
+    if (thread_count == 1 || t.repeat != 0 || !preemptible(next)) return;
+    if (preemptions >= bound) {
+        for (unsigned i = 0; i < thread_count && !limited_here; ++i) limited_here = i != running && eligible(i);
+        return;
+    }
+    turns_.clear();
+    turns_.push_back(running);
+    for (unsigned i = 0; i < thread_count; ++i) {
+        if (i != running && eligible(i)) turns_.push_back(i);
+    }
+    if (turns_.size() == 1) return;
+    if (randomly && std::find(change_points.begin(), change_points.end(), steps) != change_points.end())
+        t.priority = -static_cast<int>(steps);
+    const unsigned turn = pick_turn();
+    if (turn == running) return;
+    ++preemptions;
+    if (reducing) {
+        t.asleep = true;
+        t.since = next.at == no_location ? 0 : locations[next.at]->count;
+    }
+    turn_to(turn);
+    turn_back(next, where);
+}
+
+/// `op` of the running thread has been executed: wakes the sleepers whose next operation it affects.
+void engine::done(const operation& op) noexcept {
+    self().restricted = false;
+    if (!reducing) return;
+    for (unsigned i = 0; i < thread_count; ++i) {
+        if (threads[i].asleep && conflicts(threads[i].pending, op)) threads[i].asleep = false;
+    }
+}
+
+/// The running thread cannot go on, or need not: any other thread may.
+void engine::leave() {
+    for (;;) {
+        turns_.clear();
+        bool asleep = false;
+        bool unfinished = false;
+        for (unsigned i = 0; i < thread_count; ++i) {
+            const model_thread& t = threads[i];
+            if (eligible(i)) turns_.push_back(i);
+            asleep = asleep || (t.asleep && t.state == status::runnable);
+            unfinished = unfinished || t.state != status::finished;
+        }
+        if (!turns_.empty()) break;
+        if (asleep) abandon();
+        if (!unfinished) switch_context(self().where, outside);
+        if (!release_stuck()) stuck();
+    }
+    turn_to(pick_turn());
+}
+
+/// Nobody can go on: time passes. False if that changes nothing.
+bool engine::release_stuck() {
+    const auto release_spinners = [&] {
+        bool any = false;
+        for (unsigned i = 0; i < thread_count; ++i) {
+            any = any || threads[i].spinning;
+            threads[i].spinning = false;
+        }
+        if (any) {
+            ++idle;
+            now += spin_ns;
+        }
+        return any;
+    };
+    if (idle % 16 != 15 && idle < idle_limit && release_spinners()) return true;
+    model_thread* first = nullptr;
+    for (unsigned i = 0; i < thread_count; ++i) {
+        model_thread& t = threads[i];
+        if (t.state == status::waiting && t.deadline != never && (first == nullptr || t.deadline < first->deadline))
+            first = &t;
+    }
+    if (first == nullptr) return idle < idle_limit && release_spinners();
+    now = std::max(now, first->deadline);
+    first->state = status::runnable;
+    first->result = wait_result::timed_out;
+    ++idle;
+    return idle < idle_limit;
+}
+
+void engine::stuck() {
+    bool spins = false;
+    std::string who;
+    for (unsigned i = 0; i < thread_count; ++i) {
+        const model_thread& t = threads[i];
+        if (t.state == status::finished) continue;
+        spins = spins || t.spinning || t.state == status::runnable;
+        const std::string at = std::string(t.last_site.file_name()) + ":" + std::to_string(t.last_site.line());
+        who += "\n  T" + std::to_string(i);
+        if (t.state == status::joining)
+            who += " joins T" + std::to_string(t.join_target);
+        else
+            who += t.state == status::waiting ? " sleeps, " + at : " spins, " + at;
+    }
+    fail((spins ? "livelock: nothing changes any more" : "deadlock or lost wake-up") + who, self().last_site);
+}
+
+void engine::progressed(location& l) noexcept {
+    self().changed = true;
+    idle = 0;
+    for (unsigned i = 0; i < thread_count; ++i) {
+        model_thread& t = threads[i];
+        if (t.spinning && std::find(t.reads.begin(), t.reads.end(), l.id) != t.reads.end()) t.spinning = false;
+    }
+}
+
+void engine::note_read(std::uint16_t at) {
+    constexpr std::size_t enough = 32; // a spin loop reads fewer locations
+    std::vector<std::uint16_t>& reads = self().reads;
+    if (std::find(reads.begin(), reads.end(), at) != reads.end()) return;
+    if (reads.size() == enough) reads.clear();
+    reads.push_back(at);
+}
+
+/// A spinning thread that reads again what it has read only repeats itself: one of the locations it reads must
+/// move on. Which one is a choice. False if none of them has a newer value.
+bool engine::advance_spinner(model_thread& t) {
+    std::vector<std::pair<std::uint16_t, stamp>> fresh;
+    for (const std::uint16_t at : t.reads) {
+        const location& l = *locations[at];
+        const unsigned seen = t.current.seen[at];
+        for (unsigned next = seen + 1; next < l.count; ++next) {
+            if (l.messages[next].value == l.messages[seen].value) continue;
+            fresh.emplace_back(at, static_cast<stamp>(next));
+            break;
+        }
+    }
+    if (fresh.empty()) return false;
+    const auto [at, position_seen] = fresh[choose(static_cast<unsigned>(fresh.size()))];
+    t.current.seen[at] = std::max(t.current.seen[at], position_seen);
+    return true;
+}
+
+/// A loop of spin hints may run out: the thread then repeats, undisturbed, what it has read, until it does
+/// something else than read. Within a loop that does not run out that repeats itself for ever.
+bool engine::run_out(model_thread& t, bool may_be_bounded) {
+    constexpr std::uint16_t most_repeats = 100;
+    if (t.repeat == 1) abandon();
+    if (t.repeat != 0) {
+        --t.repeat;
+        return true;
+    }
+    if (!may_be_bounded || choose(2) == 0) return false;
+    t.repeat = most_repeats;
+    return true;
+}
+
+/// Any other thread that can go on may do so now, at no cost.
+void engine::give_way(model_thread& t) {
+    t.spinning = true;
+    turns_.clear();
+    for (unsigned i = 0; i < thread_count; ++i) {
+        if (eligible(i)) turns_.push_back(i);
+    }
+    t.spinning = false;
+    if (!turns_.empty()) turn_to(pick_turn());
+}
+
+/// A spin hint gives the turn away for free. The second one at the same place without progress means that the
+/// thread waits: it stays away until something that it reads changes.
+void engine::spin(bool may_be_bounded, const site& where) {
+    model_thread& t = self();
+    t.last_site = where;
+    t.pending = {};
+    if (++steps > subject->how.max_steps)
+        fail("livelock: more than " + std::to_string(subject->how.max_steps) + " operations", where);
+    if (clock_used) {
+        now += spin_ns;
+        for (unsigned i = 0; i < thread_count; ++i) threads[i].asleep = false;
+    }
+    if (t.spin_line != where.line()) t.repeat = 0;
+    const bool again = !std::exchange(t.changed, false) && t.spin_line == where.line() && !t.reads.empty();
+    t.spin_line = where.line();
+    if (randomly) t.priority = -static_cast<int>(steps);
+    if (t.repeat != 0 || !again) {
+        if (!run_out(t, may_be_bounded)) give_way(t);
+        t.reads.clear();
+        return;
+    }
+    while (!advance_spinner(t)) {
+        const unsigned before = idle;
+        t.spinning = true;
+        leave();
+        if (idle > before) break; // nobody could go on
+        if (run_out(t, may_be_bounded)) break;
+    }
+    t.reads.clear();
+}
+
+} // namespace ekiden::check

@@ -1,0 +1,161 @@
+// Futexes, threads and time of a model.
+#include <check/engine/engine.hpp>
+#include <check/engine/text.hpp>
+
+#include <algorithm>
+
+namespace ekiden::check {
+
+// The kernel compares and falls asleep in one step, with the newest value. Neither side orders memory: that is
+// the contract of sys::futex_wait, though Linux gives more.
+wait_result engine::wait_on(location& l, std::uint64_t expected, std::uint64_t deadline, const site& where) {
+    const operation op{kind::wait, false, l.id, l.address};
+    point(op, where);
+    model_thread& t = self();
+    const unsigned newest = l.count - 1U;
+    if (l.messages[newest].value != expected) {
+        if (tracing) record("futex_wait " + name_of(l), text::value(l.messages[newest].value, l.size), "returns: not " + text::value(expected, l.size), where);
+        t.current.seen[l.id] = static_cast<stamp>(newest);
+        done(op);
+        return wait_result::unequal;
+    }
+    // 0 sleeps; then, within their budgets, a spurious return and a timeout at some later moment.
+    const bool may_wake = spurious < subject->how.spurious;
+    const bool has_deadline = deadline != never;
+    const bool may_expire = has_deadline && timeouts < subject->how.timeouts;
+    const unsigned picked = has_deadline && now >= deadline ? 3 : choose(1U + (may_wake ? 1U : 0U) + (may_expire ? 1U : 0U));
+    t.result = wait_result::woken;
+    t.queue = l.address;
+    t.queued = true;
+    t.deadline = deadline;
+    if (picked == 0) {
+        if (tracing) record("futex_wait " + name_of(l), text::value(expected, l.size), "sleeps", where);
+        t.state = status::waiting;
+    } else if (picked == 1 && may_wake) {
+        ++spurious;
+        if (tracing) record("futex_wait " + name_of(l), text::value(expected, l.size), "wakes spuriously, when its turn comes", where);
+    } else {
+        ++timeouts;
+        t.result = wait_result::timed_out;
+        if (tracing) record("futex_wait " + name_of(l), text::value(expected, l.size), "times out, unless woken before its turn comes", where);
+    }
+    done(op);
+    t.pending = {};
+    leave();
+    t.queued = false;
+    t.queue = nullptr;
+    if (t.result == wait_result::timed_out) {
+        now = std::max(now, deadline);
+        if (tracing) record("futex_wait " + name_of(l), "", "timed out", where);
+    }
+    return t.result;
+}
+
+int engine::wake(const void* at, unsigned count, const site& where) {
+    const operation op{kind::wake, false, no_location, at};
+    point(op, where);
+    int woken = 0;
+    std::string who;
+    while (static_cast<unsigned>(woken) < count) {
+        std::array<unsigned, max_threads> sleepers{};
+        unsigned number_of = 0;
+        for (unsigned i = 0; i < thread_count; ++i) {
+            if (threads[i].queued && threads[i].queue == at) sleepers[number_of++] = i;
+        }
+        if (number_of == 0) break;
+        model_thread& t = threads[sleepers[choose(count >= max_threads ? 1 : number_of)]];
+        t.queued = false;
+        t.queue = nullptr;
+        t.state = status::runnable;
+        t.result = wait_result::woken;
+        ++woken;
+        if (tracing) who += " T" + std::to_string(&t - threads.data());
+    }
+    if (tracing) {
+        const object* o = find(at);
+        const std::string name = o != nullptr && o->record != nullptr ? name_of(*static_cast<location*>(o->record)) : "?";
+        record("futex_wake " + name, std::to_string(woken), woken == 0 ? "nobody sleeps" : "wakes" + who, where);
+    }
+    done(op);
+    return woken;
+}
+
+unsigned engine::start(void (*run)(void*), void* argument, const site& where) {
+    if (thread_count == max_threads) fail("a model has at most " + std::to_string(max_threads) + " threads", where);
+    const unsigned made = thread_count++;
+    model_thread& t = threads[made];
+    if (!t.memory) t.memory = std::make_unique<stack>(256 * 1024);
+    t.where = t.memory->prepare(&engine::enter);
+    t.current.clear(location_count);
+    t.acquired.clear(location_count);
+    t.released.clear(location_count);
+    t.lit.clear(location_count);
+    if (made != 0) {
+        model_thread& parent = self();
+        t.current.copy(parent.current, location_count);
+        ++parent.current.clock[running];
+    }
+    t.current.clock[made] = 1;
+    t.state = status::runnable;
+    t.asleep = t.restricted = t.queued = t.spinning = t.changed = t.past_end = false;
+    t.since = t.repeat = 0;
+    t.spin_line = 0;
+    t.pending = {};
+    t.queue = nullptr;
+    t.deadline = never;
+    t.priority = static_cast<int>(randomly ? random() % 1000 + 1 : 1);
+    t.run = run;
+    t.argument = argument;
+    t.reads.clear();
+    t.at_exit.clear();
+    t.locals.clear();
+    t.last_site = where;
+    if (tracing && made != 0) record("start T" + std::to_string(made), "", "", where);
+    if (made != 0) point({}, where);
+    return made;
+}
+
+void engine::join(unsigned target, const site& where) {
+    model_thread& t = self();
+    if (target >= thread_count || target == running) fail("join of a thread that cannot be joined", where);
+    t.last_site = where;
+    while (threads[target].state != status::finished) {
+        t.state = status::joining;
+        t.join_target = target;
+        t.pending = {};
+        leave();
+    }
+    t.current.join(threads[target].current, location_count);
+    if (tracing) record("join T" + std::to_string(target), "", "", where);
+}
+
+void engine::finish_thread() {
+    model_thread& t = self();
+    while (!t.at_exit.empty()) {
+        const auto [action, argument] = t.at_exit.back();
+        t.at_exit.pop_back();
+        active = true;
+        action(argument);
+        active = false;
+    }
+    t.past_end = true;
+    if (tracing) record("ends", "", "", t.last_site);
+    t.state = status::finished;
+    for (unsigned i = 0; i < thread_count; ++i) {
+        if (threads[i].state == status::joining && threads[i].join_target == running)
+            threads[i].state = status::runnable;
+    }
+    idle = 0;
+    leave();
+}
+
+void engine::enter() {
+    engine& e = the_engine();
+    const model_thread& t = e.self();
+    e.active = true;
+    [](void (*run)(void*), void* argument) noexcept { run(argument); }(t.run, t.argument);
+    e.active = false;
+    e.finish_thread();
+}
+
+} // namespace ekiden::check

@@ -1,0 +1,60 @@
+/// What one thread has seen: a position in the modification order of each atomic object, and a vector clock.
+///
+/// Part: check (engine). A view's clock orders plain accesses (happens-before); its positions bound what a load
+/// may still return. Both are joined by taking maxima, so they live in one array.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+namespace ekiden::check {
+
+inline constexpr unsigned max_threads = 8;
+inline constexpr unsigned max_locations = 1024;
+
+using stamp = std::uint16_t;
+
+/// Maxima of the first `count` entries. The compiler vectorises this.
+inline void join_stamps(stamp* __restrict into, const stamp* __restrict from, unsigned count) noexcept {
+    for (unsigned i = 0; i < count; ++i) into[i] = into[i] < from[i] ? from[i] : into[i];
+}
+
+/// A full-size view. Only the entries of locations in use are ever touched, so that clearing and joining cost
+/// what the model uses.
+struct view {
+    stamp clock[max_threads];
+    stamp seen[max_locations];
+
+    void clear(unsigned locations) noexcept {
+        std::memset(clock, 0, sizeof clock);
+        std::memset(seen, 0, locations * sizeof(stamp));
+    }
+    void join(const view& other, unsigned locations) noexcept {
+        join_stamps(clock, other.clock, max_threads);
+        join_stamps(seen, other.seen, locations);
+    }
+    /// Positions only: what a seq_cst fence passes on without making anything happen before anything.
+    void join_seen(const view& other, unsigned locations) noexcept { join_stamps(seen, other.seen, locations); }
+    void copy(const view& other, unsigned locations) noexcept {
+        std::memcpy(clock, other.clock, sizeof clock);
+        std::memcpy(seen, other.seen, locations * sizeof(stamp));
+    }
+};
+
+/// The view that a message carries: as long as the number of locations when it was written. Entries of later
+/// locations are zero. `data` is null when nothing is carried.
+struct carried_view {
+    stamp* data = nullptr; // clock[max_threads], then seen[length]
+    unsigned length = 0;
+
+    [[nodiscard]] stamp* seen() const noexcept { return data + max_threads; }
+    void join_into(view& into) const noexcept {
+        if (data == nullptr) return;
+        join_stamps(into.clock, data, max_threads);
+        join_stamps(into.seen, seen(), length);
+    }
+};
+
+} // namespace ekiden::check

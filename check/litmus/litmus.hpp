@@ -1,0 +1,43 @@
+/// A litmus test: threads over two or three shared integers, and the set of all outcomes that C++20 allows.
+///
+/// Part: check. Each test states every allowed outcome that the checker claims to model; the driver compares the
+/// set that was seen with the set that is stated, so both a missing and a forbidden outcome fail.
+#pragma once
+
+#include <check/engine/model.hpp>
+#include <ekiden/sys/asymmetric_fence.hpp>
+#include <ekiden/sys/atomic.hpp>
+#include <ekiden/sys/thread.hpp>
+
+#include <array>
+#include <utility>
+
+namespace ekiden::check::litmus {
+
+using namespace ekiden::sys;
+
+struct shared {
+    atomic<int> x{0};
+    atomic<int> y{0};
+    atomic<int> z{0};
+    std::array<int, 6> r{-1, -1, -1, -1, -1, -1}; // each written by one thread, read after the joins
+};
+
+template <class Body>
+void start(shared& s, Body body, thread& t) {
+    t = thread([&s, body] { body(s); });
+}
+
+/// Runs each body in a thread of its own and joins them.
+template <class... Bodies>
+void run(shared& s, Bodies... bodies) {
+    std::array<thread, sizeof...(Bodies)> threads;
+    std::size_t next = 0;
+    (start(s, bodies, threads[next++]), ...);
+    for (thread& t : threads) t.join();
+}
+
+} // namespace ekiden::check::litmus
+
+/// LITMUS(name, "each", "allowed", "outcome") { body of thread 0 }
+#define LITMUS(name, ...) EKIDEN_MODEL(name, .preemptions = 9, .outcomes = {__VA_ARGS__})

@@ -1,0 +1,179 @@
+// promise, future and the state they share: completion against wait, timeout, cancel, continuation and the end of
+// either side.
+#include <check/engine/model.hpp>
+#include <ekiden/future/promise.hpp>
+#include <ekiden/sys/thread.hpp>
+
+#include <chrono>
+#include <future>
+#include <memory>
+#include <system_error>
+
+namespace {
+
+using namespace ekiden;
+
+/// Takes note of its own end.
+struct witness {
+    explicit witness(int& ends) : ends_(&ends) {}
+    witness(witness&& other) noexcept : ends_(std::exchange(other.ends_, nullptr)) {}
+    ~witness() {
+        if (ends_ != nullptr) ++*ends_;
+    }
+    int* ends_;
+};
+
+} // namespace
+
+EKIDEN_MODEL(future_get, .about = "the result is there, whole, when get returns", .preemptions = 4) {
+    promise<std::unique_ptr<int>> p;
+    future<std::unique_ptr<int>> f = p.get_future();
+    sys::thread producer([&] {
+        promise<std::unique_ptr<int>> mine(std::move(p));
+        mine.set_value(std::make_unique<int>(7));
+    });
+    check::that(*f.get() == 7, "the value");
+    producer.join();
+}
+
+EKIDEN_MODEL(future_dropped, .about = "the last of promise and future frees the state", .preemptions = 5) {
+    int ends = 0;
+    {
+        promise<witness> p;
+        future<witness> f = p.get_future();
+        sys::thread producer([&] {
+            promise<witness> mine(std::move(p));
+            mine.set_value(witness(ends));
+        });
+        { const future<witness> gone(std::move(f)); }
+        producer.join();
+    }
+    check::that(ends == 1, "the value ends once");
+}
+
+EKIDEN_MODEL(future_broken_promise, .about = "a promise that goes without a result says so", .preemptions = 4) {
+    promise<int> p;
+    future<int> f = p.get_future();
+    sys::thread producer([&] { const promise<int> gone(std::move(p)); });
+    bool broken = false;
+    try {
+        (void)f.get();
+    } catch (const std::future_error&) {
+        broken = true;
+    }
+    check::that(broken, "get throws broken_promise");
+    producer.join();
+}
+
+EKIDEN_MODEL(future_timed_wait, .about = "the deadline passes while the result comes", .preemptions = 4) {
+    promise<int> p;
+    future<int> f = p.get_future();
+    sys::thread producer([&] { p.set_value(5); });
+    if (f.wait_for(std::chrono::milliseconds(2))) check::that(f.is_ready(), "true only when ready");
+    check::that(f.get() == 5, "and the value still comes");
+    producer.join();
+}
+
+EKIDEN_MODEL(future_cancel_against_run, .about = "a task is run or cancelled, never both, and ends once",
+             .preemptions = 4) {
+    int ran = 0;
+    int ends = 0;
+    bool cancelled = false;
+    {
+        auto call = [&ran, w = witness(ends)] { return ++ran; };
+        auto* const state = recycler::create<task_state<int, decltype(call)>>(std::move(call));
+        future<int> f(state);
+        sys::thread worker([state] { state->run(); });
+        cancelled = f.cancel();
+        bool threw = false;
+        try {
+            (void)f.get();
+        } catch (const std::system_error&) {
+            threw = true;
+        }
+        check::that(threw == cancelled, "get reports what cancel has said");
+        worker.join();
+    }
+    check::that(ran == (cancelled ? 0 : 1), "run or cancelled");
+    check::that(ends == 1, "the callable ends once");
+}
+
+EKIDEN_MODEL(future_abandon_against_cancel, .about = "stop() and cancel() at the same time", .preemptions = 4) {
+    int ends = 0;
+    {
+        auto call = [w = witness(ends)] {};
+        auto* const state = recycler::create<task_state<void, decltype(call)>>(std::move(call));
+        future<void> f(state);
+        sys::thread worker([state] { state->abandon(); });
+        (void)f.cancel();
+        f.wait();
+        worker.join();
+    }
+    check::that(ends == 1, "the callable ends once");
+}
+
+EKIDEN_MODEL(completion_attach_against_complete, .about = "a continuation is called once, or attach says no",
+             .preemptions = 5) {
+    auto* const state = recycler::create<promise_state<int>>();
+    state->retain();
+    sys::cell<int> called{0};
+    sys::thread producer([state] {
+        check::that(state->claim(), "nobody else claims");
+        state->set_from([] { return 1; });
+        state->complete(1);
+    });
+    const bool attached = state->attach(
+        [](void* argument) noexcept {
+            auto& count = *static_cast<sys::cell<int>*>(argument);
+            count.write(count.read() + 1);
+        },
+        &called);
+    if (!attached) check::that(state->take() == 1, "ready at once");
+    producer.join();
+    check::that(called.read() == (attached ? 1 : 0), "called if attached");
+    state->release();
+}
+
+EKIDEN_MODEL(completion_detach_against_complete, .about = "after detach the continuation is not called",
+             .preemptions = 5) {
+    auto* const state = recycler::create<promise_state<int>>();
+    state->retain();
+    struct sleeper {
+        sys::atomic<bool> called{false};
+    };
+    auto waiting = std::make_unique<sleeper>();
+    sys::thread producer([state] {
+        (void)state->claim();
+        state->set_from([] { return 1; });
+        state->complete(1);
+    });
+    const auto wake = [](void* argument) noexcept {
+        static_cast<sleeper*>(argument)->called.store(true, sys::release);
+    };
+    if (state->attach(wake, waiting.get()) && !state->detach()) {
+        while (!waiting->called.load(sys::acquire)) sys::yield();
+    }
+    waiting.reset(); // nobody may touch it any more
+    producer.join();
+    state->release();
+}
+
+EKIDEN_MODEL(completion_two_producers, .about = "of two that try to set the result one wins", .preemptions = 3) {
+    promise<int> p;
+    future<int> f = p.get_future();
+    int wins = 0;
+    const auto set = [&](int value) {
+        try {
+            p.set_value(value);
+            ++wins;
+        } catch (const std::future_error&) {
+        }
+    };
+    sys::thread first(set, 1);
+    sys::thread second(set, 2);
+    const int got = f.get();
+    check::that(got == 1 || got == 2, "one of the two");
+    first.join();
+    second.join();
+    check::that(wins == 1, "one wins");
+}

@@ -1,0 +1,168 @@
+// injection_ring and injection_queue: claims by several workers, growth, the order per producer, a producer's exit,
+// and the gate that stop() closes.
+#include <check/engine/model.hpp>
+#include <ekiden/queue/injection_queue.hpp>
+#include <ekiden/sys/thread.hpp>
+
+#include <array>
+#include <span>
+
+namespace {
+
+using namespace ekiden;
+
+struct item : task {
+    item() : task(&answer) {}
+    static const char* answer(task*, task_request) { return nullptr; }
+
+    sys::cell<int> content{0};
+    int taken = 0;
+    int number = 0;
+};
+
+template <std::size_t Count>
+struct items {
+    std::array<item, Count> all{};
+
+    task* fill(std::size_t i) {
+        all[i].number = static_cast<int>(i);
+        all[i].content.write(1);
+        return &all[i];
+    }
+    item* use(task* got) {
+        auto* const one = static_cast<item*>(got);
+        check::that(one->content.read() == 1, "the content was published with the task");
+        one->content.write(0);
+        ++one->taken;
+        return one;
+    }
+    void finish(std::size_t pushed) {
+        for (std::size_t i = 0; i < pushed; ++i)
+            check::that(all[i].taken == 1, "each task is claimed exactly once");
+    }
+};
+
+constexpr std::uint64_t near_the_end = ~std::uint64_t{0};
+constexpr std::uint32_t closed = 1;
+
+template <class Source, class... More>
+std::size_t claim_one(Source& from, task*& out, More... more) {
+    return from.claim(std::span(&out, 1), more...);
+}
+
+} // namespace
+
+EKIDEN_MODEL(ring_push_against_claim, .about = "one producer, one consumer, slots reused", .preemptions = 4) {
+    items<3> made;
+    injection_ring ring(1, near_the_end);
+    sys::thread worker([&] {
+        task* got = nullptr;
+        for (int i = 0; i < 2; ++i) {
+            if (claim_one(ring, got) != 0) made.use(got);
+        }
+    });
+    for (std::size_t i = 0; i < 3; ++i) ring.push(made.fill(i));
+    worker.join();
+    for (task* got = nullptr; claim_one(ring, got) != 0;) made.use(got);
+    made.finish(3);
+}
+
+EKIDEN_MODEL(ring_two_consumers, .about = "two consumers claim batches; the order of a producer is kept") {
+    items<3> made;
+    injection_ring ring(2, near_the_end);
+    ring.push(made.fill(0));
+    int last[2] = {-1, -1};
+    const auto consume = [&](int me) {
+        std::array<task*, 2> got{};
+        const std::size_t count = ring.claim(std::span(got));
+        for (std::size_t i = 0; i < count; ++i) {
+            const int number = made.use(got[i])->number;
+            check::that(number > last[me], "a consumer gets the tasks of one producer in order");
+            last[me] = number;
+        }
+    };
+    sys::thread first(consume, 0);
+    sys::thread second(consume, 1);
+    ring.push(made.fill(1));
+    ring.push(made.fill(2));
+    first.join();
+    second.join();
+    for (task* got = nullptr; claim_one(ring, got) != 0;) made.use(got);
+    made.finish(3);
+}
+
+EKIDEN_MODEL(queue_order, .about = "claims that happen one after the other keep the producer's order", .preemptions = 4) {
+    items<2> made;
+    injection_ring ring(2, near_the_end);
+    sys::cell<int> first_number{-1};
+    sys::atomic<bool> claimed{false};
+    sys::thread worker([&] {
+        task* got = nullptr;
+        if (claim_one(ring, got) == 0) return;
+        first_number.write(made.use(got)->number);
+        claimed.store(true, sys::release);
+    });
+    ring.push(made.fill(0));
+    ring.push(made.fill(1));
+    task* got = nullptr;
+    const bool was_claimed = claimed.load(sys::acquire);
+    if (claim_one(ring, got) != 0) {
+        const int mine = made.use(got)->number;
+        if (was_claimed) check::that(first_number.read() < mine, "the earlier claim got the earlier task");
+    }
+    worker.join();
+    while (claim_one(ring, got) != 0) made.use(got);
+    made.finish(2);
+}
+
+EKIDEN_MODEL(queue_producer_exit, .about = "a producer ends; the next thread takes its ring over", .preemptions = 2) {
+    items<2> made;
+    sys::atomic<std::uint32_t> gate{0};
+    injection_queue queue(gate, 1, near_the_end);
+    sys::thread first([&] { check::that(queue.push(made.fill(0), closed), "the gate is open"); });
+    sys::thread second([&] { check::that(queue.push(made.fill(1), closed), "the gate is open"); });
+    task* got = nullptr;
+    if (claim_one(queue, got, std::size_t{0}) != 0) made.use(got);
+    first.join();
+    second.join();
+    while (claim_one(queue, got, std::size_t{0}) != 0) made.use(got);
+    made.finish(2);
+}
+
+EKIDEN_MODEL(queue_close_against_push, .about = "after quiesce every accepted task is in the queue", .preemptions = 4) {
+    items<2> made;
+    sys::atomic<std::uint32_t> gate{0};
+    injection_queue queue(gate, 2, near_the_end);
+    int accepted = 0;
+    sys::thread producer([&] {
+        accepted += queue.push(made.fill(0), closed) ? 1 : 0;
+        accepted += queue.push(made.fill(1), closed) ? 1 : 0;
+    });
+    gate.fetch_or(closed, sys::seq_cst);
+    queue.quiesce();
+    int found = 0;
+    for (task* got = nullptr; claim_one(queue, got, std::size_t{0}) != 0;) {
+        made.use(got);
+        ++found;
+    }
+    producer.join();
+    check::that(found == accepted, "no accepted task comes after the queue was found empty");
+}
+
+EKIDEN_MODEL(queue_end_before_producer, .about = "the queue ends before a thread that has pushed", .preemptions = 3) {
+    items<1> made;
+    sys::atomic<std::uint32_t> gate{0};
+    sys::atomic<bool> pushed{false};
+    auto queue = std::make_unique<injection_queue>(gate, std::size_t{2}, near_the_end);
+    sys::thread producer([&] {
+        check::that(queue->push(made.fill(0), closed), "the gate is open");
+        pushed.store(true, sys::release);
+    });
+    while (!pushed.load(sys::acquire)) sys::yield();
+    task* got = nullptr;
+    check::that(claim_one(*queue, got, std::size_t{0}) == 1, "the task is there");
+    made.use(got);
+    queue.reset();
+    producer.join();
+    made.finish(1);
+}

@@ -1,0 +1,36 @@
+# What `cmake --install` puts where: the listed public headers, the library, and its descriptions for CMake and
+# pkg-config. Included by ekiden/CMakeLists.txt; off when ekiden is part of another project's build.
+option(EKIDEN_INSTALL "Install the library, its public headers and its package files" ${PROJECT_IS_TOP_LEVEL})
+if(NOT EKIDEN_INSTALL)
+  return()
+endif()
+
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+
+install(TARGETS ekiden EXPORT ekiden-targets
+        ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
+        LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
+        RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+foreach(header ${EKIDEN_PUBLIC_HEADERS})
+  cmake_path(GET header PARENT_PATH folder)
+  install(FILES ${header} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/ekiden/${folder})
+endforeach()
+
+set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/ekiden)
+install(EXPORT ekiden-targets NAMESPACE ekiden:: DESTINATION ${package_folder})
+configure_package_config_file(ekiden-config.cmake.in ${CMAKE_CURRENT_BINARY_DIR}/ekiden-config.cmake
+                              INSTALL_DESTINATION ${package_folder})
+# Before version 1.0 a new minor version may change the interface.
+write_basic_package_version_file(${CMAKE_CURRENT_BINARY_DIR}/ekiden-config-version.cmake
+                                 COMPATIBILITY SameMinorVersion)
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/ekiden-config.cmake
+              ${CMAKE_CURRENT_BINARY_DIR}/ekiden-config-version.cmake
+        DESTINATION ${package_folder})
+
+# The prefix is found from the place of the file itself, so that `cmake --install --prefix` may choose another.
+set(pkgconfig_folder ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+cmake_path(RELATIVE_PATH CMAKE_INSTALL_PREFIX BASE_DIRECTORY ${CMAKE_INSTALL_PREFIX}/${pkgconfig_folder}
+           OUTPUT_VARIABLE pkgconfig_to_prefix)
+configure_file(ekiden.pc.in ${CMAKE_CURRENT_BINARY_DIR}/ekiden.pc @ONLY)
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/ekiden.pc DESTINATION ${pkgconfig_folder})

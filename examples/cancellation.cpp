@@ -1,0 +1,45 @@
+/// Three ways to take work back: cancel one task, request a stop, stop the pool.
+#include <ekiden/pool/thread_pool.hpp>
+
+#include <iostream>
+#include <stop_token>
+#include <system_error>
+
+namespace {
+
+/// True if the future reports that its task was cancelled.
+bool was_cancelled(ekiden::future<int>& result) {
+    try {
+        return result.get() < 0;
+    } catch (const std::system_error& error) {
+        return error.code() == std::errc::operation_canceled;
+    }
+}
+
+} // namespace
+
+int main() {
+    ekiden::thread_pool pool({.threads = 1});
+    pool.pause(); // so that the tasks below are still queued when they are cancelled
+
+    ekiden::future<int> single = pool.submit([] { return 1; });
+    const bool cancelled = single.cancel(); // false had a worker begun it
+
+    std::stop_source source;
+    ekiden::future<int> stoppable = pool.submit(source.get_token(), [] { return 2; });
+    source.request_stop();
+
+    ekiden::future<int> kept = pool.submit([] { return 3; });
+    pool.resume();
+    const int result = kept.get();
+
+    pool.pause();
+    ekiden::future<int> abandoned = pool.submit([] { return 4; });
+    pool.stop(); // ends what is running, abandons what is queued
+
+    const bool all =
+        cancelled && was_cancelled(single) && was_cancelled(stoppable) && was_cancelled(abandoned);
+    std::cout << (all ? "three tasks were cancelled" : "a task was not cancelled") << ", one returned "
+              << result << '\n';
+    return all && result == 3 ? 0 : 1;
+}

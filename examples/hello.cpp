@@ -1,0 +1,14 @@
+/// The smallest program: a pool, a task without a result, a task with one.
+#include <ekiden/pool/thread_pool.hpp>
+
+#include <iostream>
+
+int main() {
+    ekiden::thread_pool pool; // one worker per core that this process may use
+
+    pool.post([] { std::cout << "hello from a worker\n"; });
+    pool.wait_idle(); // until every task has run
+
+    ekiden::future<int> product = pool.submit([](int a, int b) { return a * b; }, 6, 7);
+    std::cout << "6 * 7 = " << product.get() << '\n';
+}

@@ -1,0 +1,11 @@
+#include <lab/experiments/granularity/granularity.hpp>
+#include <lab/peers/openmp.hpp>
+
+namespace lab::granularity {
+namespace {
+
+const bool added =
+    peers::add_openmp("granularity", &run<peers::openmp>, "the producer is a member of the team");
+
+} // namespace
+} // namespace lab::granularity

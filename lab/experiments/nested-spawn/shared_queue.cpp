@@ -1,0 +1,10 @@
+#include <lab/experiments/nested-spawn/nested_spawn.hpp>
+#include <lab/peers/shared_queue.hpp>
+
+namespace lab::nested_spawn {
+namespace {
+
+const bool added = peers::add_row<peers::shared_queue>("nested-spawn", &run<peers::shared_queue>);
+
+} // namespace
+} // namespace lab::nested_spawn

@@ -1,0 +1,152 @@
+#include <lab/harness/cell_process.hpp>
+#include <lab/harness/child_process.hpp>
+#include <lab/harness/driver.hpp>
+
+#include <algorithm>
+#include <filesystem>
+#include <sstream>
+
+namespace lab {
+namespace {
+
+using state = cell_result::state;
+
+std::filesystem::path own_folder() { return std::filesystem::read_symlink("/proc/self/exe").parent_path(); }
+
+void set(cell_result& cell, state status, std::string reason) {
+    cell.status = status;
+    cell.reason = std::move(reason);
+}
+
+std::string program_of(const implementation& i) {
+    return i.program.empty() ? std::filesystem::read_symlink("/proc/self/exe") : own_folder() / i.program;
+}
+
+cell_result make_cell(const implementation& i, const std::string& variant, bool pinned) {
+    cell_result cell;
+    cell.what = i;
+    cell.variant = variant;
+    cell.pinned = pinned;
+    if (!std::filesystem::exists(program_of(i)))
+        set(cell, state::not_installed, "not built: " + i.program);
+    else if (pinned && !i.pinnable)
+        set(cell, state::not_applicable, "starts threads as it goes, which cannot be bound one by one");
+    return cell;
+}
+
+std::vector<cell_result> cells_of(const experiment& e, const std::string& variant, bool pinned) {
+    std::vector<cell_result> cells;
+    for (const implementation& i : implementations())
+        if (i.experiment == e.name) cells.push_back(make_cell(i, variant, pinned));
+    for (const missing_implementation& m : missing_implementations()) {
+        if (m.experiment != e.name) continue;
+        cell_result cell;
+        cell.what = {.experiment = e.name, .name = m.name, .title = m.name};
+        cell.variant = variant;
+        cell.pinned = pinned;
+        set(cell, state::not_installed, "package " + m.package);
+        cells.push_back(cell);
+    }
+    return cells;
+}
+
+repetition read_repetition(const nlohmann::json& j) {
+    repetition r;
+    r.used = {.wall_s = j.at("wall_s"),
+              .user_s = j.at("user_s"),
+              .system_s = j.at("system_s"),
+              .voluntary_switches = j.at("voluntary_switches"),
+              .involuntary_switches = j.at("involuntary_switches")};
+    r.figures = j.at("figures").get<decltype(r.figures)>();
+    r.series = j.at("series").get<decltype(r.series)>();
+    return r;
+}
+
+// Adds what one process reported. A cell fails as a whole: a time beside a wrong result means nothing.
+void take_reports(cell_result& cell, const child_outcome& outcome, const plan& how) {
+    std::istringstream lines(outcome.reports);
+    for (std::string line; std::getline(lines, line);) {
+        const nlohmann::json j = nlohmann::json::parse(line, nullptr, false);
+        if (j.contains("repetition"))
+            cell.repetitions.push_back(read_repetition(j["repetition"]));
+        else if (j.contains("failed"))
+            return set(cell, state::failed, j["failed"]);
+        else if (j.contains("not applicable"))
+            return set(cell, state::not_applicable, j["not applicable"]);
+    }
+    if (outcome.how != child_outcome::ending::exited || outcome.code != 0)
+        set(cell, state::failed, describe(outcome, how.limit_s));
+    else if (cell.repetitions.empty())
+        set(cell, state::failed, "reported nothing");
+}
+
+void run_once(const experiment& e, const plan& how, unsigned round, cell_result& cell) {
+    cell_request request{.experiment = e.name,
+                         .implementation = cell.what.name,
+                         .asked = {},
+                         .report_descriptor = child_report_descriptor};
+    request.asked = {.variant = cell.variant,
+                     .scale = how.scale,
+                     .workers = how.workers,
+                     .repetitions = e.one_round ? 1 : how.repetitions,
+                     .round = round,
+                     .pinned = cell.pinned,
+                     .turns_per_us = how.turns_per_us};
+    const std::string preload =
+        e.counts_allocations ? (own_folder() / "libekiden-lab-allocations.so").string() : std::string();
+    take_reports(cell,
+                 run_child(program_of(cell.what), {cell_option, to_argument(request)}, how.limit_s, preload),
+                 how);
+}
+
+unsigned rounds_of(const experiment& e, const plan& how) { return e.one_round ? 1 : how.rounds; }
+
+} // namespace
+
+plan usual_plan(scale s) {
+    switch (s) {
+    case scale::smoke:
+        return {.scale = s, .rounds = 1, .repetitions = 1, .limit_s = 10};
+    case scale::quick:
+        return {.scale = s, .rounds = 3, .repetitions = 1, .limit_s = 30};
+    case scale::full:
+        return {.scale = s, .rounds = 11, .repetitions = 3, .limit_s = 300};
+    }
+    return {};
+}
+
+std::size_t count_processes(const experiment& e, const plan& how) {
+    std::size_t count = 0;
+    for (const bool pinned : {false, true}) {
+        if (pinned && !(e.pinned_too && how.pinned_too)) continue;
+        for (const variant& v : e.variants)
+            for (const cell_result& cell : cells_of(e, v.name, pinned))
+                count += cell.status == state::ok ? rounds_of(e, how) : 0;
+    }
+    return count;
+}
+
+experiment_result run_experiment(const experiment& e, const plan& how, const progress& tell) {
+    experiment_result result{.what = e, .cells = {}};
+    const double all = static_cast<double>(std::max<std::size_t>(count_processes(e, how), 1));
+    double done = 0;
+    for (const bool pinned : {false, true}) {
+        if (pinned && !(e.pinned_too && how.pinned_too)) continue;
+        for (const variant& v : e.variants) {
+            std::vector<cell_result> cells = cells_of(e, v.name, pinned);
+            for (unsigned round = 0; round < rounds_of(e, how); ++round)
+                for (std::size_t i = 0; i < cells.size(); ++i) {
+                    // Each round begins elsewhere, so that nobody always follows the same neighbour's heat.
+                    cell_result& cell = cells[(i + round * 5) % cells.size()];
+                    if (cell.status != state::ok) continue;
+                    tell(cell, round, done / all);
+                    run_once(e, how, round, cell);
+                    ++done;
+                }
+            result.cells.insert(result.cells.end(), cells.begin(), cells.end());
+        }
+    }
+    return result;
+}
+
+} // namespace lab

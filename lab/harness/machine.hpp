@@ -1,0 +1,21 @@
+/// What a reader must know about the machine and the build to judge the figures.
+///
+/// Used by: the driver.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+namespace lab {
+
+/// Processor, usable cores, kernel, compiler and flags, load, governor, date, versions of the peers. What the
+/// system does not tell is null.
+[[nodiscard]] nlohmann::json describe_machine();
+
+/// The name under which results are filed.
+[[nodiscard]] std::string host_name();
+
+/// How many threads can run at once: the affinity mask, cut down to the control group's CPU quota.
+[[nodiscard]] unsigned usable_cores();
+
+} // namespace lab

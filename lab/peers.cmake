@@ -1,0 +1,115 @@
+# The peers: for each its name (the stem of its files), title, Debian package, and whether it is here.
+set(lab_peer_names)
+set(lab_peer_libraries)
+set(lab_missing)
+
+# lab_peer(<name> <title> <package> <found>)
+function(lab_peer name title package found)
+  set(version "not installed")
+  if(found)
+    set(version "version unknown")
+    execute_process(COMMAND dpkg-query -W -f=\${Version} ${package}
+                    OUTPUT_VARIABLE packaged ERROR_QUIET RESULT_VARIABLE failed)
+    if(NOT failed AND packaged)
+      set(version "${packaged}")
+    endif()
+  endif()
+  set(lab_peer_names ${lab_peer_names} ${name} PARENT_SCOPE)
+  set(lab_peer_${name}_title "${title}" PARENT_SCOPE)
+  set(lab_peer_${name}_package "${package}" PARENT_SCOPE)
+  set(lab_peer_${name}_version "${version}" PARENT_SCOPE)
+  set(lab_peer_${name}_found ${found} PARENT_SCOPE)
+endfunction()
+
+# Sets <result> to false if <stem> is a peer that is not here. Any other file of an experiment is always built.
+function(lab_peer_found stem result)
+  if(DEFINED lab_peer_${stem}_found AND NOT lab_peer_${stem}_found)
+    set(${result} FALSE PARENT_SCOPE)
+  else()
+    set(${result} TRUE PARENT_SCOPE)
+  endif()
+endfunction()
+
+macro(lab_report_missing experiment peer)
+  string(APPEND lab_missing
+    "        {\"${experiment}\", \"${lab_peer_${peer}_title}\", \"${lab_peer_${peer}_package}\"},\n")
+endmacro()
+
+# The two functions of harness/registry.hpp that only the build can answer.
+function(lab_write_peers file)
+  set(list "")
+  foreach(name ${lab_peer_names})
+    string(APPEND list "        {\"${lab_peer_${name}_title}\", \"${lab_peer_${name}_package}\", "
+                       "\"${lab_peer_${name}_version}\"},\n")
+  endforeach()
+  file(CONFIGURE OUTPUT ${file} @ONLY CONTENT [[// Written by lab/peers.cmake.
+#include <lab/harness/registry.hpp>
+
+namespace lab {
+
+const std::vector<missing_implementation>& missing_implementations() {
+    static const std::vector<missing_implementation> all{
+@lab_missing@    };
+    return all;
+}
+
+const std::vector<peer>& known_peers() {
+    static const std::vector<peer> all{
+@list@    };
+    return all;
+}
+
+} // namespace lab
+]])
+endfunction()
+
+function(lab_find_header result header)
+  find_path(lab_${result}_folder ${header})
+  if(lab_${result}_folder)
+    set(${result} TRUE PARENT_SCOPE)
+  else()
+    set(${result} FALSE PARENT_SCOPE)
+  endif()
+endfunction()
+
+find_package(TBB QUIET)
+if(TBB_FOUND)
+  list(APPEND lab_peer_libraries TBB::tbb)
+endif()
+lab_peer(onetbb "oneTBB" libtbb-dev ${TBB_FOUND})
+
+lab_find_header(asio_found boost/asio/thread_pool.hpp)
+lab_peer(boost_asio "Boost.Asio" libboost1.81-dev ${asio_found})
+
+lab_find_header(queue_found concurrentqueue/blockingconcurrentqueue.h)
+lab_peer(concurrentqueue "moodycamel queue" libconcurrentqueue-dev ${queue_found})
+
+find_package(OpenMP QUIET COMPONENTS CXX)
+set(lab_openmp_options ${OpenMP_CXX_FLAGS})
+if(OpenMP_CXX_FOUND)
+  list(APPEND lab_peer_libraries ${OpenMP_CXX_LIBRARIES})
+else()
+  set(OpenMP_CXX_FOUND FALSE)
+endif()
+lab_peer(openmp "OpenMP (libgomp)" libgomp1 ${OpenMP_CXX_FOUND})
+
+# libomp: a clang++ that finds omp.h beside it.
+find_program(lab_clang NAMES clang++-19 clang++)
+set(lab_libomp_compiler)
+if(lab_clang)
+  execute_process(COMMAND sh -c "echo '#include <omp.h>' | ${lab_clang} -fopenmp -x c++ -E - >/dev/null 2>&1"
+                  RESULT_VARIABLE failed)
+  if(NOT failed)
+    set(lab_libomp_compiler ${lab_clang})
+  endif()
+endif()
+if(lab_libomp_compiler)
+  set(libomp_found TRUE)
+else()
+  set(libomp_found FALSE)
+endif()
+lab_peer(libomp "OpenMP (libomp)" libomp-19-dev ${libomp_found})
+
+if(NOT TBB_FOUND OR NOT asio_found OR NOT queue_found OR NOT OpenMP_CXX_FOUND OR NOT libomp_found)
+  message(STATUS "lab: some peers are not installed; the lab shows them so")
+endif()

@@ -1,0 +1,72 @@
+/// Peer: oneTBB. Detached tasks enter an arena with task_arena::enqueue, as its documentation advises for
+/// fire-and-forget work; from inside they are spawned with task_group::run, which is its fast path.
+#pragma once
+
+#include <lab/peers/promised_call.hpp>
+#include <lab/peers/row.hpp>
+
+#include <tbb/global_control.h>
+#include <tbb/task_arena.h>
+#include <tbb/task_group.h>
+#include <utility>
+
+namespace lab::peers {
+
+class onetbb {
+public:
+    static constexpr peers::row row{"onetbb", "oneTBB", 30};
+    // All slots belong to oneTBB's own threads; the global limit counts the submitting thread as one more.
+    explicit onetbb(unsigned workers)
+        : limit_(tbb::global_control::max_allowed_parallelism, workers + 1),
+          arena_(static_cast<int>(workers), 0) {}
+
+    ~onetbb() {
+        arena_.execute([this] { group_.wait(); });
+    }
+
+    template <class F>
+    void post(F f) {
+        arena_.enqueue(std::move(f));
+    }
+
+    template <class F>
+    void spawn(F f) {
+        group_.run(std::move(f));
+    }
+
+    // enqueue() wants copyable callables, so the promise stays on the caller's stack.
+    template <class F>
+    auto call(F f) {
+        std::promise<decltype(f())> promise;
+        arena_.enqueue([&promise, f] { promise.set_value(f()); });
+        return promise.get_future().get();
+    }
+
+private:
+    tbb::global_control limit_;
+    tbb::task_arena arena_;
+    tbb::task_group group_;
+};
+
+/// task_group::run and wait from the submitting thread, which takes part: wait() runs the task itself.
+class onetbb_task_group {
+public:
+    static constexpr peers::row row{"onetbb-task-group", "oneTBB task_group", 31};
+
+    explicit onetbb_task_group(unsigned workers)
+        : limit_(tbb::global_control::max_allowed_parallelism, workers + 1) {}
+
+    template <class F>
+    auto call(F f) {
+        decltype(f()) result{};
+        group_.run([&] { result = f(); });
+        group_.wait();
+        return result;
+    }
+
+private:
+    tbb::global_control limit_;
+    tbb::task_group group_;
+};
+
+} // namespace lab::peers

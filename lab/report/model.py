@@ -1,0 +1,105 @@
+"""A results file of the lab as tables.
+
+Used by: report.py and everything it draws. The file's form is described in lab/README.md.
+"""
+
+import json
+
+import pandas as pd
+
+SCHEMA = 1
+
+
+class Results:
+    """One run of the lab.
+
+    `experiments` holds the file's descriptions, in order. `cells` has a row per cell: experiment, variant, pinned,
+    implementation, title, note, ranked, status, reason, series, and the medians of its use (wall_s, cpu_s,
+    voluntary_switches, involuntary_switches). `figures` has a row per cell and figure with its summary.
+    """
+
+    def __init__(self, document):
+        if document.get("schema") != SCHEMA:
+            raise ValueError(f"schema is {document.get('schema')!r}; this report reads {SCHEMA}")
+        self.scale = document["scale"]
+        self.workers = document["workers"]
+        self.rounds = document["rounds"]
+        self.machine = document["machine"]
+        self.experiments = document["experiments"]
+        cells, figures = [], []
+        for experiment in self.experiments:
+            for number, cell in enumerate(experiment["cells"]):
+                key = {"experiment": experiment["name"], "variant": cell["variant"], "pinned": cell["pinned"],
+                       "implementation": cell["implementation"], "title": cell["title"]}
+                usage = {name: values["median"] for name, values in cell.get("usage", {}).items()}
+                cells.append({**key, "order": number, "note": cell["note"], "ranked": cell.get("ranked", True),
+                              "status": cell["status"], "reason": cell["reason"],
+                              "series": cell.get("series", {}), **usage})
+                for name, values in cell.get("figures", {}).items():
+                    figures.append({**key, "figure": name, "ranked": cell.get("ranked", True), **values})
+        self.cells = pd.DataFrame(cells)
+        self.figures = pd.DataFrame(figures)
+
+    def of(self, experiment, variant, pinned=False):
+        """The cells of one table, in its order."""
+        c = self.cells
+        return c[(c.experiment == experiment) & (c.variant == variant) & (c.pinned == pinned)]
+
+    def summary(self, experiment, variant, figure, pinned=False):
+        """The summaries of one figure, a row per implementation that has it, indexed by implementation."""
+        f = self.figures
+        if f.empty:
+            return f
+        chosen = f[(f.experiment == experiment) & (f.variant == variant) & (f.figure == figure) & (f.pinned == pinned)]
+        return chosen.set_index("implementation")
+
+    def median(self, experiment, variant, figure, implementation, pinned=False):
+        """One median, or None."""
+        s = self.summary(experiment, variant, figure, pinned)
+        return float(s.loc[implementation, "median"]) if implementation in s.index else None
+
+
+def load(path):
+    """Reads the file; OSError, or ValueError if it is not a results file."""
+    with open(path, encoding="utf-8") as file:
+        try:
+            return Results(json.load(file))
+        except KeyError as missing:
+            raise ValueError(f"not a results file of the lab: {missing} is missing") from missing
+
+
+def figure_of(experiment, name):
+    return next(f for f in experiment["figures"] if f["name"] == name)
+
+
+def readable(value, unit):
+    """`value` with three digits that matter, in a unit that keeps it short: '12.3 us'."""
+    if value is None or pd.isna(value):
+        return ""
+    if unit == "share":
+        return f"{digits(value * 100)} %"
+    factors = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
+    if unit not in factors:
+        return digits(value)
+    seconds = value * factors[unit]
+    best = "ns"
+    for name, factor in factors.items():
+        if seconds >= factor * 0.9995:
+            best = name
+    return f"{digits(seconds / factors[best])} {best.replace('us', 'µs')}"
+
+
+def span(low, high, unit):
+    """'12.1 – 12.9 us': the unit once where both have the same."""
+    low, high = readable(low, unit), readable(high, unit)
+    (a, _, one), (_, _, other) = low.partition(" "), high.partition(" ")
+    return f"{a if one == other else low} – {high}"
+
+
+def digits(value):
+    size = abs(value)
+    if 0 < size < 0.005:
+        return "< 0.01"
+    if size == 0 or size >= 99.95:
+        return f"{value:,.0f}"
+    return f"{value:.1f}" if size >= 9.995 else f"{value:.2f}"

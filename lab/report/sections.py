@@ -1,0 +1,169 @@
+"""A section of the page per experiment: what it is, its plots, its tables, the source's figures.
+
+Used by: page.py.
+"""
+
+import html
+
+import plots
+from model import digits, figure_of, readable, span
+
+BASE = {"throughput": "shared-queue-source", "latency": "shared-queue-source", "ablation": "shared-queue-source"}
+
+
+def section(results, experiment):
+    """The experiment's section as HTML."""
+    plot = PLOTS.get(experiment["name"], _bars)
+    tables = "".join(_table(results, experiment, v, pinned) for pinned in (False, True)
+                     for v in experiment["variants"])
+    return (f'<section id="{experiment["name"]}"><h2>{html.escape(experiment["title"])}</h2>'
+            f'<p>{html.escape(experiment["about"])}</p>{plot(results, experiment)}{tables}'
+            f"{_source(results, experiment)}</section>")
+
+
+def _plot_rows(results, experiment, variant, figure, pinned=False):
+    rows = results.summary(experiment["name"], variant["name"], figure["name"], pinned)
+    return rows.reset_index() if not rows.empty else rows
+
+
+def _published(experiment, variant, figure):
+    return {s["implementation"]: s["value"] for s in experiment["source"]
+            if s["variant"] == variant["name"] and s["figure"] == figure["name"]}
+
+
+def _legend(has_source):
+    published = ' <span class="diamond"></span> published by the source, on its machine' if has_source else ""
+    return f'<p class="legend">Shorter is better; logarithmic scale; the thin line spans the quartiles.{published}</p>'
+
+
+def _bars(results, experiment):
+    panels, source = [], {}
+    for variant in experiment["variants"]:
+        figure = figure_of(experiment, variant["primary"])
+        rows = _plot_rows(results, experiment, variant, figure)
+        if rows.empty:
+            continue
+        for implementation, value in _published(experiment, variant, figure).items():
+            if implementation in set(rows.implementation):
+                source[(len(panels), implementation)] = value
+        panels.append((variant["title"], rows))
+    if not panels:
+        return ""
+    unit = figure_of(experiment, experiment["variants"][0]["primary"])["unit"]
+    return plots.bars(panels, unit, source, True, experiment["name"], experiment["title"],
+                      len(panels) > 1) + _legend(bool(source))
+
+
+def _histograms(results, experiment):
+    text = ""
+    edges = [10 ** (1 + i / 16) for i in range(7 * 16 + 1)]
+    for variant in experiment["variants"]:
+        cells = results.of(experiment["name"], variant["name"])
+        rows = []
+        for cell in cells[cells.status == "ok"].itertuples():
+            marks = {name: results.median(experiment["name"], variant["name"], figure, cell.implementation)
+                     for name, figure in (("P50", "p50"), ("P99.9", "p999"))}
+            rows.append((cell.title, cell.implementation.startswith("ekiden"), cell.series["histogram"], marks))
+        if rows:
+            text += (f"<h3>{html.escape(variant['title'])}</h3>"
+                     + plots.histograms(rows, edges, f"latency-{variant['name']}", variant["title"]))
+    return text + ('<p class="legend">How often each latency was seen, a strip per implementation, each to its own '
+                   "height. Solid line: P50; dotted line: P99.9.</p>" if text else "")
+
+
+def _curves(results, experiment):
+    variant = experiment["variants"][0]
+    names = [f["name"] for f in experiment["figures"]]
+    tables = {n: results.summary(experiment["name"], variant["name"], n) for n in names}
+    lines = []
+    for cell in results.of(experiment["name"], variant["name"]).itertuples():
+        if cell.status != "ok":
+            continue
+        rows = [tables[n].loc[cell.implementation] for n in names]
+        lines.append((cell.title, cell.implementation.startswith("ekiden"), [r["median"] for r in rows],
+                      [r["lower_quartile"] for r in rows], [r["upper_quartile"] for r in rows]))
+    if not lines:
+        return ""
+    return plots.curves(lines, [float(n) for n in names], "work in a task, µs", "granularity", experiment["title"])
+
+
+PLOTS = {"latency": _histograms, "granularity": _curves, "allocations": lambda results, experiment: ""}
+
+
+def _columns(results, experiment, variant, figure, pinned):
+    """The other figures that some row has, to be shown beside the compared one."""
+    return [f for f in experiment["figures"] if f["name"] != figure["name"]
+            and not results.summary(experiment["name"], variant["name"], f["name"], pinned).empty]
+
+
+def _table(results, experiment, variant, pinned):
+    cells = results.of(experiment["name"], variant["name"], pinned)
+    if cells.empty:
+        return ""
+    figure = figure_of(experiment, variant["primary"])
+    others = _columns(results, experiment, variant, figure, pinned)
+    wide = len(others) > 6  # a curve: every length a column, and no more
+    if wide:
+        others = experiment["figures"]
+    source = _published(experiment, variant, figure)
+    own = results.median(experiment["name"], variant["name"], figure["name"], "ekiden", pinned)
+    head = ["<th></th>"]
+    if not wide:
+        head += [f"<th>{html.escape(figure['title'])}</th>", "<th>quartiles</th>", "<th>vs ekiden</th>"]
+    head += [f"<th>{html.escape(f['title']).replace('us', 'µs')}</th>" for f in others]
+    if not wide:
+        head += ["<th>waits</th>", "<th>preempted</th>"] + (["<th>source</th>"] if source else [])
+    body = "".join(_row(results, experiment, variant, pinned, cell, figure, others, wide, own, source, len(head))
+                   for cell in cells.itertuples())
+    title = variant["title"] + (", each thread bound to one processor" if pinned else "")
+    return (f'<details{"" if pinned else " open"}><summary>{html.escape(title).replace("us", "µs") if wide else html.escape(title)}</summary><div class="scroll"><table>'
+            f"<thead><tr>{''.join(head)}</tr></thead><tbody>{body}</tbody></table></div></details>")
+
+
+def _row(results, experiment, variant, pinned, cell, figure, others, wide, own, source, width):
+    note = f"<span>{html.escape(cell.note)}</span>" if cell.note else ""
+    name = f'<th scope="row">{html.escape(cell.title)}{note}</th>'
+    if cell.status != "ok":
+        css = "failed" if cell.status == "FAILED" else "absent"
+        return (f'<tr class="{css}">{name}<td class="remark" colspan="{width - 1}"><b>{cell.status}</b>: '
+                f"{html.escape(cell.reason)}</td></tr>")
+    of = [experiment["name"], variant["name"]]
+    values = results.summary(*of, figure["name"], pinned).loc[cell.implementation]
+    tds = []
+    if not wide:
+        ratio = f"{digits(values['median'] / own)}x" if own and cell.implementation != "ekiden" else ""
+        tds = [f"<b>{readable(values['median'], figure['unit'])}</b>",
+               span(values["lower_quartile"], values["upper_quartile"], figure["unit"]), ratio]
+    for f in others:
+        tds.append(readable(results.median(*of, f["name"], cell.implementation, pinned), f["unit"]))
+    if not wide:
+        tds += [f"{cell.voluntary_switches:,.0f}", f"{cell.involuntary_switches:,.0f}"]
+        if source:
+            tds.append(readable(source.get(cell.implementation), figure["unit"]))
+    css = ' class="ours"' if cell.implementation.startswith("ekiden") else ""
+    return f"<tr{css}>{name}{''.join(f'<td>{t}</td>' for t in tds)}</tr>"
+
+
+def _source(results, experiment):
+    """The source's figures beside ours, as times and as ratios to the same base."""
+    if not experiment["source"]:
+        return f'<p class="source">{html.escape(experiment["source_note"])}</p>' if experiment["source_note"] else ""
+    base = BASE.get(experiment["name"])
+    rows = ""
+    for s in experiment["source"]:
+        unit = figure_of(experiment, s["figure"])["unit"]
+        ours = results.median(experiment["name"], s["variant"], s["figure"], s["implementation"])
+        title = next((c["title"] for c in experiment["cells"] if c["implementation"] == s["implementation"]), "")
+        their_base = next((x["value"] for x in experiment["source"] if x["implementation"] == base
+                           and x["variant"] == s["variant"] and x["figure"] == s["figure"]), None)
+        our_base = results.median(experiment["name"], s["variant"], s["figure"], base) if base else None
+        figure = figure_of(experiment, s["figure"])["title"]
+        rows += (f'<tr><th scope="row">{html.escape(s["label"])}<span>{html.escape(s["variant"])}, '
+                 f'{html.escape(figure)}</span></th><td>{readable(s["value"], unit)}</td>'
+                 f'<td>{digits(their_base / s["value"]) + "x" if their_base else ""}</td>'
+                 f"<td>{html.escape(title)}</td><td>{readable(ours, unit)}</td>"
+                 f'<td>{digits(our_base / ours) + "x" if our_base and ours and their_base else ""}</td></tr>')
+    return (f'<details><summary>The source\'s figures beside these</summary><p class="source">'
+            f'{html.escape(experiment["source_note"])} “Speed-up” is over the shared queue of the same column.</p>'
+            f'<div class="scroll"><table><thead><tr><th>source</th><th>published</th><th>speed-up</th><th>here</th>'
+            f"<th>measured</th><th>speed-up</th></tr></thead><tbody>{rows}</tbody></table></div></details>")

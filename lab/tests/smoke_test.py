@@ -1,0 +1,44 @@
+"""Runs every experiment at its smallest and makes the report of it: smoke_test.py LAB REPORT."""
+
+import importlib.util
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+import xml.dom.minidom
+
+
+def main(lab, report):
+    listed = subprocess.run([lab, "--list"], capture_output=True, text=True, check=True).stdout.split()
+    with tempfile.TemporaryDirectory() as folder:
+        out = pathlib.Path(folder) / "results.json"
+        done = subprocess.run([lab, "--smoke", "--limit", "60", "--out", out], capture_output=True, text=True,
+                              check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+        results = json.loads(out.read_text())
+        assert {e["name"] for e in results["experiments"]} == set(listed), listed
+        for experiment in results["experiments"]:
+            cells = experiment["cells"]
+            failed = [(c["implementation"], c["variant"], c["reason"]) for c in cells if c["status"] == "FAILED"]
+            assert not failed, (experiment["name"], failed)
+            for variant in experiment["variants"]:
+                own = [c for c in cells if c["implementation"] == "ekiden" and c["variant"] == variant["name"]]
+                assert own and all(c["status"] == "ok" and variant["primary"] in c["figures"] for c in own), variant
+        if not (importlib.util.find_spec("pandas") and importlib.util.find_spec("matplotlib")):
+            print("the report was not checked: pandas or matplotlib is missing")
+            return
+        page = pathlib.Path(folder) / "report.html"
+        subprocess.run([sys.executable, report, out, "-o", page], check=True)
+        text = page.read_text()
+        for name in listed:
+            assert f'<section id="{name}">' in text, name
+        for outside in ("src=", "<script", "<link", "@import", "url("):
+            assert outside not in text.replace("url(#", ""), outside  # nothing is fetched from anywhere
+        plots = text.split("<svg")[1:]
+        assert len(plots) >= 2 * 5, len(plots)
+        for plot in plots:
+            xml.dom.minidom.parseString("<svg" + plot[:plot.index("</svg>")] + "</svg>")
+
+
+main(*sys.argv[1:])

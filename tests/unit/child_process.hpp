@@ -1,0 +1,48 @@
+/// Runs code that ends its process, or must not disturb this one, in a child.
+#pragma once
+
+#include <csignal>
+#include <cstdlib>
+#include <string>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace ekiden_test {
+
+struct child_result {
+    int exit_code = -1; ///< if it exited
+    int signal = 0;     ///< if a signal ended it
+    std::string error_output;
+};
+
+/// Forks; the child calls `body` and exits with 0, or with what std::exit and the like say. A child that has
+/// not ended after a minute is ended by SIGALRM.
+template <class F>
+child_result run_in_child(F&& body) {
+    int ends[2];
+    if (::pipe(ends) != 0) std::abort();
+    const pid_t child = ::fork();
+    if (child < 0) std::abort();
+    if (child == 0) {
+        ::close(ends[0]);
+        ::dup2(ends[1], STDERR_FILENO);
+        for (const int s : {SIGABRT, SIGSEGV, SIGALRM}) std::signal(s, SIG_DFL); // not the test framework's
+        ::alarm(60);
+        body();
+        std::exit(0);
+    }
+    ::close(ends[1]);
+    child_result result;
+    char buffer[4096];
+    for (ssize_t n; (n = ::read(ends[0], buffer, sizeof buffer)) > 0;) {
+        result.error_output.append(buffer, static_cast<std::size_t>(n));
+    }
+    ::close(ends[0]);
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    if (WIFEXITED(status)) result.exit_code = WEXITSTATUS(status);
+    if (WIFSIGNALED(status)) result.signal = WTERMSIG(status);
+    return result;
+}
+
+} // namespace ekiden_test

@@ -1,0 +1,43 @@
+#include "failing_allocations.hpp"
+
+#include <ekiden/sys/config.hpp>
+
+#if !defined(EKIDEN_TSAN)
+#include <atomic>
+#include <cstddef>
+#include <cstdlib>
+#include <new>
+
+namespace ekiden_test {
+namespace {
+
+thread_local long until_failure = -1; // -1: none fails
+std::atomic<long> calls{0};
+
+void* allocate(std::size_t size, std::size_t alignment) {
+    ++calls;
+    if (until_failure >= 0 && until_failure-- == 0) throw std::bad_alloc();
+    const std::size_t rounded = (size + alignment - 1) / alignment * alignment;
+    void* const memory = std::aligned_alloc(alignment, rounded == 0 ? alignment : rounded);
+    if (memory == nullptr) throw std::bad_alloc();
+    return memory;
+}
+
+} // namespace
+
+failing_allocation::failing_allocation(long n) { until_failure = n; }
+failing_allocation::~failing_allocation() { until_failure = -1; }
+bool failing_allocation::has_failed() const { return until_failure < 0; }
+long allocation_count() { return calls; }
+
+} // namespace ekiden_test
+
+void* operator new(std::size_t size) { return ekiden_test::allocate(size, alignof(std::max_align_t)); }
+void* operator new(std::size_t size, std::align_val_t alignment) {
+    return ekiden_test::allocate(size, static_cast<std::size_t>(alignment));
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
+#endif

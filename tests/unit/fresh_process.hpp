@@ -1,0 +1,46 @@
+/// Runs one test case of this executable in a process of its own, from the first instruction on.
+#pragma once
+
+#include <tests/unit/child_process.hpp>
+
+#include <cstddef>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <string>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+namespace ekiden_test {
+
+/// Runs the test case called `name`, which may be decorated with doctest::skip(), in a new process.
+/// `prepare()` is called in it before this executable starts there anew.
+template <class F>
+child_result run_test_case_in_fresh_process(const char* name, F&& prepare) {
+    return run_in_child([&] {
+        prepare();
+        const std::string filter = std::string("--test-case=") + name;
+        ::execl("/proc/self/exe", "fresh", filter.c_str(), "--no-skip=true", nullptr);
+        std::_Exit(127);
+    });
+}
+
+inline child_result run_test_case_in_fresh_process(const char* name) {
+    return run_test_case_in_fresh_process(name, [] {});
+}
+
+/// From here on the system call `number` fails with `error` in this process and those it starts. False if the
+/// system does not let us do that.
+inline bool forbid_system_call(unsigned number, unsigned error) {
+    sock_filter program[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | error),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    sock_fprog filter{std::size(program), program};
+    return ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0
+           && ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0;
+}
+
+} // namespace ekiden_test

@@ -1,0 +1,80 @@
+#include <ekiden/sys/futex.hpp>
+
+#include <doctest/doctest.h>
+
+#include <chrono>
+#include <cstdint>
+#include <new>
+#include <sys/mman.h>
+#include <thread>
+#include <vector>
+
+namespace sys = ekiden::sys;
+using namespace std::chrono_literals;
+
+TEST_CASE("A futex wait returns at once when the word holds another value") {
+    sys::atomic<std::uint32_t> word{7};
+    sys::futex_wait(word, 8);
+    CHECK(sys::futex_wait_until(word, 8, sys::clock::now() + 1h));
+}
+
+TEST_CASE("A futex wait ends at its deadline and not before it") {
+    sys::atomic<std::uint32_t> word{0};
+    const auto deadline = sys::clock::now() + 20ms;
+    while (sys::futex_wait_until(word, 0, deadline)) {
+    }
+    CHECK(sys::clock::now() >= deadline);
+}
+
+TEST_CASE("A futex wait does not sleep when its deadline has passed") {
+    sys::atomic<std::uint32_t> word{0};
+    const auto past = {sys::clock::now(), sys::clock::now() - 1h, sys::clock::time_point{},
+                       sys::clock::time_point{} - 1ns, sys::clock::time_point::min()};
+    for (const auto deadline : past) CHECK_FALSE(sys::futex_wait_until(word, 0, deadline));
+}
+
+TEST_CASE("A futex wait with the furthest deadline sleeps until it is woken") {
+    sys::atomic<std::uint32_t> word{0};
+    bool in_time = false;
+    std::thread waiter([&] {
+        while (word.load(sys::acquire) == 0) {
+            in_time = sys::futex_wait_until(word, 0, sys::clock::time_point::max());
+        }
+    });
+    std::this_thread::sleep_for(10ms);
+    word.store(1, sys::release);
+    sys::futex_wake_all(word);
+    waiter.join();
+    CHECK(in_time);
+}
+
+TEST_CASE("A futex wake wakes as many sleepers as it is told and says how many") {
+    constexpr int sleepers = 4;
+    sys::atomic<std::uint32_t> word{0};
+    sys::atomic<int> awake{0};
+    CHECK(sys::futex_wake(word) == 0);
+    std::vector<std::thread> threads;
+    for (int i = 0; i != sleepers; ++i) {
+        threads.emplace_back([&] {
+            while (word.load(sys::acquire) == 0) sys::futex_wait(word, 0);
+            awake.fetch_add(1, sys::release);
+        });
+    }
+    std::this_thread::sleep_for(20ms); // most likely all sleep now; the sums below hold in any case
+    word.store(1, sys::release);
+    const int first = sys::futex_wake(word);
+    CHECK(first <= 1);
+    const int rest = sys::futex_wake_all(word);
+    CHECK(first + rest <= sleepers);
+    for (std::thread& thread : threads) thread.join();
+    CHECK(awake.load(sys::acquire) == sleepers);
+}
+
+TEST_CASE("A futex wake needs the address of a word and not the word") {
+    void* const page = ::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    REQUIRE(page != MAP_FAILED);
+    auto* const word = ::new (page) sys::atomic<std::uint32_t>{0};
+    REQUIRE(::munmap(page, 4096) == 0);
+    CHECK(sys::futex_wake(*word) == 0);
+    CHECK(sys::futex_wake_all(*word) == 0);
+}

@@ -1,0 +1,101 @@
+#include <ekiden/sys/clock.hpp>
+#include <ekiden/sys/contract.hpp>
+#include <ekiden/sys/fork.hpp>
+#include <ekiden/sys/random.hpp>
+
+#include <tests/unit/child_process.hpp>
+
+#include <doctest/doctest.h>
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <limits>
+#include <string>
+
+namespace sys = ekiden::sys;
+using namespace std::chrono_literals;
+
+TEST_CASE("A broken contract ends the process with its message") {
+    const auto child = ekiden_test::run_in_child([] { sys::expects(1 + 1 == 3, "sums are right"); });
+    CHECK(child.signal == SIGABRT);
+    CHECK(child.error_output == "ekiden: sums are right\n");
+}
+
+TEST_CASE("A contract that holds costs nothing but the look") {
+    const auto child = ekiden_test::run_in_child([] { sys::expects(true, "never seen"); });
+    CHECK(child.exit_code == 0);
+    CHECK(child.error_output.empty());
+}
+
+TEST_CASE("Calls around a fork happen before it in the parent and after it on both sides") {
+    static std::string steps;
+    const auto child = ekiden_test::run_in_child([] {
+        if (!sys::at_fork([] { steps += 'b'; }, [] { steps += 'p'; }, [] { steps += 'c'; })) std::exit(1);
+        const pid_t grandchild = ::fork();
+        if (grandchild == 0) std::_Exit(steps == "bc" ? 0 : 2);
+        int status = 0;
+        ::waitpid(grandchild, &status, 0);
+        std::exit(status == 0 && steps == "bp" ? 0 : 3);
+    });
+    CHECK(child.exit_code == 0);
+}
+
+TEST_CASE("A length of time is rounded up to the unit of the clock") {
+    static_assert(sys::bounded(1ns) == 1ns);
+    static_assert(sys::bounded(-1ns) == -1ns);
+    static_assert(sys::bounded(2h) == 2h);
+    static_assert(sys::bounded(std::chrono::duration<double, std::nano>(0.5)) == 1ns);
+    static_assert(sys::bounded(std::chrono::duration<std::int64_t, std::pico>(1001)) == 2ns);
+}
+
+TEST_CASE("A length of time that the clock cannot count is cut and does not overflow") {
+    const auto now = sys::clock::now();
+    CHECK(now + sys::bounded(sys::clock::duration::max()) > now + 24h * 365 * 100);
+    CHECK(now + sys::bounded(std::chrono::hours::max()) > now + 24h * 365 * 100);
+    CHECK(now + sys::bounded(std::chrono::hours::min()) < now - 24h * 365 * 100);
+    CHECK(now + sys::bounded(sys::clock::duration::min()) < now - 24h * 365 * 100);
+    using seconds = std::chrono::duration<double>;
+    CHECK(now + sys::bounded(seconds(std::numeric_limits<double>::infinity())) > now);
+    CHECK(now + sys::bounded(seconds(-std::numeric_limits<double>::infinity())) < now);
+    CHECK(now + sys::bounded(seconds(std::numeric_limits<double>::quiet_NaN())) < now);
+}
+
+TEST_CASE("The clock in nanoseconds is the steady clock") {
+    const auto before = sys::clock::now().time_since_epoch();
+    const auto ns = std::chrono::nanoseconds(sys::now_ns());
+    const auto after = sys::clock::now().time_since_epoch();
+    CHECK(before <= ns);
+    CHECK(ns <= after);
+}
+
+TEST_CASE("Equal seeds give equal sequences and other seeds give others") {
+    sys::random first(42);
+    sys::random second(42);
+    sys::random other(43);
+    int different = 0;
+    for (int i = 0; i != 100; ++i) {
+        const auto number = first.next();
+        CHECK(number == second.next());
+        different += number != other.next();
+    }
+    CHECK(different > 90);
+}
+
+TEST_CASE("Random numbers below a bound cover it evenly with any seed") {
+    for (const std::uint64_t seed : {std::uint64_t{0}, std::uint64_t{1}, ~std::uint64_t{0}}) {
+        CAPTURE(seed);
+        sys::random source(seed);
+        std::array<int, 7> hits{};
+        for (int i = 0; i != 70000; ++i) {
+            const std::uint32_t number = source.below(7);
+            REQUIRE(number < 7);
+            ++hits[number];
+        }
+        for (const int count : hits) {
+            CHECK(count > 9300); // 10000 +- 7 standard deviations
+            CHECK(count < 10700);
+        }
+        CHECK(source.below(1) == 0);
+    }
+}

@@ -1,0 +1,52 @@
+"""Includes go down only: a part includes itself and parts on lower levels, and the library only itself."""
+
+import posixpath
+import re
+
+import tree
+
+LEVELS = {
+    "sys": 0,
+    "queue": 1, "observe": 1,
+    "future": 2, "sync": 2,
+    "execution": 3,
+    "pool": 4, "loop": 4, "timer": 4,
+    "async": 5,
+    "adapter": 6, "sim": 6,
+}
+OUTSIDE = re.compile(r"(check|lab|tests|examples|tools)/")
+
+
+def check(root):
+    for path in tree.files(root, *tree.CPP, under="ekiden"):
+        if len(path.parts) < 3:  # ekiden/ekiden.hpp includes everything
+            continue
+        part = path.parts[1]
+        if part not in LEVELS:
+            yield f"{path}:1: '{part}' is no part; parts are {', '.join(LEVELS)}"
+            continue
+        for line, name in tree.includes(tree.text(root, path)):
+            if name.startswith('"'):
+                name = posixpath.normpath(posixpath.join(path.parent.as_posix(), name[1:]))
+            if OUTSIDE.match(name) and not (part == "sys" and name.startswith("check/engine/")):
+                yield f"{path}:{line}: the library includes '{name}', which is not part of it"
+            if not name.startswith("ekiden/"):
+                continue
+            other = name.split("/")[1]
+            if other == part:
+                continue
+            if other not in LEVELS:
+                yield f"{path}:{line}: '{name}' is in no part"
+            elif LEVELS[other] >= LEVELS[part]:
+                yield f"{path}:{line}: {part} (level {LEVELS[part]}) includes {other} (level {LEVELS[other]})"
+
+
+GOOD = {"ekiden/pool/a.hpp": "#include <ekiden/queue/task.hpp>\n#include <ekiden/pool/b.hpp>\n#include <vector>\n"}
+BAD = [
+    {"ekiden/queue/a.hpp": "#include <ekiden/pool/thread_pool.hpp>\n"},
+    {"ekiden/queue/a.hpp": '#include "../pool/thread_pool.hpp"\n'},
+    {"ekiden/pool/a.hpp": "#include <ekiden/timer/wheel.hpp>\n"},
+    {"ekiden/pool/a.hpp": "#include <ekiden/ekiden.hpp>\n"},
+    {"ekiden/pool/a.cpp": "#include <lab/harness/clock.hpp>\n"},
+    {"ekiden/helpers/a.hpp": "\n"},
+]

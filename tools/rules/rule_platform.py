@@ -1,0 +1,41 @@
+"""In the library only ekiden/sys names the platform's atomics, threads, locks and system calls."""
+
+import re
+
+import tree
+
+NAMES = re.compile(
+    r"\bstd::(atomic\w*|memory_order\w*|j?thread|this_thread|(recursive_|timed_|recursive_timed_|shared_|shared_timed_)?mutex"
+    r"|condition_variable\w*|counting_semaphore|binary_semaphore|latch|barrier)\b"
+    r"|\b(FUTEX_\w+|SYS_futex\w*|pthread_\w+|__atomic_\w+|__sync_\w+)\b|\b(?:sched_\w+|syscall)(?=\s*\()"
+)
+HEADERS = {"atomic", "thread", "condition_variable", "semaphore", "latch", "barrier", "linux/futex.h", "pthread.h",
+           "sched.h", "sys/syscall.h"}
+
+
+def check(root):
+    for path in tree.files(root, *tree.CPP, under="ekiden"):
+        if path.parts[1] == "sys":
+            continue
+        source = tree.text(root, path)
+        for line, name in tree.includes(source):
+            if name in HEADERS:
+                yield f"{path}:{line}: <{name}> is included outside of ekiden/sys"
+        text = tree.code(source)
+        for match in NAMES.finditer(text):
+            yield f"{path}:{tree.line_of(text, match.start())}: '{match[0]}' is named outside of ekiden/sys"
+
+
+GOOD = {
+    "ekiden/sys/atomic.hpp": "#include <atomic>\nstd::atomic<int> a;\n",
+    "ekiden/queue/a.hpp": "// what std::atomic would be\nekiden::sys::atomic<int> a;\nekiden::barrier b;\n",
+}
+BAD = [
+    {"ekiden/queue/a.hpp": "std::atomic<int> a;\n"},
+    {"ekiden/queue/a.hpp": "#include <atomic>\n"},
+    {"ekiden/pool/a.cpp": "std::thread t;\n"},
+    {"ekiden/pool/a.cpp": "std::shared_mutex m;\n"},
+    {"ekiden/pool/a.cpp": "std::condition_variable_any c;\n"},
+    {"ekiden/sync/a.cpp": "syscall(SYS_futex, p);\n"},
+    {"ekiden/sync/a.cpp": "pthread_rwlock_t l;\n"},
+]

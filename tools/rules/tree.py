@@ -1,0 +1,72 @@
+"""The repository's files, and C++ text without its comments and strings. Used by every rule."""
+
+import re
+from pathlib import Path
+
+NOT_OURS = {".git", "build", "results", ".cache", "__pycache__", "report.html"}
+CPP = (".hpp", ".cpp")
+SCANNER = re.compile(
+    r'(?P<comment>//[^\n]*|/\*.*?\*/)|(?P<string>R"(?P<mark>[^(\s]*)\(.*?\)(?P=mark)"|"(?:\\.|[^"\\\n])*")'
+    r"|(?P<char>(?<![0-9A-Za-z_])'(?:\\.|[^'\\\n])+')",
+    re.DOTALL,
+)
+
+
+def files(root, *suffixes, under=""):
+    """Paths relative to `root` of the files below `under` with one of the suffixes, or of all files."""
+    found = []
+    for path in sorted((root / under).rglob("*")):
+        relative = path.relative_to(root)
+        if not NOT_OURS.intersection(relative.parts) and path.is_file():
+            if not suffixes or path.suffix in suffixes:
+                found.append(relative)
+    return found
+
+
+def text(root, path):
+    return (root / path).read_text(encoding="utf-8")
+
+
+def blank(matched):
+    return re.sub(r"[^\n]", " ", matched)
+
+
+def code(source):
+    """C++ source with comments, strings and characters blanked; places and lines stay. Includes survive."""
+
+    def keep(match):
+        line_start = source.rfind("\n", 0, match.start()) + 1
+        if match["string"] and source[line_start : match.start()].lstrip().startswith("#include"):
+            return match[0]
+        return blank(match[0])
+
+    return SCANNER.sub(keep, source)
+
+
+def comments(source):
+    """C++ source with everything but the comments blanked."""
+    out, last = [], 0
+    for match in SCANNER.finditer(source):
+        out.append(blank(source[last : match.start()]))
+        out.append(match[0] if match["comment"] else blank(match[0]))
+        last = match.end()
+    return "".join(out) + blank(source[last:])
+
+
+def line_of(source, place):
+    return source.count("\n", 0, place) + 1
+
+
+def includes(source):
+    """Pairs (line, name) of the #include lines; a name in quotes keeps its first quote."""
+    for match in re.finditer(r'^[ \t]*#[ \t]*include[ \t]*(?:<([^>]+)>|("[^"]+)")', code(source), re.MULTILINE):
+        yield line_of(source, match.start()), match[1] or match[2]
+
+
+def public_headers(root):
+    """The headers that ekiden/CMakeLists.txt lists as public, relative to ekiden/."""
+    lists = text(root, "ekiden/CMakeLists.txt")
+    found = re.search(r"set\(EKIDEN_PUBLIC_HEADERS([^)]*)\)", lists)
+    if not found:
+        raise SystemExit("ekiden/CMakeLists.txt: no set(EKIDEN_PUBLIC_HEADERS ...)")
+    return re.sub(r"#.*", "", found[1]).split()
