@@ -12,4 +12,7 @@ namespace ekiden::inline EKIDEN_ABI {
 /// lost. Thread-safe. The first call throws as the constructor of thread_pool; then the next one tries again.
 [[nodiscard]] thread_pool& default_pool();
 
+/// The pool whose worker the calling thread is, or else default_pool().
+[[nodiscard]] thread_pool& this_pool();
+
 } // namespace ekiden::inline EKIDEN_ABI

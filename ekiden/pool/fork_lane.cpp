@@ -5,7 +5,6 @@
 #include <ekiden/sys/contract.hpp>
 #include <ekiden/sys/topology.hpp>
 
-#include <algorithm>
 #include <mutex>
 
 namespace ekiden::inline EKIDEN_ABI {
@@ -21,7 +20,8 @@ bool fork_lane::share(fork_scope& newest) noexcept {
     sys::fence(sys::seq_cst);
     const std::uint64_t hungry = arena_.sleep_.waiting() + (sleeping_parent() != nullptr ? 1 : 0);
     if (hungry != 0) asked.store(1, sys::relaxed); // until they have all got something
-    if (ring_.size() >= std::max<std::uint64_t>(hungry, 1)) return true;
+    // One for each, and one for whoever is awake and asks, or has been woken and is on its way.
+    if (ring_.size() > hungry) return true;
     fork_scope*& newest_published = innermost_->newest_published;
     if (&newest == newest_published) return false;
     auto* const oldest = static_cast<fork_child*>(newest_published->newer_);

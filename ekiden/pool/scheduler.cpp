@@ -81,8 +81,8 @@ std::vector<std::vector<int>> places(placement wanted, unsigned threads) {
 
 // ---- begin
 
-scheduler::scheduler(thread_pool_options chosen)
-    : options_(std::move(chosen)),
+scheduler::scheduler(thread_pool& face, thread_pool_options chosen)
+    : face_(face), options_(std::move(chosen)),
       queues_{injection_queue(gate_), injection_queue(gate_), injection_queue(gate_)},
       sleep_(
           checked_thread_count(options_),
@@ -120,6 +120,11 @@ void scheduler::start_threads() {
             self.run();
         });
     }
+}
+
+scheduler* scheduler::of_this_thread() noexcept {
+    worker* const here = sys::local<current_worker>().here;
+    return here != nullptr ? &here->pool() : nullptr;
 }
 
 worker* scheduler::this_worker() const noexcept {

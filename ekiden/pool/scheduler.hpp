@@ -32,8 +32,8 @@ inline constexpr std::uint32_t refuses_workers = stopped | forked;
 
 class scheduler {
 public:
-    /// Starts the workers; see thread_pool.
-    explicit scheduler(thread_pool_options chosen);
+    /// Starts the workers of `face`; see thread_pool.
+    scheduler(thread_pool& face, thread_pool_options chosen);
     ~scheduler();
     scheduler(const scheduler&) = delete;
     scheduler& operator=(const scheduler&) = delete;
@@ -53,6 +53,9 @@ public:
     [[nodiscard]] unsigned thread_count() const noexcept { return static_cast<unsigned>(workers_.size()); }
     /// The worker that the calling thread is, or null if it is none of this pool.
     [[nodiscard]] worker* this_worker() const noexcept;
+    /// The engine of the pool whose worker the calling thread is, or null.
+    [[nodiscard]] static scheduler* of_this_thread() noexcept;
+    [[nodiscard]] thread_pool& face() const noexcept { return face_; }
     /// Calls the handler with the exception being handled.
     void report_unhandled(const char* type) noexcept;
 
@@ -79,6 +82,7 @@ private:
     [[nodiscard]] bool is_idle() const noexcept;
     void block_until_idle() noexcept;
 
+    thread_pool& face_;
     const thread_pool_options options_;
     alignas(sys::isolation) sys::atomic<std::uint32_t> gate_{0}; // read by everybody, seldom written
     std::array<injection_queue, 3> queues_;
