@@ -79,7 +79,15 @@ endif()
 lab_peer(onetbb "oneTBB" libtbb-dev ${TBB_FOUND})
 
 lab_find_header(asio_found boost/asio/thread_pool.hpp)
-lab_peer(boost_asio "Boost.Asio" libboost1.81-dev ${asio_found})
+set(asio_package libboost-dev)
+if(asio_found) # Debian has several versions of Boost, one package each
+  execute_process(COMMAND dpkg-query -S ${lab_asio_found_folder}/boost/asio/thread_pool.hpp
+                  OUTPUT_VARIABLE owner ERROR_QUIET)
+  if(owner MATCHES "^([^:]+):")
+    set(asio_package ${CMAKE_MATCH_1})
+  endif()
+endif()
+lab_peer(boost_asio "Boost.Asio" ${asio_package} ${asio_found})
 
 lab_find_header(queue_found concurrentqueue/blockingconcurrentqueue.h)
 lab_peer(concurrentqueue "moodycamel queue" libconcurrentqueue-dev ${queue_found})

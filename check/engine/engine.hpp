@@ -45,6 +45,7 @@ struct location {
     std::uint16_t id;
     std::uint8_t size;
     bool dead;
+    stamp woken; // the newest position that a caller of futex_wake had seen
     stamp accessed[max_threads]; // epoch of each thread's last access
 };
 
@@ -95,6 +96,9 @@ struct model_thread {
     std::uint16_t since;  // messages of the location when it fell asleep
     std::uint16_t repeat; // spin hints that it may still pass by repeating what it read: see spin()
     unsigned spin_line;
+    unsigned yields;     // at spin_line, one after the other
+    unsigned operations; // executed by this thread
+    unsigned yielded_at; // of these, when it last gave its turn away
     operation pending;
     wait_result result;
     const void* queue; // futex address
@@ -166,6 +170,7 @@ public:
     unsigned choose(unsigned count);
     std::uint64_t random() noexcept;
     void keep_statics();
+    void put_back_statics() noexcept;
 
     // memory.cpp
     object* find(const void* at) noexcept;
@@ -238,7 +243,8 @@ public:
     unsigned weak_failures = 0;
     unsigned timeouts = 0;
     unsigned steps = 0;
-    unsigned idle = 0; // spins released without progress
+    unsigned idle = 0;   // spins released without progress
+    unsigned lonely = 0; // spins in a row past threads that are asleep
     bool clock_used = false;
     std::uint64_t now = 0;
     view sequential; // positions seen by seq_cst accesses and fences so far
@@ -271,6 +277,8 @@ private:
     bool advance_spinner(model_thread& t);
     bool run_out(model_thread& t, bool may_be_bounded);
     void give_way(model_thread& t);
+    bool loops(const model_thread& t) const noexcept;
+    void be_fair(model_thread& t, const site& where);
     [[nodiscard]] bool in_statics(const void* at) const noexcept;
     [[nodiscard]] const tracked_heap::block* lost_block();
     unsigned pick_turn();

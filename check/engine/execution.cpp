@@ -92,9 +92,13 @@ engine::engine()
 
 void engine::keep_statics() { statics_ = std::make_shared<static_copy>(); }
 
-void engine::clear_execution() {
+void engine::put_back_statics() noexcept {
     std::memcpy(__data_start, statics_->data.data(), data_size());
     std::memcpy(__bss_start, statics_->bss.data(), bss_size());
+}
+
+void engine::clear_execution() {
+    put_back_statics();
     sequential.clear(location_count);
     heavy.clear(location_count);
     ++number;
@@ -105,7 +109,7 @@ void engine::clear_execution() {
     position = 0;
     failed = redundant = limited_here = false;
     thread_count = running = 0;
-    preemptions = spurious = weak_failures = timeouts = steps = idle = 0;
+    preemptions = spurious = weak_failures = timeouts = steps = idle = lonely = 0;
     clock_used = false;
     now = first_time_ns;
     location_count = 0;

@@ -19,7 +19,7 @@ struct search {
     bool random = false;        ///< random priorities (PCT) instead of depth first
     std::uint64_t seed = 1;     ///< of the random search
     std::uint64_t executions = ~std::uint64_t{0}; ///< at most so many
-    double seconds = 60;        ///< at most so long
+    double seconds = 60;        ///< of processor time, at most
     std::optional<mutation> mutant = {};
     bool discover = false;      ///< collect order sites and logic mutants
 };
@@ -36,7 +36,7 @@ struct result {
     unsigned bound = 0;          ///< the largest bound that was searched to the end
     bool complete = false;       ///< the bound that was asked for was searched to the end
     bool unbounded = false;      ///< and more preemptions would add nothing
-    double seconds = 0;
+    double seconds = 0; ///< of processor time
     findings found;
 };
 

@@ -77,6 +77,7 @@ void engine::shift(std::uint16_t at, unsigned from) noexcept {
         move(t.released.seen[at]);
         move(t.lit.seen[at]);
     }
+    move(locations[at]->woken);
     move(sequential.seen[at]);
     move(heavy.seen[at]);
     for (unsigned i = 0; i < location_count; ++i) {

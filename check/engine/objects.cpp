@@ -61,7 +61,7 @@ location& engine::locate(const void* at, unsigned size, const site& where) {
         fail("the model uses more than " + std::to_string(max_locations) + " atomic objects", where);
     std::uint64_t value = 0;
     std::memcpy(&value, at, size);
-    *l = {at, messages, 1, first_capacity, static_cast<std::uint16_t>(location_count), static_cast<std::uint8_t>(size), false, {}};
+    *l = {at, messages, 1, first_capacity, static_cast<std::uint16_t>(location_count), static_cast<std::uint8_t>(size), false, 0, {}};
     messages[0] = {value, {}, no_event, 0, o->creator, false};
     o->record = l;
     for (unsigned i = 0; i < thread_count; ++i) {

@@ -18,6 +18,9 @@ namespace {
 
 constexpr std::uint64_t spin_ns = 1'000'000; // one spin hint, on the virtual clock
 constexpr unsigned idle_limit = 2000;        // spins without any progress until it counts as a livelock
+constexpr unsigned patience = 8;             // rounds of a loop until it counts as one: see be_fair()
+constexpr unsigned give_up = 300;            // rounds of a loop, while the others loop too
+constexpr unsigned most_lonely = 3;          // spins while all others are asleep: see give_way()
 
 /// True unless executing `mine` before or after `theirs` makes no difference. That `mine` reads what `theirs`
 /// wrote is not counted here: see eligible().
@@ -60,6 +63,7 @@ void engine::turn_to(unsigned thread) {
         to.restricted = true;
     }
     if (thread == running) return;
+    lonely = 0;
     running = thread;
     switch_context(from.where, to.where);
 }
@@ -89,6 +93,7 @@ void engine::point(const operation& next, const site& where) {
     model_thread& t = self();
     t.last_site = where;
     t.pending = next;
+    ++t.operations;
     if (++steps > subject->how.max_steps)
         fail("livelock: more than " + std::to_string(subject->how.max_steps) + " operations", where);
     if (next.what != kind::load) t.repeat = 0;
@@ -249,7 +254,37 @@ void engine::give_way(model_thread& t) {
         if (eligible(i)) turns_.push_back(i);
     }
     t.spinning = false;
-    if (!turns_.empty()) turn_to(pick_turn());
+    if (!turns_.empty()) return turn_to(pick_turn());
+    // Only threads that are asleep could bring what this one waits for: the executions in which they do were
+    // explored before.
+    const bool asleep = std::any_of(threads.begin(), threads.begin() + thread_count, [](const model_thread& o) {
+        return o.asleep && o.state == status::runnable;
+    });
+    if (asleep && ++lonely > most_lonely) abandon();
+}
+
+/// A thread that keeps giving its turn away.
+bool engine::loops(const model_thread& t) const noexcept {
+    constexpr unsigned recent = 40; // operations: more than one round of such a loop has
+    return t.yields > patience && t.operations - t.yielded_at < recent;
+}
+
+/// A loop that writes makes progress by its own lights, also if it goes round for ever. Schedules in which that
+/// keeps a thread out that could end it are unfair, and not explored.
+void engine::be_fair(model_thread& t, const site& where) {
+    (void)advance_spinner(t); // what others wrote is seen in the end
+    t.reads.clear();
+    turns_.clear();
+    bool asleep = false;
+    for (unsigned i = 0; i < thread_count; ++i) {
+        if (i == running || threads[i].state != status::runnable || loops(threads[i])) continue;
+        if (eligible(i)) turns_.push_back(i);
+        asleep = asleep || threads[i].asleep;
+    }
+    if (!turns_.empty()) return turn_to(pick_turn());
+    if (asleep) abandon();
+    if (t.yields > give_up) fail("livelock: " + std::to_string(give_up) + " rounds of a loop", where);
+    give_way(t);
 }
 
 /// A spin hint gives the turn away for free. The second one at the same place without progress means that the
@@ -264,10 +299,13 @@ void engine::spin(bool may_be_bounded, const site& where) {
         now += spin_ns;
         for (unsigned i = 0; i < thread_count; ++i) threads[i].asleep = false;
     }
-    if (t.spin_line != where.line()) t.repeat = 0;
+    if (t.spin_line != where.line()) t.repeat = t.yields = 0;
+    ++t.yields;
+    t.yielded_at = t.operations;
     const bool again = !std::exchange(t.changed, false) && t.spin_line == where.line() && !t.reads.empty();
     t.spin_line = where.line();
     if (randomly) t.priority = -static_cast<int>(steps);
+    if (t.repeat == 0 && loops(t)) return be_fair(t, where);
     if (t.repeat != 0 || !again) {
         if (!run_out(t, may_be_bounded)) give_way(t);
         t.reads.clear();

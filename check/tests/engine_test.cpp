@@ -79,8 +79,8 @@ TEST_CASE("each thread has its own thread-local object, and its actions run at i
         thread t([] {
             check::that(local<mine>().value == 0, "a new thread's object is zero");
             local<mine>().value = 5;
-            at_thread_exit([](void*) { slots[(*at)++] = 1; }, nullptr);
-            at_thread_exit([](void*) { slots[(*at)++] = 2; }, nullptr);
+            (void)at_thread_exit([](void*) { slots[(*at)++] = 1; }, nullptr);
+            (void)at_thread_exit([](void*) { slots[(*at)++] = 2; }, nullptr);
         });
         local<mine>().value = 3;
         t.join();

@@ -242,7 +242,8 @@ void scheduler::stop() noexcept {
     gate_.fetch_or(gate_bit::closed, sys::seq_cst);
     // Whoever found the gate open has its task in a queue before a worker may leave.
     for (injection_queue& queue : queues_) queue.quiesce();
-    gate_.fetch_or(gate_bit::stopped, sys::seq_cst);
+    gate_.fetch_or(gate_bit::stopped,
+                   sys::seq_cst); // [W4] release; pairs with the acquire in should_return()
     sys::futex_wake_all(gate_);
     sleep_.signal_all();
 }

@@ -155,19 +155,26 @@ void worker::push(task* spawned) {
 /// The next task, or null when there is a reason to return.
 task* worker::next_task(const reason_to_return& reason) noexcept {
     for (;;) {
-        task* found = find_task();
-        if (found == nullptr && !should_return(reason)) found = search(reason);
-        if (has_token_ && (found != nullptr || should_return(reason))) {
+        // Before the look at the queues: a worker of a stopped pool leaves only after it has found them empty
+        // since.
+        const bool leave = should_return(reason);
+        task* found = leave && reason.awaited != nullptr ? nullptr : find_task();
+        if (found == nullptr && !leave) found = search(reason);
+        if (has_token_ && (found != nullptr || leave)) {
             has_token_ = false;
             pool_.sleep().end_search();
         }
-        if (found != nullptr || should_return(reason)) return found;
+        if (found != nullptr || leave) return found;
         park(reason);
     }
 }
 
 bool worker::should_return(const reason_to_return& reason) const noexcept {
-    if (reason.awaited == nullptr) return (pool_.gate().load(sys::relaxed) & gate_bit::stopped) != 0;
+    if (reason.awaited == nullptr) {
+        // [W4] acquire: every task that was accepted is in a queue; pairs with the exchange of gate_ in
+        // stop().
+        return (pool_.gate().load(sys::acquire) & gate_bit::stopped) != 0;
+    }
     return reason.awaited->is_ready()
            || (reason.deadline != nullptr && sys::clock::now() >= *reason.deadline);
 }

@@ -32,6 +32,14 @@ std::size_t cell::pick(std::size_t smoke, std::size_t quick, std::size_t full) c
     return smoke;
 }
 
+bool cell::again(unsigned done) const {
+    constexpr double next_to_nothing_s = 0.12;
+    constexpr unsigned most = 5;
+    return done < asked_.repetitions
+           || (asked_.scale != scale::smoke && done < most * asked_.repetitions
+               && measured_s_ < next_to_nothing_s);
+}
+
 void cell::bind_if_asked() {
     if (!asked_.pinned || bound_) return;
     bind_all_threads(cpus_);

@@ -58,8 +58,14 @@ public:
         bind_if_asked();
         const usage begin = usage_now();
         std::forward<Body>(body)();
-        return usage_now() - begin;
+        const usage used = usage_now() - begin;
+        measured_s_ += used.wall_s;
+        return used;
     }
+
+    /// Whether to measure again after `done` repetitions: until there are as many as asked for, and a few
+    /// more of those that take next to no time.
+    [[nodiscard]] bool again(unsigned done) const;
 
     /// In a pinned cell, binds the calling thread to the `index`-th processor. Thread-safe.
     void place_this_thread(unsigned index) const;
@@ -74,7 +80,7 @@ public:
     [[noreturn]] void not_applicable(const std::string& reason) const;
 
     /// How long a wait may see no progress before the rest counts as lost.
-    [[nodiscard]] double patience_s() const { return asked_.scale == scale::smoke ? 1.0 : 5.0; }
+    [[nodiscard]] double patience_s() const { return asked_.scale == scale::smoke ? 3.0 : 5.0; }
 
 private:
     void bind_if_asked();
@@ -84,6 +90,7 @@ private:
     int report_descriptor_;
     std::vector<int> cpus_;
     bool bound_ = false;
+    double measured_s_ = 0;
 };
 
 } // namespace lab

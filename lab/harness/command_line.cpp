@@ -113,7 +113,6 @@ int measure(const std::vector<experiment>& some, const options& o) {
             if (cell.what.name.starts_with("ekiden") && cell.status == cell_result::state::failed)
                 well = false;
         results["experiments"].push_back(to_json(result));
-        results["machine_after"] = describe_machine();
         if (!write_results(o.out, results)) return 1;
     }
     std::cout << "\nresults: " << o.out << '\n';

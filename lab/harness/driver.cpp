@@ -99,6 +99,11 @@ void run_once(const experiment& e, const plan& how, unsigned round, cell_result&
                  how);
 }
 
+// A full run measures pinned whatever has a time; a quick one only where the experiment asks for it.
+bool measures_pinned(const experiment& e, const plan& how) {
+    return how.pinned_too && (e.pinned_too || (how.scale == scale::full && !e.one_round));
+}
+
 unsigned rounds_of(const experiment& e, const plan& how) { return e.one_round ? 1 : how.rounds; }
 
 } // namespace
@@ -118,7 +123,7 @@ plan usual_plan(scale s) {
 std::size_t count_processes(const experiment& e, const plan& how) {
     std::size_t count = 0;
     for (const bool pinned : {false, true}) {
-        if (pinned && !(e.pinned_too && how.pinned_too)) continue;
+        if (pinned && !measures_pinned(e, how)) continue;
         for (const variant& v : e.variants)
             for (const cell_result& cell : cells_of(e, v.name, pinned))
                 count += cell.status == state::ok ? rounds_of(e, how) : 0;
@@ -131,7 +136,7 @@ experiment_result run_experiment(const experiment& e, const plan& how, const pro
     const double all = static_cast<double>(std::max<std::size_t>(count_processes(e, how), 1));
     double done = 0;
     for (const bool pinned : {false, true}) {
-        if (pinned && !(e.pinned_too && how.pinned_too)) continue;
+        if (pinned && !measures_pinned(e, how)) continue;
         for (const variant& v : e.variants) {
             std::vector<cell_result> cells = cells_of(e, v.name, pinned);
             for (unsigned round = 0; round < rounds_of(e, how); ++round)

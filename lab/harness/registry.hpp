@@ -37,12 +37,12 @@ struct published {
 struct experiment {
     std::string name; // as on the command line
     std::string title;
-    std::string about;           // what is measured and how to read it
-    std::string source_note;     // where the published figures come from; empty without them
-    std::vector<figure> figures; // the first one is compared unless a variant says otherwise
+    std::string about;            // what is measured and how to read it
+    std::string source_note = {}; // where the published figures come from; empty without them
+    std::vector<figure> figures;  // the first one is compared unless a variant says otherwise
     std::vector<variant> variants;
     std::vector<published> source = {};
-    bool pinned_too = false;         // measure also with every thread bound to one processor
+    bool pinned_too = false; // a quick run, too, measures it also with every thread bound to one processor
     bool counts_allocations = false; // its processes run with the counting allocator in front
     bool one_round = false;          // counts rather than times: repeating finds nothing new
     bool for_tests = false;          // run only when named

@@ -82,6 +82,7 @@ private:
                 taken[i] = small_task();
             }
         }
+        own_token = nullptr;
     }
 
     static inline thread_local moodycamel::ProducerToken* own_token = nullptr;

@@ -48,13 +48,27 @@ private:
     tbb::task_group group_;
 };
 
-/// task_group::run and wait from the submitting thread, which takes part: wait() runs the task itself.
+/// oneTBB from inside: the caller is one of as many threads as there are workers, spawns with
+/// task_group::run, its fast path, and takes part while it waits.
 class onetbb_task_group {
 public:
     static constexpr peers::row row{"onetbb-task-group", "oneTBB task_group", 31};
 
     explicit onetbb_task_group(unsigned workers)
-        : limit_(tbb::global_control::max_allowed_parallelism, workers + 1) {}
+        : limit_(tbb::global_control::max_allowed_parallelism, workers), arena_(static_cast<int>(workers)) {}
+
+    template <class Body>
+    void enter(Body body) {
+        arena_.execute([&] {
+            body();
+            group_.wait();
+        });
+    }
+
+    template <class F>
+    void post(F f) {
+        group_.run(std::move(f));
+    }
 
     template <class F>
     auto call(F f) {
@@ -66,6 +80,7 @@ public:
 
 private:
     tbb::global_control limit_;
+    tbb::task_arena arena_;
     tbb::task_group group_;
 };
 

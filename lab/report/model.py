@@ -3,7 +3,9 @@
 Used by: report.py and everything it draws. The file's form is described in lab/README.md.
 """
 
+import html
 import json
+import re
 
 import pandas as pd
 
@@ -70,6 +72,11 @@ def load(path):
 
 def figure_of(experiment, name):
     return next(f for f in experiment["figures"] if f["name"] == name)
+
+
+def words(text):
+    """For HTML, with the Greek letter that the terminal does without."""
+    return html.escape(re.sub(r"\bus\b", "µs", text))
 
 
 def readable(value, unit):

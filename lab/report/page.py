@@ -5,11 +5,10 @@ Used by: report.py.
 
 import html
 import pathlib
-import re
 
 import sections
 import targets
-from model import figure_of, readable
+from model import figure_of, readable, words
 
 STYLE = pathlib.Path(__file__).with_name("style.css")
 
@@ -53,10 +52,6 @@ def _head(results):
             f"costs on this machine</h1><dl class=\"facts\">{rows}</dl>{warnings}<nav>{links}</nav></header>")
 
 
-def _words(text):
-    return html.escape(re.sub(r"\bus\b", "µs", text))
-
-
 def _verdict(experiment, lower, ours, theirs):
     """(words, class) for ekiden's median beside the best peer's."""
     if experiment["name"] == "allocations":
@@ -86,7 +81,7 @@ def _winner(results, experiment, variant):
     best = peers.loc[peers["median"].idxmin() if lower else peers["median"].idxmax()]
     verdict, css = _verdict(experiment, lower, us["median"], best["median"])
     return (f'<tr><th scope="row"><a href="#{experiment["name"]}">{html.escape(experiment["title"])}</a>'
-            f'<span>{_words(variant["title"])}, {_words(figure["title"])}</span></th>'
+            f'<span>{words(variant["title"])}, {words(figure["title"])}</span></th>'
             f'<td class="own">{readable(us["median"], figure["unit"])}</td>'
             f'<td>{readable(best["median"], figure["unit"])}<span>{html.escape(best["title"])}</span></td>'
             f'<td><b class="{css}">{verdict}</b></td></tr>')

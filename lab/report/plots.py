@@ -90,7 +90,7 @@ def bars(panels, unit, source, logarithmic, name, label, name_titles=True):
                 published = source.get((number, row.implementation))
                 end = max(row["median"], row.upper_quartile)
                 if published and end * 0.8 < published < end * (8 if width < 5 else 3.5):
-                    end = published  # the text goes behind the mark instead of under it
+                    end = published * 1.08  # the text goes behind the mark instead of under it
                 ax.annotate(readable(row["median"], unit), (end, place), xytext=(5, 0), textcoords="offset points",
                             va="center", fontsize=9.5, color=INK, fontweight="bold" if own else "normal")
                 if published:
@@ -147,7 +147,7 @@ def histograms(rows, edges, name, label):
 
 
 def curves(lines, xs, xlabel, name, label):
-    """Efficiency over length. lines: [(title, own, [values], [low], [high])]."""
+    """Efficiency over length. lines: [(title, own, [values], [low], [high])]; only ekiden's quartiles are drawn."""
 
     def draw(width):
         narrow = width < 5
@@ -157,7 +157,8 @@ def curves(lines, xs, xlabel, name, label):
             colour = OWN if own else LINES[peers % len(LINES)]
             style = "-" if own or peers < len(LINES) / 2 else (0, (4, 1.5))
             peers += not own
-            ax.fill_between(xs, low, high, color=colour, alpha=0.15, linewidth=0)
+            if own:
+                ax.fill_between(xs, low, high, color=colour, alpha=0.18, linewidth=0)
             ax.plot(xs, values, color=colour, linewidth=3 if own else 1.5, linestyle=style, label=title,
                     zorder=5 if own else 3, marker="o", markersize=4 if own else 2.5)
         ax.set_xscale("log")

@@ -6,7 +6,7 @@ Used by: page.py.
 import html
 
 import plots
-from model import digits, figure_of, readable, span
+from model import digits, figure_of, readable, span, words
 
 BASE = {"throughput": "shared-queue-source", "latency": "shared-queue-source", "ablation": "shared-queue-source"}
 
@@ -17,7 +17,7 @@ def section(results, experiment):
     tables = "".join(_table(results, experiment, v, pinned) for pinned in (False, True)
                      for v in experiment["variants"])
     return (f'<section id="{experiment["name"]}"><h2>{html.escape(experiment["title"])}</h2>'
-            f'<p>{html.escape(experiment["about"])}</p>{plot(results, experiment)}{tables}'
+            f'<p>{words(experiment["about"])}</p>{plot(results, experiment)}{tables}'
             f"{_source(results, experiment)}</section>")
 
 
@@ -110,13 +110,13 @@ def _table(results, experiment, variant, pinned):
     head = ["<th></th>"]
     if not wide:
         head += [f"<th>{html.escape(figure['title'])}</th>", "<th>quartiles</th>", "<th>vs ekiden</th>"]
-    head += [f"<th>{html.escape(f['title']).replace('us', 'µs')}</th>" for f in others]
+    head += [f"<th>{words(f['title'])}</th>" for f in others]
     if not wide:
         head += ["<th>waits</th>", "<th>preempted</th>"] + (["<th>source</th>"] if source else [])
     body = "".join(_row(results, experiment, variant, pinned, cell, figure, others, wide, own, source, len(head))
                    for cell in cells.itertuples())
     title = variant["title"] + (", each thread bound to one processor" if pinned else "")
-    return (f'<details{"" if pinned else " open"}><summary>{html.escape(title).replace("us", "µs") if wide else html.escape(title)}</summary><div class="scroll"><table>'
+    return (f'<details{"" if pinned else " open"}><summary>{words(title)}</summary><div class="scroll"><table>'
             f"<thead><tr>{''.join(head)}</tr></thead><tbody>{body}</tbody></table></div></details>")
 
 
@@ -147,7 +147,7 @@ def _row(results, experiment, variant, pinned, cell, figure, others, wide, own, 
 def _source(results, experiment):
     """The source's figures beside ours, as times and as ratios to the same base."""
     if not experiment["source"]:
-        return f'<p class="source">{html.escape(experiment["source_note"])}</p>' if experiment["source_note"] else ""
+        return f'<p class="source">{words(experiment["source_note"])}</p>' if experiment["source_note"] else ""
     base = BASE.get(experiment["name"])
     rows = ""
     for s in experiment["source"]:

@@ -13,7 +13,7 @@ EXPECTED = {
     ("faulty", "doubles"): ("FAILED", "ran 2 times"),
     ("faulty", "doubles-and-loses"): ("FAILED", "ran "),
     ("faulty", "crashes"): ("FAILED", "crashed: Aborted"),
-    ("faulty", "hangs"): ("FAILED", "hung: stopped after 5 s"),
+    ("faulty", "hangs"): ("FAILED", "hung: stopped after 12 s"),
     ("faulty", "throws"): ("FAILED", "threw: on purpose"),
     ("faulty", "not-built"): ("not installed", "no-such-program"),
     ("faulty", "absent"): ("not installed", "no-such-package"),
@@ -25,7 +25,7 @@ EXPECTED = {
 def main(lab, report):
     with tempfile.TemporaryDirectory() as folder:
         out = pathlib.Path(folder) / "results.json"
-        done = subprocess.run([lab, "--smoke", "--limit", "5", "--out", out], capture_output=True, text=True,
+        done = subprocess.run([lab, "--smoke", "--limit", "12", "--out", out], capture_output=True, text=True,
                               check=False)
         assert done.returncode == 0, done.stderr
         results = json.loads(out.read_text())

@@ -13,6 +13,7 @@ namespace {
 
 thread_local long until_failure = -1; // -1: none fails
 std::atomic<long> calls{0};
+std::atomic<long> live{0};
 
 void* allocate(std::size_t size, std::size_t alignment) {
     ++calls;
@@ -20,7 +21,13 @@ void* allocate(std::size_t size, std::size_t alignment) {
     const std::size_t rounded = (size + alignment - 1) / alignment * alignment;
     void* const memory = std::aligned_alloc(alignment, rounded == 0 ? alignment : rounded);
     if (memory == nullptr) throw std::bad_alloc();
+    ++live;
     return memory;
+}
+
+void release(void* memory) noexcept {
+    if (memory != nullptr) --live;
+    std::free(memory);
 }
 
 } // namespace
@@ -29,6 +36,7 @@ failing_allocation::failing_allocation(long n) { until_failure = n; }
 failing_allocation::~failing_allocation() { until_failure = -1; }
 bool failing_allocation::has_failed() const { return until_failure < 0; }
 long allocation_count() { return calls; }
+long live_allocation_count() { return live; }
 
 } // namespace ekiden_test
 
@@ -36,8 +44,24 @@ void* operator new(std::size_t size) { return ekiden_test::allocate(size, aligno
 void* operator new(std::size_t size, std::align_val_t alignment) {
     return ekiden_test::allocate(size, static_cast<std::size_t>(alignment));
 }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
-void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
+void* operator new[](std::size_t size) { return operator new(size); } // the sanitizers' does not
+void* operator new[](std::size_t size, std::align_val_t alignment) { return operator new(size, alignment); }
+void operator delete[](void* memory) noexcept { ekiden_test::release(memory); }
+void operator delete[](void* memory, std::size_t) noexcept { ekiden_test::release(memory); }
+void operator delete[](void* memory, std::align_val_t) noexcept { ekiden_test::release(memory); }
+void operator delete[](void* memory, std::size_t, std::align_val_t) noexcept { ekiden_test::release(memory); }
+void operator delete(void* memory) noexcept { ekiden_test::release(memory); }
+void operator delete(void* memory, std::size_t) noexcept { ekiden_test::release(memory); }
+void operator delete(void* memory, std::align_val_t) noexcept { ekiden_test::release(memory); }
+void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { ekiden_test::release(memory); }
+#else
+namespace ekiden_test {
+
+failing_allocation::failing_allocation(long) {}
+failing_allocation::~failing_allocation() {}
+bool failing_allocation::has_failed() const { return false; }
+long allocation_count() { return 0; }
+long live_allocation_count() { return 0; }
+
+} // namespace ekiden_test
 #endif

@@ -1,5 +1,6 @@
-/// Lets operator new fail, or counts its calls, in the thread that asks for it. Not under ThreadSanitizer,
-/// whose runtime has its own operator new: guard such tests with EKIDEN_TSAN.
+/// Lets operator new fail in the thread that asks for it, and counts its calls. Not under ThreadSanitizer,
+/// whose runtime has its own operator new: there none fails, guard such tests with EKIDEN_TSAN; and the
+/// counts are 0.
 #pragma once
 
 namespace ekiden_test {
@@ -16,5 +17,8 @@ public:
 
 /// Calls of operator new by all threads since the program began.
 [[nodiscard]] long allocation_count();
+
+/// Those whose memory has not been deleted yet.
+[[nodiscard]] long live_allocation_count();
 
 } // namespace ekiden_test

@@ -67,12 +67,12 @@ double efficiency(const cell& c, System& system, std::size_t tasks, std::uint64_
 
 template <class System>
 void run(cell& c) {
-    const double serial_us = static_cast<double>(c.pick(2'000, 40'000, 200'000));
+    const double serial_us = static_cast<double>(c.pick(2'000, 25'000, 200'000));
     const std::size_t most = c.pick(500, 400'000, 2'000'000) / slowness<System>();
     const unsigned cores = std::min(c.workers(), static_cast<unsigned>(usable_cpus().size()));
     System system(c.workers());
     efficiency(c, system, most / 10 + 8, 10, cores); // warms up
-    for (unsigned r = 0; r < c.asked().repetitions; ++r) {
+    for (unsigned r = 0; c.again(r); ++r) {
         repetition found;
         found.used = c.measure([&] {
             for (const length& l : lengths) {

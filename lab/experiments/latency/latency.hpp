@@ -81,7 +81,7 @@ void run(cell& c) {
     System system(c.workers());
     enter(system, [&] {
         sample(c, system, std::max<std::size_t>(samples / 4, 2), std::chrono::milliseconds(0));
-        for (unsigned r = 0; r < c.asked().repetitions; ++r) {
+        for (unsigned r = 0; idle ? r < c.asked().repetitions : c.again(r); ++r) {
             repetition found;
             std::vector<double> ns;
             found.used = c.measure([&] { ns = sample(c, system, samples, pause); });

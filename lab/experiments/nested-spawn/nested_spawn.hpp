@@ -50,19 +50,20 @@ void run(cell& c) {
     plant(*system, done, &present, last_proved);
     done.wait(c);
     present.check(c);
-    for (unsigned r = 0; r < c.asked().repetitions; ++r) {
+    for (unsigned r = 0; c.again(r); ++r) {
         done.expect(last);
         repetition found;
         found.used = c.measure([&] {
             plant(*system, done, nullptr, last);
             done.wait(c);
         });
-        if (r + 1 == c.asked().repetitions) system.reset();
         done.check(c);
         found.figures["ns_per_task"] = found.used.wall_s * 1e9 / last;
         found.figures["cpu_ns_per_task"] = found.used.cpu_s() * 1e9 / last;
         c.report(found);
     }
+    system.reset(); // a task run twice may come late
+    done.check(c);
 }
 
 } // namespace lab::nested_spawn

@@ -69,31 +69,29 @@ void run(cell& c) {
     const std::size_t tasks = c.pick(20'000, 1'000'000, 1'000'000) / slowness<System>();
     const std::size_t each = tasks / count;
     completion done;
-    {
-        std::optional<System> system(std::in_place, c.workers());
-        const std::size_t proving_each = each / 4;
-        attendance present(proving_each * count);
-        done.expect(proving_each * count);
-        Way::prove(c, *system, count, proving_each, present, done);
-        done.wait(c);
-        present.check(c);
-        for (unsigned r = 0; r < c.asked().repetitions; ++r) {
-            done.expect(each * count);
-            auto submission = Way::prepare(c, *system, count, each, done);
-            repetition found;
-            found.used = c.measure([&] {
-                submission->run();
-                done.wait(c);
-            });
-            done.check(c);
-            const double total = static_cast<double>(each * count);
-            found.figures["ns_per_task"] = found.used.wall_s * 1e9 / total;
-            found.figures["cpu_ns_per_task"] = found.used.cpu_s() * 1e9 / total;
-            if (r + 1 == c.asked().repetitions) system.reset(); // a task run twice may come late
-            done.check(c);
-            c.report(found);
-        }
+    std::optional<System> system(std::in_place, c.workers());
+    const std::size_t proving_each = each / 4;
+    attendance present(proving_each * count);
+    done.expect(proving_each * count);
+    Way::prove(c, *system, count, proving_each, present, done);
+    done.wait(c);
+    present.check(c);
+    for (unsigned r = 0; c.again(r); ++r) {
+        done.expect(each * count);
+        auto submission = Way::prepare(c, *system, count, each, done);
+        repetition found;
+        found.used = c.measure([&] {
+            submission->run();
+            done.wait(c);
+        });
+        done.check(c);
+        const double total = static_cast<double>(each * count);
+        found.figures["ns_per_task"] = found.used.wall_s * 1e9 / total;
+        found.figures["cpu_ns_per_task"] = found.used.cpu_s() * 1e9 / total;
+        c.report(found);
     }
+    system.reset(); // a task run twice may come late
+    done.check(c);
 }
 
 } // namespace lab::throughput

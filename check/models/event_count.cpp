@@ -1,0 +1,191 @@
+// The pool's sleep protocol: whoever publishes work wakes a sleeper or finds one that will look; the token is never
+// lost; a sleeper that waits for something else is signalled.
+#include <check/engine/model.hpp>
+#include <ekiden/pool/event_count.hpp>
+#include <ekiden/sys/thread.hpp>
+
+namespace {
+
+using namespace ekiden;
+
+/// Work that is only a number, and workers that do with the event count what pool/worker.cpp does.
+class work {
+public:
+    explicit work(unsigned workers)
+        : sleep(workers, {[](const void* self) noexcept { return static_cast<const work*>(self)->waiting(); }, this}) {}
+
+    void post(int count = 1) {
+        queued_.fetch_add(count, sys::release);
+        sleep.notify();
+    }
+    void stop() {
+        stopped_.store(true, sys::seq_cst);
+        sleep.signal_all();
+    }
+
+    /// Takes work until the end; adds what it has done to `done`. `fill` is called with each piece, and may post.
+    template <class Each>
+    void run(unsigned w, Each each) {
+        bool has_token = false;
+        for (;;) {
+            bool found = take();
+            if (!found && !has_token && !ends()) {
+                has_token = sleep.try_begin_search();
+                if (has_token) found = take();
+            }
+            if (has_token && (found || ends())) {
+                has_token = false;
+                sleep.end_search();
+            }
+            if (found)
+                each();
+            else if (ends())
+                return;
+            else
+                has_token = park(w, has_token);
+        }
+    }
+
+    event_count sleep;
+
+private:
+    [[nodiscard]] bool waiting() const noexcept { return queued_.load(sys::relaxed) > 0; }
+    [[nodiscard]] bool ends() const noexcept { return stopped_.load(sys::relaxed); }
+
+    bool take() {
+        int seen = queued_.load(sys::relaxed);
+        while (seen > 0) {
+            if (queued_.compare_exchange_strong(seen, seen - 1, sys::acquire, sys::relaxed)) return true;
+        }
+        return false;
+    }
+
+    bool park(unsigned w, bool has_token) {
+        sleep.prepare_wait(w, has_token);
+        const bool work_came = waiting();
+        const event_count::wake_up woken =
+            work_came || ends() ? sleep.cancel_wait(w) : sleep.commit_wait(w, nullptr);
+        // Whoever posted it may have relied on this worker as the searcher: it must wake the next one, too.
+        return woken == event_count::wake_up::notified || (work_came && sleep.try_begin_search());
+    }
+
+    sys::atomic<int> queued_{0};
+    sys::atomic<bool> stopped_{false};
+};
+
+/// Counts pieces of work; whoever does the last one stops the workers.
+struct tally {
+    explicit tally(int all) : left(all) {}
+    void one(work& from) {
+        if (left.fetch_sub(1, sys::acq_rel) == 1) from.stop();
+    }
+    sys::atomic<int> left;
+};
+
+} // namespace
+
+EKIDEN_MODEL(sleep_one_worker, .about = "one producer, one worker: no wake-up is lost", .preemptions = 4) {
+    work w(1);
+    tally t(1);
+    sys::thread worker([&] { w.run(0, [&] { t.one(w); }); });
+    w.post();
+    worker.join();
+    check::that(t.left.load(sys::relaxed) == 0, "the work was done");
+}
+
+EKIDEN_MODEL(sleep_two_posts, .about = "two posts, one worker", .preemptions = 3) {
+    work w(1);
+    tally t(2);
+    sys::thread worker([&] { w.run(0, [&] { t.one(w); }); });
+    w.post();
+    w.post();
+    worker.join();
+    check::that(t.left.load(sys::relaxed) == 0, "the work was done");
+}
+
+EKIDEN_MODEL(sleep_two_workers, .about = "two workers, two pieces of work", .preemptions = 3, .spurious = 0) {
+    work w(2);
+    tally t(2);
+    sys::thread first([&] { w.run(0, [&] { t.one(w); }); });
+    sys::thread second([&] { w.run(1, [&] { t.one(w); }); });
+    w.post(2);
+    first.join();
+    second.join();
+    check::that(t.left.load(sys::relaxed) == 0, "the work was done");
+}
+
+EKIDEN_MODEL(sleep_two_producers, .about = "two producers and a worker", .preemptions = 3, .spurious = 0) {
+    work w(1);
+    tally t(2);
+    sys::thread worker([&] { w.run(0, [&] { t.one(w); }); });
+    sys::thread producer([&] { w.post(); });
+    w.post();
+    producer.join();
+    worker.join();
+    check::that(t.left.load(sys::relaxed) == 0, "the work was done");
+}
+
+EKIDEN_MODEL(sleep_both_needed, .about = "two pieces of work that wait for each other need two workers awake",
+             .preemptions = 3, .spurious = 0) {
+    work w(2);
+    tally t(2);
+    sys::atomic<int> met{0};
+    const auto meet = [&] {
+        met.fetch_add(1, sys::acq_rel);
+        while (met.load(sys::acquire) != 2) sys::yield();
+        t.one(w);
+    };
+    sys::thread first([&] { w.run(0, meet); });
+    sys::thread second([&] { w.run(1, meet); });
+    w.post();
+    w.post();
+    first.join();
+    second.join();
+}
+
+EKIDEN_MODEL(sleep_spawned_work, .about = "a worker's own post wakes the other one", .preemptions = 2, .spurious = 0) {
+    work w(2);
+    tally t(2);
+    sys::atomic<int> pieces{0};
+    sys::atomic<int> met{0};
+    const auto each = [&] {
+        if (pieces.fetch_add(1, sys::relaxed) == 0) w.post();
+        met.fetch_add(1, sys::acq_rel);
+        while (met.load(sys::acquire) != 2) sys::yield();
+        t.one(w);
+    };
+    sys::thread first([&] { w.run(0, each); });
+    sys::thread second([&] { w.run(1, each); });
+    w.post();
+    first.join();
+    second.join();
+}
+
+EKIDEN_MODEL(sleep_signal, .about = "a worker that waits for something else is signalled", .preemptions = 5) {
+    event_count sleep(1, {[](const void*) noexcept { return false; }, nullptr});
+    sys::atomic<bool> happened{false};
+    sys::thread worker([&] {
+        while (!happened.load(sys::acquire)) {
+            sleep.prepare_wait(0, false);
+            if (happened.load(sys::relaxed))
+                (void)sleep.cancel_wait(0);
+            else
+                (void)sleep.commit_wait(0, nullptr);
+        }
+    });
+    happened.store(true, sys::release);
+    sleep.signal(0);
+    worker.join();
+}
+
+EKIDEN_MODEL(sleep_deadline, .about = "a deadline, a notification and the token", .preemptions = 4) {
+    work w(1);
+    sys::thread producer([&] { w.post(); });
+    const auto deadline = sys::clock::now() + std::chrono::milliseconds(1);
+    w.sleep.prepare_wait(0, false);
+    const event_count::wake_up woken = w.sleep.commit_wait(0, &deadline);
+    if (woken == event_count::wake_up::notified) w.sleep.end_search();
+    producer.join();
+    // Nobody has the token now, so the next searcher gets it.
+    check::that(w.sleep.try_begin_search(), "the token is not lost");
+}

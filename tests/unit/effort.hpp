@@ -1,0 +1,21 @@
+/// How much a stress test does in this build.
+#pragma once
+
+namespace ekiden_test {
+
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+inline constexpr bool is_sanitized = true;
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer) || __has_feature(address_sanitizer)
+inline constexpr bool is_sanitized = true;
+#else
+inline constexpr bool is_sanitized = false;
+#endif
+#else
+inline constexpr bool is_sanitized = false;
+#endif
+
+/// `full`, or a tenth of it where a sanitizer makes everything slow.
+[[nodiscard]] constexpr int rounds(int full) noexcept { return is_sanitized ? full / 10 : full; }
+
+} // namespace ekiden_test

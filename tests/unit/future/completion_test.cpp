@@ -1,0 +1,187 @@
+#include <ekiden/future/promise.hpp>
+
+#include <tests/unit/effort.hpp>
+
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <thread>
+#include <utility>
+
+using ekiden::completion;
+using ekiden::promise;
+using ekiden::promise_state;
+namespace recycler = ekiden::recycler;
+namespace sys = ekiden::sys;
+
+namespace {
+
+/// A completion with one reference, for whoever completes.
+struct own_state {
+    promise_state<int>* state = recycler::create<promise_state<int>>();
+
+    void complete(int value) {
+        if (!state->claim()) FAIL("claimed before");
+        state->set_from([=] { return value; });
+        state->complete(1);
+    }
+};
+
+/// Counts the calls of a continuation.
+struct callee {
+    std::atomic<int> calls{0};
+    static void call(void* self) noexcept { static_cast<callee*>(self)->calls.fetch_add(1); }
+    void wait() const {
+        while (calls.load() == 0) std::this_thread::yield();
+    }
+};
+
+} // namespace
+
+TEST_CASE("A completion is claimed once") {
+    own_state here;
+    CHECK(here.state->claim());
+    CHECK_FALSE(here.state->claim());
+    CHECK_FALSE(here.state->is_ready());
+    here.state->set_broken_promise();
+    here.state->complete(1);
+}
+
+TEST_CASE("A continuation is called once by whoever completes") {
+    own_state here;
+    here.state->retain();
+    callee then;
+    REQUIRE(here.state->attach(&callee::call, &then));
+    CHECK(then.calls.load() == 0);
+    std::thread([&] { here.complete(3); }).join();
+    CHECK(then.calls.load() == 1);
+    CHECK_FALSE(here.state->detach());
+    CHECK(here.state->take() == 3);
+    here.state->release();
+    CHECK(then.calls.load() == 1);
+}
+
+TEST_CASE("A continuation that comes too late is refused and not called") {
+    own_state here;
+    here.state->retain();
+    callee then;
+    here.complete(3);
+    CHECK_FALSE(here.state->attach(&callee::call, &then));
+    CHECK_FALSE(here.state->detach());
+    CHECK(then.calls.load() == 0);
+    here.state->release();
+}
+
+TEST_CASE("A continuation that was detached is not called and another one may follow") {
+    own_state here;
+    here.state->retain();
+    callee first;
+    callee second;
+    CHECK(here.state->attach(&callee::call, &first));
+    CHECK(here.state->detach());
+    CHECK(here.state->detach());
+    CHECK(here.state->attach(&callee::call, &second));
+    here.complete(1);
+    CHECK(first.calls.load() == 0);
+    CHECK(second.calls.load() == 1);
+    here.state->release();
+}
+
+TEST_CASE("A continuation may give up the last reference") {
+    struct last {
+        promise_state<std::shared_ptr<int>>* state = recycler::create<promise_state<std::shared_ptr<int>>>();
+        static void end(void* self) noexcept { static_cast<last*>(self)->state->release(); }
+    } here;
+    const auto witness = std::make_shared<int>(1);
+    here.state->retain();
+    REQUIRE(here.state->attach(&last::end, &here));
+    REQUIRE(here.state->claim());
+    here.state->set_from([&] { return witness; });
+    CHECK(witness.use_count() == 2);
+    here.state->complete(1);
+    CHECK(witness.use_count() == 1);
+}
+
+TEST_CASE(
+    "A continuation is either attached in time and called once or refused or detached and never called") {
+    const int rounds = ekiden_test::rounds(50'000);
+    std::atomic<promise_state<int>*> offered{nullptr};
+    std::thread producer([&] {
+        for (int i = 0; i != rounds; ++i) {
+            promise_state<int>* state = nullptr;
+            while ((state = offered.exchange(nullptr)) == nullptr) std::this_thread::yield();
+            for (int spin = i % 8; spin != 0; --spin) sys::spin_hint();
+            (void)state->claim();
+            state->set_from([=] { return i; });
+            state->complete(1);
+        }
+    });
+    int wrong = 0;
+    for (int i = 0; i != rounds; ++i) {
+        callee first;
+        callee second;
+        auto* const state = recycler::create<promise_state<int>>();
+        state->retain();
+        offered.store(state);
+        for (int spin = i % 32; spin != 0; --spin) sys::spin_hint();
+        if (state->attach(&callee::call, &first)) {
+            if (i % 2 == 0 && state->detach()) { // as a waiter that gives up, and comes back
+                if (state->attach(&callee::call, &second)) second.wait();
+                wrong += first.calls.load() != 0;
+            } else {
+                first.wait();
+            }
+        }
+        while (!state->is_ready()) std::this_thread::yield();
+        wrong += first.calls.load() + second.calls.load() > 1;
+        wrong += state->take() != i;
+        state->release();
+    }
+    producer.join();
+    CHECK(wrong == 0);
+}
+
+TEST_CASE("A sleeping waiter and the end of the state in another thread do not disturb each other") {
+    const int rounds = ekiden_test::rounds(5000);
+    for (int i = 0; i != rounds; ++i) {
+        own_state here;
+        here.state->retain();
+        std::thread producer([&] {
+            if (i % 4 == 0) std::this_thread::sleep_for(std::chrono::microseconds(50));
+            here.complete(i);
+        });
+        (void)here.state->block(nullptr);
+        if (here.state->take() != i) FAIL("another result");
+        here.state->release(); // perhaps before the producer has woken us
+        producer.join();
+    }
+}
+
+TEST_CASE("A thread with a way of its own to wait uses it") {
+    struct strategy {
+        int calls = 0;
+        bool with_deadline = false;
+        static bool wait(void* self, completion& awaited, const sys::clock::time_point* deadline) {
+            auto* const here = static_cast<strategy*>(self);
+            ++here->calls;
+            here->with_deadline = deadline != nullptr;
+            return awaited.is_ready();
+        }
+    } own;
+    std::thread([&] {
+        sys::local<ekiden::wait_strategy>() = {&strategy::wait, &own};
+        promise<int> source;
+        auto result = source.get_future();
+        CHECK_FALSE(result.wait_for(std::chrono::hours(1)));
+        CHECK(own.calls == 1);
+        CHECK(own.with_deadline);
+        result.wait();
+        CHECK(own.calls == 2);
+        CHECK_FALSE(own.with_deadline);
+        source.set_value(5);
+        CHECK(result.get() == 5); // ready: no need to wait
+        CHECK(own.calls == 2);
+    }).join();
+}

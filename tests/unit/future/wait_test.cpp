@@ -1,0 +1,158 @@
+#include <ekiden/future/promise.hpp>
+
+#include <tests/unit/signal_storm.hpp>
+
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <limits>
+#include <ratio>
+#include <thread>
+
+using ekiden::promise;
+using namespace std::chrono_literals;
+
+namespace {
+
+/// A clock of the user's, which the test sets.
+struct set_clock {
+    using rep = std::int64_t;
+    using period = std::milli;
+    using duration = std::chrono::duration<rep, period>;
+    using time_point = std::chrono::time_point<set_clock>;
+    static constexpr bool is_steady = false;
+
+    static inline std::atomic<rep> ahead{0}; // of the steady clock
+
+    static time_point now() {
+        const auto real = std::chrono::steady_clock::now().time_since_epoch();
+        return time_point(std::chrono::duration_cast<duration>(real) + duration(ahead.load()));
+    }
+};
+
+} // namespace
+
+TEST_CASE("A timed wait without a result takes the time it was given and no less") {
+    promise<int> source;
+    const auto result = source.get_future();
+    const auto check = [&](auto wait, std::chrono::nanoseconds least) {
+        const auto start = std::chrono::steady_clock::now();
+        CHECK_FALSE(wait());
+        CHECK(std::chrono::steady_clock::now() - start >= least);
+    };
+    check([&] { return result.wait_for(10ms); }, 10ms);
+    check([&] { return result.wait_for(std::chrono::duration<double, std::milli>(2.5)); }, 2500us);
+    check([&] { return result.wait_for(std::chrono::duration<int, std::pico>(1500)); }, 2ns);
+    check([&] { return result.wait_until(std::chrono::steady_clock::now() + 10ms); }, 10ms);
+    check([&] { return result.wait_until(std::chrono::system_clock::now() + 10ms); }, 9ms);
+    check([&] { return result.wait_until(set_clock::now() + 10ms); }, 9ms);
+}
+
+TEST_CASE("A timed wait whose time has passed only looks") {
+    promise<int> source;
+    const auto result = source.get_future();
+    CHECK_FALSE(result.wait_for(0s));
+    CHECK_FALSE(result.wait_for(-1h));
+    CHECK_FALSE(result.wait_for(std::chrono::hours::min()));
+    CHECK_FALSE(result.wait_until(std::chrono::steady_clock::time_point::min()));
+    CHECK_FALSE(result.wait_until(std::chrono::steady_clock::time_point{}));
+    CHECK_FALSE(result.wait_until(std::chrono::system_clock::time_point::min()));
+    CHECK_FALSE(result.wait_until(set_clock::time_point::min()));
+    source.set_value(1);
+    CHECK(result.wait_for(0s));
+    CHECK(result.wait_for(-1h));
+    CHECK(result.wait_until(std::chrono::steady_clock::time_point::min()));
+    CHECK(result.wait_until(set_clock::time_point::min()));
+}
+
+TEST_CASE("The longest times are waited for and do not overflow") {
+    const auto waits = [](auto wait) {
+        promise<int> source;
+        const auto result = source.get_future();
+        std::thread producer([&] {
+            std::this_thread::sleep_for(2ms);
+            source.set_value(1);
+        });
+        CHECK(wait(result));
+        producer.join();
+    };
+    waits([](const auto& result) { return result.wait_for(std::chrono::nanoseconds::max()); });
+    waits([](const auto& result) { return result.wait_for(std::chrono::hours::max()); });
+    waits([](const auto& result) {
+        return result.wait_for(std::chrono::duration<double>(std::numeric_limits<double>::infinity()));
+    });
+    waits([](const auto& result) { return result.wait_until(std::chrono::steady_clock::time_point::max()); });
+    waits([](const auto& result) { return result.wait_until(std::chrono::system_clock::time_point::max()); });
+    waits([](const auto& result) { return result.wait_until(set_clock::time_point::max()); });
+    using coarse = std::chrono::time_point<std::chrono::steady_clock, std::chrono::hours>;
+    waits([](const auto& result) { return result.wait_until(coarse::max()); });
+}
+
+TEST_CASE("A wait until a time of the user's clock looks at that clock again when it was set back") {
+    promise<int> source;
+    const auto result = source.get_future();
+    set_clock::ahead = 0;
+    const auto deadline = set_clock::now() + 20ms;
+    std::thread setter([] {
+        std::this_thread::sleep_for(5ms);
+        set_clock::ahead -= 30;
+    });
+    CHECK_FALSE(result.wait_until(deadline));
+    setter.join();
+    CHECK(set_clock::now() >= deadline);
+}
+
+TEST_CASE("A wait until a time of the user's clock ends when the result comes however the clock jumps") {
+    promise<int> source;
+    const auto result = source.get_future();
+    const auto deadline = set_clock::now() + 5ms;
+    std::thread setter([&] {
+        for (int i = 0; i != 20; ++i) {
+            set_clock::ahead -= 10;
+            std::this_thread::sleep_for(1ms);
+        }
+        source.set_value(1);
+    });
+    const bool came = result.wait_until(deadline);
+    // On a slow machine the clock may catch up with the jumps; then the wait may have ended without a result.
+    CHECK((came || set_clock::now() + 200ms >= deadline));
+    if (came) CHECK(result.is_ready());
+    setter.join();
+}
+
+TEST_CASE("A storm of signals neither ends a wait nor shortens a timed one") {
+    promise<int> source;
+    auto result = source.get_future();
+    ekiden_test::signal_storm storm;
+    const auto start = std::chrono::steady_clock::now();
+    CHECK_FALSE(result.wait_for(20ms));
+    CHECK(std::chrono::steady_clock::now() - start >= 20ms);
+    std::thread producer([&] {
+        std::this_thread::sleep_for(20ms);
+        source.set_value(7);
+    });
+    CHECK(result.get() == 7);
+    producer.join();
+    CHECK(storm.sent() > 0);
+}
+
+TEST_CASE("A result that comes at the deadline is either seen or still there for get") {
+    for (int round = 0; round != 300; ++round) {
+        promise<int> source;
+        auto result = source.get_future();
+        const auto deadline = std::chrono::steady_clock::now() + 150us;
+        std::thread producer([&] {
+            while (std::chrono::steady_clock::now() < deadline) {
+            }
+            source.set_value(round);
+        });
+        if (result.wait_until(deadline))
+            CHECK(result.is_ready());
+        else
+            CHECK(std::chrono::steady_clock::now() >= deadline);
+        CHECK(result.get() == round);
+        producer.join();
+    }
+}

@@ -1,0 +1,265 @@
+#include <ekiden/queue/injection_queue.hpp>
+
+#include <tests/unit/effort.hpp>
+#include <tests/unit/failing_allocations.hpp>
+#include <tests/unit/queue/numbered_tasks.hpp>
+
+#include <doctest/doctest.h>
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <latch>
+#include <memory>
+#include <new>
+#include <optional>
+#include <thread>
+#include <vector>
+
+using ekiden::injection_queue;
+using ekiden::task;
+using ekiden_test::numbered_task;
+using ekiden_test::numbered_tasks;
+using gate = ekiden::sys::atomic<std::uint32_t>;
+
+namespace {
+
+const gate open{0};
+
+std::size_t drain(injection_queue& queue) {
+    std::array<task*, 16> out{};
+    std::size_t sum = 0;
+    while (queue.maybe_filled()) {
+        const std::size_t count = queue.claim(out, sum);
+        for (std::size_t i = 0; i != count; ++i) ekiden_test::take(out[i]);
+        sum += count;
+    }
+    return sum;
+}
+
+void push(injection_queue& queue, task* element) {
+    if (!queue.push(element, 1)) FAIL("refused");
+}
+
+} // namespace
+
+TEST_CASE("Tens of thousands of producers come and go one after the other and leave no memory behind") {
+    const int threads = ekiden_test::rounds(30'000);
+    injection_queue queue(open, 4);
+    numbered_tasks all(threads);
+    long after_some = 0;
+    for (int t = 0; t != threads; ++t) {
+        std::thread([&] { push(queue, all.at(t)); }).join();
+        if (t % 100 == 99) CHECK(drain(queue) == 100);
+        if (t == 999) after_some = ekiden_test::live_allocation_count();
+    }
+    CHECK(ekiden_test::live_allocation_count() == after_some);
+    CHECK(all.taken_wrongly() == 0);
+}
+
+TEST_CASE("Waves of more producers than rings come and go and the rings are taken over") {
+    constexpr int wave = static_cast<int>(injection_queue::exclusive_rings) + 7;
+    const int waves = ekiden_test::rounds(50);
+    injection_queue queue(open, 2, ~std::uint64_t{0} - 5);
+    numbered_tasks all(wave * waves);
+    long after_first = 0;
+    for (int w = 0; w != waves; ++w) {
+        {
+            std::latch everybody(wave);
+            std::vector<std::thread> threads;
+            for (int t = 0; t != wave; ++t) {
+                threads.emplace_back([&, t] {
+                    push(queue, all.at(w * wave + t));
+                    everybody.arrive_and_wait();
+                });
+            }
+            for (std::thread& thread : threads) thread.join();
+        }
+        CHECK(drain(queue) == wave);
+        // Rings grow to what one wave pushed into the shared one; that may take a second wave.
+        if (w == 1) after_first = ekiden_test::live_allocation_count();
+    }
+    CHECK(ekiden_test::live_allocation_count() <= after_first + 16);
+    CHECK(all.taken_wrongly() == 0);
+}
+
+TEST_CASE("A queue may end before its producer threads do") {
+    const auto live = ekiden_test::live_allocation_count();
+    {
+        numbered_tasks all(3);
+        auto queue = std::make_unique<injection_queue>(open);
+        std::latch pushed(4);
+        std::latch gone(1);
+        std::vector<std::thread> threads;
+        for (int t = 0; t != 3; ++t) {
+            threads.emplace_back([&, t] {
+                push(*queue, all.at(t));
+                pushed.arrive_and_wait();
+                gone.wait();
+                numbered_task other(0);
+                injection_queue next(open); // meets the entry of the one that is gone
+                push(next, &other);
+                CHECK(drain(next) == 1);
+            });
+        }
+        pushed.arrive_and_wait();
+        CHECK(drain(*queue) == 3);
+        queue.reset();
+        gone.count_down();
+        for (std::thread& thread : threads) thread.join();
+    }
+    CHECK(ekiden_test::live_allocation_count() == live);
+}
+
+TEST_CASE("Queues and producer threads may end at the same time") {
+    const int rounds = ekiden_test::rounds(2000);
+    const auto live = ekiden_test::live_allocation_count();
+    for (int round = 0; round != rounds; ++round) {
+        numbered_tasks all(2);
+        auto queue = std::make_unique<injection_queue>(open, 2);
+        std::atomic<int> pushed{0};
+        std::vector<std::thread> threads;
+        for (int t = 0; t != 2; ++t) {
+            threads.emplace_back([&, t, q = queue.get()] {
+                push(*q, all.at(t));
+                pushed.fetch_add(1);
+            });
+        }
+        while (pushed.load() != 2) std::this_thread::yield();
+        REQUIRE(drain(*queue) == 2);
+        queue.reset(); // while the threads end
+        for (std::thread& thread : threads) thread.join();
+    }
+    CHECK(ekiden_test::live_allocation_count() == live);
+}
+
+TEST_CASE("A thread that meets thousands of short-lived queues keeps none of their memory") {
+    std::thread([] {
+        long after_some = 0;
+        for (int i = 0; i != 5000; ++i) {
+            numbered_task element(i);
+            injection_queue queue(open, 2);
+            push(queue, &element);
+            REQUIRE(drain(queue) == 1);
+            if (i == 10) after_some = ekiden_test::live_allocation_count();
+        }
+        CHECK(ekiden_test::live_allocation_count() == after_some);
+    }).join();
+}
+
+TEST_CASE("A new queue at the address of an old one is another queue") {
+    std::optional<injection_queue> queue;
+    for (int i = 0; i != 20; ++i) {
+        queue.emplace(open, 2);
+        numbered_tasks all(3);
+        for (int k = 0; k != 3; ++k) push(*queue, all.at(k));
+        REQUIRE(queue->pushed() == 3);
+        REQUIRE(drain(*queue) == 3);
+    }
+}
+
+TEST_CASE("A thread that pushes to more queues than it remembers finds its ring in each") {
+    constexpr int count = 40;
+    std::vector<std::unique_ptr<injection_queue>> queues;
+    for (int q = 0; q != count; ++q) queues.push_back(std::make_unique<injection_queue>(open, 4));
+    numbered_tasks all(count * 50);
+    for (int i = 0; i != count * 50; ++i) push(*queues[static_cast<std::size_t>(i % count)], all.at(i));
+    for (const auto& queue : queues) {
+        std::array<task*, 1> out{};
+        int before = -1;
+        for (int i = 0; i != 50; ++i) {
+            REQUIRE(queue->claim(out, 1) == 1); // one ring: all in order
+            const int number = ekiden_test::take(out[0]).number;
+            CHECK(number > before);
+            before = number;
+        }
+        CHECK_FALSE(queue->maybe_filled());
+    }
+    CHECK(all.taken_wrongly() == 0);
+}
+
+TEST_CASE("Destructors of thread_local objects may push in a thread past its end") {
+    static injection_queue* queue;
+    static numbered_task late(1);
+    injection_queue here(open, 4);
+    queue = &here;
+    struct pushes {
+        ~pushes() { push(*queue, &late); }
+    };
+    numbered_task early(0);
+    for (int round = 1; round != 50; ++round) {
+        std::thread([&] {
+            static thread_local pushes at_end; // made before the first push: ends after the thread's rings
+            (void)&at_end;
+            push(*queue, &early);
+        }).join();
+        REQUIRE(drain(here) == 2);
+        CHECK(late.taken.load() == round);
+        CHECK(early.taken.load() == round);
+    }
+}
+
+#if !defined(EKIDEN_TSAN)
+TEST_CASE("Whichever allocation of a first push fails nothing is queued and the next push works") {
+    int failures = 0;
+    for (bool failed = true; failed;) {
+        injection_queue queue(open, 4);
+        numbered_task element(0);
+        failed = false;
+        std::thread([&] {
+            {
+                const ekiden_test::failing_allocation failing(failures);
+                try {
+                    push(queue, &element);
+                } catch (const std::bad_alloc&) {
+                    failed = true;
+                }
+            }
+            if (failed) {
+                CHECK(drain(queue) == 0);
+                CHECK(queue.pushed() == 0);
+                push(queue, &element);
+            }
+        }).join();
+        CHECK(drain(queue) == 1);
+        failures += failed;
+    }
+    CHECK(failures >= 4); // the thread's list of rings, the ring and what they hold
+}
+#endif
+
+#if !defined(EKIDEN_TSAN)
+TEST_CASE("Whichever allocation of a thread past the rings fails nothing is queued and the next push works") {
+    constexpr int others = static_cast<int>(injection_queue::exclusive_rings);
+    for (int n = 0; n != 8; ++n) {
+        injection_queue queue(open, 4);
+        numbered_tasks all(others);
+        numbered_task element(0);
+        std::latch pushed(others + 1);
+        std::latch over(1);
+        std::vector<std::thread> threads;
+        for (int t = 0; t != others; ++t) {
+            threads.emplace_back([&, t] {
+                push(queue, all.at(t));
+                pushed.arrive_and_wait();
+                over.wait();
+            });
+        }
+        pushed.arrive_and_wait();
+        std::thread([&] {
+            try {
+                const ekiden_test::failing_allocation failing(n);
+                push(queue, &element);
+                return;
+            } catch (const std::bad_alloc&) {
+            }
+            CHECK(queue.pushed() == others);
+            push(queue, &element);
+        }).join();
+        CHECK(queue.pushed() == others + 1);
+        CHECK(drain(queue) == others + 1);
+        over.count_down();
+        for (std::thread& thread : threads) thread.join();
+    }
+}
+#endif
