@@ -51,6 +51,7 @@ TEST_CASE("a task_group in a worker waits without blocking the pool") {
         return calls.load();
     });
     CHECK(sum.get() == 10);
+    pool.wait_idle();
     CHECK(pool.metrics().tasks_run == 21);
 }
 
