@@ -213,16 +213,18 @@ void worker::park(const reason_to_return& reason) noexcept {
     event_count& sleep = pool_.sleep();
     sleep.prepare_wait(index_, has_token_);
     pool_.forks().ask_all(); // who forks later than this sees a sleeper: see fork_join.md
-    event_count::wake_up reason_woken{};
-    if (pool_.has_work() || should_return(reason)) {
-        reason_woken = sleep.cancel_wait(index_);
+    const bool saw_work = pool_.has_work();
+    if (saw_work || should_return(reason)) {
+        has_token_ = sleep.cancel_wait(index_) == event_count::wake_up::notified;
+        // Others may have left more work to the token that was given back above: whoever takes it on must
+        // look again.
+        if (saw_work && !has_token_) has_token_ = sleep.try_begin_search();
     } else {
         pool_.announce_idle();
         parks_.add();
-        reason_woken = sleep.commit_wait(index_, reason.deadline);
-        if (reason_woken == event_count::wake_up::notified) wakes_.add();
+        has_token_ = sleep.commit_wait(index_, reason.deadline) == event_count::wake_up::notified;
+        if (has_token_) wakes_.add();
     }
-    has_token_ = reason_woken == event_count::wake_up::notified;
 
     if (reason.awaited != nullptr && !reason.awaited->detach()) {
         while (!self.called.load(sys::acquire)) sys::yield(); // [W2]

@@ -12,9 +12,7 @@
 #include <deque>
 #include <latch>
 #include <limits>
-#include <memory>
-#include <new>
-#include <optional>
+#include <numeric>
 #include <thread>
 #include <vector>
 
@@ -157,19 +155,20 @@ TEST_CASE("Each task comes out once with many producers and many consumers") {
 TEST_CASE("After the gate was closed and the queue is quiet exactly the accepted tasks are in it") {
     const int rounds = ekiden_test::rounds(400);
     for (int round = 0; round != rounds; ++round) {
-        constexpr int producers = 2;
-        constexpr int most = 100'000;
+        constexpr int producers =
+            5; // more than processors, so that some are interrupted between look and push
+        constexpr std::uint64_t most = 100'000;
         gate bits{0};
         injection_queue queue(bits, 64, nearly_wrapped);
         static ekiden_test::numbered_task shared(0); // the same one again and again: only counted
-        std::array<int, producers> accepted{};
+        std::array<std::uint64_t, producers> accepted{};
         std::latch started(producers + 1);
         std::vector<std::thread> threads;
         for (std::size_t p = 0; p != producers; ++p) {
             threads.emplace_back([&, p] {
                 ekiden_test::numbered_task mine(0);
                 started.arrive_and_wait();
-                int count = 0;
+                std::uint64_t count = 0;
                 while (count != most && queue.push(&mine, closed)) ++count;
                 accepted[p] = count;
                 // `mine` ends here: the queue's pointers to it are only counted
@@ -183,7 +182,7 @@ TEST_CASE("After the gate was closed and the queue is quiet exactly the accepted
         for (std::thread& thread : threads) thread.join();
         CHECK_FALSE(queue.push(&shared, closed));
         CHECK(queue.pushed() == quiet);
-        REQUIRE(quiet == static_cast<std::uint64_t>(accepted[0] + accepted[1]));
+        REQUIRE(quiet == std::accumulate(accepted.begin(), accepted.end(), std::uint64_t{0}));
         std::array<task*, 64> out{};
         std::uint64_t found = 0;
         while (queue.maybe_filled()) found += queue.claim(out, 0);
