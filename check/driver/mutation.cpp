@@ -112,8 +112,8 @@ std::map<std::string, std::string> explained() {
     return known;
 }
 
-/// "model executions" of the first model that notices, or nothing. Each model in which the mutant can be reached is
-/// searched at random for a moment, then each depth first; `seconds` for all of them.
+/// "model executions" of the first model that notices, or nothing. Each model in which the mutant can be
+/// reached is searched at random for a moment, then each depth first; `seconds` for all of them.
 std::string try_mutant(const candidate_mutant& c, double seconds) {
     const double share = seconds / static_cast<double>(c.reached.size());
     for (const bool random : {true, false}) {

@@ -50,8 +50,7 @@ private:
 
 /// Adds the row of the compiler at work; g++ adds libomp's as well, to be run by the other executable.
 template <class System = openmp>
-bool add_openmp(const char* experiment, void (*run)(cell&), const char* note = "",
-                       bool ranked = true) {
+bool add_openmp(const char* experiment, void (*run)(cell&), const char* note = "", bool ranked = true) {
 #if !defined(LAB_LIBOMP)
     add(implementation{.experiment = experiment,
                        .name = "openmp-libomp",
