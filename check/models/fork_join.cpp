@@ -7,7 +7,6 @@
 #include <ekiden/sys/thread.hpp>
 
 #include <cstdint>
-#include <tuple>
 
 namespace {
 
@@ -83,16 +82,6 @@ private:
     sys::atomic<bool> ended_{false};
 };
 
-/// Two calls that return when both have begun.
-struct meeting {
-    sys::atomic<int> present{0};
-    int operator()() {
-        present.fetch_add(1, sys::acq_rel);
-        while (present.load(sys::acquire) < 2) sys::yield();
-        return 1;
-    }
-};
-
 } // namespace
 
 EKIDEN_MODEL(fork_ring_last_one, .about = "owner and thief: the last child goes to one of them",
@@ -165,7 +154,7 @@ EKIDEN_MODEL(fork_ring_inside_only,
 
 EKIDEN_MODEL(fork_join_result,
              .about = "a guest forks, a worker looks for work: one runs the call, the result arrives",
-             .preemptions = 2, .spurious = 0) {
+             .preemptions = 1, .spurious = 0) {
     pair_of_lanes lanes;
     sys::thread worker([&] { lanes.work(); });
     sys::cell<int> calls{0};
@@ -178,51 +167,6 @@ EKIDEN_MODEL(fork_join_result,
             });
         check::that(a == 1 && b == 2, "the results");
         check::that(calls.read() == 1, "called once, and visible");
-    });
-    worker.join();
-}
-
-EKIDEN_MODEL(fork_join_sleeper_is_woken,
-             .about = "two calls that wait for each other: the worker comes, asleep or not", .preemptions = 2,
-             .spurious = 0) {
-    pair_of_lanes lanes;
-    sys::thread worker([&] { lanes.work(); });
-    meeting both;
-    lanes.root([&](fork_scope& scope) { parallel_invoke(scope, both, both); });
-    worker.join();
-}
-
-EKIDEN_MODEL(fork_join_second_request, .about = "a worker that has ended one child comes for the next one",
-             .preemptions = 1, .spurious = 0) {
-    pair_of_lanes lanes;
-    sys::thread worker([&] { lanes.work(); });
-    meeting first;
-    meeting second;
-    lanes.root([&](fork_scope& scope) {
-        parallel_invoke(scope, first, first);
-        parallel_invoke(scope, second, second);
-    });
-    worker.join();
-}
-
-EKIDEN_MODEL(
-    fork_join_parent_is_woken,
-    .about = "calls forked inside of a stolen one wait for each other: the parent comes, asleep or not",
-    .preemptions = 1, .spurious = 0) {
-    pair_of_lanes lanes;
-    sys::thread worker([&] { lanes.work(); });
-    sys::atomic<bool> stolen{false};
-    meeting inside;
-    lanes.root([&](fork_scope& scope) {
-        parallel_invoke(
-            scope,
-            [&] {
-                while (!stolen.load(sys::acquire)) sys::yield();
-            },
-            [&](fork_scope& there) {
-                stolen.store(true, sys::release);
-                parallel_invoke(there, inside, inside);
-            });
     });
     worker.join();
 }

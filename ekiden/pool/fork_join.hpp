@@ -2,11 +2,11 @@
 ///
 /// Part: pool. Used by: programs, the parallel algorithms beside it. The protocol: fork_join.md.
 ///
-/// parallel_invoke(f, g) calls f, and offers g to others only if somebody has asked for work; otherwise it
-/// calls g itself afterwards. Lazy task creation (E. Mohr, D. A. Kranz, R. H. Halstead 1991) with requests
-/// polled by the victim (as in U. A. Acar, A. Charguéraud, M. Rainwater, PPoPP 2013), and the oldest child
-/// given away first. What is new: the request also stands for workers that sleep, so that nobody searches in
-/// vain and nobody is forgotten.
+/// parallel_invoke(f, g) calls f, and offers g to others only if none of this thread's older calls is on
+/// offer already, or more threads have asked for work; otherwise it calls g itself afterwards. Lazy task
+/// creation (E. Mohr, D. A. Kranz, R. H. Halstead 1991) with requests polled by the victim (as in U. A. Acar,
+/// A. Charguéraud, M. Rainwater, PPoPP 2013), and the oldest child given away first. What is new: the request
+/// also stands for workers that sleep, so that nobody searches in vain and nobody is forgotten.
 #pragma once
 
 #include <ekiden/sys/atomic.hpp>
@@ -38,8 +38,13 @@ struct fork_errors {
 
 /// What others write of a thread that forks. Private.
 struct alignas(sys::isolation) fork_request {
-    // [A1] Set by whoever looks for work; on a line that else only the lane's thread reads, at each fork.
-    sys::atomic<std::uint32_t> asked{0};
+    // asked      meaning                                            set by
+    // nothing    there is a published child, or nothing to publish  share
+    // restock    none is published: the next fork does it           thief, the lane's thread
+    // wanted     somebody looks for work                            who looks, share while somebody sleeps
+    enum : std::uint32_t { nothing, restock, wanted };
+    // [A1] On a line that else only the lane's thread reads, at each fork.
+    sys::atomic<std::uint32_t> asked{nothing};
 };
 
 /// A place where a thread can fork. Given to the callables of parallel_invoke(); valid during the call, for
@@ -52,13 +57,17 @@ public:
     /// Whether somebody asks this thread for work, and it has forked nothing that it could give away: then a
     /// long loop does well to fork the rest of itself. Otherwise gives away what it has. One relaxed load
     /// unless somebody asks.
-    [[nodiscard]] bool should_split() noexcept { return is_asked() && !share(); }
+    [[nodiscard]] bool should_split() noexcept {
+        return lane_->asked.load(sys::relaxed) == fork_request::wanted && !share();
+    }
 
 protected:
     explicit fork_scope(fork_request* lane) noexcept : lane_(lane) {}
     ~fork_scope() = default;
 
-    [[nodiscard]] bool is_asked() const noexcept { return lane_->asked.load(sys::relaxed) != 0; }
+    [[nodiscard]] bool is_asked() const noexcept {
+        return lane_->asked.load(sys::relaxed) != fork_request::nothing;
+    }
 
     /// Answers the request: publishes the oldest private child. False if there is nothing to take.
     bool share() noexcept;
@@ -83,7 +92,9 @@ protected:
         : fork_scope(scope.lane_), run_(run), older_(&scope) {
         scope.newer_ = this;
     }
-    ~fork_child() = default;
+    ~fork_child() {
+        if (is_published_) shared_.~publication();
+    }
 
     /// After the construction: publishes the oldest child if somebody asks.
     void offer() noexcept {

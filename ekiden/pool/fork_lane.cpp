@@ -14,16 +14,19 @@ namespace ekiden::inline EKIDEN_ABI {
 bool fork_scope::share() noexcept { return static_cast<fork_lane*>(lane_)->share(*this); }
 
 bool fork_lane::share(fork_scope& newest) noexcept {
-    asked.store(0, sys::relaxed); // [A1]
+    asked.store(nothing, sys::relaxed); // [A1]
     // [A2] The request's end before the look at who sleeps: whoever goes to sleep later asks again. Pairs
     // with the heavy fence in event_count::prepare_wait() and the fence in sleep_for().
     sys::fence(sys::seq_cst);
     const std::uint64_t hungry = arena_.sleep_.waiting() + (sleeping_parent() != nullptr ? 1 : 0);
-    if (hungry != 0) asked.store(1, sys::relaxed); // until they have all got something
+    if (hungry != 0) asked.store(wanted, sys::relaxed); // until they have all got something
     // One for each, and one for whoever is awake and asks, or has been woken and is on its way.
     if (ring_.size() > hungry) return true;
     fork_scope*& newest_published = innermost_->newest_published;
-    if (&newest == newest_published) return false;
+    if (&newest == newest_published) {
+        ask_to_restock();
+        return false;
+    }
     auto* const oldest = static_cast<fork_child*>(newest_published->newer_);
     if (publish(*oldest)) newest_published = oldest;
     return true;
@@ -31,7 +34,10 @@ bool fork_lane::share(fork_scope& newest) noexcept {
 
 bool fork_lane::publish(fork_child& oldest) noexcept {
     ::new (static_cast<void*>(&oldest.shared_)) fork_child::publication;
-    if (!ring_.push(&oldest)) return false;
+    if (!ring_.push(&oldest)) {
+        oldest.shared_.~publication();
+        return false;
+    }
     oldest.is_published_ = true;
     // [A3] The child before the look at who sleeps; pairs as [A2]. Either this sees the sleeper, or the
     // sleeper sees the child in its last look around.
@@ -61,6 +67,7 @@ bool fork_child::reclaim() noexcept {
         "was given to");
     if (left == nullptr) lane.wait_for(*this);
     lane.innermost_->newest_published = older_;
+    if (lane.ring_.size() == 0) lane.ask_to_restock();
     return left != nullptr;
 }
 
@@ -89,12 +96,14 @@ fork_child* fork_lane::find_inside(const fork_child& child) noexcept {
     if (!may_find_inside(child)) return nullptr;
     fork_lane* const thief = child.shared_.thief.load(sys::acquire); // [C2]
     const std::uint64_t first_own = child.shared_.first_own.load(sys::relaxed);
-    return thief->ring_.steal_if([&](std::uint64_t index) {
+    fork_child* const found = thief->ring_.steal_if([&](std::uint64_t index) {
         // What the thief publishes after the child's end has been seen here together with that end: [R1]
         // acquired it.
         return fork_ring::is_from(index, first_own)
                && child.shared_.state.load(sys::acquire) != fork_child::done;
     });
+    if (found != nullptr) thief->ask_to_restock();
+    return found;
 }
 
 /// Looks for 20 us, less than a sleep and a wake-up cost. True if there is something to do.
@@ -136,6 +145,7 @@ fork_child* fork_lane::find() noexcept {
     fork_child* found = nullptr;
     const auto take_from = [&found](const fork_member& member) {
         if (member.lane->maybe_offers()) found = member.lane->ring_.steal();
+        if (found != nullptr) member.lane->ask_to_restock();
         return found != nullptr;
     };
     // Who had something last has probably more.
@@ -160,13 +170,13 @@ void fork_lane::run(fork_child& taken) noexcept {
 fork_segment::fork_segment(fork_lane& owner, fork_child* taken) noexcept
     : lane(owner), base(&owner), newest_published(&base), piece(taken), outer(owner.innermost_) {
     lane.innermost_ = this;
-    // Somebody may have asked for something that this thread did not have; here it may.
-    lane.asked.store(1, sys::relaxed); // [A1]
+    // Somebody may have asked while this lane was not there to be asked.
+    lane.asked.store(fork_request::wanted, sys::relaxed); // [A1]
 }
 
 fork_segment::~fork_segment() {
     lane.innermost_ = outer;
-    lane.asked.store(1, sys::relaxed); // [A1] as above, for the outer segment
+    lane.ask_to_restock(); // for the outer segment
 }
 
 // ---- the lanes of a pool

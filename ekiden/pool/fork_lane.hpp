@@ -59,7 +59,13 @@ public:
 
     /// Any thread: asks the lane to publish what it has. Costs a write only if nobody has asked.
     void ask() noexcept {
-        if (asked.load(sys::relaxed) == 0) asked.store(1, sys::relaxed); // [A1]
+        if (asked.load(sys::relaxed) != wanted) asked.store(wanted, sys::relaxed); // [A1]
+    }
+
+    /// Any thread: has the next fork published if nothing else is.
+    void ask_to_restock() noexcept {
+        std::uint32_t now = nothing; // a request that stands is not weakened
+        (void)asked.compare_exchange_strong(now, restock, sys::relaxed, sys::relaxed);
     }
 
     /// Any thread: whether there may be a child to take. A hint.

@@ -13,10 +13,11 @@
 
 namespace lab::fork_join {
 
-/// Each workload: call(place, n) with System::both(), and how many calls of both() that makes.
+/// Each workload: call(place, n) with System::both(). Not inlined: compilers see through the plain recursion
+/// so far that they save most of the calls, which is not what the forks are compared with.
 struct fib {
     template <class System>
-    static std::int64_t call(typename System::place& here, std::int64_t n) {
+    [[gnu::noinline]] static std::int64_t call(typename System::place& here, std::int64_t n) {
         using place = typename System::place;
         if (n < 2) return n;
         auto [a, b] = System::both(
@@ -30,7 +31,7 @@ struct fib {
 /// Returns the number of leaves, one more than there are forks.
 struct lopsided {
     template <class System>
-    static std::int64_t call(typename System::place& here, std::int64_t height) {
+    [[gnu::noinline]] static std::int64_t call(typename System::place& here, std::int64_t height) {
         using place = typename System::place;
         if (height < 2) return 1;
         auto [a, b] = System::both(
@@ -47,14 +48,14 @@ struct queens {
     };
 
     template <class System>
-    static std::int64_t call(typename System::place& here, std::int64_t n) {
+    [[gnu::noinline]] static std::int64_t call(typename System::place& here, std::int64_t n) {
         const std::uint32_t full = (1U << n) - 1;
         return rows<System>(here, board{full, 0, 0, 0}, full);
     }
 
     /// The ways to go on with one of the columns `open` in this row.
     template <class System>
-    static std::int64_t rows(typename System::place& here, board b, std::uint32_t open) {
+    [[gnu::noinline]] static std::int64_t rows(typename System::place& here, board b, std::uint32_t open) {
         using place = typename System::place;
         if (open == 0) return b.columns == b.full ? 1 : 0;
         const std::uint32_t first = open & -open;
