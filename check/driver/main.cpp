@@ -28,7 +28,8 @@ std::vector<const model*> select(const std::vector<std::string>& wanted) {
         }
     }
     for (const std::string& name : wanted) {
-        const bool known = std::any_of(chosen.begin(), chosen.end(), [&](const model* m) { return matches(*m, name); });
+        const bool known =
+            std::any_of(chosen.begin(), chosen.end(), [&](const model* m) { return matches(*m, name); });
         if (!known) throw std::invalid_argument("no model or folder is named '" + name + "'; see --list");
     }
     return chosen;
@@ -50,8 +51,8 @@ int check_all(const std::vector<const model*>& chosen, const effort& how, unsign
             seconds += v.seconds;
             if (!v.good) ++wrong;
         });
-    std::printf("%zu models, %zu wrong; %.1f million executions, %.1f million per minute and core\n", chosen.size(),
-                wrong, static_cast<double>(executions) / 1e6,
+    std::printf("%zu models, %zu wrong; %.1f million executions, %.1f million per minute and core\n",
+                chosen.size(), wrong, static_cast<double>(executions) / 1e6,
                 seconds > 0 ? static_cast<double>(executions) / seconds * 60 / 1e6 : 0.0);
     return wrong == 0 ? 0 : 1;
 }
@@ -63,14 +64,15 @@ int command(int argc, char** argv) {
     bool deep = false;
     bool mutants = false;
     bool list = false;
-    double seconds = 30;
+    double seconds = 20;
     unsigned processes = 2;
     app.add_option("model", wanted, "models or folders (default: all)");
     app.add_flag("--deep", deep, "two more preemptions, ten minutes a model, ten million random executions");
-    app.add_flag("--mutants", mutants, "weaken each memory order and switch each logic mutant; print the score");
+    app.add_flag("--mutants", mutants,
+                 "weaken each memory order and switch each logic mutant; print the score");
     app.add_flag("--list", list, "print the models' names, one a line");
     app.add_option("--replay", replay_text, "run one execution of one model again and print it");
-    app.add_option("--seconds", seconds, "at most so long for one model")->check(CLI::PositiveNumber);
+    app.add_option("--seconds", seconds, "processor time for one model, at most")->check(CLI::PositiveNumber);
     app.add_option("--processes", processes, "models explored at once")->check(CLI::Range(1U, 256U));
     CLI11_PARSE(app, argc, argv);
     const std::vector<const model*> chosen = select(wanted);

@@ -28,11 +28,14 @@ std::vector<order> weaker(const order_site& at) {
         if (loads) return {order::acquire, order::relaxed};
         if (stores) return {order::release, order::relaxed};
         return {order::acq_rel, order::relaxed};
-    case order::acq_rel: return {order::acquire, order::release};
+    case order::acq_rel:
+        return {order::acquire, order::release};
     case order::acquire:
     case order::consume:
-    case order::release: return {order::relaxed};
-    case order::relaxed: break;
+    case order::release:
+        return {order::relaxed};
+    case order::relaxed:
+        break;
     }
     return {};
 }
@@ -40,8 +43,8 @@ std::vector<order> weaker(const order_site& at) {
 std::string describe(const order_site& at, order becomes) {
     const std::string place = text::short_path(at.file) + " | " + text::source_line(at.file, at.line, 90);
     if (at.what == "light fence" || at.what == "heavy fence") return place + " | left out";
-    return place + " | " + at.what + (at.on_failure ? " (failure)" : "") + " " + std::string(text::name(at.how)) + " -> "
-         + std::string(text::name(becomes));
+    return place + " | " + at.what + (at.on_failure ? " (failure)" : "") + " "
+           + std::string(text::name(at.how)) + " -> " + std::string(text::name(becomes));
 }
 
 bool in_library(const order_site& at) { return text::short_path(at.file).starts_with("ekiden/"); }
@@ -54,7 +57,7 @@ std::string discover(const model& m) {
         how.bound = 2;
         how.random = random;
         how.executions = random ? 2000 : 20'000;
-        how.seconds = 5;
+        how.seconds = 1;
         how.discover = true;
         const result r = explore(m, how);
         for (const order_site& at : r.found.sites) {
@@ -84,9 +87,12 @@ void take_line(const std::string& line, const model& m, std::map<std::string, ca
         return;
     }
     mutation change;
-    change.at = {part.at(1), static_cast<unsigned>(std::stoul(part.at(2))),
-                 static_cast<unsigned>(std::stoul(part.at(3))), part.at(4),
-                 static_cast<order>(std::stoi(part.at(5))), part.at(6) == "1"};
+    change.at = {part.at(1),
+                 static_cast<unsigned>(std::stoul(part.at(2))),
+                 static_cast<unsigned>(std::stoul(part.at(3))),
+                 part.at(4),
+                 static_cast<order>(std::stoi(part.at(5))),
+                 part.at(6) == "1"};
     for (const order becomes : weaker(change.at)) {
         change.becomes = becomes;
         add(line + '\t' + std::to_string(static_cast<int>(becomes)), change, describe(change.at, becomes));
@@ -106,15 +112,16 @@ std::map<std::string, std::string> explained() {
     return known;
 }
 
-/// "model executions" of the first model that notices, or nothing. First each model in which the mutant can be
-/// reached is searched at random for a moment, then each depth first.
+/// "model executions" of the first model that notices, or nothing. Each model in which the mutant can be
+/// reached is searched at random for a moment, then each depth first; `seconds` for all of them.
 std::string try_mutant(const candidate_mutant& c, double seconds) {
+    const double share = seconds / static_cast<double>(c.reached.size());
     for (const bool random : {true, false}) {
         for (const model* m : c.reached) {
             search how;
             how.bound = m->how.preemptions;
             how.random = random;
-            how.seconds = random ? seconds / 10 : seconds;
+            how.seconds = random ? share / 4 : share;
             how.mutant = c.change;
             const result r = explore(*m, how);
             if (r.failed) return full_name(*m) + " " + std::to_string(r.executions);
@@ -150,15 +157,16 @@ int score_mutants(const std::vector<const model*>& chosen, unsigned width, bool 
     std::size_t equivalent = 0;
     std::vector<std::string> survivors;
     run_jobs(
-        mutants.size(), width, [&](std::size_t i) { return try_mutant(mutants[i], deep ? 60 : 3); },
+        mutants.size(), width, [&](std::size_t i) { return try_mutant(mutants[i], deep ? 600 : 5); },
         [&](std::size_t i, const std::string& text) {
             const auto reason = known.find(mutants[i].name);
             const bool dead = text != "-"; // a process that died has noticed, too
             if (dead) ++killed;
-            std::printf("%-9s%s%s%s\n", dead ? "killed" : "SURVIVED", mutants[i].name.c_str(), dead ? " | " : "",
-                        dead ? text.c_str() : "");
+            std::printf("%-9s%s%s%s\n", dead ? "killed" : "SURVIVED", mutants[i].name.c_str(),
+                        dead ? " | " : "", dead ? text.c_str() : "");
             std::fflush(stdout);
-            if (dead && reason != known.end()) std::printf("         but check/survivors.txt calls it equivalent\n");
+            if (dead && reason != known.end())
+                std::printf("         but check/survivors.txt calls it equivalent\n");
             if (dead) return;
             if (reason != known.end())
                 ++equivalent;
@@ -166,9 +174,10 @@ int score_mutants(const std::vector<const model*>& chosen, unsigned width, bool 
                 survivors.push_back(mutants[i].name);
         });
     const std::size_t counted = mutants.size() - equivalent;
-    std::printf("%zu mutants, %zu killed, %zu equivalent (check/survivors.txt), %zu unexplained: score %.1f%%\n",
-                mutants.size(), killed, equivalent, survivors.size(),
-                counted == 0 ? 0.0 : 100.0 * static_cast<double>(killed) / static_cast<double>(counted));
+    std::printf(
+        "%zu mutants, %zu killed, %zu equivalent (check/survivors.txt), %zu unexplained: score %.1f%%\n",
+        mutants.size(), killed, equivalent, survivors.size(),
+        counted == 0 ? 0.0 : 100.0 * static_cast<double>(killed) / static_cast<double>(counted));
     for (const std::string& name : survivors) std::printf("survivor: %s\n", name.c_str());
     return survivors.empty() ? 0 : 1;
 }

@@ -86,8 +86,8 @@ verdict judge(const model& m, const effort& how) {
     const std::string wrong = complaint(m, r);
     v.good = wrong.empty();
     v.text = padded(full_name(m), 52) + padded(v.good ? (r.failed ? "found" : "ok") : "WRONG", 7)
-           + padded(r.failed ? "" : reach(r), 9) + padded(count(v.executions), 13, true)
-           + padded(fixed(v.seconds, 1), 8, true) + " s";
+             + padded(r.failed ? "" : reach(r), 9) + padded(count(v.executions), 13, true)
+             + padded(fixed(v.seconds, 1), 8, true) + " s";
     if (!v.good) v.text += "\n  " + wrong + (r.failed ? explain(r) : "");
     return v;
 }
@@ -99,8 +99,8 @@ verdict judge_replay(const model& m, std::string_view text) {
 }
 
 std::string pack(const verdict& v) {
-    return std::string(v.good ? "1 " : "0 ") + std::to_string(v.executions) + " " + std::to_string(v.seconds) + "\n"
-         + v.text;
+    return std::string(v.good ? "1 " : "0 ") + std::to_string(v.executions) + " " + std::to_string(v.seconds)
+           + "\n" + v.text;
 }
 
 verdict unpack(const std::string& text) {

@@ -11,9 +11,9 @@
 namespace ekiden::check {
 
 struct effort {
-    double seconds = 30;            ///< depth-first search of one model
-    unsigned more_preemptions = 0;  ///< beyond what the model asks for
-    std::uint64_t random = 20'000;  ///< random executions after it
+    double seconds = 30;           ///< depth-first search of one model
+    unsigned more_preemptions = 0; ///< beyond what the model asks for
+    std::uint64_t random = 20'000; ///< random executions after it
 };
 
 /// The outcome of one model, small enough to travel through a pipe.

@@ -84,7 +84,8 @@ bool compare_exchange(void* at, unsigned size, std::uint64_t& expected, std::uin
         success = in.e.mutated(success, where, "compare_exchange");
         failure = in.e.mutated(failure, where, "compare_exchange", true);
     }
-    return in.e.compare_exchange(in.e.locate(at, size, where), expected, desired, success, failure, weak, where);
+    return in.e.compare_exchange(in.e.locate(at, size, where), expected, desired, success, failure, weak,
+                                 where);
 }
 
 void cell_read(const void* at, const site& where) noexcept {

@@ -58,7 +58,8 @@ unsigned start_thread(void (*run)(void*), void* argument, const site& where);
 void join_thread(unsigned number, const site& where);
 [[nodiscard]] unsigned current_thread() noexcept;
 
-/// The calling thread says that it waits for a change by another; a loop that `may_be_bounded` may also give up.
+/// The calling thread says that it waits for a change by another; a loop that `may_be_bounded` may also give
+/// up.
 void spin(bool may_be_bounded, const site& where) noexcept;
 
 /// The virtual clock, in ns. It moves when threads spin and when waits time out.

@@ -9,8 +9,8 @@
 namespace ekiden::check {
 
 bump::bump(std::size_t capacity) : capacity_(capacity) {
-    void* memory = ::mmap(nullptr, capacity, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
-                          -1, 0);
+    void* memory =
+        ::mmap(nullptr, capacity, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED) throw std::bad_alloc();
     base_ = static_cast<char*>(memory);
 }
@@ -76,7 +76,8 @@ bool tracked_heap::mark(const block& b) noexcept {
 }
 
 const tracked_heap::block* tracked_heap::first_unmarked() const noexcept {
-    const auto found = std::find_if(blocks_.begin(), blocks_.end(), [](const block& b) { return b.live && !b.marked; });
+    const auto found =
+        std::find_if(blocks_.begin(), blocks_.end(), [](const block& b) { return b.live && !b.marked; });
     return found == blocks_.end() ? nullptr : &*found;
 }
 

@@ -1,8 +1,8 @@
 /// Memory of one execution: bump allocation for the engine's own records, and a tracked heap for the model.
 ///
-/// Part: check (engine). Everything is dropped at once between executions, so that an execution can be abandoned
-/// at any point. Freed blocks of the model's heap are poisoned and never reused within an execution, so that a
-/// late access is seen.
+/// Part: check (engine). Everything is dropped at once between executions, so that an execution can be
+/// abandoned at any point. Freed blocks of the model's heap are poisoned and never reused within an
+/// execution, so that a late access is seen.
 #pragma once
 
 #include <cstddef>

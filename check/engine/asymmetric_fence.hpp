@@ -1,4 +1,5 @@
-/// sys::fence_light and sys::fence_heavy of the checking build, with just the ordering that the pair promises.
+/// sys::fence_light and sys::fence_heavy of the checking build, with just the ordering that the pair
+/// promises.
 ///
 /// Part: check (engine). Included by ekiden/sys/asymmetric_fence.hpp when EKIDEN_CHECKING is set.
 #pragma once

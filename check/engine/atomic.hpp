@@ -1,7 +1,7 @@
 /// sys::atomic, sys::cell and sys::fence of the checking build.
 ///
-/// Part: check (engine). Included by ekiden/sys/atomic.hpp when EKIDEN_CHECKING is set. An object has the size and
-/// alignment of its value; what the engine knows about it is found by its address.
+/// Part: check (engine). Included by ekiden/sys/atomic.hpp when EKIDEN_CHECKING is set. An object has the
+/// size and alignment of its value; what the engine knows about it is found by its address.
 #pragma once
 
 #include <check/engine/access.hpp>
@@ -101,7 +101,8 @@ private:
     }
     static std::uint64_t scaled(difference by) noexcept {
         if constexpr (std::is_pointer_v<T>)
-            return static_cast<std::uint64_t>(by * static_cast<std::ptrdiff_t>(sizeof(std::remove_pointer_t<T>)));
+            return static_cast<std::uint64_t>(
+                by * static_cast<std::ptrdiff_t>(sizeof(std::remove_pointer_t<T>)));
         else
             return encode(by);
     }
@@ -114,8 +115,8 @@ private:
     bool exchange_if(T& expected, T desired, order success, order failure, bool weak,
                      const site& where) noexcept {
         std::uint64_t old = encode(expected);
-        const bool done = check::compare_exchange(&value_, sizeof(T), old, encode(desired), success, failure,
-                                                  weak, where);
+        const bool done =
+            check::compare_exchange(&value_, sizeof(T), old, encode(desired), success, failure, weak, where);
         if (!done) expected = decode(old);
         return done;
     }
@@ -154,7 +155,8 @@ private:
     T value_{};
 };
 
-inline void fence(std::memory_order how, std::source_location where = std::source_location::current()) noexcept {
+inline void fence(std::memory_order how,
+                  std::source_location where = std::source_location::current()) noexcept {
     check::thread_fence(how, where);
 }
 

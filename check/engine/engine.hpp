@@ -47,7 +47,7 @@ struct location {
     std::uint16_t id;
     std::uint8_t size;
     bool dead;
-    stamp woken; // the newest position that a caller of futex_wake had seen
+    stamp woken;                 // the newest position that a caller of futex_wake had seen
     stamp accessed[max_threads]; // epoch of each thread's last access
     stamp loaded[max_threads];   // … of its last load, 0 if none
     bool acquired[max_threads];  // that load acquires
@@ -98,12 +98,12 @@ struct model_thread {
     effects kept_by_release;
     stamp fenced; // epoch of this thread's last fence
     status state;
-    bool asleep;     // explored already at an earlier choice, unless its load can read something new
-    bool restricted; // it is running such a load
-    bool queued;     // in a futex queue
-    bool spinning;   // until a location of `reads` changes
-    bool changed;    // since its last spin hint it wrote a new value
-    bool past_end;   // its exit actions have run
+    bool asleep;          // explored already at an earlier choice, unless its load can read something new
+    bool restricted;      // it is running such a load
+    bool queued;          // in a futex queue
+    bool spinning;        // until a location of `reads` changes
+    bool changed;         // since its last spin hint it wrote a new value
+    bool past_end;        // its exit actions have run
     std::uint16_t since;  // messages of the location when it fell asleep
     std::uint16_t repeat; // spin hints that it may still pass by repeating what it read: see spin()
     unsigned spin_line;

@@ -29,7 +29,7 @@ std::size_t bss_size() noexcept { return static_cast<std::size_t>(_end - __bss_s
 
 void on_signal(int number) {
     engine& e = the_engine();
-    const char* what = number == SIGABRT  ? "abort() was called (a failed assertion?)"
+    const char* what = number == SIGABRT   ? "abort() was called (a failed assertion?)"
                        : number == SIGSEGV ? "segmentation fault (freed memory is filled with 0xDD)"
                                            : "fatal signal";
     if (e.thread_count == 0) { // not in a model
@@ -63,7 +63,7 @@ void catch_signals() {
     alternative.ss_sp = std::malloc(size);
     alternative.ss_size = size;
     ::sigaltstack(&alternative, nullptr);
-    struct sigaction action {};
+    struct sigaction action{};
     action.sa_handler = on_signal;
     action.sa_flags = SA_NODEFER | SA_ONSTACK;
     for (const int number : {SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL}) ::sigaction(number, &action, nullptr);
@@ -84,8 +84,7 @@ struct engine::static_copy {
     std::vector<char> bss{__bss_start, _end};
 };
 
-engine::engine()
-    : records(record_bytes), heap(heap_bytes), table_(table_size) {
+engine::engine() : records(record_bytes), heap(heap_bytes), table_(table_size) {
     catch_signals();
     std::set_terminate(on_terminate);
 }
@@ -130,13 +129,15 @@ const tracked_heap::block* engine::lost_block() {
             void* pointer = nullptr;
             std::memcpy(&pointer, first, sizeof pointer);
             if (!heap.contains(pointer)) continue;
-            if (const tracked_heap::block* b = heap.find(pointer); b != nullptr && heap.mark(*b)) reached.push_back(b);
+            if (const tracked_heap::block* b = heap.find(pointer); b != nullptr && heap.mark(*b))
+                reached.push_back(b);
         }
     };
     scan(__data_start, _edata);
     scan(__bss_start, _end);
     for (std::size_t next = 0; next < reached.size(); ++next) {
-        if (reached[next]->size < large) scan(reached[next]->start, reached[next]->start + reached[next]->size);
+        if (reached[next]->size < large)
+            scan(reached[next]->start, reached[next]->start + reached[next]->size);
     }
     return heap.first_unmarked();
 }
@@ -153,14 +154,16 @@ engine::ending engine::execute(const model& m) {
         if (const tracked_heap::block* lost = lost_block()) {
             failed = true;
             found.failure = "leak: a block of " + std::to_string(lost->size) + " bytes is lost (allocation "
-                          + std::to_string(lost->number) + ", by T" + std::to_string(lost->thread) + ")";
+                            + std::to_string(lost->number) + ", by T" + std::to_string(lost->thread) + ")";
         }
     }
     thread_count = 0;
     return failed ? ending::failed : ending::finished;
 }
 
-void engine::fail(std::string_view what, const site& where) { fail_at(what, where.file_name(), where.line()); }
+void engine::fail(std::string_view what, const site& where) {
+    fail_at(what, where.file_name(), where.line());
+}
 
 void engine::fail_at(std::string_view what, std::string_view file, unsigned line) {
     if (thread_count == 0) throw std::logic_error(std::string(what));

@@ -11,7 +11,8 @@
 namespace ekiden::check {
 namespace {
 
-/// Processor time of this process, in seconds: what a search costs does not depend on what else the machine does.
+/// Processor time of this process, in seconds: what a search costs does not depend on what else the machine
+/// does.
 double processor_seconds() {
     timespec spent{};
     ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &spent);
@@ -21,7 +22,7 @@ double processor_seconds() {
 /// "BOUND,REDUCE,WEAK,c.c.c": the choices in base 36, a run of zeros as zN, nothing for zeros at the end.
 std::string encode(const engine& e, std::size_t used) {
     std::string out = (e.bound > 99 ? std::string("x") : std::to_string(e.bound)) + (e.reducing ? "r" : "n")
-                    + (e.weak ? "w" : "s");
+                      + (e.weak ? "w" : "s");
     std::size_t zeros = 0;
     for (std::size_t i = 0; i < used; ++i) {
         const unsigned taken = e.path[i].taken;
@@ -37,8 +38,9 @@ std::string encode(const engine& e, std::size_t used) {
 }
 
 [[noreturn]] void no_replay(std::string_view text) {
-    throw std::invalid_argument("'" + std::string(text)
-                                + "' is no replay string; expected what a failure printed, for example 3rw.z12.1");
+    throw std::invalid_argument(
+        "'" + std::string(text)
+        + "' is no replay string; expected what a failure printed, for example 3rw.z12.1");
 }
 
 unsigned number(std::string_view all, std::string_view part) {
@@ -70,7 +72,8 @@ void decode(engine& e, std::string_view text) {
 }
 
 bool same(const event& a, const event& b) {
-    return a.thread == b.thread && a.line == b.line && a.what == b.what && a.value == b.value && a.file == b.file;
+    return a.thread == b.thread && a.line == b.line && a.what == b.what && a.value == b.value
+           && a.file == b.file;
 }
 
 std::string table(const engine& e) {
@@ -98,9 +101,9 @@ std::string table(const engine& e) {
             return s + "  ";
         };
         out += padded("#" + std::to_string(line++), 5) + std::string(it.thread * 2UL, ' ')
-             + padded("T" + std::to_string(it.thread), 16 - it.thread * 2UL)
-             + padded(text::short_path(it.file) + ":" + std::to_string(it.line), where) + padded(it.what, what)
-             + padded(it.value, value) + it.why;
+               + padded("T" + std::to_string(it.thread), 16 - it.thread * 2UL)
+               + padded(text::short_path(it.file) + ":" + std::to_string(it.line), where)
+               + padded(it.what, what) + padded(it.value, value) + it.why;
         while (out.ends_with(' ')) out.pop_back();
         out += '\n';
     }
@@ -120,7 +123,8 @@ void explain(engine& e, const model& m, result& into) {
     e.tracing = false;
     e.randomly = was_random;
     into.failure = e.found.failure;
-    if (e.found.failure != first) into.failure = first + "\n(and otherwise when run again: " + into.failure + ")";
+    if (e.found.failure != first)
+        into.failure = first + "\n(and otherwise when run again: " + into.failure + ")";
     into.table = table(e);
 }
 

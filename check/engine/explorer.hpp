@@ -15,28 +15,28 @@ namespace ekiden::check {
 
 /// What to search, and how long.
 struct search {
-    unsigned bound = 3;         ///< preemptions; all smaller bounds are searched before
-    bool random = false;        ///< random priorities (PCT) instead of depth first
-    std::uint64_t seed = 1;     ///< of the random search
+    unsigned bound = 3;                           ///< preemptions; all smaller bounds are searched before
+    bool random = false;                          ///< random priorities (PCT) instead of depth first
+    std::uint64_t seed = 1;                       ///< of the random search
     std::uint64_t executions = ~std::uint64_t{0}; ///< at most so many
-    double seconds = 60;        ///< of processor time, at most
+    double seconds = 60;                          ///< of processor time, at most
     std::optional<mutation> mutant = {};
-    bool discover = false;      ///< collect order sites and logic mutants
+    bool discover = false; ///< collect order sites and logic mutants
 };
 
 /// What a search has led to.
 struct result {
     bool failed = false;
-    std::string failure;  ///< what was wrong
-    std::string table;    ///< the failing execution, one operation a line
-    std::string replay;   ///< for replay()
+    std::string failure; ///< what was wrong
+    std::string table;   ///< the failing execution, one operation a line
+    std::string replay;  ///< for replay()
     std::uint64_t executions = 0;
     std::uint64_t redundant = 0; ///< of these, given up as repetitions
     std::uint64_t steps = 0;     ///< operations in all executions
     unsigned bound = 0;          ///< the largest bound that was searched to the end
     bool complete = false;       ///< the bound that was asked for was searched to the end
     bool unbounded = false;      ///< and more preemptions would add nothing
-    double seconds = 0; ///< of processor time
+    double seconds = 0;          ///< of processor time
     findings found;
 };
 

@@ -1,7 +1,7 @@
 /// Threads of a model: stacks that take turns on one thread of the operating system.
 ///
-/// Part: check (engine). A switch saves the callee-saved registers and the C++ runtime's record of exceptions in
-/// flight, so that a fiber may be switched away from inside a catch block.
+/// Part: check (engine). A switch saves the callee-saved registers and the C++ runtime's record of exceptions
+/// in flight, so that a fiber may be switched away from inside a catch block.
 #pragma once
 
 #include <cstddef>

@@ -18,14 +18,13 @@ inline void futex_wait(const atomic<std::uint32_t>& word, std::uint32_t expected
     (void)check::wait_on(&word, sizeof word, expected, check::never, where);
 }
 
-[[nodiscard]] inline bool futex_wait_until(const atomic<std::uint32_t>& word, std::uint32_t expected,
-                                           clock::time_point deadline,
-                                           std::source_location where =
-                                               std::source_location::current()) noexcept {
+[[nodiscard]] inline bool
+futex_wait_until(const atomic<std::uint32_t>& word, std::uint32_t expected, clock::time_point deadline,
+                 std::source_location where = std::source_location::current()) noexcept {
     const auto at = std::chrono::duration_cast<std::chrono::nanoseconds>(deadline.time_since_epoch()).count();
     if (at <= 0) return false;
     return check::wait_on(&word, sizeof word, expected, static_cast<std::uint64_t>(at), where)
-        != check::wait_result::timed_out;
+           != check::wait_result::timed_out;
 }
 
 inline int futex_wake(const atomic<std::uint32_t>& word, int count = 1,

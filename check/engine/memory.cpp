@@ -1,19 +1,22 @@
 // The memory model: C++20 without executions in which sequenced-before and reads-from form a cycle.
 //
-// Each location keeps its values in modification order. A thread may read any value that is not older than what
-// it has seen; a store may go after any such value, except between a value and the read-modify-write that read
-// it. A release store carries the thread's view, an acquire load takes it over. seq_cst accesses and fences
-// meet in one view of positions (`sequential`), in the order in which they are executed.
+// Each location keeps its values in modification order. A thread may read any value that is not older than
+// what it has seen; a store may go after any such value, except between a value and the read-modify-write
+// that read it. A release store carries the thread's view, an acquire load takes it over. seq_cst accesses
+// and fences meet in one view of positions (`sequential`), in the order in which they are executed.
 #include <check/engine/engine.hpp>
 #include <check/engine/text.hpp>
 
 namespace ekiden::check {
 namespace {
 
-std::uint64_t mask(unsigned size) noexcept { return size == 8 ? ~std::uint64_t{0} : (std::uint64_t{1} << 8 * size) - 1; }
+std::uint64_t mask(unsigned size) noexcept {
+    return size == 8 ? ~std::uint64_t{0} : (std::uint64_t{1} << 8 * size) - 1;
+}
 
 const char* name_of(arithmetic what) noexcept {
-    static constexpr const char* names[] = {"exchange", "fetch_add", "fetch_sub", "fetch_or", "fetch_and", "fetch_xor"};
+    static constexpr const char* names[] = {"exchange", "fetch_add", "fetch_sub",
+                                            "fetch_or", "fetch_and", "fetch_xor"};
     return names[static_cast<unsigned>(what)];
 }
 
@@ -21,12 +24,18 @@ const char* name_of(arithmetic what) noexcept {
 
 std::uint64_t compute(arithmetic what, std::uint64_t old, std::uint64_t operand) noexcept {
     switch (what) {
-    case arithmetic::exchange: return operand;
-    case arithmetic::add: return old + operand;
-    case arithmetic::subtract: return old - operand;
-    case arithmetic::bit_or: return old | operand;
-    case arithmetic::bit_and: return old & operand;
-    case arithmetic::bit_xor: return old ^ operand;
+    case arithmetic::exchange:
+        return operand;
+    case arithmetic::add:
+        return old + operand;
+    case arithmetic::subtract:
+        return old - operand;
+    case arithmetic::bit_or:
+        return old | operand;
+    case arithmetic::bit_and:
+        return old & operand;
+    case arithmetic::bit_xor:
+        return old ^ operand;
     }
     return 0;
 }
@@ -53,7 +62,8 @@ void engine::read(location& l, unsigned at, order how) noexcept {
         m.carried.join_into(t.current);
     else
         m.carried.join_into(t.acquired);
-    if (how == order::seq_cst) sequential.seen[l.id] = std::max(sequential.seen[l.id], static_cast<stamp>(at));
+    if (how == order::seq_cst)
+        sequential.seen[l.id] = std::max(sequential.seen[l.id], static_cast<stamp>(at));
     l.accessed[running] = t.current.clock[running];
     note_cause(m, how);
     note_read(l.id);
@@ -101,8 +111,8 @@ void engine::carry(message& m, order how, const carried_view* also) {
     }
 }
 
-std::uint16_t engine::insert(location& l, unsigned at, std::uint64_t value, order how, const message* modified,
-                             const site& where) {
+std::uint16_t engine::insert(location& l, unsigned at, std::uint64_t value, order how,
+                             const message* modified, const site& where) {
     model_thread& t = self();
     if (weak && subject->how.load_buffering) refuse_load_buffering(l, how, where);
     const carried_view also = modified != nullptr ? modified->carried : carried_view{};
@@ -115,7 +125,8 @@ std::uint16_t engine::insert(location& l, unsigned at, std::uint64_t value, orde
         l.capacity = static_cast<std::uint16_t>(capacity);
     }
     if (at < l.count) {
-        std::memmove(static_cast<void*>(l.messages + at + 1), l.messages + at, (l.count - at) * sizeof(message));
+        std::memmove(static_cast<void*>(l.messages + at + 1), l.messages + at,
+                     (l.count - at) * sizeof(message));
         l.messages[at].carried = {}; // filled below; shift must not see it twice
         ++l.count;
         shift(l.id, at);
@@ -131,7 +142,8 @@ std::uint16_t engine::insert(location& l, unsigned at, std::uint64_t value, orde
     m.modifies = modified != nullptr;
     pass_on_cause(m, how);
     carry(m, how, modified != nullptr ? &also : nullptr);
-    if (how == order::seq_cst) sequential.seen[l.id] = std::max(sequential.seen[l.id], static_cast<stamp>(at));
+    if (how == order::seq_cst)
+        sequential.seen[l.id] = std::max(sequential.seen[l.id], static_cast<stamp>(at));
     l.accessed[running] = t.current.clock[running];
     l.loaded[running] = 0; // by coherence an earlier load of this thread reads nothing that comes after this
     ++t.current.clock[running];
@@ -157,11 +169,12 @@ std::uint64_t engine::load(location& l, order how, const site& where) {
     if (self().restricted) std::erase_if(candidates_, [&](candidate c) { return !allowed(l, c.position); });
     if (candidates_.empty()) abandon();
     const unsigned lowest = low(l, sequential_access);
-    const unsigned at = self().repeat != 0
-                          ? lowest
-                          : candidates_[choose(static_cast<unsigned>(candidates_.size()))].position;
+    const unsigned at =
+        self().repeat != 0 ? lowest : candidates_[choose(static_cast<unsigned>(candidates_.size()))].position;
     const std::uint64_t value = l.messages[at].value;
-    if (tracing) record(text::operation("load", name_of(l), how), text::value(value, l.size), why_visible(l, at, lowest), where);
+    if (tracing)
+        record(text::operation("load", name_of(l), how), text::value(value, l.size),
+               why_visible(l, at, lowest), where);
     read(l, at, how);
     l.loaded[running] = self().current.clock[running];
     l.acquired[running] = acquires(how);
@@ -183,7 +196,8 @@ void engine::store(location& l, std::uint64_t value, order how, const site& wher
     done(op);
 }
 
-std::uint64_t engine::modify(location& l, arithmetic what, std::uint64_t operand, order how, const site& where) {
+std::uint64_t engine::modify(location& l, arithmetic what, std::uint64_t operand, order how,
+                             const site& where) {
     const bool sequential_access = how == order::seq_cst;
     const operation op{kind::modify, sequential_access, l.id, nullptr};
     point(op, where);
@@ -232,9 +246,10 @@ bool engine::compare_exchange(location& l, std::uint64_t& expected, std::uint64_
     if (picked >= spurious_from) ++weak_failures;
     if (tracing) {
         std::string change = text::value(old, l.size);
-        change += succeeds ? " -> " + text::value(desired, l.size) : " (wanted " + text::value(expected, l.size) + ")";
-        record(text::operation(succeeds ? "cas" : "cas failed", name_of(l), succeeds ? success : failure), change,
-               picked >= spurious_from ? "spurious failure" : why_visible(l, at, low_failure), where);
+        change += succeeds ? " -> " + text::value(desired, l.size)
+                           : " (wanted " + text::value(expected, l.size) + ")";
+        record(text::operation(succeeds ? "cas" : "cas failed", name_of(l), succeeds ? success : failure),
+               change, picked >= spurious_from ? "spurious failure" : why_visible(l, at, low_failure), where);
     }
     read(l, at, succeeds ? success : failure);
     if (succeeds) {
@@ -268,7 +283,8 @@ void engine::fence(order how, const site& where) {
 }
 
 // P1202R5: a light and a heavy fence order like two seq_cst fences. The heavy one brings what each thread had
-// seen at its last light fence into its order, and leaves what it has seen for each thread's next light fence.
+// seen at its last light fence into its order, and leaves what it has seen for each thread's next light
+// fence.
 void engine::light_fence(const site& where) {
     const operation op{kind::light, false, no_location, nullptr};
     point(op, where);

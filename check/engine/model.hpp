@@ -1,6 +1,7 @@
 /// What a model is written with: registration, assertions, choices, observed outcomes.
 ///
-/// Part: check. Used by: the models, the litmus tests, the museum. See check/README.md for a model in 20 lines.
+/// Part: check. Used by: the models, the litmus tests, the museum. See check/README.md for a model in 20
+/// lines.
 #pragma once
 
 #include <cstdint>
@@ -14,17 +15,17 @@ namespace ekiden::check {
 
 /// How a model is explored, and what is expected of it.
 struct options {
-    bool load_buffering = true; ///< report loads that may read a value stored later: see load_buffering.cpp
+    bool load_buffering = true;  ///< report loads that may read a value stored later: see load_buffering.cpp
     std::string_view about = {}; ///< one line for people
-    unsigned preemptions = 3;   ///< switches away from a thread that could go on, at most this many
-    unsigned spurious = 1;      ///< futex waits that return without a wake-up, per execution
-    unsigned weak_failures = 1; ///< compare_exchange_weak that fail without cause, per execution
-    unsigned timeouts = 1;      ///< timed waits that run out while others could go on, per execution
-    unsigned max_steps = 5000;  ///< operations of one execution; more are reported as a livelock
-    bool leaks = true;          ///< report memory that is still allocated at the end
-    bool fails = false;         ///< a known bug: the model must fail
-    bool weak_memory = true;    ///< false: loads return the newest value (sequential consistency)
-    bool reduce = true;         ///< false: no sleep sets (to test the reduction itself)
+    unsigned preemptions = 3;    ///< switches away from a thread that could go on, at most this many
+    unsigned spurious = 1;       ///< futex waits that return without a wake-up, per execution
+    unsigned weak_failures = 1;  ///< compare_exchange_weak that fail without cause, per execution
+    unsigned timeouts = 1;       ///< timed waits that run out while others could go on, per execution
+    unsigned max_steps = 5000;   ///< operations of one execution; more are reported as a livelock
+    bool leaks = true;           ///< report memory that is still allocated at the end
+    bool fails = false;          ///< a known bug: the model must fail
+    bool weak_memory = true;     ///< false: loads return the newest value (sequential consistency)
+    bool reduce = true;          ///< false: no sleep sets (to test the reduction itself)
     std::vector<std::string_view> outcomes = {}; ///< litmus: exactly the outcomes that must be seen
 };
 
@@ -65,6 +66,6 @@ void outcome(std::initializer_list<std::int64_t> values);
 /// EKIDEN_MODEL(name, .about = "…", .preemptions = 2) { body of thread 0 }
 #define EKIDEN_MODEL(name, ...)                                                                              \
     static void name##_model();                                                                              \
-    static const ::ekiden::check::registration name##_registered(                                            \
-        #name, name##_model, ::ekiden::check::options{__VA_ARGS__});                                         \
+    static const ::ekiden::check::registration name##_registered(#name, name##_model,                        \
+                                                                 ::ekiden::check::options{__VA_ARGS__});     \
     static void name##_model()

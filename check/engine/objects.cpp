@@ -26,7 +26,8 @@ object* engine::find(const void* at) noexcept {
 
 object& engine::remember(const void* at, bool is_atomic) noexcept {
     std::size_t slot = slot_of(at, table_size);
-    while (table_[slot].execution == number && table_[slot].address != at) slot = (slot + 1) & (table_size - 1U);
+    while (table_[slot].execution == number && table_[slot].address != at)
+        slot = (slot + 1) & (table_size - 1U);
     object& o = table_[slot];
     if (o.execution != number && ++table_used_ > table_size / 4 * 3)
         fail_at("the model has too many atomic objects and cells", "", 0);
@@ -61,7 +62,17 @@ location& engine::locate(const void* at, unsigned size, const site& where) {
         fail("the model uses more than " + std::to_string(max_locations) + " atomic objects", where);
     std::uint64_t value = 0;
     std::memcpy(&value, at, size);
-    *l = {at, messages, 1, first_capacity, static_cast<std::uint16_t>(location_count), static_cast<std::uint8_t>(size), false, 0, {}, {}, {}};
+    *l = {at,
+          messages,
+          1,
+          first_capacity,
+          static_cast<std::uint16_t>(location_count),
+          static_cast<std::uint8_t>(size),
+          false,
+          0,
+          {},
+          {},
+          {}};
     messages[0] = {value, {}, no_event, 0, o->creator, {}, {}, false};
     o->record = l;
     for (unsigned i = 0; i < thread_count; ++i) {
@@ -76,7 +87,8 @@ location& engine::locate(const void* at, unsigned size, const site& where) {
 
 plain& engine::cell(const void* at, const site& where) {
     object* o = find(at);
-    if (heap.contains(at) && heap.freed(at)) fail("use after free: the memory of this cell has been freed", where);
+    if (heap.contains(at) && heap.freed(at))
+        fail("use after free: the memory of this cell has been freed", where);
     if (o == nullptr) {
         if (heap.contains(at)) fail("access to memory in which no cell has been made", where);
         o = &remember(at, false);
@@ -114,8 +126,8 @@ void engine::ended(const void* at, const site& where) {
         auto* l = static_cast<location*>(o->record);
         for (unsigned i = 0; i < thread_count; ++i) {
             if (i == running || self().current.clock[i] >= l->accessed[i]) continue;
-            fail("atomic object destroyed by T" + std::to_string(running) + ", but an access by T" + std::to_string(i)
-                     + " is not ordered before",
+            fail("atomic object destroyed by T" + std::to_string(running) + ", but an access by T"
+                     + std::to_string(i) + " is not ordered before",
                  where);
         }
         l->dead = true;

@@ -1,12 +1,12 @@
 // Whose turn it is. Threads change only before an operation that another thread could influence.
 //
-// Reduction: when another thread is chosen at a point where the running thread could have gone on, the running
-// thread falls asleep: the executions in which its operation comes first have been explored. It wakes when an
-// operation that does not commute with its own has been executed. A load or read-modify-write also wakes when
-// its location has a new message, but then reads only new ones: with an old one it would commute. A plain store
-// commutes with everything but futex waits, since its place in modification order is a choice of its own, so no
-// other thread need be tried before it. Only the running thread falls asleep: bringing its operation forward
-// never adds a preemption, so that the reduction loses nothing at any bound.
+// Reduction: when another thread is chosen at a point where the running thread could have gone on, the
+// running thread falls asleep: the executions in which its operation comes first have been explored. It wakes
+// when an operation that does not commute with its own has been executed. A load or read-modify-write also
+// wakes when its location has a new message, but then reads only new ones: with an old one it would commute.
+// A plain store commutes with everything but futex waits, since its place in modification order is a choice
+// of its own, so no other thread need be tried before it. Only the running thread falls asleep: bringing its
+// operation forward never adds a preemption, so that the reduction loses nothing at any bound.
 #include <check/engine/engine.hpp>
 
 #include <algorithm>
@@ -31,7 +31,9 @@ bool conflicts(const operation& mine, const operation& theirs) noexcept {
     if (mine.what == kind::wake || theirs.what == kind::wake)
         return mine.address != nullptr && mine.address == theirs.address;
     if (mine.what == kind::wait || theirs.what == kind::wait) {
-        const auto writes = [](const operation& op) { return op.what == kind::store || op.what == kind::modify; };
+        const auto writes = [](const operation& op) {
+            return op.what == kind::store || op.what == kind::modify;
+        };
         return mine.at == theirs.at && (writes(mine) || writes(theirs));
     }
     if (!mine.sequential || !theirs.sequential) return false;
@@ -46,7 +48,7 @@ bool engine::eligible(unsigned thread) const noexcept {
     if (t.state != status::runnable || t.spinning) return false;
     if (!t.asleep) return true;
     return (t.pending.what == kind::load || t.pending.what == kind::modify)
-        && locations[t.pending.at]->count > t.since;
+           && locations[t.pending.at]->count > t.since;
 }
 
 /// A store of another size than a futex word commutes with whatever other threads do.
@@ -68,14 +70,16 @@ void engine::turn_to(unsigned thread) {
     switch_context(from.where, to.where);
 }
 
-/// Takes one of `turns_`: a choice of the search, or the thread of highest priority (PCT, Burckhardt et al. 2010).
+/// Takes one of `turns_`: a choice of the search, or the thread of highest priority (PCT, Burckhardt et al.
+/// 2010).
 unsigned engine::pick_turn() {
     if (!randomly) return turns_[choose(static_cast<unsigned>(turns_.size()))];
     if (turns_.size() == 1) return turns_[0];
     const auto best = std::max_element(turns_.begin(), turns_.end(), [&](unsigned a, unsigned b) {
         return threads[a].priority < threads[b].priority;
     });
-    path.push_back({static_cast<std::uint16_t>(turns_.size()), static_cast<std::uint16_t>(best - turns_.begin())});
+    path.push_back(
+        {static_cast<std::uint16_t>(turns_.size()), static_cast<std::uint16_t>(best - turns_.begin())});
     ++position;
     return *best;
 }
@@ -99,7 +103,8 @@ void engine::point(const operation& next, const site& where) {
     if (next.what != kind::load) t.repeat = 0;
     if (thread_count == 1 || t.repeat != 0 || !preemptible(next)) return;
     if (preemptions >= bound) {
-        for (unsigned i = 0; i < thread_count && !limited_here; ++i) limited_here = i != running && eligible(i);
+        for (unsigned i = 0; i < thread_count && !limited_here; ++i)
+            limited_here = i != running && eligible(i);
         return;
     }
     turns_.clear();
@@ -168,7 +173,8 @@ bool engine::release_stuck() {
     model_thread* first = nullptr;
     for (unsigned i = 0; i < thread_count; ++i) {
         model_thread& t = threads[i];
-        if (t.state == status::waiting && t.deadline != never && (first == nullptr || t.deadline < first->deadline))
+        if (t.state == status::waiting && t.deadline != never
+            && (first == nullptr || t.deadline < first->deadline))
             first = &t;
     }
     if (first == nullptr) return idle < idle_limit && release_spinners();
@@ -186,7 +192,8 @@ void engine::stuck() {
         const model_thread& t = threads[i];
         if (t.state == status::finished) continue;
         spins = spins || t.spinning || t.state == status::runnable;
-        const std::string at = std::string(t.last_site.file_name()) + ":" + std::to_string(t.last_site.line());
+        const std::string at =
+            std::string(t.last_site.file_name()) + ":" + std::to_string(t.last_site.line());
         who += "\n  T" + std::to_string(i);
         if (t.state == status::joining)
             who += " joins T" + std::to_string(t.join_target);
@@ -201,7 +208,8 @@ void engine::progressed(location& l) noexcept {
     idle = 0;
     for (unsigned i = 0; i < thread_count; ++i) {
         model_thread& t = threads[i];
-        if (t.spinning && std::find(t.reads.begin(), t.reads.end(), l.id) != t.reads.end()) t.spinning = false;
+        if (t.spinning && std::find(t.reads.begin(), t.reads.end(), l.id) != t.reads.end())
+            t.spinning = false;
     }
 }
 
@@ -213,8 +221,8 @@ void engine::note_read(std::uint16_t at) {
     reads.push_back(at);
 }
 
-/// A spinning thread that reads again what it has read only repeats itself: one of the locations it reads must
-/// move on. Which one is a choice. False if none of them has a newer value.
+/// A spinning thread that reads again what it has read only repeats itself: one of the locations it reads
+/// must move on. Which one is a choice. False if none of them has a newer value.
 bool engine::advance_spinner(model_thread& t) {
     std::vector<std::pair<std::uint16_t, stamp>> fresh;
     for (const std::uint16_t at : t.reads) {
@@ -257,9 +265,9 @@ void engine::give_way(model_thread& t) {
     if (!turns_.empty()) return turn_to(pick_turn());
     // Only threads that are asleep could bring what this one waits for: the executions in which they do were
     // explored before.
-    const bool asleep = std::any_of(threads.begin(), threads.begin() + thread_count, [](const model_thread& o) {
-        return o.asleep && o.state == status::runnable;
-    });
+    const bool asleep =
+        std::any_of(threads.begin(), threads.begin() + thread_count,
+                    [](const model_thread& o) { return o.asleep && o.state == status::runnable; });
     if (asleep && ++lonely > most_lonely) abandon();
 }
 
@@ -269,8 +277,8 @@ bool engine::loops(const model_thread& t) const noexcept {
     return t.yields > patience && t.operations - t.yielded_at < recent;
 }
 
-/// A loop that writes makes progress by its own lights, also if it goes round for ever. Schedules in which that
-/// keeps a thread out that could end it are unfair, and not explored.
+/// A loop that writes makes progress by its own lights, also if it goes round for ever. Schedules in which
+/// that keeps a thread out that could end it are unfair, and not explored.
 void engine::be_fair(model_thread& t, const site& where) {
     (void)advance_spinner(t); // what others wrote is seen in the end
     t.reads.clear();

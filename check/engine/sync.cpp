@@ -6,9 +6,9 @@
 
 namespace ekiden::check {
 
-// The kernel compares and falls asleep in one step, ordered with other futex calls on the word. Plain accesses are
-// not: the value compared may be an old one, unless its successor's writer has called futex_wake since. That is
-// the contract of sys::futex_wait; Linux gives more.
+// The kernel compares and falls asleep in one step, ordered with other futex calls on the word. Plain
+// accesses are not: the value compared may be an old one, unless its successor's writer has called futex_wake
+// since. That is the contract of sys::futex_wait; Linux gives more.
 wait_result engine::wait_on(location& l, std::uint64_t expected, std::uint64_t deadline, const site& where) {
     const operation op{kind::wait, false, l.id, l.address};
     point(op, where);
@@ -17,7 +17,8 @@ wait_result engine::wait_on(location& l, std::uint64_t expected, std::uint64_t d
     const unsigned oldest = weak ? std::max<unsigned>(t.current.seen[l.id], l.woken) : newest;
     bool holds = l.messages[newest].value == expected;
     bool may_hold = false;
-    for (unsigned at = oldest; !holds && at < newest; ++at) may_hold = may_hold || l.messages[at].value == expected;
+    for (unsigned at = oldest; !holds && at < newest; ++at)
+        may_hold = may_hold || l.messages[at].value == expected;
     if (!holds && may_hold) holds = choose(2) == 1;
     if (!holds) {
         if (tracing)
@@ -31,7 +32,8 @@ wait_result engine::wait_on(location& l, std::uint64_t expected, std::uint64_t d
     const bool may_wake = spurious < subject->how.spurious;
     const bool has_deadline = deadline != never;
     const bool may_expire = has_deadline && timeouts < subject->how.timeouts;
-    const unsigned picked = has_deadline && now >= deadline ? 3 : choose(1U + (may_wake ? 1U : 0U) + (may_expire ? 1U : 0U));
+    const unsigned picked =
+        has_deadline && now >= deadline ? 3 : choose(1U + (may_wake ? 1U : 0U) + (may_expire ? 1U : 0U));
     t.result = wait_result::woken;
     t.queue = l.address;
     t.queued = true;
@@ -41,11 +43,15 @@ wait_result engine::wait_on(location& l, std::uint64_t expected, std::uint64_t d
         t.state = status::waiting;
     } else if (picked == 1 && may_wake) {
         ++spurious;
-        if (tracing) record("futex_wait " + name_of(l), text::value(expected, l.size), "wakes spuriously, when its turn comes", where);
+        if (tracing)
+            record("futex_wait " + name_of(l), text::value(expected, l.size),
+                   "wakes spuriously, when its turn comes", where);
     } else {
         ++timeouts;
         t.result = wait_result::timed_out;
-        if (tracing) record("futex_wait " + name_of(l), text::value(expected, l.size), "times out, unless woken before its turn comes", where);
+        if (tracing)
+            record("futex_wait " + name_of(l), text::value(expected, l.size),
+                   "times out, unless woken before its turn comes", where);
     }
     done(op);
     t.pending = {};
@@ -86,15 +92,18 @@ int engine::wake(const void* at, unsigned count, const site& where) {
     }
     if (tracing) {
         const object* o = find(at);
-        const std::string name = o != nullptr && o->record != nullptr ? name_of(*static_cast<location*>(o->record)) : "?";
-        record("futex_wake " + name, std::to_string(woken), woken == 0 ? "nobody sleeps" : "wakes" + who, where);
+        const std::string name =
+            o != nullptr && o->record != nullptr ? name_of(*static_cast<location*>(o->record)) : "?";
+        record("futex_wake " + name, std::to_string(woken), woken == 0 ? "nobody sleeps" : "wakes" + who,
+               where);
     }
     done(op);
     return woken;
 }
 
 unsigned engine::start(void (*run)(void*), void* argument, const site& where) {
-    if (thread_count == max_threads) fail("a model has at most " + std::to_string(max_threads) + " threads", where);
+    if (thread_count == max_threads)
+        fail("a model has at most " + std::to_string(max_threads) + " threads", where);
     const unsigned made = thread_count++;
     model_thread& t = threads[made];
     if (!t.memory) t.memory = std::make_unique<stack>(256 * 1024);

@@ -8,12 +8,18 @@ namespace ekiden::check::text {
 
 std::string_view name(order how) noexcept {
     switch (how) {
-    case order::relaxed: return "relaxed";
-    case order::consume: return "consume";
-    case order::acquire: return "acquire";
-    case order::release: return "release";
-    case order::acq_rel: return "acq_rel";
-    case order::seq_cst: return "seq_cst";
+    case order::relaxed:
+        return "relaxed";
+    case order::consume:
+        return "consume";
+    case order::acquire:
+        return "acquire";
+    case order::release:
+        return "release";
+    case order::acq_rel:
+        return "acq_rel";
+    case order::seq_cst:
+        return "seq_cst";
     }
     return "?";
 }

@@ -1,4 +1,4 @@
-// What ekiden/sys/thread.hpp and topology.hpp declare for both builds.
+// What ekiden/sys/thread.hpp and ekiden/sys/topology.hpp declare for both builds.
 #include <check/engine/engine.hpp>
 #include <ekiden/sys/thread.hpp>
 #include <ekiden/sys/topology.hpp>

@@ -82,9 +82,8 @@ inline void yield(std::source_location where = std::source_location::current()) 
 template <class T>
 [[nodiscard]] inline T& local() noexcept {
     static constexpr char key = 0;
-    return *static_cast<T*>(check::thread_local_object(&key, sizeof(T), alignof(T), [](void* at) {
-        ::new (at) T{};
-    }));
+    return *static_cast<T*>(
+        check::thread_local_object(&key, sizeof(T), alignof(T), [](void* at) { ::new (at) T{}; }));
 }
 
 } // namespace ekiden::inline EKIDEN_ABI::sys

@@ -7,7 +7,8 @@
 namespace ekiden::check {
 
 void engine::record(std::string what, std::string value, std::string why, const site& where) {
-    events.push_back({running, std::move(what), std::move(value), std::move(why), where.file_name(), where.line()});
+    events.push_back(
+        {running, std::move(what), std::move(value), std::move(why), where.file_name(), where.line()});
 }
 
 std::string engine::name_of(const location& l) const { return "a" + std::to_string(l.id); }
@@ -33,7 +34,8 @@ order engine::mutated(order how, const site& where, const char* what, bool on_fa
         return how;
     }
     const order_site& at = mutant->at;
-    if (where.line() != at.line || where.column() != at.column || on_failure != at.on_failure || how != at.how)
+    if (where.line() != at.line || where.column() != at.column || on_failure != at.on_failure
+        || how != at.how)
         return how;
     return at.file == where.file_name() && at.what == what ? mutant->becomes : how;
 }

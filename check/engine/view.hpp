@@ -1,7 +1,7 @@
 /// What one thread has seen: a position in the modification order of each atomic object, and a vector clock.
 ///
-/// Part: check (engine). A view's clock orders plain accesses (happens-before); its positions bound what a load
-/// may still return. Both are joined by taking maxima, so they live in one array.
+/// Part: check (engine). A view's clock orders plain accesses (happens-before); its positions bound what a
+/// load may still return. Both are joined by taking maxima, so they live in one array.
 #pragma once
 
 #include <algorithm>
@@ -36,7 +36,9 @@ struct view {
         join_stamps(seen, other.seen, locations);
     }
     /// Positions only: what a seq_cst fence passes on without making anything happen before anything.
-    void join_seen(const view& other, unsigned locations) noexcept { join_stamps(seen, other.seen, locations); }
+    void join_seen(const view& other, unsigned locations) noexcept {
+        join_stamps(seen, other.seen, locations);
+    }
     void copy(const view& other, unsigned locations) noexcept {
         std::memcpy(clock, other.clock, sizeof clock);
         std::memcpy(seen, other.seen, locations * sizeof(stamp));

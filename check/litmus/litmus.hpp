@@ -1,7 +1,7 @@
 /// A litmus test: threads over two or three shared integers, and the set of all outcomes that C++20 allows.
 ///
-/// Part: check. Each test states every allowed outcome that the checker claims to model; the driver compares the
-/// set that was seen with the set that is stated, so both a missing and a forbidden outcome fail.
+/// Part: check. Each test states every allowed outcome that the checker claims to model; the driver compares
+/// the set that was seen with the set that is stated, so both a missing and a forbidden outcome fail.
 #pragma once
 
 #include <check/engine/model.hpp>
@@ -40,4 +40,5 @@ void run(shared& s, Bodies... bodies) {
 } // namespace ekiden::check::litmus
 
 /// LITMUS(name, "each", "allowed", "outcome") { body of thread 0 }
-#define LITMUS(name, ...) EKIDEN_MODEL(name, .load_buffering = false, .preemptions = 9, .outcomes = {__VA_ARGS__})
+#define LITMUS(name, ...)                                                                                    \
+    EKIDEN_MODEL(name, .load_buffering = false, .preemptions = 9, .outcomes = {__VA_ARGS__})

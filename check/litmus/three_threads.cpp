@@ -69,7 +69,8 @@ LITMUS(WRC_release_acquire, "0 0 0", "0 0 1", "0 1 0", "0 1 1", "1 0 0", "1 0 1"
     write_to_read_causality<release, acquire>();
 }
 
-// Read-to-write causality: the last two lines of a thread are a store and a load, which only seq_cst keeps in order.
+// Read-to-write causality: the last two lines of a thread are a store and a load, which only seq_cst keeps in
+// order.
 LITMUS(RWC_acquire, "0 0 0", "0 0 1", "0 1 0", "0 1 1", "1 0 0", "1 0 1", "1 1 0", "1 1 1") {
     shared s;
     run(
@@ -224,9 +225,10 @@ LITMUS(weak_compare_exchange_may_fail_without_cause, "0 0", "1 1") {
     outcome({s.r[0], s.x.load(relaxed)});
 }
 
-// C++20 also allows "1 1 0": relaxed accesses pass y on without ordering the seq_cst loads. The checker's seq_cst
-// order is the order of execution, which reads-from agrees with (see check/README.md).
-LITMUS(seq_cst_order_against_relaxed_not_modelled, "0 0 0", "0 0 1", "0 1 0", "0 1 1", "1 0 0", "1 0 1", "1 1 1") {
+// C++20 also allows "1 1 0": relaxed accesses pass y on without ordering the seq_cst loads. The checker's
+// seq_cst order is the order of execution, which reads-from agrees with (see check/README.md).
+LITMUS(seq_cst_order_against_relaxed_not_modelled, "0 0 0", "0 0 1", "0 1 0", "0 1 1", "1 0 0", "1 0 1",
+       "1 1 1") {
     shared s;
     run(
         s, [](shared& t) { t.x.store(1, relaxed); },
@@ -241,7 +243,8 @@ LITMUS(seq_cst_order_against_relaxed_not_modelled, "0 0 0", "0 0 1", "0 1 0", "0
     outcome({s.r[0], s.r[1], s.r[2]});
 }
 
-// Dekker's entry with read-modify-writes of one location in between: acq_rel suffices, since these are ordered.
+// Dekker's entry with read-modify-writes of one location in between: acq_rel suffices, since these are
+// ordered.
 LITMUS(SB_through_one_location, "0 1", "1 0", "1 1") {
     shared s;
     run(

@@ -1,5 +1,5 @@
-// promise, future and the state they share: completion against wait, timeout, cancel, continuation and the end of
-// either side.
+// promise, future and the state they share: completion against wait, timeout, cancel, continuation and the
+// end of either side.
 #include <check/engine/model.hpp>
 #include <ekiden/future/promise.hpp>
 #include <ekiden/sys/thread.hpp>
@@ -12,6 +12,13 @@
 namespace {
 
 using namespace ekiden;
+
+/// A value whose accesses the checker orders.
+struct watched {
+    explicit watched(int v) : value(v) {}
+    watched(watched&& other) noexcept : value(other.value.read()) {}
+    sys::cell<int> value;
+};
 
 /// Takes note of its own end.
 struct witness {
@@ -26,13 +33,21 @@ struct witness {
 } // namespace
 
 EKIDEN_MODEL(future_get, .about = "the result is there, whole, when get returns", .preemptions = 4) {
-    promise<std::unique_ptr<int>> p;
-    future<std::unique_ptr<int>> f = p.get_future();
+    promise<watched> p;
+    future<watched> f = p.get_future();
     sys::thread producer([&] {
-        promise<std::unique_ptr<int>> mine(std::move(p));
-        mine.set_value(std::make_unique<int>(7));
+        promise<watched> mine(std::move(p));
+        mine.set_value(watched(7));
     });
-    check::that(*f.get() == 7, "the value");
+    check::that(f.get().value.read() == 7, "the value");
+    producer.join();
+}
+
+EKIDEN_MODEL(future_poll, .about = "the result is there, whole, when is_ready says so", .preemptions = 4) {
+    promise<watched> p;
+    future<watched> f = p.get_future();
+    sys::thread producer([&] { p.set_value(watched(7)); });
+    if (f.is_ready()) check::that(f.get().value.read() == 7, "the value");
     producer.join();
 }
 
@@ -45,13 +60,16 @@ EKIDEN_MODEL(future_dropped, .about = "the last of promise and future frees the 
             promise<witness> mine(std::move(p));
             mine.set_value(witness(ends));
         });
-        { const future<witness> gone(std::move(f)); }
+        {
+            const future<witness> gone(std::move(f));
+        }
         producer.join();
     }
     check::that(ends == 1, "the value ends once");
 }
 
-EKIDEN_MODEL(future_broken_promise, .about = "a promise that goes without a result says so", .preemptions = 4) {
+EKIDEN_MODEL(future_broken_promise, .about = "a promise that goes without a result says so",
+             .preemptions = 4) {
     promise<int> p;
     future<int> f = p.get_future();
     sys::thread producer([&] { const promise<int> gone(std::move(p)); });
@@ -66,11 +84,11 @@ EKIDEN_MODEL(future_broken_promise, .about = "a promise that goes without a resu
 }
 
 EKIDEN_MODEL(future_timed_wait, .about = "the deadline passes while the result comes", .preemptions = 4) {
-    promise<int> p;
-    future<int> f = p.get_future();
-    sys::thread producer([&] { p.set_value(5); });
+    promise<watched> p;
+    future<watched> f = p.get_future();
+    sys::thread producer([&] { p.set_value(watched(5)); });
     if (f.wait_for(std::chrono::milliseconds(2))) check::that(f.is_ready(), "true only when ready");
-    check::that(f.get() == 5, "and the value still comes");
+    check::that(f.get().value.read() == 5, "and the value still comes");
     producer.join();
 }
 
@@ -98,7 +116,8 @@ EKIDEN_MODEL(future_cancel_against_run, .about = "a task is run or cancelled, ne
     check::that(ends == 1, "the callable ends once");
 }
 
-EKIDEN_MODEL(future_abandon_against_cancel, .about = "stop() and cancel() at the same time", .preemptions = 4) {
+EKIDEN_MODEL(future_abandon_against_cancel, .about = "stop() and cancel() at the same time",
+             .preemptions = 4) {
     int ends = 0;
     {
         auto call = [w = witness(ends)] {};
@@ -114,12 +133,12 @@ EKIDEN_MODEL(future_abandon_against_cancel, .about = "stop() and cancel() at the
 
 EKIDEN_MODEL(completion_attach_against_complete, .about = "a continuation is called once, or attach says no",
              .preemptions = 5) {
-    auto* const state = recycler::create<promise_state<int>>();
+    auto* const state = recycler::create<promise_state<watched>>();
     state->retain();
     sys::cell<int> called{0};
     sys::thread producer([state] {
         check::that(state->claim(), "nobody else claims");
-        state->set_from([] { return 1; });
+        state->set_from([] { return watched(1); });
         state->complete(1);
     });
     const bool attached = state->attach(
@@ -128,7 +147,7 @@ EKIDEN_MODEL(completion_attach_against_complete, .about = "a continuation is cal
             count.write(count.read() + 1);
         },
         &called);
-    if (!attached) check::that(state->take() == 1, "ready at once");
+    if (!attached) check::that(state->take().value.read() == 1, "ready at once");
     producer.join();
     check::that(called.read() == (attached ? 1 : 0), "called if attached");
     state->release();
@@ -158,7 +177,8 @@ EKIDEN_MODEL(completion_detach_against_complete, .about = "after detach the cont
     state->release();
 }
 
-EKIDEN_MODEL(completion_two_producers, .about = "of two that try to set the result one wins", .preemptions = 3) {
+EKIDEN_MODEL(completion_two_producers, .about = "of two that try to set the result one wins",
+             .preemptions = 3) {
     promise<int> p;
     future<int> f = p.get_future();
     int wins = 0;

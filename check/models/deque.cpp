@@ -53,7 +53,8 @@ EKIDEN_MODEL(deque_last_item, .about = "owner and thief race for the only elemen
     d.finish(1);
 }
 
-EKIDEN_MODEL(deque_push_against_steal, .about = "a thief takes what is being pushed and popped", .preemptions = 4) {
+EKIDEN_MODEL(deque_push_against_steal, .about = "a thief takes what is being pushed and popped",
+             .preemptions = 4) {
     deque_under_test<2> d(2);
     sys::thread thief([&] {
         d.use(d.deque.steal());
@@ -81,7 +82,8 @@ EKIDEN_MODEL(deque_two_thieves, .about = "two thieves and the owner, two element
     d.finish(2);
 }
 
-EKIDEN_MODEL(deque_slot_reuse, .about = "a slot is written again while a thief may still read it", .preemptions = 4) {
+EKIDEN_MODEL(deque_slot_reuse, .about = "a slot is written again while a thief may still read it",
+             .preemptions = 4) {
     deque_under_test<3> d(1);
     d.push(0);
     sys::thread thief([&] { d.use(d.deque.steal()); });
@@ -135,7 +137,8 @@ EKIDEN_MODEL(deque_pop_oldest, .about = "the owner takes at the thieves' end", .
 }
 
 // A thief that steals an element through another thief's work: what the first one saw, the second one sees.
-EKIDEN_MODEL(deque_hint, .about = "a thief that trusts maybe_filled still gets whole elements", .preemptions = 4) {
+EKIDEN_MODEL(deque_hint, .about = "a thief that trusts maybe_filled still gets whole elements",
+             .preemptions = 4) {
     deque_under_test<2> d(2);
     sys::thread thief([&] {
         if (d.deque.maybe_filled()) d.use(d.deque.steal());

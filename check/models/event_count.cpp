@@ -1,5 +1,5 @@
-// The pool's sleep protocol: whoever publishes work wakes a sleeper or finds one that will look; the token is never
-// lost; a sleeper that waits for something else is signalled.
+// The pool's sleep protocol: whoever publishes work wakes a sleeper or finds one that will look; the token is
+// never lost; a sleeper that waits for something else is signalled.
 #include <check/engine/model.hpp>
 #include <ekiden/pool/event_count.hpp>
 #include <ekiden/sys/thread.hpp>
@@ -12,7 +12,9 @@ using namespace ekiden;
 class work {
 public:
     explicit work(unsigned workers)
-        : sleep(workers, {[](const void* self) noexcept { return static_cast<const work*>(self)->waiting(); }, this}) {}
+        : sleep(workers,
+                {[](const void* self) noexcept { return static_cast<const work*>(self)->waiting(); }, this}) {
+    }
 
     void post(int count = 1) {
         queued_.fetch_add(count, sys::release);
@@ -23,7 +25,8 @@ public:
         sleep.signal_all();
     }
 
-    /// Takes work until the end; adds what it has done to `done`. `fill` is called with each piece, and may post.
+    /// Takes work until the end; adds what it has done to `done`. `fill` is called with each piece, and may
+    /// post.
     template <class Each>
     void run(unsigned w, Each each) {
         bool has_token = false;
@@ -84,8 +87,8 @@ struct tally {
 
 } // namespace
 
-/// The loads of state_ and of the places' words that come before a compare_exchange are hints: what they read too
-/// early does no harm, so load buffering is not reported.
+/// The loads of state_ and of the places' words that come before a compare_exchange are hints: what they read
+/// too early does no harm, so load buffering is not reported.
 #define HINTED_MODEL(name, ...) EKIDEN_MODEL(name, .load_buffering = false, __VA_ARGS__)
 
 HINTED_MODEL(sleep_one_worker, .about = "one producer, one worker: no wake-up is lost", .preemptions = 4) {
@@ -147,7 +150,8 @@ HINTED_MODEL(sleep_both_needed, .about = "two pieces of work that wait for each 
     second.join();
 }
 
-HINTED_MODEL(sleep_spawned_work, .about = "a worker's own post wakes the other one", .preemptions = 2, .spurious = 0) {
+HINTED_MODEL(sleep_spawned_work, .about = "a worker's own post wakes the other one", .preemptions = 2,
+             .spurious = 0) {
     work w(2);
     tally t(2);
     sys::atomic<int> pieces{0};

@@ -1,5 +1,5 @@
-// injection_ring and injection_queue: claims by several workers, growth, the order per producer, a producer's exit,
-// and the gate that stop() closes.
+// injection_ring and injection_queue: claims by several workers, growth, the order per producer, a producer's
+// exit, and the gate that stop() closes.
 #include <check/engine/model.hpp>
 #include <ekiden/queue/injection_queue.hpp>
 #include <ekiden/sys/thread.hpp>
@@ -91,7 +91,8 @@ EKIDEN_MODEL(ring_two_consumers, .about = "two consumers claim batches; the orde
     made.finish(3);
 }
 
-EKIDEN_MODEL(queue_order, .about = "claims that happen one after the other keep the producer's order", .preemptions = 4) {
+EKIDEN_MODEL(queue_order, .about = "claims that happen one after the other keep the producer's order",
+             .preemptions = 4) {
     items<2> made;
     injection_ring ring(2, near_the_end);
     sys::cell<int> first_number{-1};
@@ -115,7 +116,8 @@ EKIDEN_MODEL(queue_order, .about = "claims that happen one after the other keep 
     made.finish(2);
 }
 
-EKIDEN_MODEL(queue_producer_exit, .about = "a producer ends; the next thread takes its ring over", .preemptions = 2) {
+EKIDEN_MODEL(queue_producer_exit, .about = "a producer ends; the next thread takes its ring over",
+             .preemptions = 2) {
     items<2> made;
     sys::atomic<std::uint32_t> gate{0};
     injection_queue queue(gate, 1, near_the_end);
@@ -129,7 +131,8 @@ EKIDEN_MODEL(queue_producer_exit, .about = "a producer ends; the next thread tak
     made.finish(2);
 }
 
-EKIDEN_MODEL(queue_close_against_push, .about = "after quiesce every accepted task is in the queue", .preemptions = 4) {
+EKIDEN_MODEL(queue_close_against_push, .about = "after quiesce every accepted task is in the queue",
+             .preemptions = 4) {
     items<2> made;
     sys::atomic<std::uint32_t> gate{0};
     injection_queue queue(gate, 2, near_the_end);
@@ -149,7 +152,8 @@ EKIDEN_MODEL(queue_close_against_push, .about = "after quiesce every accepted ta
     check::that(found == accepted, "no accepted task comes after the queue was found empty");
 }
 
-EKIDEN_MODEL(queue_end_before_producer, .about = "the queue ends before a thread that has pushed", .preemptions = 3) {
+EKIDEN_MODEL(queue_end_before_producer, .about = "the queue ends before a thread that has pushed",
+             .preemptions = 3) {
     items<1> made;
     sys::atomic<std::uint32_t> gate{0};
     sys::atomic<bool> pushed{false};

@@ -12,7 +12,8 @@ namespace {
 using namespace ekiden;
 }
 
-EKIDEN_MODEL(parker_token, .about = "an unpark is not lost, and orders what came before it", .preemptions = 5) {
+EKIDEN_MODEL(parker_token, .about = "an unpark is not lost, and orders what came before it",
+             .preemptions = 5) {
     sys::parker p;
     sys::cell<int> message{0};
     sys::thread waker([&] {
@@ -43,7 +44,8 @@ EKIDEN_MODEL(parker_two_rounds, .about = "the word is usable again after each pa
     other.join();
 }
 
-EKIDEN_MODEL(parker_destruction, .about = "the parker may die as soon as its park has returned", .preemptions = 5) {
+EKIDEN_MODEL(parker_destruction, .about = "the parker may die as soon as its park has returned",
+             .preemptions = 5) {
     auto p = std::make_unique<sys::parker>();
     sys::thread waker([&parker = *p] { parker.unpark(); });
     p->park();

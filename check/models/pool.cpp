@@ -1,5 +1,5 @@
-// The whole pool, from the outside: one or two workers and the caller. Its parts have models of their own; these
-// look for what only shows when they meet.
+// The whole pool, from the outside: one or two workers and the caller. Its parts have models of their own;
+// these look for what only shows when they meet.
 #include <check/engine/model.hpp>
 #include <ekiden/pool/thread_pool.hpp>
 #include <ekiden/sys/atomic.hpp>
@@ -11,8 +11,8 @@ namespace {
 using namespace ekiden;
 }
 
-/// With hints all over: loads of the sleepers' state that only decide whether to look closer. What such a load reads
-/// too early does no harm, so load buffering is not reported.
+/// With hints all over: loads of the sleepers' state that only decide whether to look closer. What such a
+/// load reads too early does no harm, so load buffering is not reported.
 #define HINTED_MODEL(name, ...) EKIDEN_MODEL(name, .load_buffering = false, __VA_ARGS__)
 
 HINTED_MODEL(pool_post, .about = "a posted task runs before the pool ends", .preemptions = 2, .spurious = 0) {
@@ -24,7 +24,8 @@ HINTED_MODEL(pool_post, .about = "a posted task runs before the pool ends", .pre
     check::that(ran == 1, "the task ran once");
 }
 
-HINTED_MODEL(pool_submit, .about = "a result comes back through the future", .preemptions = 2, .spurious = 0) {
+HINTED_MODEL(pool_submit, .about = "a result comes back through the future", .preemptions = 2,
+             .spurious = 0) {
     thread_pool pool({.threads = 1});
     sys::cell<int> message{0};
     future<int> f = pool.submit([&message] {
@@ -39,9 +40,7 @@ HINTED_MODEL(pool_wait_idle, .about = "wait_idle returns after all that was post
              .preemptions = 2, .spurious = 0) {
     thread_pool pool({.threads = 1});
     sys::cell<int> done{0};
-    (void)pool.post([&] {
-        (void)pool.post([&] { done.write(1); });
-    });
+    (void)pool.post([&] { (void)pool.post([&] { done.write(1); }); });
     pool.wait_idle();
     check::that(done.read() == 1, "the effects are visible");
 }
@@ -79,7 +78,8 @@ HINTED_MODEL(pool_stop_against_post, .about = "a task that was accepted is run o
 
 HINTED_MODEL(pool_pause_resume, .about = "no task that is posted after pause begins before resume",
              .preemptions = 2, .spurious = 0) {
-    bool resumed = false; // the order in which things happen, not what is visible: no thread of the system races
+    bool resumed =
+        false; // the order in which things happen, not what is visible: no thread of the system races
     thread_pool pool({.threads = 1});
     pool.pause();
     future<bool> f = pool.submit([&resumed] { return resumed; });
@@ -88,7 +88,8 @@ HINTED_MODEL(pool_pause_resume, .about = "no task that is posted after pause beg
     check::that(f.get(), "it began after resume");
 }
 
-HINTED_MODEL(pool_stop_while_paused, .about = "stop wakes a worker that is paused", .preemptions = 2, .spurious = 0) {
+HINTED_MODEL(pool_stop_while_paused, .about = "stop wakes a worker that is paused", .preemptions = 2,
+             .spurious = 0) {
     thread_pool pool({.threads = 1});
     pool.pause();
     future<int> f = pool.submit([] { return 1; });

@@ -4,6 +4,7 @@
 #include <ekiden/queue/slab_heap.hpp>
 #include <ekiden/sys/thread.hpp>
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <memory>
@@ -59,9 +60,14 @@ EKIDEN_MODEL(recycler_half, .about = "a slab comes back when half of it is free,
     std::array<node*, half + 1> rest{};
     for (node*& n : rest) n = take(s->heap);
     for (node* n : rest) check::that(n->used.read() == 1, "each node is handed out once");
+    const auto is_old = [&](node* n) { return recycler::slab::of(n) == recycler::slab::of(s->nodes[0]); };
+    check::that(std::any_of(more.begin(), more.end(), is_old)
+                    || std::any_of(rest.begin(), rest.end(), is_old),
+                "the slab comes back");
 }
 
-EKIDEN_MODEL(recycler_two_free, .about = "two threads free one quarter each, and one of them gives the slab back",
+EKIDEN_MODEL(recycler_two_free,
+             .about = "two threads free one quarter each, and one of them gives the slab back",
              .preemptions = 3, .leaks = false) {
     auto s = std::make_unique<slab_with_nodes>();
     constexpr int quarter = (nodes_per_slab + 3) / 4;
@@ -70,7 +76,8 @@ EKIDEN_MODEL(recycler_two_free, .about = "two threads free one quarter each, and
     node* const next = take(s->heap);
     first.join();
     second.join();
-    // All that was freed is handed out again, and nothing twice: a node still in use would be written unordered.
+    // All that was freed is handed out again, and nothing twice: a node still in use would be written
+    // unordered.
     node* last = next;
     for (int i = 0; i < nodes_per_slab + 2 * quarter - 1; ++i) {
         node* const n = take(s->heap);

@@ -1,7 +1,8 @@
 /// The museum: published concurrency bugs, reduced to what makes them fail and written in our own words.
 ///
-/// Part: check. Each exhibit exists twice: NAME_bug must fail within ten seconds, NAME_repaired must be explored to
-/// its bound without a failure. They show that the checker finds what testing had missed for years.
+/// Part: check. Each exhibit exists twice: NAME_bug must fail within ten seconds, NAME_repaired must be
+/// explored to its bound without a failure. They show that the checker finds what testing had missed for
+/// years.
 #pragma once
 
 #include <check/engine/model.hpp>

@@ -8,7 +8,7 @@ namespace check = ekiden::check;
 
 // A free list that compares only the head: the node came back meanwhile, with another successor.
 EXHIBIT(treiber_aba, "https://en.wikipedia.org/wiki/ABA_problem") {
-    atomic<std::uint32_t> top{1};                 // index, and, if repaired, a tag above it
+    atomic<std::uint32_t> top{1};                          // index, and, if repaired, a tag above it
     std::array<atomic<std::uint32_t>, 3> next{0U, 2U, 0U}; // 1 -> 2 -> none
     std::array<int, 3> owned{};
     const auto tagged = [](std::uint32_t seen, std::uint32_t index) {
@@ -42,7 +42,8 @@ EXHIBIT(treiber_aba, "https://en.wikipedia.org/wiki/ABA_problem") {
 }
 
 // A submitter looks at the stop flag, and then enqueues: the closer has drained the queue in between.
-EXHIBIT(double_checked_stop, "https://gee.cs.oswego.edu/dl/jsr166/src/main/java/util/concurrent/ThreadPoolExecutor.java") {
+EXHIBIT(double_checked_stop,
+        "https://gee.cs.oswego.edu/dl/jsr166/src/main/java/util/concurrent/ThreadPoolExecutor.java") {
     atomic<bool> stopped{false};
     atomic<int> submitting{0};
     atomic<int> queued{0};
@@ -66,9 +67,11 @@ EXHIBIT(double_checked_stop, "https://gee.cs.oswego.edu/dl/jsr166/src/main/java/
     check::that(drained == (accepted ? 1 : 0), "an accepted task is drained");
 }
 
-// A timer's handler that has expired but still waits in the queue runs with success after cancel() has returned.
-EXHIBIT(timer_cancel_after_expiry,
-        "https://www.boost.org/doc/libs/release/doc/html/boost_asio/reference/basic_waitable_timer/cancel.html") {
+// A timer's handler that has expired but still waits in the queue runs with success after cancel() has
+// returned.
+EXHIBIT(
+    timer_cancel_after_expiry,
+    "https://www.boost.org/doc/libs/release/doc/html/boost_asio/reference/basic_waitable_timer/cancel.html") {
     enum : std::uint32_t { pending, queued, running, done, cancelled };
     atomic<std::uint32_t> state{pending};
     cell<int> target{1};

@@ -9,7 +9,8 @@ namespace check = ekiden::check;
 
 namespace {
 
-/// The work-stealing deque of the papers, as far as the exhibits need it. Elements are small numbers; 0 is none.
+/// The work-stealing deque of the papers, as far as the exhibits need it. Elements are small numbers; 0 is
+/// none.
 struct paper_deque {
     struct ring {
         explicit ring(std::size_t n) : slots(std::make_unique<atomic<int>[]>(n)), size(n) {}
@@ -33,7 +34,8 @@ struct paper_deque {
 } // namespace
 
 // The larger array is stored relaxed: a thief that still has an old index reads the new array's empty slots.
-EXHIBIT(chase_lev_growth, "https://plrg.ics.uci.edu/publication/cdschecker-checking-concurrent-data-structures-written-with-cc-atomics/") {
+EXHIBIT(chase_lev_growth, "https://plrg.ics.uci.edu/publication/"
+                          "cdschecker-checking-concurrent-data-structures-written-with-cc-atomics/") {
     paper_deque d(1);
     d.first.slots[0].store(1, relaxed);
     d.bottom.store(1, release);
@@ -84,8 +86,8 @@ EXHIBIT(chase_lev_missing_fence, "https://fzn.fr/readings/ppopp13.pdf") {
     check::that(d.taken[1] <= 1 && d.taken[2] <= 1, "nothing is taken twice");
 }
 
-// A block's steal position starts from zero in each round: a thief that read it in an earlier round claims a place
-// of this one, for a task that the owner has long run.
+// A block's steal position starts from zero in each round: a thief that read it in an earlier round claims a
+// place of this one, for a task that the owner has long run.
 EXHIBIT(stdexec_bwos_1755, "https://github.com/NVIDIA/stdexec/issues/1755") {
     atomic<std::uint32_t> position{0}; // place in the block, and, if repaired, the round above it
     atomic<int> slot{1};
@@ -118,19 +120,22 @@ EXHIBIT(nsync_unlock_slow, "https://github.com/google/nsync/pull/16") {
     thread other([&] {
         for (;;) {
             std::uint32_t seen = word.load(relaxed);
-            if ((seen & locked) == 0 && word.compare_exchange_strong(seen, seen | locked, acquire, relaxed)) break;
+            if ((seen & locked) == 0 && word.compare_exchange_strong(seen, seen | locked, acquire, relaxed))
+                break;
             yield();
         }
         guarded.write(guarded.read() + 1);
     });
     guarded.write(1);
     std::uint32_t held = locked;
-    check::that(word.compare_exchange_strong(held, spin, repaired ? acq_rel : acquire, relaxed), "it is ours");
+    check::that(word.compare_exchange_strong(held, spin, repaired ? acq_rel : acquire, relaxed),
+                "it is ours");
     word.fetch_and(~spin, release); // the queue of waiters is done
     other.join();
 }
 
-// The uniqueness test reads the count relaxed, and so does not order the last reader's accesses before the write.
+// The uniqueness test reads the count relaxed, and so does not order the last reader's accesses before the
+// write.
 EXHIBIT(rust_arc_get_mut_52031, "https://github.com/rust-lang/rust/pull/52031") {
     atomic<int> strong{2};
     cell<int> value{5};

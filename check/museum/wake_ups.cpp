@@ -4,7 +4,8 @@
 using namespace ekiden::sys;
 namespace check = ekiden::check;
 
-// The notifier's read-modify-write of the flag was taken for a full fence; its look at the waiters moved before it.
+// The notifier's read-modify-write of the flag was taken for a full fence; its look at the waiters moved
+// before it.
 EXHIBIT(onetbb_2136, "https://github.com/uxlfoundation/oneTBB/pull/2136") {
     atomic<bool> locked{true};
     atomic<int> waiters{0};
@@ -70,8 +71,8 @@ EXHIBIT(libcxx_atomic_wait_109290, "https://github.com/llvm/llvm-project/issues/
     waiter.join();
 }
 
-// park() takes a token that is there and returns without a barrier: the store that empties the counter may land
-// on the next token, while the condition was read before that token came.
+// park() takes a token that is there and returns without a barrier: the store that empties the counter may
+// land on the next token, while the condition was read before that token came.
 EXHIBIT(jdk_park_6822370, "https://bugs.openjdk.org/browse/JDK-6822370") {
     atomic<std::uint32_t> token{1}; // left over from an earlier unpark
     atomic<bool> condition{false};
@@ -91,8 +92,8 @@ EXHIBIT(jdk_park_6822370, "https://bugs.openjdk.org/browse/JDK-6822370") {
     parker.join();
 }
 
-// A condition variable with two groups that take turns: a late waiter of a group that is over finds the signal of
-// the group that has its slot now, and takes it.
+// A condition variable with two groups that take turns: a late waiter of a group that is over finds the
+// signal of the group that has its slot now, and takes it.
 EXHIBIT(glibc_condition_25847, "https://sourceware.org/bugzilla/show_bug.cgi?id=25847") {
     // Signals of the slot: the low byte counts them, the rest is the generation that they are for.
     atomic<std::uint32_t> signals{0};
@@ -130,8 +131,9 @@ EXHIBIT(glibc_condition_25847, "https://sourceware.org/bugzilla/show_bug.cgi?id=
     late.join();
 }
 
-// The released-workers field counts down each time an idle worker is trimmed, and never up again. When it wraps
-// around it looks as if there were enough workers, and nobody is woken any more. (Eight bits instead of sixteen.)
+// The released-workers field counts down each time an idle worker is trimmed, and never up again. When it
+// wraps around it looks as if there were enough workers, and nobody is woken any more. (Eight bits instead of
+// sixteen.)
 EXHIBIT(fork_join_counter_8330017, "https://bugs.openjdk.org/browse/JDK-8330017") {
     atomic<std::int8_t> released{-127}; // after months of trimming
     atomic<std::uint32_t> work{0};

@@ -63,7 +63,9 @@ void pass_a_message() {
 
 } // namespace
 
-TEST_CASE("a release store and an acquire load order plain data") { passes(pass_a_message<release, acquire>); }
+TEST_CASE("a release store and an acquire load order plain data") {
+    passes(pass_a_message<release, acquire>);
+}
 
 TEST_CASE("a relaxed store does not publish plain data") {
     fails_with(pass_a_message<relaxed, acquire>, "data race");
@@ -263,6 +265,27 @@ TEST_CASE("a lost update between a load and a store is found") {
             check::that(count.load(relaxed) == 2, "both increments count");
         },
         "both increments count");
+}
+
+namespace {
+
+template <memory_order Give>
+void give_back_a_slot() {
+    atomic<int> slot{1};
+    atomic<bool> free{false};
+    thread reader([&] {
+        (void)slot.load(relaxed);
+        free.store(true, Give);
+    });
+    if (free.load(acquire)) slot.store(2, relaxed);
+    reader.join();
+}
+
+} // namespace
+
+TEST_CASE("a slot that is given back without release is reported as load buffering") {
+    fails_with(give_back_a_slot<relaxed>, "load buffering");
+    passes(give_back_a_slot<release>);
 }
 
 TEST_CASE("an exception that nobody catches is a failure of the model") {

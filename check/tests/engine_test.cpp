@@ -112,7 +112,8 @@ TEST_CASE("values of every trivially copyable type up to 8 bytes keep their bits
         check::that(!b.exchange(true, relaxed) && b.load(relaxed), "a bool");
         int array[4] = {};
         atomic<int*> pointer{array};
-        check::that(pointer.fetch_add(3, relaxed) == array && pointer.load(relaxed) == array + 3, "a pointer");
+        check::that(pointer.fetch_add(3, relaxed) == array && pointer.load(relaxed) == array + 3,
+                    "a pointer");
         atomic<std::int8_t> small{127};
         check::that(small.fetch_add(1, relaxed) == 127 && small.load(relaxed) == -128, "wrap-around");
         atomic<std::uint64_t> wide{~std::uint64_t{0}};
@@ -328,6 +329,7 @@ TEST_CASE("a weakened order at one site, and a logic mutant, are applied to that
     REQUIRE(found.found.sites.size() == 2);
     for (const check::order_site& at : found.found.sites)
         CHECK(run(body, {}, {.mutant = check::mutation{{}, at, relaxed}}).failure.find("data race") == 0);
-    CHECK(run(body, {}, {.mutant = check::mutation{"engine_test_forget", {}, {}}}).failure.find("livelock") == 0);
+    CHECK(run(body, {}, {.mutant = check::mutation{"engine_test_forget", {}, {}}}).failure.find("livelock")
+          == 0);
     CHECK(!run(body).failed);
 }

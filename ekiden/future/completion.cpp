@@ -1,6 +1,7 @@
 #include <ekiden/future/completion.hpp>
 
 #include <ekiden/sys/futex.hpp>
+#include <ekiden/sys/mutant.hpp>
 #include <ekiden/sys/topology.hpp>
 
 namespace ekiden::inline EKIDEN_ABI {
@@ -11,10 +12,11 @@ void completion::complete(std::uint32_t references) noexcept {
     const std::uint32_t before = status_.fetch_add(ready - references * reference, sys::acq_rel);
     // The object is touched below only while somebody must be keeping it: a sleeper may wake up by itself and
     // end it, so only the word's address is used for waking.
-    if ((before & sleeper) != 0) sys::futex_wake_all(status_);
+    if ((before & sleeper) != 0 && !EKIDEN_MUTANT(completion_forgets_the_sleeper))
+        sys::futex_wake_all(status_);
     if ((before & continued) != 0)
-        then_(argument_);
-    else if (before / reference == references)
+        then_.read()(argument_.read());
+    else if (before / reference == references || EKIDEN_MUTANT(completion_ends_too_early))
         type()(this, task_request::dispose);
 }
 
@@ -40,6 +42,7 @@ bool completion::wait_impl(const sys::clock::time_point* deadline) noexcept {
 }
 
 bool completion::block(const sys::clock::time_point* deadline) noexcept {
+    if (deadline != nullptr && sys::clock::now() >= *deadline) return is_ready(); // a poll
     if (spin()) return true;
     for (std::uint32_t status = status_.load(sys::acquire);; status = status_.load(sys::acquire)) { // [F1]
         if ((status & ready) != 0) return true;
@@ -72,8 +75,8 @@ bool completion::spin() const noexcept {
 }
 
 bool completion::attach(continuation then, void* argument) noexcept {
-    then_ = then;
-    argument_ = argument;
+    then_.write(then);
+    argument_.write(argument);
     std::uint32_t status = status_.load(sys::acquire); // [F1]
     while ((status & ready) == 0) {
         // [F2] release: then_ and argument_; pairs with the acquire in complete().

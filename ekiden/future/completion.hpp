@@ -102,8 +102,8 @@ protected:
     outcome outcome_ = outcome::none;
 
 private:
-    continuation then_ = nullptr;
-    void* argument_ = nullptr;
+    sys::cell<continuation> then_{nullptr};
+    sys::cell<void*> argument_{nullptr};
 };
 
 } // namespace ekiden::inline EKIDEN_ABI

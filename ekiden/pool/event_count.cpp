@@ -1,6 +1,7 @@
 #include <ekiden/pool/event_count.hpp>
 
 #include <ekiden/sys/futex.hpp>
+#include <ekiden/sys/mutant.hpp>
 #include <ekiden/sys/thread.hpp>
 
 namespace ekiden::inline EKIDEN_ABI {
@@ -19,7 +20,8 @@ void event_count::notify_sleepers() noexcept {
         std::uint32_t state = state_.load(sys::relaxed);
         if (state < one_waiting || (state & searching) != 0) return;
         if (!state_.compare_exchange_strong(state, state | searching, sys::seq_cst, sys::relaxed)) continue;
-        if (wake_one()) return; // the token is the sleeper's now
+        if (wake_one() || EKIDEN_MUTANT(sleep_notify_keeps_the_token))
+            return; // the token is the sleeper's now
         // All that counted as waiting are on their way into sleep, where they look again, or out of it.
         // Others may have left their work to us while we had the token.
         state_.fetch_sub(searching, sys::seq_cst);
@@ -44,7 +46,7 @@ bool event_count::rouse(place& p, std::uint32_t how) noexcept {
         return false;
     }
     state_.fetch_sub(one_waiting, sys::seq_cst);
-    sys::futex_wake(p.word);
+    if (!EKIDEN_MUTANT(sleep_forgets_to_wake)) sys::futex_wake(p.word);
     return true;
 }
 
@@ -70,13 +72,14 @@ void event_count::end_search() noexcept {
     const std::uint32_t before = state_.fetch_sub(searching, sys::seq_cst);
     if (before < one_waiting) return;
     sys::fence(sys::seq_cst); // [S2] the token's return before the look at the queues
-    if (source_.has_work(source_.self)) notify_sleepers();
+    if (source_.has_work(source_.self) && !EKIDEN_MUTANT(sleep_searcher_wakes_nobody)) notify_sleepers();
 }
 
 // ---- the sleeper
 
 void event_count::prepare_wait(unsigned w, bool has_token) noexcept {
-    state_.fetch_add(one_waiting - (has_token ? searching : 0), sys::seq_cst);
+    const std::uint32_t waits = EKIDEN_MUTANT(sleep_waits_uncounted) ? 0 : one_waiting;
+    state_.fetch_add(waits - (has_token ? searching : 0), sys::seq_cst);
     places_[w].word.store(idle, sys::relaxed);
     // [S1], [S4] heavy: the two steps above before the caller's look at the queues and at what it waits for.
     sys::fence_heavy();
@@ -105,6 +108,7 @@ event_count::wake_up event_count::cancel_wait(unsigned w) noexcept {
         return wake_up::signalled;
     }
     word.store(awake, sys::relaxed);
+    if (EKIDEN_MUTANT(sleep_cancel_loses_the_token)) return wake_up::signalled;
     return now == notified ? wake_up::notified : wake_up::signalled;
 }
 

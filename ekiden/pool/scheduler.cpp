@@ -3,6 +3,7 @@
 #include <ekiden/pool/worker.hpp>
 #include <ekiden/sys/fork.hpp>
 #include <ekiden/sys/futex.hpp>
+#include <ekiden/sys/mutant.hpp>
 #include <ekiden/sys/topology.hpp>
 
 #include <cstdio>
@@ -81,15 +82,18 @@ std::vector<std::vector<int>> places(placement wanted, unsigned threads) {
 
 // ---- begin
 
-scheduler::scheduler(thread_pool_options chosen)
-    : options_(std::move(chosen)),
+scheduler::scheduler(thread_pool& face, thread_pool_options chosen)
+    : face_(face), options_(std::move(chosen)),
       queues_{injection_queue(gate_), injection_queue(gate_), injection_queue(gate_)},
       sleep_(
           checked_thread_count(options_),
           {[](const void* self) noexcept { return static_cast<const scheduler*>(self)->has_work(); }, this}) {
     const unsigned threads = checked_thread_count(options_);
     workers_.reserve(threads);
-    for (unsigned i = 0; i != threads; ++i) workers_.push_back(std::make_unique<worker>(*this, i));
+    for (unsigned i = 0; i != threads; ++i) {
+        workers_.push_back(std::make_unique<worker>(*this, i));
+        forks_.add_worker(workers_.back()->lane());
+    }
     try {
         start_threads();
     } catch (...) {
@@ -117,6 +121,11 @@ void scheduler::start_threads() {
             self.run();
         });
     }
+}
+
+scheduler* scheduler::of_this_thread() noexcept {
+    worker* const here = sys::local<current_worker>().here;
+    return here != nullptr ? &here->pool() : nullptr;
 }
 
 worker* scheduler::this_worker() const noexcept {
@@ -158,7 +167,7 @@ bool scheduler::has_work() const noexcept {
     for (const auto& w : workers_) {
         if (w->maybe_has_tasks()) return true;
     }
-    return false;
+    return forks_.has_offer();
 }
 
 void scheduler::report_unhandled(const char* type) noexcept {
@@ -198,7 +207,7 @@ void scheduler::announce_idle() noexcept {
     // block_until_idle().
     if (idle_waiters_.load(sys::relaxed) == 0) return;
     idle_epoch_.fetch_add(1, sys::release);
-    sys::futex_wake_all(idle_epoch_);
+    if (!EKIDEN_MUTANT(pool_idle_forgets_to_wake)) sys::futex_wake_all(idle_epoch_);
 }
 
 void scheduler::block_until_idle() noexcept {
@@ -226,14 +235,16 @@ void scheduler::pause() noexcept { gate_.fetch_or(gate_bit::paused, sys::release
 
 void scheduler::resume() noexcept {
     gate_.fetch_and(~gate_bit::paused, sys::release);
-    sys::futex_wake_all(gate_);
+    if (!EKIDEN_MUTANT(pool_resume_forgets_to_wake)) sys::futex_wake_all(gate_);
     sleep_.signal_all();
 }
 
 void scheduler::stop() noexcept {
     gate_.fetch_or(gate_bit::closed, sys::seq_cst);
     // Whoever found the gate open has its task in a queue before a worker may leave.
-    for (injection_queue& queue : queues_) queue.quiesce();
+    for (injection_queue& queue : queues_) {
+        if (!EKIDEN_MUTANT(pool_stop_does_not_quiesce)) queue.quiesce();
+    }
     gate_.fetch_or(gate_bit::stopped,
                    sys::seq_cst); // [W4] release; pairs with the acquire in should_return()
     sys::futex_wake_all(gate_);

@@ -13,6 +13,7 @@
 #include <ekiden/queue/growing_ring.hpp>
 #include <ekiden/sys/asymmetric_fence.hpp>
 #include <ekiden/sys/atomic.hpp>
+#include <ekiden/sys/mutant.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -51,14 +52,18 @@ public:
         // a thief sees the claim, or this sees the thief's advance of top_.
         sys::fence_light();
         std::uint64_t top = top_.load(sys::relaxed);
-        if (size(top, bottom) > 0) return rings_.current()->at(bottom).load(sys::relaxed);
+        if (size(top, bottom) > 0 || EKIDEN_MUTANT(deque_pop_forgets_the_last_item))
+            return rings_.current()->at(bottom).load(sys::relaxed);
         T* element = nullptr;
         if (top == bottom) { // the last one: the advance of top_ decides between the owner and the thieves
             element = rings_.current()->at(bottom).load(sys::relaxed);
             // [D3] release: with [D4], the slot's reuse after this comes after every earlier claim.
-            if (!top_.compare_exchange_strong(top, top + 1, sys::seq_cst, sys::relaxed)) element = nullptr;
+            if (!top_.compare_exchange_strong(top, top + 1, sys::seq_cst, sys::relaxed)
+                && !EKIDEN_MUTANT(deque_pop_ignores_thieves))
+                element = nullptr;
         }
-        bottom_.store(bottom + 1, sys::release); // [D1] as above
+        if (!EKIDEN_MUTANT(deque_pop_keeps_its_claim))
+            bottom_.store(bottom + 1, sys::release); // [D1] as above
         return element;
     }
 
@@ -84,7 +89,9 @@ public:
         T* const element = rings_.current_for_reader()->at(top).load(sys::relaxed);
         // [D4] release: the read of the slot before its reuse by push(); pairs with the acquire in
         // make_room(). seq_cst: one order of all claims, so that owner and thief agree on the last element.
-        if (!top_.compare_exchange_strong(top, top + 1, sys::seq_cst, sys::relaxed)) return nullptr;
+        if (!top_.compare_exchange_strong(top, top + 1, sys::seq_cst, sys::relaxed)
+            && !EKIDEN_MUTANT(deque_steal_ignores_others))
+            return nullptr;
         return element;
     }
 
@@ -104,7 +111,7 @@ private:
         // [D4] acquire; pairs with the release in steal(): a slot counts as free only after its reader is
         // done.
         top_seen_ = top_.load(sys::acquire);
-        if (bottom - top_seen_ < here->capacity()) return here;
+        if (bottom - top_seen_ < here->capacity() || EKIDEN_MUTANT(deque_never_grows)) return here;
         return rings_.grow(top_seen_, bottom);
     }
 

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <ekiden/sys/atomic.hpp>
+#include <ekiden/sys/mutant.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -52,7 +53,7 @@ public:
         ring* const full = current();
         rings_.push_back(std::make_unique<ring>(2 * full->capacity()));
         ring* const larger = rings_.back().get();
-        for (std::uint64_t i = first; i != last; ++i) {
+        for (std::uint64_t i = first + (EKIDEN_MUTANT(ring_copies_too_little) ? 1 : 0); i != last; ++i) {
             larger->at(i).store(full->at(i).load(sys::relaxed), sys::relaxed);
         }
         // [G1] release: a reader may see the ring before the next index that the writer publishes.

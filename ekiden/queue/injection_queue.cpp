@@ -1,6 +1,7 @@
 #include <ekiden/queue/injection_queue.hpp>
 
 #include <ekiden/sys/asymmetric_fence.hpp>
+#include <ekiden/sys/mutant.hpp>
 #include <ekiden/sys/thread.hpp>
 
 #include <algorithm>
@@ -99,7 +100,7 @@ bool injection_queue::push(task* element, std::uint32_t refused) {
         lane& here;
         explicit entry_guard(lane& l) noexcept : here(l) {
             if (here.shared) here.lock.lock();
-            here.pushing.store(1, sys::relaxed);
+            here.pushing.store(EKIDEN_MUTANT(queue_push_unannounced) ? 0 : 1, sys::relaxed);
         }
         ~entry_guard() {
             // [Q3] release: the push above; pairs with the acquire in quiesce().
@@ -122,7 +123,9 @@ void injection_queue::quiesce() noexcept {
     const std::size_t count = count_.load(sys::acquire);
     for (std::size_t i = 0; i != count; ++i) {
         const lane* const here = lanes_[i].load(sys::acquire);
-        while (here != nullptr && here->pushing.load(sys::acquire) != 0) sys::yield(); // [Q3]
+        while (here != nullptr && here->pushing.load(sys::acquire) != 0
+               && !EKIDEN_MUTANT(queue_quiesce_does_not_wait))
+            sys::yield(); // [Q3]
     }
 }
 
@@ -194,7 +197,7 @@ injection_queue::lane& injection_queue::take_lane() {
         const std::size_t count = count_.load(sys::relaxed);
         for (std::size_t i = 1; i != count; ++i) {
             lane& here = *lanes_[i].load(sys::relaxed);
-            if (here.taken.load(sys::acquire)) continue; // [Q1]
+            if (here.taken.load(sys::acquire) && !EKIDEN_MUTANT(queue_lane_for_two)) continue; // [Q1]
             here.taken.store(true, sys::relaxed);
             return use(here);
         }

@@ -1,5 +1,7 @@
 #include <ekiden/queue/slab_heap.hpp>
 
+#include <ekiden/sys/mutant.hpp>
+
 #include <algorithm>
 #include <bit>
 #include <mutex>
@@ -23,7 +25,8 @@ void slab::free(std::uint64_t bits, unsigned size_class) noexcept {
     const std::uint64_t before = freed_.fetch_or(bits, sys::acq_rel);
     sys::expects((before & bits) == 0, freed_twice);
     // While the bit `detached` is set bits are only added, so exactly one call sees the half completed.
-    if ((before & detached) == 0 || is_half_free(before, size_class)
+    if ((before & detached) == 0
+        || (is_half_free(before, size_class) && !EKIDEN_MUTANT(recycler_returns_a_slab_twice))
         || !is_half_free(before | bits, size_class))
         return;
     sys::atomic<slab*>& stack = owner_->returned_[size_class];
@@ -41,7 +44,7 @@ std::uint64_t slab::take_or_detach(unsigned size_class) noexcept {
     if (is_half_free(freed_.load(sys::relaxed), size_class)) return take();
     const std::uint64_t before = freed_.fetch_or(detached, sys::acquire); // [R1]
     // The half was completed before the bit was set: nobody else will give the slab back.
-    return is_half_free(before, size_class) ? take() : 0;
+    return is_half_free(before, size_class) && !EKIDEN_MUTANT(recycler_forgets_a_slab) ? take() : 0;
 }
 
 bool slab::unused(std::uint64_t at_hand, unsigned size_class) const noexcept {

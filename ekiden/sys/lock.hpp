@@ -5,6 +5,7 @@
 #pragma once
 
 #include <ekiden/sys/futex.hpp>
+#include <ekiden/sys/mutant.hpp>
 
 namespace ekiden::inline EKIDEN_ABI::sys {
 
@@ -15,12 +16,14 @@ public:
         std::uint32_t expected = free;
         // [L1] acquire; pairs with the release in unlock().
         if (word_.compare_exchange_strong(expected, held, acquire, relaxed)) return;
-        while (word_.exchange(contended, acquire) != free) futex_wait(word_, contended);
+        const std::uint32_t taken = EKIDEN_MUTANT(lock_hides_other_sleepers) ? held : contended;
+        while (word_.exchange(taken, acquire) != free) futex_wait(word_, taken);
     }
 
     void unlock() noexcept {
         // [L1] release; pairs with the acquires in lock().
-        if (word_.exchange(free, release) == contended) futex_wake(word_);
+        if (word_.exchange(free, release) == contended && !EKIDEN_MUTANT(lock_forgets_to_wake))
+            futex_wake(word_);
     }
 
 private:

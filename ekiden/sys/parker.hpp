@@ -5,6 +5,7 @@
 #pragma once
 
 #include <ekiden/sys/futex.hpp>
+#include <ekiden/sys/mutant.hpp>
 
 namespace ekiden::inline EKIDEN_ABI::sys {
 
@@ -20,7 +21,7 @@ public:
         if (word_.fetch_sub(1, acquire) == token) return;
         for (;;) {
             futex_wait(word_, asleep);
-            if (take()) return;
+            if (take() || EKIDEN_MUTANT(parker_trusts_the_wake_up)) return;
         }
     }
 
@@ -32,14 +33,15 @@ public:
             if (take()) return true;
             if (in_time) continue;
             // Withdraw; an unpark may have come at the last moment. [P1] acquire as above.
-            return word_.exchange(empty, acquire) == token;
+            return word_.exchange(empty, acquire) == token && !EKIDEN_MUTANT(parker_drops_a_late_token);
         }
     }
 
     /// Leaves a token and wakes the sleeper. Tokens do not add up.
     void unpark() noexcept {
         // [P1] release; pairs with the acquires in park().
-        if (word_.exchange(token, release) == asleep) futex_wake(word_);
+        if (word_.exchange(token, release) == asleep && !EKIDEN_MUTANT(parker_forgets_to_wake))
+            futex_wake(word_);
     }
 
 private:

@@ -13,8 +13,8 @@
 
 namespace ekiden_test {
 
-/// Runs the test case called `name`, which may be decorated with doctest::skip(), in a new process.
-/// `prepare()` is called in it before this executable starts there anew.
+/// Runs the test case called `name` (or several, as --test-case takes them), which may be decorated with
+/// doctest::skip(), in a new process. `prepare()` is called in it before this executable starts there anew.
 template <class F>
 child_result run_test_case_in_fresh_process(const char* name, F&& prepare) {
     return run_in_child([&] {

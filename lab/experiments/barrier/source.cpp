@@ -1,5 +1,5 @@
 #include <lab/experiments/barrier/barrier.hpp>
-#include <lab/peers/source_locks.hpp>
+#include <lab/peers/ekiden_source_locks.hpp>
 
 namespace lab::barrier {
 namespace {

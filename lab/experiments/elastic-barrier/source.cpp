@@ -1,5 +1,5 @@
 #include <lab/experiments/elastic-barrier/elastic_barrier.hpp>
-#include <lab/peers/source_locks.hpp>
+#include <lab/peers/ekiden_source_locks.hpp>
 
 namespace lab::elastic_barrier {
 namespace {

@@ -1,5 +1,5 @@
 #include <lab/experiments/rwlock/rwlock.hpp>
-#include <lab/peers/source_locks.hpp>
+#include <lab/peers/ekiden_source_locks.hpp>
 
 namespace lab::rwlock {
 namespace {

@@ -4,6 +4,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -65,6 +66,18 @@ TEST_CASE("A timed wait whose time has passed only looks") {
     CHECK(result.wait_for(-1h));
     CHECK(result.wait_until(std::chrono::steady_clock::time_point::min()));
     CHECK(result.wait_until(set_clock::time_point::min()));
+}
+
+TEST_CASE("A wait for no time is short enough to poll with") {
+    promise<int> source;
+    const auto result = source.get_future();
+    auto shortest = std::chrono::steady_clock::duration::max();
+    for (int i = 0; i != 200; ++i) {
+        const auto start = std::chrono::steady_clock::now();
+        CHECK_FALSE(result.wait_for(0s));
+        shortest = std::min(shortest, std::chrono::steady_clock::now() - start);
+    }
+    CHECK(shortest < 15us); // less than the waiting spins
 }
 
 TEST_CASE("The longest times are waited for and do not overflow") {

@@ -1,11 +1,14 @@
 #include <ekiden/queue/chase_lev_deque.hpp>
+#include <ekiden/sys/clock.hpp>
 
 #include <tests/unit/effort.hpp>
 #include <tests/unit/failing_allocations.hpp>
+#include <tests/unit/fresh_process.hpp>
 
 #include <doctest/doctest.h>
 
 #include <atomic>
+#include <cerrno>
 #include <cstdint>
 #include <deque>
 #include <latch>
@@ -200,6 +203,22 @@ TEST_CASE("Each element is taken once while thieves steal and the ring grows and
     CHECK_FALSE(gang.saw_disorder()); // pushed in order, so each thief's loot is in order
 }
 
+TEST_CASE("The last two elements are taken once when a thief steals both while the owner pops") {
+    const int n = ekiden_test::rounds(1'000'000);
+    elements all(n);
+    deque here(4);
+    thieves gang(1, here, all);
+    for (int i = 0; i + 2 <= n; i += 2) {
+        here.push(all.at(i));
+        here.push(all.at(i + 1));
+        for (int spin = i / 2 % 8; spin != 0; --spin) ekiden::sys::spin_hint(); // lets the thief begin
+        while (const int* const mine = here.pop()) all.take(mine);
+    }
+    while (here.maybe_filled()) std::this_thread::yield();
+    gang.join();
+    CHECK(all.taken_wrongly() == 0);
+}
+
 TEST_CASE("The last element goes to the owner or to one thief and to nobody else") {
     const int n = ekiden_test::rounds(300'000);
     elements all(n);
@@ -213,6 +232,14 @@ TEST_CASE("The last element goes to the owner or to one thief and to nobody else
     while (here.maybe_filled()) std::this_thread::yield();
     gang.join();
     CHECK(all.taken_wrongly() == 0);
+}
+
+TEST_CASE("The deque works also where the kernel refuses membarrier") {
+    const auto child = ekiden_test::run_test_case_in_fresh_process("*taken once w*,*last element*", [] {
+        if (!ekiden_test::forbid_system_call(SYS_membarrier, EPERM)) std::_Exit(77);
+    });
+    CAPTURE(child.error_output);
+    if (child.exit_code != 77) CHECK(child.exit_code == 0);
 }
 
 TEST_CASE("Thieves alone empty a deque and see all that the owner wrote") {

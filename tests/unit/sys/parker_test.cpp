@@ -1,5 +1,6 @@
 #include <ekiden/sys/parker.hpp>
 
+#include <tests/unit/effort.hpp>
 #include <tests/unit/signal_storm.hpp>
 
 #include <doctest/doctest.h>
@@ -134,6 +135,36 @@ TEST_CASE("A token that comes when a timed park gives up is found by the next pa
     }
     other.join();
     CHECK_FALSE(ping.park_until(sys::clock::now()));
+}
+
+TEST_CASE("A token that comes while parks give up at once is found by one of them") {
+    const int rounds = ekiden_test::rounds(20'000);
+    sys::parker here;
+    sys::atomic<int> asked{0};
+    sys::atomic<bool> over{false};
+    std::thread other([&] {
+        for (int answered = 0; !over.load(sys::relaxed);) {
+            if (asked.load(sys::acquire) == answered) continue;
+            for (int spin = answered % 16; spin != 0; --spin) sys::spin_hint();
+            ++answered;
+            here.unpark();
+        }
+    });
+    int lost = 0;
+    for (int i = 1; i <= rounds && lost == 0; ++i) {
+        asked.store(i, sys::release);
+        const auto limit = sys::clock::now() + 20s;
+        while (!here.park_until(
+            sys::clock::time_point::min())) { // takes no time, so that most of it is the giving up
+            if (sys::clock::now() > limit) {
+                ++lost;
+                break;
+            }
+        }
+    }
+    over.store(true, sys::relaxed);
+    other.join();
+    CHECK(lost == 0);
 }
 
 TEST_CASE("A parker may be destroyed as soon as its park has returned") {
