@@ -50,7 +50,7 @@ public:
             // [R3] the thieves' claims and this one in one order.
             if (!top_.compare_exchange_strong(top, top + 1, sys::seq_cst, sys::relaxed)) child = nullptr;
         }
-        bottom_.store(bottom + 1, sys::relaxed);
+        bottom_.store(bottom + 1, sys::release); // [R1] as above
         return child;
     }
 
