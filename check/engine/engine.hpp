@@ -106,6 +106,8 @@ struct model_thread {
     bool past_end;        // its exit actions have run
     std::uint16_t since;  // messages of the location when it fell asleep
     std::uint16_t repeat; // spin hints that it may still pass by repeating what it read: see spin()
+    std::array<unsigned, 32> loaded_lines; // of the last loads, and how many since the last spin hint:
+    unsigned loads;                        // the body of the loop while it repeats itself
     unsigned spin_line;
     unsigned yields;     // at spin_line, one after the other
     unsigned operations; // executed by this thread
@@ -291,6 +293,7 @@ private:
     bool release_stuck();
     bool advance_spinner(model_thread& t);
     bool run_out(model_thread& t, bool may_be_bounded);
+    void note_load(model_thread& t, unsigned line) noexcept;
     void give_way(model_thread& t);
     bool loops(const model_thread& t) const noexcept;
     void be_fair(model_thread& t, const site& where);

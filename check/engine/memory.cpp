@@ -164,6 +164,7 @@ void engine::gather(const location& l, bool modify, bool sequential_access) {
 std::uint64_t engine::load(location& l, order how, const site& where) {
     const bool sequential_access = how == order::seq_cst;
     const operation op{kind::load, sequential_access, l.id, nullptr};
+    note_load(self(), where.line());
     point(op, where);
     gather(l, false, sequential_access);
     if (self().restricted) std::erase_if(candidates_, [&](candidate c) { return !allowed(l, c.position); });

@@ -254,6 +254,16 @@ bool engine::run_out(model_thread& t, bool may_be_bounded) {
     return true;
 }
 
+/// A load elsewhere than in the body of the loop ends the repetition: the loop is over.
+void engine::note_load(model_thread& t, unsigned line) noexcept {
+    if (t.repeat != 0) {
+        const auto last = t.loaded_lines.begin() + std::min<std::size_t>(t.loads, t.loaded_lines.size());
+        if (std::find(t.loaded_lines.begin(), last, line) == last) t.repeat = 0;
+    } else {
+        t.loaded_lines[t.loads++ % t.loaded_lines.size()] = line;
+    }
+}
+
 /// Any other thread that can go on may do so now, at no cost.
 void engine::give_way(model_thread& t) {
     t.spinning = true;
@@ -315,7 +325,10 @@ void engine::spin(bool may_be_bounded, const site& where) {
     if (randomly) t.priority = -static_cast<int>(steps);
     if (t.repeat == 0 && loops(t)) return be_fair(t, where);
     if (t.repeat != 0 || !again) {
-        if (!run_out(t, may_be_bounded)) give_way(t);
+        if (!run_out(t, may_be_bounded)) {
+            t.loads = 0;
+            give_way(t);
+        }
         t.reads.clear();
         return;
     }
@@ -324,8 +337,9 @@ void engine::spin(bool may_be_bounded, const site& where) {
         t.spinning = true;
         leave();
         if (idle > before) break; // nobody could go on
-        if (run_out(t, may_be_bounded)) break;
+        if (run_out(t, may_be_bounded)) return t.reads.clear();
     }
+    t.loads = 0;
     t.reads.clear();
 }
 

@@ -127,7 +127,7 @@ unsigned engine::start(void (*run)(void*), void* argument, const site& where) {
     t.state = status::runnable;
     t.asleep = t.restricted = t.queued = t.spinning = t.changed = t.past_end = false;
     t.since = t.repeat = 0;
-    t.spin_line = t.yields = t.operations = t.yielded_at = 0;
+    t.loads = t.spin_line = t.yields = t.operations = t.yielded_at = 0;
     t.pending = {};
     t.queue = nullptr;
     t.deadline = never;

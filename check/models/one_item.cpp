@@ -1,3 +1,7 @@
+<<<<<<< HEAD
+=======
+// The guide's example: see check/README.md.
+>>>>>>> check
 #include <check/engine/model.hpp>
 #include <ekiden/queue/chase_lev_deque.hpp>
 #include <ekiden/sys/thread.hpp>
