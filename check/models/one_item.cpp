@@ -1,7 +1,4 @@
-<<<<<<< HEAD
-=======
 // The guide's example: see check/README.md.
->>>>>>> check
 #include <check/engine/model.hpp>
 #include <ekiden/queue/chase_lev_deque.hpp>
 #include <ekiden/sys/thread.hpp>
