@@ -152,7 +152,9 @@ EKIDEN_MODEL(fork_ring_inside_only,
     check::that(stolen != numbered(2), "not what came after the child's end");
 }
 
-EKIDEN_MODEL(fork_join_result,
+// `asked` and the count of sleepers are hints: what such a load reads too early only publishes a child sooner
+// or later.
+EKIDEN_MODEL(fork_join_result, .load_buffering = false,
              .about = "a guest forks, a worker looks for work: one runs the call, the result arrives",
              .preemptions = 1, .spurious = 0) {
     pair_of_lanes lanes;
