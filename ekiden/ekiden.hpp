@@ -2,6 +2,14 @@
 #pragma once
 
 #include <ekiden/future/promise.hpp>
+#include <ekiden/pool/default_pool.hpp>
+#include <ekiden/pool/fork_join.hpp>
+#include <ekiden/pool/parallel_for.hpp>
+#include <ekiden/pool/parallel_for_each.hpp>
+#include <ekiden/pool/parallel_reduce.hpp>
+#include <ekiden/pool/parallel_sort.hpp>
+#include <ekiden/pool/parallel_transform.hpp>
+#include <ekiden/pool/task_group.hpp>
 #include <ekiden/pool/thread_pool.hpp>
 #include <ekiden/sync/barrier.hpp>
 #include <ekiden/sync/bounded_buffer.hpp>

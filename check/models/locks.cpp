@@ -72,7 +72,7 @@ EKIDEN_MODEL(rw_basic, .about = "policy basic: readers share, the writer is alon
              .spurious = 0, .weak_failures = 0) {
     readers_and_writer<rw_policy::basic>();
 }
-EKIDEN_MODEL(rw_writer_next, .about = "policy writer_next", .preemptions = 3, .spurious = 0,
+EKIDEN_MODEL(rw_writer_next, .about = "policy writer_next", .preemptions = 2, .spurious = 0,
              .weak_failures = 0) {
     readers_and_writer<rw_policy::writer_next>();
 }
@@ -80,7 +80,7 @@ EKIDEN_MODEL(rw_writer_first, .about = "policy writer_first", .preemptions = 2, 
              .weak_failures = 0) {
     readers_and_writer<rw_policy::writer_first>();
 }
-EKIDEN_MODEL(rw_fifo, .about = "policy fifo", .preemptions = 3, .spurious = 0, .weak_failures = 0) {
+EKIDEN_MODEL(rw_fifo, .about = "policy fifo", .preemptions = 2, .spurious = 0, .weak_failures = 0) {
     readers_and_writer<rw_policy::fifo>();
 }
 

@@ -24,7 +24,7 @@ void count_inside(state_lock& lock, sys::cell<int>& count) {
 } // namespace
 
 EKIDEN_MODEL(state_lock_exclusion,
-             .about = "one thread inside at a time, overtaking allowed, no wake-up lost", .preemptions = 3,
+             .about = "one thread inside at a time, overtaking allowed, no wake-up lost", .preemptions = 2,
              .spurious = 0, .weak_failures = 0) {
     state_lock lock;
     sys::cell<int> count{0};
@@ -45,7 +45,7 @@ EKIDEN_MODEL(state_lock_two, .about = "two threads, with spurious wake-ups and f
     check::that(count.read() == 2, "both have been inside");
 }
 
-EKIDEN_MODEL(state_lock_strict, .about = "the same with strict hand-over", .preemptions = 3, .spurious = 0,
+EKIDEN_MODEL(state_lock_strict, .about = "the same with strict hand-over", .preemptions = 2, .spurious = 0,
              .weak_failures = 0) {
     state_lock lock({}, state_lock::strict);
     sys::cell<int> count{0};
@@ -76,7 +76,7 @@ EKIDEN_MODEL(state_lock_turns, .about = "threads that wait for different states 
 }
 
 EKIDEN_MODEL(state_lock_delegation,
-             .about = "a buffer of one item: the releaser runs the waiters' transitions", .preemptions = 3,
+             .about = "a buffer of one item: the releaser runs the waiters' transitions", .preemptions = 2,
              .spurious = 0, .weak_failures = 0) {
     state_lock lock;
     sys::cell<int> item{0};
@@ -124,7 +124,7 @@ EKIDEN_MODEL(state_lock_pure, .about = "transitions in one step against one that
 }
 
 EKIDEN_MODEL(state_lock_group, .about = "all that wait to pass a state are released together, twice",
-             .preemptions = 3, .spurious = 0, .weak_failures = 0) {
+             .preemptions = 2, .spurious = 0, .weak_failures = 0) {
     state_lock lock;
     sys::cell<int> message{0};
     const auto pass = [&] {

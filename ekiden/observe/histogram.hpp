@@ -6,10 +6,8 @@
 
 #include <ekiden/observe/counter.hpp>
 
-#include <algorithm>
 #include <array>
 #include <bit>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 
@@ -25,7 +23,8 @@ struct histogram_snapshot {
         if (ns < 4) return static_cast<std::size_t>(ns);
         const auto exponent = static_cast<std::size_t>(std::bit_width(ns)) - 1; // >= 2
         const auto quarter = static_cast<std::size_t>(ns >> (exponent - 2)) & 3U;
-        return std::min(4 * (exponent - 1) + quarter, buckets - 1);
+        const std::size_t bucket = 4 * (exponent - 1) + quarter;
+        return bucket < buckets ? bucket : buckets - 1;
     }
 
     /// The smallest duration of a bucket, in nanoseconds.
@@ -45,16 +44,7 @@ struct histogram_snapshot {
 
     /// The duration in nanoseconds that a share `q` (0 to 1) of the records does not exceed, rounded up to
     /// the end of a bucket (in the last bucket, which has none: its beginning); 0 if there are none.
-    [[nodiscard]] std::uint64_t quantile(double q) const noexcept {
-        const auto rank =
-            static_cast<std::uint64_t>(std::ceil(std::clamp(q, 0.0, 1.0) * static_cast<double>(total())));
-        std::uint64_t seen = 0;
-        for (std::size_t bucket = 0; bucket != buckets; ++bucket) {
-            seen += counts[bucket];
-            if (seen != 0 && seen >= rank) return lower_bound(std::min(bucket + 1, buckets - 1));
-        }
-        return 0;
-    }
+    [[nodiscard]] std::uint64_t quantile(double q) const noexcept;
 
     histogram_snapshot& operator+=(const histogram_snapshot& other) noexcept {
         for (std::size_t i = 0; i != buckets; ++i) counts[i] += other.counts[i];

@@ -69,6 +69,10 @@ public:
     /// signal() for each worker.
     void signal_all() noexcept;
 
+    /// How many workers sleep or are about to. A hint, but for the order that the caller's
+    /// fences give. acquire: what a sleeper did before it counted comes before what the caller does next.
+    [[nodiscard]] std::uint32_t waiting() const noexcept { return state_.load(sys::acquire) / one_waiting; }
+
 private:
     // word        meaning                                       set by
     // awake       the worker runs                               the worker

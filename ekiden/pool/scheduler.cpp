@@ -82,15 +82,18 @@ std::vector<std::vector<int>> places(placement wanted, unsigned threads) {
 
 // ---- begin
 
-scheduler::scheduler(thread_pool_options chosen)
-    : options_(std::move(chosen)),
+scheduler::scheduler(thread_pool& face, thread_pool_options chosen)
+    : face_(face), options_(std::move(chosen)),
       queues_{injection_queue(gate_), injection_queue(gate_), injection_queue(gate_)},
       sleep_(
           checked_thread_count(options_),
           {[](const void* self) noexcept { return static_cast<const scheduler*>(self)->has_work(); }, this}) {
     const unsigned threads = checked_thread_count(options_);
     workers_.reserve(threads);
-    for (unsigned i = 0; i != threads; ++i) workers_.push_back(std::make_unique<worker>(*this, i));
+    for (unsigned i = 0; i != threads; ++i) {
+        workers_.push_back(std::make_unique<worker>(*this, i));
+        forks_.add_worker(workers_.back()->lane());
+    }
     try {
         start_threads();
     } catch (...) {
@@ -118,6 +121,11 @@ void scheduler::start_threads() {
             self.run();
         });
     }
+}
+
+scheduler* scheduler::of_this_thread() noexcept {
+    worker* const here = sys::local<current_worker>().here;
+    return here != nullptr ? &here->pool() : nullptr;
 }
 
 worker* scheduler::this_worker() const noexcept {
@@ -159,7 +167,7 @@ bool scheduler::has_work() const noexcept {
     for (const auto& w : workers_) {
         if (w->maybe_has_tasks()) return true;
     }
-    return false;
+    return forks_.has_offer();
 }
 
 void scheduler::report_unhandled(const char* type) noexcept {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <ekiden/pool/event_count.hpp>
+#include <ekiden/pool/fork_lane.hpp>
 #include <ekiden/pool/thread_pool.hpp>
 #include <ekiden/queue/injection_queue.hpp>
 #include <ekiden/sys/atomic.hpp>
@@ -31,8 +32,8 @@ inline constexpr std::uint32_t refuses_workers = stopped | forked;
 
 class scheduler {
 public:
-    /// Starts the workers; see thread_pool.
-    explicit scheduler(thread_pool_options chosen);
+    /// Starts the workers of `face`; see thread_pool.
+    scheduler(thread_pool& face, thread_pool_options chosen);
     ~scheduler();
     scheduler(const scheduler&) = delete;
     scheduler& operator=(const scheduler&) = delete;
@@ -52,6 +53,9 @@ public:
     [[nodiscard]] unsigned thread_count() const noexcept { return static_cast<unsigned>(workers_.size()); }
     /// The worker that the calling thread is, or null if it is none of this pool.
     [[nodiscard]] worker* this_worker() const noexcept;
+    /// The engine of the pool whose worker the calling thread is, or null.
+    [[nodiscard]] static scheduler* of_this_thread() noexcept;
+    [[nodiscard]] thread_pool& face() const noexcept { return face_; }
     /// Calls the handler with the exception being handled.
     void report_unhandled(const char* type) noexcept;
 
@@ -59,6 +63,7 @@ public:
 
     [[nodiscard]] const sys::atomic<std::uint32_t>& gate() const noexcept { return gate_; }
     [[nodiscard]] event_count& sleep() noexcept { return sleep_; }
+    [[nodiscard]] fork_arena& forks() noexcept { return forks_; }
     [[nodiscard]] injection_queue& queue(priority level) noexcept {
         return queues_[static_cast<std::size_t>(level)];
     }
@@ -77,10 +82,12 @@ private:
     [[nodiscard]] bool is_idle() const noexcept;
     void block_until_idle() noexcept;
 
+    thread_pool& face_;
     const thread_pool_options options_;
     alignas(sys::isolation) sys::atomic<std::uint32_t> gate_{0}; // read by everybody, seldom written
     std::array<injection_queue, 3> queues_;
     event_count sleep_;
+    fork_arena forks_{sleep_};
     std::vector<std::unique_ptr<worker>> workers_;
     std::vector<sys::thread> threads_;
     sys::slow_lock joining_;

@@ -4,7 +4,8 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-thread_pool::thread_pool(options chosen) : scheduler_(std::make_unique<scheduler>(std::move(chosen))) {}
+thread_pool::thread_pool(options chosen)
+    : scheduler_(std::make_unique<scheduler>(*this, std::move(chosen))) {}
 
 thread_pool::~thread_pool() {
     if (scheduler_->is_in_forked_child()) {

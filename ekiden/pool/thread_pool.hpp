@@ -168,6 +168,9 @@ public:
     [[nodiscard]] thread_pool_metrics metrics() const;
 
 private:
+    /// For the parts of this folder.
+    friend scheduler& engine_of(thread_pool& pool) noexcept { return *pool.scheduler_; }
+
     /// Puts the task into a queue; abandons it if the pool takes no more, or if that throws.
     bool accept(task* accepted, priority level);
 

@@ -11,6 +11,7 @@ namespace ekiden::inline EKIDEN_ABI {
 // ---- the scheduler's loop
 
 void worker::run() noexcept {
+    fork_lane::set_for_this_thread(&lane_);
     while (task* const next = next_task({nullptr, nullptr})) execute(next);
     sys::fence(sys::seq_cst); // [W3] as prepare_wait() does before a sleep
     pool_.announce_idle();
@@ -22,12 +23,13 @@ task* worker::find_task() noexcept {
     if (found == nullptr) found = deque_.pop(); // newest first: what it needs is still in this core's cache
     if (found == nullptr) found = from_outside();
     if (found == nullptr) found = stolen();
+    if (found == nullptr) found = forked();
     if (found == nullptr) found = injected(priority::low);
     return found;
 }
 
 void worker::execute(task* taken) noexcept {
-    if (!admit()) {
+    if (taken != &forked_ && !admit()) { // a fork is part of a task that runs
         taken->abandon();
         abandoned_.add();
     } else {
@@ -78,8 +80,10 @@ task* worker::neglected() noexcept {
 }
 
 task* worker::injected(priority level) noexcept {
+    injection_queue& queue = pool_.queue(level);
+    if (!queue.maybe_filled()) return nullptr; // asked before every task: nothing is cheaper
     task* claimed = nullptr;
-    if (pool_.queue(level).claim(std::span(&claimed, 1), index_ + 1) == 0) return nullptr;
+    if (queue.claim(std::span(&claimed, 1), index_ + 1) == 0) return nullptr;
     injected_.add();
     return claimed;
 }
@@ -113,6 +117,24 @@ task* worker::stolen() noexcept {
         }
         if (++victim == count) victim = 0;
     }
+    return nullptr;
+}
+
+/// A child that another thread has forked and somebody has asked for. Asks if there is none.
+task* worker::forked() noexcept {
+    forked_.taken = lane_.find();
+    if (forked_.taken == nullptr) {
+        pool_.forks().ask_all();
+        return nullptr;
+    }
+    spawned_.add(); // as a task of this worker's own
+    return &forked_;
+}
+
+const char* worker::forked_task::answer(task* base, task_request request) {
+    if (request == task_request::describe) return "a forked call";
+    auto* const self = static_cast<forked_task*>(base);
+    self->lane_.run(*self->taken);
     return nullptr;
 }
 
@@ -192,6 +214,7 @@ void worker::park(const reason_to_return& reason) noexcept {
     recycler::flush();
     event_count& sleep = pool_.sleep();
     sleep.prepare_wait(index_, has_token_);
+    pool_.forks().ask_all(); // who forks later than this sees a sleeper: see fork_join.md
     const bool saw_work = pool_.has_work();
     if (saw_work || should_return(reason)) {
         has_token_ = sleep.cancel_wait(index_) == event_count::wake_up::notified;

@@ -30,6 +30,9 @@ public:
 
     [[nodiscard]] scheduler& pool() const noexcept { return pool_; }
 
+    /// Its part in fork-join.
+    [[nodiscard]] fork_lane& lane() noexcept { return lane_; }
+
     /// Any thread.
     [[nodiscard]] bool maybe_has_tasks() const noexcept {
         return deque_.maybe_filled() || inbox_.maybe_filled();
@@ -52,6 +55,7 @@ private:
     [[nodiscard]] task* injected(priority level) noexcept;
     [[nodiscard]] task* from_outside() noexcept;
     [[nodiscard]] task* stolen() noexcept;
+    [[nodiscard]] task* forked() noexcept;
     [[nodiscard]] task* search(const reason_to_return& reason) noexcept;
     [[nodiscard]] bool should_return(const reason_to_return& reason) const noexcept;
     void park(const reason_to_return& reason) noexcept;
@@ -70,8 +74,21 @@ private:
     std::uint32_t turn_ = 0;
     sys::random random_;
 
+    /// A child of a fork that this worker takes over, in the form of a task.
+    class forked_task final : public task {
+    public:
+        explicit forked_task(fork_lane& lane) noexcept : task(&answer), lane_(lane) {}
+        fork_child* taken = nullptr;
+
+    private:
+        static const char* answer(task* base, task_request request);
+        fork_lane& lane_;
+    };
+
     chase_lev_deque<task> deque_;        // what this worker's tasks have posted
     chase_lev_deque<task> inbox_{batch}; // a batch from outside; the oldest task at the bottom
+    fork_lane lane_{pool_.forks()};
+    forked_task forked_{lane_};
 
     // What others read, on lines of its own.
     alignas(sys::isolation) single_writer_counter spawned_;

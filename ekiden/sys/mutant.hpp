@@ -1,8 +1,8 @@
 /// Places where the model checker can break a protocol on purpose.
 ///
-/// Part: sys. Used by: every part with a protocol that check/ covers. `if (!EKIDEN_MUTANT(skip_notify)) notify();`
-/// is `if (true)` in a normal build. In the checking build the condition is true while the checker tries the mutant
-/// of that name, to see that some model notices: a checker that cannot fail proves nothing.
+/// Part: sys. Used by: every part with a protocol that check/ covers. `if (!EKIDEN_MUTANT(skip_notify))
+/// notify();` is `if (true)` in a normal build. In the checking build the condition is true while the checker
+/// tries the mutant of that name, to see that some model notices: a checker that cannot fail proves nothing.
 #pragma once
 
 #if defined(EKIDEN_CHECKING)

@@ -49,8 +49,8 @@ private:
 };
 
 /// Adds the row of the compiler at work; g++ adds libomp's as well, to be run by the other executable.
-inline bool add_openmp(const char* experiment, void (*run)(cell&), const char* note = "",
-                       bool ranked = true) {
+template <class System = openmp>
+bool add_openmp(const char* experiment, void (*run)(cell&), const char* note = "", bool ranked = true) {
 #if !defined(LAB_LIBOMP)
     add(implementation{.experiment = experiment,
                        .name = "openmp-libomp",
@@ -60,7 +60,7 @@ inline bool add_openmp(const char* experiment, void (*run)(cell&), const char* n
                        .program = "ekiden-lab-libomp",
                        .ranked = ranked});
 #endif
-    return add_row<openmp>(experiment, run, note, ranked);
+    return add_row<System>(experiment, run, note, ranked);
 }
 
 } // namespace lab::peers

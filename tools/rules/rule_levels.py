@@ -1,4 +1,5 @@
-"""Includes go down only: a part includes itself and parts on lower levels, and the library only itself."""
+"""Includes go down only: a part includes itself and parts on lower levels, and the library only itself. In the lab the
+harness and the workloads know nothing of ekiden: of an experiment only the files ekiden* include it."""
 
 import posixpath
 import re
@@ -18,6 +19,12 @@ OUTSIDE = re.compile(r"(check|lab|tests|examples|tools)/")
 
 
 def check(root):
+    for path in tree.files(root, *tree.CPP, under="lab"):
+        if path.parts[1] not in ("experiments", "harness") or path.name.startswith("ekiden"):
+            continue
+        for line, name in tree.includes(tree.text(root, path)):
+            if name.startswith("ekiden/"):
+                yield f"{path}:{line}: '{name}' is included by a file of the lab that does not stand for ekiden"
     for path in tree.files(root, *tree.CPP, under="ekiden"):
         if len(path.parts) < 3:  # ekiden/ekiden.hpp includes everything
             continue
@@ -41,7 +48,10 @@ def check(root):
                 yield f"{path}:{line}: {part} (level {LEVELS[part]}) includes {other} (level {LEVELS[other]})"
 
 
-GOOD = {"ekiden/pool/a.hpp": "#include <ekiden/queue/task.hpp>\n#include <ekiden/pool/b.hpp>\n#include <vector>\n"}
+GOOD = {
+    "ekiden/pool/a.hpp": "#include <ekiden/queue/task.hpp>\n#include <ekiden/pool/b.hpp>\n#include <vector>\n",
+    "lab/experiments/a/ekiden.cpp": "#include <ekiden/pool/thread_pool.hpp>\n",
+}
 BAD = [
     {"ekiden/queue/a.hpp": "#include <ekiden/pool/thread_pool.hpp>\n"},
     {"ekiden/queue/a.hpp": '#include "../pool/thread_pool.hpp"\n'},
@@ -49,4 +59,5 @@ BAD = [
     {"ekiden/pool/a.hpp": "#include <ekiden/ekiden.hpp>\n"},
     {"ekiden/pool/a.cpp": "#include <lab/harness/clock.hpp>\n"},
     {"ekiden/helpers/a.hpp": "\n"},
+    {"lab/experiments/a/a.hpp": "#include <ekiden/pool/thread_pool.hpp>\n"},
 ]

@@ -1,4 +1,5 @@
-"""Each C++ snippet of a document stands, word for word, in one of examples/*.cpp, which are compiled and run as tests."""
+"""Each C++ snippet of a document stands, word for word, in one of examples/*.cpp, which are compiled and run as tests, or
+in a source of the document's own top folder."""
 
 import re
 import textwrap
@@ -13,19 +14,24 @@ def lines(source):
 
 
 def check(root):
-    examples = [lines(tree.text(root, path)) for path in tree.files(root, ".cpp", under="examples")]
     for path in tree.files(root, ".md"):
         source = tree.text(root, path)
-        for match in SNIPPET.finditer(source):
-            if not any(lines(match[1]) in example for example in examples):
-                yield f"{path}:{tree.line_of(source, match.start())}: this snippet stands in no file of examples/"
+        snippets = list(SNIPPET.finditer(source))
+        places = {"examples", path.parts[0]} if snippets and len(path.parts) > 1 else {"examples"}
+        compiled = [lines(tree.text(root, file)) for place in places for file in tree.files(root, ".cpp", under=place)]
+        for match in snippets:
+            if not any(lines(match[1]) in text for text in compiled):
+                yield f"{path}:{tree.line_of(source, match.start())}: this snippet stands in no source that is compiled"
 
 
 GOOD = {
     "examples/a.cpp": "#include <vector>\n\nint main() {\n    int a = 1;\n    return a - 1;\n}\n",
     "a.md": "```cpp\nint a = 1;\nreturn a - 1;\n```\n",
+    "check/a.md": "```cpp\nint b = 1;\n```\n",
+    "check/models/b.cpp": "int b = 1;\n",
 }
 BAD = [
     {"a.md": "```cpp\nint a = 2;\n```\n"},
     {"a.md": "```cpp\nnt a = 1;\n```\n"},
+    {"a.md": "```cpp\nint b = 1;\n```\n"},
 ]

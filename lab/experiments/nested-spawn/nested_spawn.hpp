@@ -44,8 +44,8 @@ void run(cell& c) {
     const std::uint32_t last = (1U << levels) - 1;
     const std::uint32_t last_proved = (1U << (levels - 2)) - 1;
     completion done;
-    std::optional<System> system(std::in_place, c.workers());
     attendance present(last_proved);
+    std::optional<System> system(std::in_place, c.workers());
     done.expect(last_proved);
     plant(*system, done, &present, last_proved);
     done.wait(c);

@@ -68,10 +68,11 @@ void run(cell& c) {
     const unsigned count = c.asked().variant == "4 producers" ? 4 : 1;
     const std::size_t tasks = c.pick(20'000, 1'000'000, 1'000'000) / slowness<System>();
     const std::size_t each = tasks / count;
-    completion done;
-    std::optional<System> system(std::in_place, c.workers());
     const std::size_t proving_each = each / 4;
+    // What tasks touch outlives the system, also when it throws.
+    completion done;
     attendance present(proving_each * count);
+    std::optional<System> system(std::in_place, c.workers());
     done.expect(proving_each * count);
     Way::prove(c, *system, count, proving_each, present, done);
     done.wait(c);

@@ -83,6 +83,7 @@ TEST_CASE("The callable of a task is destroyed once whether the task is run or a
 TEST_CASE("An exception of the callable passes through and the task is gone") {
     const auto throws = [](auto extra) {
         const auto witness = std::make_shared<int>(0);
+        make_task([extra] { (void)extra; })->run(); // the thread's first task brings memory that stays
         const auto live = ekiden_test::live_allocation_count();
         const std::size_t footprint = ekiden::recycler::footprint();
         for (int i = 0; i != 1000; ++i) {
@@ -111,6 +112,7 @@ TEST_CASE("A callable that can only be moved makes a task") {
 
 TEST_CASE("A copy that throws while a task is made leaves nothing behind") {
     counted<false>::counts all;
+    make_task([] {})->run(); // the thread's first task brings memory that stays
     const auto live = ekiden_test::live_allocation_count();
     {
         const counted<false> original(all);

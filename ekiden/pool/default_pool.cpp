@@ -1,0 +1,17 @@
+#include <ekiden/pool/default_pool.hpp>
+
+#include <ekiden/pool/scheduler.hpp>
+
+namespace ekiden::inline EKIDEN_ABI {
+
+thread_pool& default_pool() {
+    static thread_pool& pool = *new thread_pool({.name = "default"});
+    return pool;
+}
+
+thread_pool& this_pool() {
+    scheduler* const here = scheduler::of_this_thread();
+    return here != nullptr ? here->face() : default_pool();
+}
+
+} // namespace ekiden::inline EKIDEN_ABI

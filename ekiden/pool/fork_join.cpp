@@ -1,0 +1,102 @@
+#include <ekiden/pool/fork_join.hpp>
+
+#include <ekiden/pool/default_pool.hpp>
+#include <ekiden/pool/fork_lane.hpp>
+#include <ekiden/pool/scheduler.hpp>
+#include <ekiden/sys/thread.hpp>
+
+namespace ekiden::inline EKIDEN_ABI {
+
+namespace {
+
+struct current_lane {
+    fork_lane* here = nullptr;
+};
+
+// ---- exceptions that were suppressed
+
+struct suppressed_list {
+    std::vector<std::exception_ptr>* list = nullptr;
+    bool is_owned = false; // somebody frees it when the thread ends
+};
+
+void set_suppressed(std::vector<std::exception_ptr>* list) noexcept {
+    auto& mine = sys::local<suppressed_list>();
+    delete std::exchange(mine.list, list);
+    if (list == nullptr || mine.is_owned) return;
+    try {
+        mine.is_owned =
+            sys::at_thread_exit([](void*) { delete sys::local<suppressed_list>().list; }, nullptr);
+    } catch (...) { // no memory; the next time, perhaps
+    }
+    if (!mine.is_owned) delete std::exchange(mine.list, nullptr);
+}
+
+/// Adds `from` to `to`, as far as there is memory.
+void append(std::vector<std::exception_ptr>*& to, fork_errors&& from) noexcept {
+    try {
+        if (from.thrown != nullptr) {
+            if (to == nullptr) to = new std::vector<std::exception_ptr>();
+            to->push_back(std::move(from.thrown));
+        }
+        if (from.suppressed != nullptr) {
+            if (to == nullptr) to = new std::vector<std::exception_ptr>();
+            to->insert(to->end(), from.suppressed->begin(), from.suppressed->end());
+        }
+    } catch (...) {
+    }
+    delete from.suppressed;
+}
+
+} // namespace
+
+std::vector<std::exception_ptr> suppressed_exceptions() {
+    const auto* const list = sys::local<suppressed_list>().list;
+    return list != nullptr ? *list : std::vector<std::exception_ptr>();
+}
+
+fork_errors caught_fork_errors() noexcept {
+    return {std::current_exception(), std::exchange(sys::local<suppressed_list>().list, nullptr)};
+}
+
+void throw_fork_errors(fork_errors first, fork_errors second) {
+    if (first.thrown == nullptr) std::swap(first, second);
+    append(first.suppressed, std::move(second));
+    set_suppressed(first.suppressed);
+    std::rethrow_exception(std::move(first.thrown));
+}
+
+// ---- the root of a tree
+
+fork_lane* fork_lane::of_this_thread() noexcept { return sys::local<current_lane>().here; }
+
+fork_lane* fork_lane::set_for_this_thread(fork_lane* lane) noexcept {
+    return std::exchange(sys::local<current_lane>().here, lane);
+}
+
+void enter_fork_tree(thread_pool* pool, void (*body)(void* argument, fork_scope& scope), void* argument) {
+    /// A thread that is no worker, while it takes part.
+    struct guest {
+        explicit guest(fork_arena& arena)
+            : lane(arena.enter()), before(fork_lane::set_for_this_thread(&lane)) {}
+        ~guest() {
+            fork_lane::set_for_this_thread(before);
+            fork_arena::leave(lane);
+        }
+        guest(const guest&) = delete;
+        guest& operator=(const guest&) = delete;
+
+        fork_lane& lane;
+        fork_lane* const before;
+    };
+
+    std::optional<guest> visit;
+    fork_lane* lane = fork_lane::of_this_thread();
+    if (lane == nullptr || (pool != nullptr && &lane->arena() != &engine_of(*pool).forks()))
+        lane = &visit.emplace(engine_of(pool != nullptr ? *pool : default_pool()).forks()).lane;
+    if (!lane->is_in_tree()) set_suppressed(nullptr);
+    fork_segment root(*lane, nullptr);
+    body(argument, root.base);
+}
+
+} // namespace ekiden::inline EKIDEN_ABI

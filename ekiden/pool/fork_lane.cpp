@@ -1,0 +1,224 @@
+#include <ekiden/pool/fork_lane.hpp>
+
+#include <ekiden/pool/event_count.hpp>
+#include <ekiden/sys/clock.hpp>
+#include <ekiden/sys/contract.hpp>
+#include <ekiden/sys/topology.hpp>
+
+#include <mutex>
+
+namespace ekiden::inline EKIDEN_ABI {
+
+// ---- the victim's side: publish, take back
+
+bool fork_scope::share() noexcept { return static_cast<fork_lane*>(lane_)->share(*this); }
+
+bool fork_lane::share(fork_scope& newest) noexcept {
+    asked.store(nothing, sys::relaxed); // [A1]
+    // [A2] The request's end before the look at who sleeps: whoever goes to sleep later asks again. Pairs
+    // with the heavy fence in event_count::prepare_wait() and the fence in sleep_for().
+    sys::fence(sys::seq_cst);
+    const std::uint64_t hungry = arena_.sleep_.waiting() + (sleeping_parent() != nullptr ? 1 : 0);
+    if (hungry != 0) asked.store(wanted, sys::relaxed); // until they have all got something
+    // One for each, and one for whoever is awake and asks, or has been woken and is on its way.
+    if (ring_.size() > hungry) return true;
+    fork_scope*& newest_published = innermost_->newest_published;
+    if (&newest == newest_published) {
+        ask_to_restock();
+        return false;
+    }
+    auto* const oldest = static_cast<fork_child*>(newest_published->newer_);
+    if (publish(*oldest)) newest_published = oldest;
+    return true;
+}
+
+bool fork_lane::publish(fork_child& oldest) noexcept {
+    ::new (static_cast<void*>(&oldest.shared_)) fork_child::publication;
+    if (!ring_.push(&oldest)) {
+        oldest.shared_.~publication();
+        return false;
+    }
+    oldest.is_published_ = true;
+    // [A3] The child before the look at who sleeps; pairs as [A2]. Either this sees the sleeper, or the
+    // sleeper sees the child in its last look around.
+    sys::fence(sys::seq_cst);
+    if (const fork_child* const awaited = sleeping_parent())
+        static_cast<fork_lane*>(awaited->lane_)->parker_.unpark();
+    arena_.sleep_.notify();
+    return true;
+}
+
+/// The innermost piece that this thread runs and whose parent sleeps until it is done or offers something.
+fork_child* fork_lane::sleeping_parent() const noexcept {
+    for (const fork_segment* s = innermost_; s != nullptr; s = s->outer) {
+        if (s->piece != nullptr && s->piece->shared_.state.load(sys::relaxed) == fork_child::awaited)
+            return s->piece;
+    }
+    return nullptr;
+}
+
+bool fork_child::reclaim() noexcept {
+    auto& lane = *static_cast<fork_lane*>(lane_);
+    // Published children are joined newest first and stolen oldest first: if any is left, this one is.
+    const fork_child* const left = lane.ring_.pop();
+    sys::expects(
+        left == this || left == nullptr,
+        "fork_join: calls are joined out of order: a fork_scope was used outside of the call that it "
+        "was given to");
+    if (left == nullptr) lane.wait_for(*this);
+    lane.innermost_->newest_published = older_;
+    if (lane.ring_.size() == 0) lane.ask_to_restock();
+    return left != nullptr;
+}
+
+// ---- waiting for a child that another thread has taken
+
+void fork_lane::wait_for(fork_child& child) noexcept {
+    // [C1] acquire: the child's result; pairs with the release in run().
+    while (child.shared_.state.load(sys::acquire) != fork_child::done) {
+        if (fork_child* const taken = find_inside(child))
+            run(*taken);
+        else if (!spin_for(child))
+            sleep_for(child);
+    }
+}
+
+bool fork_lane::may_find_inside(const fork_child& child) noexcept {
+    // [C2] acquire: first_own; pairs with the release in run().
+    const fork_lane* const thief = child.shared_.thief.load(sys::acquire);
+    return thief != nullptr && thief->ring_.has_from(child.shared_.first_own.load(sys::relaxed));
+}
+
+/// Takes what the thief of `child` has forked for it. So this thread gets on with what it waits for, its
+/// stack does not grow beyond that of the plain calls by more than a frame a level, and no caller's lock is
+/// in the way: leapfrogging (D. B. Wagner, B. G. Calder, PPoPP 1993).
+fork_child* fork_lane::find_inside(const fork_child& child) noexcept {
+    if (!may_find_inside(child)) return nullptr;
+    fork_lane* const thief = child.shared_.thief.load(sys::acquire); // [C2]
+    const std::uint64_t first_own = child.shared_.first_own.load(sys::relaxed);
+    fork_child* const found = thief->ring_.steal_if([&](std::uint64_t index) {
+        // What the thief publishes after the child's end has been seen here together with that end: [R1]
+        // acquired it.
+        return fork_ring::is_from(index, first_own)
+               && child.shared_.state.load(sys::acquire) != fork_child::done;
+    });
+    if (found != nullptr) thief->ask_to_restock();
+    return found;
+}
+
+/// Looks for 20 us, less than a sleep and a wake-up cost. True if there is something to do.
+bool fork_lane::spin_for(const fork_child& child) noexcept {
+    static const bool worthwhile = sys::usable_concurrency() > 1;
+    if (!worthwhile) return false;
+    constexpr std::uint64_t spin_ns = 20'000;
+    const std::uint64_t start = sys::now_ns();
+    do {
+        fork_lane* const thief = child.shared_.thief.load(sys::acquire);
+        if (thief != nullptr) thief->ask();
+        for (int i = 0; i != 16; ++i) {
+            sys::spin_hint();
+            if (child.shared_.state.load(sys::acquire) == fork_child::done) return true; // [C1]
+        }
+        if (may_find_inside(child)) return true;
+    } while (sys::now_ns() - start < spin_ns);
+    return false;
+}
+
+/// Sleeps until the child is done or its thief has something for this thread.
+void fork_lane::sleep_for(fork_child& child) noexcept {
+    std::uint32_t state = fork_child::begun;
+    if (!child.shared_.state.compare_exchange_strong(state, fork_child::awaited, sys::relaxed, sys::acquire))
+        return;
+    // [A2], [A3] The sleeper in sight before the look at the request and at what is published; pairs with
+    // the fences in share() and publish().
+    sys::fence(sys::seq_cst);
+    fork_lane* const thief = child.shared_.thief.load(sys::acquire);
+    if (thief != nullptr) thief->ask();
+    if (!may_find_inside(child)) parker_.park();
+    state = fork_child::awaited;
+    (void)child.shared_.state.compare_exchange_strong(state, fork_child::begun, sys::relaxed, sys::acquire);
+}
+
+// ---- the thief's side
+
+fork_child* fork_lane::find() noexcept {
+    fork_child* found = nullptr;
+    const auto take_from = [&found](const fork_member& member) {
+        if (member.lane->maybe_offers()) found = member.lane->ring_.steal();
+        if (found != nullptr) member.lane->ask_to_restock();
+        return found != nullptr;
+    };
+    // Who had something last has probably more.
+    if (victim_ == nullptr || !take_from(*victim_)) victim_ = arena_.first_of(take_from);
+    return found;
+}
+
+void fork_lane::run(fork_child& taken) noexcept {
+    auto* const parent = static_cast<fork_lane*>(taken.lane_);
+    {
+        fork_segment piece(*this, &taken);
+        taken.shared_.first_own.store(ring_.next_index(), sys::relaxed);
+        taken.shared_.thief.store(this, sys::release); // [C2] first_own; pairs with the acquires of thief
+        taken.run_(&taken, piece.base);
+    }
+    // [C1] release: the result; pairs with the acquires in wait_for(). The child is gone when its parent sees
+    // this; the lane stays.
+    if (taken.shared_.state.exchange(fork_child::done, sys::acq_rel) == fork_child::awaited)
+        parent->parker_.unpark();
+}
+
+fork_segment::fork_segment(fork_lane& owner, fork_child* taken) noexcept
+    : lane(owner), base(&owner), newest_published(&base), piece(taken), outer(owner.innermost_) {
+    lane.innermost_ = this;
+    // Somebody may have asked while this lane was not there to be asked.
+    lane.asked.store(fork_request::wanted, sys::relaxed); // [A1]
+}
+
+fork_segment::~fork_segment() {
+    lane.innermost_ = outer;
+    lane.ask_to_restock(); // for the outer segment
+}
+
+// ---- the lanes of a pool
+
+void fork_arena::add(std::unique_ptr<fork_member> fresh) {
+    const std::lock_guard guard(growing_);
+    owned_.push_back(std::move(fresh));
+    fork_member* const member = owned_.back().get();
+    member->next = members_.load(sys::relaxed);
+    members_.store(member, sys::release); // [G1] the member; pairs with the acquire in first_of()
+}
+
+void fork_arena::add_worker(fork_lane& lane) {
+    add(std::make_unique<fork_member>(fork_member{&lane, nullptr}));
+}
+
+fork_lane& fork_arena::enter() {
+    const fork_member* const free = first_of([](const fork_member& member) {
+        return member.guest != nullptr && !member.lane->is_taken_.load(sys::relaxed)
+               && !member.lane->is_taken_.exchange(true, sys::acquire); // [G2]
+    });
+    if (free != nullptr) return *free->lane;
+    auto guest = std::make_unique<fork_lane>(*this);
+    fork_lane& lane = *guest;
+    lane.is_taken_.store(true, sys::relaxed);
+    add(std::make_unique<fork_member>(fork_member{&lane, std::move(guest)}));
+    return lane;
+}
+
+void fork_arena::leave(fork_lane& lane) noexcept {
+    lane.is_taken_.store(false, sys::release); // [G2] the lane's state; pairs with the acquire in enter()
+}
+
+bool fork_arena::has_offer() const noexcept {
+    return first_of([](const fork_member& member) { return member.lane->maybe_offers(); }) != nullptr;
+}
+
+void fork_arena::ask_all() noexcept {
+    (void)first_of([](const fork_member& member) {
+        member.lane->ask();
+        return false;
+    });
+}
+
+} // namespace ekiden::inline EKIDEN_ABI

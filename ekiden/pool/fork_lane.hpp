@@ -1,0 +1,145 @@
+/// One thread's part in fork-join: what it has published, what it is inside of, how it waits.
+///
+/// Part: pool. Used by: worker (one each), fork_join.cpp. Private. The protocol: fork_join.md.
+#pragma once
+
+#include <ekiden/pool/fork_join.hpp>
+#include <ekiden/pool/fork_ring.hpp>
+#include <ekiden/sys/lock.hpp>
+#include <ekiden/sys/parker.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace ekiden::inline EKIDEN_ABI {
+
+class event_count;
+class fork_arena;
+struct fork_member;
+
+/// A stretch of a thread's stack: the root of a fork tree, or a child of another thread. Children that were
+/// forked in one segment are joined in it; only those of the innermost one are given away.
+struct fork_segment {
+    /// `taken`: the child that runs here, null for a root.
+    fork_segment(fork_lane& owner, fork_child* taken) noexcept;
+    ~fork_segment();
+    fork_segment(const fork_segment&) = delete;
+    fork_segment& operator=(const fork_segment&) = delete;
+
+    struct base_scope final : fork_scope {
+        using fork_scope::fork_scope;
+    };
+
+    fork_lane& lane;
+    base_scope base;
+    fork_scope* newest_published; // the base if there is none; the children newer than that are private
+    fork_child* const piece;
+    fork_segment* const outer;
+};
+
+/// Type-stable: it lives as long as its pool. Its thread calls everything but the functions marked otherwise.
+class fork_lane final : public fork_request {
+public:
+    explicit fork_lane(fork_arena& arena) noexcept : arena_(arena) {}
+
+    /// The lane that the calling thread works on, or null.
+    [[nodiscard]] static fork_lane* of_this_thread() noexcept;
+    /// Makes this the calling thread's lane, and returns the one that was.
+    static fork_lane* set_for_this_thread(fork_lane* lane) noexcept;
+
+    /// Takes a child that somebody has published, or returns null. It must be run().
+    [[nodiscard]] fork_child* find() noexcept;
+
+    /// Runs a child that this lane has taken.
+    void run(fork_child& taken) noexcept;
+
+    [[nodiscard]] fork_arena& arena() const noexcept { return arena_; }
+    [[nodiscard]] bool is_in_tree() const noexcept { return innermost_ != nullptr; }
+
+    /// Any thread: asks the lane to publish what it has. Costs a write only if nobody has asked.
+    void ask() noexcept {
+        if (asked.load(sys::relaxed) != wanted) asked.store(wanted, sys::relaxed); // [A1]
+    }
+
+    /// Any thread: has the next fork published if nothing else is.
+    void ask_to_restock() noexcept {
+        std::uint32_t now = nothing; // a request that stands is not weakened
+        (void)asked.compare_exchange_strong(now, restock, sys::relaxed, sys::relaxed);
+    }
+
+    /// Any thread: whether there may be a child to take. A hint.
+    [[nodiscard]] bool maybe_offers() const noexcept { return ring_.size() != 0; }
+
+private:
+    friend class fork_scope;
+    friend class fork_child;
+    friend struct fork_segment;
+    friend class fork_arena;
+
+    bool share(fork_scope& newest) noexcept;
+    [[nodiscard]] bool publish(fork_child& oldest) noexcept;
+    [[nodiscard]] fork_child* sleeping_parent() const noexcept;
+
+    void wait_for(fork_child& child) noexcept;
+    [[nodiscard]] static bool may_find_inside(const fork_child& child) noexcept;
+    [[nodiscard]] static fork_child* find_inside(const fork_child& child) noexcept;
+    [[nodiscard]] static bool spin_for(const fork_child& child) noexcept;
+    void sleep_for(fork_child& child) noexcept;
+
+    fork_arena& arena_;
+    fork_segment* innermost_ = nullptr;
+    const fork_member* victim_ = nullptr; // who had something last
+    fork_ring ring_;
+    sys::parker parker_;                // may hold a token that nobody waits for any more
+    sys::atomic<bool> is_taken_{false}; // of a guest's lane
+};
+
+/// A lane in the list of its arena.
+struct fork_member {
+    fork_lane* lane;
+    std::unique_ptr<fork_lane> guest; // null for a worker's
+    fork_member* next = nullptr;
+};
+
+/// All lanes of a pool: its workers' and its guests'.
+class fork_arena {
+public:
+    explicit fork_arena(event_count& sleep) noexcept : sleep_(sleep) {}
+    fork_arena(const fork_arena&) = delete;
+    fork_arena& operator=(const fork_arena&) = delete;
+
+    /// Before the workers start. Throws std::bad_alloc.
+    void add_worker(fork_lane& lane);
+
+    /// A lane for a thread that is no worker. Throws std::bad_alloc.
+    [[nodiscard]] fork_lane& enter();
+    static void leave(fork_lane& lane) noexcept;
+
+    /// Whether somebody may find a child. A hint, but for the order that the caller's fences give.
+    [[nodiscard]] bool has_offer() const noexcept;
+
+    /// Asks every lane.
+    void ask_all() noexcept;
+
+private:
+    friend class fork_lane;
+
+    /// The first lane that `visit` says true of, or null. Needs no lock: the list only grows.
+    template <class Visit>
+    const fork_member* first_of(Visit&& visit) const noexcept {
+        // [G1] acquire; pairs with the release in add().
+        for (const fork_member* m = members_.load(sys::acquire); m != nullptr; m = m->next) {
+            if (visit(*m)) return m;
+        }
+        return nullptr;
+    }
+    void add(std::unique_ptr<fork_member> fresh);
+
+    event_count& sleep_;
+    sys::slow_lock growing_;
+    std::vector<std::unique_ptr<fork_member>> owned_; // under growing_
+    alignas(sys::isolation) sys::atomic<fork_member*> members_{nullptr};
+};
+
+} // namespace ekiden::inline EKIDEN_ABI

@@ -1,0 +1,155 @@
+/// What the parallel algorithms have in common: their options, and loops that split when somebody asks.
+///
+/// Part: pool. Used by: parallel_for, parallel_for_each, parallel_transform, parallel_reduce.
+///
+/// Lazy binary splitting (A. Tzannes, G. C. Caragea, R. Barua, U. Vishkin, PPoPP 2010): a loop runs as one
+/// piece until another thread asks for work, and gives half of the rest away then. So nobody has to say how
+/// small the pieces should be.
+#pragma once
+
+#include <ekiden/pool/fork_join.hpp>
+#include <ekiden/sys/atomic.hpp>
+#include <ekiden/sys/clock.hpp>
+#include <ekiden/sys/lock.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <stop_token>
+#include <utility>
+
+namespace ekiden::inline EKIDEN_ABI {
+
+struct loop_options {
+    thread_pool* pool = nullptr; ///< null: this_pool()
+    std::size_t grain = 0;       ///< pieces of this size or less are not split; 0: no such limit
+    std::stop_token stop = {};   ///< on request iterations that have not begun are left out
+    /// Told now and then how many iterations are done, about a hundred times and at the end; by any of the
+    /// threads that take part, one at a time. An exception of it counts as one of the loop's body.
+    std::function<void(std::size_t done, std::size_t total)> progress = {};
+    /// parallel_reduce: combine in an order that depends on the number of iterations and the grain alone.
+    bool deterministic = false;
+};
+
+// ---- private: the parts of a loop
+
+/// What the pieces of a loop share.
+class loop_run {
+public:
+    loop_run(const loop_options& options, std::size_t total);
+
+    [[nodiscard]] std::size_t grain() const noexcept { return std::max<std::size_t>(options_.grain, 1); }
+    [[nodiscard]] bool has_grain() const noexcept { return options_.grain != 0; }
+
+    /// Whether the rest is to be left out.
+    [[nodiscard]] bool is_over() const noexcept { return is_over_.load(sys::relaxed); }
+    void end() noexcept { is_over_.store(true, sys::relaxed); }
+
+    /// So many more iterations are done.
+    void advance(std::size_t count) {
+        if (options_.progress) report(count);
+    }
+
+private:
+    struct ender {
+        loop_run* run;
+        void operator()() const noexcept { run->end(); }
+    };
+
+    void report(std::size_t count);
+
+    const loop_options& options_;
+    const std::size_t total_;
+    alignas(sys::isolation) sys::atomic<bool> is_over_{false}; // read at each step, written once
+    std::optional<std::stop_callback<ender>> on_stop_;
+    alignas(sys::isolation) sys::atomic<std::size_t> done_{0};
+    sys::slow_lock reporting_;
+    std::size_t reported_ = 0; // under reporting_
+};
+
+/// How many iterations to run between two looks at requests: so many as take 2 us, since a clock is read now
+/// and then, but at most 512.
+class loop_step {
+public:
+    explicit loop_step(const loop_run& run) noexcept
+        : size_(run.has_grain() ? run.grain() : 1), is_fixed_(run.has_grain()) {}
+
+    [[nodiscard]] std::size_t size() const noexcept { return size_; }
+
+    void begin() noexcept {
+        if (!is_fixed_ && untimed_ == 0) start_ = sys::now_ns();
+    }
+    void end() noexcept {
+        if (is_fixed_) return;
+        if (untimed_ != 0) {
+            --untimed_;
+            return;
+        }
+        const std::uint64_t took = sys::now_ns() - start_;
+        if (took < aim_ns / 2)
+            size_ = std::min(size_ * 2, most);
+        else if (took > aim_ns * 2)
+            size_ = std::max<std::size_t>(size_ * aim_ns / took, 1);
+        if (size_ == most) untimed_ = 7;
+    }
+
+private:
+    static constexpr std::uint64_t aim_ns = 2000;
+    static constexpr std::size_t most = 512;
+
+    std::size_t size_;
+    const bool is_fixed_;
+    unsigned untimed_ = 0; // steps until the clock is read again
+    std::uint64_t start_ = 0;
+};
+
+/// Calls `step(from, to)` for consecutive parts of [first, last) until all are done, the run is over, or the
+/// rest is to be split at the returned place.
+template <class Step>
+std::size_t loop_until_split(fork_scope& scope, loop_run& run, std::size_t first, std::size_t last,
+                             Step&& step) {
+    loop_step pace(run);
+    try {
+        while (first != last && !run.is_over()) {
+            const std::size_t rest = last - first;
+            if (rest > run.grain() && scope.should_split()) [[unlikely]]
+                return first;
+            const std::size_t count = std::min(pace.size(), rest);
+            pace.begin();
+            step(first, first + count);
+            pace.end();
+            first += count;
+            run.advance(count);
+        }
+    } catch (...) {
+        run.end();
+        throw;
+    }
+    return last;
+}
+
+/// Calls `step` for all parts of [first, last).
+template <class Step>
+void loop_all(fork_scope& scope, loop_run& run, std::size_t first, std::size_t last, Step& step) {
+    first = loop_until_split(scope, run, first, last, step);
+    if (first == last) return;
+    const std::size_t middle = first + (last - first + 1) / 2;
+    parallel_invoke(
+        scope, [first, middle, &run, &step](fork_scope& s) { loop_all(s, run, first, middle, step); },
+        [middle, last, &run, &step](fork_scope& s) { loop_all(s, run, middle, last, step); });
+}
+
+/// The whole of such a loop. False if a stop has been requested before the end.
+template <class Step>
+bool run_loop(std::size_t total, const loop_options& options, Step&& step) {
+    loop_run run(options, total);
+    if (total != 0 && !run.is_over()) {
+        in_fork_tree(options.pool,
+                     [&](fork_scope& scope) { loop_all(scope, run, std::size_t{0}, total, step); });
+    }
+    return !run.is_over();
+}
+
+} // namespace ekiden::inline EKIDEN_ABI

@@ -1,0 +1,31 @@
+/// The images of the elements of a range, computed in parallel.
+///
+/// Part: pool. Used by: programs.
+#pragma once
+
+#include <ekiden/pool/loop.hpp>
+
+#include <functional>
+#include <iterator>
+#include <ranges>
+
+namespace ekiden::inline EKIDEN_ABI {
+
+/// Assigns `operation(range[i])` to `output[i]` for each i, in any order; otherwise as parallel_for().
+/// `output` may be the beginning of the range itself.
+template <std::ranges::random_access_range Range, std::random_access_iterator Output, class Operation>
+    requires std::ranges::sized_range<Range>
+bool parallel_transform(Range&& range, Output output, Operation&& operation,
+                        const loop_options& options = {}) {
+    const auto input = std::ranges::begin(range);
+    using in_difference = std::ranges::range_difference_t<Range>;
+    using out_difference = std::iter_difference_t<Output>;
+    return run_loop(static_cast<std::size_t>(std::ranges::size(range)), options,
+                    [input, output, &operation](std::size_t from, std::size_t to) {
+                        auto in = input + static_cast<in_difference>(from);
+                        auto out = output + static_cast<out_difference>(from);
+                        for (; from != to; ++from, ++in, ++out) *out = std::invoke(operation, *in);
+                    });
+}
+
+} // namespace ekiden::inline EKIDEN_ABI

@@ -1,0 +1,37 @@
+/// Waiting for states: a buffer between threads that ends in an orderly way, and a read-write lock with
+/// standard guards.
+#include <ekiden/sync/bounded_buffer.hpp>
+#include <ekiden/sync/rw_mutex.hpp>
+
+#include <iostream>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <shared_mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+int main() {
+    ekiden::bounded_buffer<int> numbers(16);             // a push waits while 16 are inside
+    ekiden::rw_mutex<ekiden::rw_policy::fifo> directory; // how fair it is, is part of its type
+    std::map<int, std::string> kinds;
+
+    {
+        std::vector<std::jthread> consumers;
+        for (int i = 0; i < 2; ++i) {
+            consumers.emplace_back([&] {
+                while (const std::optional<int> n = numbers.pop_or_end()) {
+                    const std::unique_lock exclusive(directory);
+                    kinds[*n] = *n % 2 == 0 ? "even" : "odd";
+                }
+            });
+        }
+        for (int n = 0; n < 1'000; ++n) numbers.push(n);
+        numbers.close(); // the consumers take out what is inside, then end
+    }
+
+    const std::shared_lock shared(directory);
+    std::cout << kinds.size() << " numbers; 7 is " << kinds.at(7) << '\n';
+    return kinds.size() == 1'000 && kinds.at(7) == "odd" ? 0 : 1;
+}

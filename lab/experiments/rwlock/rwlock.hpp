@@ -1,0 +1,66 @@
+/// Experiment rwlock: the source's five settings of readers and writers.
+#pragma once
+
+#include <lab/harness/crew.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <string>
+
+namespace lab::rwlock {
+
+/// Threads and repetitions of each, as in the source.
+struct setting {
+    const char* name;
+    unsigned readers, reads, writers, writes;
+};
+inline constexpr setting settings_of_source[] = {{"1:1", 20, 10'000, 20, 10'000},
+                                                 {"10:1", 200, 1'000, 20, 10'000},
+                                                 {"100:1", 2'000, 100, 20, 10'000},
+                                                 {"250:1", 2'000, 100, 8, 2'500},
+                                                 {"2000:1", 2'000, 100, 1, 2'000}};
+
+template <class Lock>
+void run(cell& c) {
+    const std::string& variant = c.asked().variant;
+    const bool waits = variant.ends_with(" waiting");
+    const auto found_setting = std::find_if(std::begin(settings_of_source), std::end(settings_of_source),
+                                            [&](const setting& s) { return variant.starts_with(s.name); });
+    const setting& s = *found_setting;
+    // The quick scale takes a tenth of the source's repetitions, with all its threads.
+    const auto scaled = [&](unsigned n) {
+        return std::max(1U, n / static_cast<unsigned>(c.pick(1000, 10, 1)));
+    };
+    for (unsigned r = 0; r < c.asked().repetitions; ++r) {
+        Lock lock;
+        long first = 0;
+        long second = 0; // equal to `first` outside of writers' sections
+        std::atomic<bool> torn{false};
+        repetition found;
+        found.used = together(c, s.readers + s.writers, [&](unsigned me) {
+            const bool reads = me < s.readers;
+            for (unsigned i = scaled(reads ? s.reads : s.writes); i > 0; --i) {
+                if (reads) {
+                    lock.lock_shared();
+                    if (first != second) torn = true;
+                    if (waits) std::this_thread::yield();
+                    lock.unlock_shared();
+                } else {
+                    lock.lock();
+                    ++first;
+                    if (waits) std::this_thread::yield();
+                    ++second;
+                    lock.unlock();
+                }
+            }
+        });
+        if (torn || first != long{scaled(s.writes)} * s.writers || second != first)
+            c.fail("a writer was not alone");
+        found.figures["elapsed_ms"] = found.used.wall_s * 1e3;
+        found.figures["user_ms"] = found.used.user_s * 1e3;
+        found.figures["system_ms"] = found.used.system_s * 1e3;
+        c.report(found);
+    }
+}
+
+} // namespace lab::rwlock

@@ -1,0 +1,60 @@
+/// ekiden's locks as rows of the tables.
+///
+/// Used by: the experiments on locks.
+#pragma once
+
+#include <lab/peers/row.hpp>
+
+#include <ekiden/sync/barrier.hpp>
+#include <ekiden/sync/bounded_buffer.hpp>
+#include <ekiden/sync/elastic_barrier.hpp>
+#include <ekiden/sync/fifo_mutex.hpp>
+#include <ekiden/sync/hybrid_mutex.hpp>
+#include <ekiden/sync/mutex.hpp>
+#include <ekiden/sync/rw_mutex.hpp>
+#include <ekiden/sync/spin_mutex.hpp>
+
+namespace lab::peers {
+
+struct ekiden_mutex : ekiden::mutex {
+    static constexpr peers::row row{"ekiden", "ekiden::mutex", 0};
+};
+struct ekiden_fifo_mutex : ekiden::fifo_mutex {
+    static constexpr peers::row row{"ekiden-fifo", "ekiden::fifo_mutex", 1};
+};
+struct ekiden_spin_mutex : ekiden::spin_mutex {
+    static constexpr peers::row row{"ekiden-spin", "ekiden::spin_mutex", 2};
+};
+struct ekiden_hybrid_mutex : ekiden::hybrid_mutex {
+    static constexpr peers::row row{"ekiden-hybrid", "ekiden::hybrid_mutex", 3};
+};
+
+template <ekiden::rw_policy Policy>
+struct ekiden_rw : ekiden::rw_mutex<Policy> {
+    static constexpr peers::row row =
+        Policy == ekiden::rw_policy::writer_next ? peers::row{"ekiden", "ekiden, writer_next", 0}
+        : Policy == ekiden::rw_policy::basic     ? peers::row{"ekiden-basic", "ekiden, basic", 1}
+        : Policy == ekiden::rw_policy::writer_first
+            ? peers::row{"ekiden-writer-first", "ekiden, writer_first", 2}
+            : peers::row{"ekiden-rw-fifo", "ekiden, fifo", 3};
+};
+
+struct ekiden_barrier : ekiden::barrier<> {
+    static constexpr peers::row row{"ekiden", "ekiden::barrier", 0};
+    explicit ekiden_barrier(unsigned size) : ekiden::barrier<>(size) {}
+};
+struct ekiden_yielding_barrier : ekiden::barrier<> {
+    static constexpr peers::row row{"ekiden-yields", "ekiden::barrier, yields first", 1};
+    explicit ekiden_yielding_barrier(unsigned size)
+        : ekiden::barrier<>(size, {}, ekiden::barrier_wait::yields_first) {}
+};
+struct ekiden_elastic_barrier : ekiden::elastic_barrier {
+    static constexpr peers::row row{"ekiden", "ekiden::elastic_barrier", 0};
+    explicit ekiden_elastic_barrier(unsigned size) : ekiden::elastic_barrier(size) {}
+};
+struct ekiden_buffer : ekiden::bounded_buffer<long> {
+    static constexpr peers::row row{"ekiden", "ekiden::bounded_buffer", 0};
+    using bounded_buffer::bounded_buffer;
+};
+
+} // namespace lab::peers

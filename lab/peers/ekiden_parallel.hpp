@@ -1,0 +1,58 @@
+/// ekiden's fork-join and parallel algorithms, as its users use them.
+#pragma once
+
+#include <lab/peers/row.hpp>
+
+#include <cstddef>
+#include <ekiden/pool/parallel_for.hpp>
+#include <ekiden/pool/parallel_reduce.hpp>
+#include <ekiden/pool/parallel_sort.hpp>
+#include <ekiden/pool/thread_pool.hpp>
+#include <functional>
+#include <utility>
+#include <vector>
+
+namespace lab::peers {
+
+/// All runs in the workers, so that as many threads compute as there are workers.
+class ekiden_parallel {
+public:
+    static constexpr peers::row row{"ekiden", "ekiden", 1};
+
+    explicit ekiden_parallel(unsigned workers) : pool_({.threads = workers}) {}
+
+private:
+    template <class F>
+    auto inside(F f) {
+        return pool_.submit(std::move(f)).get();
+    }
+
+public:
+    using place = ::ekiden::fork_scope;
+    template <class F>
+    auto root(F f) {
+        return inside(
+            [&f] { return std::get<0>(::ekiden::parallel_invoke([&f](place& here) { return f(here); })); });
+    }
+    template <class F, class G>
+    static auto both(place& here, F f, G g) {
+        return ::ekiden::parallel_invoke(here, std::move(f), std::move(g));
+    }
+
+    template <class Body>
+    void loop(std::size_t n, Body body) {
+        inside([&] { return ::ekiden::parallel_for(std::size_t{0}, n, body); });
+    }
+    template <class Map>
+    double sum(std::size_t n, Map map) {
+        return inside([&] { return ::ekiden::parallel_reduce(std::size_t{0}, n, 0.0, map, std::plus<>()); });
+    }
+    void sort(std::vector<unsigned>& values) {
+        inside([&] { return ::ekiden::parallel_sort(values), 0; });
+    }
+
+private:
+    ::ekiden::thread_pool pool_;
+};
+
+} // namespace lab::peers

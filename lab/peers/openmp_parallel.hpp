@@ -1,0 +1,56 @@
+/// Peer: OpenMP's tasks and loops. Compiled twice: by g++ for libgomp, by clang++ for libomp.
+#pragma once
+
+#include <lab/peers/openmp.hpp>
+
+#include <cstddef>
+#include <utility>
+
+namespace lab::peers {
+
+class openmp_parallel {
+public:
+    static constexpr peers::row row = openmp::row;
+
+    explicit openmp_parallel(unsigned workers) : workers_(static_cast<int>(workers)) {}
+
+    struct place {};
+    template <class F>
+    auto root(F f) {
+        place here;
+        decltype(f(here)) result{};
+#pragma omp parallel num_threads(workers_)
+#pragma omp single
+        result = f(here);
+        return result;
+    }
+    template <class F, class G>
+    static auto both(place& here, F f, G g) {
+        std::pair<decltype(f(here)), decltype(g(here))> results{};
+#pragma omp task shared(results, here) firstprivate(f)
+        results.first = f(here);
+        results.second = g(here);
+#pragma omp taskwait
+        return results;
+    }
+
+    /// As a user would write a loop whose iterations may differ: the runtime's own choice of pieces would be
+    /// equal parts, one a thread.
+    template <class Body>
+    void loop(std::size_t n, Body body) {
+#pragma omp parallel for num_threads(workers_) schedule(guided)
+        for (std::size_t i = 0; i < n; ++i) body(i);
+    }
+    template <class Map>
+    double sum(std::size_t n, Map map) {
+        double result = 0;
+#pragma omp parallel for num_threads(workers_) reduction(+ : result)
+        for (std::size_t i = 0; i < n; ++i) result += map(i);
+        return result;
+    }
+
+private:
+    int workers_;
+};
+
+} // namespace lab::peers

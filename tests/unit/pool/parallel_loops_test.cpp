@@ -1,0 +1,208 @@
+#include <ekiden/pool/parallel_for.hpp>
+#include <ekiden/pool/parallel_for_each.hpp>
+#include <ekiden/pool/parallel_reduce.hpp>
+#include <ekiden/pool/parallel_transform.hpp>
+#include <ekiden/pool/thread_pool.hpp>
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <list>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+using ekiden::loop_options;
+using ekiden::parallel_for;
+using ekiden::parallel_for_each;
+using ekiden::parallel_reduce;
+using ekiden::parallel_transform;
+using namespace std::chrono_literals;
+
+namespace {
+
+void spin(std::chrono::nanoseconds time) {
+    const auto until = std::chrono::steady_clock::now() + time;
+    while (std::chrono::steady_clock::now() < until) {
+    }
+}
+
+} // namespace
+
+TEST_CASE("parallel_for makes each call once, for cheap and for dear bodies") {
+    ekiden::thread_pool pool({.threads = 3});
+    for (const std::size_t n : {0U, 1U, 2U, 100U, 100'000U}) {
+        std::vector<std::atomic<int>> calls(n);
+        CHECK(parallel_for(0, n, [&](std::size_t i) { ++calls[i]; }, {.pool = &pool}));
+        bool once = true;
+        for (const auto& c : calls) once = once && c == 1;
+        CHECK(once);
+    }
+    std::vector<std::atomic<int>> calls(300);
+    CHECK(parallel_for(0, 300,
+                       [&](int i) {
+                           spin(i % 50 == 0 ? 300us : 1us);
+                           ++calls[static_cast<std::size_t>(i)];
+                       },
+                       {.pool = &pool, .grain = 3}));
+    bool once = true;
+    for (const auto& c : calls) once = once && c == 1;
+    CHECK(once);
+}
+
+TEST_CASE("parallel_for counts over the whole range of its type") {
+    std::atomic<int> calls = 0;
+    std::atomic<std::int64_t> sum = 0;
+    parallel_for(std::int8_t{-128}, std::int8_t{127}, [&](std::int8_t i) {
+        ++calls;
+        sum += i;
+    });
+    CHECK(calls == 255);
+    CHECK(sum == -255); // -128 ... 126
+    constexpr auto least = std::numeric_limits<std::int64_t>::min();
+    parallel_for(least, least + 3, [&](std::int64_t i) { CHECK(i <= least + 2); });
+    CHECK(parallel_for(5, 3, [](int) { CHECK(false); }));
+}
+
+TEST_CASE("the iterations of a parallel_for are spread over threads that have nothing to do") {
+    ekiden::thread_pool pool({.threads = 2});
+    for (int round = 0; round != 10; ++round) {
+        std::this_thread::sleep_for(1ms);
+        std::atomic<int> inside = 0;
+        std::atomic<bool> all_met = false;
+        // Ends only if three threads, the caller among them, are inside at the same time.
+        parallel_for(0, 3,
+                     [&](int) {
+                         if (++inside == 3) all_met = true;
+                         const auto deadline = std::chrono::steady_clock::now() + 20s;
+                         while (!all_met && std::chrono::steady_clock::now() < deadline)
+                             std::this_thread::yield();
+                     },
+                     {.pool = &pool});
+        CHECK(all_met);
+    }
+}
+
+TEST_CASE("an exception ends a parallel_for early and is thrown") {
+    ekiden::thread_pool pool({.threads = 2});
+    std::atomic<long> calls = 0;
+    CHECK_THROWS_WITH(parallel_for(0, 10'000'000,
+                                   [&](int i) {
+                                       ++calls;
+                                       if (i == 5) throw std::runtime_error("five");
+                                   },
+                                   {.pool = &pool}),
+                      "five");
+    CHECK(calls < 10'000'000);
+}
+
+TEST_CASE("a stop token ends a parallel_for early") {
+    ekiden::thread_pool pool({.threads = 2});
+    std::stop_source source;
+    std::atomic<long> calls = 0;
+    const bool all = parallel_for(0, 10'000'000,
+                                  [&](int) {
+                                      if (++calls == 1000) source.request_stop();
+                                  },
+                                  {.pool = &pool, .stop = source.get_token()});
+    CHECK_FALSE(all);
+    CHECK(calls >= 1000);
+    CHECK(calls < 10'000'000);
+    CHECK_FALSE(parallel_for(0, 5, [&](int) { CHECK(false); }, {.pool = &pool, .stop = source.get_token()}));
+    CHECK_THROWS_AS(
+        (void)parallel_reduce(0, 5, 0, [](int i) { return i; }, std::plus<>(), {.stop = source.get_token()}),
+        std::system_error);
+}
+
+TEST_CASE("progress goes up to the total, without doubling, and not too often") {
+    ekiden::thread_pool pool({.threads = 2});
+    std::vector<std::size_t> reports; // one call at a time
+    parallel_for(0, 100'000, [](int) {},
+                 {.pool = &pool, .progress = [&](std::size_t done, std::size_t total) {
+                      CHECK(total == 100'000);
+                      reports.push_back(done);
+                  }});
+    REQUIRE_FALSE(reports.empty());
+    CHECK(reports.back() == 100'000);
+    CHECK(std::is_sorted(reports.begin(), reports.end()));
+    CHECK(reports.size() <= 110);
+}
+
+TEST_CASE("parallel_for_each takes ranges and iterators, with and without random access") {
+    std::vector<int> numbers(1000, 1);
+    CHECK(parallel_for_each(numbers, [](int& n) { ++n; }));
+    CHECK(parallel_for_each(numbers.begin(), numbers.begin() + 500, [](int& n) { ++n; }));
+    CHECK(numbers[0] == 3);
+    CHECK(numbers[999] == 2);
+    std::list<int> list(100, 1);
+    CHECK(parallel_for_each(list, [](int& n) { ++n; }));
+    CHECK(list == std::list<int>(100, 2));
+    std::set<int> set{1, 2, 3};
+    std::atomic<int> sum = 0;
+    CHECK(parallel_for_each(set, [&](int n) { sum += n; }));
+    CHECK(sum == 6);
+}
+
+TEST_CASE("parallel_transform assigns the images, also in place") {
+    std::vector<int> in(10'000);
+    for (std::size_t i = 0; i != in.size(); ++i) in[i] = static_cast<int>(i);
+    std::vector<long> out(in.size());
+    CHECK(parallel_transform(in, out.begin(), [](int n) { return 2L * n; }));
+    CHECK(parallel_transform(in, in.begin(), [](int n) { return n + 1; }));
+    bool right = true;
+    for (std::size_t i = 0; i != in.size(); ++i)
+        right = right && out[i] == 2 * static_cast<long>(i) && in[i] == static_cast<int>(i) + 1;
+    CHECK(right);
+}
+
+TEST_CASE("parallel_reduce keeps the order of what it combines") {
+    ekiden::thread_pool pool({.threads = 3});
+    const auto digit = [](int i) {
+        if (i % 100 == 0) spin(20us);
+        return std::string(1, static_cast<char>('a' + i % 26));
+    };
+    std::string expected;
+    for (int i = 0; i != 2000; ++i) expected += static_cast<char>('a' + i % 26);
+    for (const bool deterministic : {false, true}) {
+        CHECK(parallel_reduce(0, 2000, std::string(), digit, std::plus<>(),
+                              {.pool = &pool, .grain = 7, .deterministic = deterministic})
+              == expected);
+    }
+    CHECK(parallel_reduce(0, 2000, std::string(), digit, std::plus<>(), {.pool = &pool}) == expected);
+    CHECK(parallel_reduce(0, 0, std::string("identity"), digit, std::plus<>()) == "identity");
+    std::vector<int> numbers(1000, 2);
+    CHECK(parallel_reduce(numbers, 0L) == 2000);
+    CHECK(parallel_reduce(numbers, 0L, std::plus<>(), [](int n) { return n * 10L; }) == 20'000);
+}
+
+TEST_CASE("a deterministic parallel_reduce gives the same floating-point sum each time") {
+    ekiden::thread_pool pool({.threads = 3});
+    const auto term = [](int i) { return 1.0 / (1 + i); };
+    const auto sum = [&](std::size_t grain) {
+        return parallel_reduce(0, 200'000, 0.0, term, std::plus<>(),
+                               {.pool = &pool, .grain = grain, .deterministic = true});
+    };
+    const double once = sum(100);
+    for (int round = 0; round != 20; ++round) CHECK(sum(100) == once);
+    CHECK(sum(200'000) == doctest::Approx(once));
+}
+
+TEST_CASE("an exception of a reduction is thrown") {
+    for (const bool deterministic : {false, true}) {
+        CHECK_THROWS_WITH((void)parallel_reduce(0, 100'000, 0,
+                                                [](int i) {
+                                                    if (i == 77'777) throw std::runtime_error("seven");
+                                                    return 1;
+                                                },
+                                                std::plus<>(), {.deterministic = deterministic}),
+                          "seven");
+    }
+}

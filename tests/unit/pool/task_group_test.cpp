@@ -1,0 +1,162 @@
+#include <ekiden/pool/task_group.hpp>
+
+#include <ekiden/pool/default_pool.hpp>
+
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <stdexcept>
+#include <system_error>
+#include <thread>
+
+using ekiden::on_error;
+using ekiden::task_group;
+using namespace std::chrono_literals;
+
+TEST_CASE("a task_group waits for its tasks and for those that they add, and can be used again") {
+    ekiden::thread_pool pool({.threads = 2});
+    task_group group(pool);
+    std::atomic<int> calls = 0;
+    group.wait(); // nothing to wait for
+    for (int round = 1; round <= 100; ++round) {
+        calls = 0;
+        for (int i = 0; i != 10; ++i) {
+            group.run([&] {
+                ++calls;
+                group.run([&, only = std::make_unique<int>(1)] { calls += *only; });
+            });
+        }
+        group.wait();
+        CHECK(calls == 20);
+    }
+    CHECK(group.exceptions().empty());
+}
+
+TEST_CASE("a task_group in a worker waits without blocking the pool") {
+    ekiden::thread_pool pool({.threads = 1});
+    auto sum = pool.submit([] {
+        task_group group; // of this worker's pool
+        std::atomic<int> calls = 0;
+        for (int i = 0; i != 10; ++i) {
+            group.run([&] {
+                task_group inner;
+                inner.run([&] { ++calls; });
+                inner.wait();
+            });
+        }
+        group.wait();
+        return calls.load();
+    });
+    CHECK(sum.get() == 10);
+    pool.wait_idle();
+    CHECK(pool.metrics().tasks_run == 21);
+}
+
+TEST_CASE("a task_group throws the first exception and keeps all") {
+    ekiden::thread_pool pool({.threads = 2});
+    task_group group(pool);
+    std::atomic<int> calls = 0;
+    for (int i = 0; i != 10; ++i) {
+        group.run([&, i] {
+            ++calls;
+            if (i % 2 == 0) throw std::runtime_error("even");
+        });
+    }
+    CHECK_THROWS_WITH_AS(group.wait(), "even", std::runtime_error);
+    CHECK(calls == 10);
+    CHECK(group.exceptions().size() == 5);
+    group.run([&] { ++calls; });
+    group.wait();
+    CHECK(group.exceptions().empty());
+    CHECK(calls == 11);
+}
+
+TEST_CASE("a task_group that cancels on error drops what has not begun") {
+    ekiden::thread_pool pool({.threads = 1});
+    task_group group(pool, on_error::cancel_rest);
+    std::atomic<int> calls = 0;
+    pool.pause();
+    group.run([] { throw std::runtime_error("first"); });
+    for (int i = 0; i != 10; ++i) group.run([&] { ++calls; });
+    pool.resume();
+    CHECK_THROWS_AS(group.wait(), std::runtime_error);
+    CHECK(calls == 0);
+    CHECK(group.exceptions().size() == 1);
+    CHECK_FALSE(group.is_cancelled()); // wait() has ended that
+    group.run([&] { ++calls; });
+    group.wait();
+    CHECK(calls == 1);
+}
+
+TEST_CASE("the tasks of a task_group see its cancellation in their token") {
+    ekiden::thread_pool pool({.threads = 1});
+    task_group group(pool);
+    std::atomic<bool> runs = false;
+    std::atomic<bool> saw_it = false;
+    group.run([&](std::stop_token token) {
+        runs = true;
+        const auto deadline = std::chrono::steady_clock::now() + 20s;
+        while (!token.stop_requested() && std::chrono::steady_clock::now() < deadline)
+            std::this_thread::yield();
+        saw_it = token.stop_requested();
+    });
+    while (!runs) std::this_thread::yield();
+    CHECK(group.cancel());
+    CHECK_FALSE(group.cancel());
+    group.wait();
+    CHECK(saw_it);
+}
+
+TEST_CASE("a task_group reports that a stopped pool has dropped its tasks") {
+    ekiden::thread_pool pool({.threads = 1});
+    task_group group(pool);
+    std::atomic<int> calls = 0;
+    pool.pause();
+    for (int i = 0; i != 3; ++i) group.run([&] { ++calls; });
+    pool.stop();
+    CHECK_THROWS_AS(group.wait(), std::system_error);
+    CHECK(calls == 0);
+    group.run([&] { ++calls; }); // refused at once
+    CHECK_THROWS_AS(group.wait(), std::system_error);
+    CHECK(calls == 0);
+}
+
+TEST_CASE("a task_group is unchanged when run throws") {
+    struct bad_copy {
+        bad_copy() = default;
+        bad_copy(const bad_copy&) { throw std::runtime_error("copy"); }
+        void operator()() const {}
+    };
+    ekiden::thread_pool pool({.threads = 1});
+    task_group group(pool);
+    const bad_copy bad;
+    CHECK_THROWS_WITH(group.run(bad), "copy");
+    CHECK_THROWS_AS(group.run(std::function<void()>()), std::invalid_argument);
+    group.wait();
+}
+
+TEST_CASE("the destructor of a task_group waits and drops exceptions") {
+    ekiden::thread_pool pool({.threads = 2});
+    std::atomic<int> calls = 0;
+    for (int round = 0; round != 50; ++round) {
+        task_group group(pool);
+        for (int i = 0; i != 4; ++i) {
+            group.run([&] {
+                ++calls;
+                throw std::runtime_error("dropped");
+            });
+        }
+    }
+    CHECK(calls == 200);
+}
+
+TEST_CASE("a task_group outside of any pool uses the default pool") {
+    task_group group;
+    bool in_pool = false;
+    group.run([&] { in_pool = ekiden::default_pool().runs_in_this_thread(); });
+    group.wait();
+    CHECK(in_pool);
+}
