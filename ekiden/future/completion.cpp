@@ -4,6 +4,8 @@
 #include <ekiden/sys/mutant.hpp>
 #include <ekiden/sys/topology.hpp>
 
+#include <utility>
+
 namespace ekiden::inline EKIDEN_ABI {
 
 void completion::complete(std::uint32_t references) noexcept {
@@ -43,7 +45,7 @@ bool completion::wait_impl(const sys::clock::time_point* deadline) noexcept {
 
 bool completion::block(const sys::clock::time_point* deadline) noexcept {
     if (deadline != nullptr && sys::clock::now() >= *deadline) return is_ready(); // a poll
-    if (spin()) return true;
+    if (!std::exchange(sys::local<wait_hint>().worker_is_waking, false) && spin()) return true;
     for (std::uint32_t status = status_.load(sys::acquire);; status = status_.load(sys::acquire)) { // [F1]
         if ((status & ready) != 0) return true;
         if ((status & sleeper) == 0

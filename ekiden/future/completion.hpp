@@ -24,6 +24,14 @@ struct wait_strategy {
     void* self = nullptr;
 };
 
+/// What a thread should know before it waits. A pool sets it in the threads that submit to it.
+struct wait_hint {
+    /// The thread has just woken the worker that will do what it waits for. To spin meanwhile would keep a
+    /// processor from that worker, and where processors sleep deeply the system starts it sooner on the one
+    /// that this thread leaves.
+    bool worker_is_waking = false;
+};
+
 /// The state that a promise or a queued task shares with its future. It lies in the task itself, so that both
 /// are one allocation. The last of the references frees it.
 ///

@@ -11,22 +11,22 @@ event_count::event_count(unsigned workers, work_source source)
 
 // ---- who brings work
 
-void event_count::notify_sleepers() noexcept {
+bool event_count::notify_sleepers() noexcept {
     for (;;) {
         // [S2] The publication before the look at state_; pairs with the exchange of the token and the fence
         // after it in end_search(), and in this loop. Either this sees the token free, or its owner sees the
         // work.
         sys::fence(sys::seq_cst);
         std::uint32_t state = state_.load(sys::relaxed);
-        if (state < one_waiting || (state & searching) != 0) return;
+        if (state < one_waiting || (state & searching) != 0) return false;
         if (!state_.compare_exchange_strong(state, state | searching, sys::seq_cst, sys::relaxed)) continue;
         if (wake_one() || EKIDEN_MUTANT(sleep_notify_keeps_the_token))
-            return; // the token is the sleeper's now
+            return true; // the token is the sleeper's now
         // All that counted as waiting are on their way into sleep, where they look again, or out of it.
         // Others may have left their work to us while we had the token.
         state_.fetch_sub(searching, sys::seq_cst);
         sys::fence(sys::seq_cst); // [S2]
-        if (!source_.has_work(source_.self)) return;
+        if (!source_.has_work(source_.self)) return false;
         sys::yield(); // to the worker between its two steps
     }
 }
@@ -72,7 +72,8 @@ void event_count::end_search() noexcept {
     const std::uint32_t before = state_.fetch_sub(searching, sys::seq_cst);
     if (before < one_waiting) return;
     sys::fence(sys::seq_cst); // [S2] the token's return before the look at the queues
-    if (source_.has_work(source_.self) && !EKIDEN_MUTANT(sleep_searcher_wakes_nobody)) notify_sleepers();
+    if (source_.has_work(source_.self) && !EKIDEN_MUTANT(sleep_searcher_wakes_nobody))
+        (void)notify_sleepers();
 }
 
 // ---- the sleeper

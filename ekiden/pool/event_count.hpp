@@ -30,13 +30,15 @@ public:
     /// Throws std::bad_alloc.
     event_count(unsigned workers, work_source source);
 
-    /// After work was published: sees to it that a worker finds it, if one sleeps. Any thread.
-    void notify() noexcept {
+    /// After work was published: sees to it that a worker finds it, if one sleeps. True if it has woken one.
+    /// Any thread.
+    bool notify() noexcept {
         // [S1] light: the publication before the look at state_; pairs with the heavy fence in
         // prepare_wait().
         sys::fence_light();
         if (state_.load(sys::relaxed) >= one_waiting) [[unlikely]]
-            notify_sleepers();
+            return notify_sleepers();
+        return false;
     }
 
     /// Takes the token if it is free. Who has it must give it back: end_search() or prepare_wait().
@@ -90,7 +92,7 @@ private:
     static constexpr std::uint32_t searching = 1;
     static constexpr std::uint32_t one_waiting = 2;
 
-    [[gnu::noinline]] void notify_sleepers() noexcept;
+    [[gnu::noinline]] bool notify_sleepers() noexcept;
     [[nodiscard]] bool wake_one() noexcept;
     [[nodiscard]] bool rouse(place& p, std::uint32_t how) noexcept;
 

@@ -152,7 +152,8 @@ bool scheduler::submit(task* accepted, priority level) {
         throw;
     }
     if (is_in) [[likely]] {
-        sleep_.notify();
+        if (sleep_.notify()) [[unlikely]]
+            sys::local<wait_hint>().worker_is_waking = true;
         return true;
     }
     accepted->abandon();
