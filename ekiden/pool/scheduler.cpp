@@ -97,7 +97,7 @@ scheduler::scheduler(thread_pool& face, thread_pool_options chosen)
     try {
         start_threads();
     } catch (...) {
-        gate_.store(gate_bit::closed | gate_bit::stopped, sys::seq_cst);
+        stop();
         end_threads();
         throw;
     }
@@ -266,7 +266,6 @@ void scheduler::join() {
 }
 
 void scheduler::end_threads() noexcept {
-    sleep_.signal_all();
     for (sys::thread& thread : threads_) thread.join();
     threads_.clear();
 }

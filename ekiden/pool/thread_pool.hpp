@@ -52,7 +52,7 @@ struct thread_pool_options {
 /// runs.
 struct thread_pool_metrics {
     unsigned threads = 0;
-    std::uint64_t tasks_run = 0;       ///< including those that were cancelled before a worker took them
+    std::uint64_t tasks_run = 0;       ///< also cancelled ones, and forked calls that a worker took over
     std::uint64_t tasks_abandoned = 0; ///< dropped by stop()
     std::uint64_t tasks_pending = 0;   ///< queued or running now
     std::uint64_t stolen = 0;          ///< taken from another worker's deque
@@ -64,8 +64,9 @@ struct thread_pool_metrics {
 
 /// Thread-safe: any thread, the workers too, may call any function, but for the destructor. A task that is
 /// accepted is run or abandoned, exactly once: post() and submit() return before, while or after it runs, and
-/// what the caller did before is visible to it. Tasks of one thread outside the pool are taken in the order
-/// posted; tasks that a worker posts are taken newest first by itself and oldest first by others.
+/// what the caller did before is visible to it. Tasks of one priority that one thread outside the pool posts
+/// are taken in that order; tasks that a worker posts are taken newest first by itself and oldest first by
+/// others.
 ///
 /// In the child of a fork() no worker exists: posting throws std::system_error(operation_not_permitted), and
 /// the destructor does nothing.
@@ -207,10 +208,9 @@ private:
             while (last - first > 1) {
                 const std::size_t middle = first + (last - first) / 2;
                 try {
-                    if (!pool->accept(make_task(bulk{pool, middle, last, f}), priority::normal)) {
-                        // Stopped: the right half has been abandoned.
-                    }
-                } catch (...) { // no memory, or f cannot be copied: then all of it here
+                    pool->accept(make_task(bulk{pool, middle, last, f}),
+                                 priority::normal); // stopped: abandons it
+                } catch (...) {                     // no memory, or f cannot be copied: then all of it here
                     return call_all();
                 }
                 last = middle;

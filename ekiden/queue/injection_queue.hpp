@@ -53,7 +53,8 @@ private:
 /// A queue of tasks from any number of threads to any number of threads. Each producer thread has a ring of
 /// its own, up to `exclusive_rings` at a time; threads beyond that share one ring under a lock. A thread
 /// keeps its ring until it ends; the next new thread takes the ring over. The tasks of one producer are
-/// claimed in the order of its pushes.
+/// claimed in the order of its pushes; but what it still pushes from destructors of thread_local objects,
+/// after its ring has been passed on, goes to the shared ring and may come before the rest.
 ///
 /// Thread-safe, but for the destructor. Outstanding tasks must have been claimed before the destruction.
 class injection_queue {
