@@ -2,6 +2,7 @@
 #pragma once
 
 #include <ekiden/future/promise.hpp>
+#include <ekiden/pool/blocking_region.hpp>
 #include <ekiden/pool/default_pool.hpp>
 #include <ekiden/pool/fork_join.hpp>
 #include <ekiden/pool/parallel_for.hpp>
@@ -9,6 +10,7 @@
 #include <ekiden/pool/parallel_reduce.hpp>
 #include <ekiden/pool/parallel_sort.hpp>
 #include <ekiden/pool/parallel_transform.hpp>
+#include <ekiden/pool/stall.hpp>
 #include <ekiden/pool/task_group.hpp>
 #include <ekiden/pool/thread_pool.hpp>
 #include <ekiden/sync/barrier.hpp>

@@ -47,6 +47,10 @@ public:
     /// The searcher has found a task: gives the token back, and wakes the next worker if there is more work.
     void end_search() noexcept;
 
+    /// Somebody leaves who would have taken what is queued: wakes a worker for it if there is work. Any
+    /// thread.
+    void pass_on() noexcept;
+
     /// Worker `w` is about to sleep; gives the token back if it has it. Work that is published before this
     /// returns is either visible to the caller afterwards, or its notify() sees the worker. Then
     /// commit_wait() or cancel_wait().
@@ -74,6 +78,11 @@ public:
     /// How many workers sleep or are about to. A hint, but for the order that the caller's
     /// fences give. acquire: what a sleeper did before it counted comes before what the caller does next.
     [[nodiscard]] std::uint32_t waiting() const noexcept { return state_.load(sys::acquire) / one_waiting; }
+
+    /// Whether worker `w` sleeps or is about to. As waiting().
+    [[nodiscard]] bool is_waiting(unsigned w) const noexcept {
+        return places_[w].word.load(sys::acquire) == idle;
+    }
 
 private:
     // word        meaning                                       set by

@@ -4,10 +4,10 @@
 #include <ekiden/sys/fork.hpp>
 #include <ekiden/sys/futex.hpp>
 #include <ekiden/sys/mutant.hpp>
-#include <ekiden/sys/topology.hpp>
 
 #include <cstdio>
 #include <mutex>
+#include <stdexcept>
 #include <system_error>
 
 namespace ekiden::inline EKIDEN_ABI {
@@ -46,36 +46,20 @@ constinit pool_list pools;
                      pools.mark_forked();
                  });
 
-struct current_worker {
+struct current {
     worker* here = nullptr;
 };
 
-unsigned checked_thread_count(const thread_pool_options& options) {
-    if (options.threads > thread_pool_options::most_threads) {
-        throw std::invalid_argument("ekiden: thread_pool: threads is " + std::to_string(options.threads)
-                                    + "; allowed are 0 (one per usable processor) to "
-                                    + std::to_string(thread_pool_options::most_threads));
+/// Nothing for a pool that needs no watch.
+std::optional<sys::clock::duration> watch_interval(const thread_pool_options& options, const crew& threads) {
+    if (options.watch_interval < std::chrono::milliseconds::zero()) {
+        throw std::invalid_argument("ekiden: thread_pool: watch_interval is "
+                                    + std::to_string(options.watch_interval.count())
+                                    + " ms; allowed are 0 ms (no watch) and more");
     }
-    return options.threads != 0 ? options.threads : sys::usable_concurrency();
-}
-
-/// The processors for each worker; empty for no restriction.
-std::vector<std::vector<int>> places(placement wanted, unsigned threads) {
-    std::vector<std::vector<int>> groups;
-    if (wanted == placement::compact) {
-        for (const int cpu : sys::usable_cpus()) groups.push_back({cpu});
-    } else if (wanted == placement::numa) {
-        groups = sys::numa_nodes();
-    }
-    if (groups.empty()) return {};
-    std::vector<std::vector<int>> result;
-    for (unsigned i = 0; i != threads; ++i) {
-        // compact: one after the other. numa: neighbours on the same node.
-        const std::size_t group =
-            wanted == placement::compact ? i % groups.size() : i * groups.size() / threads;
-        result.push_back(groups[group]);
-    }
-    return result;
+    if (options.watch_interval.count() == 0) return std::nullopt;
+    if (threads.most() == threads.base() && !options.on_stall) return std::nullopt;
+    return sys::bounded(options.watch_interval);
 }
 
 } // namespace
@@ -84,52 +68,41 @@ std::vector<std::vector<int>> places(placement wanted, unsigned threads) {
 
 scheduler::scheduler(thread_pool& face, thread_pool_options chosen)
     : face_(face), options_(std::move(chosen)),
-      queues_{injection_queue(gate_), injection_queue(gate_), injection_queue(gate_)},
+      queues_{injection_queue(gate_), injection_queue(gate_), injection_queue(gate_)}, forks_(sleep_),
+      threads_(*this, options_),
       sleep_(
-          checked_thread_count(options_),
+          threads_.most(),
           {[](const void* self) noexcept { return static_cast<const scheduler*>(self)->has_work(); }, this}) {
-    const unsigned threads = checked_thread_count(options_);
-    workers_.reserve(threads);
-    for (unsigned i = 0; i != threads; ++i) {
-        workers_.push_back(std::make_unique<worker>(*this, i));
-        forks_.add_worker(workers_.back()->lane());
-    }
+    const auto interval = watch_interval(options_, threads_);
     try {
-        start_threads();
+        // Before the workers, who look for it.
+        if (interval.has_value()) watch_.emplace(*this, threads_, *interval, options_.name);
+        threads_.start();
     } catch (...) {
         stop();
-        end_threads();
+        threads_.join();
         throw;
     }
     pools.add(*this);
 }
 
-void scheduler::start_threads() {
-    const auto where = places(options_.placement, thread_count());
-    threads_.reserve(workers_.size());
-    for (unsigned i = 0; i != thread_count(); ++i) {
-        threads_.emplace_back([this, i, cpus = where.empty() ? std::vector<int>{} : where[i]] {
-            worker& self = *workers_[i];
-            sys::set_thread_name(options_.name + "-" + std::to_string(i));
-            if (!cpus.empty()) (void)sys::set_thread_affinity(cpus);
-            sys::local<current_worker>().here = &self;
-            sys::local<wait_strategy>() = {
-                [](void* me, completion& awaited, const sys::clock::time_point* deadline) {
-                    return static_cast<worker*>(me)->wait_for(awaited, deadline);
-                },
-                &self};
-            self.run();
-        });
-    }
+void scheduler::adopt_thread(worker& self) noexcept {
+    sys::local<current>().here = &self;
+    sys::local<wait_strategy>() = {[](void* me, completion& awaited, const sys::clock::time_point* deadline) {
+                                       return static_cast<worker*>(me)->wait_for(awaited, deadline);
+                                   },
+                                   &self};
 }
 
+worker* scheduler::current_worker() noexcept { return sys::local<current>().here; }
+
 scheduler* scheduler::of_this_thread() noexcept {
-    worker* const here = sys::local<current_worker>().here;
+    worker* const here = current_worker();
     return here != nullptr ? &here->pool() : nullptr;
 }
 
 worker* scheduler::this_worker() const noexcept {
-    worker* const here = sys::local<current_worker>().here;
+    worker* const here = current_worker();
     return here != nullptr && &here->pool() == this ? here : nullptr;
 }
 
@@ -165,7 +138,7 @@ bool scheduler::has_work() const noexcept {
     for (const injection_queue& queue : queues_) {
         if (queue.maybe_filled()) return true;
     }
-    for (const auto& w : workers_) {
+    for (const auto& w : workers()) {
         if (w->maybe_has_tasks()) return true;
     }
     return forks_.has_offer();
@@ -189,6 +162,14 @@ void scheduler::report_unhandled(const char* type) noexcept {
     std::terminate();
 }
 
+void scheduler::report_stall(stall_report report) noexcept {
+    report.tasks_pending = metrics().tasks_pending;
+    if (options_.on_stall)
+        options_.on_stall(report);
+    else if (report.why == stall_report::reason::deadlocked)
+        std::fprintf(stderr, "ekiden: pool %s: %s", options_.name.c_str(), report.text().c_str());
+}
+
 // ---- idle
 
 bool scheduler::is_idle() const noexcept {
@@ -196,9 +177,9 @@ bool scheduler::is_idle() const noexcept {
     // accepted. So the second sum, read later, covers the first; if they are equal, nothing that was accepted
     // was unfinished in between.
     std::uint64_t finished = 0;
-    for (const auto& w : workers_) finished += w->finished();
+    for (const auto& w : workers()) finished += w->finished();
     std::uint64_t accepted = 0;
-    for (const auto& w : workers_) accepted += w->spawned();
+    for (const auto& w : workers()) accepted += w->spawned();
     for (const injection_queue& queue : queues_) accepted += queue.pushed();
     return finished == accepted;
 }
@@ -250,24 +231,28 @@ void scheduler::stop() noexcept {
                    sys::seq_cst); // [W4] release; pairs with the acquire in should_return()
     sys::futex_wake_all(gate_);
     sleep_.signal_all();
+    threads_.stop();
 }
 
 void scheduler::join() {
     refuse_in_worker("join");
     refuse_in_child("join");
     std::lock_guard guard(joining_);
-    if (threads_.empty()) return;
     gate_.fetch_or(gate_bit::closed, sys::seq_cst);
     resume();
     for (injection_queue& queue : queues_) queue.quiesce();
     block_until_idle();
     stop();
-    end_threads();
+    threads_.join();
+    watch_.reset();
 }
 
-void scheduler::end_threads() noexcept {
-    for (sys::thread& thread : threads_) thread.join();
-    threads_.clear();
+void scheduler::set_crowded(bool is_so) noexcept {
+    // [E4] relaxed: a hint to look at the numbers.
+    if (is_so)
+        gate_.fetch_or(gate_bit::crowded, sys::relaxed);
+    else
+        gate_.fetch_and(~gate_bit::crowded, sys::relaxed);
 }
 
 scheduler::~scheduler() { pools.remove(*this); }
@@ -290,10 +275,10 @@ void scheduler::refuse_in_child(const char* operation) const {
 
 thread_pool_metrics scheduler::metrics() const {
     thread_pool_metrics sum;
-    sum.threads = thread_count();
-    for (const auto& w : workers_) w->add_to(sum);
+    threads_.add_to(sum);
+    for (const auto& w : workers()) w->add_to(sum);
     std::uint64_t accepted = 0;
-    for (const auto& w : workers_) accepted += w->spawned();
+    for (const auto& w : workers()) accepted += w->spawned();
     for (const injection_queue& queue : queues_) accepted += queue.pushed();
     sum.tasks_pending = accepted - sum.tasks_run - sum.tasks_abandoned;
     return sum;

@@ -3,18 +3,20 @@
 /// Part: pool. Used by: thread_pool.cpp, worker.cpp. Private.
 #pragma once
 
+#include <ekiden/pool/crew.hpp>
 #include <ekiden/pool/event_count.hpp>
 #include <ekiden/pool/fork_lane.hpp>
 #include <ekiden/pool/thread_pool.hpp>
+#include <ekiden/pool/watch.hpp>
 #include <ekiden/queue/injection_queue.hpp>
 #include <ekiden/sys/atomic.hpp>
 #include <ekiden/sys/lock.hpp>
-#include <ekiden/sys/thread.hpp>
 
 #include <array>
 #include <cstdint>
 #include <memory>
-#include <vector>
+#include <optional>
+#include <span>
 
 namespace ekiden::inline EKIDEN_ABI {
 
@@ -22,10 +24,11 @@ class worker;
 
 /// What the pool lets in and lets run: bits of scheduler::gate().
 namespace gate_bit {
-inline constexpr std::uint32_t closed = 1;  ///< takes no tasks from outside: join() or stop()
-inline constexpr std::uint32_t stopped = 2; ///< takes no tasks at all, and abandons the queued ones
-inline constexpr std::uint32_t paused = 4;  ///< begins no tasks
-inline constexpr std::uint32_t forked = 8;  ///< this is the child of a fork: there are no workers
+inline constexpr std::uint32_t closed = 1;   ///< takes no tasks from outside: join() or stop()
+inline constexpr std::uint32_t stopped = 2;  ///< takes no tasks at all, and abandons the queued ones
+inline constexpr std::uint32_t paused = 4;   ///< begins no tasks
+inline constexpr std::uint32_t forked = 8;   ///< this is the child of a fork: there are no workers
+inline constexpr std::uint32_t crowded = 16; ///< more threads are at work than there should be; set by crew
 inline constexpr std::uint32_t refuses_outside = closed | stopped | forked;
 inline constexpr std::uint32_t refuses_workers = stopped | forked;
 } // namespace gate_bit
@@ -50,14 +53,17 @@ public:
     [[nodiscard]] bool is_in_forked_child() const noexcept {
         return (gate_.load(sys::relaxed) & gate_bit::forked) != 0;
     }
-    [[nodiscard]] unsigned thread_count() const noexcept { return static_cast<unsigned>(workers_.size()); }
+    [[nodiscard]] unsigned thread_count() const noexcept { return threads_.base(); }
     /// The worker that the calling thread is, or null if it is none of this pool.
     [[nodiscard]] worker* this_worker() const noexcept;
     /// The engine of the pool whose worker the calling thread is, or null.
     [[nodiscard]] static scheduler* of_this_thread() noexcept;
+    /// The worker of any pool that the calling thread is, or null.
+    [[nodiscard]] static worker* current_worker() noexcept;
     [[nodiscard]] thread_pool& face() const noexcept { return face_; }
     /// Calls the handler with the exception being handled.
     void report_unhandled(const char* type) noexcept;
+    void report_stall(stall_report report) noexcept;
 
     // ---- for workers
 
@@ -67,17 +73,25 @@ public:
     [[nodiscard]] injection_queue& queue(priority level) noexcept {
         return queues_[static_cast<std::size_t>(level)];
     }
-    [[nodiscard]] const std::vector<std::unique_ptr<worker>>& workers() const noexcept { return workers_; }
+    [[nodiscard]] crew& threads() noexcept { return threads_; }
+    [[nodiscard]] std::span<const std::unique_ptr<worker>> workers() const noexcept {
+        return threads_.workers();
+    }
+    /// A worker of this pool has left its sleep.
+    void left_sleep() noexcept {
+        if (watch_.has_value()) watch_->wake();
+    }
+    void set_crowded(bool is_so) noexcept;
+    /// Makes the calling thread that worker.
+    void adopt_thread(worker& self) noexcept;
     /// Whether a worker may find a task to take.
     [[nodiscard]] bool has_work() const noexcept;
     /// A worker has nothing to do, and has passed a heavy fence since: wakes those who wait for that.
     void announce_idle() noexcept;
 
 private:
-    void start_threads();
     void refuse_in_worker(const char* operation) const;
     void refuse_in_child(const char* operation) const;
-    void end_threads() noexcept;
     /// Whether every accepted task has ended. Exact if true.
     [[nodiscard]] bool is_idle() const noexcept;
     void block_until_idle() noexcept;
@@ -86,10 +100,10 @@ private:
     const thread_pool_options options_;
     alignas(sys::isolation) sys::atomic<std::uint32_t> gate_{0}; // read by everybody, seldom written
     std::array<injection_queue, 3> queues_;
+    fork_arena forks_;
+    crew threads_;
     event_count sleep_;
-    fork_arena forks_{sleep_};
-    std::vector<std::unique_ptr<worker>> workers_;
-    std::vector<sys::thread> threads_;
+    std::optional<watch> watch_;
     sys::slow_lock joining_;
 
     sys::atomic<std::uint32_t> idle_waiters_{0};

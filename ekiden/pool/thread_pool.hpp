@@ -5,8 +5,10 @@
 
 #include <ekiden/future/future.hpp>
 #include <ekiden/observe/histogram.hpp>
+#include <ekiden/pool/stall.hpp>
 #include <ekiden/queue/task.hpp>
 
+#include <chrono>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -43,15 +45,32 @@ struct thread_pool_options {
     unsigned threads = 0;                          ///< 0: one per processor that this process may really use
     std::string name = "ekiden";                   ///< the threads are called name-0, name-1, ...
     ekiden::placement placement = placement::none; ///< a hint: not reported if the system refuses it
+    /// How many threads there may be while others are blocked, in a blocking_region or, as the watch finds,
+    /// without one. 0: as `threads`. See elastic.md.
+    unsigned max_threads = 0;
+    std::chrono::milliseconds keep_alive{10'000}; ///< a surplus thread without work ends after this time
+    /// How often a thread of its own looks for workers that block without a blocking_region, if
+    /// `max_threads` is above `threads` or `on_stall` is set. 0: never; there is no such thread then.
+    std::chrono::milliseconds watch_interval{10};
     /// Called by the worker when a task without a future ends with an exception, with the name of the
     /// callable's type. Must not throw. Empty: prints both to standard error and calls std::terminate.
     std::function<void(std::exception_ptr, std::string_view)> on_unhandled_exception = {};
+    /// Called once each time that the pool is found unable to get on: saturated, by the watch; deadlocked, by
+    /// the worker whose wait has closed the circle. Must not throw, nor wait for the pool. Empty: prints
+    /// a deadlock to standard error.
+    std::function<void(const stall_report&)> on_stall = {};
 };
 
 /// What the workers have done since the pool began. The numbers are read one after the other while the pool
 /// runs.
 struct thread_pool_metrics {
-    unsigned threads = 0;
+    unsigned threads = 0;              ///< all of them, now
+    unsigned peak_threads = 0;         ///< the most there were at once
+    unsigned threads_blocked = 0;      ///< in a blocking_region, or found blocked by the watch
+    unsigned threads_standing_by = 0;  ///< surplus ones, asleep until others block
+    bool is_saturated = false;         ///< all are blocked, and there are `max_threads`
+    std::uint64_t threads_refused = 0; ///< times that the system gave no thread or memory when one blocked
+    std::uint64_t stalls = 0;          ///< reports made, see thread_pool_options::on_stall
     std::uint64_t tasks_run = 0;       ///< also cancelled ones, and forked calls that a worker took over
     std::uint64_t tasks_abandoned = 0; ///< dropped by stop()
     std::uint64_t tasks_pending = 0;   ///< queued or running now
@@ -160,7 +179,7 @@ public:
     /// std::system_error(resource_deadlock_would_occur) in a worker of this pool.
     void join();
 
-    /// The number of workers.
+    /// How many threads run tasks when none is blocked: the option `threads`, or what it stood for.
     [[nodiscard]] unsigned thread_count() const noexcept;
 
     /// Whether the calling thread is a worker of this pool.

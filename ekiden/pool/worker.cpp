@@ -1,5 +1,6 @@
 #include <ekiden/pool/worker.hpp>
 
+#include <ekiden/pool/blocking_region.hpp>
 #include <ekiden/sys/clock.hpp>
 #include <ekiden/sys/futex.hpp>
 
@@ -12,7 +13,24 @@ namespace ekiden::inline EKIDEN_ABI {
 
 void worker::run() noexcept {
     fork_lane::set_for_this_thread(&lane_);
-    while (task* const next = next_task({nullptr, nullptr})) execute(next);
+    crew& others = pool_.threads();
+    for (;;) {
+        const bool has_stopped = is_stopped(); // before the last look at the queues
+        const bool is_crowded = (pool_.gate().load(sys::relaxed) & gate_bit::crowded) != 0; // [E4]
+        if (is_crowded && others.is_crowded()) {
+            end_search();
+            if (!others.stand_by(*this)) return;
+        }
+        const auto end = is_crowded ? sys::clock::now() + others.keep_alive() : sys::clock::time_point();
+        if (task* const next = next_task({nullptr, is_crowded ? &end : nullptr})) {
+            execute(next);
+        } else if (has_stopped) {
+            break;
+        } else if (is_crowded && sys::clock::now() >= end) {
+            end_search();
+            if (others.retire(*this)) return;
+        }
+    }
     sys::fence(sys::seq_cst); // [W3] as prepare_wait() does before a sleep
     pool_.announce_idle();
 }
@@ -36,6 +54,8 @@ void worker::execute(task* taken) noexcept {
         if (taken->queued_at != 0) [[unlikely]]
             delays_.record(sys::now_ns() - taken->queued_at);
         const task::function type = taken->type();
+        running_ = taken;
+        running_type_.store(type, sys::relaxed);
         try {
             taken->run();
         } catch (...) {
@@ -160,25 +180,37 @@ task* worker::next_task(const reason_to_return& reason) noexcept {
         // Before the look at the queues: a worker of a stopped pool leaves only after it has found them empty
         // since.
         const bool leave = should_return(reason);
-        task* found = leave && reason.awaited != nullptr ? nullptr : find_task();
+        const bool looks = !leave || (reason.awaited == nullptr && is_stopped());
+        task* found = looks ? find_task() : nullptr;
         if (found == nullptr && !leave) found = search(reason);
-        if (has_token_ && (found != nullptr || leave)) {
-            has_token_ = false;
-            pool_.sleep().end_search();
+        if (found != nullptr || leave) {
+            end_search();
+            return found;
         }
-        if (found != nullptr || leave) return found;
         park(reason);
+        // More may have been woken than there should be at work: run() looks.
+        if (reason.awaited == nullptr && reason.deadline != nullptr) return nullptr;
     }
 }
 
+/// Gives the token back if this worker has it.
+void worker::end_search() noexcept {
+    if (!has_token_) return;
+    has_token_ = false;
+    pool_.sleep().end_search();
+}
+
 bool worker::should_return(const reason_to_return& reason) const noexcept {
-    if (reason.awaited == nullptr) {
-        // [W4] acquire: every task that was accepted is in a queue; pairs with the exchange of gate_ in
-        // stop().
-        return (pool_.gate().load(sys::acquire) & gate_bit::stopped) != 0;
-    }
-    return reason.awaited->is_ready()
-           || (reason.deadline != nullptr && sys::clock::now() >= *reason.deadline);
+    if (reason.deadline != nullptr && sys::clock::now() >= *reason.deadline) return true;
+    if (reason.awaited != nullptr) return reason.awaited->is_ready();
+    // Without a deadline it has not seen yet that the pool is crowded.
+    return is_stopped()
+           || (reason.deadline == nullptr && (pool_.gate().load(sys::relaxed) & gate_bit::crowded) != 0);
+}
+
+bool worker::is_stopped() const noexcept {
+    // [W4] acquire: every task that was accepted is in a queue; pairs with the exchange of gate_ in stop().
+    return (pool_.gate().load(sys::acquire) & gate_bit::stopped) != 0;
 }
 
 /// Looks for a task for 20 us, less than a sleep and a wake-up cost, unless another worker does so already.
@@ -223,29 +255,59 @@ void worker::park(const reason_to_return& reason) noexcept {
         if (saw_work && !has_token_) has_token_ = sleep.try_begin_search();
     } else {
         pool_.announce_idle();
-        parks_.add();
-        has_token_ = sleep.commit_wait(index_, reason.deadline) == event_count::wake_up::notified;
-        if (has_token_) wakes_.add();
+        this->sleep(reason);
     }
+    pool_.left_sleep();
 
     if (reason.awaited != nullptr && !reason.awaited->detach()) {
         while (!self.called.load(sys::acquire)) sys::yield(); // [W2]
     }
 }
 
+void worker::sleep(const reason_to_return& reason) noexcept {
+    // A wait that ends in time is in no circle.
+    const bool is_for_result = reason.awaited != nullptr && reason.deadline == nullptr;
+    if (is_for_result) pool_.threads().begin_wait(*this);
+    parks_.add();
+    has_token_ = pool_.sleep().commit_wait(index_, reason.deadline) == event_count::wake_up::notified;
+    if (has_token_) wakes_.add();
+    if (is_for_result) pool_.threads().end_wait(*this);
+}
+
 bool worker::wait_for(completion& awaited, const sys::clock::time_point* deadline) noexcept {
     ++depth_;
+    const task::function type = running_type_.load(sys::relaxed);
+    const wait_frame frame{&awaited, {running_, type}, waits_};
+    waits_ = &frame;
     const reason_to_return reason{&awaited, deadline};
     while (!should_return(reason)) {
         // Deep down only what this worker has spawned itself: its program nests that deeply anyway.
         task* const next = depth_ <= helping_depth ? next_task(reason) : deque_.pop();
         if (next != nullptr)
             execute(next);
-        else if (depth_ > helping_depth)
+        else if (depth_ > helping_depth) {
+            const blocking_region region("a result, waits nested too deeply to run other tasks");
             awaited.block(deadline);
+        }
     }
+    waits_ = frame.outer;
+    running_ = frame.waiting.self;
+    running_type_.store(type, sys::relaxed);
     --depth_;
     return awaited.is_ready();
+}
+
+bool worker::runs(const completion& result) const noexcept {
+    for (const wait_frame* f = waits_; f != nullptr; f = f->outer) {
+        // The type too: the memory of a task without a result may serve another task already.
+        if (f->waiting.self == &result && f->waiting.type == result.type()) return true;
+    }
+    return false;
+}
+
+std::string_view worker::running_type() const noexcept {
+    const task::function type = running_type_.load(sys::relaxed);
+    return type != nullptr ? described_type(type(nullptr, task_request::describe)) : "nothing";
 }
 
 void worker::add_to(thread_pool_metrics& sum) const noexcept {

@@ -11,6 +11,8 @@
 #include <ekiden/sys/random.hpp>
 
 #include <cstdint>
+#include <string_view>
+#include <utility>
 
 namespace ekiden::inline EKIDEN_ABI {
 
@@ -30,6 +32,12 @@ public:
 
     [[nodiscard]] scheduler& pool() const noexcept { return pool_; }
 
+    [[nodiscard]] unsigned index() const noexcept { return index_; }
+
+    /// Its own thread: a blocking_region begins or ends. False if there is one already.
+    [[nodiscard]] bool enter_region() noexcept { return !std::exchange(is_in_region_, true); }
+    void leave_region() noexcept { is_in_region_ = false; }
+
     /// Its part in fork-join.
     [[nodiscard]] fork_lane& lane() noexcept { return lane_; }
 
@@ -41,11 +49,29 @@ public:
     [[nodiscard]] std::uint64_t finished() const noexcept { return finished_.value(); }
     void add_to(thread_pool_metrics& sum) const noexcept;
 
+    /// What it waits for, and whether it has that task on its stack. While it waits for a result, and crew
+    /// knows.
+    [[nodiscard]] completion& awaited() const noexcept { return *waits_->awaited; }
+    [[nodiscard]] bool runs(const completion& result) const noexcept;
+    /// Any thread: the name of the type of the task that it runs or has run last.
+    [[nodiscard]] std::string_view running_type() const noexcept;
+
 private:
     /// What a worker waits for besides tasks; `awaited` is null in the worker's main loop.
     struct reason_to_return {
         completion* awaited;
         const sys::clock::time_point* deadline;
+    };
+
+    /// What this thread's stack consists of: tasks that wait, and the one that runs on top of them.
+    struct running_task {
+        const task* self = nullptr; // only to be compared: the task may be gone
+        task::function type = nullptr;
+    };
+    struct wait_frame {
+        completion* awaited;
+        running_task waiting;
+        const wait_frame* outer;
     };
 
     [[nodiscard]] task* next_task(const reason_to_return& reason) noexcept;
@@ -57,9 +83,12 @@ private:
     [[nodiscard]] task* stolen() noexcept;
     [[nodiscard]] task* forked() noexcept;
     [[nodiscard]] task* search(const reason_to_return& reason) noexcept;
+    void end_search() noexcept;
     [[nodiscard]] bool should_return(const reason_to_return& reason) const noexcept;
     void park(const reason_to_return& reason) noexcept;
+    void sleep(const reason_to_return& reason) noexcept;
     void execute(task* taken) noexcept;
+    [[nodiscard]] bool is_stopped() const noexcept;
     [[nodiscard]] bool admit() noexcept;
 
     static constexpr std::size_t batch = 64; // tasks claimed from a producer's ring at once
@@ -71,8 +100,12 @@ private:
     const unsigned index_;
     unsigned depth_ = 0; // of nested waits
     bool has_token_ = false;
+    bool is_in_region_ = false;
     std::uint32_t turn_ = 0;
     sys::random random_;
+    const task* running_ = nullptr;
+    sys::atomic<task::function> running_type_{nullptr}; // read by others
+    const wait_frame* waits_ = nullptr;
 
     /// A child of a fork that this worker takes over, in the form of a task.
     class forked_task final : public task {

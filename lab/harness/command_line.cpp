@@ -86,6 +86,7 @@ bool write_results(const std::string& path, const nlohmann::json& results) {
 int measure(const std::vector<experiment>& some, const options& o) {
     const bool out_terminal = isatty(STDOUT_FILENO) != 0;
     progress_line line(isatty(STDERR_FILENO) != 0);
+    if (isatty(STDERR_FILENO) != 0) setenv("LAB_LIVE_VIEW", "1", 1); // a cell may show what it sees
     nlohmann::json results = {{"schema", 1},
                               {"scale", to_string(o.how.scale)},
                               {"workers", o.how.workers},
