@@ -205,8 +205,6 @@ bool crew::stand_by(worker& who) noexcept {
         standing_by_.push_back(who.index());
         change_active(-1);
     }
-    sys::fence(sys::seq_cst); // [W3] as prepare_wait() does before a sleep
-    pool_.announce_idle();
     if (!EKIDEN_MUTANT(crew_stands_by_with_its_queue)) pool_.sleep().pass_on();
     const auto end = sys::clock::now() + keep_alive_;
     // [E2] acquire; pairs with the release in hire().

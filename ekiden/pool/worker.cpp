@@ -3,6 +3,7 @@
 #include <ekiden/pool/blocking_region.hpp>
 #include <ekiden/sys/clock.hpp>
 #include <ekiden/sys/futex.hpp>
+#include <ekiden/sys/mutant.hpp>
 
 #include <array>
 #include <span>
@@ -19,6 +20,7 @@ void worker::run() noexcept {
         const bool is_crowded = (pool_.gate().load(sys::relaxed) & gate_bit::crowded) != 0; // [E4]
         if (is_crowded && others.is_crowded()) {
             end_search();
+            stop_looking();
             if (!others.stand_by(*this)) return;
         }
         const auto end = is_crowded ? sys::clock::now() + others.keep_alive() : sys::clock::time_point();
@@ -28,11 +30,17 @@ void worker::run() noexcept {
             break;
         } else if (is_crowded && sys::clock::now() >= end) {
             end_search();
+            stop_looking();
             if (others.retire(*this)) return;
         }
     }
+    stop_looking();
+}
+
+/// This thread looks for no more tasks, and may have ended the last one.
+void worker::stop_looking() noexcept {
     sys::fence(sys::seq_cst); // [W3] as prepare_wait() does before a sleep
-    pool_.announce_idle();
+    if (!EKIDEN_MUTANT(worker_leaves_unannounced)) pool_.announce_idle();
 }
 
 /// The policy: what is urgent, then own work, then work from outside, then the work of others.

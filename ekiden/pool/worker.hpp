@@ -84,6 +84,7 @@ private:
     [[nodiscard]] task* forked() noexcept;
     [[nodiscard]] task* search(const reason_to_return& reason) noexcept;
     void end_search() noexcept;
+    void stop_looking() noexcept;
     [[nodiscard]] bool should_return(const reason_to_return& reason) const noexcept;
     void park(const reason_to_return& reason) noexcept;
     void sleep(const reason_to_return& reason) noexcept;

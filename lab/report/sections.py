@@ -87,7 +87,28 @@ def _curves(results, experiment):
     return plots.curves(lines, [float(n) for n in names], "work in a task, µs", "granularity", experiment["title"])
 
 
-PLOTS = {"latency": _histograms, "granularity": _curves, "allocations": lambda results, experiment: ""}
+def _views(results, experiment):
+    """Which thread ran which task, as the rounds went on: a line each fifth of a task's time."""
+    letters = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ@#$&"
+    variant = experiment["variants"][0]
+    text = ""
+    for cell in results.of(experiment["name"], variant["name"]).itertuples():
+        if cell.status != "ok" or not cell.series.get("view"):
+            continue
+        numbers, width = cell.series["view"], 1 + 64
+        lines = []
+        for i in range(0, len(numbers), width):
+            columns = [int(n) for n in numbers[i + 1:i + width]]
+            shown = "".join(" " if n == 0 else "." if n < 0 else letters[(n - 1) % len(letters)] for n in columns)
+            lines.append(f"{numbers[i]:6.2f} s |{shown}| {sum(n > 0 for n in columns):2}")
+        text += (f"<details{' open' if cell.implementation == 'ekiden' else ''}><summary>{html.escape(cell.title)}"
+                 f"</summary><div class=\"scroll\"><pre>{html.escape(chr(10).join(lines))}</pre></div></details>")
+    return _bars(results, experiment) + (text and '<p class="legend">The rounds as they went: a column per task, in it '
+                                         "the thread that runs it (. = has ended), and how many run at that time.</p>"
+                                         + text)
+
+
+PLOTS = {"async-growth": _views, "latency": _histograms, "granularity": _curves, "allocations": lambda results, experiment: ""}
 
 
 def _columns(results, experiment, variant, figure, pinned):

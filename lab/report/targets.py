@@ -70,6 +70,8 @@ TARGETS = [
            times=1.9),
     Target("parallel-for", "light", "Light loop, against oneTBB", "ms", peer="onetbb", times=1),
     Target("parallel-for", "skewed", "Skewed loop, against oneTBB", "ms", peer="onetbb", times=1),
+    Target("async-growth", "64 tasks", "64 tasks that block, first round, against a thread per task", "first_ms",
+           peer="thread-per-task", times=1 / 1.2),
     Target("ablation", "submit", "All steps together against the source's shared queue", "ns_per_task",
            peer="shared-queue-source", times=10),
     Target("allocations", "post", "Allocations per posted task, steady state", "per_task"),

@@ -1,0 +1,96 @@
+// A pool that grows and shrinks: the task that a blocked one waits for gets a thread, and nothing is lost
+// when threads stand by, are hired again, or end.
+#include <check/engine/model.hpp>
+#include <ekiden/pool/blocking_region.hpp>
+#include <ekiden/pool/thread_pool.hpp>
+#include <ekiden/sys/atomic.hpp>
+#include <ekiden/sys/futex.hpp>
+
+namespace {
+
+using namespace ekiden;
+
+/// As for the models of the pool: their hints read ahead, which does no harm.
+#define HINTED_MODEL(name, ...) EKIDEN_MODEL(name, .load_buffering = false, __VA_ARGS__)
+
+/// What a task waits for in the kernel.
+class signal_flag {
+public:
+    void set() noexcept {
+        word_.store(1, sys::release);
+        sys::futex_wake_all(word_);
+    }
+    void wait() const noexcept {
+        while (word_.load(sys::acquire) == 0) sys::futex_wait(word_, 0);
+    }
+
+private:
+    sys::atomic<std::uint32_t> word_{0};
+};
+
+thread_pool_options elastic(unsigned threads, unsigned most) {
+    return {.threads = threads,
+            .max_threads = most,
+            .keep_alive = std::chrono::milliseconds(1),
+            .watch_interval = std::chrono::milliseconds(0)};
+}
+
+} // namespace
+
+HINTED_MODEL(elastic_block, .about = "a task in a blocking region waits for the one behind it",
+             .preemptions = 1, .spurious = 0, .timeouts = 0) {
+    int ran = 0;
+    {
+        thread_pool pool(elastic(1, 2));
+        signal_flag done;
+        (void)pool.post([&] {
+            block([&] { done.wait(); });
+            ++ran;
+        });
+        (void)pool.post([&] {
+            ++ran;
+            done.set();
+        });
+        pool.wait_idle();
+    }
+    check::that(ran == 2, "both ran");
+}
+
+HINTED_MODEL(elastic_block_at_ceiling,
+             .about = "no thread may be hired: a sleeper gets what the blocked worker has claimed",
+             .preemptions = 1, .spurious = 0, .timeouts = 0) {
+    thread_pool pool({.threads = 2, .watch_interval = std::chrono::milliseconds(0)});
+    signal_flag done;
+    (void)pool.post([&] { block([&] { done.wait(); }); });
+    (void)pool.post([&] { done.set(); });
+    pool.wait_idle();
+}
+
+HINTED_MODEL(elastic_stand_by,
+             .about = "a surplus thread stands by, is hired again or ends, while tasks come",
+             .preemptions = 1, .spurious = 0) {
+    int ran = 0;
+    {
+        thread_pool pool(elastic(1, 2));
+        for (int i = 0; i != 2; ++i) {
+            signal_flag done;
+            (void)pool.post([&] {
+                block([&] { done.wait(); });
+                ++ran;
+            });
+            (void)pool.post([&] { done.set(); });
+            pool.wait_idle();
+        }
+    }
+    check::that(ran == 2, "both that blocked ran");
+}
+
+HINTED_MODEL(elastic_stop, .about = "stop while one is blocked and one stands by", .preemptions = 1,
+             .spurious = 0) {
+    signal_flag done;
+    thread_pool pool(elastic(1, 2));
+    (void)pool.post([&] { block([&] { done.wait(); }); });
+    (void)pool.post([&] { done.set(); });
+    done.set();
+    pool.stop();
+}
