@@ -8,6 +8,7 @@
 #include <fstream>
 #include <map>
 #include <sstream>
+#include <tuple>
 
 namespace ekiden::check {
 namespace {
@@ -56,8 +57,8 @@ std::string discover(const model& m) {
         search how;
         how.bound = 2;
         how.random = random;
-        how.executions = random ? 2000 : 20'000;
-        how.seconds = 1;
+        how.executions = random ? 1000 : 10'000;
+        how.seconds = 0.3;
         how.discover = true;
         const result r = explore(m, how);
         for (const order_site& at : r.found.sites) {
@@ -112,20 +113,34 @@ std::map<std::string, std::string> explained() {
     return known;
 }
 
-/// "model executions" of the first model that notices, or nothing. Each model in which the mutant can be
-/// reached is searched at random for a moment, then each depth first; `seconds` for all of them.
+/// "model executions" of the first model that notices, or nothing. The models that can reach the mutant are
+/// taken in turn, each round with more time for each of them, until `seconds` are spent or all are exhausted.
 std::string try_mutant(const candidate_mutant& c, double seconds) {
-    const double share = seconds / static_cast<double>(c.reached.size());
-    for (const bool random : {true, false}) {
-        for (const model* m : c.reached) {
-            search how;
-            how.bound = m->how.preemptions;
-            how.random = random;
-            how.seconds = random ? share / 4 : share;
-            how.mutant = c.change;
-            const result r = explore(*m, how);
-            if (r.failed) return full_name(*m) + " " + std::to_string(r.executions);
+    struct attempt {
+        const model* subject;
+        bool exhausted;
+    };
+    std::vector<attempt> attempts;
+    for (const model* m : c.reached) attempts.push_back({m, false});
+    double left = seconds;
+    for (double share = 0.05; left > 0; share *= 4) {
+        bool open = false;
+        for (attempt& a : attempts) {
+            for (const bool random : {false, true}) {
+                if (left <= 0 || a.exhausted) break;
+                search how;
+                how.bound = a.subject->how.preemptions;
+                how.random = random;
+                how.seconds = std::min(left, random ? share / 2 : share);
+                how.mutant = c.change;
+                const result r = explore(*a.subject, how);
+                if (r.failed) return full_name(*a.subject) + " " + std::to_string(r.executions);
+                left -= r.seconds;
+                a.exhausted = r.complete && r.unbounded;
+            }
+            open = open || !a.exhausted;
         }
+        if (!open) break;
     }
     return "-";
 }
@@ -142,8 +157,18 @@ std::vector<candidate_mutant> collect(const std::vector<const model*>& chosen, u
             std::istringstream in(text);
             for (std::string line; std::getline(in, line);) take_line(line, *healthy[i], all);
         });
+    // A model that passes few sites is about these: it is the first to ask.
+    std::map<const model*, std::size_t> passes;
+    for (const auto& [key, c] : all) {
+        for (const model* m : c.reached) ++passes[m];
+    }
     std::vector<candidate_mutant> mutants;
-    for (auto& [key, c] : all) mutants.push_back(std::move(c));
+    for (auto& [key, c] : all) {
+        std::sort(c.reached.begin(), c.reached.end(), [&](const model* a, const model* b) {
+            return std::tie(passes[a], a->name) < std::tie(passes[b], b->name);
+        });
+        mutants.push_back(std::move(c));
+    }
     return mutants;
 }
 
@@ -156,8 +181,12 @@ int score_mutants(const std::vector<const model*>& chosen, unsigned width, bool 
     std::size_t killed = 0;
     std::size_t equivalent = 0;
     std::vector<std::string> survivors;
+    // What is held to be equivalent is only looked at.
+    const auto seconds = [&](const candidate_mutant& c) {
+        return deep ? 600.0 : known.contains(c.name) ? 2.0 : 10.0;
+    };
     run_jobs(
-        mutants.size(), width, [&](std::size_t i) { return try_mutant(mutants[i], deep ? 600 : 5); },
+        mutants.size(), width, [&](std::size_t i) { return try_mutant(mutants[i], seconds(mutants[i])); },
         [&](std::size_t i, const std::string& text) {
             const auto reason = known.find(mutants[i].name);
             const bool dead = text != "-"; // a process that died has noticed, too

@@ -19,6 +19,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <tuple>
 #include <vector>
 
 namespace ekiden::check {
@@ -240,6 +241,7 @@ public:
     std::optional<mutation> mutant;
     bool mutate_order = false;
     findings found;
+    std::set<std::tuple<const char*, unsigned, unsigned, const char*, order, bool>> known_sites; // of found
     std::vector<event> events;
 
     // One execution.

@@ -138,6 +138,7 @@ bool advance(std::vector<choice>& path) {
 
 void prepare(engine& e, const model& m, const std::optional<mutation>& mutant) {
     e.found = {};
+    e.known_sites.clear();
     e.mutant = mutant;
     e.mutate_order = mutant && mutant->name.empty();
     e.weak = m.how.weak_memory;

@@ -22,6 +22,7 @@ struct options {
     unsigned weak_failures = 1;  ///< compare_exchange_weak that fail without cause, per execution
     unsigned timeouts = 1;       ///< timed waits that run out while others could go on, per execution
     unsigned max_steps = 5000;   ///< operations of one execution; more are reported as a livelock
+    unsigned processors = 2;     ///< what sys::usable_concurrency() says: with 1, some waits do not spin
     bool leaks = true;           ///< report memory that is still allocated at the end
     bool fails = false;          ///< a known bug: the model must fail
     bool weak_memory = true;     ///< false: loads return the newest value (sequential consistency)

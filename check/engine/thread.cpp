@@ -20,7 +20,10 @@ bool set_thread_affinity(std::span<const int>) noexcept { return true; }
 
 // A machine of two processors, read from no file.
 std::vector<int> usable_cpus() { return {0, 1}; }
-unsigned usable_concurrency() { return 2; }
+unsigned usable_concurrency() {
+    const check::model* const subject = check::the_engine().subject;
+    return subject != nullptr ? subject->how.processors : 2;
+}
 std::vector<std::vector<int>> numa_nodes() { return {usable_cpus()}; }
 
 } // namespace ekiden::inline EKIDEN_ABI::sys

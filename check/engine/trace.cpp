@@ -29,7 +29,11 @@ std::string engine::why_visible(const location& l, unsigned at, unsigned lowest)
 
 order engine::mutated(order how, const site& where, const char* what, bool on_failure) {
     if (discovering) {
-        if (how != order::relaxed)
+        if (how == order::relaxed) return how;
+        // Most accesses come from a place that is known; comparing strings for each would cost half the
+        // search.
+        const std::tuple key(where.file_name(), where.line(), where.column(), what, how, on_failure);
+        if (known_sites.insert(key).second)
             found.sites.insert({where.file_name(), where.line(), where.column(), what, how, on_failure});
         return how;
     }

@@ -131,6 +131,29 @@ EXHIBIT(glibc_condition_25847, "https://sourceware.org/bugzilla/show_bug.cgi?id=
     late.join();
 }
 
+// Tokio's scheduler, late 2019: who schedules a task looks, with a seq_cst load, whether a worker searches;
+// if one does, nobody is woken. The searcher leaves that state with a seq_cst read-modify-write and looks at
+// the queue once more. Push and look at the queue are not seq_cst, so each may miss the other. A
+// read-modify-write instead of the load joins the chain of changes, and the searcher's own change then
+// acquires the push.
+EXHIBIT(tokio_1788, "https://github.com/tokio-rs/tokio/pull/1788") {
+    atomic<int> queue{0};
+    atomic<int> searchers{1};
+    atomic<std::uint32_t> wakes{0};
+    thread worker([&] {
+        searchers.fetch_sub(1, seq_cst);
+        if (queue.load(acquire) != 0) return;
+        while (wakes.load(acquire) == 0) futex_wait(wakes, 0);
+    });
+    queue.store(1, release);
+    const int seen = repaired ? searchers.fetch_add(0, seq_cst) : searchers.load(seq_cst);
+    if (seen == 0) {
+        wakes.store(1, release);
+        futex_wake(wakes);
+    }
+    worker.join();
+}
+
 // The released-workers field counts down each time an idle worker is trimmed, and never up again. When it
 // wraps around it looks as if there were enough workers, and nobody is woken any more. (Eight bits instead of
 // sixteen.)

@@ -3,6 +3,7 @@
 #include <ekiden/pool/event_count.hpp>
 #include <ekiden/sys/clock.hpp>
 #include <ekiden/sys/contract.hpp>
+#include <ekiden/sys/mutant.hpp>
 #include <ekiden/sys/topology.hpp>
 
 #include <mutex>
@@ -42,9 +43,10 @@ bool fork_lane::publish(fork_child& oldest) noexcept {
     // [A3] The child before the look at who sleeps; pairs as [A2]. Either this sees the sleeper, or the
     // sleeper sees the child in its last look around.
     sys::fence(sys::seq_cst);
-    if (const fork_child* const awaited = sleeping_parent())
+    if (const fork_child* const awaited = sleeping_parent();
+        awaited != nullptr && !EKIDEN_MUTANT(fork_publish_forgets_the_parent))
         static_cast<fork_lane*>(awaited->lane_)->parker_.unpark();
-    arena_.sleep_.notify();
+    if (!EKIDEN_MUTANT(fork_publish_forgets_the_workers)) arena_.sleep_.notify();
     return true;
 }
 
@@ -65,7 +67,7 @@ bool fork_child::reclaim() noexcept {
         left == this || left == nullptr,
         "fork_join: calls are joined out of order: a fork_scope was used outside of the call that it "
         "was given to");
-    if (left == nullptr) lane.wait_for(*this);
+    if (left == nullptr && !EKIDEN_MUTANT(fork_join_does_not_wait)) lane.wait_for(*this);
     lane.innermost_->newest_published = older_;
     if (lane.ring_.size() == 0) lane.ask_to_restock();
     return left != nullptr;
@@ -100,7 +102,8 @@ fork_child* fork_lane::find_inside(const fork_child& child) noexcept {
         // What the thief publishes after the child's end has been seen here together with that end: [R1]
         // acquired it.
         return fork_ring::is_from(index, first_own)
-               && child.shared_.state.load(sys::acquire) != fork_child::done;
+               && (child.shared_.state.load(sys::acquire) != fork_child::done
+                   || EKIDEN_MUTANT(fork_parent_trusts_an_old_claim));
     });
     if (found != nullptr) thief->ask_to_restock();
     return found;
@@ -134,7 +137,7 @@ void fork_lane::sleep_for(fork_child& child) noexcept {
     sys::fence(sys::seq_cst);
     fork_lane* const thief = child.shared_.thief.load(sys::acquire);
     if (thief != nullptr) thief->ask();
-    if (!may_find_inside(child)) parker_.park();
+    if (!may_find_inside(child) || EKIDEN_MUTANT(fork_parent_sleeps_without_a_last_look)) parker_.park();
     state = fork_child::awaited;
     (void)child.shared_.state.compare_exchange_strong(state, fork_child::begun, sys::relaxed, sys::acquire);
 }
@@ -163,7 +166,8 @@ void fork_lane::run(fork_child& taken) noexcept {
     }
     // [C1] release: the result; pairs with the acquires in wait_for(). The child is gone when its parent sees
     // this; the lane stays.
-    if (taken.shared_.state.exchange(fork_child::done, sys::acq_rel) == fork_child::awaited)
+    if (taken.shared_.state.exchange(fork_child::done, sys::acq_rel) == fork_child::awaited
+        && !EKIDEN_MUTANT(fork_end_forgets_the_parent))
         parent->parker_.unpark();
 }
 
@@ -171,7 +175,8 @@ fork_segment::fork_segment(fork_lane& owner, fork_child* taken) noexcept
     : lane(owner), base(&owner), newest_published(&base), piece(taken), outer(owner.innermost_) {
     lane.innermost_ = this;
     // Somebody may have asked while this lane was not there to be asked.
-    lane.asked.store(fork_request::wanted, sys::relaxed); // [A1]
+    if (!EKIDEN_MUTANT(fork_segment_does_not_ask))
+        lane.asked.store(fork_request::wanted, sys::relaxed); // [A1]
 }
 
 fork_segment::~fork_segment() {

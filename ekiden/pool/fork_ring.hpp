@@ -9,6 +9,7 @@
 #pragma once
 
 #include <ekiden/sys/atomic.hpp>
+#include <ekiden/sys/mutant.hpp>
 
 #include <array>
 #include <cstddef>
@@ -29,7 +30,8 @@ public:
     [[nodiscard]] bool push(fork_child* child) noexcept {
         const std::uint64_t bottom = bottom_.load(sys::relaxed);
         // [R4] acquire; pairs with the release in steal(): the slot's reader is done.
-        if (bottom - top_.load(sys::acquire) >= capacity) return false;
+        if (bottom - top_.load(sys::acquire) >= capacity && !EKIDEN_MUTANT(fork_ring_never_full))
+            return false;
         at(bottom).store(child, sys::relaxed);
         // [R1] release: the child and its slot; pairs with the acquire of bottom_ in steal().
         bottom_.store(bottom + 1, sys::release);
@@ -48,9 +50,12 @@ public:
         if (top == bottom) { // the last one: the advance of top_ decides
             child = at(bottom).load(sys::relaxed);
             // [R3] the thieves' claims and this one in one order.
-            if (!top_.compare_exchange_strong(top, top + 1, sys::seq_cst, sys::relaxed)) child = nullptr;
+            if (!top_.compare_exchange_strong(top, top + 1, sys::seq_cst, sys::relaxed)
+                && !EKIDEN_MUTANT(fork_ring_pop_ignores_thieves))
+                child = nullptr;
         }
-        bottom_.store(bottom + 1, sys::release); // [R1] as above
+        if (!EKIDEN_MUTANT(fork_ring_pop_keeps_its_claim))
+            bottom_.store(bottom + 1, sys::release); // [R1] as above
         return child;
     }
 
@@ -71,9 +76,11 @@ public:
         if (count(top, bottom_.load(sys::acquire)) <= 0) return nullptr; // [R1]
         // May be overwritten while it is read; then top_ has moved, and the claim fails.
         fork_child* const child = at(top).load(sys::relaxed);
-        if (!allowed(top)) return nullptr;
+        if (!allowed(top) && !EKIDEN_MUTANT(fork_ring_steals_what_is_not_allowed)) return nullptr;
         // [R3]; [R4] release: the slot's reading before its reuse by push().
-        if (!top_.compare_exchange_strong(top, top + 1, sys::seq_cst, sys::relaxed)) return nullptr;
+        if (!top_.compare_exchange_strong(top, top + 1, sys::seq_cst, sys::relaxed)
+            && !EKIDEN_MUTANT(fork_ring_steal_ignores_others))
+            return nullptr;
         return child;
     }
 

@@ -30,10 +30,11 @@ void slab::free(std::uint64_t bits, unsigned size_class) noexcept {
         || !is_half_free(before | bits, size_class))
         return;
     sys::atomic<slab*>& stack = owner_->returned_[size_class];
-    next = stack.load(sys::relaxed);
-    // [R2] release: publishes `next`; pairs with the acquire in collect_returned().
-    while (!stack.compare_exchange_weak(next, this, sys::release, sys::relaxed)) {
-    }
+    slab* newest = stack.load(sys::relaxed);
+    do {
+        next.write(newest);
+        // [R2] release: publishes `next`; pairs with the acquire in collect_returned().
+    } while (!stack.compare_exchange_weak(newest, this, sys::release, sys::relaxed));
 }
 
 std::uint64_t slab::take() noexcept {
@@ -71,7 +72,7 @@ void slab_heap::refill(bin& here, unsigned size_class) {
     if (here.ready == nullptr) here.ready = collect_returned(size_class);
     if (here.ready != nullptr) {
         here.current = here.ready;
-        here.ready = here.ready->next;
+        here.ready = here.ready->next.read();
         here.available = here.current->take();
         return;
     }
@@ -83,8 +84,8 @@ slab* slab_heap::collect_returned(unsigned size_class) noexcept {
     slab* newest = returned_[size_class].exchange(nullptr, sys::acquire); // [R2]
     slab* oldest_first = nullptr;
     while (newest != nullptr) {
-        slab* const older = newest->next;
-        newest->next = oldest_first;
+        slab* const older = newest->next.read();
+        newest->next.write(oldest_first);
         oldest_first = newest;
         newest = older;
     }
@@ -103,11 +104,11 @@ void slab_heap::trim() noexcept {
         here.ready = nullptr;
         for (slab* list : lists) {
             while (list != nullptr) {
-                slab* const next = list->next;
+                slab* const next = list->next.read();
                 if (list->unused(0, size_class)) {
                     depot_->put(list);
                 } else {
-                    list->next = here.ready;
+                    list->next.write(here.ready);
                     here.ready = list;
                 }
                 list = next;

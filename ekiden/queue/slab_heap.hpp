@@ -66,7 +66,7 @@ public:
     /// Owner: whether no node is in use, with `at_hand` the nodes the owner has taken and not handed out.
     [[nodiscard]] bool unused(std::uint64_t at_hand, unsigned size_class) const noexcept;
 
-    slab* next = nullptr; ///< in a list of the heap or the depot
+    sys::cell<slab*> next{nullptr}; ///< in a list of the heap or the depot
 
 private:
     sys::atomic<std::uint64_t> freed_{0};

@@ -1,0 +1,177 @@
+// Fork-join between two lanes, without a pool: a parent joins a thief, helps it, sleeps and is woken; a
+// worker that sleeps is woken for what is published. Where a body waits for another call, that call is one
+// that the other thread must get: a body that waits is no use of the library, but it shows a wake-up that is
+// missing.
+#include <check/engine/model.hpp>
+#include <ekiden/pool/event_count.hpp>
+#include <ekiden/pool/fork_lane.hpp>
+#include <ekiden/sys/thread.hpp>
+
+#include <cstdint>
+
+namespace {
+
+using namespace ekiden;
+
+/// A parent and a thief that takes one child.
+class two_lanes {
+public:
+    two_lanes() { arena_.add_worker(thief_); }
+
+    /// Calls `body(scope)` as the root of a tree, in this thread.
+    template <class Body>
+    void root(Body body) {
+        fork_lane& lane = arena_.enter();
+        {
+            fork_segment segment(lane, nullptr);
+            body(static_cast<fork_scope&>(segment.base));
+        }
+        fork_arena::leave(lane);
+    }
+
+    /// Thief: runs the one child that there will be.
+    void run_one() {
+        fork_child* found = nullptr;
+        while ((found = thief_.find()) == nullptr) sys::yield();
+        thief_.run(*found);
+    }
+
+    /// Thief: a tree of its own.
+    template <class Body>
+    void own_root(Body body) {
+        fork_segment segment(thief_, nullptr);
+        body(static_cast<fork_scope&>(segment.base));
+    }
+
+    /// Thief: counts as asleep until there is something, then runs it.
+    void sleep_and_run_one() {
+        fork_child* found = nullptr;
+        for (;;) {
+            sleep_.prepare_wait(0, false);
+            arena_.ask_all();
+            if (arena_.has_offer())
+                (void)sleep_.cancel_wait(0);
+            else
+                (void)sleep_.commit_wait(0, nullptr);
+            if ((found = thief_.find()) != nullptr) break;
+        }
+        thief_.run(*found);
+    }
+
+private:
+    event_count sleep_{
+        1,
+        {[](const void* self) noexcept { return static_cast<const two_lanes*>(self)->arena_.has_offer(); },
+         this}};
+    fork_arena arena_{sleep_};
+    fork_lane thief_{arena_};
+};
+
+/// Something that one call does and another one waits for.
+class step {
+public:
+    void take() { taken_.store(true, sys::release); }
+    void wait() const {
+        while (!taken_.load(sys::acquire)) sys::yield();
+    }
+
+private:
+    sys::atomic<bool> taken_{false};
+};
+
+} // namespace
+
+/// The request flag and the sizes of rings are hints: a load of one that reads too early publishes a child
+/// sooner or later, so load buffering is not reported.
+#define FORK_MODEL(name, ...) EKIDEN_MODEL(name, .load_buffering = false, __VA_ARGS__)
+
+FORK_MODEL(fork_parent_joins_a_thief, .about = "a stolen call's result is there, and its parent woken for it",
+           .preemptions = 2, .spurious = 0, .weak_failures = 0) {
+    two_lanes lanes;
+    sys::cell<int> calls{0};
+    sys::thread thief([&] { lanes.run_one(); });
+    lanes.root([&](fork_scope& scope) {
+        step begun;
+        auto [result] = parallel_invoke(
+            scope, [&] { begun.wait(); },
+            [&] {
+                begun.take();
+                calls.write(calls.read() + 1);
+                return 7;
+            });
+        check::that(result == 7 && calls.read() == 1, "the result, and what the call did");
+    });
+    thief.join();
+}
+
+FORK_MODEL(fork_parent_helps_its_thief,
+           .about = "a parent that sleeps is woken for what its thief forks, and runs it", .preemptions = 3,
+           .spurious = 0, .weak_failures = 0, .processors = 1) {
+    two_lanes lanes;
+    sys::cell<int> calls{0};
+    sys::thread thief([&] { lanes.run_one(); });
+    lanes.root([&](fork_scope& scope) {
+        step begun;
+        step helped;
+        parallel_invoke(
+            scope, [&] { begun.wait(); },
+            [&](fork_scope& inner) {
+                begun.take();
+                parallel_invoke(
+                    inner, [&] { helped.wait(); },
+                    [&] {
+                        calls.write(1);
+                        helped.take();
+                    });
+                check::that(calls.read() == 1, "what the helper did is visible");
+            });
+    });
+    thief.join();
+}
+
+FORK_MODEL(fork_parent_takes_nothing_foreign,
+           .about = "what a thief forks after the stolen call is not for its parent", .preemptions = 3,
+           .spurious = 0, .weak_failures = 0) {
+    two_lanes lanes;
+    sys::thread thief([&] {
+        lanes.run_one();
+        lanes.own_root([&](fork_scope& scope) {
+            parallel_invoke(
+                scope, [] {},
+                [] { check::that(check::current_thread() == 1, "run by the one thread that may"); });
+        });
+    });
+    lanes.root([&](fork_scope& scope) {
+        step begun;
+        parallel_invoke(scope, [&] { begun.wait(); }, [&] { begun.take(); });
+    });
+    thief.join();
+}
+
+FORK_MODEL(fork_worker_is_woken, .about = "a worker that goes to sleep gets what is published meanwhile",
+           .preemptions = 3, .spurious = 0, .weak_failures = 0) {
+    two_lanes lanes;
+    sys::thread worker([&] { lanes.sleep_and_run_one(); });
+    lanes.root([&](fork_scope& scope) {
+        step begun;
+        parallel_invoke(scope, [&] { begun.wait(); }, [&] { begun.take(); });
+    });
+    worker.join();
+}
+
+EKIDEN_MODEL(fork_ring_full, .about = "a full ring takes a child again when a thief's claim has made room",
+             .preemptions = 4) {
+    const auto numbered = [](std::uintptr_t number) { return reinterpret_cast<fork_child*>(number * 64); };
+    fork_ring ring(static_cast<std::uint64_t>(-2));
+    for (std::uintptr_t i = 1; i <= fork_ring::capacity; ++i)
+        check::that(ring.push(numbered(i)), "there is room");
+    const fork_child* stolen[2] = {};
+    sys::thread thief([&] {
+        for (const fork_child*& one : stolen) one = ring.steal();
+    });
+    bool accepted = ring.push(numbered(fork_ring::capacity + 1));
+    accepted = ring.push(numbered(fork_ring::capacity + 2)) && accepted;
+    thief.join();
+    check::that(stolen[0] == numbered(1) && stolen[1] == numbered(2), "the oldest come first");
+    if (accepted) check::that(ring.pop() == numbered(fork_ring::capacity + 2), "what was accepted is there");
+}
