@@ -176,3 +176,41 @@ def curves(lines, xs, xlabel, name, label):
         return figure
 
     return both(draw, name, label)
+
+
+def spreads(lines, xlabel, ylabel, name, label):
+    """Means with standard deviations. lines: [(title, own, dashed, [xs], [means], [deviations])]."""
+
+    def draw(width):
+        narrow = width < 5
+        figure, ax = plt.subplots(figsize=(width, 3.6 if narrow else 3.9))
+        count = {True: 0, False: 0}
+        for title, own, dashed, xs, means, deviations in lines:
+            number = count[own]
+            count[own] += 1
+            colour = OWN if own else LINES[number % len(LINES)]
+            ax.errorbar(xs, means, yerr=deviations, color=colour, linewidth=2.2 if own else 1.4, capsize=3,
+                        elinewidth=1, linestyle=(0, (4, 1.5)) if dashed else "-", label=title,
+                        marker="os^Dv"[number % 5] if own else "o", markersize=5 if own else 2.5,
+                        zorder=5 if own else 3)
+        tops = sorted(max(means) for *_, means, _ in lines)
+        if len(tops) > 1 and tops[-1] > 3 * tops[-2]:
+            ax.set_ylim(top=1.15 * tops[-2])
+        ax.set_ylim(bottom=0)
+        every = sorted({x for line in lines for x in line[3]})
+        ax.set_xticks(every, [f"{x:,}" for x in every])
+        ax.margins(x=0.06)
+        if len(every) == 1:
+            ax.set_xlim(every[0] * 0.5, every[0] * 1.5)
+        ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
+        ax.set_xlabel(xlabel)
+        ax.set_ylabel(ylabel)
+        ax.grid()
+        if narrow:
+            ax.legend(loc="upper center", bbox_to_anchor=(0.42, -0.2), ncol=2, fontsize=8, handlelength=1.6,
+                      columnspacing=0.8)
+        else:
+            ax.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), fontsize=9.5)
+        return figure
+
+    return both(draw, name, label)

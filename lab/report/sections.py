@@ -6,6 +6,7 @@ Used by: page.py.
 import html
 
 import plots
+import request_order
 from model import digits, figure_of, readable, span, words
 
 BASE = {"throughput": "shared-queue-source", "latency": "shared-queue-source", "ablation": "shared-queue-source"}
@@ -87,7 +88,8 @@ def _curves(results, experiment):
     return plots.curves(lines, [float(n) for n in names], "work in a task, µs", "granularity", experiment["title"])
 
 
-PLOTS = {"latency": _histograms, "granularity": _curves, "allocations": lambda results, experiment: ""}
+PLOTS = {"latency": _histograms, "granularity": _curves, "allocations": lambda results, experiment: "",
+         "request-order": lambda results, experiment: request_order.draw(experiment)}
 
 
 def _columns(results, experiment, variant, figure, pinned):
