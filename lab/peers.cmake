@@ -147,6 +147,8 @@ else()
 endif()
 lab_peer(libomp "OpenMP (libomp)" libomp-19-dev ${libomp_found})
 
+include(rayon.cmake)
+
 if(NOT TBB_FOUND OR NOT asio_found OR NOT queue_found OR NOT OpenMP_CXX_FOUND OR NOT libomp_found)
   message(STATUS "lab: some peers are not installed; the lab shows them so")
 endif()
