@@ -13,7 +13,8 @@ namespace lab::rw_starvation {
 template <class Lock>
 void run(cell& c) {
     constexpr unsigned readers = 8;
-    const bool waits = c.asked().variant == "waiting";
+    const bool waits = c.asked().variant != "empty";
+    const bool seldom = c.asked().variant == "seldom";
     const auto duration = std::chrono::milliseconds(c.pick(5, 300, 1000));
     for (unsigned r = 0; r < c.asked().repetitions; ++r) {
         Lock lock;
@@ -37,6 +38,7 @@ void run(cell& c) {
         };
         const auto write = [&] {
             for (; !stop.load(std::memory_order_relaxed); ++writes) {
+                if (seldom) std::this_thread::sleep_for(std::chrono::microseconds(200));
                 const std::uint64_t begin = now_ns();
                 lock.lock();
                 const std::uint64_t wait = now_ns() - begin;
