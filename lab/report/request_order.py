@@ -32,6 +32,8 @@ def draw(experiment):
         return ""
     own = {c["title"] for c in experiment["cells"] if c["implementation"].startswith("ekiden")}
     easier = {c["title"] for c in experiment["cells"] if not c["ranked"]}
+    methods = list(rows["method"].unique())
+    place = {m: [o for o in methods if (o in own) == (m in own)].index(m) for m in methods}  # keeps its colour
     text = ""
     for column, label in LABELS.items():
         lines = []
@@ -40,7 +42,8 @@ def draw(experiment):
                 continue  # zero: the method cannot tell
             by_size = of.groupby("N")[column]
             mean, spread = by_size.mean(), by_size.std(ddof=0)
-            lines.append((method, method in own, method in easier, list(mean.index), list(mean), list(spread)))
+            lines.append((method, method in own, place[method], method in easier, list(mean.index), list(mean),
+                          list(spread)))
         text += plots.spreads(lines, "the number of threads", label, column.replace(" ", "-"), label)
     data = urllib.parse.quote(csv(experiment))
     return text + (f'<p class="legend">Means with the standard deviation as bars. Dashed: methods that do less. A line '
