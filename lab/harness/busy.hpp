@@ -1,6 +1,7 @@
 /// Work of a known length: a chain of dependent additions and multiplications that touches no memory.
 ///
-/// Used by: granularity. Calibrated once by the driver, so that all implementations do the same work.
+/// Used by: granularity, spin-vs-mutex. Calibrated once by the driver, so that all implementations do the
+/// same work.
 #pragma once
 
 #include <cstdint>

@@ -104,6 +104,12 @@ bool measures_pinned(const experiment& e, const plan& how) {
     return how.pinned_too && (e.pinned_too || (how.scale == scale::full && !e.one_round));
 }
 
+std::vector<variant> variants_of(const experiment& e, const plan& how) {
+    std::vector<variant> some = e.variants;
+    if (how.scale != scale::full) std::erase_if(some, [](const variant& v) { return v.full_only; });
+    return some;
+}
+
 unsigned rounds_of(const experiment& e, const plan& how) { return e.one_round ? 1 : how.rounds; }
 
 } // namespace
@@ -124,7 +130,7 @@ std::size_t count_processes(const experiment& e, const plan& how) {
     std::size_t count = 0;
     for (const bool pinned : {false, true}) {
         if (pinned && !measures_pinned(e, how)) continue;
-        for (const variant& v : e.variants)
+        for (const variant& v : variants_of(e, how))
             for (const cell_result& cell : cells_of(e, v.name, pinned))
                 count += cell.status == state::ok ? rounds_of(e, how) : 0;
     }
@@ -133,11 +139,12 @@ std::size_t count_processes(const experiment& e, const plan& how) {
 
 experiment_result run_experiment(const experiment& e, const plan& how, const progress& tell) {
     experiment_result result{.what = e, .cells = {}};
+    result.what.variants = variants_of(e, how);
     const double all = static_cast<double>(std::max<std::size_t>(count_processes(e, how), 1));
     double done = 0;
     for (const bool pinned : {false, true}) {
         if (pinned && !measures_pinned(e, how)) continue;
-        for (const variant& v : e.variants) {
+        for (const variant& v : result.what.variants) {
             std::vector<cell_result> cells = cells_of(e, v.name, pinned);
             for (unsigned round = 0; round < rounds_of(e, how); ++round)
                 for (std::size_t i = 0; i < cells.size(); ++i) {

@@ -14,7 +14,7 @@ namespace lab {
 struct figure {
     std::string name; // key in repetition::figures
     std::string title;
-    std::string unit; // "ns", "us", "ms", "share", "1"
+    std::string unit; // "ns", "us", "ms", "s", "share", "count", "1"
     bool lower_is_better = true;
 };
 
@@ -23,6 +23,7 @@ struct variant {
     std::string name;
     std::string title;
     std::string primary = {}; // the figure compared here; the experiment's first one if empty
+    bool full_only = false;   // too long for a quick run
 };
 
 /// A figure that a source published for a comparable implementation.

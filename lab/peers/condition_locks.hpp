@@ -117,6 +117,7 @@ public:
     explicit long_ring(std::size_t capacity) : items_(capacity) {}
     [[nodiscard]] bool full() const { return size_ == items_.size(); }
     [[nodiscard]] bool empty() const { return size_ == 0; }
+    [[nodiscard]] std::size_t size() const { return size_; }
     void put(long item) { items_[(first_ + size_++) % items_.size()] = item; }
     long take() {
         const long item = items_[first_];
@@ -158,6 +159,39 @@ private:
     std::condition_variable room_;
     std::condition_variable item_;
     long_ring ring_;
+};
+
+/// Producers that have found `high` items wait until no more than `low` are left.
+class condition_watermark_buffer {
+public:
+    condition_watermark_buffer(std::size_t low, std::size_t high) : low_(low), ring_(high) {}
+    void push(long item) {
+        {
+            std::unique_lock lock(mutex_);
+            drained_.wait(lock, [&] { return !draining_; });
+            ring_.put(item);
+            draining_ = ring_.full();
+        }
+        item_.notify_one();
+    }
+    long pop() {
+        std::unique_lock lock(mutex_);
+        item_.wait(lock, [&] { return !ring_.empty(); });
+        const long item = ring_.take();
+        const bool drained = draining_ && ring_.size() <= low_;
+        if (drained) draining_ = false;
+        lock.unlock();
+        if (drained) drained_.notify_all();
+        return item;
+    }
+
+private:
+    std::mutex mutex_;
+    std::condition_variable drained_;
+    std::condition_variable item_;
+    const std::size_t low_;
+    long_ring ring_;
+    bool draining_ = false;
 };
 
 class semaphore_buffer {

@@ -13,6 +13,7 @@
 #include <ekiden/sync/mutex.hpp>
 #include <ekiden/sync/rw_mutex.hpp>
 #include <ekiden/sync/spin_mutex.hpp>
+#include <ekiden/sync/watermark_buffer.hpp>
 
 namespace lab::peers {
 

@@ -1,13 +1,16 @@
 /// Mutexes that are taken in order of arrival: a ticket lock, the lock of Mellor-Crummey and Scott with
 /// sleeping, and the chain of events of the source on request order.
 ///
-/// Used by: lock-order, mutex.
+/// Used by: lock-order, mutex, request-order. lock_numbered() is as in ekiden::fifo_mutex: the number is
+/// fixed where the place in the queue is.
 #pragma once
 
 #include <lab/peers/row.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <mutex>
@@ -19,9 +22,11 @@ class ticket_lock {
 public:
     static constexpr peers::row row{"ticket", "ticket lock, yielding", 21};
 
-    void lock() {
+    void lock() { (void)lock_numbered(); }
+    std::uint32_t lock_numbered() {
         const std::uint32_t mine = next_.fetch_add(1, std::memory_order_relaxed);
         while (serving_.load(std::memory_order_acquire) != mine) std::this_thread::yield();
+        return mine;
     }
     void unlock() { serving_.fetch_add(1, std::memory_order_release); }
 
@@ -80,13 +85,17 @@ class chained_events {
 public:
     static constexpr peers::row row{"chained-events", "chain of events", 22};
 
-    void lock() {
+    void lock() { (void)lock_numbered(); }
+    std::uint32_t lock_numbered() {
         std::unique_lock lock(mutex_);
+        const std::uint32_t number = next_++;
         const bool free = waiting_.empty();
         event mine;
         waiting_.push_back(&mine);
+        longest_ = std::max(longest_, waiting_.size() - 1);
         if (!free) mine.changed.wait(lock, [&] { return mine.set; });
         waiting_.front() = nullptr; // the owner's place; its event is gone
+        return number;
     }
     void unlock() {
         const std::lock_guard lock(mutex_);
@@ -95,6 +104,8 @@ public:
         waiting_.front()->set = true;
         waiting_.front()->changed.notify_one();
     }
+    /// The caller holds the lock.
+    [[nodiscard]] std::size_t longest_queue() const { return longest_; }
 
 private:
     struct event {
@@ -104,6 +115,8 @@ private:
 
     std::mutex mutex_;
     std::deque<event*> waiting_;
+    std::size_t longest_ = 0;
+    std::uint32_t next_ = 0;
 };
 
 } // namespace lab::peers

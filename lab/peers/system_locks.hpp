@@ -17,6 +17,34 @@ struct std_mutex : std::mutex {
     static constexpr peers::row row{"std-mutex", "std::mutex", 10};
 };
 
+/// glibc's mutex that spins for a while before it sleeps.
+class pthread_adaptive {
+public:
+    static constexpr peers::row row{"pthread-adaptive", "pthread, adaptive mutex", 12};
+
+    void lock() { pthread_mutex_lock(&mutex_); }
+    void unlock() { pthread_mutex_unlock(&mutex_); }
+
+private:
+    pthread_mutex_t mutex_ = PTHREAD_ADAPTIVE_MUTEX_INITIALIZER_NP;
+};
+
+class pthread_spin {
+public:
+    static constexpr peers::row row{"pthread-spin", "pthread_spin", 13};
+
+    pthread_spin() { pthread_spin_init(&lock_, PTHREAD_PROCESS_PRIVATE); }
+    ~pthread_spin() { pthread_spin_destroy(&lock_); }
+    pthread_spin(const pthread_spin&) = delete;
+    pthread_spin& operator=(const pthread_spin&) = delete;
+
+    void lock() { pthread_spin_lock(&lock_); }
+    void unlock() { pthread_spin_unlock(&lock_); }
+
+private:
+    pthread_spinlock_t lock_;
+};
+
 struct std_shared_mutex : std::shared_mutex {
     static constexpr peers::row row{"std-shared-mutex", "std::shared_mutex", 11};
 };

@@ -85,6 +85,8 @@ def readable(value, unit):
         return ""
     if unit == "share":
         return f"{digits(value * 100)} %"
+    if unit == "count":
+        return f"{value:,.0f}"
     factors = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
     if unit not in factors:
         return digits(value)

@@ -6,6 +6,7 @@ Used by: report.py.
 import html
 import pathlib
 
+import line_counts
 import sections
 import targets
 from model import figure_of, readable, words
@@ -17,6 +18,8 @@ def render(results):
     """The whole page as text."""
     body = [_head(results), _winners(results), _targets(results)]
     body += [sections.section(results, e) for e in results.experiments]
+    if {"rwlock", "barrier", "elastic-barrier", "bounded-buffer"} & {e["name"] for e in results.experiments}:
+        body.append(line_counts.section())
     body.append(_method(results))
     style = STYLE.read_text(encoding="utf-8")
     return (f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
@@ -65,8 +68,9 @@ def _verdict(experiment, lower, us, best):
     return (f"{theirs / ours:.1f}x faster", "win") if ours < theirs else (f"{ours / theirs:.1f}x slower", "lose")
 
 
-def _winner(results, experiment, variant):
-    """One line of the summary, or nothing: who was best, and where ekiden stands beside the best peer."""
+def _winner(results, experiment, variant, first):
+    """One line of the summary, or nothing: who was best, and where ekiden stands beside the best peer. Only the first one
+    of an experiment names it."""
     figure = figure_of(experiment, variant["primary"])
     table = results.summary(experiment["name"], variant["name"], figure["name"])
     if table.empty:
@@ -80,16 +84,20 @@ def _winner(results, experiment, variant):
     us = own.loc["ekiden"] if "ekiden" in own.index else own.iloc[0]
     best = peers.loc[peers["median"].idxmin() if lower else peers["median"].idxmax()]
     verdict, css = _verdict(experiment, lower, us, best)
-    return (f'<tr><th scope="row"><a href="#{experiment["name"]}">{html.escape(experiment["title"])}</a>'
-            f'<span>{words(variant["title"])}, {words(figure["title"])}</span></th>'
+    link = f'<a href="#{experiment["name"]}">{html.escape(experiment["title"])}</a>' if first else ""
+    return (f'<tr{"" if first else " class=more"}><th scope="row">{link}<span>{words(variant["title"])}, {words(figure["title"])}</span></th>'
             f'<td class="own">{readable(us["median"], figure["unit"])}</td>'
             f'<td>{readable(best["median"], figure["unit"])}<span>{html.escape(best["title"])}</span></td>'
             f'<td><b class="{css}">{verdict}</b></td></tr>')
 
 
 def _winners(results):
-    rows = "".join(_winner(results, e, v) for e in results.experiments for v in e["variants"]
-                   if e["name"] != "ablation")
+    rows = ""
+    for experiment in results.experiments:
+        lines = ""
+        for variant in experiment["variants"] if experiment["name"] != "ablation" else []:
+            lines += _winner(results, experiment, variant, not lines)
+        rows += lines
     failed = results.cells[results.cells.status == "FAILED"]
     missing = results.cells[results.cells.status == "not installed"]
     remarks = ""

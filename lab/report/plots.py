@@ -176,3 +176,73 @@ def curves(lines, xs, xlabel, name, label):
         return figure
 
     return both(draw, name, label)
+
+
+def spreads(lines, xlabel, ylabel, name, label):
+    """Means with standard deviations.
+
+    lines: [(title, own, number among ekiden's or among its peers', dashed, [xs], [means], [deviations])].
+    """
+
+    def draw(width):
+        narrow = width < 5
+        figure, ax = plt.subplots(figsize=(width, 3.6 if narrow else 3.9))
+        for title, own, number, dashed, xs, means, deviations in lines:
+            colour = OWN if own else LINES[number % len(LINES)]
+            ax.errorbar(xs, means, yerr=deviations, color=colour, linewidth=2.2 if own else 1.4, capsize=3,
+                        elinewidth=1, linestyle=(0, (4, 1.5)) if dashed else "-", label=title,
+                        marker="os^Dv"[number % 5] if own else "o", markersize=5 if own else 2.5,
+                        zorder=5 if own else 3)
+        tops = sorted(max(means) for *_, means, _ in lines)
+        if len(tops) > 1 and tops[-1] > 3 * tops[-2]:
+            ax.set_ylim(top=1.15 * tops[-2])
+        ax.set_ylim(bottom=0)
+        every = sorted({x for line in lines for x in line[4]})
+        ax.set_xticks(every, [f"{x:,}" for x in every])
+        ax.margins(x=0.06)
+        if len(every) == 1:
+            ax.set_xlim(every[0] * 0.5, every[0] * 1.5)
+        ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
+        ax.set_xlabel(xlabel)
+        ax.set_ylabel(ylabel)
+        ax.grid()
+        if narrow:
+            ax.legend(loc="upper center", bbox_to_anchor=(0.42, -0.2), ncol=2, fontsize=8, handlelength=1.6,
+                      columnspacing=0.8)
+        else:
+            ax.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), fontsize=9.5)
+        return figure
+
+    return both(draw, name, label)
+
+
+def relative(panels, xs, xlabel, name, label):
+    """A panel per (title, lines) below each other; lines: [(title, own, [values])], 1 being the best at each x."""
+
+    def draw(width):
+        narrow = width < 5
+        figure, axes = plt.subplots(len(panels), 1, figsize=(width, 1.75 * len(panels) + (1.2 if narrow else 0.3)),
+                                    sharex=True, gridspec_kw={"hspace": 0.3}, squeeze=False)
+        for (title, lines), ax in zip(panels, axes[:, 0]):
+            count = {True: 0, False: 0}
+            for line, own, values in lines:
+                number = count[own]
+                count[own] += 1
+                ax.plot(range(len(xs)), values, label=line, color=OWN if own else LINES[number % len(LINES)],
+                        linewidth=2.2 if own else 1.4, marker="os^Dv"[number % 5] if own else "o",
+                        markersize=5 if own else 2.5, zorder=5 if own else 3)
+            ax.set_yscale("log", base=2)
+            ax.set_ylim(bottom=0.9, top=max(1.6, ax.get_ylim()[1]))
+            ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}x"))
+            ax.yaxis.set_minor_formatter(NullFormatter())
+            ax.set_xticks(range(len(xs)), [x.replace(" us", " µs") for x in xs])
+            ax.set_title(title)
+            ax.grid()
+        axes[-1, 0].set_xlabel(xlabel)
+        if narrow:
+            axes[-1, 0].legend(loc="upper center", bbox_to_anchor=(0.45, -0.35), ncol=2, fontsize=8.5, handlelength=1.6)
+        else:
+            axes[0, 0].legend(loc="upper left", bbox_to_anchor=(1.01, 1.05), fontsize=9.5)
+        return figure
+
+    return both(draw, name, label)

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Makes one self-contained page of a results file of the lab.
 
-    report.py results/<host>.json -o report.html
+    report.py results/<host>.json -o report.html [--csv request-order.csv]
 """
 
 import argparse
@@ -10,23 +10,33 @@ import sys
 
 import model
 import page
+import request_order
 
 
 def main():
     parser = argparse.ArgumentParser(description="Makes one self-contained page of a results file of the lab.")
     parser.add_argument("results", help="a file that ekiden-lab wrote")
     parser.add_argument("-o", "--output", default="report.html", help="the page (default: report.html)")
+    parser.add_argument("--csv", help="write the repetitions of request-order there, in its source's columns")
     arguments = parser.parse_args()
     try:
         results = model.load(arguments.results)
     except (OSError, ValueError) as error:
         print(f"report.py: cannot read '{arguments.results}': {error}", file=sys.stderr)
         return 1
-    try:
-        pathlib.Path(arguments.output).write_text(page.render(results), encoding="utf-8")
-    except OSError as error:
-        print(f"report.py: cannot write '{arguments.output}': {error}", file=sys.stderr)
-        return 1
+    texts = {arguments.output: page.render(results)}
+    if arguments.csv:
+        found = [e for e in results.experiments if e["name"] == "request-order"]
+        if not found:
+            print(f"report.py: --csv: '{arguments.results}' holds no request-order", file=sys.stderr)
+            return 1
+        texts[arguments.csv] = request_order.csv(found[0])
+    for path, text in texts.items():
+        try:
+            pathlib.Path(path).write_text(text, encoding="utf-8")
+        except OSError as error:
+            print(f"report.py: cannot write '{path}': {error}", file=sys.stderr)
+            return 1
     return 0
 
 

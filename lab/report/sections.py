@@ -6,6 +6,7 @@ Used by: page.py.
 import html
 
 import plots
+import request_order
 from model import digits, figure_of, readable, span, words
 
 BASE = {"throughput": "shared-queue-source", "latency": "shared-queue-source", "ablation": "shared-queue-source"}
@@ -108,7 +109,32 @@ def _views(results, experiment):
                                          + text)
 
 
-PLOTS = {"async-growth": _views, "latency": _histograms, "granularity": _curves, "allocations": lambda results, experiment: ""}
+def _holds(results, experiment):
+    """Of spin-vs-mutex: each contention a panel, over the time that the mutex is held."""
+    panels = {}
+    for variant in experiment["variants"]:
+        hold, _, contention = variant["name"].partition(", ")
+        title = variant["title"].partition("; ")[2]
+        panels.setdefault((contention, title), []).append((hold, variant["name"]))
+    drawn = []
+    for (_, title), of in panels.items():
+        tables = [results.summary(experiment["name"], name, "ns_per_section") for _, name in of]
+        if any(t.empty for t in tables):
+            continue
+        common = [i for i in tables[0].index if all(i in t.index for t in tables)]
+        drawn.append((title, [(tables[0].loc[i, "title"], i.startswith("ekiden"),
+                               [t.loc[i, "median"] / t["median"].min() for t in tables]) for i in common]))
+        holds = [hold for hold, _ in of]
+    if not drawn:
+        return ""
+    return plots.relative(drawn, holds, "how long the mutex is held", experiment["name"], experiment["title"]) + (
+        '<p class="legend">Time per section, over that of the fastest; lower is better.</p>')
+
+
+PLOTS = {"async-growth": _views, "latency": _histograms, "granularity": _curves,
+         "allocations": lambda results, experiment: "",
+         "spin-vs-mutex": _holds,
+         "request-order": lambda results, experiment: request_order.draw(experiment)}
 
 
 def _columns(results, experiment, variant, figure, pinned):

@@ -29,7 +29,12 @@ def main(lab, report):
             print("the report was not checked: pandas or matplotlib is missing")
             return
         page = pathlib.Path(folder) / "report.html"
-        subprocess.run([sys.executable, report, out, "-o", page], check=True)
+        csv = pathlib.Path(folder) / "request-order.csv"
+        subprocess.run([sys.executable, report, out, "-o", page, "--csv", csv], check=True)
+        head, *rows = csv.read_text().splitlines()
+        assert head == "method,N,second,id diff count,max lock size,max queue size", head
+        assert {"orderlock", "queue", "queue_new", "mainthread", "q_orderlock", "q_queue"} <= {
+            row.split(",")[0] for row in rows if row.split(",")[1] == "5000"}, rows
         text = page.read_text()
         for name in listed:
             assert f'<section id="{name}">' in text, name

@@ -3,18 +3,21 @@
 namespace lab::bounded_buffer {
 namespace {
 
-const bool added = add(
-    experiment{.name = "bounded-buffer",
-               .title = "Bounded buffers",
-               .about = "Four producers and four consumers pass numbers through a buffer. Ours lets the "
-                        "thread that makes room, or "
-                        "brings an item, do the waiter's push or pop; the waiter wakes up when all is done.",
-               .figures = {{.name = "ns_per_item", .title = "time per item", .unit = "ns"},
-                           {.name = "cpu_ns_per_item", .title = "CPU time", .unit = "ns"}},
-               .variants = {{.name = "1", .title = "capacity 1"},
-                            {.name = "16", .title = "capacity 16"},
-                            {.name = "1024", .title = "capacity 1,024"}},
-               .order = 34});
+const bool added = add(experiment{
+    .name = "bounded-buffer",
+    .title = "Bounded buffers",
+    .about =
+        "Four producers and four consumers pass numbers through a buffer. Ours lets the "
+        "thread that makes room, or "
+        "brings an item, do the waiter's push or pop; the waiter wakes up when all is done. With "
+        "watermarks producers that found the buffer full at 256 items wait until no more than 64 are left.",
+    .figures = {{.name = "ns_per_item", .title = "time per item", .unit = "ns"},
+                {.name = "cpu_ns_per_item", .title = "CPU time", .unit = "ns"}},
+    .variants = {{.name = "1", .title = "capacity 1"},
+                 {.name = "16", .title = "capacity 16"},
+                 {.name = "1024", .title = "capacity 1,024"},
+                 {.name = "watermarks", .title = "watermarks 64 and 256"}},
+    .order = 34});
 
 } // namespace
 } // namespace lab::bounded_buffer

@@ -1,29 +1,34 @@
-/// Experiment bounded-buffer: four producers and four consumers.
+/// Experiment bounded-buffer: four producers and four consumers. A buffer with watermarks stops its producers
+/// when it is full and lets them go on when it has drained to its low mark.
 #pragma once
 
 #include <lab/harness/crew.hpp>
 
 #include <atomic>
+#include <memory>
 #include <string>
 
 namespace lab::bounded_buffer {
 
-template <class Buffer>
-void run(cell& c) {
-    const std::size_t capacity = c.asked().variant == "1" ? 1 : c.asked().variant == "16" ? 16 : 1024;
+inline constexpr std::size_t low_mark = 64;
+inline constexpr std::size_t high_mark = 256;
+
+/// make() returns a new buffer.
+template <class Make>
+void pass(cell& c, std::size_t capacity, Make make) {
     constexpr unsigned producers = 4;
     const long items = static_cast<long>(c.pick(200, 40'000, 400'000)) / (capacity == 1 ? 4 : 1);
     for (unsigned r = 0; r < c.asked().repetitions; ++r) {
-        Buffer buffer(capacity);
+        auto buffer = make();
         std::atomic<long> sum{0};
         repetition found;
         found.used = together(c, 2 * producers, [&](unsigned me) {
             long mine = 0;
             for (long i = 0; i < items; ++i) {
                 if (me < producers)
-                    buffer.push(i);
+                    buffer->push(i);
                 else
-                    mine += buffer.pop();
+                    mine += buffer->pop();
             }
             sum += mine;
         });
@@ -33,6 +38,21 @@ void run(cell& c) {
         found.figures["cpu_ns_per_item"] = found.used.cpu_s() * 1e9 / passed;
         c.report(found);
     }
+}
+
+template <class Buffer>
+void run(cell& c) {
+    const std::string& variant = c.asked().variant;
+    if (variant == "watermarks") c.not_applicable("has no watermarks");
+    const std::size_t capacity = std::stoul(variant);
+    pass(c, capacity, [capacity] { return std::make_unique<Buffer>(capacity); });
+}
+
+/// As run, for buffers with watermarks too.
+template <class Buffer, class WithMarks>
+void run_both(cell& c) {
+    if (c.asked().variant != "watermarks") return run<Buffer>(c);
+    pass(c, high_mark, [] { return std::make_unique<WithMarks>(low_mark, high_mark); });
 }
 
 } // namespace lab::bounded_buffer

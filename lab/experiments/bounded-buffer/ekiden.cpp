@@ -4,7 +4,8 @@
 namespace lab::bounded_buffer {
 namespace {
 
-const bool added_ours = peers::add_row<peers::ekiden_buffer>("bounded-buffer", &run<peers::ekiden_buffer>);
+const bool added_ours = peers::add_row<peers::ekiden_buffer>(
+    "bounded-buffer", &run_both<peers::ekiden_buffer, ekiden::watermark_buffer<long>>);
 
 } // namespace
 } // namespace lab::bounded_buffer

@@ -72,12 +72,18 @@ struct queens {
 };
 
 template <class System, class Workload>
-void measure(cell& c, std::int64_t n, unsigned workers) {
+void measure(cell& c, std::int64_t height, unsigned workers) {
     peers::serial plain(1);
-    const auto compute = [n](auto& system, auto type) {
+    const auto compute = [height](auto& system, auto type) {
         using system_type = typename decltype(type)::type;
-        return system.root(
-            [n](typename system_type::place& here) { return Workload::template call<system_type>(here, n); });
+        std::int64_t n = height;
+        asm volatile("" : "+r"(n)); // a result is not known from the call before
+        if constexpr (requires { system.compute(Workload(), n); }) // written in another language
+            return system.compute(Workload(), n);
+        else
+            return system.root([n](typename system_type::place& here) {
+                return Workload::template call<system_type>(here, n);
+            });
     };
     const std::int64_t expected = compute(plain, std::type_identity<peers::serial>());
     System system(workers);

@@ -1,6 +1,8 @@
-/// Experiment mutex: threads that do nothing but take a mutex, add one, and release it.
+/// Experiment mutex: threads that do nothing but take a mutex, add one, and release it. spin-vs-mutex uses
+/// its measurement, with work.
 #pragma once
 
+#include <lab/harness/busy.hpp>
 #include <lab/harness/crew.hpp>
 
 #include <algorithm>
@@ -33,8 +35,9 @@ void uncontended(cell& c) {
 }
 
 /// Many threads for a fixed time: sections in all, their fair share, and the longest wait of any of them.
+/// Each works for `inside` turns with the mutex, and for `outside` turns without it.
 template <class Mutex>
-void contended(cell& c, unsigned threads) {
+void contended(cell& c, unsigned threads, std::uint64_t inside = 0, std::uint64_t outside = 0) {
     const auto duration = std::chrono::milliseconds(c.pick(5, 200, 1000));
     for (unsigned r = 0; r < c.asked().repetitions; ++r) {
         Mutex mutex;
@@ -47,13 +50,16 @@ void contended(cell& c, unsigned threads) {
             c, threads,
             [&](unsigned me) {
                 std::size_t done = 0;
+                std::uint64_t work = me;
                 while (!stop.load(std::memory_order_relaxed)) {
                     // The clock is read for one section in 16: it takes longer than the section.
                     const std::uint64_t begin = done % 16 == 0 ? now_ns() : 0;
                     mutex.lock();
                     if (begin != 0) longest[me] = std::max(longest[me], now_ns() - begin);
                     ++guarded;
+                    work = turn(inside, work);
                     mutex.unlock();
+                    work = turn(outside, work);
                     ++done;
                 }
                 sections[me] = static_cast<double>(done);

@@ -1,0 +1,56 @@
+/// Requests from many threads, processed in the order of their arrival: by the threads themselves under a
+/// fifo_mutex, or by one thread that empties a sequencer.
+#include <ekiden/sync/fifo_mutex.hpp>
+#include <ekiden/sync/sequencer.hpp>
+
+#include <iostream>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace {
+
+constexpr int clients = 50;
+
+long by_lock() {
+    ekiden::fifo_mutex mutex; // taken in the order of the calls to lock
+    long account = 0;
+    std::vector<std::jthread> crew;
+    for (int i = 1; i <= clients; ++i) {
+        crew.emplace_back([&, i] {
+            const std::lock_guard turn(mutex);
+            account += i;
+        });
+    }
+    crew.clear(); // joins
+    return account;
+}
+
+long by_queue() {
+    ekiden::sequencer<int, long> desk;
+    long account = 0; // the serving thread's
+    std::jthread clerk(
+        [&] { desk.serve([&](std::uint64_t /*number*/, int amount) { return account += amount; }); });
+    {
+        std::vector<std::jthread> crew;
+        for (int i = 1; i <= clients; ++i) {
+            crew.emplace_back([&desk, i] {
+                const auto [number, balance] = desk.call(i); // waits for the reply
+                if (balance < i) std::cerr << "request " << number << " was answered wrongly\n";
+            });
+        }
+    }
+    desk.close(); // serve() ends when all that came before it is answered
+    clerk.join();
+    return account;
+}
+
+} // namespace
+
+int main() {
+    const long expected = clients * (clients + 1) / 2;
+    const long locked = by_lock();
+    const long queued = by_queue();
+    std::cout << "under the lock " << locked << ", through the queue " << queued << '\n';
+    return locked == expected && queued == expected ? 0 : 1;
+}

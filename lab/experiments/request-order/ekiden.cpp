@@ -1,0 +1,42 @@
+#include <lab/experiments/request-order/methods.hpp>
+#include <lab/peers/ekiden_locks.hpp>
+
+#include <ekiden/sync/sequencer.hpp>
+
+namespace lab::request_order {
+namespace {
+
+class sequencer_desk {
+public:
+    void ask(receipt& mine) {
+        const auto [number, given] = sequencer_.call(0);
+        mine.numbered_ns = now_ns();
+        mine.number = number;
+        mine.given = given;
+        mine.answered = true;
+    }
+
+    template <class Process>
+    std::size_t serve(std::size_t count, Process process) {
+        sequencer_.serve([&](std::uint64_t number, int) {
+            if (number + 1 == count) sequencer_.close();
+            return process(number);
+        });
+        return sequencer_.longest_queue();
+    }
+
+private:
+    ekiden::sequencer<int, answer> sequencer_;
+};
+
+const bool added_fifo = add_method<by_lock<peers::ekiden_fifo_mutex, true>>(
+    {"ekiden", "ekiden::fifo_mutex", 0}, "each thread does its own work");
+const bool added_first = add_method<by_desk<sequencer_desk, consumer::first>>(
+    {"ekiden-sequencer-first", "ekiden::sequencer first", 1}, "consumer first; replies to each");
+const bool added_last = add_method<by_desk<sequencer_desk, consumer::last>>(
+    {"ekiden-sequencer", "ekiden::sequencer", 2}, "consumed by the thread that starts the others");
+const bool added_q = add_method<by_lock<peers::ekiden_fifo_mutex, false>>(
+    {"ekiden-q-fifo", "q_ ekiden::fifo_mutex", 29}, "takes numbers, processes nothing", false);
+
+} // namespace
+} // namespace lab::request_order

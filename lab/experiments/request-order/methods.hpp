@@ -1,0 +1,94 @@
+/// The methods of experiment request-order, over any lock and over any desk: a queue with one consumer.
+#pragma once
+
+#include <lab/experiments/request-order/request_order.hpp>
+#include <lab/peers/row.hpp>
+
+#include <queue>
+
+namespace lab::request_order {
+
+/// Each thread processes its own request while it holds the lock; or, if not `Processes`, only takes a number
+/// there and puts it into a queue.
+///
+/// A lock that promises order tells the number of a call as it was fixed when the call joined the queue.
+template <class Lock, bool Processes>
+struct by_lock {
+    static constexpr bool keeps_order = requires(Lock& lock) { lock.lock_numbered(); };
+    static constexpr bool processes = Processes;
+    static constexpr bool has_threads = true;
+
+    static sizes serve(service& s, crowd& all) {
+        Lock lock;
+        [[maybe_unused]] std::uint64_t count = 0;
+        std::queue<std::uint64_t> numbers;
+        all.start([&](receipt& mine) {
+            if constexpr (keeps_order) {
+                mine.number = lock.lock_numbered();
+            } else {
+                lock.lock();
+                mine.number = count++;
+            }
+            mine.numbered_ns = now_ns();
+            if constexpr (Processes) {
+                mine.given = s.process(mine.number);
+                mine.answered = true;
+            } else {
+                numbers.push(mine.number);
+            }
+            lock.unlock();
+        });
+        all.join();
+        if constexpr (requires { lock.longest_queue(); }) {
+            lock.lock();
+            const std::size_t longest = lock.longest_queue() + 1; // and the owner
+            lock.unlock();
+            return {.lock = longest};
+        }
+        return {};
+    }
+};
+
+enum class consumer { first, last, none };
+
+/// Threads leave their requests at a desk: ask(receipt). One thread processes them: serve(count, process)
+/// returns the most that it found waiting. That thread is the one that starts the others, when it has started
+/// them all, or one of its own that is there before them.
+template <class Desk, consumer When>
+struct by_desk {
+    static constexpr bool keeps_order = true;
+    static constexpr bool processes = When != consumer::none;
+    static constexpr bool has_threads = true;
+
+    static sizes serve(service& s, crowd& all) {
+        Desk desk;
+        sizes most;
+        const auto process = [&s](std::uint64_t number) { return s.process(number); };
+        const auto ask = [&desk](receipt& mine) { desk.ask(mine); };
+        if constexpr (When == consumer::first) {
+            std::thread own([&] { most.queue = desk.serve(all.size(), process); });
+            all.start(ask);
+            all.join();
+            own.join();
+        } else {
+            all.start(ask);
+            if constexpr (When == consumer::last) most.queue = desk.serve(all.size(), process);
+            all.join();
+        }
+        return most;
+    }
+};
+
+template <class Method>
+bool add_method(peers::row row, const char* note, bool ranked = true) {
+    return add(implementation{.experiment = "request-order",
+                              .name = row.name,
+                              .title = row.title,
+                              .note = note,
+                              .run = &run<Method>,
+                              .pinnable = false,
+                              .order = row.order,
+                              .ranked = ranked});
+}
+
+} // namespace lab::request_order
