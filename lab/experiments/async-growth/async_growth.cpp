@@ -12,7 +12,8 @@ const bool added = add(experiment{
         "them all in one such time; a pool must grow while its threads block, and should shrink afterwards. "
         "The threads left are counted 0.9 s after the last round; surplus threads of ekiden's pools may stay "
         "for "
-        "0.3 s here. The rounds follow each other without a pause; a system that cannot grow runs one.",
+        "0.3 s here, and one thread more is their watch. The rounds follow each other without a pause; a "
+        "system that cannot grow runs one.",
     .source_note = "Source: std::async article, one round of 64 tasks of 1 s. MSVC's pool starts with 4 "
                    "threads, has 26 at "
                    "the end of the first round, and reaches 64 by the seventh.",
