@@ -132,6 +132,31 @@ EKIDEN_MODEL(fork_ring_refill, .about = "a child that was taken back makes room 
     check::that(sum == 3 * 64, "each of the two came out once");
 }
 
+EKIDEN_MODEL(fork_ring_push_against_steal,
+             .about = "a thief takes what is being pushed and taken back, whole", .preemptions = 4) {
+    fork_ring ring(static_cast<std::uint64_t>(-1));
+    sys::cell<int> content[3] = {};
+    const auto use = [&](const fork_child* got) {
+        if (got == nullptr) return;
+        const auto number = reinterpret_cast<std::uintptr_t>(got) / 64;
+        check::that(number == 1 || number == 2, "what was pushed");
+        check::that(content[number].read() == 1, "each once, with its content");
+        content[number].write(0);
+    };
+    sys::thread thief([&] {
+        use(ring.steal());
+        use(ring.steal());
+    });
+    for (std::uintptr_t i = 1; i != 3; ++i) {
+        content[i].write(1);
+        (void)ring.push(numbered(i));
+    }
+    use(ring.pop());
+    use(ring.pop());
+    thief.join();
+    check::that(content[1].read() + content[2].read() == 0, "both came out");
+}
+
 EKIDEN_MODEL(fork_ring_inside_only,
              .about = "a waiting parent takes nothing that its thief has forked for others",
              .preemptions = 4) {

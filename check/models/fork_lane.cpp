@@ -36,6 +36,17 @@ public:
         thief_.run(*found);
     }
 
+    /// Thief: runs what there is, also of its own, until that has been done.
+    template <class Step>
+    void run_until(const Step& done) {
+        while (!done.is_taken()) {
+            if (fork_child* const found = thief_.find())
+                thief_.run(*found);
+            else
+                sys::yield();
+        }
+    }
+
     /// Thief: a tree of its own.
     template <class Body>
     void own_root(Body body) {
@@ -71,8 +82,9 @@ private:
 class step {
 public:
     void take() { taken_.store(true, sys::release); }
+    [[nodiscard]] bool is_taken() const { return taken_.load(sys::acquire); }
     void wait() const {
-        while (!taken_.load(sys::acquire)) sys::yield();
+        while (!is_taken()) sys::yield();
     }
 
 private:
@@ -146,6 +158,32 @@ FORK_MODEL(fork_parent_takes_nothing_foreign,
         parallel_invoke(scope, [&] { begun.wait(); }, [&] { begun.take(); });
     });
     thief.join();
+}
+
+FORK_MODEL(fork_parent_takes_nothing_older,
+           .about = "what a thief forked before it stole the call is not for its parent", .preemptions = 3,
+           .spurious = 0, .weak_failures = 0) {
+    two_lanes lanes;
+    step begun;
+    sys::thread thief([&] {
+        lanes.own_root([&](fork_scope& scope) {
+            parallel_invoke(
+                scope, [&] { lanes.run_until(begun); },
+                [] { check::that(check::current_thread() == 1, "run by the one thread that may"); });
+        });
+    });
+    lanes.root(
+        [&](fork_scope& scope) { parallel_invoke(scope, [&] { begun.wait(); }, [&] { begun.take(); }); });
+    thief.join();
+}
+
+FORK_MODEL(fork_guests_share_a_lane, .about = "a guest finds the lane as the last guest has left it",
+           .preemptions = 3, .spurious = 0, .weak_failures = 0) {
+    two_lanes lanes;
+    const auto visit = [&] { lanes.root([](fork_scope& scope) { parallel_invoke(scope, [] {}, [] {}); }); };
+    sys::thread other(visit);
+    visit();
+    other.join();
 }
 
 FORK_MODEL(fork_worker_is_woken, .about = "a worker that goes to sleep gets what is published meanwhile",

@@ -116,6 +116,26 @@ EKIDEN_MODEL(queue_order, .about = "claims that happen one after the other keep 
     made.finish(2);
 }
 
+EKIDEN_MODEL(ring_claims_follow_each_other,
+             .about = "what was done before a claim is seen after each later claim", .preemptions = 4) {
+    items<2> made;
+    injection_ring ring(2, near_the_end);
+    ring.push(made.fill(0));
+    ring.push(made.fill(1));
+    sys::cell<int> note{0};
+    sys::thread worker([&] {
+        note.write(1);
+        task* got = nullptr;
+        if (claim_one(ring, got) != 0) made.use(got);
+    });
+    task* got = nullptr;
+    if (claim_one(ring, got) != 0 && made.use(got)->number == 1)
+        check::that(note.read() == 1, "the first task was claimed by the worker, after its note");
+    worker.join();
+    while (claim_one(ring, got) != 0) made.use(got);
+    made.finish(2);
+}
+
 EKIDEN_MODEL(queue_producer_exit, .about = "a producer ends; the next thread takes its ring over",
              .preemptions = 2) {
     items<2> made;

@@ -109,6 +109,31 @@ EKIDEN_MODEL(recycler_returned_stack, .about = "two slabs are given back at the 
     second.join();
 }
 
+EKIDEN_MODEL(recycler_returned_twice,
+             .about = "a node from before a slab's first return completes its second", .preemptions = 3,
+             .leaks = false) {
+    auto s = std::make_unique<slab_with_nodes>();
+    constexpr int half = (nodes_per_slab + 1) / 2;
+    for (int i = 0; i < nodes_per_slab; ++i) (void)take(s->heap); // a second slab
+    s->free(0, half);                                             // the first one comes back
+    sys::thread other([&] { s->free(half, nodes_per_slab - half); });
+    for (int i = 0; i < half; ++i) s->nodes[static_cast<std::size_t>(i)] = take(s->heap);
+    (void)take(s->heap); // all of the first one is in use, or has come back by now
+    s->free(0, 1);
+    for (int i = 0; i < 2 * nodes_per_slab; ++i) (void)take(s->heap);
+    other.join();
+}
+
+EKIDEN_MODEL(recycler_trim, .about = "a slab goes to the depot when its last node's last use is over",
+             .preemptions = 4, .leaks = false) {
+    auto s = std::make_unique<slab_with_nodes>();
+    sys::thread other([&] { s->free(0, nodes_per_slab); });
+    s->heap.trim();
+    other.join();
+    s->heap.trim();
+    for (int i = 0; i < nodes_per_slab; ++i) (void)take(s->heap);
+}
+
 EKIDEN_MODEL(recycler_across_threads, .about = "a node is freed by another thread and the threads end",
              .preemptions = 3) {
     struct message {

@@ -18,7 +18,7 @@ bool fork_lane::share(fork_scope& newest) noexcept {
     asked.store(nothing, sys::relaxed); // [A1]
     // [A2] The request's end before the look at who sleeps: whoever goes to sleep later asks again. Pairs
     // with the heavy fence in event_count::prepare_wait() and the fence in sleep_for().
-    sys::fence(sys::seq_cst);
+    sys::fence(sys::seq_cst); // [A2]
     const std::uint64_t hungry = arena_.sleep_.waiting() + (sleeping_parent() != nullptr ? 1 : 0);
     if (hungry != 0) asked.store(wanted, sys::relaxed); // until they have all got something
     // One for each, and one for whoever is awake and asks, or has been woken and is on its way.
@@ -42,7 +42,7 @@ bool fork_lane::publish(fork_child& oldest) noexcept {
     oldest.is_published_ = true;
     // [A3] The child before the look at who sleeps; pairs as [A2]. Either this sees the sleeper, or the
     // sleeper sees the child in its last look around.
-    sys::fence(sys::seq_cst);
+    sys::fence(sys::seq_cst); // [A3]
     if (const fork_child* const awaited = sleeping_parent();
         awaited != nullptr && !EKIDEN_MUTANT(fork_publish_forgets_the_parent))
         static_cast<fork_lane*>(awaited->lane_)->parker_.unpark();
@@ -96,7 +96,8 @@ bool fork_lane::may_find_inside(const fork_child& child) noexcept {
 /// in the way: leapfrogging (D. B. Wagner, B. G. Calder, PPoPP 1993).
 fork_child* fork_lane::find_inside(const fork_child& child) noexcept {
     if (!may_find_inside(child)) return nullptr;
-    fork_lane* const thief = child.shared_.thief.load(sys::acquire); // [C2]
+    // may_find_inside() has acquired it, and it is set only once.
+    fork_lane* const thief = child.shared_.thief.load(sys::relaxed);
     const std::uint64_t first_own = child.shared_.first_own.load(sys::relaxed);
     fork_child* const found = thief->ring_.steal_if([&](std::uint64_t index) {
         // What the thief publishes after the child's end has been seen here together with that end: [R1]
@@ -116,11 +117,12 @@ bool fork_lane::spin_for(const fork_child& child) noexcept {
     constexpr std::uint64_t spin_ns = 20'000;
     const std::uint64_t start = sys::now_ns();
     do {
-        fork_lane* const thief = child.shared_.thief.load(sys::acquire);
+        fork_lane* const thief = child.shared_.thief.load(sys::relaxed); // only to ask: lanes are type-stable
         if (thief != nullptr) thief->ask();
         for (int i = 0; i != 16; ++i) {
             sys::spin_hint();
-            if (child.shared_.state.load(sys::acquire) == fork_child::done) return true; // [C1]
+            // wait_for() acquires.
+            if (child.shared_.state.load(sys::relaxed) == fork_child::done) return true;
         }
         if (may_find_inside(child)) return true;
     } while (sys::now_ns() - start < spin_ns);
@@ -130,16 +132,16 @@ bool fork_lane::spin_for(const fork_child& child) noexcept {
 /// Sleeps until the child is done or its thief has something for this thread.
 void fork_lane::sleep_for(fork_child& child) noexcept {
     std::uint32_t state = fork_child::begun;
-    if (!child.shared_.state.compare_exchange_strong(state, fork_child::awaited, sys::relaxed, sys::acquire))
-        return;
+    if (!child.shared_.state.compare_exchange_strong(state, fork_child::awaited, sys::relaxed, sys::relaxed))
+        return; // done: wait_for() acquires
     // [A2], [A3] The sleeper in sight before the look at the request and at what is published; pairs with
     // the fences in share() and publish().
-    sys::fence(sys::seq_cst);
-    fork_lane* const thief = child.shared_.thief.load(sys::acquire);
+    sys::fence(sys::seq_cst); // [A2], [A3]
+    fork_lane* const thief = child.shared_.thief.load(sys::relaxed);
     if (thief != nullptr) thief->ask();
     if (!may_find_inside(child) || EKIDEN_MUTANT(fork_parent_sleeps_without_a_last_look)) parker_.park();
     state = fork_child::awaited;
-    (void)child.shared_.state.compare_exchange_strong(state, fork_child::begun, sys::relaxed, sys::acquire);
+    (void)child.shared_.state.compare_exchange_strong(state, fork_child::begun, sys::relaxed, sys::relaxed);
 }
 
 // ---- the thief's side
@@ -166,7 +168,7 @@ void fork_lane::run(fork_child& taken) noexcept {
     }
     // [C1] release: the result; pairs with the acquires in wait_for(). The child is gone when its parent sees
     // this; the lane stays.
-    if (taken.shared_.state.exchange(fork_child::done, sys::acq_rel) == fork_child::awaited
+    if (taken.shared_.state.exchange(fork_child::done, sys::release) == fork_child::awaited
         && !EKIDEN_MUTANT(fork_end_forgets_the_parent))
         parent->parker_.unpark();
 }

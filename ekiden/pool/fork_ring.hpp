@@ -50,7 +50,7 @@ public:
         if (top == bottom) { // the last one: the advance of top_ decides
             child = at(bottom).load(sys::relaxed);
             // [R3] the thieves' claims and this one in one order.
-            if (!top_.compare_exchange_strong(top, top + 1, sys::seq_cst, sys::relaxed)
+            if (!top_.compare_exchange_strong(top, top + 1, sys::seq_cst, sys::relaxed) // owner's claim
                 && !EKIDEN_MUTANT(fork_ring_pop_ignores_thieves))
                 child = nullptr;
         }
@@ -78,7 +78,7 @@ public:
         fork_child* const child = at(top).load(sys::relaxed);
         if (!allowed(top) && !EKIDEN_MUTANT(fork_ring_steals_what_is_not_allowed)) return nullptr;
         // [R3]; [R4] release: the slot's reading before its reuse by push().
-        if (!top_.compare_exchange_strong(top, top + 1, sys::seq_cst, sys::relaxed)
+        if (!top_.compare_exchange_strong(top, top + 1, sys::seq_cst, sys::relaxed) // thief's claim
             && !EKIDEN_MUTANT(fork_ring_steal_ignores_others))
             return nullptr;
         return child;

@@ -57,8 +57,9 @@ public:
         T* element = nullptr;
         if (top == bottom) { // the last one: the advance of top_ decides between the owner and the thieves
             element = rings_.current()->at(bottom).load(sys::relaxed);
-            // [D3] release: with [D4], the slot's reuse after this comes after every earlier claim.
-            if (!top_.compare_exchange_strong(top, top + 1, sys::seq_cst, sys::relaxed)
+            // [D3] One order of all claims. As a read-modify-write it also passes on the releases of the
+            // earlier ones, [D4].
+            if (!top_.compare_exchange_strong(top, top + 1, sys::seq_cst, sys::relaxed) // owner's claim
                 && !EKIDEN_MUTANT(deque_pop_ignores_thieves))
                 element = nullptr;
         }
@@ -69,7 +70,7 @@ public:
 
     /// Owner: takes the oldest element, or null if there is none or a thief was faster.
     [[nodiscard]] T* pop_oldest() noexcept {
-        std::uint64_t top = top_.load(sys::acquire);
+        std::uint64_t top = top_.load(sys::relaxed); // too old: the claim fails
         if (size(top, bottom_.load(sys::relaxed)) <= 0) return nullptr;
         T* const element = rings_.current()->at(top).load(sys::relaxed);
         // As a thief's claim, but the owner's own bottom_ needs no fence to be seen.
@@ -89,7 +90,7 @@ public:
         T* const element = rings_.current_for_reader()->at(top).load(sys::relaxed);
         // [D4] release: the read of the slot before its reuse by push(); pairs with the acquire in
         // make_room(). seq_cst: one order of all claims, so that owner and thief agree on the last element.
-        if (!top_.compare_exchange_strong(top, top + 1, sys::seq_cst, sys::relaxed)
+        if (!top_.compare_exchange_strong(top, top + 1, sys::seq_cst, sys::relaxed) // thief's claim
             && !EKIDEN_MUTANT(deque_steal_ignores_others))
             return nullptr;
         return element;

@@ -32,7 +32,7 @@ injection_ring::ring* injection_ring::make_room(ring* here, std::uint64_t tail) 
 }
 
 std::size_t injection_ring::claim(std::span<task*> out) noexcept {
-    std::uint64_t head = head_.load(sys::acquire);
+    std::uint64_t head = head_.load(sys::relaxed); // the claim below acquires, and fails if this is too old
     const std::uint64_t tail = tail_.load(sys::acquire); // [I1]
     const std::uint64_t available = tail - head;
     // Not more than half: other workers are woken for the rest. (A head newer than the tail gives a negative

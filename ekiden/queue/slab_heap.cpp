@@ -43,7 +43,7 @@ std::uint64_t slab::take() noexcept {
 
 std::uint64_t slab::take_or_detach(unsigned size_class) noexcept {
     if (is_half_free(freed_.load(sys::relaxed), size_class)) return take();
-    const std::uint64_t before = freed_.fetch_or(detached, sys::acquire); // [R1]
+    const std::uint64_t before = freed_.fetch_or(detached, sys::relaxed); // take() acquires
     // The half was completed before the bit was set: nobody else will give the slab back.
     return is_half_free(before, size_class) && !EKIDEN_MUTANT(recycler_forgets_a_slab) ? take() : 0;
 }
