@@ -62,6 +62,8 @@ def _verdict(experiment, lower, us, best):
         return ("none in steady state", "win") if ours < 0.001 else ("some", "lose")
     if us["lower_quartile"] <= best["upper_quartile"] and best["lower_quartile"] <= us["upper_quartile"]:
         return "within the spread", "par"
+    if ours <= 0 or theirs <= 0:  # counts
+        return ("none", "win") if ours <= 0 else ("some", "lose")
     if not lower:
         points = (ours - theirs) * 100
         return f"{abs(points):.0f} points {'more' if points > 0 else 'less'}", "win" if points > 0 else "lose"

@@ -101,10 +101,10 @@ SYNCHRONISATION = [
     _at_most("request-order", _CROWDS, "Requests by fifo_mutex, against the source's chain of events", "orderlock", 0.7,
              "second"),
     _at_most("request-order", _CROWDS, "Requests by fifo_mutex, against an MCS lock with futex", "mcs", 1.1, "second"),
-    _at_most("request-order", _CROWDS, "Requests by sequencer, consumer first, against mutex and condition variable "
-             "without replies", "queue_new", 0.9, "second", "ekiden-sequencer-first"),
-    _at_most("request-order", _CROWDS, "the same, against such a queue with replies", "queue_new_reply", 0.9, "second",
-             "ekiden-sequencer-first"),
+    _at_most("request-order", _CROWDS, "Requests by bounded_buffer, consumer first, against mutex and condition "
+             "variable", "queue_new", 0.9, "second", "ekiden-buffer-first"),
+    _at_most("request-order", _CROWDS, "Requests by sequencer, with replies, against mutex and condition variable with "
+             "replies", "queue_new_reply", 0.9, "second", "ekiden-sequencer-first"),
     Target("mutex", "64 threads", "Mutex, 64 threads, against nsync", "ns_per_section", peer="nsync", times=1.2),
     Target("mutex", "64 threads", "Mutex, 64 threads, against std::mutex", "ns_per_section", peer="std-mutex", times=4),
     _at_most("mutex", "64 threads", "Mutex, 64 threads, longest wait, against nsync", "nsync", 1.3, "longest_wait_ms",

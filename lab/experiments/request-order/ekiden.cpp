@@ -29,12 +29,35 @@ private:
     ekiden::sequencer<int, answer> sequencer_;
 };
 
+/// Numbered as they come out, which is the order in which they went in; the threads get no replies.
+class buffer_desk {
+public:
+    void ask(receipt& mine) {
+        requests_.push(&mine);
+        mine.numbered_ns = now_ns();
+    }
+
+    template <class Process>
+    std::size_t serve(std::size_t count, Process process) {
+        for (std::uint64_t number = 0; number != count; ++number) {
+            requests_.pop()->number = number;
+            process(number);
+        }
+        return 0; // it cannot tell
+    }
+
+private:
+    ekiden::bounded_buffer<receipt*> requests_{32'768};
+};
+
 const bool added_fifo = add_method<by_lock<peers::ekiden_fifo_mutex, true>>(
     {"ekiden", "ekiden::fifo_mutex", 0}, "each thread does its own work");
 const bool added_first = add_method<by_desk<sequencer_desk, consumer::first>>(
     {"ekiden-sequencer-first", "ekiden::sequencer first", 1}, "consumer first; replies to each");
 const bool added_last = add_method<by_desk<sequencer_desk, consumer::last>>(
     {"ekiden-sequencer", "ekiden::sequencer", 2}, "consumed by the thread that starts the others");
+const bool added_buffer = add_method<by_desk<buffer_desk, consumer::first>>(
+    {"ekiden-buffer-first", "ekiden::bounded_buffer first", 3}, "consumer first; no replies");
 const bool added_q = add_method<by_lock<peers::ekiden_fifo_mutex, false>>(
     {"ekiden-q-fifo", "q_ ekiden::fifo_mutex", 29}, "takes numbers, processes nothing", false);
 

@@ -20,11 +20,12 @@ struct by_lock {
 
     static sizes serve(service& s, crowd& all) {
         Lock lock;
-        [[maybe_unused]] std::uint64_t count = 0;
+        std::uint64_t count = 0;
         std::queue<std::uint64_t> numbers;
         all.start([&](receipt& mine) {
             if constexpr (keeps_order) {
-                mine.number = lock.lock_numbered();
+                const std::uint32_t told = lock.lock_numbered();
+                mine.number = unwrapped(told, count++);
             } else {
                 lock.lock();
                 mine.number = count++;
@@ -46,6 +47,15 @@ struct by_lock {
             return {.lock = longest};
         }
         return {};
+    }
+
+private:
+    /// The number that a lock told, where it tells it modulo some other number: the one next to what is due.
+    static std::uint64_t unwrapped(std::uint32_t told, std::uint64_t due) {
+        if constexpr (requires { Lock::numbers; })
+            return due + (told + Lock::numbers - due % Lock::numbers) % Lock::numbers;
+        else
+            return told;
     }
 };
 
