@@ -129,7 +129,7 @@ TEST_CASE("Threads that come back to a full pool stand by, and no more than the 
 TEST_CASE("The tasks that a blocked worker has claimed, posted and forked are run by others") {
     thread_pool pool(elastic(1, 2));
     std::latch done(100);
-    pool.submit([&] {
+    pool.post([&] {
         for (int i = 0; i != 50; ++i) pool.post([&] { done.count_down(); });
         block([&] { done.wait(); });
     });
