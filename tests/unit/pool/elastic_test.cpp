@@ -126,7 +126,7 @@ TEST_CASE("Threads that come back to a full pool stand by, and no more than the 
     CHECK(pool.metrics().tasks_run == blockers + 400);
 }
 
-TEST_CASE("The tasks that a blocked worker has claimed, posted and forked are run by others") {
+TEST_CASE("The tasks that a blocked worker has claimed or posted are run by others") {
     thread_pool pool(elastic(1, 2));
     std::latch done(100);
     pool.post([&] {
