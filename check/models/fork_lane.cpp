@@ -86,6 +86,10 @@ public:
     void wait() const {
         while (!is_taken()) sys::yield();
     }
+    /// As wait(), but acquires nothing.
+    void notice() const {
+        while (!taken_.load(sys::relaxed)) sys::yield();
+    }
 
 private:
     sys::atomic<bool> taken_{false};
@@ -173,7 +177,7 @@ FORK_MODEL(fork_parent_takes_nothing_older,
         });
     });
     lanes.root(
-        [&](fork_scope& scope) { parallel_invoke(scope, [&] { begun.wait(); }, [&] { begun.take(); }); });
+        [&](fork_scope& scope) { parallel_invoke(scope, [&] { begun.notice(); }, [&] { begun.take(); }); });
     thief.join();
 }
 

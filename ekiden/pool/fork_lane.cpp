@@ -23,7 +23,7 @@ bool fork_lane::share(fork_scope& newest) noexcept {
     if (hungry != 0) asked.store(wanted, sys::relaxed); // until they have all got something
     // One for each, and one for whoever is awake and asks, or has been woken and is on its way.
     if (ring_.size() > hungry) return true;
-    fork_scope*& newest_published = innermost_->newest_published;
+    fork_scope*& newest_published = innermost_.read()->newest_published;
     if (&newest == newest_published) {
         ask_to_restock();
         return false;
@@ -52,7 +52,7 @@ bool fork_lane::publish(fork_child& oldest) noexcept {
 
 /// The innermost piece that this thread runs and whose parent sleeps until it is done or offers something.
 fork_child* fork_lane::sleeping_parent() const noexcept {
-    for (const fork_segment* s = innermost_; s != nullptr; s = s->outer) {
+    for (const fork_segment* s = innermost_.read(); s != nullptr; s = s->outer) {
         if (s->piece != nullptr && s->piece->shared_.state.load(sys::relaxed) == fork_child::awaited)
             return s->piece;
     }
@@ -68,7 +68,7 @@ bool fork_child::reclaim() noexcept {
         "fork_join: calls are joined out of order: a fork_scope was used outside of the call that it "
         "was given to");
     if (left == nullptr && !EKIDEN_MUTANT(fork_join_does_not_wait)) lane.wait_for(*this);
-    lane.innermost_->newest_published = older_;
+    lane.innermost_.read()->newest_published = older_;
     if (lane.ring_.size() == 0) lane.ask_to_restock();
     return left != nullptr;
 }
@@ -174,15 +174,15 @@ void fork_lane::run(fork_child& taken) noexcept {
 }
 
 fork_segment::fork_segment(fork_lane& owner, fork_child* taken) noexcept
-    : lane(owner), base(&owner), newest_published(&base), piece(taken), outer(owner.innermost_) {
-    lane.innermost_ = this;
+    : lane(owner), base(&owner), newest_published(&base), piece(taken), outer(owner.innermost_.read()) {
+    lane.innermost_.write(this);
     // Somebody may have asked while this lane was not there to be asked.
     if (!EKIDEN_MUTANT(fork_segment_does_not_ask))
         lane.asked.store(fork_request::wanted, sys::relaxed); // [A1]
 }
 
 fork_segment::~fork_segment() {
-    lane.innermost_ = outer;
+    lane.innermost_.write(outer);
     lane.ask_to_restock(); // for the outer segment
 }
 

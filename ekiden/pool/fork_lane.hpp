@@ -5,6 +5,7 @@
 
 #include <ekiden/pool/fork_join.hpp>
 #include <ekiden/pool/fork_ring.hpp>
+#include <ekiden/sys/atomic.hpp>
 #include <ekiden/sys/lock.hpp>
 #include <ekiden/sys/parker.hpp>
 
@@ -55,7 +56,7 @@ public:
     void run(fork_child& taken) noexcept;
 
     [[nodiscard]] fork_arena& arena() const noexcept { return arena_; }
-    [[nodiscard]] bool is_in_tree() const noexcept { return innermost_ != nullptr; }
+    [[nodiscard]] bool is_in_tree() const noexcept { return innermost_.read() != nullptr; }
 
     /// Any thread: asks the lane to publish what it has. Costs a write only if nobody has asked.
     void ask() noexcept {
@@ -88,8 +89,8 @@ private:
     void sleep_for(fork_child& child) noexcept;
 
     fork_arena& arena_;
-    fork_segment* innermost_ = nullptr;
-    const fork_member* victim_ = nullptr; // who had something last
+    sys::cell<fork_segment*> innermost_{nullptr}; // its thread's; the next guest takes it over
+    const fork_member* victim_ = nullptr;         // who had something last
     fork_ring ring_;
     sys::parker parker_;                // may hold a token that nobody waits for any more
     sys::atomic<bool> is_taken_{false}; // of a guest's lane
