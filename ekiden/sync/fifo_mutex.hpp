@@ -17,7 +17,7 @@ class fifo_mutex {
 public:
     fifo_mutex() noexcept : lock_({}, in_order) {}
 
-    void lock() noexcept { lock_.enter(1); }
+    void lock() noexcept { lock_.enter_only(); }
     [[nodiscard]] bool try_lock() noexcept { return lock_.try_enter(1); }
     void unlock() noexcept { lock_.exit(0); }
 

@@ -14,9 +14,9 @@ public:
     /// `spins`: how often a waiting thread looks again, with a pause hint in between, before it sleeps.
     explicit hybrid_mutex(std::uint16_t spins = 100) noexcept : rules_{.spins = spins} {}
 
-    void lock() noexcept { lock_.enter_from({}, 1); }
+    void lock() noexcept { lock_.enter_only(); }
     [[nodiscard]] bool try_lock() noexcept { return lock_.try_enter(1); }
-    void unlock() noexcept { lock_.exit_to({}, 0); }
+    void unlock() noexcept { lock_.exit_to({}); }
 
     /// False if the time passed first.
     template <class Rep, class Period>

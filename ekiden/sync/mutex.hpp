@@ -15,10 +15,10 @@ class mutex {
 public:
     mutex() noexcept = default;
 
-    void lock() noexcept { lock_.enter_from({}, free); }
+    void lock() noexcept { lock_.enter_only(); }
     /// False if it was locked. Never false without reason.
     [[nodiscard]] bool try_lock() noexcept { return lock_.try_enter(free); }
-    void unlock() noexcept { lock_.exit_to({}, 0); }
+    void unlock() noexcept { lock_.exit_to({}); }
 
     /// False if the time passed first.
     template <class Rep, class Period>

@@ -141,25 +141,19 @@ public:
     /// As enter, without waiting: false if somebody is inside or the state is none of `states`.
     [[nodiscard]] bool try_enter(mask states) noexcept { return enter_now(states); }
 
-    /// As enter and exit, for locks that mostly have one value: quicker from the value `usual`. The entry is
-    /// tried without reading first, since it mostly is the first touch of the lock; the exit compares first,
-    /// since under contention the word has other bits set and a failed step costs as much as a successful
-    /// one.
-    void enter_from(state_value usual, mask states) noexcept {
-        std::uint64_t word = pack(usual);
-        // [L1] acquire.
-        if (!word_.compare_exchange_strong(word, pack(usual) | locked, sys::acquire, sys::relaxed))
-            [[unlikely]]
-            enter(states);
+    /// As enter, for locks that have state 0 alone: one atomic step, whatever else stands in the word.
+    void enter_only() noexcept {
+        // [L1] acquire. Setting the bit of a lock that is locked changes nothing.
+        if ((word_.fetch_or(locked, sys::acquire) & locked) != 0) [[unlikely]]
+            enter(1);
     }
-    void exit_to(state_value usual, std::uint32_t next) noexcept {
-        std::uint64_t word = word_.load(sys::relaxed);
+    /// As exit, for locks whose value mostly is `value` and stays so: the step is tried without reading
+    /// first, because a read between two atomic steps costs nearly a third of such a step.
+    void exit_to(state_value value) noexcept {
+        std::uint64_t word = pack(value) | locked;
         // [L1] release.
-        if (word == (pack(usual) | locked)
-            && word_.compare_exchange_strong(word, pack({next, usual.payload}), sys::release, sys::relaxed))
-            [[likely]]
-            return;
-        exit(next);
+        if (!word_.compare_exchange_strong(word, pack(value), sys::release, sys::relaxed)) [[unlikely]]
+            leave(word, value.state);
     }
 
     /// For rules that count arrivals: as enter, and returns the arrival's number modulo max_payload + 1.
@@ -184,15 +178,7 @@ public:
     }
 
     /// Leaves, with `next` as the new state and the payload as it is. The caller is inside.
-    void exit(std::uint32_t next) noexcept {
-        std::uint64_t word = word_.load(sys::relaxed);
-        while (!must_serve(word)) {
-            // [L1] release; pairs with the acquires of enter and apply.
-            const std::uint64_t left = (word & ~(locked | state_bits)) | std::uint64_t{next} << state_shift;
-            if (word_.compare_exchange_weak(word, left, sys::release, sys::relaxed)) return;
-        }
-        exit_slow({next, value_of(word).payload});
-    }
+    void exit(std::uint32_t next) noexcept { leave(word_.load(sys::relaxed), next); }
     /// Leaves, with `next` as the new state and payload.
     void exit(state_value next) noexcept {
         std::uint64_t word = word_.load(sys::relaxed);
@@ -340,6 +326,16 @@ private:
         if ((word & (newest | listing | queued)) == 0) [[likely]]
             return false;
         return (word & (newest | listing)) != 0 || (word & waking) == 0 || rules_.exact;
+    }
+
+    // Leaves; `word` is the lock's, as read or as a failed step found it.
+    void leave(std::uint64_t word, std::uint32_t next) noexcept {
+        while (!must_serve(word)) {
+            // [L1] release; pairs with the acquires of enter and apply.
+            const std::uint64_t left = (word & ~(locked | state_bits)) | std::uint64_t{next} << state_shift;
+            if (word_.compare_exchange_weak(word, left, sys::release, sys::relaxed)) return;
+        }
+        exit_slow({next, value_of(word).payload});
     }
 
     bool enter_now(mask states) noexcept {
