@@ -56,12 +56,12 @@ HINTED_MODEL(elastic_block, .about = "a task in a blocking region waits for the 
     check::that(ran == 2, "both ran");
 }
 
-HINTED_MODEL(elastic_block_at_ceiling,
-             .about = "no thread may be hired: a sleeper gets what the blocked worker has claimed",
+HINTED_MODEL(pool_batch_in_sight,
+             .about = "a sleeper gets what another worker has claimed and blocks in front of",
              .preemptions = 1, .spurious = 0, .timeouts = 0) {
-    thread_pool pool({.threads = 2, .watch_interval = std::chrono::milliseconds(0)});
+    thread_pool pool({.threads = 2});
     signal_flag done;
-    (void)pool.post([&] { block([&] { done.wait(); }); });
+    (void)pool.post([&] { done.wait(); });
     (void)pool.post([&] { done.set(); });
     pool.wait_idle();
 }

@@ -169,19 +169,15 @@ void crew::hire() noexcept {
 }
 
 void crew::block(worker& who, const char* what) noexcept {
-    {
-        const std::lock_guard guard(lock_);
-        member& own = of(who);
-        own.what = what;
-        own.since_ns = sys::now_ns();
-        if (std::exchange(own.is, member::duty::blocked) != member::duty::compensated) {
-            ++blocked_;
-            change_active(-1);
-        }
-        if (active_.load(sys::relaxed) < base_ && !EKIDEN_MUTANT(crew_blocks_without_a_replacement)) hire();
+    const std::lock_guard guard(lock_);
+    member& own = of(who);
+    own.what = what;
+    own.since_ns = sys::now_ns();
+    if (std::exchange(own.is, member::duty::blocked) != member::duty::compensated) {
+        ++blocked_;
+        change_active(-1);
     }
-    // What this worker has claimed from outside it would have run itself: nobody was told.
-    if (!EKIDEN_MUTANT(crew_blocks_with_its_queue)) pool_.sleep().pass_on();
+    if (active_.load(sys::relaxed) < base_ && !EKIDEN_MUTANT(crew_blocks_without_a_replacement)) hire();
 }
 
 void crew::unblock(worker& who) noexcept {
@@ -205,7 +201,6 @@ bool crew::stand_by(worker& who) noexcept {
         standing_by_.push_back(who.index());
         change_active(-1);
     }
-    if (!EKIDEN_MUTANT(crew_stands_by_with_its_queue)) pool_.sleep().pass_on();
     const auto end = sys::clock::now() + keep_alive_;
     // [E2] acquire; pairs with the release in hire().
     while (own.hired.load(sys::acquire) == 0) {

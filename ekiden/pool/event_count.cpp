@@ -70,14 +70,10 @@ bool event_count::try_begin_search() noexcept {
 
 void event_count::end_search() noexcept {
     const std::uint32_t before = state_.fetch_sub(searching, sys::seq_cst);
-    if (before >= one_waiting && !EKIDEN_MUTANT(sleep_searcher_wakes_nobody)) pass_on();
-}
-
-void event_count::pass_on() noexcept {
-    // [S2] The token's return before the look at the queues. [S1] What the caller leaves in its queues,
-    // before the look at state_.
-    sys::fence(sys::seq_cst);
-    if (state_.load(sys::relaxed) >= one_waiting && source_.has_work(source_.self)) (void)notify_sleepers();
+    if (before < one_waiting) return;
+    sys::fence(sys::seq_cst); // [S2] the token's return before the look at the queues
+    if (source_.has_work(source_.self) && !EKIDEN_MUTANT(sleep_searcher_wakes_nobody))
+        (void)notify_sleepers();
 }
 
 // ---- the sleeper

@@ -47,10 +47,6 @@ public:
     /// The searcher has found a task: gives the token back, and wakes the next worker if there is more work.
     void end_search() noexcept;
 
-    /// Somebody leaves who would have taken what is queued: wakes a worker for it if there is work. Any
-    /// thread.
-    void pass_on() noexcept;
-
     /// Worker `w` is about to sleep; gives the token back if it has it. Work that is published before this
     /// returns is either visible to the caller afterwards, or its notify() sees the worker. Then
     /// commit_wait() or cancel_wait().

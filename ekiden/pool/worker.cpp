@@ -126,6 +126,9 @@ task* worker::from_outside() noexcept {
     // Newest first, so that the owner's pop() takes them in the order posted. There is room: the inbox is
     // empty.
     for (std::size_t i = count - 1; i != 0; --i) inbox_.push(claimed[i]);
+    // [S1] Who has looked between the claim and the pushes has missed the batch, and may sleep by now; the
+    // task that this worker runs first may wait for one of the others.
+    if (count != 1 && !EKIDEN_MUTANT(worker_claims_in_silence)) pool_.sleep().notify();
     return claimed[0];
 }
 
