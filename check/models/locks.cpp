@@ -68,19 +68,19 @@ void writer_gives_up() {
 
 } // namespace
 
-EKIDEN_MODEL(rw_basic, .about = "policy basic: readers share, the writer is alone", .preemptions = 2,
+EKIDEN_MODEL(rw_basic, .about = "policy basic: readers share, the writer is alone", .preemptions = 3,
              .spurious = 0, .weak_failures = 0) {
     readers_and_writer<rw_policy::basic>();
 }
-EKIDEN_MODEL(rw_writer_next, .about = "policy writer_next", .preemptions = 2, .spurious = 0,
+EKIDEN_MODEL(rw_writer_next, .about = "policy writer_next", .preemptions = 3, .spurious = 0,
              .weak_failures = 0) {
     readers_and_writer<rw_policy::writer_next>();
 }
-EKIDEN_MODEL(rw_writer_first, .about = "policy writer_first", .preemptions = 2, .spurious = 0,
+EKIDEN_MODEL(rw_writer_first, .about = "policy writer_first", .preemptions = 3, .spurious = 0,
              .weak_failures = 0) {
     readers_and_writer<rw_policy::writer_first>();
 }
-EKIDEN_MODEL(rw_fifo, .about = "policy fifo", .preemptions = 2, .spurious = 0, .weak_failures = 0) {
+EKIDEN_MODEL(rw_fifo, .about = "policy fifo", .preemptions = 3, .spurious = 0, .weak_failures = 0) {
     readers_and_writer<rw_policy::fifo>();
 }
 
@@ -136,7 +136,7 @@ EKIDEN_MODEL(barrier_reuse, .about = "two rounds of a barrier of two", .preempti
     other.join();
 }
 
-EKIDEN_MODEL(barrier_three, .about = "three threads at a barrier", .preemptions = 2, .spurious = 0,
+EKIDEN_MODEL(barrier_three, .about = "three threads at a barrier", .preemptions = 3, .spurious = 0,
              .weak_failures = 0) {
     barrier<> b(3);
     sys::cell<int> a{0};
