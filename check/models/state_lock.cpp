@@ -123,6 +123,33 @@ EKIDEN_MODEL(state_lock_pure, .about = "transitions in one step against one that
     second.join();
 }
 
+EKIDEN_MODEL(state_lock_pure_sees,
+             .about = "a pure transition may read what was done before the state that lets it begin",
+             .preemptions = 3, .spurious = 0, .weak_failures = 0) {
+    state_lock lock;
+    sys::cell<int> first{0};
+    sys::cell<int> second{0};
+    const auto step = [&](unsigned from, const sys::cell<int>* before) {
+        lock.apply(bit(from), [=](state_value now) noexcept {
+            if (before != nullptr) check::that(before->read() == 1, "what was done before is seen");
+            return state_value{from + 1, now.payload};
+        });
+    };
+    sys::thread a([&] {
+        first.write(1);
+        step(0, nullptr);
+    });
+    sys::thread b([&] {
+        second.write(1);
+        step(1, &first);
+    });
+    lock.apply(state_lock::any_state,
+               [](state_value now) noexcept { return state_value{now.state, now.payload + 1}; });
+    step(2, &second);
+    a.join();
+    b.join();
+}
+
 EKIDEN_MODEL(state_lock_group, .about = "all that wait to pass a state are released together, twice",
              .preemptions = 3, .spurious = 0, .weak_failures = 0) {
     state_lock lock;

@@ -307,8 +307,7 @@ void state_lock::serve_and_leave(state_value next, std::uint64_t word) noexcept 
     for (;;) {
         const bool was_waking = (word & waking) != 0;
         choose(chosen, was_waking);
-        const bool now_waking =
-            (was_waking && !EKIDEN_MUTANT(state_lock_forgets_the_wake_up)) || chosen.overtakable != nullptr;
+        const bool now_waking = was_waking || chosen.overtakable != nullptr;
         if (rules_.counts_arrivals) chosen.value.payload = value_of(word).payload;
         const std::uint64_t left = pack(chosen.value) | (!list_.empty() || now_waking ? queued : 0)
                                    | (chosen.owner != nullptr ? locked : 0) | (now_waking ? waking : 0);
@@ -365,8 +364,7 @@ void state_lock::choose(choice& chosen, bool wake_on_its_way) noexcept {
             // Does it still make sense to wake that one? Not if the lock is handed to another, nor if the
             // state has changed for good and does not admit it any more.
             const bool handed = who != nullptr && who->transition == nullptr;
-            if ((handed || (who == nullptr && ((woken->mask >> state) & 1) == 0))
-                && !EKIDEN_MUTANT(state_lock_wakes_for_a_closed_state)) {
+            if (handed || (who == nullptr && ((woken->mask >> state) & 1) == 0)) {
                 list_.insert(*woken);
                 chosen.overtakable = nullptr;
                 if (!handed) continue;
