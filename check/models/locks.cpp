@@ -68,19 +68,19 @@ void writer_gives_up() {
 
 } // namespace
 
-EKIDEN_MODEL(rw_basic, .about = "policy basic: readers share, the writer is alone", .preemptions = 2,
+EKIDEN_MODEL(rw_basic, .about = "policy basic: readers share, the writer is alone", .preemptions = 3,
              .spurious = 0, .weak_failures = 0) {
     readers_and_writer<rw_policy::basic>();
 }
-EKIDEN_MODEL(rw_writer_next, .about = "policy writer_next", .preemptions = 2, .spurious = 0,
+EKIDEN_MODEL(rw_writer_next, .about = "policy writer_next", .preemptions = 3, .spurious = 0,
              .weak_failures = 0) {
     readers_and_writer<rw_policy::writer_next>();
 }
-EKIDEN_MODEL(rw_writer_first, .about = "policy writer_first", .preemptions = 2, .spurious = 0,
+EKIDEN_MODEL(rw_writer_first, .about = "policy writer_first", .preemptions = 3, .spurious = 0,
              .weak_failures = 0) {
     readers_and_writer<rw_policy::writer_first>();
 }
-EKIDEN_MODEL(rw_fifo, .about = "policy fifo", .preemptions = 2, .spurious = 0, .weak_failures = 0) {
+EKIDEN_MODEL(rw_fifo, .about = "policy fifo", .preemptions = 3, .spurious = 0, .weak_failures = 0) {
     readers_and_writer<rw_policy::fifo>();
 }
 
@@ -97,7 +97,7 @@ EKIDEN_MODEL(rw_fifo_gives_up, .about = "the same under fifo", .preemptions = 2,
     writer_gives_up<rw_policy::fifo>();
 }
 
-EKIDEN_MODEL(rw_upgrade, .about = "two readers upgrade: one is told to step back", .preemptions = 2) {
+EKIDEN_MODEL(rw_upgrade, .about = "two readers upgrade: one is told to step back", .preemptions = 3) {
     rw_mutex<> lock;
     sys::cell<int> data{0};
     const auto work = [&] {
@@ -117,8 +117,7 @@ EKIDEN_MODEL(rw_upgrade, .about = "two readers upgrade: one is told to step back
     check::that(data.read() == 1 || data.read() == 2, "at least one was the writer");
 }
 
-EKIDEN_MODEL(barrier_reuse, .about = "two rounds of a barrier of two", .preemptions = 3, .spurious = 0,
-             .weak_failures = 0) {
+EKIDEN_MODEL(barrier_reuse, .about = "two rounds of a barrier of two", .preemptions = 3) {
     barrier<> b(2);
     sys::cell<int> left{0};
     sys::cell<int> right{0};
@@ -137,7 +136,7 @@ EKIDEN_MODEL(barrier_reuse, .about = "two rounds of a barrier of two", .preempti
     other.join();
 }
 
-EKIDEN_MODEL(barrier_three, .about = "three threads at a barrier", .preemptions = 2, .spurious = 0,
+EKIDEN_MODEL(barrier_three, .about = "three threads at a barrier", .preemptions = 3, .spurious = 0,
              .weak_failures = 0) {
     barrier<> b(3);
     sys::cell<int> a{0};
@@ -163,7 +162,7 @@ EKIDEN_MODEL(barrier_drop, .about = "one drops out while the other goes on", .pr
 }
 
 EKIDEN_MODEL(elastic_barrier_rounds, .about = "nobody out before all in, nor in before all out",
-             .preemptions = 2, .spurious = 0, .weak_failures = 0) {
+             .preemptions = 3) {
     elastic_barrier b(2);
     sys::cell<int> left{0};
     sys::cell<int> right{0};
@@ -184,8 +183,8 @@ EKIDEN_MODEL(elastic_barrier_rounds, .about = "nobody out before all in, nor in 
     other.join();
 }
 
-EKIDEN_MODEL(bounded_buffer_close, .about = "items pushed before close come out, waits end", .preemptions = 2,
-             .spurious = 0, .weak_failures = 0) {
+EKIDEN_MODEL(bounded_buffer_close, .about = "items pushed before close come out, waits end",
+             .preemptions = 3) {
     bounded_buffer<int> buffer(1);
     sys::thread producer([&] {
         buffer.push(1);

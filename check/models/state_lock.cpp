@@ -24,7 +24,7 @@ void count_inside(state_lock& lock, sys::cell<int>& count) {
 } // namespace
 
 EKIDEN_MODEL(state_lock_exclusion,
-             .about = "one thread inside at a time, overtaking allowed, no wake-up lost", .preemptions = 2,
+             .about = "one thread inside at a time, overtaking allowed, no wake-up lost", .preemptions = 3,
              .spurious = 0, .weak_failures = 0) {
     state_lock lock;
     sys::cell<int> count{0};
@@ -45,7 +45,7 @@ EKIDEN_MODEL(state_lock_two, .about = "two threads, with spurious wake-ups and f
     check::that(count.read() == 2, "both have been inside");
 }
 
-EKIDEN_MODEL(state_lock_strict, .about = "the same with strict hand-over", .preemptions = 2, .spurious = 0,
+EKIDEN_MODEL(state_lock_strict, .about = "the same with strict hand-over", .preemptions = 3, .spurious = 0,
              .weak_failures = 0) {
     state_lock lock({}, state_lock::strict);
     sys::cell<int> count{0};
@@ -57,7 +57,7 @@ EKIDEN_MODEL(state_lock_strict, .about = "the same with strict hand-over", .pree
     check::that(count.read() == 3, "all have been inside");
 }
 
-EKIDEN_MODEL(state_lock_turns, .about = "threads that wait for different states take turns", .preemptions = 2,
+EKIDEN_MODEL(state_lock_turns, .about = "threads that wait for different states take turns", .preemptions = 3,
              .spurious = 0, .weak_failures = 0) {
     state_lock lock;
     sys::cell<int> count{0};
@@ -76,7 +76,7 @@ EKIDEN_MODEL(state_lock_turns, .about = "threads that wait for different states 
 }
 
 EKIDEN_MODEL(state_lock_delegation,
-             .about = "a buffer of one item: the releaser runs the waiters' transitions", .preemptions = 2,
+             .about = "a buffer of one item: the releaser runs the waiters' transitions", .preemptions = 3,
              .spurious = 0, .weak_failures = 0) {
     state_lock lock;
     sys::cell<int> item{0};
@@ -123,8 +123,35 @@ EKIDEN_MODEL(state_lock_pure, .about = "transitions in one step against one that
     second.join();
 }
 
+EKIDEN_MODEL(state_lock_pure_sees,
+             .about = "a pure transition may read what was done before the state that lets it begin",
+             .preemptions = 3, .spurious = 0, .weak_failures = 0) {
+    state_lock lock;
+    sys::cell<int> first{0};
+    sys::cell<int> second{0};
+    const auto step = [&](unsigned from, const sys::cell<int>* before) {
+        lock.apply(bit(from), [=](state_value now) noexcept {
+            if (before != nullptr) check::that(before->read() == 1, "what was done before is seen");
+            return state_value{from + 1, now.payload};
+        });
+    };
+    sys::thread a([&] {
+        first.write(1);
+        step(0, nullptr);
+    });
+    sys::thread b([&] {
+        second.write(1);
+        step(1, &first);
+    });
+    lock.apply(state_lock::any_state,
+               [](state_value now) noexcept { return state_value{now.state, now.payload + 1}; });
+    step(2, &second);
+    a.join();
+    b.join();
+}
+
 EKIDEN_MODEL(state_lock_group, .about = "all that wait to pass a state are released together, twice",
-             .preemptions = 2, .spurious = 0, .weak_failures = 0) {
+             .preemptions = 3, .spurious = 0, .weak_failures = 0) {
     state_lock lock;
     sys::cell<int> message{0};
     const auto pass = [&] {
@@ -140,7 +167,7 @@ EKIDEN_MODEL(state_lock_group, .about = "all that wait to pass a state are relea
 }
 
 EKIDEN_MODEL(state_lock_timeout, .about = "a wait that gives up passes on the wake-up that it swallowed",
-             .preemptions = 2, .spurious = 0, .weak_failures = 0) {
+             .preemptions = 3, .spurious = 0, .weak_failures = 0) {
     state_lock lock;
     sys::cell<int> count{0};
     lock.enter(bit(0));
@@ -193,7 +220,7 @@ struct async_wait {
 } // namespace
 
 EKIDEN_MODEL(state_lock_async, .about = "a waiter that is not a thread gets the lock, or is taken back",
-             .preemptions = 2, .spurious = 0, .weak_failures = 0) {
+             .preemptions = 3, .spurious = 0, .weak_failures = 0) {
     state_lock lock;
     sys::cell<int> count{0};
     async_wait wait;

@@ -130,7 +130,8 @@ public:
 protected:
     /// Throws std::bad_alloc.
     explicit buffer_base(std::size_t capacity, States states = {})
-        : lock_({States::initial, 0}, capacity == 1 ? parking : yielding), ring_(capacity), states_(states) {}
+        : lock_({States::initial, 0}, capacity == 1 ? spinning : yielding), ring_(capacity), states_(states) {
+    }
     ~buffer_base() = default;
 
     static std::size_t checked(std::size_t capacity, const char* what) {
@@ -140,10 +141,10 @@ protected:
     }
 
 private:
-    // A push or pop is so short that a yield mostly is enough to see its end. Not so with room for one item:
-    // there each item needs a thread of the other side, and a yield may hit one of the same.
-    static constexpr state_rules parking{};
+    // A push or pop is so short that a yield mostly is enough to see its end. With room for one item each
+    // item needs the other side's answer: if that runs on another processor, it is nearer than a yield takes.
     static constexpr state_rules yielding{.yields = 8};
+    static constexpr state_rules spinning{.spins = 20, .yields = 2};
 
     static constexpr bool is_closed(std::uint32_t state) noexcept {
         return ((States::closed_states >> state) & 1) != 0;

@@ -2,6 +2,7 @@
 #include <ekiden/sync/state_lock.hpp>
 #include <ekiden/sys/contract.hpp>
 #include <ekiden/sys/futex.hpp>
+#include <ekiden/sys/mutant.hpp>
 #include <ekiden/sys/thread.hpp>
 
 #include <array>
@@ -31,7 +32,8 @@ void tell(waiter& who, std::uint32_t outcome) noexcept {
     // [L3] acq_rel: release pairs with the acquires in sleep(); acquire keeps the stop request's place in the
     // chain for the waiter that resets its status after `retry`.
     const std::uint32_t before = status.exchange(outcome, sys::acq_rel);
-    if ((before & waiter::phase) == waiter::parked) sys::futex_wake(status);
+    if ((before & waiter::phase) == waiter::parked && !EKIDEN_MUTANT(state_lock_forgets_to_wake))
+        sys::futex_wake(status);
 }
 
 } // namespace
@@ -106,7 +108,7 @@ bool state_lock::wait(waiter& me, const wait_limit& limit) noexcept {
             continue;
         }
         if (late || (!limit.endless() && limit.reached())) {
-            if (woken) pass_on();
+            if (woken && !EKIDEN_MUTANT(state_lock_swallows_a_wake_up)) pass_on();
             return false;
         }
         if (looks < unsigned{rules_.spins} + rules_.yields) {
@@ -170,7 +172,8 @@ bool state_lock::push(waiter& me, std::uint64_t& word, bool woken) noexcept {
         sys::contract_broken("state_lock: a waiter lies beyond the known addresses");
     me.next = to_waiter((word & newest) >> newest_shift << alignment_bits);
     std::uint64_t next = (word & ~newest) | address >> alignment_bits << newest_shift;
-    if (woken) next &= ~waking; // somebody is inside, and will serve the queue as it leaves
+    if (woken && !EKIDEN_MUTANT(state_lock_wakes_for_ever))
+        next &= ~waking; // somebody is inside, and will serve the queue as it leaves
     if (me.numbered) {
         me.number = value_of(word).payload;
         next = count_arrival(next);
@@ -412,7 +415,7 @@ void state_lock::grant(const choice& chosen, sys::atomic<std::uint32_t>& group) 
     }
     if (groups) {
         // [L5] release; pairs with the acquire in sleep().
-        group.fetch_add(1, sys::release);
+        if (!EKIDEN_MUTANT(state_lock_group_is_not_counted)) group.fetch_add(1, sys::release);
         sys::futex_wake_all(group);
     }
 }
@@ -437,7 +440,7 @@ bool state_lock::cancel(waiter& who) noexcept {
     std::uint64_t word = take_list(&entered);
     // A waiter is in the list from its push, or from the gathering just done, until a releaser chooses it.
     const bool removed = who.linked;
-    if (removed) list_.remove(who);
+    if (removed && !EKIDEN_MUTANT(state_lock_cancel_leaves_a_trace)) list_.remove(who);
     if (entered) {
         // Without this waiter the state may be another (settle), and others may be admitted.
         serve_and_leave(value_of(word), word);
@@ -446,7 +449,8 @@ bool state_lock::cancel(waiter& who) noexcept {
     // Somebody is inside, and cannot leave as long as listing is set. It decides the state as it leaves; with
     // a settle rule it must look at the queue for that, even at an empty one.
     for (;;) {
-        const bool look = !list_.empty() || (word & waking) != 0 || rules_.settle != nullptr;
+        const bool look = !list_.empty() || (word & waking) != 0
+                          || (rules_.settle != nullptr && !EKIDEN_MUTANT(state_lock_cancel_settles_nothing));
         const std::uint64_t still = look ? queued : 0;
         // [L2] release; pairs with the acquire of the next taker of the list.
         if (word_.compare_exchange_weak(word, (word & ~(listing | queued)) | still, sys::release,

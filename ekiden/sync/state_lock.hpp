@@ -12,6 +12,7 @@
 #include <ekiden/sync/wait_limit.hpp>
 #include <ekiden/sync/waiter.hpp>
 #include <ekiden/sys/atomic.hpp>
+#include <ekiden/sys/mutant.hpp>
 
 #include <bit>
 #include <chrono>
@@ -325,6 +326,7 @@ private:
     bool must_serve(std::uint64_t word) const noexcept {
         if ((word & (newest | listing | queued)) == 0) [[likely]]
             return false;
+        if (EKIDEN_MUTANT(state_lock_exit_overlooks_newcomers)) return (word & listing) != 0;
         return (word & (newest | listing)) != 0 || (word & waking) == 0 || rules_.exact;
     }
 
