@@ -111,6 +111,7 @@ void crew::live(unsigned index) {
         const std::lock_guard guard(lock_);
         members_[index].probe = sys::thread_probe::of_this_thread();
     }
+    pool_.left_sleep(); // or the watch sleeps on: it may have found nobody to look at, so early
     pool_.adopt_thread(self);
     self.run();
 }

@@ -141,9 +141,9 @@ TEST_CASE("The tasks that a blocked worker has claimed or posted are run by othe
 TEST_CASE("Stop and join wait for blocked tasks and end the threads that stand by") {
     for (const bool abandon : {false, true}) {
         std::atomic<int> ended{0};
+        std::latch all_there(8);
         {
             thread_pool pool({.threads = 1, .max_threads = 8, .keep_alive = 10min, .watch_interval = 0ms});
-            std::latch all_there(8);
             for (int i = 0; i != 8; ++i) {
                 pool.post([&] {
                     block([&] { all_there.arrive_and_wait(); });
