@@ -36,7 +36,7 @@ std::vector<const model*> select(const std::vector<std::string>& wanted) {
 }
 
 int check_all(const std::vector<const model*>& chosen, const effort& how, unsigned width) {
-    std::printf("%-52s%-7s%-9s%13s%10s\n", "model", "", "preempt.", "executions", "time");
+    std::printf("%-52s%-7s%-9s%4s%13s%10s\n", "model", "", "preempt.", "old", "executions", "time");
     std::uint64_t executions = 0;
     double seconds = 0;
     std::size_t wrong = 0;
@@ -67,7 +67,8 @@ int command(int argc, char** argv) {
     double seconds = 20;
     unsigned processes = 2;
     app.add_option("model", wanted, "models or folders (default: all)");
-    app.add_flag("--deep", deep, "two more preemptions, ten minutes a model, ten million random executions");
+    app.add_flag("--deep", deep,
+                 "two more preemptions and old values, ten minutes a model, ten million random executions");
     app.add_flag("--mutants", mutants,
                  "weaken each memory order and switch each logic mutant; print the score");
     app.add_flag("--list", list, "print the models' names, one a line");
@@ -89,7 +90,7 @@ int command(int argc, char** argv) {
     if (mutants) return score_mutants(chosen, processes, deep);
     effort how;
     how.seconds = deep ? std::max(seconds, 600.0) : seconds;
-    how.more_preemptions = deep ? 2 : 0;
+    how.more = deep ? 2 : 0;
     if (deep) how.random = 10'000'000;
     return check_all(chosen, how, processes);
 }

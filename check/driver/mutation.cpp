@@ -56,6 +56,7 @@ std::string discover(const model& m) {
     for (const bool random : {false, true}) {
         search how;
         how.bound = 2;
+        how.old_values = m.how.old_values;
         how.random = random;
         how.executions = random ? 1000 : 10'000;
         how.seconds = 0.3;
@@ -130,6 +131,7 @@ std::string try_mutant(const candidate_mutant& c, double seconds) {
                 if (left <= 0 || a.exhausted) break;
                 search how;
                 how.bound = a.subject->how.preemptions;
+                how.old_values = a.subject->how.old_values;
                 how.random = random;
                 how.seconds = std::min(left, random ? share / 2 : share);
                 how.mutant = c.change;

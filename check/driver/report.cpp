@@ -27,11 +27,11 @@ std::string padded(std::string text, std::size_t width, bool right = false) {
     return text;
 }
 
-/// How far the depth-first search went.
+/// How far the depth-first search went, in preemptions.
 std::string reach(const result& r) {
     if (r.complete && r.unbounded) return "all";
-    if (r.complete) return "<=" + std::to_string(r.bound);
-    return r.executions == 0 || r.bound == 0 ? "cut" : "<=" + std::to_string(r.bound) + ", cut";
+    if (!r.bound.has_value()) return "cut";
+    return "<=" + std::to_string(*r.bound) + (r.complete ? "" : ", cut");
 }
 
 std::string join(const std::set<std::string>& all) {
@@ -65,7 +65,8 @@ std::string full_name(const model& m) { return std::string(m.folder) + "/" + std
 
 verdict judge(const model& m, const effort& how) {
     search depth;
-    depth.bound = m.how.preemptions + how.more_preemptions;
+    depth.bound = m.how.preemptions + how.more;
+    if (m.how.old_values != unbounded) depth.old_values = m.how.old_values + how.more;
     depth.seconds = how.seconds;
     result r = explore(m, depth);
     verdict v{false, r.executions, r.seconds, {}};
@@ -86,8 +87,9 @@ verdict judge(const model& m, const effort& how) {
     const std::string wrong = complaint(m, r);
     v.good = wrong.empty();
     v.text = padded(full_name(m), 52) + padded(v.good ? (r.failed ? "found" : "ok") : "WRONG", 7)
-             + padded(r.failed ? "" : reach(r), 9) + padded(count(v.executions), 13, true)
-             + padded(fixed(v.seconds, 1), 8, true) + " s";
+             + padded(r.failed ? "" : reach(r), 9)
+             + padded(depth.old_values == unbounded ? "" : "<=" + std::to_string(depth.old_values), 4, true)
+             + padded(count(v.executions), 13, true) + padded(fixed(v.seconds, 1), 8, true) + " s";
     if (!v.good) v.text += "\n  " + wrong + (r.failed ? explain(r) : "");
     return v;
 }

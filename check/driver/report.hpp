@@ -12,7 +12,7 @@ namespace ekiden::check {
 
 struct effort {
     double seconds = 30;           ///< depth-first search of one model
-    unsigned more_preemptions = 0; ///< beyond what the model asks for
+    unsigned more = 0;             ///< added to the bounds that the model asks for
     std::uint64_t random = 20'000; ///< random executions after it
 };
 

@@ -72,7 +72,7 @@ struct object {
     bool dead;
 };
 
-enum class kind : std::uint8_t { none, load, store, modify, fence, light, heavy, wait, wake };
+enum class kind : std::uint8_t { none, load, store, modify, fence, light, heavy, wait, wake, look };
 
 /// The operation that a thread is about to execute.
 struct operation {
@@ -216,6 +216,7 @@ public:
     int wake(const void* at, unsigned count, const site& where);
     unsigned start(void (*run)(void*), void* argument, const site& where);
     void join(unsigned target, const site& where);
+    const model_thread& look_at(unsigned thread, const site& where);
     void finish_thread();
 
     // trace.cpp
@@ -235,7 +236,8 @@ public:
     bool discovering = false;
     bool weak = true;
     bool reducing = true;
-    unsigned bound = 0;
+    unsigned bound = 0;             // of preemptions
+    unsigned old_bound = unbounded; // of old values
     std::uint64_t random_state = 1;
     std::vector<unsigned> change_points;
     std::optional<mutation> mutant;
@@ -254,6 +256,7 @@ public:
     unsigned thread_count = 0;
     unsigned running = 0;
     unsigned preemptions = 0;
+    unsigned old_values = 0;
     unsigned spurious = 0;
     unsigned weak_failures = 0;
     unsigned timeouts = 0;
@@ -278,6 +281,7 @@ private:
 
     unsigned low(const location& l, bool sequential_access) const noexcept;
     bool allowed(const location& l, unsigned position) const noexcept;
+    candidate pick(const location& l, std::size_t spurious_from);
     void read(location& l, unsigned position, order how) noexcept;
     void refuse_load_buffering(const location& l, order how, const site& where);
     void note_cause(const message& m, order how) noexcept;

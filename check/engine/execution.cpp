@@ -108,7 +108,7 @@ void engine::clear_execution() {
     position = 0;
     failed = redundant = limited_here = false;
     thread_count = running = 0;
-    preemptions = spurious = weak_failures = timeouts = steps = idle = lonely = 0;
+    preemptions = old_values = spurious = weak_failures = timeouts = steps = idle = lonely = 0;
     clock_used = false;
     now = first_time_ns;
     location_count = 0;

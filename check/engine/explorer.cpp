@@ -19,10 +19,12 @@ double processor_seconds() {
     return static_cast<double>(spent.tv_sec) + static_cast<double>(spent.tv_nsec) * 1e-9;
 }
 
-/// "BOUND,REDUCE,WEAK,c.c.c": the choices in base 36, a run of zeros as zN, nothing for zeros at the end.
+/// "BOUND,oOLD,REDUCE,WEAK,c.c.c": the choices in base 36, a run of zeros as zN, nothing for zeros at the
+/// end.
 std::string encode(const engine& e, std::size_t used) {
-    std::string out = (e.bound > 99 ? std::string("x") : std::to_string(e.bound)) + (e.reducing ? "r" : "n")
-                      + (e.weak ? "w" : "s");
+    std::string out = (e.bound > 99 ? std::string("x") : std::to_string(e.bound))
+                      + (e.old_bound != unbounded ? "o" + std::to_string(e.old_bound) : "")
+                      + (e.reducing ? "r" : "n") + (e.weak ? "w" : "s");
     std::size_t zeros = 0;
     for (std::size_t i = 0; i < used; ++i) {
         const unsigned taken = e.path[i].taken;
@@ -58,7 +60,10 @@ void decode(engine& e, std::string_view text) {
     e.reducing = first[first.size() - 2] == 'r';
     if ((!e.weak && first.back() != 's') || (!e.reducing && first[first.size() - 2] != 'n')) no_replay(text);
     const std::string_view bound = first.substr(0, first.size() - 2);
-    e.bound = bound == "x" ? ~0U : number(text, bound);
+    const std::size_t old = std::min(bound.find('o'), bound.size());
+    const auto bound_in = [&](std::string_view part) { return part == "x" ? unbounded : number(text, part); };
+    e.bound = bound_in(bound.substr(0, old));
+    e.old_bound = old == bound.size() ? unbounded : bound_in(bound.substr(old + 1));
     e.path.clear();
     for (std::size_t at = head; at < text.size();) {
         const std::size_t end = std::min(text.find('.', at + 1), text.size());
@@ -185,6 +190,7 @@ private:
     }
 
     void depth_first() {
+        e_.old_bound = how_.old_values;
         for (unsigned bound = 0; bound <= how_.bound; ++bound) {
             e_.bound = bound;
             e_.path.clear();
@@ -205,7 +211,7 @@ private:
     void at_random() {
         e_.randomly = true;
         e_.reducing = false;
-        e_.bound = ~0U;
+        e_.bound = e_.old_bound = unbounded;
         std::uint64_t average = 40;
         for (std::uint64_t i = 0; !spent(); ++i) {
             e_.path.clear();

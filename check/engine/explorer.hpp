@@ -16,6 +16,7 @@ namespace ekiden::check {
 /// What to search, and how long.
 struct search {
     unsigned bound = 3;                           ///< preemptions; all smaller bounds are searched before
+    unsigned old_values = unbounded;              ///< depth first: see options::old_values
     bool random = false;                          ///< random priorities (PCT) instead of depth first
     std::uint64_t seed = 1;                       ///< of the random search
     std::uint64_t executions = ~std::uint64_t{0}; ///< at most so many
@@ -31,12 +32,12 @@ struct result {
     std::string table;   ///< the failing execution, one operation a line
     std::string replay;  ///< for replay()
     std::uint64_t executions = 0;
-    std::uint64_t redundant = 0; ///< of these, given up as repetitions
-    std::uint64_t steps = 0;     ///< operations in all executions
-    unsigned bound = 0;          ///< the largest bound that was searched to the end
-    bool complete = false;       ///< the bound that was asked for was searched to the end
-    bool unbounded = false;      ///< and more preemptions would add nothing
-    double seconds = 0;          ///< of processor time
+    std::uint64_t redundant = 0;   ///< of these, given up as repetitions
+    std::uint64_t steps = 0;       ///< operations in all executions
+    std::optional<unsigned> bound; ///< the largest bound that was searched to the end
+    bool complete = false;         ///< the bound that was asked for was searched to the end
+    bool unbounded = false;        ///< and more preemptions or old values would add nothing
+    double seconds = 0;            ///< of processor time
     findings found;
 };
 

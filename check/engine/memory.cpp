@@ -161,6 +161,24 @@ void engine::gather(const location& l, bool modify, bool sequential_access) {
     }
 }
 
+/// Takes one of the candidates, within the bound of old values; those from `spurious_from` on are no old
+/// ones.
+engine::candidate engine::pick(const location& l, std::size_t spurious_from) {
+    const auto is_old = [&](candidate c) { return c.position + 1U != l.count; };
+    if (old_values >= old_bound) {
+        const std::size_t before = candidates_.size();
+        std::erase_if(candidates_, is_old); // a spurious failure reads the newest
+        const std::size_t removed = before - candidates_.size();
+        spurious_from -= removed;
+        limited_here = limited_here || removed != 0;
+    }
+    if (candidates_.empty()) abandon();
+    const unsigned picked = choose(static_cast<unsigned>(candidates_.size()));
+    if (is_old(candidates_[picked])) ++old_values;
+    if (picked >= spurious_from) ++weak_failures;
+    return candidates_[picked];
+}
+
 std::uint64_t engine::load(location& l, order how, const site& where) {
     const bool sequential_access = how == order::seq_cst;
     const operation op{kind::load, sequential_access, l.id, nullptr};
@@ -168,10 +186,8 @@ std::uint64_t engine::load(location& l, order how, const site& where) {
     point(op, where);
     gather(l, false, sequential_access);
     if (self().restricted) std::erase_if(candidates_, [&](candidate c) { return !allowed(l, c.position); });
-    if (candidates_.empty()) abandon();
     const unsigned lowest = low(l, sequential_access);
-    const unsigned at =
-        self().repeat != 0 ? lowest : candidates_[choose(static_cast<unsigned>(candidates_.size()))].position;
+    const unsigned at = self().repeat != 0 ? lowest : pick(l, candidates_.size()).position;
     const std::uint64_t value = l.messages[at].value;
     if (tracing)
         record(text::operation("load", name_of(l), how), text::value(value, l.size),
@@ -188,7 +204,7 @@ void engine::store(location& l, std::uint64_t value, order how, const site& wher
     const operation op{kind::store, sequential_access, l.id, nullptr};
     point(op, where);
     gather(l, true, sequential_access);
-    const unsigned after = candidates_[choose(static_cast<unsigned>(candidates_.size()))].position;
+    const unsigned after = pick(l, candidates_.size()).position;
     if (tracing) {
         record(text::operation("store", name_of(l), how), text::value(value, l.size),
                after + 1U < l.count ? "goes before a newer value in modification order" : "", where);
@@ -204,8 +220,7 @@ std::uint64_t engine::modify(location& l, arithmetic what, std::uint64_t operand
     point(op, where);
     gather(l, true, sequential_access);
     if (self().restricted) std::erase_if(candidates_, [&](candidate c) { return !allowed(l, c.position); });
-    if (candidates_.empty()) abandon();
-    const unsigned at = candidates_[choose(static_cast<unsigned>(candidates_.size()))].position;
+    const unsigned at = pick(l, candidates_.size()).position;
     const std::uint64_t old = l.messages[at].value;
     const std::uint64_t next = compute(what, old, operand) & mask(l.size);
     if (tracing) {
@@ -237,20 +252,19 @@ bool engine::compare_exchange(location& l, std::uint64_t& expected, std::uint64_
             candidates_.push_back({where_at, false});
         }
     }
-    const auto spurious_from = static_cast<unsigned>(candidates_.size());
+    const std::size_t spurious_from = candidates_.size();
     if (may_fail_anyhow && l.messages[l.count - 1].value == expected && allowed(l, l.count - 1U))
         candidates_.push_back({static_cast<std::uint16_t>(l.count - 1), false});
-    if (candidates_.empty()) abandon();
-    const unsigned picked = choose(static_cast<unsigned>(candidates_.size()));
-    const auto [at, succeeds] = candidates_[picked];
+    const unsigned failures_before = weak_failures;
+    const auto [at, succeeds] = pick(l, spurious_from);
+    const bool without_cause = weak_failures != failures_before;
     const std::uint64_t old = l.messages[at].value;
-    if (picked >= spurious_from) ++weak_failures;
     if (tracing) {
         std::string change = text::value(old, l.size);
         change += succeeds ? " -> " + text::value(desired, l.size)
                            : " (wanted " + text::value(expected, l.size) + ")";
         record(text::operation(succeeds ? "cas" : "cas failed", name_of(l), succeeds ? success : failure),
-               change, picked >= spurious_from ? "spurious failure" : why_visible(l, at, low_failure), where);
+               change, without_cause ? "spurious failure" : why_visible(l, at, low_failure), where);
     }
     read(l, at, succeeds ? success : failure);
     if (succeeds) {

@@ -13,20 +13,24 @@
 
 namespace ekiden::check {
 
+inline constexpr unsigned unbounded = ~0U;
+
 /// How a model is explored, and what is expected of it.
 struct options {
-    bool load_buffering = true;  ///< report loads that may read a value stored later: see load_buffering.cpp
-    std::string_view about = {}; ///< one line for people
-    unsigned preemptions = 3;    ///< switches away from a thread that could go on, at most this many
-    unsigned spurious = 1;       ///< futex waits that return without a wake-up, per execution
-    unsigned weak_failures = 1;  ///< compare_exchange_weak that fail without cause, per execution
-    unsigned timeouts = 1;       ///< timed waits that run out while others could go on, per execution
-    unsigned max_steps = 5000;   ///< operations of one execution; more are reported as a livelock
-    unsigned processors = 2;     ///< what sys::usable_concurrency() says: with 1, some waits do not spin
-    bool leaks = true;           ///< report memory that is still allocated at the end
-    bool fails = false;          ///< a known bug: the model must fail
-    bool weak_memory = true;     ///< false: loads return the newest value (sequential consistency)
-    bool reduce = true;          ///< false: no sleep sets (to test the reduction itself)
+    bool load_buffering = true; ///< report loads that may read a value stored later: see load_buffering.cpp
+    unsigned old_values = unbounded; ///< loads of another than the newest value and stores to another place
+                                     ///< than the last, at most this many; for large models
+    std::string_view about = {};     ///< one line for people
+    unsigned preemptions = 3;        ///< switches away from a thread that could go on, at most this many
+    unsigned spurious = 1;           ///< futex waits that return without a wake-up, per execution
+    unsigned weak_failures = 1;      ///< compare_exchange_weak that fail without cause, per execution
+    unsigned timeouts = 1;           ///< timed waits that run out while others could go on, per execution
+    unsigned max_steps = 5000;       ///< operations of one execution; more are reported as a livelock
+    unsigned processors = 2;         ///< what sys::usable_concurrency() says: with 1, some waits do not spin
+    bool leaks = true;               ///< report memory that is still allocated at the end
+    bool fails = false;              ///< a known bug: the model must fail
+    bool weak_memory = true;         ///< false: loads return the newest value (sequential consistency)
+    bool reduce = true;              ///< false: no sleep sets (to test the reduction itself)
     std::vector<std::string_view> outcomes = {}; ///< litmus: exactly the outcomes that must be seen
 };
 

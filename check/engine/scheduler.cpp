@@ -6,7 +6,8 @@
 // wakes when its location has a new message, but then reads only new ones: with an old one it would commute.
 // A plain store commutes with everything but futex waits, since its place in modification order is a choice
 // of its own, so no other thread need be tried before it. Only the running thread falls asleep: bringing its
-// operation forward never adds a preemption, so that the reduction loses nothing at any bound.
+// operation forward never adds a preemption, so that the reduction loses nothing at any bound. Where old
+// values are bounded as well, stores are ordered like everything else.
 #include <check/engine/engine.hpp>
 
 #include <algorithm>
@@ -24,9 +25,11 @@ constexpr unsigned most_lonely = 3;          // spins while all others are aslee
 
 /// True unless executing `mine` before or after `theirs` makes no difference. That `mine` reads what `theirs`
 /// wrote is not counted here: see eligible().
-bool conflicts(const operation& mine, const operation& theirs) noexcept {
+bool conflicts(const operation& mine, const operation& theirs, bool counts_old_values) noexcept {
     if (mine.what == kind::none || theirs.what == kind::none) return false;
-    if (mine.what == kind::heavy || theirs.what == kind::heavy) return true;
+    for (const kind all : {kind::heavy, kind::look}) {
+        if (mine.what == all || theirs.what == all) return true;
+    }
     if (mine.what == kind::light || theirs.what == kind::light) return false;
     if (mine.what == kind::wake || theirs.what == kind::wake)
         return mine.address != nullptr && mine.address == theirs.address;
@@ -36,6 +39,9 @@ bool conflicts(const operation& mine, const operation& theirs) noexcept {
         };
         return mine.at == theirs.at && (writes(mine) || writes(theirs));
     }
+    // Which value is old, and which place the last, depends on the order of a store and another access.
+    if (counts_old_values && mine.at == theirs.at && (mine.what == kind::store || mine.what == kind::modify))
+        return true;
     if (!mine.sequential || !theirs.sequential) return false;
     if (mine.what == kind::fence || theirs.what == kind::fence) return true;
     return mine.at == theirs.at;
@@ -53,7 +59,7 @@ bool engine::eligible(unsigned thread) const noexcept {
 
 /// A store of another size than a futex word commutes with whatever other threads do.
 bool engine::preemptible(const operation& next) const noexcept {
-    if (!reducing || next.what != kind::store || next.sequential) return true;
+    if (!reducing || old_bound != unbounded || next.what != kind::store || next.sequential) return true;
     return locations[next.at]->size == sizeof(std::uint32_t);
 }
 
@@ -131,7 +137,8 @@ void engine::done(const operation& op) noexcept {
     self().restricted = false;
     if (!reducing) return;
     for (unsigned i = 0; i < thread_count; ++i) {
-        if (threads[i].asleep && conflicts(threads[i].pending, op)) threads[i].asleep = false;
+        if (threads[i].asleep && conflicts(threads[i].pending, op, old_bound != unbounded))
+            threads[i].asleep = false;
     }
 }
 

@@ -101,6 +101,15 @@ int engine::wake(const void* at, unsigned count, const site& where) {
     return woken;
 }
 
+/// For questions about what a thread is doing.
+const model_thread& engine::look_at(unsigned thread, const site& where) {
+    const operation op{kind::look, false, no_location, nullptr};
+    point(op, where);
+    if (tracing) record("looks at T" + std::to_string(thread), "", "", where);
+    done(op);
+    return threads[thread];
+}
+
 unsigned engine::start(void (*run)(void*), void* argument, const site& where) {
     if (thread_count == max_threads)
         fail("a model has at most " + std::to_string(max_threads) + " threads", where);

@@ -1,6 +1,8 @@
-// What ekiden/sys/thread.hpp and ekiden/sys/topology.hpp declare for both builds.
+// What ekiden/sys/thread.hpp, ekiden/sys/thread_probe.hpp and ekiden/sys/topology.hpp declare for both
+// builds.
 #include <check/engine/engine.hpp>
 #include <ekiden/sys/thread.hpp>
+#include <ekiden/sys/thread_probe.hpp>
 #include <ekiden/sys/topology.hpp>
 
 namespace ekiden::inline EKIDEN_ABI::sys {
@@ -17,6 +19,36 @@ bool at_thread_exit(void (*action)(void*), void* argument) {
 void set_thread_name(std::string_view) noexcept {}
 
 bool set_thread_affinity(std::span<const int>) noexcept { return true; }
+
+namespace {
+/// The thread of a probe, which has its number and 1.
+const check::model_thread* probed(long number) {
+    check::engine& e = check::the_engine();
+    if (number == 0 || !e.active) return nullptr;
+    e.active = false;
+    const check::model_thread& it =
+        e.look_at(static_cast<unsigned>(number - 1), std::source_location::current());
+    e.active = true;
+    return &it;
+}
+} // namespace
+
+thread_probe thread_probe::of_this_thread() noexcept {
+    thread_probe made;
+    made.thread_ = static_cast<long>(check::current_thread()) + 1;
+    return made;
+}
+
+std::uint64_t thread_probe::cpu_ns() const noexcept {
+    constexpr std::uint64_t operation_ns = 1000;
+    const check::model_thread* const it = probed(thread_);
+    return it != nullptr ? it->operations * operation_ns : 0;
+}
+
+bool thread_probe::is_asleep() const noexcept {
+    const check::model_thread* const it = probed(thread_);
+    return it != nullptr && it->state == check::status::waiting;
+}
 
 // A machine of two processors, read from no file.
 std::vector<int> usable_cpus() { return {0, 1}; }

@@ -22,6 +22,7 @@ namespace {
 check::result run(void (*body)(), check::options how = {}, check::search search = {}) {
     const check::model m{"toy", "tests", how, body};
     search.bound = how.preemptions;
+    search.old_values = how.old_values;
     search.seconds = 30;
     return check::explore(m, search);
 }
@@ -275,18 +276,46 @@ void fenced_toy() {
 
 } // namespace
 
-TEST_CASE("the reduction loses no outcome at any bound of preemptions") {
+TEST_CASE("the reduction loses no outcome at any bound of preemptions and old values") {
     for (void (*toy)() : {busy_toy, sleeping_toy, fenced_toy}) {
-        for (unsigned bound = 0; bound <= 3; ++bound) {
-            CAPTURE(bound);
-            const check::result reduced = run(toy, {.preemptions = bound});
-            const check::result full = run(toy, {.preemptions = bound, .reduce = false});
-            REQUIRE(!reduced.failed);
-            REQUIRE(full.complete);
-            CHECK(reduced.found.outcomes == full.found.outcomes);
-            CHECK(reduced.executions <= full.executions);
+        for (const unsigned old_values : {0U, 1U, 2U, check::unbounded}) {
+            for (unsigned bound = 0; bound <= 3; ++bound) {
+                CAPTURE(bound);
+                CAPTURE(old_values);
+                const check::options how{.old_values = old_values, .preemptions = bound};
+                const check::result reduced = run(toy, how);
+                check::options unreduced = how;
+                unreduced.reduce = false;
+                const check::result full = run(toy, unreduced);
+                REQUIRE(!reduced.failed);
+                REQUIRE(full.complete);
+                CHECK(reduced.found.outcomes == full.found.outcomes);
+                CHECK(reduced.executions <= full.executions);
+            }
         }
     }
+}
+
+TEST_CASE("without old values the memory is sequentially consistent, and the search says what it left out") {
+    const auto body = [] {
+        atomic<int> x{0};
+        atomic<int> y{0};
+        int seen = 0;
+        thread a([&] {
+            x.store(1, relaxed);
+            seen = y.load(relaxed);
+        });
+        y.store(1, relaxed);
+        const int mine = x.load(relaxed);
+        a.join();
+        check::outcome({seen, mine});
+    };
+    const check::result none = run(body, {.old_values = 0, .preemptions = 3});
+    CHECK(none.complete);
+    CHECK(!none.unbounded);
+    CHECK(none.found.outcomes == std::set<std::string>{"0 1", "1 0", "1 1"});
+    const check::result one = run(body, {.old_values = 1, .preemptions = 3});
+    CHECK(one.found.outcomes == std::set<std::string>{"0 0", "0 1", "1 0", "1 1"});
 }
 
 TEST_CASE("random priorities find an order of depth two, and its replay string repeats it") {
@@ -308,6 +337,9 @@ TEST_CASE("random priorities find an order of depth two, and its replay string r
     REQUIRE(r.failed);
     const check::model m{"toy", "tests", {}, body};
     CHECK(check::replay(m, r.replay).failure == r.failure);
+    const check::result bounded = run(body, {.old_values = 1});
+    REQUIRE(bounded.failed);
+    CHECK(check::replay(m, bounded.replay).failure == bounded.failure);
     CHECK_THROWS_AS((void)check::replay(m, "nonsense"), std::invalid_argument);
 }
 

@@ -1,6 +1,6 @@
 #include <ekiden/sys/thread_probe.hpp>
 
-#if defined(__linux__) && !defined(EKIDEN_CHECKING)
+#if defined(__linux__)
 #include <cstdio>
 #include <cstring>
 #include <fcntl.h>

@@ -9,8 +9,8 @@
 
 namespace ekiden::inline EKIDEN_ABI::sys {
 
-/// A thread to ask about, until it ends. On Linux from its CPU clock and /proc; elsewhere, and in the
-/// checking build, nothing is known, and the answers say so.
+/// A thread to ask about, until it ends. On Linux from its CPU clock and /proc; elsewhere nothing is known,
+/// and the answers say so.
 class thread_probe {
 public:
     /// Of no thread.
