@@ -4,14 +4,15 @@
 #include <ekiden/pool/blocking_region.hpp>
 #include <ekiden/pool/thread_pool.hpp>
 #include <ekiden/sys/atomic.hpp>
+#include <ekiden/sys/clock.hpp>
 #include <ekiden/sys/futex.hpp>
 
 namespace {
 
 using namespace ekiden;
 
-/// As for the models of the pool: their hints read ahead, which does no harm.
-#define HINTED_MODEL(name, ...) EKIDEN_MODEL(name, .load_buffering = false, __VA_ARGS__)
+/// As the models of the pool (pool.cpp).
+#define POOL_MODEL(name, ...) EKIDEN_MODEL(name, .load_buffering = false, .old_values = 1, __VA_ARGS__)
 
 /// What a task waits for in the kernel.
 class signal_flag {
@@ -37,8 +38,8 @@ thread_pool_options elastic(unsigned threads, unsigned most) {
 
 } // namespace
 
-HINTED_MODEL(elastic_block, .about = "a task in a blocking region waits for the one behind it",
-             .preemptions = 1, .spurious = 0, .timeouts = 0) {
+POOL_MODEL(elastic_block, .about = "a task in a blocking region waits for the one behind it",
+           .preemptions = 1, .spurious = 0, .timeouts = 0) {
     int ran = 0;
     {
         thread_pool pool(elastic(1, 2));
@@ -56,9 +57,9 @@ HINTED_MODEL(elastic_block, .about = "a task in a blocking region waits for the 
     check::that(ran == 2, "both ran");
 }
 
-HINTED_MODEL(pool_batch_in_sight,
-             .about = "a sleeper gets what another worker has claimed and blocks in front of",
-             .preemptions = 1, .spurious = 0, .timeouts = 0) {
+POOL_MODEL(pool_batch_in_sight,
+           .about = "a sleeper gets what another worker has claimed and blocks in front of", .preemptions = 1,
+           .spurious = 0, .timeouts = 0) {
     thread_pool pool({.threads = 2});
     signal_flag done;
     (void)pool.post([&] { done.wait(); });
@@ -66,9 +67,8 @@ HINTED_MODEL(pool_batch_in_sight,
     pool.wait_idle();
 }
 
-HINTED_MODEL(elastic_stand_by,
-             .about = "a surplus thread stands by, is hired again or ends, while tasks come",
-             .preemptions = 1, .spurious = 0) {
+POOL_MODEL(elastic_stand_by, .about = "a surplus thread stands by, is hired again or ends, while tasks come",
+           .preemptions = 1, .spurious = 0) {
     int ran = 0;
     {
         thread_pool pool(elastic(1, 2));
@@ -85,8 +85,47 @@ HINTED_MODEL(elastic_stand_by,
     check::that(ran == 2, "both that blocked ran");
 }
 
-HINTED_MODEL(elastic_stop, .about = "stop while one is blocked and one stands by", .preemptions = 1,
-             .spurious = 0) {
+POOL_MODEL(elastic_hire, .about = "who stands by is hired at once, not when its time is over",
+           .preemptions = 1, .spurious = 0, .timeouts = 0) {
+    constexpr auto long_time = std::chrono::hours(1);
+    const auto start = sys::clock::now();
+    {
+        thread_pool_options options = elastic(1, 2);
+        options.keep_alive = long_time;
+        thread_pool pool(options);
+        for (int i = 0; i != 2; ++i) {
+            signal_flag done;
+            (void)pool.post([&] { block([&] { done.wait(); }); });
+            (void)pool.post([&] { done.set(); });
+            pool.wait_idle();
+        }
+    }
+    check::that(sys::clock::now() - start < long_time, "nobody slept until keep_alive was over");
+}
+
+POOL_MODEL(elastic_watch, .about = "the watch finds a task that blocks unannounced in front of another one",
+           .preemptions = 1, .spurious = 0, .timeouts = 0) {
+    int ran = 0;
+    {
+        thread_pool_options options = elastic(1, 2);
+        options.watch_interval = std::chrono::milliseconds(5);
+        thread_pool pool(options);
+        signal_flag done;
+        (void)pool.post([&] {
+            done.wait();
+            ++ran;
+        });
+        (void)pool.post([&] {
+            ++ran;
+            done.set();
+        });
+        pool.wait_idle();
+    }
+    check::that(ran == 2, "both ran");
+}
+
+POOL_MODEL(elastic_stop, .about = "stop while one is blocked and one stands by", .preemptions = 1,
+           .spurious = 0) {
     signal_flag done;
     thread_pool pool(elastic(1, 2));
     (void)pool.post([&] { block([&] { done.wait(); }); });

@@ -197,3 +197,23 @@ HINTED_MODEL(sleep_deadline, .about = "a deadline, a notification and the token"
     // Nobody has the token now, so the next searcher gets it.
     check::that(w.sleep.try_begin_search(), "the token is not lost");
 }
+
+HINTED_MODEL(sleep_wake_up_carries, .about = "what the waker did before is visible to the woken worker",
+             .preemptions = 5) {
+    sys::cell<int> note{0};
+    sys::atomic<bool> filled{false};
+    event_count sleep(1, {[](const void* self) noexcept {
+                              return static_cast<const sys::atomic<bool>*>(self)->load(sys::relaxed);
+                          },
+                          &filled});
+    sys::thread producer([&] {
+        note.write(1);
+        filled.store(true, sys::relaxed); // orders nothing: only the wake-up does
+        sleep.notify();
+    });
+    sleep.prepare_wait(0, false);
+    const event_count::wake_up woken =
+        filled.load(sys::relaxed) ? sleep.cancel_wait(0) : sleep.commit_wait(0, nullptr);
+    if (woken == event_count::wake_up::notified) check::that(note.read() == 1, "the note");
+    producer.join();
+}

@@ -18,15 +18,16 @@ class two_lanes {
 public:
     two_lanes() { arena_.add_worker(thief_); }
 
-    /// Calls `body(scope)` as the root of a tree, in this thread.
+    /// Calls `body(scope)` as the root of a tree, in this thread. Returns the lane that it worked on.
     template <class Body>
-    void root(Body body) {
+    const fork_lane& root(Body body) {
         fork_lane& lane = arena_.enter();
         {
             fork_segment segment(lane, nullptr);
             body(static_cast<fork_scope&>(segment.base));
         }
         fork_arena::leave(lane);
+        return lane;
     }
 
     /// Thief: runs the one child that there will be.
@@ -54,12 +55,17 @@ public:
         body(static_cast<fork_scope&>(segment.base));
     }
 
+    /// Thief: the first two steps of going to sleep.
+    void begin_sleep() {
+        sleep_.prepare_wait(0, false);
+        arena_.ask_all();
+    }
+
     /// Thief: counts as asleep until there is something, then runs it.
     void sleep_and_run_one() {
         fork_child* found = nullptr;
         for (;;) {
-            sleep_.prepare_wait(0, false);
-            arena_.ask_all();
+            begin_sleep();
             if (arena_.has_offer())
                 (void)sleep_.cancel_wait(0);
             else
@@ -86,7 +92,8 @@ public:
     void wait() const {
         while (!is_taken()) sys::yield();
     }
-    /// As wait(), but acquires nothing.
+    /// As take() and wait(), but these order nothing, not even with the help of fences.
+    void hint() { taken_.store(true, sys::relaxed); }
     void notice() const {
         while (!taken_.load(sys::relaxed)) sys::yield();
     }
@@ -177,7 +184,7 @@ FORK_MODEL(fork_parent_takes_nothing_older,
         });
     });
     lanes.root(
-        [&](fork_scope& scope) { parallel_invoke(scope, [&] { begun.notice(); }, [&] { begun.take(); }); });
+        [&](fork_scope& scope) { parallel_invoke(scope, [&] { begun.notice(); }, [&] { begun.hint(); }); });
     thief.join();
 }
 
@@ -199,6 +206,16 @@ FORK_MODEL(fork_worker_is_woken, .about = "a worker that goes to sleep gets what
         parallel_invoke(scope, [&] { begun.wait(); }, [&] { begun.take(); });
     });
     worker.join();
+}
+
+FORK_MODEL(fork_request_stands,
+           .about = "a lane that shares while a worker goes to sleep is asked afterwards", .preemptions = 3,
+           .spurious = 0, .weak_failures = 0) {
+    two_lanes lanes;
+    sys::thread sleeper([&] { lanes.begin_sleep(); });
+    const fork_lane& lane = lanes.root([](fork_scope& scope) { parallel_invoke(scope, [] {}, [] {}); });
+    sleeper.join();
+    check::that(lane.asked.load(sys::relaxed) == fork_request::wanted, "the request of the sleeper stands");
 }
 
 EKIDEN_MODEL(fork_ring_full, .about = "a full ring takes a child again when a thief's claim has made room",

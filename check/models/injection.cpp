@@ -190,3 +190,21 @@ EKIDEN_MODEL(queue_end_before_producer, .about = "the queue ends before a thread
     producer.join();
     made.finish(1);
 }
+
+EKIDEN_MODEL(queue_in_sight, .about = "anybody may look at the queue while a producer's ring is added",
+             .preemptions = 4) {
+    items<1> made;
+    sys::atomic<std::uint32_t> gate{0};
+    injection_queue queue(gate, 1, near_the_end);
+    sys::thread producer([&] { check::that(queue.push(made.fill(0), closed), "the gate is open"); });
+    if (check::choose(2) == 0)
+        (void)queue.maybe_filled();
+    else
+        check::that(queue.pushed() <= 1, "no more than were pushed");
+    producer.join();
+    check::that(queue.maybe_filled() && queue.pushed() == 1, "the task is in sight");
+    task* got = nullptr;
+    check::that(claim_one(queue, got, std::size_t{0}) == 1, "the task is there");
+    made.use(got);
+    made.finish(1);
+}

@@ -1,21 +1,38 @@
 // The whole pool, from the outside: one or two workers and the caller. Its parts have models of their own;
 // these look for what only shows when they meet.
 #include <check/engine/model.hpp>
+#include <ekiden/future/promise.hpp>
 #include <ekiden/pool/thread_pool.hpp>
 #include <ekiden/sys/atomic.hpp>
+#include <ekiden/sys/futex.hpp>
 #include <ekiden/sys/thread.hpp>
 
+#include <cstdint>
 #include <system_error>
 
 namespace {
+
 using namespace ekiden;
-}
+
+/// A callable that counts its end.
+struct note {
+    int* ends;
+    explicit note(int& e) : ends(&e) {}
+    note(note&& other) noexcept : ends(std::exchange(other.ends, nullptr)) {}
+    ~note() {
+        if (ends != nullptr) ++*ends;
+    }
+    void operator()() const {}
+};
+
+} // namespace
 
 /// With hints all over: loads of the sleepers' state that only decide whether to look closer. What such a
-/// load reads too early does no harm, so load buffering is not reported.
-#define HINTED_MODEL(name, ...) EKIDEN_MODEL(name, .load_buffering = false, __VA_ARGS__)
+/// load reads too early does no harm, so load buffering is not reported. One old value an execution: the
+/// parts' own models have no such bound.
+#define POOL_MODEL(name, ...) EKIDEN_MODEL(name, .load_buffering = false, .old_values = 1, __VA_ARGS__)
 
-HINTED_MODEL(pool_post, .about = "a posted task runs before the pool ends", .preemptions = 2, .spurious = 0) {
+POOL_MODEL(pool_post, .about = "a posted task runs before the pool ends", .preemptions = 2, .spurious = 0) {
     int ran = 0;
     {
         thread_pool pool({.threads = 1});
@@ -24,8 +41,7 @@ HINTED_MODEL(pool_post, .about = "a posted task runs before the pool ends", .pre
     check::that(ran == 1, "the task ran once");
 }
 
-HINTED_MODEL(pool_submit, .about = "a result comes back through the future", .preemptions = 2,
-             .spurious = 0) {
+POOL_MODEL(pool_submit, .about = "a result comes back through the future", .preemptions = 2, .spurious = 0) {
     thread_pool pool({.threads = 1});
     sys::cell<int> message{0};
     future<int> f = pool.submit([&message] {
@@ -36,8 +52,8 @@ HINTED_MODEL(pool_submit, .about = "a result comes back through the future", .pr
     check::that(message.read() == 1, "get orders what the task did");
 }
 
-HINTED_MODEL(pool_wait_idle, .about = "wait_idle returns after all that was posted, and what that posted",
-             .preemptions = 2, .spurious = 0) {
+POOL_MODEL(pool_wait_idle, .about = "wait_idle returns after all that was posted, and what that posted",
+           .preemptions = 2, .spurious = 0) {
     thread_pool pool({.threads = 1});
     sys::cell<int> done{0};
     (void)pool.post([&] { (void)pool.post([&] { done.write(1); }); });
@@ -45,7 +61,7 @@ HINTED_MODEL(pool_wait_idle, .about = "wait_idle returns after all that was post
     check::that(done.read() == 1, "the effects are visible");
 }
 
-HINTED_MODEL(pool_two_workers, .about = "two workers, two tasks", .preemptions = 1, .spurious = 0) {
+POOL_MODEL(pool_two_workers, .about = "two workers, two tasks", .preemptions = 1, .spurious = 0) {
     sys::atomic<int> ran{0};
     {
         thread_pool pool({.threads = 2});
@@ -54,30 +70,58 @@ HINTED_MODEL(pool_two_workers, .about = "two workers, two tasks", .preemptions =
     check::that(ran.load(sys::relaxed) == 2, "both ran");
 }
 
-HINTED_MODEL(pool_stop_against_post, .about = "a task that was accepted is run or abandoned, never lost",
-             .preemptions = 2, .spurious = 0) {
+// Of three tasks one worker claims two: while it does, nobody sees the second one, which the first waits for.
+// No old values: it is about who looks when.
+EKIDEN_MODEL(pool_batch_of_two, .load_buffering = false, .old_values = 0,
+             .about = "a worker that sleeps is told of a batch that was out of sight", .preemptions = 1,
+             .spurious = 0, .weak_failures = 0, .timeouts = 0) {
+    sys::atomic<std::uint32_t> done{0};
+    thread_pool pool({.threads = 2});
+    (void)pool.post([&done] {
+        while (done.load(sys::relaxed) == 0) sys::futex_wait(done, 0);
+    });
+    (void)pool.post([&done] {
+        done.store(1, sys::relaxed);
+        sys::futex_wake_all(done);
+    });
+    (void)pool.post([] {});
+    pool.wait_idle();
+}
+
+POOL_MODEL(pool_stop_against_post, .about = "a task that was accepted is run or abandoned, never lost",
+           .preemptions = 2, .spurious = 0) {
     int ended = 0;
-    bool accepted = false;
     {
         thread_pool pool({.threads = 1});
-        struct note {
-            int* ends;
-            explicit note(int& e) : ends(&e) {}
-            note(note&& other) noexcept : ends(std::exchange(other.ends, nullptr)) {}
-            ~note() {
-                if (ends != nullptr) ++*ends;
-            }
-            void operator()() const {}
-        };
-        sys::thread poster([&] { accepted = pool.post(note(ended)); });
+        sys::thread poster([&] { (void)pool.post(note(ended)); });
         pool.stop();
         poster.join();
     }
     check::that(ended == 1, "accepted or refused, the callable has ended");
 }
 
-HINTED_MODEL(pool_pause_resume, .about = "no task that is posted after pause begins before resume",
-             .preemptions = 2, .spurious = 0) {
+// Into the queue that stop() looks at last: no fence but the gate's own release comes after that.
+POOL_MODEL(pool_stop_while_busy, .about = "a busy worker finds what was accepted while stop closed the gate",
+           .preemptions = 1, .spurious = 0) {
+    int ended = 0;
+    {
+        sys::atomic<bool> has_stopped{false};
+        thread_pool pool({.threads = 1});
+        (void)pool.post([&has_stopped] {
+            while (!has_stopped.load(sys::relaxed)) sys::yield();
+        });
+        sys::thread stopper([&] {
+            pool.stop();
+            has_stopped.store(true, sys::relaxed); // orders nothing
+        });
+        (void)pool.post(note(ended), priority::low);
+        stopper.join();
+    }
+    check::that(ended == 1, "accepted or refused, the callable has ended");
+}
+
+POOL_MODEL(pool_pause_resume, .about = "no task that is posted after pause begins before resume",
+           .preemptions = 2, .spurious = 0) {
     bool resumed =
         false; // the order in which things happen, not what is visible: no thread of the system races
     thread_pool pool({.threads = 1});
@@ -88,8 +132,20 @@ HINTED_MODEL(pool_pause_resume, .about = "no task that is posted after pause beg
     check::that(f.get(), "it began after resume");
 }
 
-HINTED_MODEL(pool_stop_while_paused, .about = "stop wakes a worker that is paused", .preemptions = 2,
-             .spurious = 0) {
+POOL_MODEL(pool_resume_publishes,
+           .about = "what was done before resume is visible to a task that waited for it", .preemptions = 1,
+           .spurious = 0) {
+    sys::cell<int> written{0};
+    thread_pool pool({.threads = 1});
+    pool.pause();
+    future<void> f = pool.submit([&written] { check::that(written.read() == 1, "the write"); });
+    written.write(1);
+    pool.resume();
+    f.get();
+}
+
+POOL_MODEL(pool_stop_while_paused, .about = "stop wakes a worker that is paused", .preemptions = 2,
+           .spurious = 0) {
     thread_pool pool({.threads = 1});
     pool.pause();
     future<int> f = pool.submit([] { return 1; });
@@ -103,12 +159,28 @@ HINTED_MODEL(pool_stop_while_paused, .about = "stop wakes a worker that is pause
     check::that(cancelled, "a stopped pool abandons what was queued");
 }
 
-HINTED_MODEL(pool_wait_in_worker, .about = "a worker that waits for its own task runs it", .preemptions = 2,
-             .spurious = 0) {
+POOL_MODEL(pool_wait_in_worker, .about = "a worker that waits for its own task runs it", .preemptions = 2,
+           .spurious = 0) {
     thread_pool pool({.threads = 1});
     future<int> outer = pool.submit([&pool] {
         future<int> inner = pool.submit([] { return 3; });
         return inner.get() + 1;
     });
     check::that(outer.get() == 4, "no deadlock in a pool of one");
+}
+
+POOL_MODEL(pool_wait_for_outside,
+           .about = "a worker sleeps for a result from outside, and leaves nothing behind that is still used",
+           .preemptions = 1, .spurious = 0, .timeouts = 0) {
+    promise<int> source;
+    future<int> awaited = source.get_future();
+    thread_pool pool({.threads = 1});
+    sys::atomic<bool> has_begun{false};
+    future<int> outer = pool.submit([&] {
+        has_begun.store(true, sys::relaxed);
+        return awaited.get() + 1;
+    });
+    while (!has_begun.load(sys::relaxed)) sys::yield();
+    source.set_value(3);
+    check::that(outer.get() == 4, "the value");
 }

@@ -81,17 +81,19 @@ bool completion::attach(continuation then, void* argument) noexcept {
     argument_.write(argument);
     std::uint32_t status = status_.load(sys::acquire); // [F1]
     while ((status & ready) == 0) {
-        // [F2] release: then_ and argument_; pairs with the acquire in complete().
-        if (status_.compare_exchange_weak(status, status | continued, sys::acq_rel, sys::acquire))
+        // [F2] release: then_ and argument_; pairs with the acquire in complete(). [F1] on failure.
+        if (status_.compare_exchange_weak(status, status | continued, sys::release, sys::acquire))
             return true;
     }
     return false;
 }
 
 bool completion::detach() noexcept {
-    std::uint32_t status = status_.load(sys::acquire); // [F1]
+    // relaxed: passes nothing on. The result is acquired by whoever asks for it, and the end of the
+    // continuation by whoever waits for that.
+    std::uint32_t status = status_.load(sys::relaxed);
     while ((status & ready) == 0) {
-        if (status_.compare_exchange_weak(status, status & ~continued, sys::acquire, sys::acquire))
+        if (status_.compare_exchange_weak(status, status & ~continued, sys::relaxed, sys::relaxed))
             return true;
     }
     return false;

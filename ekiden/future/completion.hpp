@@ -74,7 +74,7 @@ public:
     /// until it is called or detached.
     [[nodiscard]] bool attach(continuation then, void* argument) noexcept;
 
-    /// Takes the continuation back. False if it has been called, or is being called.
+    /// Takes the continuation back. False if it has been called, or is being called. Orders nothing.
     [[nodiscard]] bool detach() noexcept;
 
     /// One more reference, from somebody who has one.

@@ -152,7 +152,7 @@ void crew::hire() noexcept {
         standing_by_.pop_back();
         next.is = member::duty::at_work;
         change_active(+1);
-        next.hired.store(1, sys::release);
+        next.hired.store(1, sys::relaxed); // [E2]
         if (!EKIDEN_MUTANT(crew_hires_without_a_call)) sys::futex_wake(next.hired);
         return;
     }
@@ -203,8 +203,8 @@ bool crew::stand_by(worker& who) noexcept {
         change_active(-1);
     }
     const auto end = sys::clock::now() + keep_alive_;
-    // [E2] acquire; pairs with the release in hire().
-    while (own.hired.load(sys::acquire) == 0) {
+    // [E2] relaxed: who is hired looks at the queues like anybody else, with their orders.
+    while (own.hired.load(sys::relaxed) == 0) {
         if (sys::futex_wait_until(own.hired, 0, end)) continue;
         sys::thread before;
         {

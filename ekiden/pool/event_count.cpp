@@ -19,12 +19,12 @@ bool event_count::notify_sleepers() noexcept {
         sys::fence(sys::seq_cst);
         std::uint32_t state = state_.load(sys::relaxed);
         if (state < one_waiting || (state & searching) != 0) return false;
-        if (!state_.compare_exchange_strong(state, state | searching, sys::seq_cst, sys::relaxed)) continue;
+        if (!state_.compare_exchange_strong(state, state | searching, sys::relaxed, sys::relaxed)) continue;
         if (wake_one() || EKIDEN_MUTANT(sleep_notify_keeps_the_token))
             return true; // the token is the sleeper's now
         // All that counted as waiting are on their way into sleep, where they look again, or out of it.
         // Others may have left their work to us while we had the token.
-        state_.fetch_sub(searching, sys::seq_cst);
+        state_.fetch_sub(searching, sys::relaxed);
         sys::fence(sys::seq_cst); // [S2]
         if (!source_.has_work(source_.self)) return false;
         sys::yield(); // to the worker between its two steps
@@ -42,10 +42,12 @@ bool event_count::wake_one() noexcept {
 bool event_count::rouse(place& p, std::uint32_t how) noexcept {
     std::uint32_t expected = idle;
     if (p.word.load(sys::relaxed) != idle
-        || !p.word.compare_exchange_strong(expected, how, sys::release, sys::relaxed)) { // [S3]
+        // [S3] release. [S5] acquire; pairs with the release in prepare_wait(): the sleeper has been counted
+        // before it is taken off the count.
+        || !p.word.compare_exchange_strong(expected, how, sys::acq_rel, sys::relaxed)) {
         return false;
     }
-    state_.fetch_sub(one_waiting, sys::seq_cst);
+    state_.fetch_sub(one_waiting, sys::relaxed);
     if (!EKIDEN_MUTANT(sleep_forgets_to_wake)) sys::futex_wake(p.word);
     return true;
 }
@@ -65,11 +67,11 @@ void event_count::signal_all() noexcept {
 bool event_count::try_begin_search() noexcept {
     std::uint32_t state = state_.load(sys::relaxed);
     return (state & searching) == 0
-           && state_.compare_exchange_strong(state, state | searching, sys::seq_cst, sys::relaxed);
+           && state_.compare_exchange_strong(state, state | searching, sys::relaxed, sys::relaxed);
 }
 
 void event_count::end_search() noexcept {
-    const std::uint32_t before = state_.fetch_sub(searching, sys::seq_cst);
+    const std::uint32_t before = state_.fetch_sub(searching, sys::relaxed);
     if (before < one_waiting) return;
     sys::fence(sys::seq_cst); // [S2] the token's return before the look at the queues
     if (source_.has_work(source_.self) && !EKIDEN_MUTANT(sleep_searcher_wakes_nobody))
@@ -80,16 +82,16 @@ void event_count::end_search() noexcept {
 
 void event_count::prepare_wait(unsigned w, bool has_token) noexcept {
     const std::uint32_t waits = EKIDEN_MUTANT(sleep_waits_uncounted) ? 0 : one_waiting;
-    state_.fetch_add(waits - (has_token ? searching : 0), sys::seq_cst);
-    places_[w].word.store(idle, sys::relaxed);
+    state_.fetch_add(waits - (has_token ? searching : 0), sys::relaxed);
+    places_[w].word.store(idle, sys::release); // [S5] the count; pairs with the acquire in rouse()
     // [S1], [S4] heavy: the two steps above before the caller's look at the queues and at what it waits for.
     sys::fence_heavy();
 }
 
 event_count::wake_up event_count::commit_wait(unsigned w, const sys::clock::time_point* deadline) noexcept {
     sys::atomic<std::uint32_t>& word = places_[w].word;
-    std::uint32_t now = word.load(sys::acquire); // [S3]
-    for (; now == idle; now = word.load(sys::acquire)) {
+    std::uint32_t now;
+    while ((now = word.load(sys::acquire)) == idle) { // [S3]
         if (deadline == nullptr) {
             sys::futex_wait(word, idle);
         } else if (!sys::futex_wait_until(word, idle, *deadline)) {
@@ -104,8 +106,8 @@ event_count::wake_up event_count::commit_wait(unsigned w, const sys::clock::time
 event_count::wake_up event_count::cancel_wait(unsigned w) noexcept {
     sys::atomic<std::uint32_t>& word = places_[w].word;
     std::uint32_t now = idle;
-    if (word.compare_exchange_strong(now, awake, sys::acquire, sys::acquire)) { // [S3]
-        state_.fetch_sub(one_waiting, sys::seq_cst);
+    if (word.compare_exchange_strong(now, awake, sys::relaxed, sys::acquire)) { // [S3] on failure
+        state_.fetch_sub(one_waiting, sys::relaxed);
         return wake_up::signalled;
     }
     word.store(awake, sys::relaxed);

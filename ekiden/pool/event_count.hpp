@@ -72,12 +72,12 @@ public:
     void signal_all() noexcept;
 
     /// How many workers sleep or are about to. A hint, but for the order that the caller's
-    /// fences give. acquire: what a sleeper did before it counted comes before what the caller does next.
-    [[nodiscard]] std::uint32_t waiting() const noexcept { return state_.load(sys::acquire) / one_waiting; }
+    /// fences give.
+    [[nodiscard]] std::uint32_t waiting() const noexcept { return state_.load(sys::relaxed) / one_waiting; }
 
     /// Whether worker `w` sleeps or is about to. As waiting().
     [[nodiscard]] bool is_waiting(unsigned w) const noexcept {
-        return places_[w].word.load(sys::acquire) == idle;
+        return places_[w].word.load(sys::relaxed) == idle;
     }
 
 private:

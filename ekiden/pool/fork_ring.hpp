@@ -5,7 +5,8 @@
 ///
 /// A bounded Chase-Lev deque (SPAA 2005; orderings after N. M. Lê et al., PPoPP 2013). What chase_lev_deque
 /// does not offer: the indices are visible, so that a thief can restrict itself to what was added after a
-/// certain moment, and a full ring is no error. Both sides use full fences: publishing is rare.
+/// certain moment, and a full ring is no error. Both sides use full fences: publishing is rare. Claims are
+/// not seq_cst, as there.
 #pragma once
 
 #include <ekiden/sys/atomic.hpp>
@@ -49,8 +50,8 @@ public:
         if (count(top, bottom) > 0) return at(bottom).load(sys::relaxed);
         if (top == bottom) { // the last one: the advance of top_ decides
             child = at(bottom).load(sys::relaxed);
-            // [R3] the thieves' claims and this one in one order.
-            if (!top_.compare_exchange_strong(top, top + 1, sys::seq_cst, sys::relaxed) // owner's claim
+            // [R3] Claims are read-modify-writes of one object: one of them takes the child.
+            if (!top_.compare_exchange_strong(top, top + 1, sys::relaxed, sys::relaxed) // owner's claim
                 && !EKIDEN_MUTANT(fork_ring_pop_ignores_thieves))
                 child = nullptr;
         }
@@ -78,7 +79,7 @@ public:
         fork_child* const child = at(top).load(sys::relaxed);
         if (!allowed(top) && !EKIDEN_MUTANT(fork_ring_steals_what_is_not_allowed)) return nullptr;
         // [R3]; [R4] release: the slot's reading before its reuse by push().
-        if (!top_.compare_exchange_strong(top, top + 1, sys::seq_cst, sys::relaxed) // thief's claim
+        if (!top_.compare_exchange_strong(top, top + 1, sys::release, sys::relaxed) // thief's claim
             && !EKIDEN_MUTANT(fork_ring_steal_ignores_others))
             return nullptr;
         return child;

@@ -188,14 +188,14 @@ void scheduler::announce_idle() noexcept {
     // [W3] After a heavy fence: the finished tasks before this look; pairs with the fence in
     // block_until_idle().
     if (idle_waiters_.load(sys::relaxed) == 0) return;
-    idle_epoch_.fetch_add(1, sys::release);
+    idle_epoch_.fetch_add(1, sys::relaxed);
     if (!EKIDEN_MUTANT(pool_idle_forgets_to_wake)) sys::futex_wake_all(idle_epoch_);
 }
 
 void scheduler::block_until_idle() noexcept {
-    idle_waiters_.fetch_add(1, sys::seq_cst);
+    idle_waiters_.fetch_add(1, sys::relaxed);
     for (;;) {
-        const std::uint32_t epoch = idle_epoch_.load(sys::acquire);
+        const std::uint32_t epoch = idle_epoch_.load(sys::relaxed);
         // [W3] The count of waiters before the look at the tasks: either a worker that falls idle sees the
         // waiter, and changes the epoch, or this sees what it has finished.
         sys::fence(sys::seq_cst);
@@ -213,22 +213,22 @@ void scheduler::wait_idle() {
 
 // ---- pause and end
 
-void scheduler::pause() noexcept { gate_.fetch_or(gate_bit::paused, sys::release); }
+void scheduler::pause() noexcept { gate_.fetch_or(gate_bit::paused, sys::relaxed); }
 
 void scheduler::resume() noexcept {
-    gate_.fetch_and(~gate_bit::paused, sys::release);
+    gate_.fetch_and(~gate_bit::paused, sys::release); // pairs with the acquire in worker::admit()
     if (!EKIDEN_MUTANT(pool_resume_forgets_to_wake)) sys::futex_wake_all(gate_);
     sleep_.signal_all();
 }
 
 void scheduler::stop() noexcept {
-    gate_.fetch_or(gate_bit::closed, sys::seq_cst);
+    gate_.fetch_or(gate_bit::closed, sys::relaxed); // [Q2] the fence in quiesce() comes after it
     // Whoever found the gate open has its task in a queue before a worker may leave.
     for (injection_queue& queue : queues_) {
         if (!EKIDEN_MUTANT(pool_stop_does_not_quiesce)) queue.quiesce();
     }
-    gate_.fetch_or(gate_bit::stopped,
-                   sys::seq_cst); // [W4] release; pairs with the acquire in should_return()
+    // [W4] release: the tasks that quiesce() has waited for; pairs with the acquire in worker::is_stopped().
+    gate_.fetch_or(gate_bit::stopped, sys::release);
     sys::futex_wake_all(gate_);
     sleep_.signal_all();
     threads_.stop();
@@ -238,7 +238,7 @@ void scheduler::join() {
     refuse_in_worker("join");
     refuse_in_child("join");
     std::lock_guard guard(joining_);
-    gate_.fetch_or(gate_bit::closed, sys::seq_cst);
+    gate_.fetch_or(gate_bit::closed, sys::relaxed); // [Q2] the fence in quiesce() comes after it
     resume();
     for (injection_queue& queue : queues_) queue.quiesce();
     block_until_idle();

@@ -168,6 +168,7 @@ public:
     /// No task that is posted after this has returned begins before resume(). Tasks posted earlier may still
     /// begin if a worker was about to take them; those that run go on.
     void pause() noexcept;
+    /// What was done before it is visible to the tasks that begin after it.
     void resume() noexcept;
 
     /// Accepts no more tasks and abandons the queued ones: they are destroyed without running, and their

@@ -78,10 +78,11 @@ void worker::execute(task* taken) noexcept {
 /// Waits while the pool is paused. False if the task must not run.
 bool worker::admit() noexcept {
     // After the task was claimed: whoever posted it after pause() has made the paused gate visible with it.
-    std::uint32_t gate = pool_.gate().load(sys::relaxed);
+    // Acquire: what came before resume() is visible to the task; pairs with the release there.
+    std::uint32_t gate = pool_.gate().load(sys::acquire);
     while ((gate & (gate_bit::paused | gate_bit::stopped)) == gate_bit::paused) [[unlikely]] {
         sys::futex_wait(pool_.gate(), gate);
-        gate = pool_.gate().load(sys::acquire); // what came before resume() is visible to the task
+        gate = pool_.gate().load(sys::acquire);
     }
     return (gate & gate_bit::stopped) == 0;
 }
@@ -220,7 +221,7 @@ bool worker::should_return(const reason_to_return& reason) const noexcept {
 }
 
 bool worker::is_stopped() const noexcept {
-    // [W4] acquire: every task that was accepted is in a queue; pairs with the exchange of gate_ in stop().
+    // [W4] acquire: every task that was accepted is in a queue; pairs with the release in scheduler::stop().
     return (pool_.gate().load(sys::acquire) & gate_bit::stopped) != 0;
 }
 

@@ -6,8 +6,9 @@
 /// al., "Correct and Efficient Work-Stealing for Weak Memory Models" (PPoPP 2013). Changed: the fence between
 /// the owner's claim and its look at `top` is asymmetric, so that push and pop cost the owner no fence where
 /// the kernel can make the thief's heavy; stores carry the release that stand-alone fences carry there
-/// (ThreadSanitizer understands only these); the owner keeps a copy of the last `top` it saw, and reads the
-/// real one only when the ring seems full.
+/// (ThreadSanitizer understands only these); claims are not seq_cst, as the fences on both sides order the
+/// looks and a read-modify-write of `top` decides the rest; the owner keeps a copy of the last `top` it saw,
+/// and reads the real one only when the ring seems full.
 #pragma once
 
 #include <ekiden/queue/growing_ring.hpp>
@@ -57,9 +58,9 @@ public:
         T* element = nullptr;
         if (top == bottom) { // the last one: the advance of top_ decides between the owner and the thieves
             element = rings_.current()->at(bottom).load(sys::relaxed);
-            // [D3] One order of all claims. As a read-modify-write it also passes on the releases of the
-            // earlier ones, [D4].
-            if (!top_.compare_exchange_strong(top, top + 1, sys::seq_cst, sys::relaxed) // owner's claim
+            // [D3] Claims are read-modify-writes of one object: one of them takes the element. As such it
+            // also passes on the releases of the earlier ones, [D4].
+            if (!top_.compare_exchange_strong(top, top + 1, sys::relaxed, sys::relaxed) // owner's claim
                 && !EKIDEN_MUTANT(deque_pop_ignores_thieves))
                 element = nullptr;
         }
@@ -74,7 +75,7 @@ public:
         if (size(top, bottom_.load(sys::relaxed)) <= 0) return nullptr;
         T* const element = rings_.current()->at(top).load(sys::relaxed);
         // As a thief's claim, but the owner's own bottom_ needs no fence to be seen.
-        return top_.compare_exchange_strong(top, top + 1, sys::seq_cst, sys::relaxed) ? element : nullptr;
+        return top_.compare_exchange_strong(top, top + 1, sys::relaxed, sys::relaxed) ? element : nullptr;
     }
 
     /// Any thread: takes the oldest element, or null if there is none or another thread was faster. Costs a
@@ -89,8 +90,8 @@ public:
         // The slot may be overwritten while it is read; then top_ has moved and the claim fails.
         T* const element = rings_.current_for_reader()->at(top).load(sys::relaxed);
         // [D4] release: the read of the slot before its reuse by push(); pairs with the acquire in
-        // make_room(). seq_cst: one order of all claims, so that owner and thief agree on the last element.
-        if (!top_.compare_exchange_strong(top, top + 1, sys::seq_cst, sys::relaxed) // thief's claim
+        // make_room(). [D3]
+        if (!top_.compare_exchange_strong(top, top + 1, sys::release, sys::relaxed) // thief's claim
             && !EKIDEN_MUTANT(deque_steal_ignores_others))
             return nullptr;
         return element;

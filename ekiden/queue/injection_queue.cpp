@@ -54,7 +54,7 @@ struct producer {
 
     void forget_orphans() noexcept {
         std::erase_if(entries, [](const entry& e) {
-            const bool gone = e.where->orphaned.load(sys::acquire);
+            const bool gone = e.where->orphaned.load(sys::relaxed);
             if (gone) e.where->release();
             return gone;
         });
@@ -89,7 +89,7 @@ injection_queue::injection_queue(const sys::atomic<std::uint32_t>& gate, std::si
 injection_queue::~injection_queue() {
     for (const auto& slot : lanes_) {
         if (lane* const here = slot.load(sys::relaxed)) {
-            here->orphaned.store(true, sys::release);
+            here->orphaned.store(true, sys::relaxed); // a hint: release() orders
             here->release();
         }
     }
@@ -120,9 +120,9 @@ void injection_queue::quiesce() noexcept {
     // [Q2] heavy: the closed gate before the look at `pushing`, and at count_ and lanes_ of threads that just
     // came.
     sys::fence_heavy();
-    const std::size_t count = count_.load(sys::acquire);
+    const std::size_t count = count_.load(sys::relaxed);
     for (std::size_t i = 0; i != count; ++i) {
-        const lane* const here = lanes_[i].load(sys::acquire);
+        const lane* const here = lanes_[i].load(sys::acquire); // [Q4]
         while (here != nullptr && here->pushing.load(sys::acquire) != 0
                && !EKIDEN_MUTANT(queue_quiesce_does_not_wait))
             sys::yield(); // [Q3]
@@ -130,7 +130,7 @@ void injection_queue::quiesce() noexcept {
 }
 
 std::size_t injection_queue::claim(std::span<task*> out, std::size_t start) noexcept {
-    const std::size_t count = count_.load(sys::acquire); // [Q4]
+    const std::size_t count = count_.load(sys::relaxed);
     std::size_t i = start % count;
     for (std::size_t turn = 0; turn != count; ++turn) {
         lane* const here = lanes_[i].load(sys::acquire); // [Q4]
@@ -143,7 +143,7 @@ std::size_t injection_queue::claim(std::span<task*> out, std::size_t start) noex
 }
 
 bool injection_queue::maybe_filled() const noexcept {
-    const std::size_t count = count_.load(sys::acquire); // [Q4]
+    const std::size_t count = count_.load(sys::relaxed);
     for (std::size_t i = 0; i != count; ++i) {
         const lane* const here = lanes_[i].load(sys::acquire); // [Q4]
         if (here != nullptr && here->ring.maybe_filled()) return true;
@@ -153,7 +153,7 @@ bool injection_queue::maybe_filled() const noexcept {
 
 std::uint64_t injection_queue::pushed() const noexcept {
     std::uint64_t sum = 0;
-    const std::size_t count = count_.load(sys::acquire); // [Q4]
+    const std::size_t count = count_.load(sys::relaxed);
     for (std::size_t i = 0; i != count; ++i) {
         if (const lane* const here = lanes_[i].load(sys::acquire)) sum += here->ring.pushed(); // [Q4]
     }
@@ -203,10 +203,10 @@ injection_queue::lane& injection_queue::take_lane() {
         }
         if (count != lanes_.size()) {
             auto* const here = new lane(capacity_, first_index_, false);
-            lanes_[count].store(here, sys::release);
             // [Q4] release: the lane; pairs with the acquires in claim(), maybe_filled(), pushed() and
             // quiesce().
-            count_.store(count + 1, sys::release);
+            lanes_[count].store(here, sys::release);
+            count_.store(count + 1, sys::relaxed); // only how far to look
             return use(*here);
         }
     }

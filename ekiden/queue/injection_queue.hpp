@@ -34,8 +34,8 @@ public:
         return head_.load(sys::relaxed) != tail_.load(sys::relaxed);
     }
 
-    /// Any thread: how many elements have been pushed so far.
-    [[nodiscard]] std::uint64_t pushed() const noexcept { return tail_.load(sys::acquire) - first_index_; }
+    /// Any thread: how many elements have been pushed so far. Orders nothing.
+    [[nodiscard]] std::uint64_t pushed() const noexcept { return tail_.load(sys::relaxed) - first_index_; }
 
 private:
     using ring = growing_ring<task>::ring;
@@ -83,7 +83,7 @@ public:
     /// False if the queue was empty a moment ago. A hint: orders nothing.
     [[nodiscard]] bool maybe_filled() const noexcept;
 
-    /// How many tasks have been pushed so far.
+    /// How many tasks have been pushed so far. Orders nothing.
     [[nodiscard]] std::uint64_t pushed() const noexcept;
 
     /// Where one or several threads push. Shared by the queue and its producer thread; the last one frees it.

@@ -9,7 +9,7 @@
 /// Kuno; the queues per mask are ours.
 #pragma once
 
-#include <ekiden/sys/config.hpp>
+#include <ekiden/sys/atomic.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -48,7 +48,8 @@ public:
             waiter.has_ticket = true;
         }
         waiter.linked = true;
-        if (++size_ > longest_) longest_ = size_;
+        size_.write(size_.read() + 1);
+        if (size_.read() > longest()) longest_.store(size_.read(), sys::relaxed);
         wait_link** place = queue_of(waiter.mask);
         if (*place == nullptr) {
             waiter.next = waiter.previous_ = waiter.next_queue_ = nullptr;
@@ -89,7 +90,7 @@ public:
     /// Takes out a waiter of this list (`linked`). Steps: at most the number of distinct masks.
     void remove(wait_link& waiter) noexcept {
         waiter.linked = false;
-        --size_;
+        size_.write(size_.read() - 1);
         if (waiter.previous_ != nullptr) {
             waiter.previous_->next = waiter.next;
             if (waiter.next != nullptr)
@@ -117,9 +118,9 @@ public:
     }
 
     [[nodiscard]] bool empty() const noexcept { return queues_ == nullptr; }
-    [[nodiscard]] std::size_t size() const noexcept { return size_; }
-    /// The largest size so far.
-    [[nodiscard]] std::size_t longest() const noexcept { return longest_; }
+    [[nodiscard]] std::size_t size() const noexcept { return size_.read(); }
+    /// Any thread: the largest size so far. Orders nothing.
+    [[nodiscard]] std::size_t longest() const noexcept { return longest_.load(sys::relaxed); }
 
 private:
     static bool before(const wait_link& a, const wait_link& b) noexcept {
@@ -155,8 +156,8 @@ private:
 
     wait_link* queues_ = nullptr;
     std::uint64_t next_ticket_;
-    std::size_t size_ = 0;
-    std::size_t longest_ = 0;
+    sys::cell<std::size_t> size_{0};
+    sys::atomic<std::size_t> longest_{0};
 };
 
 } // namespace ekiden::inline EKIDEN_ABI
