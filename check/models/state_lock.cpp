@@ -67,9 +67,11 @@ EKIDEN_MODEL(state_lock_turns, .about = "threads that wait for different states 
         count.write(count.read() + 1);
         lock.exit(next);
     };
+    lock.enter(bit(0));
     sys::thread second([&] { turn(1, 2); });
     sys::thread third([&] { turn(2, 3); });
-    turn(0, 1);
+    count.write(1);
+    lock.exit(1);
     second.join();
     third.join();
     check::that(count.read() == 3, "all had their turn");
@@ -150,6 +152,22 @@ EKIDEN_MODEL(state_lock_pure_sees,
     b.join();
 }
 
+EKIDEN_MODEL(
+    state_lock_pure_repeats,
+    .about = "a pure transition that runs again sees what was done before the value that it is given") {
+    state_lock lock;
+    sys::cell<int> message{0};
+    sys::thread writer([&] {
+        message.write(1);
+        lock.apply(bit(0), [](state_value now) noexcept { return state_value{1, now.payload}; });
+    });
+    lock.apply(state_lock::any_state, [&](state_value now) noexcept {
+        if (now.state == 1) check::that(message.read() == 1, "what was done before is seen");
+        return state_value{now.state, now.payload + 1};
+    });
+    writer.join();
+}
+
 EKIDEN_MODEL(state_lock_group, .about = "all that wait to pass a state are released together, twice",
              .preemptions = 3, .spurious = 0, .weak_failures = 0) {
     state_lock lock;
@@ -166,24 +184,43 @@ EKIDEN_MODEL(state_lock_group, .about = "all that wait to pass a state are relea
     third.join();
 }
 
+// Three threads that retry and a clock are too many paths for bound 3: state_lock_timeout_inside and
+// state_lock_woken_gives_up, of two threads, go that far.
 EKIDEN_MODEL(state_lock_timeout, .about = "a wait that gives up passes on the wake-up that it swallowed",
-             .preemptions = 3, .spurious = 0, .weak_failures = 0) {
-    state_lock lock;
-    sys::cell<int> count{0};
+             .preemptions = 2, .spurious = 0, .weak_failures = 0) {
+    // Nobody is handed the lock: each waiter is woken and tries again.
+    static constexpr state_rules rules{.hand_over_after = std::chrono::hours(1)};
+    state_lock lock({}, rules);
     lock.enter(bit(0));
     sys::thread timed([&] {
-        if (lock.enter(bit(0), wait_limit::after(std::chrono::milliseconds(1)))) {
-            count.write(count.read() + 1);
-            lock.exit(0);
-        }
+        if (lock.enter(bit(0), wait_limit::after(std::chrono::milliseconds(1)))) lock.exit(0);
     });
-    sys::thread patient([&] { count_inside(lock, count); });
+    sys::thread patient([&] {
+        lock.enter(bit(0));
+        lock.exit(0);
+    });
     lock.exit(0);
     timed.join();
     patient.join();
-    check::that(lock.try_enter(bit(0)), "nobody is left inside");
-    check::that(count.read() >= 1, "the patient one was inside");
+    check::that(lock.passes(bit(0)), "nobody is left inside");
+}
+
+EKIDEN_MODEL(state_lock_timeout_inside,
+             .about = "a woken waiter gives up while the thread that overtook it is inside",
+             .preemptions = 3) {
+    static constexpr state_rules rules{.hand_over_after = std::chrono::hours(1)};
+    state_lock lock({}, rules);
+    sys::cell<int> count{0};
+    lock.enter(bit(0));
+    sys::thread timed([&] {
+        if (!lock.enter(bit(0), wait_limit::after(std::chrono::milliseconds(1)))) return;
+        count.write(count.read() + 1);
+        lock.exit(0);
+    });
     lock.exit(0);
+    count_inside(lock, count);
+    timed.join();
+    check::that(count.read() >= 1 && lock.passes(bit(0)), "nobody is left inside");
 }
 
 EKIDEN_MODEL(state_lock_cancelled, .about = "a cancelled wait leaves no trace in the queue",
@@ -219,6 +256,25 @@ struct async_wait {
 
 } // namespace
 
+EKIDEN_MODEL(state_lock_settles,
+             .about = "who leaves finds the state right although the last waiter has given up meanwhile") {
+    // State 1 instead of 0: somebody waits for state 2.
+    static const state_rules rules{
+        .settle = [](state_value value, std::uint64_t queued) noexcept -> std::uint32_t {
+            return value.state < 2 ? ((queued & bit(2)) != 0 ? 1 : 0) : value.state;
+        },
+        .close = [](state_value, std::uint64_t) noexcept -> std::uint32_t { return 1; }};
+    state_lock lock({}, rules);
+    async_wait wait;
+    wait.prepare(bit(2));
+    check::that(!lock.start(*wait.room), "the state is not there");
+    lock.enter(bit(1));
+    check::that(lock.cancel(*wait.room), "nobody has served it");
+    lock.exit(1);
+    check::that(lock.try_enter(bit(0)), "nobody waits any more");
+    lock.exit(0);
+}
+
 EKIDEN_MODEL(state_lock_async, .about = "a waiter that is not a thread gets the lock, or is taken back",
              .preemptions = 3, .spurious = 0, .weak_failures = 0) {
     state_lock lock;
@@ -240,4 +296,85 @@ EKIDEN_MODEL(state_lock_async, .about = "a waiter that is not a thread gets the 
     check::that(count.read() == 2 || count.read() == 3, "the threads were inside, the other perhaps");
     check::that(lock.try_enter(bit(0)), "nobody is left inside");
     lock.exit(0);
+}
+
+EKIDEN_MODEL(state_lock_free_again,
+             .about = "the step that ends a wait acquires, though the word has been the same before") {
+    state_lock lock;
+    sys::cell<int> count{0};
+    lock.enter(bit(0));
+    sys::thread other([&] {
+        lock.run(bit(0), [&](state_value) noexcept {
+            count.write(count.read() + 1);
+            return to(0);
+        });
+    });
+    count.write(1);
+    lock.exit(0);
+    count_inside(lock, count); // the word is then as it was after the first exit
+    other.join();
+    check::that(count.read() == 3, "all have been inside");
+}
+
+EKIDEN_MODEL(state_lock_pure_again, .about = "the same with a section that begins by a pure transition") {
+    state_lock lock;
+    sys::cell<int> count{0};
+    lock.enter(bit(0));
+    sys::thread other([&] {
+        lock.apply(bit(0), [](state_value) noexcept { return to(1); });
+        count.write(count.read() + 1);
+        lock.apply(bit(1), [](state_value) noexcept { return to(0); });
+    });
+    count.write(1);
+    lock.exit(0);
+    count_inside(lock, count);
+    other.join();
+    check::that(count.read() == 3, "all have been inside");
+}
+
+EKIDEN_MODEL(state_lock_async_pure, .about = "a pure transition that is not a thread's reads, too") {
+    state_lock lock;
+    sys::cell<int> message{0};
+    sys::thread writer([&] {
+        message.write(1);
+        lock.apply(bit(0), [](state_value) noexcept { return to(1); });
+    });
+    async_wait wait;
+    wait.prepare(bit(1));
+    struct reader {
+        async_wait& wait;
+        sys::cell<int>& message;
+    } reads{wait, message};
+    wait.room->context = &reads;
+    wait.room->pure = true;
+    wait.room->transition = [](void* context, state_value now) noexcept {
+        check::that(static_cast<reader*>(context)->message.read() == 1, "what was done before is seen");
+        return now;
+    };
+    wait.room->resume = [](waiter& w) noexcept {
+        static_cast<reader*>(w.context)->wait.resumed.store(1, sys::release);
+    };
+    if (!lock.start(*wait.room)) {
+        while (wait.resumed.load(sys::acquire) == 0) sys::yield();
+    }
+    writer.join();
+}
+
+EKIDEN_MODEL(state_lock_woken_gives_up,
+             .about = "a woken waiter that gives up serves those whom others have left to it",
+             .preemptions = 3, .spurious = 0, .weak_failures = 0) {
+    state_lock lock;
+    async_wait patient;
+    patient.prepare(bit(1));
+    lock.enter(bit(0));
+    check::that(!lock.start(*patient.room), "the state is another");
+    sys::thread timed([&] {
+        if (lock.enter(bit(0), wait_limit::after(std::chrono::milliseconds(1)))) lock.exit(0);
+    });
+    lock.exit(0);
+    // If the timed waiter's wake-up is on its way, this step leaves the queue to it.
+    lock.apply(bit(0), [](state_value) noexcept { return to(1); });
+    timed.join();
+    check::that(patient.resumed.load(sys::acquire) == 1, "the patient one is inside");
+    lock.exit(1);
 }

@@ -73,7 +73,7 @@ public:
             if (process(take_all(), handler) > 0) continue;
             std::uintptr_t head = 0;
             // [Q1] acquire for the failure: then there is a request, or the end.
-            if (head_.compare_exchange_strong(head, asleep, sys::acquire, sys::acquire)) {
+            if (head_.compare_exchange_strong(head, asleep, sys::relaxed, sys::acquire)) {
                 consumer_.park();
             } else if (head == closed) {
                 return;
@@ -84,7 +84,7 @@ public:
     /// Refuses calls from now on. May be called more than once.
     void close() noexcept {
         // [Q1] release: what happens before close() happens before the end of serve().
-        if ((head_.fetch_or(closed, sys::acq_rel) & asleep) != 0) {
+        if ((head_.fetch_or(closed, sys::release) & asleep) != 0) {
             head_.fetch_and(~asleep, sys::relaxed);
             consumer_.unpark();
         }

@@ -29,9 +29,9 @@ waiter* to_waiter(std::uint64_t address) noexcept {
 /// Leaves the outcome with a thread and wakes it. The waiter may be gone as soon as the status is set.
 void tell(waiter& who, std::uint32_t outcome) noexcept {
     sys::atomic<std::uint32_t>& status = who.status;
-    // [L3] acq_rel: release pairs with the acquires in sleep(); acquire keeps the stop request's place in the
-    // chain for the waiter that resets its status after `retry`.
-    const std::uint32_t before = status.exchange(outcome, sys::acq_rel);
+    // [L3] release; pairs with the acquires in sleep(). An RMW, so that it stays in the release sequence of
+    // the stop callback's mark, [L4].
+    const std::uint32_t before = status.exchange(outcome, sys::release);
     if ((before & waiter::phase) == waiter::parked && !EKIDEN_MUTANT(state_lock_forgets_to_wake))
         sys::futex_wake(status);
 }
@@ -62,7 +62,7 @@ private:
         waiter& who;
 
         void operator()() const noexcept {
-            // [L4] release; pairs with the acquires of the status in wait() and sleep(), after which the
+            // [L4] release; pairs with the acquire of the status in sleep(), after which the
             // waiter sees the stop request.
             const std::uint32_t before = who.status.fetch_or(waiter::interrupted, sys::release);
             if ((before & waiter::phase) == waiter::parked) sys::futex_wake(who.status);
@@ -101,7 +101,7 @@ bool state_lock::wait(waiter& me, const wait_limit& limit) noexcept {
     unsigned looks = 0;
     bool woken = false; // a wake-up is on its way, and it is this thread's
     bool late = false;
-    std::uint64_t word = word_.load(sys::acquire);
+    std::uint64_t word = word_.load(sys::relaxed);
     for (;;) {
         if ((word & locked) == 0 && in(me.mask, word)) {
             if (take(me, word, woken)) return true;
@@ -116,7 +116,7 @@ bool state_lock::wait(waiter& me, const wait_limit& limit) noexcept {
                 sys::spin_hint();
             else
                 sys::yield();
-            word = word_.load(sys::acquire);
+            word = word_.load(sys::relaxed);
             continue;
         }
         if (!me.direct) {
@@ -136,9 +136,9 @@ bool state_lock::wait(waiter& me, const wait_limit& limit) noexcept {
         if (how == wake::granted) return true;
         woken = true;
         looks = 0;
-        // [L4] An RMW, so that it reads either the interruption or a value after it in the status's history.
-        me.status.exchange(waiter::waiting, sys::acquire);
-        word = word_.load(sys::acquire);
+        // [L4] The mark of a stop request stays: the next sleep finds it.
+        me.status.fetch_and(waiter::interrupted, sys::relaxed);
+        word = word_.load(sys::relaxed);
     }
 }
 
@@ -149,17 +149,23 @@ bool state_lock::take(waiter& me, std::uint64_t& word, bool woken) noexcept {
         me.number = value_of(word).payload;
         const std::uint64_t next = me.numbered ? count_arrival(seen | locked) : seen | locked;
         // [L1] acquire.
-        return word_.compare_exchange_weak(word, next, sys::acquire, sys::acquire);
+        return word_.compare_exchange_weak(word, next, sys::acquire, sys::relaxed);
     }
     if (me.pure && !woken) {
+        // [L1] acquire, before the transition: it may rest on what was done before.
+        const std::uint64_t now = word_.load(sys::acquire);
+        if (now != word) {
+            word = now;
+            return false;
+        }
         const std::uint64_t next = with(word, me.transition(me.context, value_of(word)));
         if (((word ^ next) & state_bits) == 0 || !must_serve(word)) {
             // [L1] acq_rel: an entry and an exit in one step.
-            return word_.compare_exchange_weak(word, next, sys::acq_rel, sys::acquire);
+            return word_.compare_exchange_weak(word, next, sys::acq_rel, sys::relaxed);
         }
     }
     // [L1] acquire.
-    if (!word_.compare_exchange_weak(word, seen | locked, sys::acquire, sys::acquire)) return false;
+    if (!word_.compare_exchange_weak(word, seen | locked, sys::acquire, sys::relaxed)) return false;
     exit(me.transition(me.context, value_of(word)));
     return true;
 }
@@ -183,15 +189,14 @@ bool state_lock::push(waiter& me, std::uint64_t& word, bool woken) noexcept {
         next = (next & ~state_bits) | state << state_shift;
     }
     // [L2] release; pairs with the acquire that takes the list, which reads the waiter.
-    if (!word_.compare_exchange_weak(word, next, sys::release, sys::acquire)) return false;
-    return true;
+    return word_.compare_exchange_weak(word, next, sys::release, sys::relaxed);
 }
 
 // A woken waiter finds the lock free but closed: it goes back to its place in the queue and serves the
 // others, since the wake-up that it had was theirs too.
 bool state_lock::requeue(waiter& me, std::uint64_t& word) noexcept {
-    // [L1] acquire.
-    if (!word_.compare_exchange_weak(word, (word & ~waking) | locked, sys::acquire, sys::acquire))
+    // take_list() acquires.
+    if (!word_.compare_exchange_weak(word, (word & ~waking) | locked, sys::relaxed, sys::relaxed))
         return false;
     const state_value value = value_of(word);
     const std::uint64_t now = take_list();
@@ -207,8 +212,8 @@ void state_lock::pass_on() noexcept {
         if ((word & locked) != 0) {
             // Whoever is inside finds no wake-up on its way and serves the queue. Nothing is published here.
             if (word_.compare_exchange_weak(word, word & ~waking, sys::relaxed, sys::relaxed)) return;
-            // [L1] acquire.
-        } else if (word_.compare_exchange_weak(word, (word & ~waking) | locked, sys::acquire, sys::relaxed)) {
+            // take_list() acquires.
+        } else if (word_.compare_exchange_weak(word, (word & ~waking) | locked, sys::relaxed, sys::relaxed)) {
             exit_slow(value_of(word));
             return;
         }
@@ -236,8 +241,8 @@ state_lock::wake state_lock::sleep(waiter& me, const wait_limit& limit) noexcept
         }
         if ((status & waiter::phase) == waiter::waiting) {
             const std::uint32_t asleep = status | waiter::parked;
-            // [L3] acquire as above, for the failure; success publishes nothing.
-            if (!me.status.compare_exchange_strong(status, asleep, sys::acquire, sys::acquire)) continue;
+            // Publishes nothing; after a failure the status is read again.
+            if (!me.status.compare_exchange_strong(status, asleep, sys::relaxed, sys::relaxed)) continue;
             status = asleep;
         }
         if (!limit.timed())
@@ -425,7 +430,7 @@ void state_lock::grant(const choice& chosen, sys::atomic<std::uint32_t>& group) 
 
 bool state_lock::start(waiter& who) noexcept {
     who.direct = true;
-    std::uint64_t word = word_.load(sys::acquire);
+    std::uint64_t word = word_.load(sys::relaxed);
     for (;;) {
         if ((word & locked) == 0 && in(who.mask, word)) {
             if (take(who, word, false)) return true;

@@ -197,7 +197,7 @@ public:
     /// Waits until nobody is inside and the state is one of `states`, and makes the value `change(value)`.
     /// The change is a pure function: it may run several times, in any thread, and only the last result
     /// counts. Costs one atomic step while nobody is waiting, or if it keeps the state. What happened before
-    /// an earlier step of the lock has happened before the run that counts. Callable:
+    /// the lock got that value has happened before the run that counts. Callable:
     /// state_value(state_value) noexcept.
     template <class Change>
     void apply(mask states, Change change, conduct how = conduct::completes) noexcept {
@@ -294,7 +294,7 @@ public:
     /// resumed or is being resumed. Not to be called after the resumed coroutine may have gone on.
     [[nodiscard]] bool cancel(waiter& who) noexcept;
 
-    /// The longest queue of waiters that a release of this lock has seen so far. The caller is inside.
+    /// The longest queue of waiters that a release of this lock has seen so far. Any thread. Orders nothing.
     [[nodiscard]] std::size_t longest_queue() const noexcept { return list_.longest(); }
 
 private:
