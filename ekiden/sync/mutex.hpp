@@ -6,6 +6,7 @@
 #pragma once
 
 #include <ekiden/sync/state_lock.hpp>
+#include <ekiden/sys/lock_annotation.hpp>
 
 namespace ekiden::inline EKIDEN_ABI {
 
@@ -15,22 +16,32 @@ class mutex {
 public:
     mutex() noexcept = default;
 
-    void lock() noexcept { lock_.enter_only(); }
+    void lock() noexcept {
+        lock_.enter_only();
+        note_.taken(sys::hold::alone);
+    }
     /// False if it was locked. Never false without reason.
-    [[nodiscard]] bool try_lock() noexcept { return lock_.try_enter(free); }
-    void unlock() noexcept { lock_.exit_to({}); }
+    [[nodiscard]] bool try_lock() noexcept {
+        return sys::taken_if(lock_.try_enter(free), note_, sys::hold::alone_tried);
+    }
+    void unlock() noexcept {
+        note_.released(sys::hold::alone);
+        lock_.exit_to({});
+    }
 
     /// False if the time passed first.
     template <class Rep, class Period>
     [[nodiscard]] bool try_lock_for(const std::chrono::duration<Rep, Period>& duration) {
-        return lock_.enter(free, wait_limit::after(duration));
+        return sys::taken_if(lock_.enter(free, wait_limit::after(duration)), note_, sys::hold::alone_tried);
     }
     template <class Clock, class Duration>
     [[nodiscard]] bool try_lock_until(const std::chrono::time_point<Clock, Duration>& deadline) {
-        return lock_.enter(free, wait_limit::until(deadline));
+        return sys::taken_if(lock_.enter(free, wait_limit::until(deadline)), note_, sys::hold::alone_tried);
     }
     /// False if a stop was requested first.
-    [[nodiscard]] bool lock(std::stop_token stop) { return lock_.enter(free, wait_limit(std::move(stop))); }
+    [[nodiscard]] bool lock(std::stop_token stop) {
+        return sys::taken_if(lock_.enter(free, wait_limit(std::move(stop))), note_, sys::hold::alone_tried);
+    }
 
     /// The lock inside, for waits that are not a thread's: start() with mask `free` and no transition.
     [[nodiscard]] state_lock& core() noexcept { return lock_; }
@@ -39,6 +50,7 @@ public:
 
 private:
     state_lock lock_;
+    [[no_unique_address]] sys::lock_annotation note_;
 };
 
 } // namespace ekiden::inline EKIDEN_ABI

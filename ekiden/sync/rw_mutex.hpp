@@ -8,6 +8,7 @@
 #include <ekiden/sync/held_locks.hpp>
 #include <ekiden/sync/rw_policy.hpp>
 #include <ekiden/sys/contract.hpp>
+#include <ekiden/sys/lock_annotation.hpp>
 
 #include <exception>
 #include <utility>
@@ -30,10 +31,14 @@ public:
 
     void lock() noexcept {
         lock_.apply_from(rules::value(rw_state::free), rules::writer_enters, begin_writing, conduct::opens);
+        note_.taken(sys::hold::alone);
     }
     /// False if somebody is inside, or may be: a lock that is just being released can look taken.
-    [[nodiscard]] bool try_lock() noexcept { return try_now(rules::writer_enters, begin_writing); }
+    [[nodiscard]] bool try_lock() noexcept {
+        return sys::taken_if(try_now(rules::writer_enters, begin_writing), note_, sys::hold::alone_tried);
+    }
     void unlock() noexcept {
+        note_.released(sys::hold::alone);
         lock_.apply_from(rules::value(rw_state::write), rules::any_of(rw_state::write),
                          [](state_value) noexcept { return rules::value(rw_state::free); });
     }
@@ -41,20 +46,21 @@ public:
     void lock_shared() noexcept {
         if constexpr (lock_checks) check_recursion();
         lock_.apply_from(rules::value(rw_state::free), rules::reader_enters, begin_reading, conduct::opens);
-        if constexpr (lock_checks) note_held(this);
+        note_reader(sys::hold::shared);
     }
     /// False if no reader may enter now; see try_lock.
     [[nodiscard]] bool try_lock_shared() noexcept {
         return noted(try_now(rules::reader_enters, begin_reading));
     }
     void unlock_shared() noexcept {
-        if constexpr (lock_checks) note_released(this);
+        note_reader_gone();
         lock_.apply_from(rules::value(rw_state::read, 1), rules::reader_inside, end_reading);
     }
 
     /// False if the limit was reached first: a time, or a stop request.
     [[nodiscard]] bool lock(const wait_limit& limit) noexcept {
-        return lock_.apply(rules::writer_enters, begin_writing, conduct::opens, limit);
+        return sys::taken_if(lock_.apply(rules::writer_enters, begin_writing, conduct::opens, limit), note_,
+                             sys::hold::alone_tried);
     }
     [[nodiscard]] bool lock_shared(const wait_limit& limit) noexcept {
         return noted(lock_.apply(rules::reader_enters, begin_reading, conduct::opens, limit));
@@ -89,8 +95,9 @@ public:
             return alone ? rules::value(rw_state::write) : rules::value(rw_state::upgrading, now.payload - 1);
         });
         if (!first) return false;
-        if constexpr (lock_checks) note_released(this);
+        note_reader_gone();
         if (!alone) lock_.apply(rules::any_of(rw_state::upgrade), begin_writing);
+        note_.taken(sys::hold::alone);
         return true;
     }
     /// As upgrade, but false, still a reader, if another reader is inside.
@@ -100,16 +107,17 @@ public:
             alone = now.payload == 1 && now.state != static_cast<std::uint32_t>(rw_state::upgrading);
             return alone ? rules::value(rw_state::write) : now;
         });
-        if constexpr (lock_checks) {
-            if (alone) note_released(this);
-        }
-        return alone;
+        if (!alone) return false;
+        note_reader_gone();
+        note_.taken(sys::hold::alone_tried);
+        return true;
     }
     /// From writer to reader without letting a writer in between.
     void downgrade() noexcept {
+        note_.released(sys::hold::alone);
         lock_.apply(rules::any_of(rw_state::write),
                     [](state_value) noexcept { return rules::value(rules::reading(1), 1); });
-        if constexpr (lock_checks) note_held(this);
+        note_reader(sys::hold::shared_tried);
     }
 
     /// Runs `section()` as a writer that holds the inner lock meanwhile: cheaper than lock and unlock for
@@ -156,10 +164,16 @@ private:
     }
 
     bool noted(bool entered) noexcept {
-        if constexpr (lock_checks) {
-            if (entered) note_held(this);
-        }
+        if (entered) note_reader(sys::hold::shared_tried);
         return entered;
+    }
+    void note_reader(sys::hold how) noexcept {
+        if constexpr (lock_checks) note_held(this);
+        note_.taken(how);
+    }
+    void note_reader_gone() noexcept {
+        if constexpr (lock_checks) note_released(this);
+        note_.released(sys::hold::shared);
     }
     void check_recursion() noexcept {
         if (!is_held(this) || lock_.passes(rules::reader_enters)) return;
@@ -170,6 +184,7 @@ private:
     }
 
     state_lock lock_;
+    [[no_unique_address]] sys::lock_annotation note_;
 };
 
 } // namespace ekiden::inline EKIDEN_ABI

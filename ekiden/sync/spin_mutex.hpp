@@ -5,6 +5,7 @@
 #pragma once
 
 #include <ekiden/sys/atomic.hpp>
+#include <ekiden/sys/lock_annotation.hpp>
 
 namespace ekiden::inline EKIDEN_ABI {
 
@@ -12,19 +13,27 @@ namespace ekiden::inline EKIDEN_ABI {
 class spin_mutex {
 public:
     void lock() noexcept {
-        if (!try_lock()) [[unlikely]]
+        if (!take_now()) [[unlikely]]
             lock_slow();
+        note_.taken(sys::hold::alone);
     }
     [[nodiscard]] bool try_lock() noexcept {
+        return sys::taken_if(take_now(), note_, sys::hold::alone_tried);
+    }
+    void unlock() noexcept {
+        note_.released(sys::hold::alone);
+        taken_.store(false, sys::release); // [S1] release
+    }
+
+private:
+    bool take_now() noexcept {
         // [S1] acquire; pairs with the release in unlock().
         return !taken_.load(sys::relaxed) && !taken_.exchange(true, sys::acquire);
     }
-    void unlock() noexcept { taken_.store(false, sys::release); } // [S1] release
-
-private:
     void lock_slow() noexcept;
 
     sys::atomic<bool> taken_{false};
+    [[no_unique_address]] sys::lock_annotation note_;
 };
 
 } // namespace ekiden::inline EKIDEN_ABI
