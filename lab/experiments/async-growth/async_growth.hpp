@@ -39,6 +39,7 @@ void run(cell& c) {
     const bool long_tasks = c.asked().variant == "10 s";
     if (long_tasks && c.asked().scale == scale::quick)
         c.not_applicable("only in a full run: it takes minutes");
+    if (long_tasks && System::is_slow) c.not_applicable("cannot grow: it would take minutes");
     const std::chrono::milliseconds length(c.pick(5, 200, long_tasks ? 10'000 : 1'000));
     const std::size_t rounds = long_tasks ? 1 : c.pick(2, System::is_slow ? 1 : 4, System::is_slow ? 1 : 7);
     for (unsigned r = 0; r < c.asked().repetitions; ++r) {
