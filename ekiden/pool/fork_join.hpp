@@ -88,12 +88,11 @@ public:
     using function = void (*)(fork_child* self, fork_scope& scope) noexcept;
 
 protected:
-    fork_child(function run, fork_scope& scope) noexcept
-        : fork_scope(scope.lane_), run_(run), older_(&scope) {
+    fork_child(function run, fork_scope& scope) noexcept : fork_scope(scope.lane_), run_(run) {
         scope.newer_ = this;
     }
     ~fork_child() {
-        if (is_published_) shared_.~publication();
+        if (is_published()) shared_.~publication();
     }
 
     /// After the construction: publishes the oldest child if somebody asks.
@@ -104,7 +103,7 @@ protected:
 
     /// True if the parent runs it, and it is no child any more; false if another thread has run it: its
     /// result is there. Of the newest child that has not been joined.
-    [[nodiscard]] bool take_back() noexcept { return !is_published_ || reclaim(); }
+    [[nodiscard]] bool take_back() noexcept { return !is_published() || reclaim(); }
 
 private:
     friend class fork_lane;
@@ -115,12 +114,13 @@ private:
     // done      its result is there                             who ran it
     enum : std::uint32_t { begun, awaited, done };
 
+    [[nodiscard]] bool is_published() const noexcept { return run_ == nullptr; }
     [[nodiscard, gnu::cold]] bool reclaim() noexcept;
 
-    function run_;
-    fork_scope* older_;
-    bool is_published_ = false;
+    function run_; // null once published: each word here is a store of every fork
     struct publication {
+        function run;
+        fork_scope* older; // that it was forked from
         sys::atomic<std::uint32_t> state{begun};
         sys::atomic<fork_lane*> thief{nullptr};  // who runs it, once it has begun
         sys::atomic<std::uint64_t> first_own{0}; // where the thief's own children begin in its ring
@@ -211,7 +211,7 @@ public:
     using result = fork_result<F...>;
 
     explicit forked_call(fork_scope& scope, F&... f) noexcept
-        : fork_child(&run, scope), held_(static_cast<F&&>(f)...) {
+        : fork_child(run_here_, scope), held_(static_cast<F&&>(f)...) {
         offer();
     }
     ~forked_call() {}
@@ -268,6 +268,9 @@ private:
         else
             value_.~result();
     }
+
+    // volatile: read at each fork. The compiler would keep the address in a register, and each call save it.
+    static inline const volatile function run_here_ = &run;
 
     std::tuple<fork_held<F>...> held_;
     bool has_thrown_; // this and the outcome: valid once another thread has run it

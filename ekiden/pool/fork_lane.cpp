@@ -29,17 +29,17 @@ bool fork_lane::share(fork_scope& newest) noexcept {
         return false;
     }
     auto* const oldest = static_cast<fork_child*>(newest_published->newer_);
-    if (publish(*oldest)) newest_published = oldest;
+    if (publish(*oldest, *newest_published)) newest_published = oldest;
     return true;
 }
 
-bool fork_lane::publish(fork_child& oldest) noexcept {
-    ::new (static_cast<void*>(&oldest.shared_)) fork_child::publication;
+bool fork_lane::publish(fork_child& oldest, fork_scope& older) noexcept {
+    ::new (static_cast<void*>(&oldest.shared_)) fork_child::publication{oldest.run_, &older};
     if (!ring_.push(&oldest)) {
         oldest.shared_.~publication();
         return false;
     }
-    oldest.is_published_ = true;
+    oldest.run_ = nullptr;
     // [A3] The child before the look at who sleeps; pairs as [A2]. Either this sees the sleeper, or the
     // sleeper sees the child in its last look around.
     sys::fence(sys::seq_cst); // [A3]
@@ -68,7 +68,7 @@ bool fork_child::reclaim() noexcept {
         "fork_join: calls are joined out of order: a fork_scope was used outside of the call that it "
         "was given to");
     if (left == nullptr && !EKIDEN_MUTANT(fork_join_does_not_wait)) lane.wait_for(*this);
-    lane.innermost_.read()->newest_published = older_;
+    lane.innermost_.read()->newest_published = shared_.older;
     if (lane.ring_.size() == 0) lane.ask_to_restock();
     return left != nullptr;
 }
@@ -164,7 +164,7 @@ void fork_lane::run(fork_child& taken) noexcept {
         fork_segment piece(*this, &taken);
         taken.shared_.first_own.store(ring_.next_index(), sys::relaxed);
         taken.shared_.thief.store(this, sys::release); // [C2] first_own; pairs with the acquires of thief
-        taken.run_(&taken, piece.base);
+        taken.shared_.run(&taken, piece.base);
     }
     // [C1] release: the result; pairs with the acquires in wait_for(). The child is gone when its parent sees
     // this; the lane stays.

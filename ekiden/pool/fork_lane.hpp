@@ -79,7 +79,7 @@ private:
     friend class fork_arena;
 
     bool share(fork_scope& newest) noexcept;
-    [[nodiscard]] bool publish(fork_child& oldest) noexcept;
+    [[nodiscard]] bool publish(fork_child& oldest, fork_scope& older) noexcept;
     [[nodiscard]] fork_child* sleeping_parent() const noexcept;
 
     void wait_for(fork_child& child) noexcept;
