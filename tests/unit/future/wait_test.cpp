@@ -27,7 +27,10 @@ struct set_clock {
 
     static inline std::atomic<rep> ahead{0}; // of the steady clock
 
+    static inline int calls_until_set_back = 0; // 0: never
+
     static time_point now() {
+        if (calls_until_set_back != 0 && --calls_until_set_back == 0) ahead -= 30;
         const auto real = std::chrono::steady_clock::now().time_since_epoch();
         return time_point(std::chrono::duration_cast<duration>(real) + duration(ahead.load()));
     }
@@ -108,12 +111,9 @@ TEST_CASE("A wait until a time of the user's clock looks at that clock again whe
     const auto result = source.get_future();
     set_clock::ahead = 0;
     const auto deadline = set_clock::now() + 20ms;
-    std::thread setter([] {
-        std::this_thread::sleep_for(5ms);
-        set_clock::ahead -= 30;
-    });
+    set_clock::calls_until_set_back = 2; // when the wait has found out how long to sleep
     CHECK_FALSE(result.wait_until(deadline));
-    setter.join();
+    CHECK(set_clock::calls_until_set_back == 0);
     CHECK(set_clock::now() >= deadline);
 }
 

@@ -2,6 +2,8 @@
 
 #include <ekiden/sync/bounded_buffer.hpp>
 
+#include <tests/unit/asleep.hpp>
+
 #include <doctest/doctest.h>
 
 #include <memory>
@@ -85,8 +87,8 @@ TEST_CASE("after close the items inside can be taken out, and then every pop end
     bounded_buffer<int> buffer(2);
     buffer.push(1);
     buffer.push(2);
-    std::thread producer([&] { CHECK_THROWS_AS(buffer.push(3), ekiden::buffer_closed); });
-    std::this_thread::sleep_for(10ms);
+    std::thread producer =
+        ekiden_test::start_asleep([&] { CHECK_THROWS_AS(buffer.push(3), ekiden::buffer_closed); });
     buffer.close();
     buffer.close();
     producer.join();
@@ -102,8 +104,7 @@ TEST_CASE("after close the items inside can be taken out, and then every pop end
 
 TEST_CASE("close ends a waiting pop") {
     bounded_buffer<int> buffer(2);
-    std::thread consumer([&] { CHECK(buffer.pop_or_end() == std::nullopt); });
-    std::this_thread::sleep_for(10ms);
+    std::thread consumer = ekiden_test::start_asleep([&] { CHECK(buffer.pop_or_end() == std::nullopt); });
     buffer.close();
     consumer.join();
 }

@@ -4,6 +4,8 @@
 #include <ekiden/sync/event.hpp>
 #include <ekiden/sync/latch.hpp>
 
+#include <tests/unit/asleep.hpp>
+
 #include <doctest/doctest.h>
 
 #include <memory>
@@ -15,8 +17,7 @@ TEST_CASE("an event ends all waits until it is reset") {
     ekiden::event e;
     CHECK_FALSE(e.wait(wait_limit::after(1ms)));
     std::vector<std::thread> threads;
-    for (int i = 0; i < 4; ++i) threads.emplace_back([&] { e.wait(); });
-    std::this_thread::sleep_for(5ms);
+    for (int i = 0; i < 4; ++i) threads.push_back(ekiden_test::start_asleep([&] { e.wait(); }));
     e.set();
     e.set();
     for (auto& t : threads) t.join();
@@ -99,8 +100,7 @@ TEST_CASE("a semaphore never admits more than it has permits, and loses none") {
 TEST_CASE("permits released together go to as many waiters") {
     ekiden::counting_semaphore s(0);
     std::vector<std::thread> threads;
-    for (int i = 0; i < 5; ++i) threads.emplace_back([&] { s.acquire(); });
-    std::this_thread::sleep_for(5ms);
+    for (int i = 0; i < 5; ++i) threads.push_back(ekiden_test::start_asleep([&] { s.acquire(); }));
     s.release(3);
     s.release(2);
     for (auto& t : threads) t.join();

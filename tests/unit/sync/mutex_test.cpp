@@ -5,6 +5,8 @@
 #include <ekiden/sync/mutex.hpp>
 #include <ekiden/sync/spin_mutex.hpp>
 
+#include <tests/unit/asleep.hpp>
+
 #include <doctest/doctest.h>
 
 #include <condition_variable>
@@ -78,7 +80,10 @@ TEST_CASE("a waiting thread is not overtaken for long") {
             std::this_thread::sleep_for(100us);
         }
     });
-    for (int i = 0; i < 20; ++i) CHECK(m.try_lock_for(5s) == (m.unlock(), true));
+    for (int i = 0; i < 20; ++i) {
+        REQUIRE(m.try_lock_for(5s));
+        m.unlock();
+    }
     stop = true;
     hog.join();
 }
@@ -112,11 +117,10 @@ TEST_CASE("fifo_mutex serves a queue of sleepers in order") {
     std::vector<std::thread> threads;
     m.lock();
     for (int i = 0; i < 8; ++i) {
-        threads.emplace_back([&, i] {
+        threads.push_back(ekiden_test::start_asleep([&, i] {
             std::lock_guard guard(m);
             order.push_back(i);
-        });
-        std::this_thread::sleep_for(10ms);
+        }));
     }
     m.unlock();
     for (auto& t : threads) t.join();

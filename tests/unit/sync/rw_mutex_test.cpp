@@ -2,6 +2,8 @@
 
 #include <ekiden/sync/rw_mutex.hpp>
 
+#include <tests/unit/asleep.hpp>
+
 #include <doctest/doctest.h>
 
 #include <mutex>
@@ -144,7 +146,7 @@ std::string order_after_writer(const std::string& arrivals) {
     std::vector<std::thread> threads;
     m.lock();
     for (const char kind : arrivals) {
-        threads.emplace_back([&, kind] {
+        threads.push_back(ekiden_test::start_asleep([&, kind] {
             if (kind == 'W') m.lock();
             if (kind == 'R') m.lock_shared();
             {
@@ -154,8 +156,7 @@ std::string order_after_writer(const std::string& arrivals) {
             std::this_thread::sleep_for(5ms);
             if (kind == 'W') m.unlock();
             if (kind == 'R') m.unlock_shared();
-        });
-        std::this_thread::sleep_for(15ms);
+        }));
     }
     m.unlock();
     for (auto& t : threads) t.join();
@@ -173,39 +174,32 @@ TEST_CASE("fifo keeps the order of arrival, and successive readers go together")
     rw_mutex<rw_policy::fifo> m;
     m.lock();
     std::atomic<int> inside{0};
-    std::atomic<int> most{0};
     std::vector<std::thread> threads;
     for (int i = 0; i < 4; ++i) {
-        threads.emplace_back([&] {
+        threads.push_back(ekiden_test::start_asleep([&] {
             std::shared_lock lock(m);
-            const int now = inside.fetch_add(1) + 1;
-            int seen = most;
-            while (seen < now && !most.compare_exchange_weak(seen, now)) {
-            }
-            std::this_thread::sleep_for(30ms);
-            inside.fetch_sub(1);
-        });
+            ++inside;
+            const auto deadline = std::chrono::steady_clock::now() + 20s;
+            while (inside != 4 && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
+        }));
     }
-    std::this_thread::sleep_for(30ms);
     m.unlock();
     for (auto& t : threads) t.join();
-    CHECK(most == 4);
+    CHECK(inside == 4);
 }
 
 TEST_CASE("after the last reader a waiting writer is next under writer_next") {
     rw_mutex<rw_policy::writer_next> m;
     m.lock_shared();
     std::string order;
-    std::thread writer([&] {
+    std::thread writer = ekiden_test::start_asleep([&] {
         std::unique_lock lock(m);
         order += 'W';
     });
-    std::this_thread::sleep_for(20ms);
-    std::thread reader([&] {
+    std::thread reader = ekiden_test::start_asleep([&] {
         std::shared_lock lock(m);
         order += 'R';
     });
-    std::this_thread::sleep_for(20ms);
     m.unlock_shared();
     writer.join();
     reader.join();
@@ -241,8 +235,7 @@ TEST_CASE("as many readers as the word counts may be inside, and one more waits"
     for (unsigned i = 0; i < m.max_readers; ++i) m.lock_shared();
     CHECK_FALSE(m.try_lock_shared());
     CHECK_FALSE(m.try_lock_shared_for(2ms));
-    std::thread one_more([&] { std::shared_lock lock(m); });
-    std::this_thread::sleep_for(10ms);
+    std::thread one_more = ekiden_test::start_asleep([&] { std::shared_lock lock(m); });
     m.unlock_shared();
     one_more.join();
     CHECK(m.try_lock_shared());
@@ -263,9 +256,10 @@ TEST_CASE("a stop request ends a wait") {
     rw_mutex<> m;
     m.lock();
     std::stop_source stop;
-    std::thread reader([&] { CHECK_FALSE(m.lock_shared(ekiden::wait_limit(stop.get_token()))); });
-    std::thread writer([&] { CHECK_FALSE(m.lock(ekiden::wait_limit(stop.get_token()))); });
-    std::this_thread::sleep_for(10ms);
+    std::thread reader =
+        ekiden_test::start_asleep([&] { CHECK_FALSE(m.lock_shared(ekiden::wait_limit(stop.get_token()))); });
+    std::thread writer =
+        ekiden_test::start_asleep([&] { CHECK_FALSE(m.lock(ekiden::wait_limit(stop.get_token()))); });
     stop.request_stop();
     reader.join();
     writer.join();

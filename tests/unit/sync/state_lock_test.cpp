@@ -2,6 +2,8 @@
 
 #include <ekiden/sync/state_lock.hpp>
 
+#include <tests/unit/asleep.hpp>
+
 #include <doctest/doctest.h>
 
 #include <condition_variable>
@@ -89,8 +91,8 @@ TEST_CASE("a wait gives up at its deadline, and at once for a deadline in the pa
 TEST_CASE("a wait gives up at a stop request, before or while it waits") {
     state_lock lock;
     std::stop_source stop;
-    std::thread other([&] { CHECK_FALSE(lock.enter(bit(1), wait_limit(stop.get_token()))); });
-    std::this_thread::sleep_for(10ms);
+    std::thread other =
+        ekiden_test::start_asleep([&] { CHECK_FALSE(lock.enter(bit(1), wait_limit(stop.get_token()))); });
     stop.request_stop();
     other.join();
     CHECK_FALSE(lock.enter(bit(1), wait_limit(stop.get_token())));
@@ -103,12 +105,11 @@ TEST_CASE("the first waiter in queue order whose mask holds the new state gets t
     std::vector<int> order;
     std::vector<std::thread> threads;
     const auto wait_for = [&](int name, unsigned state, unsigned next) {
-        threads.emplace_back([&, name, state, next] {
+        threads.push_back(ekiden_test::start_asleep([&, name, state, next] {
             lock.enter(bit(state));
             order.push_back(name);
             lock.exit(next);
-        });
-        std::this_thread::sleep_for(20ms);
+        }));
     };
     wait_for(1, 2, 1);
     wait_for(2, 1, 1);
@@ -132,14 +133,13 @@ TEST_CASE("the releaser runs the transitions of waiters, in order, and all take 
     std::vector<std::thread> threads;
     std::vector<int> order;
     for (int i = 0; i < 5; ++i) {
-        threads.emplace_back([&, i] {
+        threads.push_back(ekiden_test::start_asleep([&, i] {
             lock.run(bit(1), [&](state_value v) noexcept {
                 order.push_back(i);
                 CHECK(std::this_thread::get_id() == main);
                 return v;
             });
-        });
-        std::this_thread::sleep_for(10ms);
+        }));
     }
     lock.exit(1);
     for (auto& t : threads) t.join();

@@ -2,6 +2,8 @@
 
 #include <ekiden/sync/watermark_buffer.hpp>
 
+#include <tests/unit/asleep.hpp>
+
 #include <doctest/doctest.h>
 
 using namespace std::chrono_literals;
@@ -28,8 +30,7 @@ TEST_CASE("all waiting producers go on when the low mark is reached, as far as t
     buffer.push(0);
     buffer.push(1);
     std::vector<std::thread> producers;
-    for (int i = 0; i < 3; ++i) producers.emplace_back([&] { buffer.push(7); });
-    std::this_thread::sleep_for(10ms);
+    for (int i = 0; i < 3; ++i) producers.push_back(ekiden_test::start_asleep([&] { buffer.push(7); }));
     CHECK(buffer.pop() == 0);
     CHECK(buffer.size() == 1);
     CHECK(buffer.pop() == 1);
@@ -59,8 +60,8 @@ TEST_CASE("every item passes once, whatever the marks") {
 TEST_CASE("closing a draining buffer ends the producers and leaves the items") {
     watermark_buffer<int> buffer(0, 1);
     buffer.push(5);
-    std::thread producer([&] { CHECK(buffer.push(6, ekiden::wait_limit()) == buffer_result::closed); });
-    std::this_thread::sleep_for(5ms);
+    std::thread producer = ekiden_test::start_asleep(
+        [&] { CHECK(buffer.push(6, ekiden::wait_limit()) == buffer_result::closed); });
     buffer.close();
     producer.join();
     CHECK(buffer.pop_or_end() == 5);

@@ -1,5 +1,7 @@
 #include <ekiden/sys/futex.hpp>
 
+#include <tests/unit/asleep.hpp>
+
 #include <doctest/doctest.h>
 
 #include <chrono>
@@ -36,12 +38,11 @@ TEST_CASE("A futex wait does not sleep when its deadline has passed") {
 TEST_CASE("A futex wait with the furthest deadline sleeps until it is woken") {
     sys::atomic<std::uint32_t> word{0};
     bool in_time = false;
-    std::thread waiter([&] {
+    std::thread waiter = ekiden_test::start_asleep([&] {
         while (word.load(sys::acquire) == 0) {
             in_time = sys::futex_wait_until(word, 0, sys::clock::time_point::max());
         }
     });
-    std::this_thread::sleep_for(10ms);
     word.store(1, sys::release);
     sys::futex_wake_all(word);
     waiter.join();
@@ -55,13 +56,13 @@ TEST_CASE("A futex wake wakes as many sleepers as it is told and says how many")
     CHECK(sys::futex_wake(word) == 0);
     std::vector<std::thread> threads;
     for (int i = 0; i != sleepers; ++i) {
-        threads.emplace_back([&] {
+        threads.push_back(ekiden_test::start_asleep([&] {
             while (word.load(sys::acquire) == 0) sys::futex_wait(word, 0);
             awake.fetch_add(1, sys::release);
-        });
+        }));
     }
-    std::this_thread::sleep_for(20ms); // most likely all sleep now; the sums below hold in any case
     word.store(1, sys::release);
+    // A signal, such as a profiler's, may have woken one before.
     const int first = sys::futex_wake(word);
     CHECK(first <= 1);
     const int rest = sys::futex_wake_all(word);
