@@ -60,10 +60,10 @@ std::string published_value(const experiment& e, const cell_result& cell, const 
     return "";
 }
 
-// Not beside CPU time per task, which says the same.
+// Not beside a figure that says the same, perhaps per task.
 bool shows_total_cpu(const experiment& e) {
     return std::none_of(e.figures.begin(), e.figures.end(),
-                        [](const figure& f) { return f.name == "cpu_ns_per_task"; });
+                        [](const figure& f) { return f.title == "CPU time"; });
 }
 
 row describe(const experiment& e, const cell_result& cell, const figure& f,
