@@ -1,6 +1,7 @@
 // A pool that grows and shrinks: the task that a blocked one waits for gets a thread, and nothing is lost
 // when threads stand by, are hired again, or end.
-#include <check/engine/model.hpp>
+#include <check/models/pool_model.hpp>
+
 #include <ekiden/pool/blocking_region.hpp>
 #include <ekiden/pool/thread_pool.hpp>
 #include <ekiden/sys/atomic.hpp>
@@ -10,9 +11,6 @@
 namespace {
 
 using namespace ekiden;
-
-/// As the models of the pool (pool.cpp).
-#define POOL_MODEL(name, ...) EKIDEN_MODEL(name, .load_buffering = false, .old_values = 1, __VA_ARGS__)
 
 /// What a task waits for in the kernel.
 class signal_flag {
@@ -36,16 +34,15 @@ thread_pool_options elastic(unsigned threads, unsigned most) {
             .watch_interval = std::chrono::milliseconds(0)};
 }
 
-} // namespace
-
-POOL_MODEL(elastic_block, .about = "a task in a blocking region waits for the one behind it",
-           .preemptions = 1, .spurious = 0, .timeouts = 0) {
+/// In a pool of one worker that may grow by one: the first task waits, by `wait(flag)`, for the second.
+template <class Wait>
+void first_waits_for_second(const thread_pool_options& options, Wait wait) {
     int ran = 0;
     {
-        thread_pool pool(elastic(1, 2));
+        thread_pool pool(options);
         signal_flag done;
         (void)pool.post([&] {
-            block([&] { done.wait(); });
+            wait(done);
             ++ran;
         });
         (void)pool.post([&] {
@@ -57,14 +54,11 @@ POOL_MODEL(elastic_block, .about = "a task in a blocking region waits for the on
     check::that(ran == 2, "both ran");
 }
 
-POOL_MODEL(pool_batch_in_sight,
-           .about = "a sleeper gets what another worker has claimed and blocks in front of", .preemptions = 1,
-           .spurious = 0, .timeouts = 0) {
-    thread_pool pool({.threads = 2});
-    signal_flag done;
-    (void)pool.post([&] { done.wait(); });
-    (void)pool.post([&] { done.set(); });
-    pool.wait_idle();
+} // namespace
+
+POOL_MODEL(elastic_block, .about = "a task in a blocking region waits for the one behind it",
+           .preemptions = 1, .spurious = 0, .timeouts = 0) {
+    first_waits_for_second(elastic(1, 2), [](const signal_flag& done) { block([&] { done.wait(); }); });
 }
 
 POOL_MODEL(elastic_stand_by, .about = "a surplus thread stands by, is hired again or ends, while tasks come",
@@ -105,23 +99,9 @@ POOL_MODEL(elastic_hire, .about = "who stands by is hired at once, not when its 
 
 POOL_MODEL(elastic_watch, .about = "the watch finds a task that blocks unannounced in front of another one",
            .preemptions = 1, .spurious = 0, .timeouts = 0) {
-    int ran = 0;
-    {
-        thread_pool_options options = elastic(1, 2);
-        options.watch_interval = std::chrono::milliseconds(5);
-        thread_pool pool(options);
-        signal_flag done;
-        (void)pool.post([&] {
-            done.wait();
-            ++ran;
-        });
-        (void)pool.post([&] {
-            ++ran;
-            done.set();
-        });
-        pool.wait_idle();
-    }
-    check::that(ran == 2, "both ran");
+    thread_pool_options options = elastic(1, 2);
+    options.watch_interval = std::chrono::milliseconds(5);
+    first_waits_for_second(options, [](const signal_flag& done) { done.wait(); });
 }
 
 POOL_MODEL(elastic_stop, .about = "stop while one is blocked and one stands by", .preemptions = 1,

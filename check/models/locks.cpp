@@ -21,6 +21,22 @@ namespace {
 
 using namespace ekiden;
 
+/// Two threads that lock and unlock.
+template <class Mutex>
+void one_after_the_other() {
+    Mutex lock;
+    sys::cell<int> count{0};
+    const auto work = [&] {
+        lock.lock();
+        count.write(count.read() + 1);
+        lock.unlock();
+    };
+    sys::thread other(work);
+    work();
+    other.join();
+    check::that(count.read() == 2, "both");
+}
+
 /// A reader inside, a writer and another reader that come.
 template <rw_policy Policy>
 void readers_and_writer() {
@@ -245,31 +261,10 @@ EKIDEN_MODEL(sequencer_sleeps, .about = "a server that sleeps wakes for a call a
 }
 
 EKIDEN_MODEL(spin_mutex_two, .about = "mutual exclusion of a spinning mutex", .preemptions = 4) {
-    spin_mutex lock;
-    sys::cell<int> count{0};
-    const auto work = [&] {
-        lock.lock();
-        count.write(count.read() + 1);
-        lock.unlock();
-    };
-    sys::thread other(work);
-    work();
-    other.join();
-    check::that(count.read() == 2, "both");
+    one_after_the_other<spin_mutex>();
 }
-
 EKIDEN_MODEL(mutex_two, .about = "mutual exclusion in one step a side", .preemptions = 3) {
-    mutex lock;
-    sys::cell<int> count{0};
-    const auto work = [&] {
-        lock.lock();
-        count.write(count.read() + 1);
-        lock.unlock();
-    };
-    sys::thread other(work);
-    work();
-    other.join();
-    check::that(count.read() == 2, "both");
+    one_after_the_other<mutex>();
 }
 
 EKIDEN_MODEL(fifo_mutex_numbers, .about = "successive owners have successive numbers", .preemptions = 3) {

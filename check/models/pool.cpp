@@ -1,6 +1,7 @@
 // The whole pool, from the outside: one or two workers and the caller. Its parts have models of their own;
 // these look for what only shows when they meet.
-#include <check/engine/model.hpp>
+#include <check/models/pool_model.hpp>
+
 #include <ekiden/future/promise.hpp>
 #include <ekiden/pool/thread_pool.hpp>
 #include <ekiden/sys/atomic.hpp>
@@ -9,6 +10,7 @@
 
 #include <cstdint>
 #include <system_error>
+#include <utility>
 
 namespace {
 
@@ -26,11 +28,6 @@ struct note {
 };
 
 } // namespace
-
-/// With hints all over: loads of the sleepers' state that only decide whether to look closer. What such a
-/// load reads too early does no harm, so load buffering is not reported. One old value an execution: the
-/// parts' own models have no such bound.
-#define POOL_MODEL(name, ...) EKIDEN_MODEL(name, .load_buffering = false, .old_values = 1, __VA_ARGS__)
 
 POOL_MODEL(pool_post, .about = "a posted task runs before the pool ends", .preemptions = 2, .spurious = 0) {
     int ran = 0;

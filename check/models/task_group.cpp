@@ -1,14 +1,13 @@
 // task_group: wait() against the end of the last task.
-#include <check/engine/model.hpp>
+#include <check/models/pool_model.hpp>
+
 #include <ekiden/pool/task_group.hpp>
 #include <ekiden/pool/thread_pool.hpp>
 
 using namespace ekiden;
 
-// As the models of the pool (pool.cpp).
-EKIDEN_MODEL(group_wait, .load_buffering = false, .old_values = 1,
-             .about = "what the tasks of a group did is visible after wait", .preemptions = 1, .spurious = 0,
-             .timeouts = 0) {
+POOL_MODEL(group_wait, .about = "what the tasks of a group did is visible after wait", .preemptions = 1,
+           .spurious = 0, .timeouts = 0) {
     sys::cell<int> written{0};
     thread_pool pool({.threads = 1});
     task_group group(pool);
