@@ -16,7 +16,7 @@ void spin_mutex::lock_slow() noexcept {
         } else {
             sys::yield();
         }
-        if (try_lock()) return;
+        if (take_now()) return;
     }
 }
 

@@ -5,14 +5,6 @@
 
 #include <cstddef>
 
-/// The inline namespace of everything in ekiden. The checking build (see check/) uses another one, so that
-/// objects of the two builds do not link with each other.
-#if defined(EKIDEN_CHECKING)
-#define EKIDEN_ABI checked
-#else
-#define EKIDEN_ABI v0
-#endif
-
 /// Set when ThreadSanitizer instruments this translation unit.
 #if defined(__SANITIZE_THREAD__)
 #define EKIDEN_TSAN 1
@@ -20,6 +12,17 @@
 #if __has_feature(thread_sanitizer)
 #define EKIDEN_TSAN 1
 #endif
+#endif
+
+/// The inline namespace of everything in ekiden. The checking build (see check/) uses another one, and so do
+/// locks with annotations (see lock_annotation.hpp), so that objects of two builds do not link with each
+/// other.
+#if defined(EKIDEN_CHECKING)
+#define EKIDEN_ABI checked
+#elif defined(EKIDEN_TSAN) && defined(EKIDEN_ANNOTATE_LOCKS)
+#define EKIDEN_ABI annotated
+#else
+#define EKIDEN_ABI v0
 #endif
 
 namespace ekiden::inline EKIDEN_ABI::sys {

@@ -5,8 +5,8 @@
 /// ThreadSanitizer sees the atomic steps of a lock, and so what the lock orders: that is how the locks
 /// themselves are tested. Compiled with EKIDEN_ANNOTATE_LOCKS it also knows them as locks: it reports orders
 /// of locking that may deadlock, an unlock by another thread than the one that locked, and in its reports of
-/// races the locks that were held. Define it for all of a program or for none of it. In builds without
-/// ThreadSanitizer all of this is empty.
+/// races the locks that were held. Define it for all of a program, the library included, or for none of
+/// it: the two do not link. In builds without ThreadSanitizer all of this is empty.
 #pragma once
 
 #include <ekiden/sys/config.hpp>
