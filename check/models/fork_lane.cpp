@@ -109,7 +109,7 @@ private:
 #define FORK_MODEL(name, ...) EKIDEN_MODEL(name, .load_buffering = false, __VA_ARGS__)
 
 FORK_MODEL(fork_parent_joins_a_thief, .about = "a stolen call's result is there, and its parent woken for it",
-           .preemptions = 2, .spurious = 0, .weak_failures = 0) {
+           .preemptions = 3, .spurious = 0, .weak_failures = 0) {
     two_lanes lanes;
     sys::cell<int> calls{0};
     sys::thread thief([&] { lanes.run_one(); });

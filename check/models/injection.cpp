@@ -137,7 +137,7 @@ EKIDEN_MODEL(ring_claims_follow_each_other,
 }
 
 EKIDEN_MODEL(queue_producer_exit, .about = "a producer ends; the next thread takes its ring over",
-             .preemptions = 2) {
+             .preemptions = 3) {
     items<2> made;
     sys::atomic<std::uint32_t> gate{0};
     injection_queue queue(gate, 1, near_the_end);
