@@ -3,7 +3,7 @@
 // of its child.
 #include <check/engine/model.hpp>
 #include <ekiden/pool/event_count.hpp>
-#include <ekiden/pool/fork_lane.hpp>
+#include <ekiden/fork/fork_party.hpp>
 #include <ekiden/sys/thread.hpp>
 
 #include <cstdint>
@@ -15,20 +15,20 @@ using namespace ekiden;
 /// Elements for a ring that nobody looks into.
 fork_child* numbered(std::uintptr_t number) { return reinterpret_cast<fork_child*>(number * 64); }
 
-/// A guest and a worker that do with lanes what pool/worker.cpp and pool/fork_join.cpp do.
-class pair_of_lanes {
+/// A guest and a worker that do with parties what pool/worker.cpp and pool/fork_join.cpp do.
+class pair_of_parties {
 public:
-    pair_of_lanes() { arena.add_worker(worker_lane_); }
+    pair_of_parties() { arena.add_worker(worker_party_); }
 
     /// Calls `body(scope)` as the root of a tree, in this thread. Ends the worker afterwards.
     template <class Body>
     void root(Body body) {
-        fork_lane& lane = arena.enter();
+        fork_party& party = arena.enter();
         {
-            fork_segment segment(lane, nullptr);
+            fork_segment segment(party, nullptr);
             body(static_cast<fork_scope&>(segment.base));
         }
-        fork_arena::leave(lane);
+        fork_arena::leave(party);
         ended_.store(true, sys::seq_cst);
         sleep.signal_all();
     }
@@ -46,7 +46,7 @@ public:
                 sleep.end_search();
             }
             if (found != nullptr)
-                worker_lane_.run(*found);
+                worker_party_.run(*found);
             else if (ends())
                 return;
             else
@@ -56,7 +56,7 @@ public:
 
     event_count sleep{
         1,
-        {[](const void* self) noexcept { return static_cast<const pair_of_lanes*>(self)->arena.has_offer(); },
+        {[](const void* self) noexcept { return static_cast<const pair_of_parties*>(self)->arena.has_offer(); },
          this}};
     fork_arena arena{sleep};
 
@@ -64,7 +64,7 @@ private:
     [[nodiscard]] bool ends() const { return ended_.load(sys::relaxed); }
 
     fork_child* look() {
-        fork_child* const found = worker_lane_.find();
+        fork_child* const found = worker_party_.find();
         if (found == nullptr) arena.ask_all();
         return found;
     }
@@ -78,15 +78,15 @@ private:
         return woken == event_count::wake_up::notified || (work_came && sleep.try_begin_search());
     }
 
-    fork_lane worker_lane_{arena};
+    fork_party worker_party_{arena};
     sys::atomic<bool> ended_{false};
 };
 
 } // namespace
 
-EKIDEN_MODEL(fork_ring_last_one, .about = "owner and thief: the last child goes to one of them",
+EKIDEN_MODEL(fork_deque_last_one, .about = "owner and thief: the last child goes to one of them",
              .preemptions = 4) {
-    fork_ring ring(static_cast<std::uint64_t>(-1));
+    fork_deque ring(static_cast<std::uint64_t>(-1));
     sys::cell<int> content{0};
     content.write(1);
     (void)ring.push(numbered(1));
@@ -100,9 +100,9 @@ EKIDEN_MODEL(fork_ring_last_one, .about = "owner and thief: the last child goes 
     check::that((stolen != nullptr) != (taken != nullptr), "one of them has it");
 }
 
-EKIDEN_MODEL(fork_ring_two_thieves, .about = "two children, two thieves and the owner: each once",
+EKIDEN_MODEL(fork_deque_two_thieves, .about = "two children, two thieves and the owner: each once",
              .preemptions = 3) {
-    fork_ring ring;
+    fork_deque ring;
     (void)ring.push(numbered(1));
     (void)ring.push(numbered(2));
     const fork_child* taken[3] = {};
@@ -117,9 +117,9 @@ EKIDEN_MODEL(fork_ring_two_thieves, .about = "two children, two thieves and the 
     check::that(sum == 3 * 64, "each of the two came out once");
 }
 
-EKIDEN_MODEL(fork_ring_refill, .about = "a child that was taken back makes room for another one",
+EKIDEN_MODEL(fork_deque_refill, .about = "a child that was taken back makes room for another one",
              .preemptions = 4) {
-    fork_ring ring;
+    fork_deque ring;
     (void)ring.push(numbered(1));
     const fork_child* stolen = nullptr;
     sys::thread thief([&] { stolen = ring.steal(); });
@@ -132,9 +132,9 @@ EKIDEN_MODEL(fork_ring_refill, .about = "a child that was taken back makes room 
     check::that(sum == 3 * 64, "each of the two came out once");
 }
 
-EKIDEN_MODEL(fork_ring_push_against_steal,
+EKIDEN_MODEL(fork_deque_push_against_steal,
              .about = "a thief takes what is being pushed and taken back, whole", .preemptions = 4) {
-    fork_ring ring(static_cast<std::uint64_t>(-1));
+    fork_deque ring(static_cast<std::uint64_t>(-1));
     sys::cell<int> content[3] = {};
     const auto use = [&](const fork_child* got) {
         if (got == nullptr) return;
@@ -157,16 +157,16 @@ EKIDEN_MODEL(fork_ring_push_against_steal,
     check::that(content[1].read() + content[2].read() == 0, "both came out");
 }
 
-EKIDEN_MODEL(fork_ring_inside_only,
+EKIDEN_MODEL(fork_deque_inside_only,
              .about = "a waiting parent takes nothing that its thief has forked for others",
              .preemptions = 4) {
-    fork_ring ring;
+    fork_deque ring;
     sys::atomic<bool> done{false};
     const std::uint64_t first_own = ring.next_index();
     const fork_child* stolen = nullptr;
     sys::thread parent([&] {
         stolen = ring.steal_if([&](std::uint64_t index) {
-            return fork_ring::is_from(index, first_own) && !done.load(sys::acquire);
+            return fork_deque::is_from(index, first_own) && !done.load(sys::acquire);
         });
     });
     (void)ring.push(numbered(1)); // forked inside of the child
@@ -182,10 +182,10 @@ EKIDEN_MODEL(fork_ring_inside_only,
 EKIDEN_MODEL(fork_join_result, .load_buffering = false,
              .about = "a guest forks, a worker looks for work: one runs the call, the result arrives",
              .preemptions = 1, .spurious = 0) {
-    pair_of_lanes lanes;
-    sys::thread worker([&] { lanes.work(); });
+    pair_of_parties parties;
+    sys::thread worker([&] { parties.work(); });
     sys::cell<int> calls{0};
-    lanes.root([&](fork_scope& scope) {
+    parties.root([&](fork_scope& scope) {
         auto [a, b] = parallel_invoke(
             scope, [] { return 1; },
             [&] {

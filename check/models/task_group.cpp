@@ -1,7 +1,7 @@
 // task_group: wait() against the end of the last task.
 #include <check/models/pool_model.hpp>
 
-#include <ekiden/pool/task_group.hpp>
+#include <ekiden/fork/task_group.hpp>
 #include <ekiden/pool/thread_pool.hpp>
 
 using namespace ekiden;

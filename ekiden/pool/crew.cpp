@@ -85,7 +85,7 @@ crew::member& crew::of(const worker& who) const noexcept { return members_[who.i
 void crew::enlist() {
     const unsigned index = enlisted_.load(sys::relaxed);
     workers_[index] = std::make_unique<worker>(pool_, index);
-    pool_.forks().add_worker(workers_[index]->lane());
+    pool_.forks().add_worker(workers_[index]->party());
     enlisted_.store(index + 1, sys::release); // [E1] the worker; pairs with the acquire in workers()
 }
 

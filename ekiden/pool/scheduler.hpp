@@ -5,7 +5,7 @@
 
 #include <ekiden/pool/crew.hpp>
 #include <ekiden/pool/event_count.hpp>
-#include <ekiden/pool/fork_lane.hpp>
+#include <ekiden/fork/fork_party.hpp>
 #include <ekiden/pool/thread_pool.hpp>
 #include <ekiden/pool/watch.hpp>
 #include <ekiden/queue/injection_queue.hpp>

@@ -13,7 +13,7 @@ namespace ekiden::inline EKIDEN_ABI {
 // ---- the scheduler's loop
 
 void worker::run() noexcept {
-    fork_lane::set_for_this_thread(&lane_);
+    fork_party::set_for_this_thread(&party_);
     crew& others = pool_.threads();
     for (;;) {
         const bool has_stopped = is_stopped(); // before the last look at the queues
@@ -154,7 +154,7 @@ task* worker::stolen() noexcept {
 
 /// A child that another thread has forked and somebody has asked for. Asks if there is none.
 task* worker::forked() noexcept {
-    forked_.taken = lane_.find();
+    forked_.taken = party_.find();
     if (forked_.taken == nullptr) {
         pool_.forks().ask_all();
         return nullptr;
@@ -166,7 +166,7 @@ task* worker::forked() noexcept {
 const char* worker::forked_task::answer(task* base, task_request request) {
     if (request == task_request::describe) return "a forked call";
     auto* const self = static_cast<forked_task*>(base);
-    self->lane_.run(*self->taken);
+    self->party_.run(*self->taken);
     return nullptr;
 }
 

@@ -39,7 +39,7 @@ public:
     void leave_region() noexcept { is_in_region_ = false; }
 
     /// Its part in fork-join.
-    [[nodiscard]] fork_lane& lane() noexcept { return lane_; }
+    [[nodiscard]] fork_party& party() noexcept { return party_; }
 
     /// Any thread.
     [[nodiscard]] bool maybe_has_tasks() const noexcept {
@@ -111,18 +111,18 @@ private:
     /// A child of a fork that this worker takes over, in the form of a task.
     class forked_task final : public task {
     public:
-        explicit forked_task(fork_lane& lane) noexcept : task(&answer), lane_(lane) {}
+        explicit forked_task(fork_party& party) noexcept : task(&answer), party_(party) {}
         fork_child* taken = nullptr;
 
     private:
         static const char* answer(task* base, task_request request);
-        fork_lane& lane_;
+        fork_party& party_;
     };
 
     chase_lev_deque<task> deque_;        // what this worker's tasks have posted
     chase_lev_deque<task> inbox_{batch}; // a batch from outside; the oldest task at the bottom
-    fork_lane lane_{pool_.forks()};
-    forked_task forked_{lane_};
+    fork_party party_{pool_.forks()};
+    forked_task forked_{party_};
 
     // What others read, on lines of its own.
     alignas(sys::isolation) single_writer_counter spawned_;

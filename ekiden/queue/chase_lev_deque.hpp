@@ -11,7 +11,7 @@
 /// and reads the real one only when the ring seems full.
 #pragma once
 
-#include <ekiden/queue/growing_ring.hpp>
+#include <ekiden/queue/circular_array.hpp>
 #include <ekiden/sys/asymmetric_fence.hpp>
 #include <ekiden/sys/atomic.hpp>
 #include <ekiden/sys/mutant.hpp>
@@ -29,12 +29,12 @@ public:
     /// `capacity` is a power of two; the ring doubles when it is full. `first_index` is where the indices
     /// start: they may wrap around, and tests start them just before. Throws std::bad_alloc.
     explicit chase_lev_deque(std::size_t capacity = 256, std::uint64_t first_index = 0)
-        : top_(first_index), bottom_(first_index), top_seen_(first_index), rings_(capacity) {}
+        : top_(first_index), bottom_(first_index), top_seen_(first_index), array_(capacity) {}
 
     /// Owner: adds at the bottom. Throws std::bad_alloc if the ring cannot grow; then nothing has changed.
     void push(T* element) {
         const std::uint64_t bottom = bottom_.load(sys::relaxed);
-        ring* here = rings_.current();
+        slots* here = array_.current();
         if (bottom - top_seen_ >= here->capacity()) [[unlikely]]
             here = make_room(here, bottom);
         here->at(bottom).store(element, sys::relaxed);
@@ -54,10 +54,10 @@ public:
         sys::fence_light();
         std::uint64_t top = top_.load(sys::relaxed);
         if (size(top, bottom) > 0 || EKIDEN_MUTANT(deque_pop_forgets_the_last_item))
-            return rings_.current()->at(bottom).load(sys::relaxed);
+            return array_.current()->at(bottom).load(sys::relaxed);
         T* element = nullptr;
         if (top == bottom) { // the last one: the advance of top_ decides between the owner and the thieves
-            element = rings_.current()->at(bottom).load(sys::relaxed);
+            element = array_.current()->at(bottom).load(sys::relaxed);
             // [D3] Claims are read-modify-writes of one object: one of them takes the element. As such it
             // also passes on the releases of the earlier ones, [D4].
             if (!top_.compare_exchange_strong(top, top + 1, sys::relaxed, sys::relaxed) // owner's claim
@@ -73,7 +73,7 @@ public:
     [[nodiscard]] T* pop_oldest() noexcept {
         std::uint64_t top = top_.load(sys::relaxed); // too old: the claim fails
         if (size(top, bottom_.load(sys::relaxed)) <= 0) return nullptr;
-        T* const element = rings_.current()->at(top).load(sys::relaxed);
+        T* const element = array_.current()->at(top).load(sys::relaxed);
         // As a thief's claim, but the owner's own bottom_ needs no fence to be seen.
         return top_.compare_exchange_strong(top, top + 1, sys::relaxed, sys::relaxed) ? element : nullptr;
     }
@@ -88,7 +88,7 @@ public:
         const std::uint64_t bottom = bottom_.load(sys::acquire);
         if (size(top, bottom) <= 0) return nullptr;
         // The slot may be overwritten while it is read; then top_ has moved and the claim fails.
-        T* const element = rings_.current_for_reader()->at(top).load(sys::relaxed);
+        T* const element = array_.current_for_reader()->at(top).load(sys::relaxed);
         // [D4] release: the read of the slot before its reuse by push(); pairs with the acquire in
         // make_room(). [D3]
         if (!top_.compare_exchange_strong(top, top + 1, sys::release, sys::relaxed) // thief's claim
@@ -103,24 +103,24 @@ public:
     }
 
 private:
-    using ring = typename growing_ring<T>::ring;
+    using slots = typename circular_array<T>::slots;
 
     [[nodiscard]] static std::int64_t size(std::uint64_t top, std::uint64_t bottom) noexcept {
         return static_cast<std::int64_t>(bottom - top); // right across a wrap-around; -1 while a pop claims
     }
 
-    [[nodiscard, gnu::noinline]] ring* make_room(ring* here, std::uint64_t bottom) {
+    [[nodiscard, gnu::noinline]] slots* make_room(slots* here, std::uint64_t bottom) {
         // [D4] acquire; pairs with the release in steal(): a slot counts as free only after its reader is
         // done.
         top_seen_ = top_.load(sys::acquire);
         if (bottom - top_seen_ < here->capacity() || EKIDEN_MUTANT(deque_never_grows)) return here;
-        return rings_.grow(top_seen_, bottom);
+        return array_.grow(top_seen_, bottom);
     }
 
     alignas(sys::isolation) sys::atomic<std::uint64_t> top_;    // written by thieves
     alignas(sys::isolation) sys::atomic<std::uint64_t> bottom_; // this and the rest: written by the owner
     std::uint64_t top_seen_;
-    growing_ring<T> rings_;
+    circular_array<T> array_;
 };
 
 } // namespace ekiden::inline EKIDEN_ABI

@@ -11,17 +11,17 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-struct alignas(sys::isolation) injection_queue::lane {
-    lane(std::size_t capacity, std::uint64_t first_index, bool is_shared)
+struct alignas(sys::isolation) injection_queue::inlet {
+    inlet(std::size_t capacity, std::uint64_t first_index, bool is_shared)
         : ring(capacity, first_index), shared(is_shared) {}
 
     injection_ring ring;
     sys::atomic<std::uint32_t> pushing{0}; // 1 while a producer is between its look at the gate and its push
     sys::atomic<bool> taken{true};         // a living thread pushes here
     sys::atomic<bool> orphaned{false};     // the queue is gone
-    sys::atomic<std::uint32_t> references{1}; // the queue and each thread that has the lane
+    sys::atomic<std::uint32_t> references{1}; // the queue and each thread that has the inlet
     const bool shared;
-    sys::slow_lock lock; // for producers of a shared lane
+    sys::slow_lock lock; // for producers of a shared inlet
 
     void release() noexcept {
         // release: this side's use; acquire: the other side's, before the end.
@@ -31,14 +31,14 @@ struct alignas(sys::isolation) injection_queue::lane {
 
 namespace {
 
-using lane = injection_queue::lane;
+using inlet = injection_queue::inlet;
 
-/// The lanes of one thread, by queue. Entries of queues that are gone are removed when the thread meets a new
+/// The inlets of one thread, by queue. Entries of queues that are gone are removed when the thread meets a new
 /// queue.
 struct producer {
     struct entry {
         std::uint64_t queue;
-        lane* where;
+        inlet* where;
     };
     std::vector<entry> entries;
 
@@ -47,7 +47,7 @@ struct producer {
     }
 
     static void leave(const entry& e) noexcept {
-        // [Q1] release: this thread's pushes; pairs with the acquire in take_lane() for the next thread.
+        // [Q1] release: this thread's pushes; pairs with the acquire in take_inlet() for the next thread.
         if (!e.where->shared) e.where->taken.store(false, sys::release);
         e.where->release();
     }
@@ -61,7 +61,7 @@ struct producer {
     }
 };
 
-/// The lanes that this thread used last, by the low bits of the queue's id; and all of them.
+/// The inlets that this thread used last, by the low bits of the queue's id; and all of them.
 struct producer_cache {
     static constexpr std::size_t slots = 8;
     std::array<producer::entry, slots> recent{};
@@ -87,8 +87,8 @@ injection_queue::injection_queue(const sys::atomic<std::uint32_t>& gate, std::si
     : gate_(gate), id_(next_queue_id()), capacity_(capacity), first_index_(first_index) {}
 
 injection_queue::~injection_queue() {
-    for (const auto& slot : lanes_) {
-        if (lane* const here = slot.load(sys::relaxed)) {
+    for (const auto& slot : inlets_) {
+        if (inlet* const here = slot.load(sys::relaxed)) {
             here->orphaned.store(true, sys::relaxed); // a hint: release() orders
             here->release();
         }
@@ -97,8 +97,8 @@ injection_queue::~injection_queue() {
 
 bool injection_queue::push(task* element, std::uint32_t refused) {
     struct entry_guard { // also when the ring cannot grow
-        lane& here;
-        explicit entry_guard(lane& l) noexcept : here(l) {
+        inlet& here;
+        explicit entry_guard(inlet& l) noexcept : here(l) {
             if (here.shared) here.lock.lock();
             here.pushing.store(EKIDEN_MUTANT(queue_push_unannounced) ? 0 : 1, sys::relaxed);
         }
@@ -107,7 +107,7 @@ bool injection_queue::push(task* element, std::uint32_t refused) {
             here.pushing.store(0, sys::release);
             if (here.shared) here.lock.unlock();
         }
-    } guard(lane_of_this_thread());
+    } guard(inlet_of_this_thread());
     // [Q2] light: `pushing` before the look at the gate; pairs with the heavy fence in quiesce(). Either the
     // closer sees this push under way, or this sees the closed gate.
     sys::fence_light();
@@ -117,12 +117,12 @@ bool injection_queue::push(task* element, std::uint32_t refused) {
 }
 
 void injection_queue::quiesce() noexcept {
-    // [Q2] heavy: the closed gate before the look at `pushing`, and at count_ and lanes_ of threads that just
+    // [Q2] heavy: the closed gate before the look at `pushing`, and at count_ and inlets_ of threads that just
     // came.
     sys::fence_heavy();
     const std::size_t count = count_.load(sys::relaxed);
     for (std::size_t i = 0; i != count; ++i) {
-        const lane* const here = lanes_[i].load(sys::acquire); // [Q4]
+        const inlet* const here = inlets_[i].load(sys::acquire); // [Q4]
         while (here != nullptr && here->pushing.load(sys::acquire) != 0
                && !EKIDEN_MUTANT(queue_quiesce_does_not_wait))
             sys::yield(); // [Q3]
@@ -133,7 +133,7 @@ std::size_t injection_queue::claim(std::span<task*> out, std::size_t start) noex
     const std::size_t count = count_.load(sys::relaxed);
     std::size_t i = start % count;
     for (std::size_t turn = 0; turn != count; ++turn) {
-        lane* const here = lanes_[i].load(sys::acquire); // [Q4]
+        inlet* const here = inlets_[i].load(sys::acquire); // [Q4]
         if (here != nullptr && here->ring.maybe_filled()) {
             if (const std::size_t claimed = here->ring.claim(out)) return claimed;
         }
@@ -145,7 +145,7 @@ std::size_t injection_queue::claim(std::span<task*> out, std::size_t start) noex
 bool injection_queue::maybe_filled() const noexcept {
     const std::size_t count = count_.load(sys::relaxed);
     for (std::size_t i = 0; i != count; ++i) {
-        const lane* const here = lanes_[i].load(sys::acquire); // [Q4]
+        const inlet* const here = inlets_[i].load(sys::acquire); // [Q4]
         if (here != nullptr && here->ring.maybe_filled()) return true;
     }
     return false;
@@ -155,40 +155,40 @@ std::uint64_t injection_queue::pushed() const noexcept {
     std::uint64_t sum = 0;
     const std::size_t count = count_.load(sys::relaxed);
     for (std::size_t i = 0; i != count; ++i) {
-        if (const lane* const here = lanes_[i].load(sys::acquire)) sum += here->ring.pushed(); // [Q4]
+        if (const inlet* const here = inlets_[i].load(sys::acquire)) sum += here->ring.pushed(); // [Q4]
     }
     return sum;
 }
 
-// ---- which lane
+// ---- which inlet
 
-injection_queue::lane& injection_queue::lane_of_this_thread() {
+injection_queue::inlet& injection_queue::inlet_of_this_thread() {
     const producer::entry& recent = sys::local<producer_cache>().recent[id_ % producer_cache::slots];
-    return recent.queue == id_ ? *recent.where : find_lane();
+    return recent.queue == id_ ? *recent.where : find_inlet();
 }
 
-injection_queue::lane& injection_queue::find_lane() {
+injection_queue::inlet& injection_queue::find_inlet() {
     producer_cache& cache = sys::local<producer_cache>();
     if (cache.all == nullptr) {
         auto created = std::make_unique<producer>();
-        // A thread past its end cannot give a lane back: it pushes where nobody has to.
-        if (!sys::at_thread_exit(&end_producer, nullptr)) return shared_lane();
+        // A thread past its end cannot give a inlet back: it pushes where nobody has to.
+        if (!sys::at_thread_exit(&end_producer, nullptr)) return shared_inlet();
         cache.all = created.release();
     }
     std::vector<producer::entry>& entries = cache.all->entries;
     auto found = std::find_if(entries.begin(), entries.end(), [&](const auto& e) { return e.queue == id_; });
     if (found == entries.end()) {
         cache.all->forget_orphans();
-        entries.reserve(entries.size() + 1); // before the lane is taken: the rest cannot fail
-        entries.push_back({id_, &take_lane()});
+        entries.reserve(entries.size() + 1); // before the inlet is taken: the rest cannot fail
+        entries.push_back({id_, &take_inlet()});
         found = entries.end() - 1;
     }
     cache.recent[id_ % producer_cache::slots] = *found;
     return *found->where;
 }
 
-injection_queue::lane& injection_queue::take_lane() {
-    const auto use = [](lane& here) -> lane& {
+injection_queue::inlet& injection_queue::take_inlet() {
+    const auto use = [](inlet& here) -> inlet& {
         here.references.fetch_add(1, sys::relaxed); // the queue holds one meanwhile
         return here;
     };
@@ -196,28 +196,28 @@ injection_queue::lane& injection_queue::take_lane() {
         std::lock_guard guard(registration_);
         const std::size_t count = count_.load(sys::relaxed);
         for (std::size_t i = 1; i != count; ++i) {
-            lane& here = *lanes_[i].load(sys::relaxed);
-            if (here.taken.load(sys::acquire) && !EKIDEN_MUTANT(queue_lane_for_two)) continue; // [Q1]
+            inlet& here = *inlets_[i].load(sys::relaxed);
+            if (here.taken.load(sys::acquire) && !EKIDEN_MUTANT(queue_inlet_for_two)) continue; // [Q1]
             here.taken.store(true, sys::relaxed);
             return use(here);
         }
-        if (count != lanes_.size()) {
-            auto* const here = new lane(capacity_, first_index_, false);
-            // [Q4] release: the lane; pairs with the acquires in claim(), maybe_filled(), pushed() and
+        if (count != inlets_.size()) {
+            auto* const here = new inlet(capacity_, first_index_, false);
+            // [Q4] release: the inlet; pairs with the acquires in claim(), maybe_filled(), pushed() and
             // quiesce().
-            lanes_[count].store(here, sys::release);
+            inlets_[count].store(here, sys::release);
             count_.store(count + 1, sys::relaxed); // only how far to look
             return use(*here);
         }
     }
-    return use(shared_lane());
+    return use(shared_inlet());
 }
 
-injection_queue::lane& injection_queue::shared_lane() {
+injection_queue::inlet& injection_queue::shared_inlet() {
     std::lock_guard guard(registration_);
-    if (lane* const here = lanes_[0].load(sys::relaxed)) return *here;
-    auto* const here = new lane(capacity_, first_index_, true);
-    lanes_[0].store(here, sys::release); // [Q4]
+    if (inlet* const here = inlets_[0].load(sys::relaxed)) return *here;
+    auto* const here = new inlet(capacity_, first_index_, true);
+    inlets_[0].store(here, sys::release); // [Q4]
     return *here;
 }
 

@@ -3,7 +3,7 @@
 /// Part: queue. Used by: pool (one per priority).
 #pragma once
 
-#include <ekiden/queue/growing_ring.hpp>
+#include <ekiden/queue/circular_array.hpp>
 #include <ekiden/queue/task.hpp>
 #include <ekiden/sys/atomic.hpp>
 #include <ekiden/sys/lock.hpp>
@@ -38,15 +38,15 @@ public:
     [[nodiscard]] std::uint64_t pushed() const noexcept { return tail_.load(sys::relaxed) - first_index_; }
 
 private:
-    using ring = growing_ring<task>::ring;
+    using slots = circular_array<task>::slots;
 
-    [[nodiscard, gnu::noinline]] ring* make_room(ring* here, std::uint64_t tail);
+    [[nodiscard, gnu::noinline]] slots* make_room(slots* here, std::uint64_t tail);
 
     alignas(sys::isolation) sys::atomic<std::uint64_t> head_; // next to claim; written by consumers
     alignas(
         sys::isolation) sys::atomic<std::uint64_t> tail_; // next to push; this and the rest: by the producer
     std::uint64_t head_seen_;
-    growing_ring<task> rings_;
+    circular_array<task> array_;
     const std::uint64_t first_index_;
 };
 
@@ -87,22 +87,22 @@ public:
     [[nodiscard]] std::uint64_t pushed() const noexcept;
 
     /// Where one or several threads push. Shared by the queue and its producer thread; the last one frees it.
-    struct lane;
+    struct inlet;
 
 private:
-    [[nodiscard]] lane& lane_of_this_thread();
-    [[nodiscard, gnu::noinline]] lane& find_lane();
-    [[nodiscard]] lane& take_lane();
-    [[nodiscard]] lane& shared_lane();
+    [[nodiscard]] inlet& inlet_of_this_thread();
+    [[nodiscard, gnu::noinline]] inlet& find_inlet();
+    [[nodiscard]] inlet& take_inlet();
+    [[nodiscard]] inlet& shared_inlet();
 
     const sys::atomic<std::uint32_t>& gate_;
     const std::uint64_t id_; // never reused, unlike the address
     const std::size_t capacity_;
     const std::uint64_t first_index_;
-    // lanes_[0] is the shared lane, or null while nobody needs it; [1, count_) are exclusive ones. None is
+    // inlets_[0] is the shared inlet, or null while nobody needs it; [1, count_) are exclusive ones. None is
     // ever removed.
     sys::atomic<std::size_t> count_{1};
-    std::array<sys::atomic<lane*>, exclusive_rings + 1> lanes_{};
+    std::array<sys::atomic<inlet*>, exclusive_rings + 1> inlets_{};
     sys::slow_lock registration_;
 };
 

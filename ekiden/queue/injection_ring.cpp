@@ -8,12 +8,12 @@
 namespace ekiden::inline EKIDEN_ABI {
 
 injection_ring::injection_ring(std::size_t capacity, std::uint64_t first_index)
-    : head_(first_index), tail_(first_index), head_seen_(first_index), rings_(capacity),
+    : head_(first_index), tail_(first_index), head_seen_(first_index), array_(capacity),
       first_index_(first_index) {}
 
 void injection_ring::push(task* element) {
     const std::uint64_t tail = tail_.load(sys::relaxed);
-    ring* here = rings_.current();
+    slots* here = array_.current();
     if (tail - head_seen_ >= here->capacity()) [[unlikely]]
         here = make_room(here, tail);
     // Every 64th task of a producer tells how long it waited; a look at the clock for each would cost as much
@@ -24,11 +24,11 @@ void injection_ring::push(task* element) {
     tail_.store(tail + 1, sys::release);
 }
 
-injection_ring::ring* injection_ring::make_room(ring* here, std::uint64_t tail) {
+injection_ring::slots* injection_ring::make_room(slots* here, std::uint64_t tail) {
     // [I2] acquire; pairs with the release in claim(): a slot counts as free only after its reader is done.
     head_seen_ = head_.load(sys::acquire);
     if (tail - head_seen_ < here->capacity()) return here;
-    return rings_.grow(head_seen_, tail);
+    return array_.grow(head_seen_, tail);
 }
 
 std::size_t injection_ring::claim(std::span<task*> out) noexcept {
@@ -39,7 +39,7 @@ std::size_t injection_ring::claim(std::span<task*> out) noexcept {
     // count.)
     if (static_cast<std::int64_t>(available) <= 0) return 0;
     const std::uint64_t count = std::min<std::uint64_t>((available + 1) / 2, out.size());
-    ring* const here = rings_.current_for_reader();
+    slots* const here = array_.current_for_reader();
     for (std::uint64_t i = 0; i != count; ++i) out[i] = here->at(head + i).load(sys::relaxed);
     // The slots may have been overwritten while they were read; then head_ has moved and the claim fails.
     // [I2] release: the reads above before the slots' reuse; pairs with the acquire in make_room().

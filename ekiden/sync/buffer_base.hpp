@@ -3,7 +3,7 @@
 /// Part: sync. Used by: bounded_buffer, watermark_buffer.
 #pragma once
 
-#include <ekiden/sync/ring.hpp>
+#include <ekiden/sync/ring_buffer.hpp>
 #include <ekiden/sync/state_lock.hpp>
 #include <ekiden/sys/thread.hpp>
 
@@ -162,7 +162,7 @@ private:
             return ended ? buffer_result::closed : buffer_result::done;
         }
         state_value after(state_value now) noexcept {
-            const ring<T>& ring = buffer.ring_;
+            const ring_buffer<T>& ring = buffer.ring_;
             return {buffer.states_.next(now.state, ring.size(), ring.capacity()), 0};
         }
     };
@@ -187,7 +187,7 @@ private:
 
         pop_step(buffer_base& b, std::optional<T>& i) noexcept : step_base(b), item(i) {}
         state_value operator()(state_value now) noexcept {
-            ring<T>& ring = this->buffer.ring_;
+            ring_buffer<T>& ring = this->buffer.ring_;
             this->ended = ring.size() == 0;
             if (this->ended) return now;
             try {
@@ -215,7 +215,7 @@ private:
     }
 
     mutable state_lock lock_;
-    ring<T> ring_;
+    ring_buffer<T> ring_;
     States states_;
 };
 

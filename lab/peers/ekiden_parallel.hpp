@@ -4,9 +4,9 @@
 #include <lab/peers/row.hpp>
 
 #include <cstddef>
-#include <ekiden/pool/parallel_for.hpp>
-#include <ekiden/pool/parallel_reduce.hpp>
-#include <ekiden/pool/parallel_sort.hpp>
+#include <ekiden/fork/parallel_for.hpp>
+#include <ekiden/fork/parallel_reduce.hpp>
+#include <ekiden/fork/parallel_sort.hpp>
 #include <ekiden/pool/thread_pool.hpp>
 #include <functional>
 #include <utility>

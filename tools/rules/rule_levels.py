@@ -12,7 +12,7 @@ LEVELS = {
     "future": 2, "sync": 2,
     "execution": 3,
     "pool": 4, "loop": 4, "timer": 4,
-    "async": 5,
+    "fork": 5, "async": 5,
     "adapter": 6, "sim": 6,
 }
 OUTSIDE = re.compile(r"(check|lab|tests|examples|tools)/")

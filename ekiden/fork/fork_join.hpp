@@ -1,6 +1,6 @@
 /// Calls that may run in parallel, at about the cost of plain calls.
 ///
-/// Part: pool. Used by: programs, the parallel algorithms beside it. The protocol: fork_join.md.
+/// Part: fork. Used by: programs, the parallel algorithms beside it. The protocol: fork_join.md.
 ///
 /// parallel_invoke(f, g) calls f, and offers g to others only if none of this thread's older calls is on
 /// offer already, or more threads have asked for work; otherwise it calls g itself afterwards. Lazy task
@@ -26,7 +26,7 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-class fork_lane;
+class fork_party;
 class fork_scope;
 class thread_pool;
 
@@ -40,10 +40,10 @@ struct fork_errors {
 struct alignas(sys::isolation) fork_request {
     // asked      meaning                                            set by
     // nothing    there is a published child, or nothing to publish  share
-    // restock    none is published: the next fork does it           thief, the lane's thread
+    // restock    none is published: the next fork does it           thief, the party's thread
     // wanted     somebody looks for work                            who looks, share while somebody sleeps
     enum : std::uint32_t { nothing, restock, wanted };
-    // [A1] On a line that else only the lane's thread reads, at each fork.
+    // [A1] On a line that else only the party's thread reads, at each fork.
     sys::atomic<std::uint32_t> asked{nothing};
 };
 
@@ -58,25 +58,25 @@ public:
     /// long loop does well to fork the rest of itself. Otherwise gives away what it has. One relaxed load
     /// unless somebody asks.
     [[nodiscard]] bool should_split() noexcept {
-        return lane_->asked.load(sys::relaxed) == fork_request::wanted && !share();
+        return party_->asked.load(sys::relaxed) == fork_request::wanted && !share();
     }
 
 protected:
-    explicit fork_scope(fork_request* lane) noexcept : lane_(lane) {}
+    explicit fork_scope(fork_request* party) noexcept : party_(party) {}
     ~fork_scope() = default;
 
     [[nodiscard]] bool is_asked() const noexcept {
-        return lane_->asked.load(sys::relaxed) != fork_request::nothing;
+        return party_->asked.load(sys::relaxed) != fork_request::nothing;
     }
 
     /// Answers the request: publishes the oldest private child. False if there is nothing to take.
     bool share() noexcept;
 
     friend class fork_child;
-    friend class fork_lane;
+    friend class fork_party;
     friend struct fork_segment;
 
-    fork_request* lane_; // of the thread
+    fork_request* party_; // of the thread
     fork_scope* newer_;  // the next one that was forked from this one; valid while that is not joined
 };
 
@@ -88,7 +88,7 @@ public:
     using function = void (*)(fork_child* self, fork_scope& scope) noexcept;
 
 protected:
-    fork_child(function run, fork_scope& scope) noexcept : fork_scope(scope.lane_), run_(run) {
+    fork_child(function run, fork_scope& scope) noexcept : fork_scope(scope.party_), run_(run) {
         scope.newer_ = this;
     }
     ~fork_child() {
@@ -106,7 +106,7 @@ protected:
     [[nodiscard]] bool take_back() noexcept { return !is_published() || reclaim(); }
 
 private:
-    friend class fork_lane;
+    friend class fork_party;
 
     // state_    meaning                                         set by
     // begun     somebody runs it, or it waits to be taken       publication, the waiting parent
@@ -122,7 +122,7 @@ private:
         function run;
         fork_scope* older; // that it was forked from
         sys::atomic<std::uint32_t> state{begun};
-        sys::atomic<fork_lane*> thief{nullptr};  // who runs it, once it has begun
+        sys::atomic<fork_party*> thief{nullptr};  // who runs it, once it has begun
         sys::atomic<std::uint64_t> first_own{0}; // where the thief's own children begin in its ring
     };
     union {

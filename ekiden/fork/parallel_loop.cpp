@@ -1,6 +1,6 @@
-#include <ekiden/pool/loop.hpp>
+#include <ekiden/fork/parallel_loop.hpp>
 
-#include <ekiden/pool/parallel_reduce.hpp>
+#include <ekiden/fork/parallel_reduce.hpp>
 
 #include <mutex>
 #include <system_error>

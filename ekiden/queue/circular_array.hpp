@@ -18,11 +18,11 @@ namespace ekiden::inline EKIDEN_ABI {
 /// replaced: it is not written any more, and kept until the destructor. Together the old ones are smaller
 /// than the current one.
 template <class T>
-class growing_ring {
+class circular_array {
 public:
-    class ring {
+    class slots {
     public:
-        explicit ring(std::size_t slots) : mask_(slots - 1), slots_(new sys::atomic<T*>[slots]()) {}
+        explicit slots(std::size_t count) : mask_(count - 1), slots_(new sys::atomic<T*>[count]()) {}
 
         [[nodiscard]] std::uint64_t capacity() const noexcept { return mask_ + 1; }
         [[nodiscard]] sys::atomic<T*>& at(std::uint64_t index) noexcept { return slots_[index & mask_]; }
@@ -33,26 +33,26 @@ public:
     };
 
     /// `capacity` is a power of two. Throws std::bad_alloc.
-    explicit growing_ring(std::size_t capacity) {
-        rings_.push_back(std::make_unique<ring>(capacity));
-        current_.store(rings_.back().get(), sys::relaxed);
+    explicit circular_array(std::size_t capacity) {
+        arrays_.push_back(std::make_unique<slots>(capacity));
+        current_.store(arrays_.back().get(), sys::relaxed);
     }
 
     /// Writer: the ring in use.
-    [[nodiscard]] ring* current() const noexcept { return current_.load(sys::relaxed); }
+    [[nodiscard]] slots* current() const noexcept { return current_.load(sys::relaxed); }
 
     /// Any thread: the ring in use. A reader that has acquired an index from the writer gets one that holds
     /// it.
-    [[nodiscard]] ring* current_for_reader() const noexcept {
+    [[nodiscard]] slots* current_for_reader() const noexcept {
         return current_.load(sys::acquire); // [G1] pairs with the release in grow()
     }
 
     /// Writer: a ring of twice the size, with the elements of [first, last). Throws std::bad_alloc; then
     /// nothing has changed.
-    ring* grow(std::uint64_t first, std::uint64_t last) {
-        ring* const full = current();
-        rings_.push_back(std::make_unique<ring>(2 * full->capacity()));
-        ring* const larger = rings_.back().get();
+    slots* grow(std::uint64_t first, std::uint64_t last) {
+        slots* const full = current();
+        arrays_.push_back(std::make_unique<slots>(2 * full->capacity()));
+        slots* const larger = arrays_.back().get();
         for (std::uint64_t i = first + (EKIDEN_MUTANT(ring_copies_too_little) ? 1 : 0); i != last; ++i) {
             larger->at(i).store(full->at(i).load(sys::relaxed), sys::relaxed);
         }
@@ -62,8 +62,8 @@ public:
     }
 
 private:
-    sys::atomic<ring*> current_{nullptr};
-    std::vector<std::unique_ptr<ring>> rings_;
+    sys::atomic<slots*> current_{nullptr};
+    std::vector<std::unique_ptr<slots>> arrays_;
 };
 
 } // namespace ekiden::inline EKIDEN_ABI

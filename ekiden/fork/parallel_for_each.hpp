@@ -1,9 +1,9 @@
 /// A loop over the elements of a range whose iterations may run in parallel.
 ///
-/// Part: pool. Used by: programs.
+/// Part: fork. Used by: programs.
 #pragma once
 
-#include <ekiden/pool/loop.hpp>
+#include <ekiden/fork/parallel_loop.hpp>
 
 #include <functional>
 #include <iterator>

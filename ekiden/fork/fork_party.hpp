@@ -1,10 +1,10 @@
 /// One thread's part in fork-join: what it has published, what it is inside of, how it waits.
 ///
-/// Part: pool. Used by: worker (one each), fork_join.cpp. Private. The protocol: fork_join.md.
+/// Part: fork. Used by: worker (one each), fork_join.cpp. Private. The protocol: fork_join.md.
 #pragma once
 
-#include <ekiden/pool/fork_join.hpp>
-#include <ekiden/pool/fork_ring.hpp>
+#include <ekiden/fork/fork_join.hpp>
+#include <ekiden/fork/fork_deque.hpp>
 #include <ekiden/sys/atomic.hpp>
 #include <ekiden/sys/lock.hpp>
 #include <ekiden/sys/parker.hpp>
@@ -23,7 +23,7 @@ struct fork_member;
 /// forked in one segment are joined in it; only those of the innermost one are given away.
 struct fork_segment {
     /// `taken`: the child that runs here, null for a root.
-    fork_segment(fork_lane& owner, fork_child* taken) noexcept;
+    fork_segment(fork_party& owner, fork_child* taken) noexcept;
     ~fork_segment();
     fork_segment(const fork_segment&) = delete;
     fork_segment& operator=(const fork_segment&) = delete;
@@ -32,7 +32,7 @@ struct fork_segment {
         using fork_scope::fork_scope;
     };
 
-    fork_lane& lane;
+    fork_party& party;
     base_scope base;
     fork_scope* newest_published; // the base if there is none; the children newer than that are private
     fork_child* const piece;
@@ -40,25 +40,25 @@ struct fork_segment {
 };
 
 /// Type-stable: it lives as long as its pool. Its thread calls everything but the functions marked otherwise.
-class fork_lane final : public fork_request {
+class fork_party final : public fork_request {
 public:
-    explicit fork_lane(fork_arena& arena) noexcept : arena_(arena) {}
+    explicit fork_party(fork_arena& arena) noexcept : arena_(arena) {}
 
-    /// The lane that the calling thread works on, or null.
-    [[nodiscard]] static fork_lane* of_this_thread() noexcept;
-    /// Makes this the calling thread's lane, and returns the one that was.
-    static fork_lane* set_for_this_thread(fork_lane* lane) noexcept;
+    /// The party that the calling thread works on, or null.
+    [[nodiscard]] static fork_party* of_this_thread() noexcept;
+    /// Makes this the calling thread's party, and returns the one that was.
+    static fork_party* set_for_this_thread(fork_party* party) noexcept;
 
     /// Takes a child that somebody has published, or returns null. It must be run().
     [[nodiscard]] fork_child* find() noexcept;
 
-    /// Runs a child that this lane has taken.
+    /// Runs a child that this party has taken.
     void run(fork_child& taken) noexcept;
 
     [[nodiscard]] fork_arena& arena() const noexcept { return arena_; }
     [[nodiscard]] bool is_in_tree() const noexcept { return innermost_.read() != nullptr; }
 
-    /// Any thread: asks the lane to publish what it has. Costs a write only if nobody has asked.
+    /// Any thread: asks the party to publish what it has. Costs a write only if nobody has asked.
     void ask() noexcept {
         if (asked.load(sys::relaxed) != wanted) asked.store(wanted, sys::relaxed); // [A1]
     }
@@ -91,19 +91,19 @@ private:
     fork_arena& arena_;
     sys::cell<fork_segment*> innermost_{nullptr}; // its thread's; the next guest takes it over
     const fork_member* victim_ = nullptr;         // who had something last
-    fork_ring ring_;
+    fork_deque ring_;
     sys::parker parker_;                // may hold a token that nobody waits for any more
-    sys::atomic<bool> is_taken_{false}; // of a guest's lane
+    sys::atomic<bool> is_taken_{false}; // of a guest's party
 };
 
-/// A lane in the list of its arena.
+/// A party in the list of its arena.
 struct fork_member {
-    fork_lane* lane;
-    std::unique_ptr<fork_lane> guest; // null for a worker's
+    fork_party* party;
+    std::unique_ptr<fork_party> guest; // null for a worker's
     fork_member* next = nullptr;
 };
 
-/// All lanes of a pool: its workers' and its guests'.
+/// All parties of a pool: its workers' and its guests'.
 class fork_arena {
 public:
     explicit fork_arena(event_count& sleep) noexcept : sleep_(sleep) {}
@@ -111,22 +111,22 @@ public:
     fork_arena& operator=(const fork_arena&) = delete;
 
     /// Before the workers start. Throws std::bad_alloc.
-    void add_worker(fork_lane& lane);
+    void add_worker(fork_party& party);
 
-    /// A lane for a thread that is no worker. Throws std::bad_alloc.
-    [[nodiscard]] fork_lane& enter();
-    static void leave(fork_lane& lane) noexcept;
+    /// A party for a thread that is no worker. Throws std::bad_alloc.
+    [[nodiscard]] fork_party& enter();
+    static void leave(fork_party& party) noexcept;
 
     /// Whether somebody may find a child. A hint, but for the order that the caller's fences give.
     [[nodiscard]] bool has_offer() const noexcept;
 
-    /// Asks every lane.
+    /// Asks every party.
     void ask_all() noexcept;
 
 private:
-    friend class fork_lane;
+    friend class fork_party;
 
-    /// The first lane that `visit` says true of, or null. Needs no lock: the list only grows.
+    /// The first party that `visit` says true of, or null. Needs no lock: the list only grows.
     template <class Visit>
     const fork_member* first_of(Visit&& visit) const noexcept {
         // [G1] acquire; pairs with the release in add().

@@ -1,4 +1,4 @@
-#include <ekiden/pool/task_group.hpp>
+#include <ekiden/fork/task_group.hpp>
 
 #include <ekiden/pool/default_pool.hpp>
 

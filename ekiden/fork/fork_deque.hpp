@@ -1,7 +1,7 @@
-/// The published children of one fork lane: its thread adds and takes back at one end, thieves take the
+/// The published children of one fork party: its thread adds and takes back at one end, thieves take the
 /// oldest at the other.
 ///
-/// Part: pool. Used by: fork_lane. Private. The protocol around it: fork_join.md.
+/// Part: fork. Used by: fork_party. Private. The protocol around it: fork_join.md.
 ///
 /// A bounded Chase-Lev deque (SPAA 2005; orderings after N. M. Lê et al., PPoPP 2013). What chase_lev_deque
 /// does not offer: the indices are visible, so that a thief can restrict itself to what was added after a
@@ -20,18 +20,18 @@ namespace ekiden::inline EKIDEN_ABI {
 
 class fork_child;
 
-class fork_ring {
+class fork_deque {
 public:
     static constexpr std::uint64_t capacity = 32;
 
     /// `first_index` is where the indices start: they may wrap around, and tests start them just before.
-    explicit fork_ring(std::uint64_t first_index = 0) noexcept : top_(first_index), bottom_(first_index) {}
+    explicit fork_deque(std::uint64_t first_index = 0) noexcept : top_(first_index), bottom_(first_index) {}
 
     /// Owner: adds at the bottom. False if the ring is full.
     [[nodiscard]] bool push(fork_child* child) noexcept {
         const std::uint64_t bottom = bottom_.load(sys::relaxed);
         // [R4] acquire; pairs with the release in steal(): the slot's reader is done.
-        if (bottom - top_.load(sys::acquire) >= capacity && !EKIDEN_MUTANT(fork_ring_never_full))
+        if (bottom - top_.load(sys::acquire) >= capacity && !EKIDEN_MUTANT(fork_deque_never_full))
             return false;
         at(bottom).store(child, sys::relaxed);
         // [R1] release: the child and its slot; pairs with the acquire of bottom_ in steal().
@@ -52,10 +52,10 @@ public:
             child = at(bottom).load(sys::relaxed);
             // [R3] Claims are read-modify-writes of one object: one of them takes the child.
             if (!top_.compare_exchange_strong(top, top + 1, sys::relaxed, sys::relaxed) // owner's claim
-                && !EKIDEN_MUTANT(fork_ring_pop_ignores_thieves))
+                && !EKIDEN_MUTANT(fork_deque_pop_ignores_thieves))
                 child = nullptr;
         }
-        if (!EKIDEN_MUTANT(fork_ring_pop_keeps_its_claim))
+        if (!EKIDEN_MUTANT(fork_deque_pop_keeps_its_claim))
             bottom_.store(bottom + 1, sys::release); // [R1] as above
         return child;
     }
@@ -77,10 +77,10 @@ public:
         if (count(top, bottom_.load(sys::acquire)) <= 0) return nullptr; // [R1]
         // May be overwritten while it is read; then top_ has moved, and the claim fails.
         fork_child* const child = at(top).load(sys::relaxed);
-        if (!allowed(top) && !EKIDEN_MUTANT(fork_ring_steals_what_is_not_allowed)) return nullptr;
+        if (!allowed(top) && !EKIDEN_MUTANT(fork_deque_steals_what_is_not_allowed)) return nullptr;
         // [R3]; [R4] release: the slot's reading before its reuse by push().
         if (!top_.compare_exchange_strong(top, top + 1, sys::release, sys::relaxed) // thief's claim
-            && !EKIDEN_MUTANT(fork_ring_steal_ignores_others))
+            && !EKIDEN_MUTANT(fork_deque_steal_ignores_others))
             return nullptr;
         return child;
     }

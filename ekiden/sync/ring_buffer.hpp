@@ -13,14 +13,14 @@ namespace ekiden::inline EKIDEN_ABI {
 
 /// Holds up to `capacity` objects in memory taken once. Not thread-safe.
 template <class T>
-class ring {
+class ring_buffer {
 public:
     /// Throws std::bad_alloc.
-    explicit ring(std::size_t capacity)
+    explicit ring_buffer(std::size_t capacity)
         : capacity_(capacity), items_(std::allocator<T>().allocate(capacity)) {}
-    ring(const ring&) = delete;
-    ring& operator=(const ring&) = delete;
-    ~ring() {
+    ring_buffer(const ring_buffer&) = delete;
+    ring_buffer& operator=(const ring_buffer&) = delete;
+    ~ring_buffer() {
         while (size_ > 0) drop();
         std::allocator<T>().deallocate(items_, capacity_);
     }

@@ -1,7 +1,7 @@
-#include <ekiden/pool/parallel_for.hpp>
-#include <ekiden/pool/parallel_for_each.hpp>
-#include <ekiden/pool/parallel_reduce.hpp>
-#include <ekiden/pool/parallel_transform.hpp>
+#include <ekiden/fork/parallel_for.hpp>
+#include <ekiden/fork/parallel_for_each.hpp>
+#include <ekiden/fork/parallel_reduce.hpp>
+#include <ekiden/fork/parallel_transform.hpp>
 #include <ekiden/pool/thread_pool.hpp>
 
 #include <doctest/doctest.h>

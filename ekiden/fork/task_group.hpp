@@ -1,6 +1,6 @@
 /// Tasks that belong together: spawned one by one, awaited all at once.
 ///
-/// Part: pool. Used by: programs. For calls of a known number see parallel_invoke(), which is cheaper.
+/// Part: fork. Used by: programs. For calls of a known number see parallel_invoke(), which is cheaper.
 #pragma once
 
 #include <ekiden/future/completion.hpp>

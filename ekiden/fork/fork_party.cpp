@@ -1,4 +1,4 @@
-#include <ekiden/pool/fork_lane.hpp>
+#include <ekiden/fork/fork_party.hpp>
 
 #include <ekiden/pool/event_count.hpp>
 #include <ekiden/sys/clock.hpp>
@@ -12,9 +12,9 @@ namespace ekiden::inline EKIDEN_ABI {
 
 // ---- the victim's side: publish, take back
 
-bool fork_scope::share() noexcept { return static_cast<fork_lane*>(lane_)->share(*this); }
+bool fork_scope::share() noexcept { return static_cast<fork_party*>(party_)->share(*this); }
 
-bool fork_lane::share(fork_scope& newest) noexcept {
+bool fork_party::share(fork_scope& newest) noexcept {
     asked.store(nothing, sys::relaxed); // [A1]
     // [A2] The request's end before the look at who sleeps: whoever goes to sleep later asks again. Pairs
     // with the heavy fence in event_count::prepare_wait() and the fence in sleep_for().
@@ -33,7 +33,7 @@ bool fork_lane::share(fork_scope& newest) noexcept {
     return true;
 }
 
-bool fork_lane::publish(fork_child& oldest, fork_scope& older) noexcept {
+bool fork_party::publish(fork_child& oldest, fork_scope& older) noexcept {
     ::new (static_cast<void*>(&oldest.shared_)) fork_child::publication{oldest.run_, &older};
     if (!ring_.push(&oldest)) {
         oldest.shared_.~publication();
@@ -45,13 +45,13 @@ bool fork_lane::publish(fork_child& oldest, fork_scope& older) noexcept {
     sys::fence(sys::seq_cst); // [A3]
     if (const fork_child* const awaited = sleeping_parent();
         awaited != nullptr && !EKIDEN_MUTANT(fork_publish_forgets_the_parent))
-        static_cast<fork_lane*>(awaited->lane_)->parker_.unpark();
+        static_cast<fork_party*>(awaited->party_)->parker_.unpark();
     if (!EKIDEN_MUTANT(fork_publish_forgets_the_workers)) arena_.sleep_.notify();
     return true;
 }
 
 /// The innermost piece that this thread runs and whose parent sleeps until it is done or offers something.
-fork_child* fork_lane::sleeping_parent() const noexcept {
+fork_child* fork_party::sleeping_parent() const noexcept {
     for (const fork_segment* s = innermost_.read(); s != nullptr; s = s->outer) {
         if (s->piece != nullptr && s->piece->shared_.state.load(sys::relaxed) == fork_child::awaited)
             return s->piece;
@@ -60,22 +60,22 @@ fork_child* fork_lane::sleeping_parent() const noexcept {
 }
 
 bool fork_child::reclaim() noexcept {
-    auto& lane = *static_cast<fork_lane*>(lane_);
+    auto& party = *static_cast<fork_party*>(party_);
     // Published children are joined newest first and stolen oldest first: if any is left, this one is.
-    const fork_child* const left = lane.ring_.pop();
+    const fork_child* const left = party.ring_.pop();
     sys::expects(
         left == this || left == nullptr,
         "fork_join: calls are joined out of order: a fork_scope was used outside of the call that it "
         "was given to");
-    if (left == nullptr && !EKIDEN_MUTANT(fork_join_does_not_wait)) lane.wait_for(*this);
-    lane.innermost_.read()->newest_published = shared_.older;
-    if (lane.ring_.size() == 0) lane.ask_to_restock();
+    if (left == nullptr && !EKIDEN_MUTANT(fork_join_does_not_wait)) party.wait_for(*this);
+    party.innermost_.read()->newest_published = shared_.older;
+    if (party.ring_.size() == 0) party.ask_to_restock();
     return left != nullptr;
 }
 
 // ---- waiting for a child that another thread has taken
 
-void fork_lane::wait_for(fork_child& child) noexcept {
+void fork_party::wait_for(fork_child& child) noexcept {
     // [C1] acquire: the child's result; pairs with the release in run().
     while (child.shared_.state.load(sys::acquire) != fork_child::done) {
         if (fork_child* const taken = find_inside(child))
@@ -85,24 +85,24 @@ void fork_lane::wait_for(fork_child& child) noexcept {
     }
 }
 
-bool fork_lane::may_find_inside(const fork_child& child) noexcept {
+bool fork_party::may_find_inside(const fork_child& child) noexcept {
     // [C2] acquire: first_own; pairs with the release in run().
-    const fork_lane* const thief = child.shared_.thief.load(sys::acquire);
+    const fork_party* const thief = child.shared_.thief.load(sys::acquire);
     return thief != nullptr && thief->ring_.has_from(child.shared_.first_own.load(sys::relaxed));
 }
 
 /// Takes what the thief of `child` has forked for it. So this thread gets on with what it waits for, its
 /// stack does not grow beyond that of the plain calls by more than a frame a level, and no caller's lock is
 /// in the way: leapfrogging (D. B. Wagner, B. G. Calder, PPoPP 1993).
-fork_child* fork_lane::find_inside(const fork_child& child) noexcept {
+fork_child* fork_party::find_inside(const fork_child& child) noexcept {
     if (!may_find_inside(child)) return nullptr;
     // may_find_inside() has acquired it, and it is set only once.
-    fork_lane* const thief = child.shared_.thief.load(sys::relaxed);
+    fork_party* const thief = child.shared_.thief.load(sys::relaxed);
     const std::uint64_t first_own = child.shared_.first_own.load(sys::relaxed);
     fork_child* const found = thief->ring_.steal_if([&](std::uint64_t index) {
         // What the thief publishes after the child's end has been seen here together with that end: [R1]
         // acquired it.
-        return fork_ring::is_from(index, first_own)
+        return fork_deque::is_from(index, first_own)
                && (child.shared_.state.load(sys::acquire) != fork_child::done
                    || EKIDEN_MUTANT(fork_parent_trusts_an_old_claim));
     });
@@ -111,13 +111,13 @@ fork_child* fork_lane::find_inside(const fork_child& child) noexcept {
 }
 
 /// Looks for 20 us, less than a sleep and a wake-up cost. True if there is something to do.
-bool fork_lane::spin_for(const fork_child& child) noexcept {
+bool fork_party::spin_for(const fork_child& child) noexcept {
     static const bool worthwhile = sys::usable_concurrency() > 1;
     if (!worthwhile) return false;
     constexpr std::uint64_t spin_ns = 20'000;
     const std::uint64_t start = sys::now_ns();
     do {
-        fork_lane* const thief = child.shared_.thief.load(sys::relaxed); // only to ask: lanes are type-stable
+        fork_party* const thief = child.shared_.thief.load(sys::relaxed); // only to ask: parties are type-stable
         if (thief != nullptr) thief->ask();
         for (int i = 0; i != 16; ++i) {
             sys::spin_hint();
@@ -130,14 +130,14 @@ bool fork_lane::spin_for(const fork_child& child) noexcept {
 }
 
 /// Sleeps until the child is done or its thief has something for this thread.
-void fork_lane::sleep_for(fork_child& child) noexcept {
+void fork_party::sleep_for(fork_child& child) noexcept {
     std::uint32_t state = fork_child::begun;
     if (!child.shared_.state.compare_exchange_strong(state, fork_child::awaited, sys::relaxed, sys::relaxed))
         return; // done: wait_for() acquires
     // [A2], [A3] The sleeper in sight before the look at the request and at what is published; pairs with
     // the fences in share() and publish().
     sys::fence(sys::seq_cst); // [A2], [A3]
-    fork_lane* const thief = child.shared_.thief.load(sys::relaxed);
+    fork_party* const thief = child.shared_.thief.load(sys::relaxed);
     if (thief != nullptr) thief->ask();
     if (!may_find_inside(child) || EKIDEN_MUTANT(fork_parent_sleeps_without_a_last_look)) parker_.park();
     state = fork_child::awaited;
@@ -146,11 +146,11 @@ void fork_lane::sleep_for(fork_child& child) noexcept {
 
 // ---- the thief's side
 
-fork_child* fork_lane::find() noexcept {
+fork_child* fork_party::find() noexcept {
     fork_child* found = nullptr;
     const auto take_from = [&found](const fork_member& member) {
-        if (member.lane->maybe_offers()) found = member.lane->ring_.steal();
-        if (found != nullptr) member.lane->ask_to_restock();
+        if (member.party->maybe_offers()) found = member.party->ring_.steal();
+        if (found != nullptr) member.party->ask_to_restock();
         return found != nullptr;
     };
     // Who had something last has probably more.
@@ -158,8 +158,8 @@ fork_child* fork_lane::find() noexcept {
     return found;
 }
 
-void fork_lane::run(fork_child& taken) noexcept {
-    auto* const parent = static_cast<fork_lane*>(taken.lane_);
+void fork_party::run(fork_child& taken) noexcept {
+    auto* const parent = static_cast<fork_party*>(taken.party_);
     {
         fork_segment piece(*this, &taken);
         taken.shared_.first_own.store(ring_.next_index(), sys::relaxed);
@@ -167,26 +167,26 @@ void fork_lane::run(fork_child& taken) noexcept {
         taken.shared_.run(&taken, piece.base);
     }
     // [C1] release: the result; pairs with the acquires in wait_for(). The child is gone when its parent sees
-    // this; the lane stays.
+    // this; the party stays.
     if (taken.shared_.state.exchange(fork_child::done, sys::release) == fork_child::awaited
         && !EKIDEN_MUTANT(fork_end_forgets_the_parent))
         parent->parker_.unpark();
 }
 
-fork_segment::fork_segment(fork_lane& owner, fork_child* taken) noexcept
-    : lane(owner), base(&owner), newest_published(&base), piece(taken), outer(owner.innermost_.read()) {
-    lane.innermost_.write(this);
-    // Somebody may have asked while this lane was not there to be asked.
+fork_segment::fork_segment(fork_party& owner, fork_child* taken) noexcept
+    : party(owner), base(&owner), newest_published(&base), piece(taken), outer(owner.innermost_.read()) {
+    party.innermost_.write(this);
+    // Somebody may have asked while this party was not there to be asked.
     if (!EKIDEN_MUTANT(fork_segment_does_not_ask))
-        lane.asked.store(fork_request::wanted, sys::relaxed); // [A1]
+        party.asked.store(fork_request::wanted, sys::relaxed); // [A1]
 }
 
 fork_segment::~fork_segment() {
-    lane.innermost_.write(outer);
-    lane.ask_to_restock(); // for the outer segment
+    party.innermost_.write(outer);
+    party.ask_to_restock(); // for the outer segment
 }
 
-// ---- the lanes of a pool
+// ---- the parties of a pool
 
 void fork_arena::add(std::unique_ptr<fork_member> fresh) {
     const std::lock_guard guard(growing_);
@@ -196,34 +196,34 @@ void fork_arena::add(std::unique_ptr<fork_member> fresh) {
     members_.store(member, sys::release); // [G1] the member; pairs with the acquire in first_of()
 }
 
-void fork_arena::add_worker(fork_lane& lane) {
-    add(std::make_unique<fork_member>(fork_member{&lane, nullptr}));
+void fork_arena::add_worker(fork_party& party) {
+    add(std::make_unique<fork_member>(fork_member{&party, nullptr}));
 }
 
-fork_lane& fork_arena::enter() {
+fork_party& fork_arena::enter() {
     const fork_member* const free = first_of([](const fork_member& member) {
-        return member.guest != nullptr && !member.lane->is_taken_.load(sys::relaxed)
-               && !member.lane->is_taken_.exchange(true, sys::acquire); // [G2]
+        return member.guest != nullptr && !member.party->is_taken_.load(sys::relaxed)
+               && !member.party->is_taken_.exchange(true, sys::acquire); // [G2]
     });
-    if (free != nullptr) return *free->lane;
-    auto guest = std::make_unique<fork_lane>(*this);
-    fork_lane& lane = *guest;
-    lane.is_taken_.store(true, sys::relaxed);
-    add(std::make_unique<fork_member>(fork_member{&lane, std::move(guest)}));
-    return lane;
+    if (free != nullptr) return *free->party;
+    auto guest = std::make_unique<fork_party>(*this);
+    fork_party& party = *guest;
+    party.is_taken_.store(true, sys::relaxed);
+    add(std::make_unique<fork_member>(fork_member{&party, std::move(guest)}));
+    return party;
 }
 
-void fork_arena::leave(fork_lane& lane) noexcept {
-    lane.is_taken_.store(false, sys::release); // [G2] the lane's state; pairs with the acquire in enter()
+void fork_arena::leave(fork_party& party) noexcept {
+    party.is_taken_.store(false, sys::release); // [G2] the party's state; pairs with the acquire in enter()
 }
 
 bool fork_arena::has_offer() const noexcept {
-    return first_of([](const fork_member& member) { return member.lane->maybe_offers(); }) != nullptr;
+    return first_of([](const fork_member& member) { return member.party->maybe_offers(); }) != nullptr;
 }
 
 void fork_arena::ask_all() noexcept {
     (void)first_of([](const fork_member& member) {
-        member.lane->ask();
+        member.party->ask();
         return false;
     });
 }

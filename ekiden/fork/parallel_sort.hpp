@@ -1,13 +1,13 @@
 /// Sorting in parallel.
 ///
-/// Part: pool. Used by: programs.
+/// Part: fork. Used by: programs.
 ///
 /// Quicksort (C. A. R. Hoare 1962) whose parts are forked; std::sort for small parts, and for those whose
 /// pivots were bad for too long, as in introsort (D. R. Musser 1997). The first partitions are made by one
 /// thread, which limits the gain to about half the logarithm of the number of elements.
 #pragma once
 
-#include <ekiden/pool/fork_join.hpp>
+#include <ekiden/fork/fork_join.hpp>
 
 #include <algorithm>
 #include <bit>

@@ -1,10 +1,10 @@
-// Fork-join between two lanes, without a pool: a parent joins a thief, helps it, sleeps and is woken; a
+// Fork-join between two parties, without a pool: a parent joins a thief, helps it, sleeps and is woken; a
 // worker that sleeps is woken for what is published. Where a body waits for another call, that call is one
 // that the other thread must get: a body that waits is no use of the library, but it shows a wake-up that is
 // missing.
 #include <check/engine/model.hpp>
 #include <ekiden/pool/event_count.hpp>
-#include <ekiden/pool/fork_lane.hpp>
+#include <ekiden/fork/fork_party.hpp>
 #include <ekiden/sys/thread.hpp>
 
 #include <cstdint>
@@ -14,20 +14,20 @@ namespace {
 using namespace ekiden;
 
 /// A parent and a thief that takes one child.
-class two_lanes {
+class two_parties {
 public:
-    two_lanes() { arena_.add_worker(thief_); }
+    two_parties() { arena_.add_worker(thief_); }
 
-    /// Calls `body(scope)` as the root of a tree, in this thread. Returns the lane that it worked on.
+    /// Calls `body(scope)` as the root of a tree, in this thread. Returns the party that it worked on.
     template <class Body>
-    const fork_lane& root(Body body) {
-        fork_lane& lane = arena_.enter();
+    const fork_party& root(Body body) {
+        fork_party& party = arena_.enter();
         {
-            fork_segment segment(lane, nullptr);
+            fork_segment segment(party, nullptr);
             body(static_cast<fork_scope&>(segment.base));
         }
-        fork_arena::leave(lane);
-        return lane;
+        fork_arena::leave(party);
+        return party;
     }
 
     /// Thief: runs the one child that there will be.
@@ -78,10 +78,10 @@ public:
 private:
     event_count sleep_{
         1,
-        {[](const void* self) noexcept { return static_cast<const two_lanes*>(self)->arena_.has_offer(); },
+        {[](const void* self) noexcept { return static_cast<const two_parties*>(self)->arena_.has_offer(); },
          this}};
     fork_arena arena_{sleep_};
-    fork_lane thief_{arena_};
+    fork_party thief_{arena_};
 };
 
 /// Something that one call does and another one waits for.
@@ -110,10 +110,10 @@ private:
 
 FORK_MODEL(fork_parent_joins_a_thief, .about = "a stolen call's result is there, and its parent woken for it",
            .preemptions = 3, .spurious = 0, .weak_failures = 0) {
-    two_lanes lanes;
+    two_parties parties;
     sys::cell<int> calls{0};
-    sys::thread thief([&] { lanes.run_one(); });
-    lanes.root([&](fork_scope& scope) {
+    sys::thread thief([&] { parties.run_one(); });
+    parties.root([&](fork_scope& scope) {
         step begun;
         auto [result] = parallel_invoke(
             scope, [&] { begun.wait(); },
@@ -130,10 +130,10 @@ FORK_MODEL(fork_parent_joins_a_thief, .about = "a stolen call's result is there,
 FORK_MODEL(fork_parent_helps_its_thief,
            .about = "a parent that sleeps is woken for what its thief forks, and runs it", .preemptions = 3,
            .spurious = 0, .weak_failures = 0, .processors = 1) {
-    two_lanes lanes;
+    two_parties parties;
     sys::cell<int> calls{0};
-    sys::thread thief([&] { lanes.run_one(); });
-    lanes.root([&](fork_scope& scope) {
+    sys::thread thief([&] { parties.run_one(); });
+    parties.root([&](fork_scope& scope) {
         step begun;
         step helped;
         parallel_invoke(
@@ -155,16 +155,16 @@ FORK_MODEL(fork_parent_helps_its_thief,
 FORK_MODEL(fork_parent_takes_nothing_foreign,
            .about = "what a thief forks after the stolen call is not for its parent", .preemptions = 3,
            .spurious = 0, .weak_failures = 0) {
-    two_lanes lanes;
+    two_parties parties;
     sys::thread thief([&] {
-        lanes.run_one();
-        lanes.own_root([&](fork_scope& scope) {
+        parties.run_one();
+        parties.own_root([&](fork_scope& scope) {
             parallel_invoke(
                 scope, [] {},
                 [] { check::that(check::current_thread() == 1, "run by the one thread that may"); });
         });
     });
-    lanes.root([&](fork_scope& scope) {
+    parties.root([&](fork_scope& scope) {
         step begun;
         parallel_invoke(scope, [&] { begun.wait(); }, [&] { begun.take(); });
     });
@@ -174,24 +174,24 @@ FORK_MODEL(fork_parent_takes_nothing_foreign,
 FORK_MODEL(fork_parent_takes_nothing_older,
            .about = "what a thief forked before it stole the call is not for its parent", .preemptions = 3,
            .spurious = 0, .weak_failures = 0) {
-    two_lanes lanes;
+    two_parties parties;
     step begun;
     sys::thread thief([&] {
-        lanes.own_root([&](fork_scope& scope) {
+        parties.own_root([&](fork_scope& scope) {
             parallel_invoke(
-                scope, [&] { lanes.run_until(begun); },
+                scope, [&] { parties.run_until(begun); },
                 [] { check::that(check::current_thread() == 1, "run by the one thread that may"); });
         });
     });
-    lanes.root(
+    parties.root(
         [&](fork_scope& scope) { parallel_invoke(scope, [&] { begun.notice(); }, [&] { begun.hint(); }); });
     thief.join();
 }
 
-FORK_MODEL(fork_guests_share_a_lane, .about = "a guest finds the lane as the last guest has left it",
+FORK_MODEL(fork_guests_share_a_party, .about = "a guest finds the party as the last guest has left it",
            .preemptions = 3, .spurious = 0, .weak_failures = 0) {
-    two_lanes lanes;
-    const auto visit = [&] { lanes.root([](fork_scope& scope) { parallel_invoke(scope, [] {}, [] {}); }); };
+    two_parties parties;
+    const auto visit = [&] { parties.root([](fork_scope& scope) { parallel_invoke(scope, [] {}, [] {}); }); };
     sys::thread other(visit);
     visit();
     other.join();
@@ -199,9 +199,9 @@ FORK_MODEL(fork_guests_share_a_lane, .about = "a guest finds the lane as the las
 
 FORK_MODEL(fork_worker_is_woken, .about = "a worker that goes to sleep gets what is published meanwhile",
            .preemptions = 3, .spurious = 0, .weak_failures = 0) {
-    two_lanes lanes;
-    sys::thread worker([&] { lanes.sleep_and_run_one(); });
-    lanes.root([&](fork_scope& scope) {
+    two_parties parties;
+    sys::thread worker([&] { parties.sleep_and_run_one(); });
+    parties.root([&](fork_scope& scope) {
         step begun;
         parallel_invoke(scope, [&] { begun.wait(); }, [&] { begun.take(); });
     });
@@ -209,28 +209,28 @@ FORK_MODEL(fork_worker_is_woken, .about = "a worker that goes to sleep gets what
 }
 
 FORK_MODEL(fork_request_stands,
-           .about = "a lane that shares while a worker goes to sleep is asked afterwards", .preemptions = 3,
+           .about = "a party that shares while a worker goes to sleep is asked afterwards", .preemptions = 3,
            .spurious = 0, .weak_failures = 0) {
-    two_lanes lanes;
-    sys::thread sleeper([&] { lanes.begin_sleep(); });
-    const fork_lane& lane = lanes.root([](fork_scope& scope) { parallel_invoke(scope, [] {}, [] {}); });
+    two_parties parties;
+    sys::thread sleeper([&] { parties.begin_sleep(); });
+    const fork_party& party = parties.root([](fork_scope& scope) { parallel_invoke(scope, [] {}, [] {}); });
     sleeper.join();
-    check::that(lane.asked.load(sys::relaxed) == fork_request::wanted, "the request of the sleeper stands");
+    check::that(party.asked.load(sys::relaxed) == fork_request::wanted, "the request of the sleeper stands");
 }
 
-EKIDEN_MODEL(fork_ring_full, .about = "a full ring takes a child again when a thief's claim has made room",
+EKIDEN_MODEL(fork_deque_full, .about = "a full ring takes a child again when a thief's claim has made room",
              .preemptions = 4) {
     const auto numbered = [](std::uintptr_t number) { return reinterpret_cast<fork_child*>(number * 64); };
-    fork_ring ring(static_cast<std::uint64_t>(-2));
-    for (std::uintptr_t i = 1; i <= fork_ring::capacity; ++i)
+    fork_deque ring(static_cast<std::uint64_t>(-2));
+    for (std::uintptr_t i = 1; i <= fork_deque::capacity; ++i)
         check::that(ring.push(numbered(i)), "there is room");
     const fork_child* stolen[2] = {};
     sys::thread thief([&] {
         for (const fork_child*& one : stolen) one = ring.steal();
     });
-    bool accepted = ring.push(numbered(fork_ring::capacity + 1));
-    accepted = ring.push(numbered(fork_ring::capacity + 2)) && accepted;
+    bool accepted = ring.push(numbered(fork_deque::capacity + 1));
+    accepted = ring.push(numbered(fork_deque::capacity + 2)) && accepted;
     thief.join();
     check::that(stolen[0] == numbered(1) && stolen[1] == numbered(2), "the oldest come first");
-    if (accepted) check::that(ring.pop() == numbered(fork_ring::capacity + 2), "what was accepted is there");
+    if (accepted) check::that(ring.pop() == numbered(fork_deque::capacity + 2), "what was accepted is there");
 }

@@ -1,13 +1,13 @@
 /// What the parallel algorithms have in common: their options, and loops that split when somebody asks.
 ///
-/// Part: pool. Used by: parallel_for, parallel_for_each, parallel_transform, parallel_reduce.
+/// Part: fork. Used by: parallel_for, parallel_for_each, parallel_transform, parallel_reduce.
 ///
 /// Lazy binary splitting (A. Tzannes, G. C. Caragea, R. Barua, U. Vishkin, PPoPP 2010): a loop runs as one
 /// piece until another thread asks for work, and gives half of the rest away then. So nobody has to say how
 /// small the pieces should be.
 #pragma once
 
-#include <ekiden/pool/fork_join.hpp>
+#include <ekiden/fork/fork_join.hpp>
 #include <ekiden/sys/atomic.hpp>
 #include <ekiden/sys/clock.hpp>
 #include <ekiden/sys/lock.hpp>

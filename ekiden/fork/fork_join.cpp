@@ -1,7 +1,7 @@
-#include <ekiden/pool/fork_join.hpp>
+#include <ekiden/fork/fork_join.hpp>
 
 #include <ekiden/pool/default_pool.hpp>
-#include <ekiden/pool/fork_lane.hpp>
+#include <ekiden/fork/fork_party.hpp>
 #include <ekiden/pool/scheduler.hpp>
 #include <ekiden/sys/thread.hpp>
 
@@ -9,8 +9,8 @@ namespace ekiden::inline EKIDEN_ABI {
 
 namespace {
 
-struct current_lane {
-    fork_lane* here = nullptr;
+struct current_party {
+    fork_party* here = nullptr;
 };
 
 // ---- exceptions that were suppressed
@@ -68,34 +68,34 @@ void throw_fork_errors(fork_errors first, fork_errors second) {
 
 // ---- the root of a tree
 
-fork_lane* fork_lane::of_this_thread() noexcept { return sys::local<current_lane>().here; }
+fork_party* fork_party::of_this_thread() noexcept { return sys::local<current_party>().here; }
 
-fork_lane* fork_lane::set_for_this_thread(fork_lane* lane) noexcept {
-    return std::exchange(sys::local<current_lane>().here, lane);
+fork_party* fork_party::set_for_this_thread(fork_party* party) noexcept {
+    return std::exchange(sys::local<current_party>().here, party);
 }
 
 void enter_fork_tree(thread_pool* pool, void (*body)(void* argument, fork_scope& scope), void* argument) {
     /// A thread that is no worker, while it takes part.
     struct guest {
         explicit guest(fork_arena& arena)
-            : lane(arena.enter()), before(fork_lane::set_for_this_thread(&lane)) {}
+            : party(arena.enter()), before(fork_party::set_for_this_thread(&party)) {}
         ~guest() {
-            fork_lane::set_for_this_thread(before);
-            fork_arena::leave(lane);
+            fork_party::set_for_this_thread(before);
+            fork_arena::leave(party);
         }
         guest(const guest&) = delete;
         guest& operator=(const guest&) = delete;
 
-        fork_lane& lane;
-        fork_lane* const before;
+        fork_party& party;
+        fork_party* const before;
     };
 
     std::optional<guest> visit;
-    fork_lane* lane = fork_lane::of_this_thread();
-    if (lane == nullptr || (pool != nullptr && &lane->arena() != &engine_of(*pool).forks()))
-        lane = &visit.emplace(engine_of(pool != nullptr ? *pool : default_pool()).forks()).lane;
-    if (!lane->is_in_tree()) set_suppressed(nullptr);
-    fork_segment root(*lane, nullptr);
+    fork_party* party = fork_party::of_this_thread();
+    if (party == nullptr || (pool != nullptr && &party->arena() != &engine_of(*pool).forks()))
+        party = &visit.emplace(engine_of(pool != nullptr ? *pool : default_pool()).forks()).party;
+    if (!party->is_in_tree()) set_suppressed(nullptr);
+    fork_segment root(*party, nullptr);
     body(argument, root.base);
 }
 

@@ -1,4 +1,4 @@
-#include <ekiden/pool/fork_ring.hpp>
+#include <ekiden/fork/fork_deque.hpp>
 
 #include <doctest/doctest.h>
 
@@ -8,7 +8,7 @@
 #include <vector>
 
 using ekiden::fork_child;
-using ekiden::fork_ring;
+using ekiden::fork_deque;
 
 namespace {
 
@@ -19,8 +19,8 @@ std::uintptr_t number_of(const fork_child* child) { return reinterpret_cast<std:
 
 } // namespace
 
-TEST_CASE("fork_ring gives the newest one back and the oldest one away, across the wrap-around") {
-    fork_ring ring(before_wrap);
+TEST_CASE("fork_deque gives the newest one back and the oldest one away, across the wrap-around") {
+    fork_deque ring(before_wrap);
     CHECK(ring.pop() == nullptr);
     CHECK(ring.steal() == nullptr);
     for (std::uintptr_t round = 0; round != 10; ++round) {
@@ -35,22 +35,22 @@ TEST_CASE("fork_ring gives the newest one back and the oldest one away, across t
     }
 }
 
-TEST_CASE("fork_ring refuses more than it can hold") {
-    fork_ring ring(before_wrap);
-    for (std::uintptr_t i = 1; i <= fork_ring::capacity; ++i) REQUIRE(ring.push(numbered(i)));
+TEST_CASE("fork_deque refuses more than it can hold") {
+    fork_deque ring(before_wrap);
+    for (std::uintptr_t i = 1; i <= fork_deque::capacity; ++i) REQUIRE(ring.push(numbered(i)));
     CHECK_FALSE(ring.push(numbered(99)));
     CHECK(number_of(ring.steal()) == 1);
     CHECK(ring.push(numbered(99)));
     CHECK(number_of(ring.pop()) == 99);
 }
 
-TEST_CASE("fork_ring tells what was added after a moment, across the wrap-around") {
-    fork_ring ring(static_cast<std::uint64_t>(-1));
+TEST_CASE("fork_deque tells what was added after a moment, across the wrap-around") {
+    fork_deque ring(static_cast<std::uint64_t>(-1));
     REQUIRE(ring.push(numbered(1)));
     const std::uint64_t moment = ring.next_index();
     CHECK(moment == 0);
     REQUIRE(ring.push(numbered(2)));
-    const auto later = [&](std::uint64_t index) { return fork_ring::is_from(index, moment); };
+    const auto later = [&](std::uint64_t index) { return fork_deque::is_from(index, moment); };
     CHECK_FALSE(ring.has_from(moment));
     CHECK(ring.steal_if(later) == nullptr);
     CHECK(number_of(ring.steal()) == 1);
@@ -59,8 +59,8 @@ TEST_CASE("fork_ring tells what was added after a moment, across the wrap-around
     CHECK_FALSE(ring.has_from(moment));
 }
 
-TEST_CASE("each element of a fork_ring comes out once, whoever takes it") {
-    fork_ring ring(before_wrap);
+TEST_CASE("each element of a fork_deque comes out once, whoever takes it") {
+    fork_deque ring(before_wrap);
     constexpr std::uintptr_t count = 200'000;
     std::vector<std::atomic<int>> seen(count + 1);
     std::atomic<bool> ends = false;

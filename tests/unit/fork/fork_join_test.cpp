@@ -1,4 +1,4 @@
-#include <ekiden/pool/fork_join.hpp>
+#include <ekiden/fork/fork_join.hpp>
 
 #include <ekiden/pool/default_pool.hpp>
 #include <ekiden/pool/thread_pool.hpp>

@@ -1,4 +1,4 @@
-#include <ekiden/pool/parallel_sort.hpp>
+#include <ekiden/fork/parallel_sort.hpp>
 
 #include <ekiden/pool/thread_pool.hpp>
 #include <ekiden/sys/random.hpp>

@@ -1,9 +1,9 @@
 /// The images of the elements of a range, computed in parallel.
 ///
-/// Part: pool. Used by: programs.
+/// Part: fork. Used by: programs.
 #pragma once
 
-#include <ekiden/pool/loop.hpp>
+#include <ekiden/fork/parallel_loop.hpp>
 
 #include <functional>
 #include <iterator>
