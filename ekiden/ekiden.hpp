@@ -1,17 +1,17 @@
 /// All public headers of the library at once.
 #pragma once
 
-#include <ekiden/future/promise.hpp>
-#include <ekiden/pool/blocking_region.hpp>
-#include <ekiden/pool/default_pool.hpp>
 #include <ekiden/fork/fork_join.hpp>
 #include <ekiden/fork/parallel_for.hpp>
 #include <ekiden/fork/parallel_for_each.hpp>
 #include <ekiden/fork/parallel_reduce.hpp>
 #include <ekiden/fork/parallel_sort.hpp>
 #include <ekiden/fork/parallel_transform.hpp>
-#include <ekiden/pool/stall.hpp>
 #include <ekiden/fork/task_group.hpp>
+#include <ekiden/future/promise.hpp>
+#include <ekiden/pool/blocking_region.hpp>
+#include <ekiden/pool/default_pool.hpp>
+#include <ekiden/pool/stall.hpp>
 #include <ekiden/pool/thread_pool.hpp>
 #include <ekiden/sync/barrier.hpp>
 #include <ekiden/sync/bounded_buffer.hpp>

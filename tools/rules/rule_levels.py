@@ -8,7 +8,7 @@ import tree
 
 LEVELS = {
     "sys": 0,
-    "queue": 1, "observe": 1,
+    "context": 1, "queue": 1, "observe": 1,
     "future": 2, "sync": 2,
     "execution": 3,
     "pool": 4, "loop": 4, "timer": 4,

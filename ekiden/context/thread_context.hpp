@@ -1,0 +1,101 @@
+/// Where the calling thread is: which context it works for, how it waits there, how it says that it blocks.
+///
+/// Part: context. Used by: future (how to wait), sync (says that it blocks), pool and fork (set it).
+#pragma once
+
+#include <ekiden/sys/clock.hpp>
+#include <ekiden/sys/thread.hpp>
+
+#include <utility>
+
+namespace ekiden::inline EKIDEN_ABI {
+
+class completion;
+class fork_party;
+
+/// What a thread is while it works for an execution context: a worker of a pool, or the thread in a loop's
+/// run(). Its thread alone calls it.
+class thread_role {
+public:
+    /// The context: compared, never followed.
+    [[nodiscard]] const void* context() const noexcept { return context_; }
+
+    /// Returns when `awaited` is ready (true), or when `deadline`, if not null, has passed before that
+    /// (false). May run other work of the context meanwhile.
+    [[nodiscard]] virtual bool wait_for(completion& awaited,
+                                        const sys::clock::time_point* deadline) noexcept = 0;
+
+    /// The thread is about to sleep, for `what`: the context may have another one do its work meanwhile.
+    /// False if it has said so already; only a call that returned true is ended.
+    [[nodiscard]] virtual bool begin_blocking(const char* what) noexcept = 0;
+    virtual void end_blocking() noexcept = 0;
+
+protected:
+    explicit thread_role(const void* context) noexcept : context_(context) {}
+    ~thread_role() = default;
+
+private:
+    friend class role_scope;
+
+    const void* const context_;
+    thread_role* outer_ = nullptr; // what the thread was before, and is again
+};
+
+/// What the library keeps for each thread besides its memory.
+struct thread_record {
+    thread_role* role = nullptr; ///< the innermost one; null in a thread that works for no context
+    fork_party* party = nullptr; ///< with which it takes part in fork-join
+    /// The thread has just woken the worker that will do what it waits for. To spin meanwhile would keep a
+    /// processor from that worker, and where processors sleep deeply the system starts it sooner on the one
+    /// that this thread leaves.
+    bool has_woken_a_worker = false;
+
+    [[nodiscard]] static thread_record& here() noexcept { return sys::local<thread_record>(); }
+};
+
+/// Gives the calling thread a role, until its end.
+class role_scope {
+public:
+    explicit role_scope(thread_role& role) noexcept : record_(thread_record::here()) {
+        role.outer_ = std::exchange(record_.role, &role);
+        party_ = std::exchange(record_.party, nullptr);
+    }
+    ~role_scope() {
+        record_.role = std::exchange(record_.role->outer_, nullptr);
+        record_.party = party_;
+    }
+    role_scope(const role_scope&) = delete;
+    role_scope& operator=(const role_scope&) = delete;
+
+    /// The calling thread's role for `context`, or null: it may be inside several contexts at once.
+    [[nodiscard]] static thread_role* find(const void* context) noexcept {
+        thread_role* role = thread_record::here().role;
+        while (role != nullptr && role->context() != context) role = role->outer_;
+        return role;
+    }
+
+private:
+    thread_record& record_;
+    fork_party* party_;
+};
+
+/// The calling thread sleeps, or is about to, for something other than a task of its context. What sleeps in
+/// this library says so with it, on its slow path; programs use blocking_region, which is made of it.
+class [[nodiscard]] blocked_here {
+public:
+    /// `what` is shown in reports and must outlive this.
+    explicit blocked_here(const char* what) noexcept {
+        thread_role* const role = thread_record::here().role;
+        if (role != nullptr && role->begin_blocking(what)) role_ = role;
+    }
+    ~blocked_here() {
+        if (role_ != nullptr) role_->end_blocking();
+    }
+    blocked_here(const blocked_here&) = delete;
+    blocked_here& operator=(const blocked_here&) = delete;
+
+private:
+    thread_role* role_ = nullptr; // null: nothing to end
+};
+
+} // namespace ekiden::inline EKIDEN_ABI
