@@ -110,9 +110,12 @@ void crew::live(unsigned index) {
         const std::lock_guard guard(lock_);
         members_[index].probe = sys::thread_probe::of_this_thread();
     }
-    pool_.left_sleep();           // or the watch sleeps on: it may have found nobody to look at, so early
-    const role_scope scope(self); // what the thread still posts afterwards comes from outside
-    self.run();
+    pool_.left_sleep(); // or the watch sleeps on: it may have found nobody to look at, so early
+    {
+        const role_scope scope(self); // what the thread still posts afterwards comes from outside
+        self.run();
+    }
+    if (EKIDEN_MUTANT(crew_leaves_the_role_to_its_thread)) thread_record::here().role = &self;
 }
 
 void crew::stop() noexcept {

@@ -123,8 +123,10 @@ bool scheduler::submit(task* accepted, priority level, task_order order) {
         accepted->abandon();
         throw;
     }
-    if (is_in) [[likely]]
+    if (is_in) [[likely]] {
+        if (EKIDEN_MUTANT(pool_notifies_after_the_push)) this->notify();
         return true;
+    }
     accepted->abandon();
     refuse_in_child("post");
     return false;
@@ -317,7 +319,9 @@ void scheduler::drain() noexcept {
         // [OW1] Closed, before this look; pairs with the fence in work_started(). Work that one of the last
         // tasks has begun is either seen here, or has opened the gate for its end.
         sys::fence(sys::seq_cst);
-        if ((outstanding_.load(sys::relaxed) & work_count) == 0 || has_stopped()) return;
+        if ((outstanding_.load(sys::relaxed) & work_count) == 0 || has_stopped()
+            || EKIDEN_MUTANT(pool_join_forgets_late_work))
+            return;
         open_for_work();
     }
 }
@@ -341,13 +345,16 @@ void scheduler::open_for_work() noexcept {
 void scheduler::work_started() noexcept {
     outstanding_.fetch_add(1, sys::relaxed);
     sys::fence(sys::seq_cst); // [OW1] the work before the look at the gate; pairs with the fence in drain()
-    if ((gate_.load(sys::relaxed) & gate_bit::closed) != 0) open_for_work();
+    if ((gate_.load(sys::relaxed) & gate_bit::closed) != 0 && !EKIDEN_MUTANT(pool_work_opens_no_gate))
+        open_for_work();
 }
 
 void scheduler::work_finished() noexcept {
     // [OW2] release; pairs with the acquires in wait_for_outstanding_work(). After it the pool may be gone:
     // only the word's address is used.
-    if (outstanding_.fetch_sub(1, sys::release) == (work_awaited | 1)) sys::futex_wake_all(outstanding_);
+    if (outstanding_.fetch_sub(1, sys::release) == (work_awaited | 1)
+        && !EKIDEN_MUTANT(pool_work_ends_in_silence))
+        sys::futex_wake_all(outstanding_);
 }
 
 void scheduler::set_crowded(bool is_so) noexcept {
