@@ -132,6 +132,14 @@ void crew::join() noexcept {
     if (last_retired_.joinable()) last_retired_.join();
 }
 
+void crew::detach() noexcept {
+    const std::lock_guard guard(lock_); // they may retire meanwhile
+    for (unsigned i = 0; i != workers().size(); ++i) {
+        if (members_[i].thread.joinable()) members_[i].thread.detach();
+    }
+    if (last_retired_.joinable()) last_retired_.detach();
+}
+
 // ---- how many are at work
 
 void crew::change_active(int by) noexcept {
