@@ -35,16 +35,16 @@ protected:
     ~thread_role() = default;
 
 private:
-    friend class role_scope;
-
     const void* const context_;
-    thread_role* outer_ = nullptr; // what the thread was before, and is again
 };
+
+class role_scope;
 
 /// What the library keeps for each thread besides its memory.
 struct thread_record {
-    thread_role* role = nullptr; ///< the innermost one; null in a thread that works for no context
-    fork_party* party = nullptr; ///< with which it takes part in fork-join
+    thread_role* role = nullptr;       ///< the innermost one; null in a thread that works for no context
+    const role_scope* scope = nullptr; ///< that gave it
+    fork_party* party = nullptr;       ///< with which it takes part in fork-join
     /// The thread has just woken the worker that will do what it waits for. To spin meanwhile would keep a
     /// processor from that worker, and where processors sleep deeply the system starts it sooner on the one
     /// that this thread leaves.
@@ -53,40 +53,46 @@ struct thread_record {
     [[nodiscard]] static thread_record& here() noexcept { return sys::local<thread_record>(); }
 };
 
-/// Gives the calling thread a role, until its end.
+/// Gives the calling thread a role, until its end. Then it does not touch the role any more: another thread
+/// may have it.
 class role_scope {
 public:
-    explicit role_scope(thread_role& role) noexcept : record_(thread_record::here()) {
-        role.outer_ = std::exchange(record_.role, &role);
-        party_ = std::exchange(record_.party, nullptr);
+    explicit role_scope(thread_role& role) noexcept
+        : record_(thread_record::here()), role_(role), outer_(record_.scope),
+          party_(std::exchange(record_.party, nullptr)) {
+        record_.role = &role;
+        record_.scope = this;
     }
     ~role_scope() {
-        record_.role = std::exchange(record_.role->outer_, nullptr);
+        record_.role = outer_ != nullptr ? &outer_->role_ : nullptr;
+        record_.scope = outer_;
         record_.party = party_;
     }
     role_scope(const role_scope&) = delete;
     role_scope& operator=(const role_scope&) = delete;
 
-    /// The calling thread's role for `context`, or null: it may be inside several contexts at once.
-    [[nodiscard]] static thread_role* find(const void* context) noexcept {
-        thread_role* role = thread_record::here().role;
-        while (role != nullptr && role->context() != context) role = role->outer_;
-        return role;
-    }
-
     /// What `visit(role)` returns for the innermost of the thread's roles for which that is not null; or
-    /// null.
+    /// null. A thread may be inside several contexts at once.
     template <class Visit>
     [[nodiscard]] static auto first(Visit&& visit) -> decltype(visit(*thread_record::here().role)) {
-        for (thread_role* role = thread_record::here().role; role != nullptr; role = role->outer_) {
-            if (const auto found = visit(*role)) return found;
+        for (const role_scope* s = thread_record::here().scope; s != nullptr; s = s->outer_) {
+            if (const auto found = visit(s->role_)) return found;
         }
         return nullptr;
     }
 
+    /// The calling thread's role for `context`, or null.
+    [[nodiscard]] static thread_role* find(const void* context) noexcept {
+        thread_role* const innermost = thread_record::here().role;
+        if (innermost == nullptr || innermost->context() == context) return innermost;
+        return first([context](thread_role& role) { return role.context() == context ? &role : nullptr; });
+    }
+
 private:
     thread_record& record_;
-    fork_party* party_;
+    thread_role& role_;
+    const role_scope* const outer_;
+    fork_party* const party_;
 };
 
 /// The calling thread sleeps, or is about to, for something other than a task of its context. What sleeps in
