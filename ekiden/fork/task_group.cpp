@@ -76,7 +76,7 @@ bool task_group::cancel() noexcept {
     {
         const std::lock_guard guard(lock_);
         source = stop_;
-        is_cancelled_.store(true, sys::release); // [TG2]
+        is_cancelled_.store(true, sys::release); // [TG2] pairs with the acquire in is_cancelled()
     }
     return source.request_stop(); // not under the lock: it calls back
 }

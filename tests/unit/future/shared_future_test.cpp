@@ -183,3 +183,17 @@ TEST_CASE("Workers that wait for one shared_future run the task that gives the r
     pool.resume();
     for (auto& worker : workers) CHECK(worker.get() == 7);
 }
+
+TEST_CASE("A blocking wait in a worker runs nothing there and lets another thread of the pool do it") {
+    ekiden::thread_pool pool({.threads = 1, .max_threads = 2});
+    auto outer = pool.submit([&] {
+        auto inner = pool.submit([] { return std::this_thread::get_id(); });
+        return inner.get(ekiden::blocking) != std::this_thread::get_id();
+    });
+    CHECK(outer.get());
+    auto shared = pool.submit([&] {
+        const auto inner = pool.submit([] { return std::this_thread::get_id(); }).share();
+        return inner.get(ekiden::blocking) != std::this_thread::get_id();
+    });
+    CHECK(shared.get());
+}
