@@ -9,6 +9,7 @@
 #include <ekiden/fork/parallel_transform.hpp>
 #include <ekiden/fork/task_group.hpp>
 #include <ekiden/future/promise.hpp>
+#include <ekiden/future/shared_future.hpp>
 #include <ekiden/pool/blocking_region.hpp>
 #include <ekiden/pool/default_pool.hpp>
 #include <ekiden/pool/stall.hpp>

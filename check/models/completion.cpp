@@ -2,6 +2,7 @@
 // end of either side.
 #include <check/engine/model.hpp>
 #include <ekiden/future/promise.hpp>
+#include <ekiden/future/shared_future.hpp>
 #include <ekiden/sys/thread.hpp>
 
 #include <chrono>
@@ -175,6 +176,81 @@ EKIDEN_MODEL(completion_detach_against_complete, .about = "after detach the cont
     waiting.reset(); // nobody may touch it any more
     producer.join();
     state->release();
+}
+
+EKIDEN_MODEL(completion_two_continuations,
+             .about = "each of two that wait is called once, or has detached itself", .preemptions = 2) {
+    auto* const state = recycler::create<promise_state<watched>>();
+    state->retain();
+    state->retain();
+    struct waiter {
+        sys::atomic<bool> called{false};
+        completion::continuation mine{
+            [](void* self) noexcept { static_cast<waiter*>(self)->called.store(true, sys::release); }, this};
+    };
+    const auto wait = [state](bool gives_up) {
+        auto here = std::make_unique<waiter>();
+        if (state->attach(here->mine) && !(gives_up && state->detach(here->mine))) {
+            while (!here->called.load(sys::acquire)) sys::yield();
+            check::that(state->is_ready(), "called when ready");
+        }
+        here.reset(); // nobody may touch it any more
+        state->release();
+    };
+    sys::thread other([&] { wait(true); });
+    sys::thread producer([state] {
+        (void)state->claim();
+        state->set_from([] { return watched(1); });
+        state->complete(1);
+    });
+    wait(false);
+    other.join();
+    producer.join();
+}
+
+EKIDEN_MODEL(shared_future_two_waiters, .about = "two that sleep for one result both wake up and see it",
+             .preemptions = 2, .processors = 1) {
+    promise<watched> p;
+    const shared_future<watched> one = p.get_future();
+    sys::thread producer([&] {
+        promise<watched> mine(std::move(p));
+        mine.set_value(watched(7));
+    });
+    sys::thread other([two = one] { check::that(two.get().value.read() == 7, "the value"); });
+    check::that(one.get().value.read() == 7, "the value");
+    producer.join();
+    other.join();
+}
+
+EKIDEN_MODEL(promise_failed_copy,
+             .about = "a setter that fails makes way for another one, and leaves no race", .preemptions = 4) {
+    struct fragile {
+        fragile(sys::cell<int>& seen, bool fails) : seen_(&seen), fails_(fails) {}
+        fragile(const fragile& other) : seen_(other.seen_), fails_(other.fails_) {
+            seen_->write(seen_->read() + 1); // one after the other
+            if (fails_) throw 1;
+        }
+        sys::cell<int>* seen_;
+        bool fails_;
+    };
+    sys::cell<int> copies{0};
+    promise<fragile> p;
+    future<fragile> f = p.get_future();
+    const fragile bad(copies, true);
+    const fragile good(copies, false);
+    bool failed = false;
+    sys::thread other([&] {
+        try {
+            p.set_value(bad);
+        } catch (const int) {
+            failed = true;
+        } catch (const std::future_error&) {
+        }
+    });
+    p.set_value(good);
+    check::that(f.is_ready(), "set");
+    other.join();
+    check::that(copies.read() == (failed ? 2 : 1), "copies");
 }
 
 EKIDEN_MODEL(completion_two_producers, .about = "of two that try to set the result one wins",

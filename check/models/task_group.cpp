@@ -1,10 +1,16 @@
-// task_group: wait() against the end of the last task.
+// task_group: wait() against the end of the last task, against tasks that others add meanwhile, and against
+// its own end.
 #include <check/models/pool_model.hpp>
 
+#include <ekiden/fork/task_count.hpp>
 #include <ekiden/fork/task_group.hpp>
 #include <ekiden/pool/thread_pool.hpp>
+#include <ekiden/sys/thread.hpp>
+
+#include <memory>
 
 using namespace ekiden;
+using ekiden::detail::task_count;
 
 POOL_MODEL(group_wait, .about = "what the tasks of a group did is visible after wait", .preemptions = 1,
            .spurious = 0, .timeouts = 0) {
@@ -14,4 +20,68 @@ POOL_MODEL(group_wait, .about = "what the tasks of a group did is visible after 
     group.run([&written] { written.write(1); });
     group.wait();
     check::that(written.read() == 1, "the write");
+}
+
+EKIDEN_MODEL(group_count_ends_after_wait, .about = "nobody touches a group whose wait has returned",
+             .preemptions = 4) {
+    auto tasks = std::make_unique<task_count>();
+    sys::cell<int> first_written{0};
+    sys::cell<int> second_written{0};
+    tasks->add();
+    tasks->add();
+    sys::thread first([&first_written, all = tasks.get()] {
+        first_written.write(1);
+        all->end();
+    });
+    sys::thread second([&second_written, all = tasks.get()] {
+        second_written.write(1);
+        all->end();
+    });
+    tasks->wait();
+    check::that(first_written.read() == 1 && second_written.read() == 1, "what both did");
+    tasks.reset();
+    first.join();
+    second.join();
+}
+
+EKIDEN_MODEL(group_count_against_others,
+             .about = "a task that comes and goes while the last one of a wait ends", .preemptions = 4) {
+    task_count tasks;
+    sys::cell<int> written{0};
+    sys::cell<int> also_written{0};
+    tasks.add();
+    sys::thread own([&] {
+        written.write(1);
+        tasks.end();
+    });
+    sys::thread outside([&] { // adds a task, and runs it too
+        tasks.add();
+        also_written.write(1);
+        tasks.end();
+    });
+    tasks.wait();
+    check::that(written.read() == 1, "what was added before the wait is awaited");
+    outside.join();
+    tasks.wait();
+    check::that(also_written.read() == 1, "the other one too, in the end");
+    own.join();
+}
+
+EKIDEN_MODEL(group_count_nested, .about = "a task that a task adds is waited for", .preemptions = 4) {
+    task_count tasks;
+    sys::cell<int> written{0};
+    tasks.add();
+    sys::thread spawned;
+    sys::thread spawner([&] {
+        tasks.add();
+        spawned = sys::thread([&] {
+            written.write(1);
+            tasks.end();
+        });
+        tasks.end();
+    });
+    tasks.wait();
+    check::that(written.read() == 1, "the write of the task that a task has added");
+    spawner.join();
+    spawned.join();
 }

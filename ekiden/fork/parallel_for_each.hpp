@@ -5,20 +5,26 @@
 
 #include <ekiden/fork/parallel_loop.hpp>
 
+#include <concepts>
 #include <functional>
 #include <iterator>
 #include <ranges>
-#include <type_traits>
+#include <utility>
 #include <vector>
 
 namespace ekiden::inline EKIDEN_ABI {
+namespace detail {
 
-/// Calls `body(element)` for each element of [first, last), in any order; otherwise as parallel_for(). Where
-/// the iterator gives no random access, a list of all iterators is made first: std::bad_alloc.
-template <std::forward_iterator Iterator, std::sentinel_for<Iterator> Sentinel, class Body>
-bool parallel_for_each(Iterator first, Sentinel last, Body&& body, const loop_options& options = {}) {
-    if constexpr (std::random_access_iterator<Iterator> && std::sized_sentinel_for<Sentinel, Iterator>) {
-        return run_loop(static_cast<std::size_t>(last - first), options,
+template <class Iterator, class Sentinel, class Body>
+bool for_elements(thread_pool* pool, Iterator first, Sentinel last, Body& body, const loop_options& options) {
+    constexpr bool can_be_called = std::invocable<Body&, std::iter_reference_t<Iterator>>;
+    static_assert(can_be_called, "ekiden: parallel_for_each: the body must be callable as body(element) with "
+                                 "what the iterator refers to");
+    if constexpr (!can_be_called) {
+        return false;
+    } else if constexpr (std::random_access_iterator<Iterator>
+                         && std::sized_sentinel_for<Sentinel, Iterator>) {
+        return run_loop(pool, static_cast<std::size_t>(last - first), options,
                         [first, &body](std::size_t from, std::size_t to) {
                             using difference = std::iter_difference_t<Iterator>;
                             const Iterator end = first + static_cast<difference>(to);
@@ -28,16 +34,35 @@ bool parallel_for_each(Iterator first, Sentinel last, Body&& body, const loop_op
     } else {
         std::vector<Iterator> places;
         for (; first != last; ++first) places.push_back(first);
-        return parallel_for_each(
-            places.begin(), places.end(), [&body](const Iterator& at) { std::invoke(body, *at); }, options);
+        const auto at_place = [&body](const Iterator& at) { std::invoke(body, *at); };
+        return for_elements(pool, places.begin(), places.end(), at_place, options);
     }
+}
+
+} // namespace detail
+
+/// Calls `body(element)` for each element of [first, last), in any order; otherwise as parallel_for(). Where
+/// the iterator gives no random access, a list of all iterators is made first: std::bad_alloc.
+template <std::forward_iterator Iterator, std::sentinel_for<Iterator> Sentinel, class Body>
+bool parallel_for_each(Iterator first, Sentinel last, Body&& body, const loop_options& options = {}) {
+    return detail::for_elements(nullptr, std::move(first), std::move(last), body, options);
+}
+/// As above, in workers of `pool`.
+template <std::forward_iterator Iterator, std::sentinel_for<Iterator> Sentinel, class Body>
+bool parallel_for_each(thread_pool& pool, Iterator first, Sentinel last, Body&& body,
+                       const loop_options& options = {}) {
+    return detail::for_elements(&pool, std::move(first), std::move(last), body, options);
 }
 
 /// As above, for all elements of a range.
 template <std::ranges::forward_range Range, class Body>
 bool parallel_for_each(Range&& range, Body&& body, const loop_options& options = {}) {
-    return parallel_for_each(std::ranges::begin(range), std::ranges::end(range), std::forward<Body>(body),
-                             options);
+    return detail::for_elements(nullptr, std::ranges::begin(range), std::ranges::end(range), body, options);
+}
+/// As above, in workers of `pool`.
+template <std::ranges::forward_range Range, class Body>
+bool parallel_for_each(thread_pool& pool, Range&& range, Body&& body, const loop_options& options = {}) {
+    return detail::for_elements(&pool, std::ranges::begin(range), std::ranges::end(range), body, options);
 }
 
 } // namespace ekiden::inline EKIDEN_ABI

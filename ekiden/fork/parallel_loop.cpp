@@ -5,7 +5,7 @@
 #include <mutex>
 #include <system_error>
 
-namespace ekiden::inline EKIDEN_ABI {
+namespace ekiden::inline EKIDEN_ABI::detail {
 
 loop_run::loop_run(const loop_options& options, std::size_t total) : options_(options), total_(total) {
     if (options.stop.stop_possible()) on_stop_.emplace(options.stop, ender{this});
@@ -28,4 +28,4 @@ void throw_reduction_stopped() {
                             "ekiden: parallel_reduce: stopped before the end");
 }
 
-} // namespace ekiden::inline EKIDEN_ABI
+} // namespace ekiden::inline EKIDEN_ABI::detail

@@ -1,6 +1,9 @@
 /// What the parallel algorithms have in common: their options, and loops that split when somebody asks.
 ///
-/// Part: fork. Used by: parallel_for, parallel_for_each, parallel_transform, parallel_reduce.
+/// Part: fork. Used by: parallel_for, parallel_for_each, parallel_transform, parallel_reduce, parallel_sort.
+///
+/// Each of them runs in the calling thread and in workers of a pool: the one given as the first argument, as
+/// in parallel_for(pool, 0, n, body), or else this_pool(). So do parallel_invoke() and task_group.
 ///
 /// Lazy binary splitting (A. Tzannes, G. C. Caragea, R. Barua, U. Vishkin, PPoPP 2010): a loop runs as one
 /// piece until another thread asks for work, and gives half of the rest away then. So nobody has to say how
@@ -13,19 +16,26 @@
 #include <ekiden/sys/lock.hpp>
 
 #include <algorithm>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <optional>
 #include <stop_token>
+#include <type_traits>
 #include <utility>
 
 namespace ekiden::inline EKIDEN_ABI {
 
+/// How a parallel algorithm runs. The same for all of them; what an algorithm has no use for it ignores.
 struct loop_options {
-    thread_pool* pool = nullptr; ///< null: this_pool()
-    std::size_t grain = 0;       ///< pieces of this size or less are not split; 0: no such limit
-    std::stop_token stop = {};   ///< on request iterations that have not begun are left out
+    /// Pieces of this size or less are not split. 0: no such limit; parallel_sort: 2048.
+    std::size_t grain = 0;
+    /// When a stop is requested, pieces that have not begun are left out, those that run go on to their end,
+    /// and the call returns when they have ended: false if it returns whether all was done; parallel_reduce,
+    /// which has no value then, throws std::system_error(operation_canceled). So if it is requested before
+    /// the call. What has been done is not undone: parallel_sort leaves the elements in no particular order.
+    std::stop_token stop = {};
     /// Told now and then how many iterations are done, about a hundred times and at the end; by any of the
     /// threads that take part, one at a time. An exception of it counts as one of the loop's body.
     std::function<void(std::size_t done, std::size_t total)> progress = {};
@@ -34,6 +44,8 @@ struct loop_options {
 };
 
 // ---- private: the parts of a loop
+
+namespace detail {
 
 /// What the pieces of a loop share.
 class loop_run {
@@ -143,13 +155,36 @@ void loop_all(fork_scope& scope, loop_run& run, std::size_t first, std::size_t l
 
 /// The whole of such a loop. False if a stop has been requested before the end.
 template <class Step>
-bool run_loop(std::size_t total, const loop_options& options, Step&& step) {
+bool run_loop(thread_pool* pool, std::size_t total, const loop_options& options, Step&& step) {
     loop_run run(options, total);
-    if (total != 0 && !run.is_over()) {
-        in_fork_tree(options.pool,
-                     [&](fork_scope& scope) { loop_all(scope, run, std::size_t{0}, total, step); });
-    }
+    if (total != 0 && !run.is_over())
+        in_fork_tree(pool, [&](fork_scope& scope) { loop_all(scope, run, std::size_t{0}, total, step); });
     return !run.is_over();
 }
 
+/// Numbers of which a loop can run from one to the other: -3 and 5u cannot be compared by their values.
+template <class First, class Last>
+inline constexpr bool same_signedness = std::is_signed_v<First> == std::is_signed_v<Last>;
+
+/// The numbers [first, last), which may be more than the largest of them.
+template <std::integral First, std::integral Last>
+struct number_range {
+    using index = std::common_type_t<First, Last>;
+    using number = std::make_unsigned_t<index>;
+
+    number begin;
+    std::size_t size;
+
+    number_range(First first, Last last) noexcept
+        : begin(static_cast<number>(static_cast<index>(first))),
+          size(static_cast<index>(first) < static_cast<index>(last)
+                   ? static_cast<number>(static_cast<number>(static_cast<index>(last)) - begin)
+                   : 0) {}
+
+    [[nodiscard]] index operator[](std::size_t place) const noexcept {
+        return static_cast<index>(static_cast<number>(begin + static_cast<number>(place)));
+    }
+};
+
+} // namespace detail
 } // namespace ekiden::inline EKIDEN_ABI

@@ -14,10 +14,12 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
+// ---- private: the parts of a reduction
+
+namespace detail {
+
 /// Throws std::system_error(operation_canceled).
 [[noreturn]] void throw_reduction_stopped();
-
-// ---- private: the parts of a reduction
 
 /// `step(value, from, to)` combines the value with those of [from, to), in this order.
 template <class T, class Combine, class Step>
@@ -64,12 +66,12 @@ struct reduction {
 };
 
 template <class T, class Combine, class Step>
-T run_reduction(std::size_t total, const T& identity, Combine& combine, const loop_options& options,
-                Step step) {
+T run_reduction(thread_pool* pool, std::size_t total, const T& identity, Combine& combine,
+                const loop_options& options, Step step) {
     loop_run run(options, total);
     const reduction<T, Combine, Step> parts{run, identity, combine, step};
     constexpr std::size_t usual_grain = 1024;
-    T result = total == 0 || run.is_over() ? identity : in_fork_tree(options.pool, [&](fork_scope& scope) {
+    T result = total == 0 || run.is_over() ? identity : in_fork_tree(pool, [&](fork_scope& scope) {
         return options.deterministic
                    ? parts.in_fixed_shape(scope, 0, total, run.has_grain() ? run.grain() : usual_grain)
                    : parts.on_request(scope, 0, total);
@@ -78,47 +80,115 @@ T run_reduction(std::size_t total, const T& identity, Combine& combine, const lo
     return result;
 }
 
+/// What `map` makes of an `In`; void if it cannot be called with one.
+template <class Map, class In>
+struct mapped {
+    using type = void;
+};
+template <class Map, class In>
+    requires std::invocable<Map&, In>
+struct mapped<Map, In> {
+    using type = std::invoke_result_t<Map&, In>;
+};
+
+/// Whether values of type T can be combined with what `map` makes of an `In`, and with each other. Its
+/// instantiation says what is missing.
+template <class T, class In, class Map, class Combine>
+constexpr bool is_reduction() {
+    using image = typename mapped<Map, In>::type;
+    constexpr bool can_map = std::invocable<Map&, In> && !std::is_void_v<image>;
+    static_assert(can_map, "ekiden: parallel_reduce: map must be callable as map(element), or map(i) with "
+                           "a number, and return what is to be combined");
+    constexpr bool can_copy = std::copy_constructible<T> && std::movable<T>;
+    static_assert(can_copy, "ekiden: parallel_reduce: the type of identity must be copyable: each piece "
+                            "begins with a copy");
+    if constexpr (can_map && can_copy) {
+        constexpr bool can_add = std::is_invocable_r_v<T, Combine&, T, image>;
+        static_assert(can_add, "ekiden: parallel_reduce: combine must be callable as combine(T, mapped) and "
+                               "return a T, where T is the type of identity");
+        constexpr bool can_join = std::is_invocable_r_v<T, Combine&, T, T>;
+        static_assert(can_join, "ekiden: parallel_reduce: combine must be callable as combine(T, T) and "
+                                "return a T, where T is the type of identity");
+        return can_add && can_join;
+    }
+    return false;
+}
+
+template <class First, class Last, class T, class Map, class Combine>
+T reduce_numbers(thread_pool* pool, First first, Last last, const T& identity, Map& map, Combine& combine,
+                 const loop_options& options) {
+    constexpr bool comparable = same_signedness<First, Last>;
+    static_assert(comparable, "ekiden: parallel_reduce(first, last, ...): both bounds must be signed or both "
+                              "unsigned, such as std::size_t{0} and v.size()");
+    if constexpr (comparable) {
+        using range = number_range<First, Last>;
+        if constexpr (is_reduction<T, typename range::index, Map, Combine>()) {
+            return run_reduction(
+                pool, range(first, last).size, identity, combine, options,
+                [&map, &combine, numbers = range(first, last)](T sum, std::size_t from, std::size_t to) {
+                    for (; from != to; ++from)
+                        sum = std::invoke(combine, std::move(sum), std::invoke(map, numbers[from]));
+                    return sum;
+                });
+        }
+    }
+    throw_reduction_stopped();
+}
+
+template <class Range, class T, class Combine, class Map>
+T reduce_elements(thread_pool* pool, Range& range, const T& identity, Combine& combine, Map& map,
+                  const loop_options& options) {
+    if constexpr (is_reduction<T, std::ranges::range_reference_t<Range>, Map, Combine>()) {
+        const auto begin = std::ranges::begin(range);
+        using difference = std::ranges::range_difference_t<Range>;
+        return run_reduction(pool, static_cast<std::size_t>(std::ranges::size(range)), identity, combine,
+                             options, [&map, &combine, begin](T sum, std::size_t from, std::size_t to) {
+                                 for (auto at = begin + static_cast<difference>(from); from != to;
+                                      ++from, ++at)
+                                     sum = std::invoke(combine, std::move(sum), std::invoke(map, *at));
+                                 return sum;
+                             });
+    }
+    throw_reduction_stopped();
+}
+
+} // namespace detail
+
 // ---- the calls
 
-/// Combines `map(i)` for each i in [first, last), and returns the result; `identity` for an empty range.
-/// `combine(a, b)` must be associative, with `identity` as its neutral element; it need not be commutative:
-/// the order is that of the numbers. Which neighbours are combined first differs from call to call, unless
-/// `options.deterministic`: then results that depend on it, such as sums of floating-point numbers, are the
-/// same each time. T is copied from `identity` for each piece. Throws std::system_error(operation_canceled)
-/// if a stop is requested before the end; otherwise as parallel_for().
+/// Combines `map(i)` for each i in [first, last), and returns the result; `identity` for an empty range. Both
+/// bounds are signed, or both unsigned. `combine(a, b)` must be associative, with `identity` as its neutral
+/// element; it need not be commutative: the order is that of the numbers. Which neighbours are combined first
+/// differs from call to call, unless `options.deterministic`: then results that depend on it, such as sums of
+/// floating-point numbers, are the same each time. T is copied from `identity` for each piece. Throws
+/// std::system_error(operation_canceled) if a stop is requested before the end; otherwise as parallel_for().
 template <std::integral First, std::integral Last, class T, class Map, class Combine>
-T parallel_reduce(First first, Last last, T identity, Map&& map, Combine&& combine,
-                  const loop_options& options = {}) {
-    using index = std::common_type_t<First, Last>;
-    using number = std::make_unsigned_t<index>;
-    const auto begin = static_cast<number>(static_cast<index>(first));
-    const auto end = static_cast<number>(static_cast<index>(last));
-    const bool is_empty = !(static_cast<index>(first) < static_cast<index>(last));
-    return run_reduction(is_empty ? 0 : static_cast<std::size_t>(static_cast<number>(end - begin)), identity,
-                         combine, options, [&map, &combine, begin](T sum, std::size_t from, std::size_t to) {
-                             for (; from != to; ++from) {
-                                 const auto i = static_cast<index>(
-                                     static_cast<number>(begin + static_cast<number>(from)));
-                                 sum = std::invoke(combine, std::move(sum), std::invoke(map, i));
-                             }
-                             return sum;
-                         });
+[[nodiscard]] T parallel_reduce(First first, Last last, T identity, Map&& map, Combine&& combine,
+                                const loop_options& options = {}) {
+    return detail::reduce_numbers(nullptr, first, last, identity, map, combine, options);
+}
+/// As above, in workers of `pool`.
+template <std::integral First, std::integral Last, class T, class Map, class Combine>
+[[nodiscard]] T parallel_reduce(thread_pool& pool, First first, Last last, T identity, Map&& map,
+                                Combine&& combine, const loop_options& options = {}) {
+    return detail::reduce_numbers(&pool, first, last, identity, map, combine, options);
 }
 
 /// As above, for `map(element)` of the elements of a range, or for the elements themselves.
 template <std::ranges::random_access_range Range, class T, class Combine = std::plus<>,
           class Map = std::identity>
     requires std::ranges::sized_range<Range>
-T parallel_reduce(Range&& range, T identity, Combine&& combine = {}, Map&& map = {},
-                  const loop_options& options = {}) {
-    const auto begin = std::ranges::begin(range);
-    using difference = std::ranges::range_difference_t<Range>;
-    return run_reduction(static_cast<std::size_t>(std::ranges::size(range)), identity, combine, options,
-                         [&map, &combine, begin](T sum, std::size_t from, std::size_t to) {
-                             for (auto at = begin + static_cast<difference>(from); from != to; ++from, ++at)
-                                 sum = std::invoke(combine, std::move(sum), std::invoke(map, *at));
-                             return sum;
-                         });
+[[nodiscard]] T parallel_reduce(Range&& range, T identity, Combine&& combine = {}, Map&& map = {},
+                                const loop_options& options = {}) {
+    return detail::reduce_elements(nullptr, range, identity, combine, map, options);
+}
+/// As above, in workers of `pool`.
+template <std::ranges::random_access_range Range, class T, class Combine = std::plus<>,
+          class Map = std::identity>
+    requires std::ranges::sized_range<Range>
+[[nodiscard]] T parallel_reduce(thread_pool& pool, Range&& range, T identity, Combine&& combine = {},
+                                Map&& map = {}, const loop_options& options = {}) {
+    return detail::reduce_elements(&pool, range, identity, combine, map, options);
 }
 
 } // namespace ekiden::inline EKIDEN_ABI

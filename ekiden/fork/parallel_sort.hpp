@@ -7,33 +7,45 @@
 /// thread, which limits the gain to about half the logarithm of the number of elements.
 #pragma once
 
-#include <ekiden/fork/fork_join.hpp>
+#include <ekiden/fork/parallel_loop.hpp>
 
 #include <algorithm>
 #include <bit>
+#include <concepts>
 #include <cstddef>
 #include <functional>
 #include <iterator>
 #include <ranges>
+#include <type_traits>
 #include <utility>
 
 namespace ekiden::inline EKIDEN_ABI {
 
 // ---- private
 
+namespace detail {
+
 template <class Iterator, class Compare>
 struct quicksort {
     Compare& compare;
-
-    static constexpr std::ptrdiff_t small = 2048;
+    loop_run& run;
+    const std::ptrdiff_t small;
 
     void sort(fork_scope& scope, Iterator first, Iterator last, int levels) const {
-        if (last - first <= small || levels == 0) {
-            std::sort(first, last,
-                      [this](const auto& a, const auto& b) { return bool(std::invoke(compare, a, b)); });
-            return;
+        if (run.is_over()) return;
+        Iterator middle = first;
+        try {
+            if (last - first <= small || levels == 0) {
+                std::sort(first, last,
+                          [this](const auto& a, const auto& b) { return bool(std::invoke(compare, a, b)); });
+                run.advance(static_cast<std::size_t>(last - first));
+                return;
+            }
+            middle = partition(first, last);
+        } catch (...) {
+            run.end();
+            throw;
         }
-        const Iterator middle = partition(first, last);
         parallel_invoke(
             scope, [=, this](fork_scope& s) { sort(s, first, middle, levels - 1); },
             [=, this](fork_scope& s) { sort(s, middle, last, levels - 1); });
@@ -41,6 +53,7 @@ struct quicksort {
 
     /// What lies before the result is not greater than what lies from there on; neither part is empty.
     Iterator partition(Iterator first, Iterator last) const {
+        // The pivot is the median of the medians of nine, all of them in their own places.
         const auto eighth = (last - first) / 8;
         const Iterator a = median(first, first + eighth, first + 2 * eighth);
         const Iterator b = median(first + 3 * eighth, first + 4 * eighth, first + 5 * eighth);
@@ -75,26 +88,63 @@ struct quicksort {
     }
 };
 
+template <class Iterator, class Compare>
+bool sort_elements(thread_pool* pool, Iterator first, Iterator last, Compare& compare,
+                   const loop_options& options) {
+    constexpr bool can_move = std::permutable<Iterator>;
+    static_assert(can_move, "ekiden: parallel_sort: the elements must be movable and assignable");
+    constexpr bool can_compare = std::is_invocable_r_v<bool, Compare&, std::iter_reference_t<Iterator>,
+                                                       std::iter_reference_t<Iterator>>;
+    static_assert(can_compare, "ekiden: parallel_sort: compare must be callable as compare(a, b) with two "
+                               "elements and return a bool");
+    if constexpr (can_move && can_compare) {
+        const auto count = static_cast<std::size_t>(last - first);
+        loop_run run(options, count);
+        const std::size_t grain = std::min(run.has_grain() ? run.grain() : 2048, count);
+        const auto small =
+            std::max<std::ptrdiff_t>(static_cast<std::ptrdiff_t>(grain), 16); // see partition()
+        const quicksort<Iterator, Compare> algorithm{compare, run, small};
+        if (count != 0 && !run.is_over()) {
+            in_fork_tree(pool, [&](fork_scope& scope) {
+                algorithm.sort(scope, first, last, 2 * static_cast<int>(std::bit_width(count)));
+            });
+        }
+        return !run.is_over();
+    }
+    return false;
+}
+
+} // namespace detail
+
 // ---- the calls
 
-/// Sorts [first, last) as std::sort does, in this thread and in workers of `pool` (null: this_pool()). Not
-/// stable. `compare` is shared by all threads. An exception of it is thrown when all threads have ended their
-/// parts; the elements are in no particular order then, and some may have been moved from. Also throws as
-/// default_pool().
+/// Sorts [first, last) as std::sort does, in this thread and in workers of this_pool(). Not stable.
+/// `compare` is shared by all threads. True if all is sorted, false if a stop was requested meanwhile. An
+/// exception of `compare` ends the sorting as a stop does, and is thrown when all threads have ended their
+/// parts; some elements may have been moved from then. Otherwise as parallel_for().
 template <std::random_access_iterator Iterator, class Compare = std::less<>>
-void parallel_sort(Iterator first, Iterator last, Compare compare = {}, thread_pool* pool = nullptr) {
-    const auto count = static_cast<std::size_t>(last - first);
-    const quicksort<Iterator, Compare> algorithm{compare};
-    in_fork_tree(pool, [&](fork_scope& scope) {
-        algorithm.sort(scope, first, last, 2 * static_cast<int>(std::bit_width(count)));
-    });
+bool parallel_sort(Iterator first, Iterator last, Compare compare = {}, const loop_options& options = {}) {
+    return detail::sort_elements(nullptr, first, last, compare, options);
+}
+/// As above, in workers of `pool`.
+template <std::random_access_iterator Iterator, class Compare = std::less<>>
+bool parallel_sort(thread_pool& pool, Iterator first, Iterator last, Compare compare = {},
+                   const loop_options& options = {}) {
+    return detail::sort_elements(&pool, first, last, compare, options);
 }
 
 /// As above, for a whole range.
 template <std::ranges::random_access_range Range, class Compare = std::less<>>
     requires std::ranges::common_range<Range>
-void parallel_sort(Range&& range, Compare compare = {}, thread_pool* pool = nullptr) {
-    parallel_sort(std::ranges::begin(range), std::ranges::end(range), std::move(compare), pool);
+bool parallel_sort(Range&& range, Compare compare = {}, const loop_options& options = {}) {
+    return detail::sort_elements(nullptr, std::ranges::begin(range), std::ranges::end(range), compare,
+                                 options);
+}
+/// As above, in workers of `pool`.
+template <std::ranges::random_access_range Range, class Compare = std::less<>>
+    requires std::ranges::common_range<Range>
+bool parallel_sort(thread_pool& pool, Range&& range, Compare compare = {}, const loop_options& options = {}) {
+    return detail::sort_elements(&pool, std::ranges::begin(range), std::ranges::end(range), compare, options);
 }
 
 } // namespace ekiden::inline EKIDEN_ABI

@@ -1,6 +1,7 @@
 #include <ekiden/fork/task_group.hpp>
 
 #include <ekiden/pool/default_pool.hpp>
+#include <ekiden/sys/thread.hpp>
 
 #include <mutex>
 #include <system_error>
@@ -14,16 +15,50 @@ task_group::task_group(thread_pool& pool, on_error then) : pool_(pool), then_(th
     thrown_.reserve(2);
 }
 
-task_group::~task_group() { wait_for_all(); }
+task_group::~task_group() { tasks_.wait(); }
 
-void task_group::leave(bool has_begun) noexcept {
-    if (!has_begun) dropped_.fetch_add(1, sys::relaxed); // ordered by pending_
-    // [T1] release: the task's effects; acquire: end_, which wait() has written, and the other tasks'
-    // effects.
-    if (pending_.fetch_sub(1, sys::acq_rel) != 1) return;
-    // The last one, so wait() waits, and the group exists until this completes.
-    end_->complete(1);
+// ---- tasks that are dropped
+
+namespace {
+
+struct innermost {
+    void* adding = nullptr;
+};
+
+} // namespace
+
+task_group::adding::adding(task_group& group) noexcept
+    : group_(group), outer_(static_cast<adding*>(sys::local<innermost>().adding)) {
+    sys::local<innermost>().adding = this;
 }
+
+task_group::adding::~adding() {
+    sys::local<innermost>().adding = outer_;
+    // A group whose tasks have all ended may be gone.
+    if (dropped_ != 0) [[unlikely]]
+        group_.drop(dropped_, is_posted ? 0 : 1);
+}
+
+/// A task that had not begun has ended.
+void task_group::dropped() noexcept {
+    auto* here = static_cast<adding*>(sys::local<innermost>().adding);
+    while (here != nullptr && &here->group_ != this) here = here->outer_;
+    if (here != nullptr)
+        ++here->dropped_;
+    else
+        drop(1, 0);
+}
+
+/// So many tasks end, `uncounted` of them as if they had never been.
+void task_group::drop(std::uint64_t tasks, std::uint64_t uncounted) noexcept {
+    if (tasks != uncounted) {
+        const std::lock_guard guard(lock_);
+        dropped_ += tasks - uncounted;
+    }
+    for (; tasks != 0; --tasks) tasks_.end();
+}
+
+// ---- failure, cancellation and the end
 
 void task_group::failed() noexcept {
     {
@@ -36,20 +71,39 @@ void task_group::failed() noexcept {
     if (then_ == on_error::cancel_rest) cancel();
 }
 
-void task_group::wait_for_all() noexcept {
-    end all_ended;
-    end_ = &all_ended;
-    if (pending_.fetch_sub(1, sys::acq_rel) != 1) all_ended.wait(); // [T1]
-    pending_.store(1, sys::relaxed);
+bool task_group::cancel() noexcept {
+    std::stop_source source(std::nostopstate);
+    {
+        const std::lock_guard guard(lock_);
+        source = stop_;
+        is_cancelled_.store(true, sys::release); // [TG2] pairs with the acquire in is_cancelled()
+    }
+    return source.request_stop(); // not under the lock: it calls back
+}
+
+std::stop_token task_group::get_token() const noexcept {
+    const std::lock_guard guard(lock_);
+    return stop_.get_token();
 }
 
 void task_group::wait() {
-    wait_for_all();
+    tasks_.wait();
     thrown_.clear();
-    thrown_.swap(caught_);
-    const bool was_cancelled = is_cancelled();
-    if (was_cancelled) stop_ = std::stop_source();
-    if (dropped_.exchange(0, sys::relaxed) != 0 && !was_cancelled) {
+    std::stop_source next(std::nostopstate);
+    if (is_cancelled()) next = std::stop_source();
+    bool has_dropped = false;
+    {
+        const std::lock_guard guard(lock_);
+        thrown_.swap(caught_);
+        has_dropped = std::exchange(dropped_, 0) != 0;
+        // A cancel() that comes after the look above lasts until the next wait.
+        if (next.stop_possible()) {
+            stop_.swap(next);
+            is_cancelled_.store(false, sys::relaxed);
+            has_dropped = false;
+        }
+    }
+    if (has_dropped) {
         thrown_.push_back(
             std::make_exception_ptr(std::system_error(std::make_error_code(std::errc::operation_canceled),
                                                       "ekiden: task_group: the pool was stopped")));

@@ -3,7 +3,7 @@
 /// Part: fork. Used by: programs. For calls of a known number see parallel_invoke(), which is cheaper.
 #pragma once
 
-#include <ekiden/future/completion.hpp>
+#include <ekiden/fork/task_count.hpp>
 #include <ekiden/pool/thread_pool.hpp>
 #include <ekiden/sys/atomic.hpp>
 #include <ekiden/sys/lock.hpp>
@@ -25,9 +25,10 @@ enum class on_error : std::uint8_t {
     cancel_rest, ///< as cancel()
 };
 
-/// A group of tasks of one pool. Any thread may call run(), cancel() and get_token(), the group's own tasks
-/// too; one thread at a time calls wait() and exceptions(), and none of the group's tasks does. After wait()
-/// the group can be used again.
+/// A group of tasks of one pool. Any thread may call run(), cancel(), is_cancelled() and get_token() at any
+/// time, the group's own tasks too, also while wait() runs. One thread at a time calls wait() and
+/// exceptions(), and none of the group's tasks does. After wait() the group can be used again, and it may be
+/// destroyed at once if no other thread is inside a call of it.
 class task_group {
 public:
     /// For tasks of this_pool(). Throws std::bad_alloc, and as default_pool().
@@ -45,28 +46,42 @@ public:
     template <class F>
     void run(F&& f) {
         using callable = std::decay_t<F>;
-        static_assert(std::invocable<callable&> || std::invocable<callable&, std::stop_token>);
-        refuse_empty<callable>(f, "task_group::run");
-        try {
-            // A pool that takes no more drops the task, which tells the group.
+        constexpr bool can_be_copied = std::constructible_from<callable, F>;
+        constexpr bool can_be_called =
+            std::invocable<callable&> || std::invocable<callable&, std::stop_token>;
+        static_assert(can_be_copied,
+                      "ekiden: task_group::run keeps a copy of the callable: pass one that can "
+                      "be copied, or std::move() it");
+        static_assert(can_be_called, "ekiden: task_group::run takes a callable without parameters, or with "
+                                     "one of type std::stop_token");
+        if constexpr (can_be_copied && can_be_called) {
+            refuse_empty<callable>(f, "task_group::run");
+            adding here(*this);
+            // A pool that takes no more drops the task.
             (void)pool_.post(member<callable>{ticket(*this), std::forward<F>(f)});
-        } catch (...) { // the ticket has been dropped, but there was no task
-            dropped_.fetch_sub(1, sys::relaxed);
-            throw;
+            here.is_posted = true;
         }
     }
 
-    /// Returns when all tasks have ended, those too that tasks have added meanwhile. Their effects are
-    /// visible. In a worker of a pool it runs other tasks of that pool meanwhile. Throws the exception that
-    /// came first, if any; exceptions() has all. std::system_error(operation_canceled) counts as the last
-    /// exception if the pool was stopped and has dropped tasks.
+    /// Returns when all tasks have ended whose run() has returned before this call, and those that tasks have
+    /// added meanwhile. Their effects are visible. A task that another thread adds while this runs is waited
+    /// for by this call or by the next one, and so is what it throws reported. In a worker of a pool it runs
+    /// other tasks of that pool meanwhile, as future::wait() does: hold no lock that these may want. Throws
+    /// the exception that came first, if any; exceptions() has all. std::system_error(operation_canceled)
+    /// counts as the last exception if the pool was stopped and has dropped tasks. After cancel() it may
+    /// throw std::bad_alloc; the group is cancelled still then.
     void wait();
 
     /// Requests a stop: tasks of this group that have not begun are dropped, the others see it in their
-    /// token. Returns false if that had been requested before. Lasts until wait() returns or throws.
-    bool cancel() noexcept { return stop_.request_stop(); }
-    [[nodiscard]] bool is_cancelled() const noexcept { return stop_.stop_requested(); }
-    [[nodiscard]] std::stop_token get_token() const noexcept { return stop_.get_token(); }
+    /// token. Returns false if that had been requested before. Lasts until wait() returns or throws; if it
+    /// comes while wait() is about to do so, perhaps until the next one does.
+    bool cancel() noexcept;
+    [[nodiscard]] bool is_cancelled() const noexcept {
+        // [TG2] acquire: what was done before cancel(); pairs with the release there.
+        return is_cancelled_.load(sys::acquire);
+    }
+    /// For cancel() until the end of the wait() that is under way, or else of the next one.
+    [[nodiscard]] std::stop_token get_token() const noexcept;
 
     /// All exceptions of the tasks before the last wait(), in the order in which they came.
     [[nodiscard]] const std::vector<std::exception_ptr>& exceptions() const noexcept { return thrown_; }
@@ -75,14 +90,15 @@ private:
     /// One task's membership: counted from construction to destruction.
     class ticket {
     public:
-        explicit ticket(task_group& group) noexcept : group_(&group) {
-            // relaxed: whoever adds a task is counted itself, or waits later.
-            group.pending_.fetch_add(1, sys::relaxed);
-        }
+        explicit ticket(task_group& group) noexcept : group_(&group) { group.tasks_.add(); }
         ticket(ticket&& other) noexcept : group_(std::exchange(other.group_, nullptr)) {}
         ticket& operator=(ticket&&) = delete;
         ~ticket() {
-            if (group_ != nullptr) group_->leave(has_begun_);
+            if (group_ == nullptr) return;
+            if (has_begun_)
+                group_->tasks_.end();
+            else
+                group_->dropped();
         }
 
         /// False if the task must not run.
@@ -115,26 +131,38 @@ private:
         }
     };
 
-    /// What wait() waits for, on its stack.
-    class end final : public completion {
+    /// A run() of this thread, the innermost one. A task that is dropped while it lasts may be its own, and
+    /// whether that counts as dropped is known only at its end: not if run() throws.
+    class adding {
     public:
-        end() noexcept : completion([](task*, task_request) -> const char* { return nullptr; }, 2) {}
+        explicit adding(task_group& group) noexcept;
+        ~adding();
+        adding(const adding&) = delete;
+        adding& operator=(const adding&) = delete;
+
+        bool is_posted = false;
+
+    private:
+        friend class task_group;
+
+        task_group& group_;
+        adding* const outer_;
+        std::uint64_t dropped_ = 0; // counted among the group's tasks still
     };
 
-    void leave(bool has_begun) noexcept;
+    void dropped() noexcept;
+    void drop(std::uint64_t tasks, std::uint64_t uncounted) noexcept;
     void failed() noexcept;
-    void wait_for_all() noexcept;
 
     thread_pool& pool_;
     const on_error then_;
-    std::stop_source stop_;
-    sys::slow_lock lock_;
+    sys::atomic<bool> is_cancelled_{false}; // written under lock_
+    mutable sys::slow_lock lock_;
+    std::stop_source stop_;                  // under lock_
     std::vector<std::exception_ptr> caught_; // under lock_; with room for one
-    std::vector<std::exception_ptr> thrown_; // as caught_
-    end* end_ = nullptr;                     // written before wait() gives up its own count
-    sys::atomic<std::uint64_t> dropped_{0};  // tasks that ended without having begun
-    // The tasks that have not ended, and one more while nobody waits.
-    alignas(sys::isolation) sys::atomic<std::uint64_t> pending_{1};
+    std::uint64_t dropped_ = 0;              // under lock_: tasks that ended without having begun
+    std::vector<std::exception_ptr> thrown_; // as caught_; of the thread that waits
+    detail::task_count tasks_;
 };
 
 } // namespace ekiden::inline EKIDEN_ABI

@@ -4,23 +4,45 @@
 #include <ekiden/sys/futex.hpp>
 #include <ekiden/sys/mutant.hpp>
 #include <ekiden/sys/spin.hpp>
+#include <ekiden/sys/thread.hpp>
 
+#include <mutex>
 #include <utility>
 
 namespace ekiden::inline EKIDEN_ABI {
 
+void completion::unclaim() noexcept {
+    // [CU1] release: what the attempt has done to the object; pairs with the acquire in claim().
+    status_.fetch_and(~claimed, sys::release);
+}
+
 void completion::complete(std::uint32_t references) noexcept {
-    // [F1] release: the result; pairs with the acquires in is_ready() and block(). acquire: what attach()
-    // wrote, and, if these are the last references, what the others did with the object.
+    // [F1] release: the result; pairs with the acquires in is_ready() and sleep(). acquire: if these are the
+    // last references, what the others did with the object.
     const std::uint32_t before = status_.fetch_add(ready - references * reference, sys::acq_rel);
     // The object is touched below only while somebody must be keeping it: a sleeper may wake up by itself and
     // end it, so only the word's address is used for waking.
     if ((before & sleeper) != 0 && !EKIDEN_MUTANT(completion_forgets_the_sleeper))
         sys::futex_wake_all(status_);
     if ((before & continued) != 0)
-        then_.read()(argument_.read());
+        call_continuations();
     else if (before / reference == references || EKIDEN_MUTANT(completion_ends_too_early))
         type()(this, task_request::dispose);
+}
+
+/// Calls what was attached before the result was there. The last of the list cannot be detached any more, so
+/// the object exists until that is called.
+void completion::call_continuations() noexcept {
+    lock_.lock();
+    continuation* at = continuations_.read();
+    continuations_.write(nullptr); // detach() says no from here on
+    lock_.unlock();
+    while (at != nullptr) {
+        // Read before the call, which may end the continuation, and with the last one this object.
+        continuation* const next = at->next_.read();
+        at->then_.read()(at->argument_.read());
+        at = EKIDEN_MUTANT(completion_reads_after_the_call) ? at->next_.read() : next;
+    }
 }
 
 void completion::release() noexcept {
@@ -44,10 +66,21 @@ bool completion::wait_impl(const sys::clock::time_point* deadline) noexcept {
     return role != nullptr ? role->wait_for(*this, deadline) : block(deadline);
 }
 
+void completion::wait_asleep() noexcept {
+    if (sys::spin_until([this] { return is_ready(); })) return;
+    const blocked_here here("a result, without running other tasks meanwhile");
+    sleep(nullptr);
+}
+
 bool completion::block(const sys::clock::time_point* deadline) noexcept {
     if (deadline != nullptr && sys::clock::now() >= *deadline) return is_ready(); // a poll
     const bool is_far = std::exchange(thread_record::here().has_woken_a_worker, false);
     if (!is_far && sys::spin_until([this] { return is_ready(); })) return true;
+    return sleep(deadline);
+}
+
+/// The end of block(): true with the result, false if the deadline came first.
+bool completion::sleep(const sys::clock::time_point* deadline) noexcept {
     for (std::uint32_t status = status_.load(sys::acquire);; status = status_.load(sys::acquire)) { // [F1]
         if ((status & ready) != 0) return true;
         if ((status & sleeper) == 0
@@ -62,27 +95,54 @@ bool completion::block(const sys::clock::time_point* deadline) noexcept {
     }
 }
 
-bool completion::attach(continuation then, void* argument) noexcept {
-    then_.write(then);
-    argument_.write(argument);
+bool completion::attach(continuation& added) noexcept {
+    const std::lock_guard guard(lock_);
+    continuation* const before = continuations_.read();
+    added.next_.write(before);
+    continuations_.write(&added);
     std::uint32_t status = status_.load(sys::acquire); // [F1]
     while ((status & ready) == 0) {
-        // [F2] release: then_ and argument_; pairs with the acquire in complete(). [F1] on failure.
-        if (status_.compare_exchange_weak(status, status | continued, sys::release, sys::acquire))
+        // relaxed: the list itself is passed on by the lock. [F1] on failure.
+        if (status_.compare_exchange_weak(status, status | continued, sys::relaxed, sys::acquire))
             return true;
     }
+    // If there are older ones, complete() calls what it finds here when the lock is free.
+    if (!EKIDEN_MUTANT(completion_keeps_the_late)) continuations_.write(before);
     return false;
 }
 
-bool completion::detach() noexcept {
-    // relaxed: passes nothing on. The result is acquired by whoever asks for it, and the end of the
-    // continuation by whoever waits for that.
-    std::uint32_t status = status_.load(sys::relaxed);
-    while ((status & ready) == 0) {
-        if (status_.compare_exchange_weak(status, status & ~continued, sys::relaxed, sys::relaxed))
-            return true;
+bool completion::detach(continuation& attached) noexcept {
+    const std::lock_guard guard(lock_);
+    continuation* const first = continuations_.read();
+    continuation* const next = attached.next_.read();
+    if (first == &attached) {
+        if (next == nullptr && !EKIDEN_MUTANT(completion_leaves_an_empty_list)) {
+            std::uint32_t status = status_.load(sys::relaxed);
+            do {
+                // complete() has seen that there is one, and will look for it here. relaxed: passes nothing
+                // on. The result is acquired by whoever asks for it, and the end of the call by whoever
+                // waits for that.
+                if ((status & ready) != 0) return false;
+            } while (!status_.compare_exchange_weak(status, status & ~continued, sys::relaxed, sys::relaxed));
+        }
+        continuations_.write(next);
+        return true;
     }
-    return false;
+    for (continuation* at = first; at != nullptr; at = at->next_.read()) {
+        if (at->next_.read() != &attached) continue;
+        at->next_.write(next);
+        return true;
+    }
+    return false; // called, or about to be
 }
+
+bool completion::attach(continuation::function then, void* argument) noexcept {
+    auto& mine = sys::local<continuation>();
+    mine.then_.write(then);
+    mine.argument_.write(argument);
+    return attach(mine);
+}
+
+bool completion::detach() noexcept { return detach(sys::local<continuation>()); }
 
 } // namespace ekiden::inline EKIDEN_ABI

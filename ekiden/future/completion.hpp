@@ -1,5 +1,5 @@
-/// The life of a result without its type: claimed once, completed once, awaited by a thread or by a
-/// continuation.
+/// The life of a result without its type: claimed once, completed once, awaited by threads and by
+/// continuations.
 ///
 /// Part: future. Used by: shared_state (and through it promise, future, the pool), and by the pool's workers,
 /// which run other tasks while they wait.
@@ -8,6 +8,7 @@
 #include <ekiden/queue/task.hpp>
 #include <ekiden/sys/atomic.hpp>
 #include <ekiden/sys/clock.hpp>
+#include <ekiden/sys/lock.hpp>
 
 #include <cstdint>
 
@@ -17,24 +18,42 @@ namespace ekiden::inline EKIDEN_ABI {
 /// are one allocation. The last of the references frees it.
 ///
 /// bits of status_   meaning                                                set by           cleared by
-/// 0 claimed         somebody produces the result, or has cancelled it      claim            -
+/// 0 claimed         somebody produces the result, or has cancelled it      claim            unclaim
 /// 1 ready           the result is there                                    complete         -
-/// 2 sleeper         a thread sleeps on this word                           wait             -
-/// 3 continuation    call then_(argument_) when ready                       attach           detach
+/// 2 sleeper         threads sleep on this word                             sleep            -
+/// 3 continued       there are continuations to call                        attach           detach, the last
 /// 4..31             number of references                                   -                -
 class completion : public task {
 public:
-    using continuation = void (*)(void* argument) noexcept;
+    /// What is to be called when the result is there. It lies with those who attach it, until it has been
+    /// called or detached; the call may end it.
+    class continuation {
+    public:
+        using function = void (*)(void* argument) noexcept;
 
-    /// Any thread, once wins: the right and the duty to complete().
+        constexpr continuation() noexcept = default;
+        continuation(function then, void* argument) noexcept : then_(then), argument_(argument) {}
+
+    private:
+        friend class completion;
+
+        sys::cell<function> then_{nullptr};
+        sys::cell<void*> argument_{nullptr};
+        sys::cell<continuation*> next_{nullptr}; // the one attached before it
+    };
+
+    /// Any thread, once wins: the right and the duty to complete() or to unclaim().
     [[nodiscard]] bool claim() noexcept {
-        // relaxed: who wins touches only what the queue or the future handed over with an ordering of its
-        // own.
-        return (status_.fetch_or(claimed, sys::relaxed) & claimed) == 0;
+        // [CU1] acquire: what an attempt that was given up has left behind; pairs with the release in
+        // unclaim().
+        return (status_.fetch_or(claimed, sys::acquire) & claimed) == 0;
     }
 
-    /// Who claimed: the result is there. Gives up `references` of the caller; the object may be gone
-    /// afterwards.
+    /// By the thread that claimed, instead of complete(): another one may claim.
+    void unclaim() noexcept;
+
+    /// By the thread that claimed: the result is there. Gives up `references` of the caller; the object may
+    /// be gone afterwards.
     void complete(std::uint32_t references) noexcept;
 
     [[nodiscard]] bool is_ready() const noexcept {
@@ -48,15 +67,26 @@ public:
     /// As wait(), until `deadline`. False if the deadline came first.
     [[nodiscard]] bool wait_until(sys::clock::time_point deadline) noexcept { return wait_impl(&deadline); }
 
-    /// As wait() and wait_until() (`deadline` not null), without a look at the thread's role.
+    /// As wait(), but runs nothing meanwhile: a thread that works for a context says that it blocks, and
+    /// sleeps.
+    void wait_asleep() noexcept;
+
+    /// As wait() and wait_until() (`deadline` not null), without a look at the thread's role, which is not
+    /// told either.
     bool block(const sys::clock::time_point* deadline) noexcept;
 
-    /// Has `then(argument)` called when the result is there, by the thread that completes. False if it is
-    /// there already: then nothing is called. One continuation at a time; who attaches keeps a reference
-    /// until it is called or detached.
-    [[nodiscard]] bool attach(continuation then, void* argument) noexcept;
+    /// Has `added` called when the result is there, by the thread that completes. False
+    /// if it is there already: then nothing is called. Any number of continuations, from any threads; each
+    /// of those who attach keeps a reference until its own is called or detached. They are called newest
+    /// first.
+    [[nodiscard]] bool attach(continuation& added) noexcept;
 
-    /// Takes the continuation back. False if it has been called, or is being called. Orders nothing.
+    /// Takes an attached continuation back. False if it has been called, or will be. Orders nothing.
+    [[nodiscard]] bool detach(continuation& attached) noexcept;
+
+    /// The same with a continuation that the calling thread keeps: one at a time per thread, which attaches
+    /// the next one only when that was called or detached.
+    [[nodiscard]] bool attach(continuation::function then, void* argument) noexcept;
     [[nodiscard]] bool detach() noexcept;
 
     /// One more reference, from somebody who has one.
@@ -82,17 +112,17 @@ private:
     static constexpr std::uint32_t reference = 16;
 
     bool wait_impl(const sys::clock::time_point* deadline) noexcept;
+    bool sleep(const sys::clock::time_point* deadline) noexcept;
+    void call_continuations() noexcept;
 
     sys::atomic<std::uint32_t> status_;
+    sys::slow_lock lock_;                             // of attach, detach and the taking of the list
+    sys::cell<continuation*> continuations_{nullptr}; // under lock_
 
 protected:
-    // In the padding before the next pointer: what the result is. Written before complete().
+    // What the result is. Written before complete().
     enum class outcome : std::uint8_t { none, value, exception, cancelled, broken_promise };
     outcome outcome_ = outcome::none;
-
-private:
-    sys::cell<continuation> then_{nullptr};
-    sys::cell<void*> argument_{nullptr};
 };
 
 } // namespace ekiden::inline EKIDEN_ABI

@@ -3,92 +3,78 @@
 /// Part: future. Used by: everybody who submits work.
 #pragma once
 
-#include <ekiden/future/shared_state.hpp>
+#include <ekiden/future/future_base.hpp>
 
-#include <chrono>
 #include <utility>
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// Throws std::future_error(no_state).
-[[noreturn]] void throw_no_state();
+template <class R>
+class shared_future;
 
 /// As std::future, and: it can be cancelled, asked whether it is ready, and costs no allocation of its own.
-/// Waiting in a worker of a pool runs other tasks of that pool meanwhile.
+/// docs/differences-from-std.md has what differs.
 ///
 /// R is an object type (it may be move-only), a reference, or void. One thread at a time uses a future;
 /// different futures are independent. The destructor does not wait. Each function but valid() and the special
 /// ones throws std::future_error(no_state) if valid() is false.
+///
+/// **Waiting in a worker runs other tasks.** get() and wait() in a task of a pool run any other task of that
+/// pool on the waiting task's stack until the result is there, so that a pool of one thread does not hang
+/// when its tasks wait for each other. Such a task may take a lock that the waiting task holds: with
+/// an ordinary mutex it then waits for ever for the task below it on the same stack, and through a recursive
+/// one it sees what the lock protects in the middle of a change. So: do not wait while holding a lock,
+/// or wait with `blocking`, as in `result.get(ekiden::blocking)`, which runs nothing and sleeps. Waits with a
+/// limit run nothing either.
 template <class R>
-class [[nodiscard]] future {
+class [[nodiscard]] future : public detail::future_base<R> {
+    using base = detail::future_base<R>;
+
 public:
     /// Without a state.
     future() noexcept = default;
-    future(future&& other) noexcept : state_(std::exchange(other.state_, nullptr)) {}
+    future(future&& other) noexcept : base(other.leave_state()) {}
     future& operator=(future&& other) noexcept {
         future(std::move(other)).swap(*this);
         return *this;
     }
-    ~future() {
-        if (state_ != nullptr) state_->release();
-    }
+    ~future() = default;
 
     /// Takes over one reference to the state.
-    explicit future(shared_state<R>* state) noexcept : state_(state) {}
+    explicit future(shared_state<R>* state) noexcept : base(state) {}
 
-    void swap(future& other) noexcept { std::swap(state_, other.state_); }
+    void swap(future& other) noexcept { std::swap(this->state_, other.state_); }
+    friend void swap(future& one, future& other) noexcept { one.swap(other); }
 
-    /// Whether there is a state: true until get().
-    [[nodiscard]] bool valid() const noexcept { return state_ != nullptr; }
-
-    /// Whether get() would return at once. What the producer did before is visible then.
-    [[nodiscard]] bool is_ready() const { return valid_state()->is_ready(); }
-
-    /// Waits, and returns the result or throws the exception of the producer;
+    /// Waits as wait() does, and returns the result or throws the exception of the producer;
     /// std::system_error(operation_canceled) if the task was cancelled or its pool stopped;
     /// std::future_error(broken_promise) if the promise went without a result. valid() is false afterwards.
     R get() {
-        valid_state()->wait();
-        const future owner(std::move(*this)); // releases the state after the result has been moved out
-        return owner.state_->take();
+        this->wait();
+        return take();
+    }
+    /// The same, but waits as wait(blocking) does: the thread runs nothing meanwhile.
+    R get(blocking_t) {
+        this->wait(blocking);
+        return take();
     }
 
-    /// Returns when is_ready() would be true.
-    void wait() const { valid_state()->wait(); }
-
-    /// Waits at most for `duration`. True if ready.
-    template <class Rep, class Period>
-    [[nodiscard]] bool wait_for(const std::chrono::duration<Rep, Period>& duration) const {
-        return wait_until(sys::clock::now() + sys::bounded(duration));
-    }
-
-    /// Waits at most until `deadline`, of any clock. True if ready.
-    template <class Clock, class Duration>
-    [[nodiscard]] bool wait_until(const std::chrono::time_point<Clock, Duration>& deadline) const {
-        shared_state<R>* const awaited = valid_state();
-        if constexpr (std::is_same_v<Clock, sys::clock>) {
-            return awaited->wait_until(sys::clock::time_point(sys::bounded(deadline.time_since_epoch())));
-        } else { // the other clock may be set meanwhile: look again when its time should have come
-            for (auto now = Clock::now(); now < deadline; now = Clock::now()) {
-                if (awaited->wait_until(sys::clock::now() + sys::bounded(deadline - now))) return true;
-            }
-            return awaited->is_ready();
-        }
-    }
+    /// The same result for any number of takers. valid() is false afterwards. Defined in shared_future.hpp,
+    /// which a program that calls it includes.
+    [[nodiscard]] shared_future<R> share() noexcept;
 
     /// Cancels the task if no worker has begun it: its callable is destroyed here and now, it will not run,
     /// and get() throws std::system_error(operation_canceled). False if it has begun, ended or been cancelled
     /// before, and for a future of a promise. Takes constant time, wherever the task is queued.
-    bool cancel() { return valid_state()->cancel(); }
+    bool cancel() { return this->valid_state()->cancel(); }
 
 private:
-    [[nodiscard]] shared_state<R>* valid_state() const {
-        if (state_ == nullptr) [[unlikely]]
-            throw_no_state();
-        return state_;
-    }
+    friend class shared_future<R>;
 
-    shared_state<R>* state_ = nullptr;
+    R take() {
+        const future owner(std::move(*this)); // releases the state after the result has been moved out
+        return owner.state_->take();
+    }
 };
 
 } // namespace ekiden::inline EKIDEN_ABI

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <ekiden/future/future.hpp>
+#include <ekiden/sys/thread.hpp>
 
 #include <exception>
 #include <memory>
@@ -18,8 +19,8 @@ namespace ekiden::inline EKIDEN_ABI {
 
 /// As std::promise. One allocation, recycled. Setting a result is a release that a ready future acquires.
 /// Different threads may try to set the result: one wins, the others get
-/// std::future_error(promise_already_satisfied). A promise without a state (moved from) throws
-/// std::future_error(no_state).
+/// std::future_error(promise_already_satisfied); while one of them copies its value the others wait for the
+/// end of that. A promise without a state (moved from) throws std::future_error(no_state).
 template <class R>
 class promise {
 public:
@@ -46,6 +47,7 @@ public:
         std::swap(state_, other.state_);
         std::swap(retrieved_, other.retrieved_);
     }
+    friend void swap(promise& one, promise& other) noexcept { one.swap(other); }
 
     /// The future; once. Throws std::future_error(future_already_retrieved).
     [[nodiscard]] future<R> get_future() {
@@ -55,7 +57,8 @@ public:
         return future<R>(state);
     }
 
-    /// Sets the result. If copying or moving it throws, that exception becomes the result.
+    /// Sets the result. If copying or moving it throws, that exception passes through, and the promise is as
+    /// before: it can still be given a result. The value's copy does not use this promise itself.
     void set_value()
         requires std::is_void_v<R>
     {
@@ -89,14 +92,22 @@ private:
 
     [[nodiscard]] promise_state<R>* claimed_state() const {
         auto* const state = valid_state();
-        if (!state->claim()) throw_promise_already_satisfied();
+        while (!state->claim()) {
+            if (state->is_ready()) throw_promise_already_satisfied();
+            sys::yield(); // another thread copies its value, which may fail
+        }
         return state;
     }
 
     template <class F>
     void set(F&& result) {
         auto* const state = claimed_state();
-        state->set_from(std::forward<F>(result));
+        try {
+            state->emplace_from(std::forward<F>(result));
+        } catch (...) {
+            state->unclaim();
+            throw;
+        }
         state->complete(0);
     }
 

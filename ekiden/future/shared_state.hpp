@@ -1,6 +1,6 @@
 /// A completion with its result, and the two that own one: a promise and a task with a future.
 ///
-/// Part: future. Used by: future, promise, pool.
+/// Part: future. Used by: future, shared_future, promise, pool.
 #pragma once
 
 #include <ekiden/future/completion.hpp>
@@ -26,9 +26,12 @@ struct no_value {};
 template <class R>
 class shared_state : public completion {
 public:
-    using stored =
-        std::conditional_t<std::is_void_v<R>, no_value,
-                           std::conditional_t<std::is_reference_v<R>, std::remove_reference_t<R>*, R>>;
+    static_assert(std::is_void_v<R> || std::is_reference_v<R> || (std::is_object_v<R> && !std::is_array_v<R>),
+                  "ekiden: the result of a future is void, a reference, or an object type that is no array");
+
+    using stored = std::conditional_t<
+        std::is_void_v<R>, no_value,
+        std::conditional_t<std::is_reference_v<R>, std::remove_reference_t<R>*, std::remove_cv_t<R>>>;
 
     /// Whether the task has been cancelled by this call: it was queued, and its callable has been destroyed.
     /// Any thread.
@@ -42,45 +45,55 @@ public:
         return won;
     }
 
-    /// Ready: moves the result out, or throws what is there instead.
+    /// Ready: moves the result out, or throws what is there instead. Once.
     R take() {
-        switch (outcome_) {
-        case outcome::value:
-            break;
-        case outcome::exception:
-            std::rethrow_exception(std::exchange(error_, nullptr));
-        case outcome::cancelled:
-            throw_operation_canceled();
-        case outcome::none:
-        case outcome::broken_promise:
-            throw_broken_promise();
-        }
+        if (outcome_ == outcome::exception) std::rethrow_exception(std::exchange(error_, nullptr));
+        throw_if_none();
         if constexpr (std::is_reference_v<R>)
             return static_cast<R>(*value_);
         else if constexpr (!std::is_void_v<R>)
             return std::move(value_);
     }
 
-    /// Who claimed, before complete(): the result is what `f` returns or throws.
+    /// How a shared_future shows the result.
+    using view = std::conditional_t<std::is_void_v<R>, void, std::add_lvalue_reference_t<const R>>;
+
+    /// Ready: the result where it lies, or throws what is there instead. Any thread, any number of times, if
+    /// nobody calls take().
+    view look() const {
+        throw_if_none();
+        if constexpr (std::is_reference_v<R>)
+            return *value_;
+        else if constexpr (!std::is_void_v<R>)
+            return value_;
+    }
+
+    /// By the thread that claimed, before complete(): the result is what `f` returns. If that throws, there
+    /// is none yet, and the exception passes through.
+    template <class F>
+    void emplace_from(F&& f) {
+        if constexpr (std::is_void_v<R>) {
+            std::forward<F>(f)();
+            ::new (static_cast<void*>(std::addressof(value_))) stored{};
+        } else if constexpr (std::is_reference_v<R>) {
+            ::new (static_cast<void*>(std::addressof(value_))) stored(std::addressof(std::forward<F>(f)()));
+        } else {
+            ::new (static_cast<void*>(std::addressof(value_))) stored(std::forward<F>(f)());
+        }
+        outcome_ = outcome::value;
+    }
+
+    /// As emplace_from(), but the result may also be what `f` throws.
     template <class F>
     void set_from(F&& f) noexcept {
         try {
-            if constexpr (std::is_void_v<R>) {
-                std::forward<F>(f)();
-                ::new (static_cast<void*>(std::addressof(value_))) stored{};
-            } else if constexpr (std::is_reference_v<R>) {
-                ::new (static_cast<void*>(std::addressof(value_)))
-                    stored(std::addressof(std::forward<F>(f)()));
-            } else {
-                ::new (static_cast<void*>(std::addressof(value_))) stored(std::forward<F>(f)());
-            }
-            outcome_ = outcome::value;
+            emplace_from(std::forward<F>(f));
         } catch (...) {
             set_exception(std::current_exception());
         }
     }
 
-    /// Who claimed, before complete().
+    /// By the thread that claimed, before complete().
     void set_exception(std::exception_ptr error) noexcept {
         ::new (static_cast<void*>(&error_)) std::exception_ptr(std::move(error));
         outcome_ = outcome::exception;
@@ -99,6 +112,20 @@ protected:
     }
 
 private:
+    void throw_if_none() const {
+        switch (outcome_) {
+        case outcome::value:
+            return;
+        case outcome::exception:
+            std::rethrow_exception(error_);
+        case outcome::cancelled:
+            throw_operation_canceled();
+        case outcome::none:
+        case outcome::broken_promise:
+            throw_broken_promise();
+        }
+    }
+
     const bool cancellable_;
     union {
         stored value_;

@@ -7,6 +7,8 @@
 
 #include <chrono>
 #include <cstdint>
+#include <ratio>
+#include <type_traits>
 
 #if defined(EKIDEN_CHECKING)
 #include <check/engine/clock.hpp>
@@ -38,14 +40,48 @@ inline void spin_hint() noexcept {
 
 namespace ekiden::inline EKIDEN_ABI::sys {
 
-/// `length` in the clock's unit, rounded up, and cut to 146 years either way: so that a time point of now
-/// plus it does not overflow, whatever the caller's unit.
+/// `length` in the clock's unit, rounded up, and cut to `most` either way: with 146 years a time point of now
+/// plus it does not overflow, whatever the caller's unit and range. Not a number is cut to -`most`.
 template <class Rep, class Period>
-[[nodiscard]] constexpr clock::duration bounded(const std::chrono::duration<Rep, Period>& length) noexcept {
-    constexpr clock::duration most = clock::duration::max() / 2;
-    using seconds = std::chrono::duration<double>;
-    if (seconds(length) >= seconds(most)) return most;
-    return seconds(length) > -seconds(most) ? std::chrono::ceil<clock::duration>(length) : -most;
+[[nodiscard]] constexpr clock::duration bounded(const std::chrono::duration<Rep, Period>& length,
+                                                clock::duration most = clock::duration::max() / 2) noexcept {
+    // Compared as floating point, because a duration's own arithmetic may overflow.
+    using seconds = std::chrono::duration<long double>;
+    const seconds wide(length);
+    if (wide >= seconds(most)) return most;
+    if (!(wide > -seconds(most))) return -most;
+    using ticks = std::ratio_divide<Period, clock::period>;
+    if constexpr (ticks::num == 1 || ticks::den == 1)
+        return std::chrono::ceil<clock::duration>(length);
+    else // thirds of a second, frames: to be exact, the cast would multiply beyond its range
+        return std::chrono::ceil<clock::duration>(wide);
+}
+
+/// The time from now to `deadline`, as the deadline's own clock tells; cut as bounded() does. <= 0: reached.
+template <class Clock, class Duration>
+[[nodiscard]] clock::duration time_left(const std::chrono::time_point<Clock, Duration>& deadline) noexcept {
+    // Some clocks count from a time 148 years away, so that nearly all of the range is needed here.
+    constexpr clock::duration most = clock::duration::max() - std::chrono::seconds(1);
+    const clock::duration at = bounded(deadline.time_since_epoch(), most);
+    const clock::duration now = bounded(Clock::now().time_since_epoch(), most);
+    clock::rep left = 0;
+    if (__builtin_sub_overflow(at.count(), now.count(), &left)) return bounded(at > now ? most : -most);
+    return bounded(clock::duration(left));
+}
+
+/// Whether `Clock` is the library's. (Asked of a time point: the checking build's clock shares its type.)
+template <class Clock>
+inline constexpr bool is_own_clock = std::is_same_v<Clock, clock::time_point::clock>;
+
+/// When `deadline` comes on the library's clock. Of another clock, whose pace may differ and which may be set
+/// meanwhile, that is a guess: look at time_left(deadline) again when it has come.
+template <class Clock, class Duration>
+[[nodiscard]] clock::time_point
+deadline_of(const std::chrono::time_point<Clock, Duration>& deadline) noexcept {
+    if constexpr (is_own_clock<Clock>)
+        return clock::time_point(bounded(deadline.time_since_epoch()));
+    else
+        return clock::now() + time_left(deadline);
 }
 
 } // namespace ekiden::inline EKIDEN_ABI::sys

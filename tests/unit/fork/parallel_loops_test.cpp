@@ -1,6 +1,7 @@
 #include <ekiden/fork/parallel_for.hpp>
 #include <ekiden/fork/parallel_for_each.hpp>
 #include <ekiden/fork/parallel_reduce.hpp>
+#include <ekiden/fork/parallel_sort.hpp>
 #include <ekiden/fork/parallel_transform.hpp>
 #include <ekiden/pool/thread_pool.hpp>
 
@@ -24,6 +25,7 @@ using ekiden::loop_options;
 using ekiden::parallel_for;
 using ekiden::parallel_for_each;
 using ekiden::parallel_reduce;
+using ekiden::parallel_sort;
 using ekiden::parallel_transform;
 using namespace std::chrono_literals;
 
@@ -41,18 +43,18 @@ TEST_CASE("parallel_for makes each call once, for cheap and for dear bodies") {
     ekiden::thread_pool pool({.threads = 3});
     for (const std::size_t n : {0U, 1U, 2U, 100U, 100'000U}) {
         std::vector<std::atomic<int>> calls(n);
-        CHECK(parallel_for(0, n, [&](std::size_t i) { ++calls[i]; }, {.pool = &pool}));
+        CHECK(parallel_for(pool, std::size_t{0}, n, [&](std::size_t i) { ++calls[i]; }));
         bool once = true;
         for (const auto& c : calls) once = once && c == 1;
         CHECK(once);
     }
     std::vector<std::atomic<int>> calls(300);
-    CHECK(parallel_for(0, 300,
+    CHECK(parallel_for(pool, 0, 300,
                        [&](int i) {
                            spin(i % 50 == 0 ? 300us : 1us);
                            ++calls[static_cast<std::size_t>(i)];
                        },
-                       {.pool = &pool, .grain = 3}));
+                       {.grain = 3}));
     bool once = true;
     for (const auto& c : calls) once = once && c == 1;
     CHECK(once);
@@ -79,14 +81,11 @@ TEST_CASE("the iterations of a parallel_for are spread over threads that have no
         std::atomic<int> inside = 0;
         std::atomic<bool> all_met = false;
         // Ends only if three threads, the caller among them, are inside at the same time.
-        parallel_for(0, 3,
-                     [&](int) {
-                         if (++inside == 3) all_met = true;
-                         const auto deadline = std::chrono::steady_clock::now() + 20s;
-                         while (!all_met && std::chrono::steady_clock::now() < deadline)
-                             std::this_thread::yield();
-                     },
-                     {.pool = &pool});
+        parallel_for(pool, 0, 3, [&](int) {
+            if (++inside == 3) all_met = true;
+            const auto deadline = std::chrono::steady_clock::now() + 20s;
+            while (!all_met && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
+        });
         CHECK(all_met);
     }
 }
@@ -94,12 +93,11 @@ TEST_CASE("the iterations of a parallel_for are spread over threads that have no
 TEST_CASE("an exception ends a parallel_for early and is thrown") {
     ekiden::thread_pool pool({.threads = 2});
     std::atomic<long> calls = 0;
-    CHECK_THROWS_WITH(parallel_for(0, 10'000'000,
+    CHECK_THROWS_WITH(parallel_for(pool, 0, 10'000'000,
                                    [&](int i) {
                                        ++calls;
                                        if (i == 5) throw std::runtime_error("five");
-                                   },
-                                   {.pool = &pool}),
+                                   }),
                       "five");
     CHECK(calls < 10'000'000);
 }
@@ -108,28 +106,102 @@ TEST_CASE("a stop token ends a parallel_for early") {
     ekiden::thread_pool pool({.threads = 2});
     std::stop_source source;
     std::atomic<long> calls = 0;
-    const bool all = parallel_for(0, 10'000'000,
+    const bool all = parallel_for(pool, 0, 10'000'000,
                                   [&](int) {
                                       if (++calls == 1000) source.request_stop();
                                   },
-                                  {.pool = &pool, .stop = source.get_token()});
+                                  {.stop = source.get_token()});
     CHECK_FALSE(all);
     CHECK(calls >= 1000);
     CHECK(calls < 10'000'000);
-    CHECK_FALSE(parallel_for(0, 5, [&](int) { CHECK(false); }, {.pool = &pool, .stop = source.get_token()}));
-    CHECK_THROWS_AS(
-        (void)parallel_reduce(0, 5, 0, [](int i) { return i; }, std::plus<>(), {.stop = source.get_token()}),
-        std::system_error);
+}
+
+TEST_CASE("a stop request before the call is the same to all parallel algorithms: nothing is done") {
+    std::stop_source source;
+    source.request_stop();
+    const loop_options stopped{.stop = source.get_token()};
+    std::vector<int> numbers{3, 1, 2};
+    const auto never = [](int) {
+        CHECK(false);
+        return 0;
+    };
+    CHECK_FALSE(parallel_for(0, 5, never, stopped));
+    CHECK_FALSE(parallel_for(5, 5, never, stopped));
+    CHECK_FALSE(parallel_for_each(numbers, never, stopped));
+    CHECK_FALSE(parallel_transform(numbers, numbers.begin(), never, stopped));
+    CHECK_FALSE(parallel_sort(numbers, std::less<>(), stopped));
+    CHECK(numbers == std::vector<int>{3, 1, 2});
+    CHECK_THROWS_AS((void)parallel_reduce(0, 5, 0, never, std::plus<>(), stopped), std::system_error);
+    CHECK_THROWS_AS((void)parallel_reduce(numbers, 0, std::plus<>(), never, stopped), std::system_error);
+}
+
+TEST_CASE("a stop request meanwhile is the same to all parallel algorithms: they end early and say so") {
+    ekiden::thread_pool pool({.threads = 2});
+    std::vector<int> numbers(1'000'000);
+    for (std::size_t i = 0; i != numbers.size(); ++i)
+        numbers[i] = static_cast<int>((i * 2'654'435'761U) % 1'000'003);
+    for (int algorithm = 0; algorithm != 4; ++algorithm) {
+        std::stop_source source;
+        const loop_options until_stopped{.stop = source.get_token()};
+        std::atomic<long> calls = 0;
+        const auto call = [&](int n) {
+            if (++calls == 1000) source.request_stop();
+            return n;
+        };
+        const auto less = [&](int a, int b) { return call(a) < b; };
+        auto copy = numbers;
+        switch (algorithm) {
+        case 0:
+            CHECK_FALSE(parallel_for_each(pool, copy, call, until_stopped));
+            break;
+        case 1:
+            CHECK_FALSE(parallel_transform(pool, copy, copy.begin(), call, until_stopped));
+            break;
+        case 2:
+            CHECK_FALSE(parallel_sort(pool, copy, less, until_stopped));
+            break;
+        default:
+            CHECK_THROWS_AS((void)parallel_reduce(pool, copy, 0L, std::plus<>(), call, until_stopped),
+                            std::system_error);
+        }
+        CHECK(calls >= 1000);
+        CHECK(calls < (algorithm == 2 ? 10'000'000 : 1'000'000));
+        // Nothing is lost.
+        std::sort(copy.begin(), copy.end());
+        auto sorted = numbers;
+        std::sort(sorted.begin(), sorted.end());
+        CHECK(copy == sorted);
+    }
+}
+
+TEST_CASE("all parallel algorithms run in the pool that is their first argument") {
+    ekiden::thread_pool pool({.threads = 1});
+    const auto caller = std::this_thread::get_id();
+    std::atomic<bool> elsewhere = false;
+    const auto call = [&](int n) {
+        if (std::this_thread::get_id() != caller && !pool.runs_in_this_thread()) elsewhere = true;
+        return n;
+    };
+    const auto less = [&](int a, int b) { return call(a) < b; };
+    std::vector<int> numbers(100'000, 1);
+    CHECK(parallel_for(pool, 0, 10'000, call));
+    CHECK(parallel_for_each(pool, numbers, call));
+    CHECK(parallel_for_each(pool, numbers.begin(), numbers.end(), call));
+    CHECK(parallel_transform(pool, numbers, numbers.begin(), call));
+    CHECK(parallel_sort(pool, numbers, less));
+    CHECK(parallel_sort(pool, numbers.begin(), numbers.end(), less));
+    CHECK(parallel_reduce(pool, 0, 10, 0, call, std::plus<>()) == 45);
+    CHECK(parallel_reduce(pool, numbers, 0L, std::plus<>(), call) == 100'000);
+    CHECK_FALSE(elsewhere);
 }
 
 TEST_CASE("progress goes up to the total, without doubling, and not too often") {
     ekiden::thread_pool pool({.threads = 2});
     std::vector<std::size_t> reports; // one call at a time
-    parallel_for(0, 100'000, [](int) {},
-                 {.pool = &pool, .progress = [&](std::size_t done, std::size_t total) {
-                      CHECK(total == 100'000);
-                      reports.push_back(done);
-                  }});
+    parallel_for(pool, 0, 100'000, [](int) {}, {.progress = [&](std::size_t done, std::size_t total) {
+                     CHECK(total == 100'000);
+                     reports.push_back(done);
+                 }});
     REQUIRE_FALSE(reports.empty());
     CHECK(reports.back() == 100'000);
     CHECK(std::is_sorted(reports.begin(), reports.end()));
@@ -172,11 +244,11 @@ TEST_CASE("parallel_reduce keeps the order of what it combines") {
     std::string expected;
     for (int i = 0; i != 2000; ++i) expected += static_cast<char>('a' + i % 26);
     for (const bool deterministic : {false, true}) {
-        CHECK(parallel_reduce(0, 2000, std::string(), digit, std::plus<>(),
-                              {.pool = &pool, .grain = 7, .deterministic = deterministic})
+        CHECK(parallel_reduce(pool, 0, 2000, std::string(), digit, std::plus<>(),
+                              {.grain = 7, .deterministic = deterministic})
               == expected);
     }
-    CHECK(parallel_reduce(0, 2000, std::string(), digit, std::plus<>(), {.pool = &pool}) == expected);
+    CHECK(parallel_reduce(pool, 0, 2000, std::string(), digit, std::plus<>()) == expected);
     CHECK(parallel_reduce(0, 0, std::string("identity"), digit, std::plus<>()) == "identity");
     std::vector<int> numbers(1000, 2);
     CHECK(parallel_reduce(numbers, 0L) == 2000);
@@ -187,8 +259,8 @@ TEST_CASE("a deterministic parallel_reduce gives the same floating-point sum eac
     ekiden::thread_pool pool({.threads = 3});
     const auto term = [](int i) { return 1.0 / (1 + i); };
     const auto sum = [&](std::size_t grain) {
-        return parallel_reduce(0, 200'000, 0.0, term, std::plus<>(),
-                               {.pool = &pool, .grain = grain, .deterministic = true});
+        return parallel_reduce(pool, 0, 200'000, 0.0, term, std::plus<>(),
+                               {.grain = grain, .deterministic = true});
     };
     const double once = sum(100);
     for (int round = 0; round != 20; ++round) CHECK(sum(100) == once);

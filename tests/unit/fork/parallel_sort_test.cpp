@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <atomic>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -40,7 +41,7 @@ TEST_CASE("parallel_sort sorts random, equal, sorted, reversed and sawtooth inpu
             for (auto& input : inputs) {
                 auto expected = input;
                 std::sort(expected.begin(), expected.end());
-                parallel_sort(input, std::less<>(), &pool);
+                CHECK(parallel_sort(pool, input));
                 CHECK(input == expected);
             }
         }
@@ -67,4 +68,21 @@ TEST_CASE("parallel_sort throws what the comparison throws") {
                                         return a < b;
                                     }),
                       "enough");
+}
+
+TEST_CASE("parallel_sort takes any grain and reports its progress") {
+    ekiden::thread_pool pool({.threads = 2});
+    for (const std::size_t grain :
+         {std::size_t{1}, std::size_t{100}, std::numeric_limits<std::size_t>::max()}) {
+        auto input = numbers(50'000, 1'000'000);
+        std::size_t last = 0; // one call at a time
+        CHECK(parallel_sort(pool, input, std::less<>(),
+                            {.grain = grain, .progress = [&](std::size_t done, std::size_t total) {
+                                 CHECK(total == 50'000);
+                                 CHECK(done > last);
+                                 last = done;
+                             }}));
+        CHECK(last == 50'000);
+        CHECK(std::is_sorted(input.begin(), input.end()));
+    }
 }

@@ -1,16 +1,22 @@
 #include <ekiden/fork/task_group.hpp>
 
 #include <ekiden/pool/default_pool.hpp>
+#include <ekiden/sys/clock.hpp>
+
+#include <tests/unit/effort.hpp>
 
 #include <doctest/doctest.h>
 
 #include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <stdexcept>
+#include <stop_token>
 #include <system_error>
 #include <thread>
+#include <vector>
 
 using ekiden::on_error;
 using ekiden::task_group;
@@ -159,4 +165,119 @@ TEST_CASE("a task_group outside of any pool uses the default pool") {
     group.run([&] { in_pool = ekiden::default_pool().runs_in_this_thread(); });
     group.wait();
     CHECK(in_pool);
+}
+
+TEST_CASE("a task_group loses no task that other threads add while its wait ends") {
+    const auto rounds = static_cast<std::size_t>(ekiden_test::rounds(10'000));
+    ekiden::thread_pool pool({.threads = 2});
+    std::vector<std::atomic<int>> runs(2 * rounds);
+    std::atomic<std::size_t> added[2]{};
+    task_group group(pool);
+    const auto add = [&](std::size_t from) {
+        for (std::size_t i = 0; i != rounds; ++i) {
+            group.run([&runs, at = from * rounds + i] { ++runs[at]; });
+            added[from].store(i + 1);
+            // So that the group has no task now and then.
+            for (std::size_t pause = i % 64 * 32; pause != 0; --pause) ekiden::sys::spin_hint();
+        }
+    };
+    std::thread one(add, 0);
+    std::thread two(add, 1);
+    std::size_t missed = 0;
+    std::size_t looked[2]{};
+    while (looked[0] != rounds || looked[1] != rounds) {
+        group.run([] { // so long that the waiting thread sleeps, and takes its time to wake up
+            const auto end = std::chrono::steady_clock::now() + 40us;
+            while (std::chrono::steady_clock::now() < end) ekiden::sys::spin_hint();
+        });
+        const std::size_t before[] = {added[0].load(), added[1].load()};
+        group.wait();
+        for (std::size_t from = 0; from != 2; ++from) {
+            for (; looked[from] != before[from]; ++looked[from])
+                missed += runs[from * rounds + looked[from]] != 1;
+        }
+    }
+    one.join();
+    two.join();
+    CHECK(missed == 0);
+}
+
+TEST_CASE("a task_group on the stack may end right after its wait") {
+    const int rounds = ekiden_test::rounds(5000);
+    ekiden::thread_pool pool({.threads = 2});
+    for (int round = 0; round != rounds; ++round) {
+        auto group = std::make_unique<task_group>(pool);
+        std::atomic<int> calls = 0;
+        for (int i = 0; i != 3; ++i) group->run([&] { ++calls; });
+        group->wait();
+        group.reset();
+        REQUIRE(calls == 3);
+    }
+}
+
+TEST_CASE("other threads cancel a task_group and take tokens while its wait ends") {
+    const int rounds = ekiden_test::rounds(5000);
+    ekiden::thread_pool pool({.threads = 2});
+    task_group group(pool);
+    std::atomic<bool> over = false;
+    std::atomic<int> requests = 0;
+    std::thread canceller([&] {
+        while (!over) {
+            const std::stop_token token = group.get_token();
+            if (group.cancel()) ++requests;
+            requests += token.stop_requested() && !token.stop_possible(); // never: reads the token
+            (void)group.is_cancelled();
+            std::this_thread::yield();
+        }
+    });
+    std::atomic<int> entered = 0;
+    for (int round = 0; round != rounds; ++round) {
+        for (int i = 0; i != 3; ++i)
+            group.run([&](const std::stop_token& token) { entered += token.stop_possible(); });
+        group.wait();
+    }
+    over = true;
+    canceller.join();
+    group.wait();
+    CHECK_FALSE(group.is_cancelled());
+    CHECK_FALSE(group.get_token().stop_requested());
+    CHECK(requests > 0);
+    CHECK(entered <= 3 * rounds);
+}
+
+TEST_CASE("a run of a task_group that throws while another thread waits leaves no trace") {
+    struct bad_copy {
+        bad_copy() = default;
+        bad_copy(const bad_copy&) { throw std::runtime_error("copy"); }
+        void operator()() const {}
+    };
+    const int rounds = ekiden_test::rounds(5000);
+    ekiden::thread_pool pool({.threads = 2});
+    task_group group(pool);
+    std::atomic<bool> over = false;
+    std::thread adder([&] {
+        const bad_copy bad;
+        for (int round = 0; round != rounds; ++round) {
+            try {
+                group.run(bad);
+            } catch (const std::runtime_error&) {
+            }
+        }
+        over = true;
+    });
+    int thrown = 0;
+    while (!over) {
+        group.run([] {});
+        try {
+            group.wait();
+        } catch (const std::system_error&) {
+            ++thrown;
+        }
+    }
+    adder.join();
+    group.wait();
+    CHECK(thrown == 0);
+    pool.stop();
+    group.run([] {});
+    CHECK_THROWS_AS(group.wait(), std::system_error); // it still counts those that the pool has dropped
 }

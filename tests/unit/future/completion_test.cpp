@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <latch>
 #include <memory>
 #include <thread>
 #include <utility>
@@ -82,12 +83,73 @@ TEST_CASE("A continuation that was detached is not called and another one may fo
     callee second;
     CHECK(here.state->attach(&callee::call, &first));
     CHECK(here.state->detach());
-    CHECK(here.state->detach());
     CHECK(here.state->attach(&callee::call, &second));
     here.complete(1);
     CHECK(first.calls.load() == 0);
     CHECK(second.calls.load() == 1);
     here.state->release();
+}
+
+TEST_CASE("All continuations are called but for those that were detached") {
+    for (unsigned detached = 0; detached != 16; ++detached) { // each subset of four
+        own_state here;
+        callee then[4];
+        completion::continuation attached[] = {{&callee::call, &then[0]},
+                                               {&callee::call, &then[1]},
+                                               {&callee::call, &then[2]},
+                                               {&callee::call, &then[3]}};
+        here.state->retain();
+        for (auto& each : attached) REQUIRE(here.state->attach(each));
+        for (unsigned i = 0; i != 4; ++i) {
+            const unsigned at = (i + detached) % 4; // in different orders
+            if ((detached >> at & 1) != 0) REQUIRE(here.state->detach(attached[at]));
+        }
+        here.complete(1);
+        for (unsigned i = 0; i != 4; ++i) CHECK(then[i].calls == ((detached >> i & 1) != 0 ? 0 : 1));
+        CHECK_FALSE(here.state->detach(attached[0]));
+        CHECK_FALSE(here.state->attach(attached[0]));
+        here.state->release();
+    }
+}
+
+TEST_CASE("Continuations of several threads come and go while the result comes") {
+    const int rounds = ekiden_test::rounds(2000);
+    constexpr int threads = 3;
+    for (int round = 0; round != rounds; ++round) {
+        own_state here;
+        for (int t = 0; t != threads; ++t) here.state->retain();
+        std::atomic<int> wrong{0};
+        std::latch start(threads);
+        const auto wait = [&](int t) {
+            start.arrive_and_wait();
+            for (int turn = 0; !here.state->is_ready(); ++turn) {
+                callee then;
+                completion::continuation mine(&callee::call, &then);
+                if (!here.state->attach(mine)) {
+                    if (then.calls.load() != 0) ++wrong;
+                    break;
+                }
+                if (turn % threads == t || !here.state->detach(mine))
+                    then.wait();
+                else if (then.calls.load() != 0)
+                    ++wrong;
+            }
+            here.state->release();
+        };
+        std::thread one(wait, 0);
+        std::thread two(wait, 1);
+        std::thread producer([&] {
+            start.arrive_and_wait();
+            for (int spin = round % 64; spin != 0; --spin) sys::spin_hint();
+            here.complete(round);
+        });
+        one.join();
+        two.join();
+        producer.join();
+        CHECK(here.state->take() == round);
+        here.state->release();
+        REQUIRE(wrong == 0);
+    }
 }
 
 TEST_CASE("A continuation may give up the last reference") {
@@ -187,4 +249,42 @@ TEST_CASE("A thread with a way of its own to wait uses it") {
         CHECK(result.get() == 5); // ready: no need to wait
         CHECK(own.calls == 2);
     }).join();
+}
+
+TEST_CASE("A wait that runs nothing says that the thread blocks and sleeps") {
+    struct role final : ekiden::thread_role {
+        role() : thread_role(nullptr) {}
+        bool wait_for(completion& awaited, const sys::clock::time_point*) noexcept override {
+            ++waits;
+            return awaited.is_ready();
+        }
+        bool begin_blocking(const char*) noexcept override {
+            ++begun;
+            return true;
+        }
+        void end_blocking() noexcept override { ++ended; }
+
+        int waits = 0;
+        std::atomic<int> begun{0};
+        int ended = 0;
+    } here;
+    promise<int> source;
+    auto result = source.get_future();
+    std::thread waiter([&] {
+        const ekiden::role_scope scope(here);
+        CHECK(result.get(ekiden::blocking) == 5);
+    });
+    while (here.begun == 0) std::this_thread::yield();
+    source.set_value(5);
+    waiter.join();
+    CHECK(here.waits == 0);
+    CHECK(here.begun == 1);
+    CHECK(here.ended == 1);
+
+    promise<void> done;
+    auto ready = done.get_future();
+    done.set_value();
+    const ekiden::role_scope scope(here);
+    ready.get(ekiden::blocking);
+    CHECK(here.begun == 1); // nothing to wait for
 }

@@ -91,7 +91,7 @@ TEST_CASE("A future that throws has no state afterwards either") {
 TEST_CASE("Futures are moved and assigned and swapped") {
     future<int> one = ready<int>(1);
     future<int> two = ready<int>(2);
-    one.swap(two);
+    swap(one, two);
     CHECK(one.get() == 2);
     one = std::move(two);
     CHECK_FALSE(two.valid());

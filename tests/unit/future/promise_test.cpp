@@ -13,6 +13,7 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -115,7 +116,7 @@ TEST_CASE("Promises are moved and swapped with what they owe") {
     promise<int> one;
     promise<int> two;
     auto first = one.get_future();
-    one.swap(two);
+    swap(one, two);
     two.set_value(1);
     CHECK(first.get() == 1);
     auto second = one.get_future();
@@ -125,16 +126,92 @@ TEST_CASE("Promises are moved and swapped with what they owe") {
     CHECK(second.get() == 2);
 }
 
-TEST_CASE("A result whose copy throws makes that exception the result") {
-    struct stubborn {
-        stubborn() = default;
-        stubborn(const stubborn&) { throw std::logic_error("stays"); }
-    };
+namespace {
+
+/// Throws when it is copied or moved as often as `left` says.
+struct stubborn {
+    explicit stubborn(std::atomic<int>& moves_left) : left(&moves_left) {}
+    stubborn(const stubborn& other) : left(other.left) {
+        if ((*left)-- == 0) throw std::logic_error("stays");
+    }
+    std::atomic<int>* left;
+};
+
+} // namespace
+
+TEST_CASE("A value whose copy throws leaves the promise as it was") {
+    std::atomic<int> left = 0;
     promise<stubborn> source;
     auto result = source.get_future();
-    const stubborn value;
+    const stubborn value(left);
+    CHECK_THROWS_WITH_AS(source.set_value(value), "stays", std::logic_error);
+    CHECK_FALSE(result.is_ready());
+    left = 0;
+    CHECK_THROWS_WITH_AS(source.set_value(stubborn(left)), "stays", std::logic_error);
+    CHECK_FALSE(result.is_ready());
     source.set_value(value);
-    CHECK_THROWS_WITH_AS(result.get(), "stays", std::logic_error);
+    CHECK(result.is_ready());
+    CHECK(result.get().left == &left);
+    CHECK(code_of([&] { source.set_value(value); }) == std::future_errc::promise_already_satisfied);
+}
+
+TEST_CASE("A promise whose value could not be copied takes an exception or breaks") {
+    std::atomic<int> left = 0;
+    promise<stubborn> source;
+    auto result = source.get_future();
+    try {
+        source.set_value(stubborn(left));
+    } catch (...) {
+        source.set_exception(std::current_exception());
+    }
+    CHECK_THROWS_WITH_AS((void)result.get(), "stays", std::logic_error);
+
+    future<stubborn> broken;
+    {
+        promise<stubborn> other;
+        broken = other.get_future();
+        left = 0;
+        CHECK_THROWS_AS(other.set_value(stubborn(left)), std::logic_error);
+    }
+    CHECK(code_of([&] { (void)broken.get(); }) == std::future_errc::broken_promise);
+}
+
+TEST_CASE("A setter that fails makes way for another one that came meanwhile") {
+    const int rounds = ekiden_test::rounds(1000);
+    for (int round = 0; round != rounds; ++round) {
+        std::atomic<int> left = 0; // the first copy fails, whosever it is
+        promise<stubborn> source;
+        auto result = source.get_future();
+        const stubborn value(left);
+        std::atomic<int> failed{0};
+        std::atomic<int> late{0};
+        std::latch start(2);
+        const auto set = [&] {
+            start.arrive_and_wait();
+            try {
+                source.set_value(value);
+            } catch (const std::logic_error& error) {
+                if (std::string_view(error.what()) == "stays")
+                    ++failed;
+                else
+                    ++late;
+            }
+        };
+        std::thread other(set);
+        set();
+        other.join();
+        REQUIRE(failed == 1);
+        REQUIRE(late == 0);
+        REQUIRE(result.is_ready());
+    }
+}
+
+TEST_CASE("A promise of a constant takes its value") {
+    promise<const std::string> source;
+    auto result = source.get_future();
+    source.set_value("constant");
+    static_assert(std::is_same_v<decltype(result), future<const std::string>>);
+    CHECK(result.get() == "constant");
 }
 
 TEST_CASE("One of many threads that set the result wins and the others are told") {

@@ -169,3 +169,90 @@ TEST_CASE("A result that comes at the deadline is either seen or still there for
         producer.join();
     }
 }
+
+namespace {
+
+/// A clock of the user's in any unit, the last of whose times cannot be told in nanoseconds.
+template <class Rep, class Period>
+struct odd_clock {
+    using rep = Rep;
+    using period = Period;
+    using duration = std::chrono::duration<rep, period>;
+    using time_point = std::chrono::time_point<odd_clock>;
+    static constexpr bool is_steady = true;
+    static time_point now() {
+        return time_point(
+            std::chrono::duration_cast<duration>(std::chrono::steady_clock::now().time_since_epoch()));
+    }
+};
+
+/// Waits that last for ever end when the result comes, and those of the past at once.
+template <class TimePoint>
+void check_corners(TimePoint always, TimePoint never) {
+    promise<int> source;
+    const auto result = source.get_future();
+    CHECK_FALSE(result.wait_until(never));
+    std::atomic<bool> waits = false;
+    std::thread producer([&] {
+        while (!waits) std::this_thread::yield();
+        std::this_thread::sleep_for(1ms); // so that a wait that gives up at once is found out
+        source.set_value(1);
+    });
+    waits = true;
+    CHECK(result.wait_until(always));
+    producer.join();
+    CHECK(result.wait_until(never));
+}
+template <class Clock, class Duration>
+void check_corners_of() {
+    using time_point = std::chrono::time_point<Clock, Duration>;
+    check_corners(time_point::max(), time_point::min());
+}
+template <class Duration>
+void check_corners_of_duration(Duration always, Duration never) {
+    promise<int> source;
+    const auto result = source.get_future();
+    CHECK_FALSE(result.wait_for(never));
+    std::atomic<bool> waits = false;
+    std::thread producer([&] {
+        while (!waits) std::this_thread::yield();
+        std::this_thread::sleep_for(1ms);
+        source.set_value(1);
+    });
+    waits = true;
+    CHECK(result.wait_for(always));
+    producer.join();
+}
+
+} // namespace
+
+TEST_CASE("A deadline beyond all time is waited for and one before all time has passed, of each clock") {
+    using namespace std::chrono;
+    check_corners_of<steady_clock, steady_clock::duration>();
+    check_corners_of<steady_clock, seconds>();
+    check_corners_of<steady_clock, hours>();
+    check_corners_of<steady_clock, duration<double>>();
+    check_corners_of<system_clock, system_clock::duration>();
+    check_corners_of<system_clock, microseconds>();
+    check_corners_of<system_clock, seconds>();
+    check_corners_of<system_clock, hours>();
+    check_corners_of<system_clock, duration<double>>();
+    check_corners_of<system_clock, duration<long double, std::atto>>();
+    check_corners_of<odd_clock<std::int64_t, std::ratio<3600>>, hours>();
+    check_corners_of<odd_clock<double, std::nano>, duration<double, std::nano>>();
+    check_corners_of<odd_clock<std::int64_t, std::ratio<1, 3>>, duration<std::int64_t, std::ratio<1, 3>>>();
+    check_corners_of<set_clock, set_clock::duration>();
+    using far = time_point<system_clock, duration<double>>;
+    check_corners(far(duration<double>(1e300)), far(duration<double>(-1e300)));
+}
+
+TEST_CASE("A time beyond all time is waited for and one below zero is none, of each unit") {
+    using namespace std::chrono;
+    check_corners_of_duration(nanoseconds::max(), nanoseconds::min());
+    check_corners_of_duration(seconds::max(), seconds::min());
+    check_corners_of_duration(hours::max(), hours::min());
+    check_corners_of_duration(duration<double>(1e300), duration<double>(-1e300));
+    check_corners_of_duration(duration<double>::max(), duration<double>::min());
+    check_corners_of_duration(duration<std::uint64_t, std::ratio<1, 7>>::max(),
+                              duration<std::uint64_t, std::ratio<1, 7>>::min());
+}

@@ -10,11 +10,9 @@
 #include <array>
 #include <chrono>
 #include <cstdint>
-#include <limits>
 #include <string>
 
 namespace sys = ekiden::sys;
-using namespace std::chrono_literals;
 
 TEST_CASE("A broken contract ends the process with its message") {
     const auto child = ekiden_test::run_in_child([] { sys::expects(1 + 1 == 3, "sums are right"); });
@@ -39,26 +37,6 @@ TEST_CASE("Calls around a fork happen before it in the parent and after it on bo
         std::exit(status == 0 && steps == "bp" ? 0 : 3);
     });
     CHECK(child.exit_code == 0);
-}
-
-TEST_CASE("A length of time is rounded up to the unit of the clock") {
-    static_assert(sys::bounded(1ns) == 1ns);
-    static_assert(sys::bounded(-1ns) == -1ns);
-    static_assert(sys::bounded(2h) == 2h);
-    static_assert(sys::bounded(std::chrono::duration<double, std::nano>(0.5)) == 1ns);
-    static_assert(sys::bounded(std::chrono::duration<std::int64_t, std::pico>(1001)) == 2ns);
-}
-
-TEST_CASE("A length of time that the clock cannot count is cut and does not overflow") {
-    const auto now = sys::clock::now();
-    CHECK(now + sys::bounded(sys::clock::duration::max()) > now + 24h * 365 * 100);
-    CHECK(now + sys::bounded(std::chrono::hours::max()) > now + 24h * 365 * 100);
-    CHECK(now + sys::bounded(std::chrono::hours::min()) < now - 24h * 365 * 100);
-    CHECK(now + sys::bounded(sys::clock::duration::min()) < now - 24h * 365 * 100);
-    using seconds = std::chrono::duration<double>;
-    CHECK(now + sys::bounded(seconds(std::numeric_limits<double>::infinity())) > now);
-    CHECK(now + sys::bounded(seconds(-std::numeric_limits<double>::infinity())) < now);
-    CHECK(now + sys::bounded(seconds(std::numeric_limits<double>::quiet_NaN())) < now);
 }
 
 TEST_CASE("The clock in nanoseconds is the steady clock") {

@@ -1,0 +1,86 @@
+/// What future and shared_future have in common: a state, or none, and the ways to wait for its result.
+///
+/// Part: future. Used by: future, shared_future.
+#pragma once
+
+#include <ekiden/future/shared_state.hpp>
+
+#include <chrono>
+#include <utility>
+
+namespace ekiden::inline EKIDEN_ABI {
+
+/// Throws std::future_error(no_state).
+[[noreturn]] void throw_no_state();
+
+/// Said to wait() and get(): the thread sleeps until the result is there, and runs nothing meanwhile.
+struct blocking_t {
+    explicit blocking_t() = default;
+};
+inline constexpr blocking_t blocking{};
+
+namespace detail {
+
+/// The const functions may be called by several threads at once.
+template <class R>
+class future_base {
+public:
+    /// Whether there is a state.
+    [[nodiscard]] bool valid() const noexcept { return state_ != nullptr; }
+
+    /// Whether get() would return at once. What the producer did before is visible then.
+    [[nodiscard]] bool is_ready() const { return valid_state()->is_ready(); }
+
+    /// Returns when is_ready() would be true. In a worker of a pool it runs other tasks of that pool
+    /// meanwhile: see future.
+    void wait() const { valid_state()->wait(); }
+
+    /// The same, but runs nothing meanwhile. In a worker of a pool it counts as a blocking_region: the pool
+    /// may have another thread run its tasks. Where it has none to spare, a pool all of whose workers wait
+    /// so for tasks that are queued does not get on.
+    void wait(blocking_t) const { valid_state()->wait_asleep(); }
+
+    /// Waits at most for `duration`; any unit and any value, also max() and those beyond all time. True if
+    /// ready. Runs no other tasks meanwhile, since they might take longer.
+    template <class Rep, class Period>
+    [[nodiscard]] bool wait_for(const std::chrono::duration<Rep, Period>& duration) const {
+        return valid_state()->wait_until(sys::clock::now() + sys::bounded(duration));
+    }
+
+    /// Waits at most until `deadline`, of any clock, unit and value. True if ready. Otherwise as wait_for().
+    template <class Clock, class Duration>
+    [[nodiscard]] bool wait_until(const std::chrono::time_point<Clock, Duration>& deadline) const {
+        shared_state<R>* const awaited = valid_state();
+        if constexpr (sys::is_own_clock<Clock>) {
+            return awaited->wait_until(sys::deadline_of(deadline));
+        } else { // the other clock may be set meanwhile: look again when its time should have come
+            for (auto left = sys::time_left(deadline); left.count() > 0; left = sys::time_left(deadline)) {
+                if (awaited->wait_until(sys::clock::now() + left)) return true;
+            }
+            return awaited->is_ready();
+        }
+    }
+
+protected:
+    future_base() noexcept = default;
+    /// Takes over one reference to the state, if there is one.
+    explicit future_base(shared_state<R>* state) noexcept : state_(state) {}
+    future_base(const future_base&) = delete;
+    future_base& operator=(const future_base&) = delete;
+    ~future_base() {
+        if (state_ != nullptr) state_->release();
+    }
+
+    [[nodiscard]] shared_state<R>* valid_state() const {
+        if (state_ == nullptr) [[unlikely]]
+            throw_no_state();
+        return state_;
+    }
+    /// Gives the reference away.
+    [[nodiscard]] shared_state<R>* leave_state() noexcept { return std::exchange(state_, nullptr); }
+
+    shared_state<R>* state_ = nullptr;
+};
+
+} // namespace detail
+} // namespace ekiden::inline EKIDEN_ABI
