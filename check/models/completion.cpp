@@ -170,7 +170,8 @@ EKIDEN_MODEL(completion_detach_against_complete, .about = "after detach the cont
     const auto wake = [](void* argument) noexcept {
         static_cast<sleeper*>(argument)->called.store(true, sys::release);
     };
-    if (state->attach(wake, waiting.get()) && !state->detach()) {
+    completion::continuation own(wake, waiting.get());
+    if (state->attach(own) && !state->detach(own)) {
         while (!waiting->called.load(sys::acquire)) sys::yield();
     }
     waiting.reset(); // nobody may touch it any more

@@ -136,13 +136,4 @@ bool completion::detach(continuation& attached) noexcept {
     return false; // called, or about to be
 }
 
-bool completion::attach(continuation::function then, void* argument) noexcept {
-    auto& mine = sys::local<continuation>();
-    mine.then_.write(then);
-    mine.argument_.write(argument);
-    return attach(mine);
-}
-
-bool completion::detach() noexcept { return detach(sys::local<continuation>()); }
-
 } // namespace ekiden::inline EKIDEN_ABI

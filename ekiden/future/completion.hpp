@@ -84,11 +84,6 @@ public:
     /// Takes an attached continuation back. False if it has been called, or will be. Orders nothing.
     [[nodiscard]] bool detach(continuation& attached) noexcept;
 
-    /// The same with a continuation that the calling thread keeps: one at a time per thread, which attaches
-    /// the next one only when that was called or detached.
-    [[nodiscard]] bool attach(continuation::function then, void* argument) noexcept;
-    [[nodiscard]] bool detach() noexcept;
-
     /// One more reference, from somebody who has one.
     void retain() noexcept { status_.fetch_add(reference, sys::relaxed); }
 

@@ -280,7 +280,8 @@ void worker::park(const reason_to_return& reason) noexcept {
         // [W2] release: the last that this thread does with the worker; pairs with the acquire below.
         sleeper->called.store(true, sys::release);
     };
-    if (reason.awaited != nullptr && !reason.awaited->attach(wake, &self)) return;
+    completion::continuation when_ready(wake, &self);
+    if (reason.awaited != nullptr && !reason.awaited->attach(when_ready)) return;
 
     recycler::flush();
     event_count& sleep = pool_.sleep();
@@ -299,7 +300,7 @@ void worker::park(const reason_to_return& reason) noexcept {
     }
     pool_.left_sleep();
 
-    if (reason.awaited != nullptr && !reason.awaited->detach()) {
+    if (reason.awaited != nullptr && !reason.awaited->detach(when_ready)) {
         while (!self.called.load(sys::acquire)) sys::yield(); // [W2]
     }
 }

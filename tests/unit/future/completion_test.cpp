@@ -55,11 +55,12 @@ TEST_CASE("A continuation is called once by whoever completes") {
     own_state here;
     here.state->retain();
     callee then;
-    REQUIRE(here.state->attach(&callee::call, &then));
+    completion::continuation own(&callee::call, &then);
+    REQUIRE(here.state->attach(own));
     CHECK(then.calls.load() == 0);
     std::thread([&] { here.complete(3); }).join();
     CHECK(then.calls.load() == 1);
-    CHECK_FALSE(here.state->detach());
+    CHECK_FALSE(here.state->detach(own));
     CHECK(here.state->take() == 3);
     here.state->release();
     CHECK(then.calls.load() == 1);
@@ -70,8 +71,9 @@ TEST_CASE("A continuation that comes too late is refused and not called") {
     here.state->retain();
     callee then;
     here.complete(3);
-    CHECK_FALSE(here.state->attach(&callee::call, &then));
-    CHECK_FALSE(here.state->detach());
+    completion::continuation own(&callee::call, &then);
+    CHECK_FALSE(here.state->attach(own));
+    CHECK_FALSE(here.state->detach(own));
     CHECK(then.calls.load() == 0);
     here.state->release();
 }
@@ -81,9 +83,11 @@ TEST_CASE("A continuation that was detached is not called and another one may fo
     here.state->retain();
     callee first;
     callee second;
-    CHECK(here.state->attach(&callee::call, &first));
-    CHECK(here.state->detach());
-    CHECK(here.state->attach(&callee::call, &second));
+    completion::continuation one(&callee::call, &first);
+    CHECK(here.state->attach(one));
+    CHECK(here.state->detach(one));
+    completion::continuation other(&callee::call, &second);
+    CHECK(here.state->attach(other));
     here.complete(1);
     CHECK(first.calls.load() == 0);
     CHECK(second.calls.load() == 1);
@@ -159,7 +163,8 @@ TEST_CASE("A continuation may give up the last reference") {
     } here;
     const auto witness = std::make_shared<int>(1);
     here.state->retain();
-    REQUIRE(here.state->attach(&last::end, &here));
+    completion::continuation own(&last::end, &here);
+    REQUIRE(here.state->attach(own));
     REQUIRE(here.state->claim());
     here.state->set_from([&] { return witness; });
     CHECK(witness.use_count() == 2);
@@ -189,9 +194,11 @@ TEST_CASE(
         state->retain();
         offered.store(state);
         for (int spin = i % 32; spin != 0; --spin) sys::spin_hint();
-        if (state->attach(&callee::call, &first)) {
-            if (i % 2 == 0 && state->detach()) { // as a waiter that gives up, and comes back
-                if (state->attach(&callee::call, &second)) second.wait();
+        completion::continuation own(&callee::call, &first);
+        if (state->attach(own)) {
+            if (i % 2 == 0 && state->detach(own)) { // as a waiter that gives up, and comes back
+                completion::continuation again(&callee::call, &second);
+                if (state->attach(again)) second.wait();
                 wrong += first.calls.load() != 0;
             } else {
                 first.wait();
