@@ -1,5 +1,5 @@
+#include <ekiden/context/held_locks.hpp>
 #include <ekiden/sync/barrier.hpp>
-#include <ekiden/sync/held_locks.hpp>
 #include <ekiden/sync/latch.hpp>
 #include <ekiden/sync/rw_mutex.hpp>
 #include <ekiden/sync/state_mutex.hpp>
@@ -42,8 +42,8 @@ std::string last_words(Broken broken) {
 
 enum class phase { a, b };
 enum class op { flip };
-constexpr ekiden::state_table<phase, op, 2> table{
-    phase::a, {{op::flip, phase::a, phase::b}, {op::flip, phase::b, phase::a}}};
+constexpr auto table = ekiden::make_state_table<phase, op>(
+    phase::a, {{op::flip, phase::a, phase::b}, {op::flip, phase::b, phase::a}});
 
 } // namespace
 
@@ -89,15 +89,3 @@ TEST_CASE("where lock_checks is set, a reader that would wait for itself is repo
         CHECK(said == "survived");
 }
 #endif
-
-TEST_CASE("the locks held by a thread are its own") {
-    int lock = 0;
-    ekiden::note_held(&lock);
-    CHECK(ekiden::is_held(&lock));
-    std::thread([&] { CHECK_FALSE(ekiden::is_held(&lock)); }).join();
-    ekiden::note_released(&lock);
-    CHECK_FALSE(ekiden::is_held(&lock));
-    for (int i = 0; i < 40; ++i) ekiden::note_held(&lock);
-    for (int i = 0; i < 40; ++i) ekiden::note_released(&lock);
-    CHECK_FALSE(ekiden::is_held(&lock));
-}
