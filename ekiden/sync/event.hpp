@@ -12,7 +12,7 @@ namespace ekiden::inline EKIDEN_ABI {
 /// constructor runs if it has static storage.
 class event {
 public:
-    constexpr explicit event(bool set = false) noexcept : lock_({set ? 1U : 0U, 0}, rules) {}
+    constexpr explicit event(bool set = false) noexcept : event(set, rules) {}
 
     /// Ends all waits, by one system call.
     void set() noexcept { change(1); }
@@ -29,7 +29,10 @@ public:
     static constexpr state_lock::mask is_one = 2;
 
 private:
+    friend class latch;
     static constexpr state_rules rules{.name = "an event"};
+
+    constexpr event(bool set, const state_rules& own_rules) noexcept : lock_({set ? 1U : 0U, 0}, own_rules) {}
 
     void change(std::uint32_t to) noexcept {
         lock_.apply(state_lock::any_state, [to](state_value) noexcept { return state_value{to, 0}; });

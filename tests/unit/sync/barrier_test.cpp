@@ -64,7 +64,7 @@ TEST_CASE("arrivals may be counted without waiting, and several at once") {
     CHECK_FALSE(b.passed(b.arrive()));
 }
 
-TEST_CASE("who drops out is not waited for any more") {
+TEST_CASE("a thread that drops out is not waited for any more") {
     constexpr int threads = 5;
     barrier b(threads);
     std::atomic<int> passed{0};

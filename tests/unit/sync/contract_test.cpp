@@ -71,6 +71,39 @@ TEST_CASE("broken contracts are reported by name") {
           != std::string::npos);
 }
 
+TEST_CASE("an unlock that meets the other kind of hold, or none, is reported") {
+    const auto says = [](const char* what, auto broken) {
+        CAPTURE(what);
+        CHECK(last_words([&] {
+                  alarm(60); // as long as a hang lasts
+                  ekiden::rw_mutex<> m;
+                  broken(m);
+              }).find(what)
+              != std::string::npos);
+    };
+    const bool checks = ekiden::lock_checks;
+    says(checks ? "unlock of an rw_mutex" : "rw_mutex::unlock: no writer is inside",
+         [](auto& m) { m.unlock(); });
+    says(checks ? "unlock of an rw_mutex" : "rw_mutex::unlock: no writer is inside", [](auto& m) {
+        m.lock_shared();
+        m.unlock();
+    });
+    says(checks ? "unlock_shared of an rw_mutex" : "rw_mutex::unlock_shared: no reader is inside",
+         [](auto& m) {
+             m.lock();
+             m.unlock_shared();
+         });
+    says(checks ? "unlock_shared of an rw_mutex" : "rw_mutex::unlock_shared: no reader is inside",
+         [](auto& m) { m.unlock_shared(); });
+    // No thread holds it in this way, whichever thread asks.
+    says("rw_mutex::upgrade: no reader is inside", [](auto& m) { (void)m.upgrade(); });
+    says("rw_mutex::try_upgrade: no reader is inside", [](auto& m) { (void)m.try_upgrade(); });
+    says(checks ? "downgrade of an rw_mutex" : "rw_mutex::downgrade: no writer is inside", [](auto& m) {
+        m.lock_shared();
+        m.downgrade();
+    });
+}
+
 TEST_CASE("where lock_checks is set, a reader that would wait for itself is reported") {
     const std::string said = last_words([] {
         ekiden::rw_mutex<> m;
