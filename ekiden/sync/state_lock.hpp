@@ -210,7 +210,13 @@ public:
     template <class Change>
     void apply_from(state_value usual, mask states, Change change,
                     conduct how = conduct::completes) noexcept {
-        if (!apply_at_once(usual, change)) apply(states, change, how);
+        std::uint64_t word = word_.load(sys::relaxed);
+        // [L1] acq_rel: an entry and an exit in one step. Nobody waits, since all other bits are 0.
+        if (word == pack(usual)
+            && word_.compare_exchange_strong(word, pack(change(usual)), sys::acq_rel, sys::relaxed))
+            [[likely]]
+            return;
+        apply(states, change, how);
     }
     /// As apply, for one whose hold of the lock keeps the state in `states`: it has nothing to wait for. If
     /// the state is another one, nobody has such a hold: the program ends with the message `otherwise`.
@@ -222,7 +228,13 @@ public:
     /// As apply_held, for locks that mostly have one value when this happens: quicker from the value `usual`.
     template <class Change>
     void apply_held_from(state_value usual, mask states, Change change, const char* otherwise) noexcept {
-        if (!apply_at_once(usual, change)) apply_held(states, change, otherwise);
+        std::uint64_t word = word_.load(sys::relaxed);
+        // [L1] acq_rel, as in apply_from.
+        if (word == pack(usual)
+            && word_.compare_exchange_strong(word, pack(change(usual)), sys::acq_rel, sys::relaxed))
+            [[likely]]
+            return;
+        apply_held(states, change, otherwise);
     }
     /// As apply, unless `limit` is reached first: then false, and nothing has changed.
     template <class Change>
@@ -361,17 +373,6 @@ private:
     }
 
     template <class Change>
-    bool apply_at_once(state_value usual, Change& change) noexcept {
-        std::uint64_t word = word_.load(sys::relaxed);
-        // [L1] acq_rel: an entry and an exit in one step. Nobody waits, since all other bits are 0.
-        if (word == pack(usual)
-            && word_.compare_exchange_strong(word, pack(change(usual)), sys::acq_rel, sys::relaxed))
-            [[likely]]
-            return true;
-        return false;
-    }
-
-    template <class Change>
     attempt apply_now(mask states, Change& change) noexcept {
         // [L1] acquire at each read, so that the change may rest on what was done before.
         std::uint64_t word = word_.load(sys::acquire);
@@ -386,7 +387,7 @@ private:
     }
 
     template <class Change>
-    [[gnu::noinline]] void apply_held_slow(mask states, Change& change, const char* otherwise) noexcept {
+    [[gnu::noinline]] void apply_held_slow(mask states, Change change, const char* otherwise) noexcept {
         for (;;) {
             const attempt result = try_apply(states, change);
             if (result == attempt::done) return;
