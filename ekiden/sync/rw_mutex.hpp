@@ -142,6 +142,7 @@ public:
     /// run; what it throws is rethrown here. It must not touch this lock.
     template <class Section>
     void run(Section&& section) {
+        note_.wanted(lock_.name(), "run");
         std::exception_ptr error;
         lock_.run(rules::writer_enters, [&](state_value) noexcept {
             try {

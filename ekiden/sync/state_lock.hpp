@@ -206,32 +206,35 @@ public:
         if (apply_now(states, change) != attempt::done) [[unlikely]]
             transition_slow(states, &call<Change>, std::addressof(change), true, how, never_);
     }
-    /// As apply, for locks that mostly have one value when this happens: quicker from the value `usual`.
+    /// As apply, for a change that begins a hold of the lock and publishes nothing, of locks that mostly have
+    /// one value when this happens: quicker from the value `usual`.
     template <class Change>
     void apply_from(state_value usual, mask states, Change change,
                     conduct how = conduct::completes) noexcept {
         std::uint64_t word = word_.load(sys::relaxed);
-        // [L1] acq_rel: an entry and an exit in one step. Nobody waits, since all other bits are 0.
+        // [L1] acquire. Nobody waits, since all other bits are 0.
         if (word == pack(usual)
-            && word_.compare_exchange_strong(word, pack(change(usual)), sys::acq_rel, sys::relaxed))
+            && word_.compare_exchange_strong(word, pack(change(usual)), sys::acquire, sys::relaxed))
             [[likely]]
             return;
         apply(states, change, how);
     }
-    /// As apply, for one whose hold of the lock keeps the state in `states`: it has nothing to wait for. If
-    /// the state is another one, nobody has such a hold: the program ends with the message `otherwise`.
+    /// As apply, for a change that ends or alters a hold, which keeps the state in `states`: there is nothing
+    /// to wait for. If the state is another one, nobody has such a hold: the program ends with the message
+    /// `otherwise`.
     template <class Change>
     void apply_held(mask states, Change change, const char* otherwise) noexcept {
         if (apply_now(states, change) != attempt::done) [[unlikely]]
             apply_held_slow(states, change, otherwise);
     }
-    /// As apply_held, for locks that mostly have one value when this happens: quicker from the value `usual`.
+    /// As apply_held, for a change that ends the hold, of locks that mostly have one value when this happens:
+    /// quicker from the value `usual`.
     template <class Change>
     void apply_held_from(state_value usual, mask states, Change change, const char* otherwise) noexcept {
         std::uint64_t word = word_.load(sys::relaxed);
-        // [L1] acq_rel, as in apply_from.
+        // [L1] release. What others released who held it too, it passes on as a read-modify-write.
         if (word == pack(usual)
-            && word_.compare_exchange_strong(word, pack(change(usual)), sys::acq_rel, sys::relaxed))
+            && word_.compare_exchange_strong(word, pack(change(usual)), sys::release, sys::relaxed))
             [[likely]]
             return;
         apply_held(states, change, otherwise);

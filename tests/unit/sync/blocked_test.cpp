@@ -117,10 +117,10 @@ void check_mutex(const char* name) {
     m.unlock();
 }
 
-enum class phase { shut, open };
-enum class op { push, pull };
-constexpr auto table = ekiden::make_state_table<phase, op>(
-    phase::shut, {{op::push, phase::shut, phase::open}, {op::pull, phase::open, phase::shut}});
+enum class door { shut, open };
+enum class door_op { push, pull };
+constexpr auto table = ekiden::make_state_table<door, door_op>(
+    door::shut, {{door_op::push, door::shut, door::open}, {door_op::pull, door::open, door::shut}});
 
 } // namespace
 
@@ -189,8 +189,8 @@ TEST_CASE("a thread says that it sleeps for room or an item, or for a state") {
 
     ekiden::state_mutex<table> states;
     says_so(
-        "a state_mutex", [&] { states.enter<op::pull>().leave(phase::shut); },
-        [&] { states.enter<op::push>().leave(phase::open); });
+        "a state_mutex", [&] { states.enter<door_op::pull>().leave(door::shut); },
+        [&] { states.enter<door_op::push>().leave(door::open); });
 }
 
 TEST_CASE("a thread says that it sleeps in a sequencer, on either side") {

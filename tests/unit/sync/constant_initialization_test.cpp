@@ -12,10 +12,10 @@ namespace {
 struct counts {
     void operator()() const noexcept {}
 };
-enum class phase { a, b };
-enum class op { flip };
-constexpr auto table = ekiden::make_state_table<phase, op>(
-    phase::a, {{op::flip, phase::a, phase::b}, {op::flip, phase::b, phase::a}});
+enum class shutter { a, b };
+enum class shutter_op { flip };
+constexpr auto table = ekiden::make_state_table<shutter, shutter_op>(
+    shutter::a, {{shutter_op::flip, shutter::a, shutter::b}, {shutter_op::flip, shutter::b, shutter::a}});
 
 // That these compile is the test.
 constinit ekiden::mutex a_mutex;
@@ -60,6 +60,6 @@ TEST_CASE("locks with static storage that the compiler has initialised work") {
     an_elastic_barrier.enter();
     a_sequencer.close();
     CHECK_THROWS_AS((void)a_sequencer.call(1), ekiden::sequencer_closed);
-    a_state_mutex.enter<op::flip>().leave(phase::b);
+    a_state_mutex.enter<shutter_op::flip>().leave(shutter::b);
     CHECK(a_state_lock.passes(1));
 }

@@ -87,6 +87,10 @@ TEST_CASE("a reader that unlocks as a writer, and the like, are reported") {
         m.lock_shared();
         m.lock();
     });
+    reports("run of an rw_mutex that this thread holds: it would wait for itself", [] {
+        m.lock();
+        m.run([] {});
+    });
     reports("lock_shared of an rw_mutex that this thread holds: it would wait for itself", [] {
         m.lock();
         m.lock_shared();

@@ -23,7 +23,7 @@ struct slow_clock {
     using rep = duration::rep;
     using period = duration::period;
     using time_point = std::chrono::time_point<slow_clock>;
-    static constexpr bool is_steady = false;
+    [[maybe_unused]] static constexpr bool is_steady = false;
 
     static inline const ekiden::sys::clock::time_point start = ekiden::sys::clock::now();
     static inline std::atomic<std::int64_t> set_back_us{0};
