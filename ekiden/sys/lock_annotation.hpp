@@ -59,7 +59,7 @@ public:
     }
 
 private:
-    std::uint64_t room_ = 0;
+    [[maybe_unused]] std::uint64_t room_ = 0;
 };
 
 #else
