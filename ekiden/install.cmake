@@ -32,5 +32,8 @@ install(FILES ${CMAKE_CURRENT_BINARY_DIR}/ekiden-config.cmake
 set(pkgconfig_folder ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 cmake_path(RELATIVE_PATH CMAKE_INSTALL_PREFIX BASE_DIRECTORY ${CMAKE_INSTALL_PREFIX}/${pkgconfig_folder}
            OUTPUT_VARIABLE pkgconfig_to_prefix)
+if(EKIDEN_LOCK_CHECKS)
+  set(pkgconfig_definitions " -DEKIDEN_LOCK_CHECKS=1")
+endif()
 configure_file(ekiden.pc.in ${CMAKE_CURRENT_BINARY_DIR}/ekiden.pc @ONLY)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/ekiden.pc DESTINATION ${pkgconfig_folder})

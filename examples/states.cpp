@@ -15,10 +15,9 @@ namespace {
 enum class fill { empty, some, full };
 enum class fill_op { put, get };
 
-constexpr ekiden::state_table<fill, fill_op, 2> fill_table{
-    fill::empty,
-    {{fill_op::put, {fill::empty, fill::some}, {fill::some, fill::full}},
-     {fill_op::get, {fill::some, fill::full}, {fill::empty, fill::some}}}};
+constexpr auto fill_table = ekiden::make_state_table<fill, fill_op>(
+    fill::empty, {{fill_op::put, {fill::empty, fill::some}, {fill::some, fill::full}},
+                  {fill_op::get, {fill::some, fill::full}, {fill::empty, fill::some}}});
 
 /// For any mutex that knows the operations of fill_table.
 template <class Mutex = ekiden::state_mutex<fill_table>>
@@ -51,11 +50,10 @@ protected:
 enum class mark { empty, filling, draining, full };
 enum class mark_op { put_in_turn };
 
-constexpr ekiden::refined_table<fill_table, mark, mark_op, 3, 1> mark_table{
+constexpr auto mark_table = ekiden::make_refined_table<fill_table, mark, mark_op>(
     mark::empty,
     {{fill::empty, mark::empty}, {fill::some, {mark::filling, mark::draining}}, {fill::full, mark::full}},
-    {mark::empty,
-     {{mark_op::put_in_turn, {mark::empty, mark::filling}, {mark::filling, mark::draining, mark::full}}}}};
+    {{mark_op::put_in_turn, {mark::empty, mark::filling}, {mark::filling, mark::draining, mark::full}}});
 
 /// Says which part of "some" it is, when an operation of the parent has said "some".
 struct marks {

@@ -2,13 +2,15 @@
 ///
 /// Part: sync. Used by: users. Source: the two-state barrier of Ohki and Kuno, whose states change their
 /// meaning from round to round. Ours needs one lock instead of two: the payload counts those who are still
-/// missing, so an arrival is one atomic step, and all waiters are released by one system call.
+/// missing, so an arrival is one atomic step, and all waiters are released by one system call. More than the
+/// payload can count, and those of a barrier with a completion, are counted beside the word, inside the lock.
 #pragma once
 
 #include <ekiden/sync/state_lock.hpp>
 #include <ekiden/sys/contract.hpp>
 
 #include <cstddef>
+#include <limits>
 #include <stdexcept>
 #include <string>
 #include <type_traits>
@@ -29,9 +31,14 @@ enum class barrier_wait : std::uint8_t {
 
 /// Like std::barrier, with timed waits and waits that end at a stop request. Thread-safe; may be destroyed
 /// when all its waits have returned. What happens before an arrival happens before the completion, and that
-/// before the return of the waits.
+/// before the return of the waits. Ready before any constructor runs if it has static storage.
 template <class Completion = no_completion>
 class barrier {
+    static_assert(
+        std::is_nothrow_invocable_v<Completion&>,
+        "barrier: the completion function must be callable without arguments and noexcept: it runs in the "
+        "thread that comes last, while all others wait");
+
 public:
     /// A round, as arrive returns it. May be waited for until the end of the next round.
     class arrival_token {
@@ -41,34 +48,40 @@ public:
     };
 
     /// The largest number of participants.
-    [[nodiscard]] static constexpr std::ptrdiff_t max() noexcept { return state_lock::max_payload; }
+    [[nodiscard]] static constexpr std::ptrdiff_t max() noexcept {
+        return std::numeric_limits<std::ptrdiff_t>::max();
+    }
 
     /// `expected` arrivals, in [0, max()], complete a round; otherwise throws std::invalid_argument.
-    explicit barrier(std::ptrdiff_t expected, Completion completion = Completion(),
-                     barrier_wait how = barrier_wait::parks)
-        : lock_(state_value{0, checked(expected)},
-                how == barrier_wait::parks ? state_lock::overtaking : yielding),
-          expected_(static_cast<std::uint32_t>(expected)), completion_(std::move(completion)) {}
+    constexpr explicit barrier(std::ptrdiff_t expected, Completion completion = Completion(),
+                               barrier_wait how = barrier_wait::parks)
+        : lock_(state_value{0, in_word(checked(expected)) ? static_cast<std::uint32_t>(expected) : 0},
+                how == barrier_wait::parks ? parking : yielding),
+          expected_(expected), missing_(expected), in_word_(in_word(expected)),
+          completion_(std::move(completion)) {}
 
     /// Counts `count` arrivals, in [1, those still missing]. The last one of a round runs the completion, in
     /// its own thread or in that of another arrival, and starts the next round.
     [[nodiscard]] arrival_token arrive(std::ptrdiff_t count = 1) {
-        const auto come = static_cast<std::uint32_t>(count);
         std::uint32_t round = 0;
-        const auto arrival = [&](state_value now) noexcept {
-            if (count < 1 || count > max() || now.payload < come)
-                sys::contract_broken(
-                    "barrier::arrive: more arrivals than the round expects, or fewer than 1");
-            round = now.state;
-            if (now.payload > come) return state_value{now.state, now.payload - come};
-            if constexpr (!std::is_same_v<Completion, no_completion>) completion_();
-            // [B1] relaxed: the arrivals of all who dropped out have happened before this one.
-            return state_value{1 - now.state, expected_.load(sys::relaxed)};
-        };
-        if constexpr (std::is_same_v<Completion, no_completion>)
-            lock_.apply(both, arrival);
-        else
-            lock_.run(both, arrival);
+        if (in_word_) {
+            lock_.apply(both, [&](state_value now) noexcept {
+                round = now.state;
+                const std::ptrdiff_t left = after_arrival(std::ptrdiff_t{now.payload}, count);
+                if (left > 0) return state_value{now.state, static_cast<std::uint32_t>(left)};
+                // [B1] relaxed: the arrivals of all who dropped out have happened before this one.
+                return state_value{1 - now.state, static_cast<std::uint32_t>(expected_.load(sys::relaxed))};
+            });
+        } else {
+            lock_.run(both, [&](state_value now) noexcept {
+                round = now.state;
+                missing_ = after_arrival(missing_, count);
+                if (missing_ > 0) return now;
+                completion_();
+                missing_ = expected_.load(sys::relaxed); // [B1] relaxed, as above
+                return state_value{1 - now.state, 0};
+            });
+        }
         return arrival_token(round);
     }
 
@@ -98,18 +111,30 @@ public:
     }
 
 private:
-    static constexpr state_rules yielding{.yields = 8};
+    static constexpr state_rules parking{.name = "a barrier"};
+    static constexpr state_rules yielding{.yields = 8, .name = "a barrier"};
     static constexpr state_lock::mask both = 3; // the states 0 and 1: even and odd rounds
 
-    static std::uint32_t checked(std::ptrdiff_t expected) {
-        if (expected < 0 || expected > max())
+    static constexpr std::ptrdiff_t checked(std::ptrdiff_t expected) {
+        if (expected < 0)
             throw std::invalid_argument("barrier: expected is " + std::to_string(expected)
-                                        + ", allowed is 0 to " + std::to_string(max()));
-        return static_cast<std::uint32_t>(expected);
+                                        + ", allowed is 0 or more");
+        return expected;
+    }
+    static constexpr bool in_word(std::ptrdiff_t expected) noexcept {
+        return std::is_same_v<Completion, no_completion>
+               && expected <= std::ptrdiff_t{state_lock::max_payload};
+    }
+    static std::ptrdiff_t after_arrival(std::ptrdiff_t missing, std::ptrdiff_t count) noexcept {
+        if (count < 1 || count > missing)
+            sys::contract_broken("barrier::arrive: more arrivals than the round expects, or fewer than 1");
+        return missing - count;
     }
 
-    mutable state_lock lock_; // payload: arrivals that this round still waits for
-    sys::atomic<std::uint32_t> expected_;
+    mutable state_lock lock_; // payload, if in_word_: arrivals that this round still waits for
+    sys::atomic<std::ptrdiff_t> expected_;
+    std::ptrdiff_t missing_; // the same if not in_word_; guarded by lock_
+    const bool in_word_;
     [[no_unique_address]] Completion completion_;
 };
 

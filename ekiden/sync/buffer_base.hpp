@@ -143,8 +143,8 @@ protected:
 private:
     // A push or pop is so short that a yield mostly is enough to see its end. With room for one item each
     // item needs the other side's answer: if that runs on another processor, it is nearer than a yield takes.
-    static constexpr state_rules yielding{.yields = 8};
-    static constexpr state_rules spinning{.spins = 20, .yields = 2};
+    static constexpr state_rules yielding{.yields = 8, .name = "a buffer"};
+    static constexpr state_rules spinning{.spins = 20, .yields = 2, .name = "a buffer"};
 
     static constexpr bool is_closed(std::uint32_t state) noexcept {
         return ((States::closed_states >> state) & 1) != 0;

@@ -15,19 +15,22 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// Thread-safe. A release happens before the acquire that gets its permit.
+/// Like std::counting_semaphore, with waits that end at a stop request. Thread-safe. A release happens before
+/// the acquire that gets its permit. Ready before any constructor runs if it has static storage.
+template <std::ptrdiff_t Max = std::numeric_limits<std::ptrdiff_t>::max()>
 class counting_semaphore {
-public:
-    [[nodiscard]] static constexpr std::ptrdiff_t max() noexcept {
-        return std::numeric_limits<std::ptrdiff_t>::max();
-    }
+    static_assert(Max >= 0, "counting_semaphore: the largest number of permits is negative");
 
-    /// Throws std::invalid_argument if `permits` is negative.
-    explicit counting_semaphore(std::ptrdiff_t permits)
-        : lock_({permits > 0 ? some : zero, 0}), permits_(permits) {
-        if (permits < 0)
+public:
+    /// The most permits that there may be: exactly `Max`.
+    [[nodiscard]] static constexpr std::ptrdiff_t max() noexcept { return Max; }
+
+    /// `permits` in [0, max()]; otherwise throws std::invalid_argument.
+    constexpr explicit counting_semaphore(std::ptrdiff_t permits)
+        : lock_({permits > 0 ? some : zero, 0}, rules), permits_(permits) {
+        if (permits < 0 || permits > max())
             throw std::invalid_argument("counting_semaphore: permits is " + std::to_string(permits)
-                                        + ", allowed is 0 or more");
+                                        + ", allowed is 0 to " + std::to_string(max()));
     }
 
     void acquire() noexcept { lock_.run(1U << some, take{permits_}); }
@@ -64,6 +67,7 @@ public:
     }
 
 private:
+    static constexpr state_rules rules{.name = "a semaphore"};
     static constexpr std::uint32_t zero = 0;
     static constexpr std::uint32_t some = 1;
 
@@ -76,5 +80,7 @@ private:
     state_lock lock_;
     std::ptrdiff_t permits_; // guarded by lock_
 };
+
+using binary_semaphore = counting_semaphore<1>;
 
 } // namespace ekiden::inline EKIDEN_ABI

@@ -37,11 +37,13 @@ class elastic_barrier {
     };
 
 public:
+    /// The largest number of participants: 16,383 on x86-64, 8,191 on other 64-bit systems.
     [[nodiscard]] static constexpr std::ptrdiff_t max() noexcept { return state_lock::max_payload; }
 
     /// `participants`, in [1, max()]; otherwise throws std::invalid_argument.
-    explicit elastic_barrier(std::ptrdiff_t participants)
-        : lock_({entering, checked(participants)}), participants_(static_cast<std::uint32_t>(participants)) {}
+    constexpr explicit elastic_barrier(std::ptrdiff_t participants)
+        : lock_({entering, checked(participants)}, rules),
+          participants_(static_cast<std::uint32_t>(participants)) {}
 
     void enter() noexcept {
         lock_.apply(bit(entering), count{participants_, leaving}, conduct::completes_together);
@@ -59,7 +61,9 @@ public:
     }
 
 private:
-    static std::uint32_t checked(std::ptrdiff_t participants) {
+    static constexpr state_rules rules{.name = "an elastic_barrier"};
+
+    static constexpr std::uint32_t checked(std::ptrdiff_t participants) {
         if (participants < 1 || participants > max())
             throw std::invalid_argument("elastic_barrier: participants is " + std::to_string(participants)
                                         + ", allowed is 1 to " + std::to_string(max()));

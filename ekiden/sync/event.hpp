@@ -8,10 +8,11 @@
 namespace ekiden::inline EKIDEN_ABI {
 
 /// Stays set until it is reset (a manual-reset event). Thread-safe; may be destroyed by whoever has seen it
-/// set. What happens before set() happens before the return of the waits that it ends.
+/// set. What happens before set() happens before the return of the waits that it ends. Ready before any
+/// constructor runs if it has static storage.
 class event {
 public:
-    explicit event(bool set = false) noexcept : lock_({set ? 1U : 0U, 0}) {}
+    constexpr explicit event(bool set = false) noexcept : event(set, rules) {}
 
     /// Ends all waits, by one system call.
     void set() noexcept { change(1); }
@@ -28,6 +29,11 @@ public:
     static constexpr state_lock::mask is_one = 2;
 
 private:
+    friend class latch;
+    static constexpr state_rules rules{.name = "an event"};
+
+    constexpr event(bool set, const state_rules& own_rules) noexcept : lock_({set ? 1U : 0U, 0}, own_rules) {}
+
     void change(std::uint32_t to) noexcept {
         lock_.apply(state_lock::any_state, [to](state_value) noexcept { return state_value{to, 0}; });
     }

@@ -16,13 +16,14 @@ namespace ekiden::inline EKIDEN_ABI {
 /// the others stays.
 class fifo_mutex : public mutex_base {
 public:
-    fifo_mutex() noexcept : mutex_base(in_order) {}
+    constexpr fifo_mutex() noexcept : mutex_base(in_order) {}
 
     /// As lock, and returns this call's arrival number, counted modulo `numbers` over the calls of
     /// lock_numbered. Taken in the same atomic step: successive owners have successive numbers.
     std::uint32_t lock_numbered() noexcept {
+        note_.wanted(lock_.name(), "lock_numbered");
         const std::uint32_t number = lock_.enter_numbered(free);
-        note_.taken(sys::hold::alone);
+        note_.taken(sys::hold::alone, lock_.name());
         return number;
     }
     static constexpr std::uint32_t numbers = state_lock::max_payload + 1;
@@ -31,8 +32,8 @@ public:
     [[nodiscard]] std::size_t longest_queue() const noexcept { return lock_.longest_queue(); }
 
 private:
-    static constexpr state_rules in_order{.hand_over_after = std::chrono::nanoseconds(0),
-                                          .counts_arrivals = true};
+    static constexpr state_rules in_order{
+        .hand_over_after = std::chrono::nanoseconds(0), .counts_arrivals = true, .name = "a fifo_mutex"};
 };
 
 } // namespace ekiden::inline EKIDEN_ABI

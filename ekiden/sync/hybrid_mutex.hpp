@@ -1,7 +1,7 @@
 /// A mutex that spins for a moment before it sleeps.
 ///
 /// Part: sync. Used by: users whose sections are about as long as a wake-up (a few microseconds). It looks
-/// again a settable number of times; `mutex` is the one that never does.
+/// again a number of times that its type says; `mutex` is the one that never does.
 #pragma once
 
 #include <ekiden/sync/mutex_base.hpp>
@@ -11,13 +11,17 @@
 namespace ekiden::inline EKIDEN_ABI {
 
 /// Its operations are those of mutex_base. See mutex for the order in which it is taken.
-class hybrid_mutex : public mutex_base {
+/// `Spins`: how often a waiting thread looks again, with a pause hint in between, before it sleeps.
+template <std::uint16_t Spins>
+class basic_hybrid_mutex : public mutex_base {
 public:
-    /// `spins`: how often a waiting thread looks again, with a pause hint in between, before it sleeps.
-    explicit hybrid_mutex(std::uint16_t spins = 100) noexcept : mutex_base(rules_), rules_{.spins = spins} {}
+    constexpr basic_hybrid_mutex() noexcept : mutex_base(spinning) {}
 
 private:
-    const state_rules rules_; // the base only refers to it
+    static constexpr state_rules spinning{.spins = Spins, .name = "a hybrid_mutex"};
 };
+
+/// Looks again for about as long as a wake-up takes.
+using hybrid_mutex = basic_hybrid_mutex<100>;
 
 } // namespace ekiden::inline EKIDEN_ABI

@@ -14,7 +14,7 @@
 namespace ekiden::inline EKIDEN_ABI {
 
 /// Thread-safe; may be destroyed by whoever has returned from a wait. What happens before a count_down()
-/// happens before the return of the waits.
+/// happens before the return of the waits. Ready before any constructor runs if it has static storage.
 class latch {
 public:
     [[nodiscard]] static constexpr std::ptrdiff_t max() noexcept {
@@ -22,7 +22,7 @@ public:
     }
 
     /// Throws std::invalid_argument if `expected` is negative.
-    explicit latch(std::ptrdiff_t expected) : missing_(expected), done_(expected == 0) {
+    constexpr explicit latch(std::ptrdiff_t expected) : missing_(expected), done_(expected == 0, rules) {
         if (expected < 0)
             throw std::invalid_argument("latch: expected is " + std::to_string(expected)
                                         + ", allowed is 0 or more");
@@ -47,6 +47,8 @@ public:
     }
 
 private:
+    static constexpr state_rules rules{.name = "a latch"};
+
     sys::atomic<std::ptrdiff_t> missing_;
     event done_;
 };

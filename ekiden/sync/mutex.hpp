@@ -12,7 +12,7 @@ namespace ekiden::inline EKIDEN_ABI {
 /// Its operations are those of mutex_base.
 class mutex : public mutex_base {
 public:
-    mutex() noexcept = default;
+    constexpr mutex() noexcept = default;
 };
 
 } // namespace ekiden::inline EKIDEN_ABI

@@ -3,8 +3,8 @@
 /// Part: sync. Used by: mutex, fifo_mutex, hybrid_mutex.
 #pragma once
 
+#include <ekiden/sync/lock_note.hpp>
 #include <ekiden/sync/state_lock.hpp>
-#include <ekiden/sys/lock_annotation.hpp>
 
 #include <stop_token>
 #include <utility>
@@ -13,52 +13,58 @@ namespace ekiden::inline EKIDEN_ABI {
 
 /// A state_lock with one state. Meets the standard's TimedMutex: for std::unique_lock, std::scoped_lock,
 /// std::condition_variable_any. Not recursive. Thread-safe; unlock() of one thread happens before the next
-/// lock(). May be destroyed when nobody holds it or waits for it.
+/// lock(). May be destroyed when nobody holds it or waits for it. One with static storage is ready before any
+/// constructor runs. Where lock_checks is set, an unlock() by a thread that does not hold it and a lock() by
+/// the one that does are reported.
 class mutex_base {
 public:
     /// The mask of the lock's one state.
     static constexpr state_lock::mask free = 1;
 
     void lock() noexcept {
+        note_.wanted(lock_.name(), "lock");
         lock_.enter_only();
-        note_.taken(sys::hold::alone);
+        note_.taken(sys::hold::alone, lock_.name());
     }
     /// False if it was locked. Never false without reason.
-    [[nodiscard]] bool try_lock() noexcept {
-        return sys::taken_if(lock_.try_enter(free), note_, sys::hold::alone_tried);
-    }
+    [[nodiscard]] bool try_lock() noexcept { return noted(lock_.try_enter(free)); }
     /// By the thread that has locked it.
     void unlock() noexcept {
-        note_.released(sys::hold::alone);
+        note_.released(sys::hold::alone, lock_.name(), "unlock", lock_checks && lock_.passes(free));
         lock_.exit_to({});
     }
 
     /// False if the time passed first.
     template <class Rep, class Period>
     [[nodiscard]] bool try_lock_for(const std::chrono::duration<Rep, Period>& duration) {
-        return taken_within(wait_limit::after(duration));
+        return noted(lock_.enter(free, wait_limit::after(duration)));
     }
     template <class Clock, class Duration>
     [[nodiscard]] bool try_lock_until(const std::chrono::time_point<Clock, Duration>& deadline) {
-        return taken_within(wait_limit::until(deadline));
+        return noted(lock_.enter(free, wait_limit::until(deadline)));
     }
     /// False if a stop was requested first.
-    [[nodiscard]] bool lock(std::stop_token stop) { return taken_within(wait_limit(std::move(stop))); }
+    [[nodiscard]] bool lock(std::stop_token stop) {
+        return noted(lock_.enter(free, wait_limit(std::move(stop))));
+    }
 
-    /// The lock inside, for waits that are not a thread's: start() with mask `free` and no transition.
+    /// The lock inside, for waits that are not a thread's: start() with mask `free` and no transition. What
+    /// entered through it leaves through it, with exit(0): no thread holds the mutex.
     [[nodiscard]] state_lock& core() noexcept { return lock_; }
 
 protected:
+    static constexpr state_rules plain{.name = "a mutex"};
+
     /// `rules` must outlive the mutex.
-    explicit mutex_base(const state_rules& rules = state_lock::overtaking) noexcept : lock_({}, rules) {}
+    constexpr explicit mutex_base(const state_rules& rules = plain) noexcept : lock_({}, rules) {}
     ~mutex_base() = default;
 
     state_lock lock_;
-    [[no_unique_address]] sys::lock_annotation note_;
+    [[no_unique_address]] detail::lock_note note_;
 
 private:
-    [[nodiscard]] bool taken_within(const wait_limit& limit) noexcept {
-        return sys::taken_if(lock_.enter(free, limit), note_, sys::hold::alone_tried);
+    bool noted(bool is_taken) noexcept {
+        return note_.taken_if(is_taken, sys::hold::alone_tried, lock_.name());
     }
 };
 

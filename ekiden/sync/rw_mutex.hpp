@@ -5,10 +5,9 @@
 /// otherwise.
 #pragma once
 
-#include <ekiden/sync/held_locks.hpp>
+#include <ekiden/sync/lock_note.hpp>
 #include <ekiden/sync/rw_policy.hpp>
 #include <ekiden/sys/contract.hpp>
-#include <ekiden/sys/lock_annotation.hpp>
 
 #include <exception>
 #include <utility>
@@ -16,8 +15,12 @@
 namespace ekiden::inline EKIDEN_ABI {
 
 /// Meets SharedTimedMutex: for std::shared_lock, std::unique_lock, std::condition_variable_any. Not
-/// recursive: a reader that enters a second time waits for a writer that waits for it. Where lock_checks is
-/// set this is found and reported. An unlock happens before the locks that it makes possible.
+/// recursive: a reader that enters a second time waits for a writer that waits for it. An unlock happens
+/// before the locks that it makes possible. Ready before any constructor runs if it has static storage.
+///
+/// An unlock() while no writer is inside ends the program with a message, as does an unlock_shared() while no
+/// reader is; so do upgrades and downgrades. Where lock_checks is set, the calling thread must be that writer
+/// or reader, and one that would wait for itself is reported.
 template <rw_policy Policy = rw_policy::writer_next>
 class rw_mutex {
     using rules = rw_rules<Policy>;
@@ -27,43 +30,48 @@ public:
     /// More readers than this wait until one leaves.
     static constexpr unsigned max_readers = state_lock::max_payload;
 
-    rw_mutex() noexcept : lock_({}, rules::rules) {}
+    constexpr rw_mutex() noexcept : lock_({}, rules::rules) {}
 
     void lock() noexcept {
+        note_.wanted(lock_.name(), "lock");
         lock_.apply_from(rules::value(rw_state::free), rules::writer_enters, begin_writing, conduct::opens);
-        note_.taken(sys::hold::alone);
+        note_.taken(sys::hold::alone, lock_.name());
     }
     /// False if somebody is inside, or may be: a lock that is just being released can look taken.
     [[nodiscard]] bool try_lock() noexcept {
-        return sys::taken_if(try_now(rules::writer_enters, begin_writing), note_, sys::hold::alone_tried);
+        return noted(try_now(rules::writer_enters, begin_writing), sys::hold::alone_tried);
     }
     void unlock() noexcept {
-        note_.released(sys::hold::alone);
-        lock_.apply_from(rules::value(rw_state::write), rules::any_of(rw_state::write),
-                         [](state_value) noexcept { return rules::value(rw_state::free); });
+        note_gone(sys::hold::alone, "unlock");
+        lock_.apply_held_from(
+            rules::value(rw_state::write), rules::any_of(rw_state::write),
+            [](state_value) noexcept { return rules::value(rw_state::free); },
+            "rw_mutex::unlock: no writer is inside (a reader leaves by unlock_shared)");
     }
 
     void lock_shared() noexcept {
         if constexpr (lock_checks) check_recursion();
         lock_.apply_from(rules::value(rw_state::free), rules::reader_enters, begin_reading, conduct::opens);
-        note_reader(sys::hold::shared);
+        note_.taken(sys::hold::shared, lock_.name());
     }
     /// False if no reader may enter now; see try_lock.
     [[nodiscard]] bool try_lock_shared() noexcept {
-        return noted(try_now(rules::reader_enters, begin_reading));
+        return noted(try_now(rules::reader_enters, begin_reading), sys::hold::shared_tried);
     }
     void unlock_shared() noexcept {
-        note_reader_gone();
-        lock_.apply_from(rules::value(rw_state::read, 1), rules::reader_inside, end_reading);
+        note_gone(sys::hold::shared, "unlock_shared");
+        lock_.apply_held_from(rules::value(rw_state::read, 1), rules::reader_inside, end_reading,
+                              "rw_mutex::unlock_shared: no reader is inside (a writer leaves by unlock)");
     }
 
     /// False if the limit was reached first: a time, or a stop request.
     [[nodiscard]] bool lock(const wait_limit& limit) noexcept {
-        return sys::taken_if(lock_.apply(rules::writer_enters, begin_writing, conduct::opens, limit), note_,
-                             sys::hold::alone_tried);
+        return noted(lock_.apply(rules::writer_enters, begin_writing, conduct::opens, limit),
+                     sys::hold::alone_tried);
     }
     [[nodiscard]] bool lock_shared(const wait_limit& limit) noexcept {
-        return noted(lock_.apply(rules::reader_enters, begin_reading, conduct::opens, limit));
+        return noted(lock_.apply(rules::reader_enters, begin_reading, conduct::opens, limit),
+                     sys::hold::shared_tried);
     }
     template <class Rep, class Period>
     [[nodiscard]] bool try_lock_for(const std::chrono::duration<Rep, Period>& duration) {
@@ -88,36 +96,45 @@ public:
     [[nodiscard]] bool upgrade() noexcept {
         bool first = false;
         bool alone = false;
-        lock_.apply(rules::reader_inside, [&](state_value now) noexcept {
-            first = now.state != static_cast<std::uint32_t>(rw_state::upgrading);
-            alone = first && now.payload == 1;
-            if (!first) return now;
-            return alone ? rules::value(rw_state::write) : rules::value(rw_state::upgrading, now.payload - 1);
-        });
+        lock_.apply_held(
+            rules::reader_inside,
+            [&](state_value now) noexcept {
+                first = now.state != static_cast<std::uint32_t>(rw_state::upgrading);
+                alone = first && now.payload == 1;
+                if (!first) return now;
+                return alone ? rules::value(rw_state::write)
+                             : rules::value(rw_state::upgrading, now.payload - 1);
+            },
+            "rw_mutex::upgrade: no reader is inside");
         if (!first) return false;
-        note_reader_gone();
+        note_gone(sys::hold::shared, "upgrade");
         if (!alone) lock_.apply(rules::any_of(rw_state::upgrade), begin_writing);
-        note_.taken(sys::hold::alone);
+        note_.taken(sys::hold::alone, lock_.name());
         return true;
     }
     /// As upgrade, but false, still a reader, if another reader is inside.
     [[nodiscard]] bool try_upgrade() noexcept {
         bool alone = false;
-        lock_.apply(rules::reader_inside, [&](state_value now) noexcept {
-            alone = now.payload == 1 && now.state != static_cast<std::uint32_t>(rw_state::upgrading);
-            return alone ? rules::value(rw_state::write) : now;
-        });
+        lock_.apply_held(
+            rules::reader_inside,
+            [&](state_value now) noexcept {
+                alone = now.payload == 1 && now.state != static_cast<std::uint32_t>(rw_state::upgrading);
+                return alone ? rules::value(rw_state::write) : now;
+            },
+            "rw_mutex::try_upgrade: no reader is inside");
         if (!alone) return false;
-        note_reader_gone();
-        note_.taken(sys::hold::alone_tried);
+        note_gone(sys::hold::shared, "try_upgrade");
+        note_.taken(sys::hold::alone_tried, lock_.name());
         return true;
     }
     /// From writer to reader without letting a writer in between.
     void downgrade() noexcept {
-        note_.released(sys::hold::alone);
-        lock_.apply(rules::any_of(rw_state::write),
-                    [](state_value) noexcept { return rules::value(rules::reading(1), 1); });
-        note_reader(sys::hold::shared_tried);
+        note_gone(sys::hold::alone, "downgrade");
+        lock_.apply_held(
+            rules::any_of(rw_state::write),
+            [](state_value) noexcept { return rules::value(rules::reading(1), 1); },
+            "rw_mutex::downgrade: no writer is inside");
+        note_.taken(sys::hold::shared_tried, lock_.name());
     }
 
     /// Runs `section()` as a writer that holds the inner lock meanwhile: cheaper than lock and unlock for
@@ -125,6 +142,7 @@ public:
     /// run; what it throws is rethrown here. It must not touch this lock.
     template <class Section>
     void run(Section&& section) {
+        note_.wanted(lock_.name(), "run");
         std::exception_ptr error;
         lock_.run(rules::writer_enters, [&](state_value) noexcept {
             try {
@@ -163,20 +181,15 @@ private:
         return false;
     }
 
-    bool noted(bool entered) noexcept {
-        if (entered) note_reader(sys::hold::shared_tried);
-        return entered;
-    }
-    void note_reader(sys::hold how) noexcept {
-        if constexpr (lock_checks) note_held(this);
-        note_.taken(how);
-    }
-    void note_reader_gone() noexcept {
-        if constexpr (lock_checks) note_released(this);
-        note_.released(sys::hold::shared);
+    bool noted(bool entered, sys::hold how) noexcept { return note_.taken_if(entered, how, lock_.name()); }
+    void note_gone(sys::hold how, const char* operation) noexcept {
+        note_.released(how, lock_.name(), operation,
+                       lock_checks && lock_.passes(rules::any_of(rw_state::free)));
     }
     void check_recursion() noexcept {
-        if (!is_held(this) || lock_.passes(rules::reader_enters)) return;
+        const detail::held now = note_.by_this_thread();
+        if (now == detail::held::alone) note_.wanted(lock_.name(), "lock_shared");
+        if (now == detail::held::no || lock_.passes(rules::reader_enters)) return;
         if (lock_.passes(rules::reader_inside))
             sys::contract_broken(
                 "rw_mutex::lock_shared: this thread is inside as a reader already, and a writer waits: "
@@ -184,7 +197,7 @@ private:
     }
 
     state_lock lock_;
-    [[no_unique_address]] sys::lock_annotation note_;
+    [[no_unique_address]] detail::lock_note note_;
 };
 
 } // namespace ekiden::inline EKIDEN_ABI

@@ -1,4 +1,5 @@
-/// Who goes first at a read-write lock: the policies and, for each, the rules of its state_lock.
+/// Which of those who wait at a read-write lock goes first: the policies and, for each, the rules of its
+/// state_lock.
 ///
 /// Part: sync. Used by: rw_mutex. Source: the read-write lock and its variants (a) and (b) of Ohki and Kuno.
 /// Their counter of waiting writers is replaced by the settle rule; fifo, upgrading and the limit of readers
@@ -89,6 +90,7 @@ struct rw_rules {
             Policy == rw_policy::fifo ? std::chrono::nanoseconds(0) : std::chrono::microseconds(500),
         .exact = Policy == rw_policy::writer_first,
         .queue_order = Policy == rw_policy::fifo,
+        .name = "an rw_mutex",
     };
 };
 

@@ -5,6 +5,7 @@
 /// so that the step that brings a request also says whether to wake it.
 #pragma once
 
+#include <ekiden/context/thread_context.hpp>
 #include <ekiden/sys/atomic.hpp>
 #include <ekiden/sys/contract.hpp>
 #include <ekiden/sys/parker.hpp>
@@ -26,7 +27,7 @@ public:
 
 /// Any number of threads call; one thread at a time serves: the one that starts the callers, or its own,
 /// started before them. A call happens before its processing, and that before the call's return. Destroyed
-/// when no call and no serve is in progress.
+/// when no call and no serve is in progress. Ready before any constructor runs if it has static storage.
 template <class Request, class Reply>
 class sequencer {
 public:
@@ -36,7 +37,7 @@ public:
         Reply reply;
     };
 
-    sequencer() = default;
+    constexpr sequencer() = default;
     sequencer(const sequencer&) = delete;
     sequencer& operator=(const sequencer&) = delete;
 
@@ -54,7 +55,7 @@ public:
                 break;
         }
         if ((head & asleep) != 0) consumer_.unpark();
-        mine.done.park(); // the parker orders the reply
+        sleep(mine.done); // the parker orders the reply
         if (mine.error) std::rethrow_exception(std::move(mine.error));
         return {mine.number, std::move(*mine.reply)};
     }
@@ -72,10 +73,10 @@ public:
         for (;;) {
             if (process(take_all(), handler) > 0) continue;
             std::uintptr_t head = 0;
-            // [Q1] acquire for the failure: then there is a request, or the end.
-            if (head_.compare_exchange_strong(head, asleep, sys::relaxed, sys::acquire)) {
-                consumer_.park();
-            } else if (head == closed) {
+            if (head_.compare_exchange_strong(head, asleep, sys::relaxed, sys::relaxed)) {
+                sleep(consumer_);
+            } else if (head_.load(sys::acquire)
+                       == closed) { // [Q1] acquire; pairs with the release in close()
                 return;
             }
         }
@@ -97,9 +98,8 @@ public:
 
 private:
     // head_: the newest request, or 0, and two bits.
-    //   closed  no more calls                                 set by close
-    //   asleep  the consumer sleeps (then there is no request) set by serve, cleared by the call or close
-    //   that wakes
+    //   closed  no more calls                                   set by close
+    //   asleep  the consumer sleeps (and there is no request)   set by serve, cleared by call or close
     static constexpr std::uintptr_t closed = 1;
     static constexpr std::uintptr_t asleep = 2;
 
@@ -112,6 +112,15 @@ private:
         sys::parker done{};
     };
     static_assert(alignof(pending) > (closed | asleep));
+
+    static void sleep(sys::parker& place) noexcept {
+        if (place.has_token()) {
+            place.park(); // does not sleep
+        } else {
+            const blocked_here here("a sequencer");
+            place.park();
+        }
+    }
 
     static pending* to_pending(std::uintptr_t head) noexcept {
         return reinterpret_cast<pending*>(head & ~(closed | asleep));

@@ -4,28 +4,32 @@
 /// hold it for less than 1 us and with little contention; otherwise use `mutex`.
 #pragma once
 
+#include <ekiden/sync/lock_note.hpp>
 #include <ekiden/sys/atomic.hpp>
-#include <ekiden/sys/lock_annotation.hpp>
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// Meets Lockable. One byte. No order among the waiting; a waiter can starve under constant contention.
+/// Meets Lockable. One byte; ready before any constructor runs if it has static storage. No order among the
+/// waiting; a waiter can starve under constant contention.
 class spin_mutex {
 public:
     void lock() noexcept {
+        note_.wanted(name, "lock");
         if (!take_now()) [[unlikely]]
             lock_slow();
-        note_.taken(sys::hold::alone);
+        note_.taken(sys::hold::alone, name);
     }
     [[nodiscard]] bool try_lock() noexcept {
-        return sys::taken_if(take_now(), note_, sys::hold::alone_tried);
+        return note_.taken_if(take_now(), sys::hold::alone_tried, name);
     }
     void unlock() noexcept {
-        note_.released(sys::hold::alone);
+        note_.released(sys::hold::alone, name, "unlock", lock_checks && !taken_.load(sys::relaxed));
         taken_.store(false, sys::release); // [S1] release
     }
 
 private:
+    static constexpr const char* name = "a spin_mutex";
+
     bool take_now() noexcept {
         // [S1] acquire; pairs with the release in unlock().
         return !taken_.load(sys::relaxed) && !taken_.exchange(true, sys::acquire);
@@ -33,7 +37,7 @@ private:
     void lock_slow() noexcept;
 
     sys::atomic<bool> taken_{false};
-    [[no_unique_address]] sys::lock_annotation note_;
+    [[no_unique_address]] detail::lock_note note_;
 };
 
 } // namespace ekiden::inline EKIDEN_ABI

@@ -1,4 +1,5 @@
 // The waiting half of state_lock: waiting, leaving with a queue, cancelling. Protocol: sync/state_lock.md.
+#include <ekiden/context/thread_context.hpp>
 #include <ekiden/sync/state_lock.hpp>
 #include <ekiden/sys/contract.hpp>
 #include <ekiden/sys/futex.hpp>
@@ -38,17 +39,16 @@ void tell(waiter& who, std::uint32_t outcome) noexcept {
 
 } // namespace
 
-const state_rules state_lock::overtaking{};
-const state_rules state_lock::strict{.hand_over_after = std::chrono::nanoseconds(0)};
-const wait_limit state_lock::never_{};
+constinit const state_rules state_lock::overtaking{};
+constinit const state_rules state_lock::strict{.hand_over_after = std::chrono::nanoseconds(0)};
+constinit const wait_limit state_lock::never_{};
 
 state_lock::~state_lock() {
     if ((word_.load(sys::relaxed) & (newest | queued)) != 0)
         sys::contract_broken("state_lock: destroyed while somebody waits for it");
 }
 
-// ---- waiting
-// ------------------------------------------------------------------------------------------------
+// ---- waiting -----------------------------------------------------
 
 /// Interrupts the waiter's sleep when a stop is requested.
 class state_lock::interrupter {
@@ -96,11 +96,12 @@ bool state_lock::transition_slow(mask states, state_transition change, void* con
 
 bool state_lock::wait(waiter& me, const wait_limit& limit) noexcept {
     const interrupter stop(me, limit.stop());
-    if (rules_.hand_over_after.count() == 0) me.direct = true;
+    if (rules_->hand_over_after.count() == 0) me.direct = true;
     std::uint64_t since = 0;
     unsigned looks = 0;
     bool woken = false; // a wake-up is on its way, and it is this thread's
     bool late = false;
+    std::optional<blocked_here> asleep; // from the first sleep on
     std::uint64_t word = word_.load(sys::relaxed);
     for (;;) {
         if ((word & locked) == 0 && in(me.mask, word)) {
@@ -111,18 +112,20 @@ bool state_lock::wait(waiter& me, const wait_limit& limit) noexcept {
             if (woken && !EKIDEN_MUTANT(state_lock_swallows_a_wake_up)) pass_on();
             return false;
         }
-        if (looks < unsigned{rules_.spins} + rules_.yields) {
-            if (looks++ < rules_.spins)
+        if (looks < unsigned{rules_->spins} + rules_->yields) {
+            if (looks++ < rules_->spins)
                 sys::spin_hint();
             else
                 sys::yield();
             word = word_.load(sys::relaxed);
             continue;
         }
+        // Said before the waiter queues: a lock must not be handed to a thread that is busy with saying so.
+        if (!asleep) asleep.emplace(rules_->name);
         if (!me.direct) {
             const std::uint64_t now = sys::now_ns();
             if (since == 0) since = now;
-            me.direct = now - since > static_cast<std::uint64_t>(rules_.hand_over_after.count());
+            me.direct = now - since > static_cast<std::uint64_t>(rules_->hand_over_after.count());
         }
         const bool decides = woken && (word & locked) == 0;
         if (!(decides ? requeue(me, word) : push(me, word, woken))) continue;
@@ -184,8 +187,8 @@ bool state_lock::push(waiter& me, std::uint64_t& word, bool woken) noexcept {
         me.number = value_of(word).payload;
         next = count_arrival(next);
     }
-    if ((word & locked) == 0 && rules_.close != nullptr) {
-        const std::uint64_t state = rules_.close(value_of(word), me.mask);
+    if ((word & locked) == 0 && rules_->close != nullptr) {
+        const std::uint64_t state = rules_->close(value_of(word), me.mask);
         next = (next & ~state_bits) | state << state_shift;
     }
     // [L2] release; pairs with the acquire that takes the list, which reads the waiter.
@@ -227,8 +230,9 @@ sys::atomic<std::uint32_t>& state_lock::group_word() const noexcept {
 state_lock::wake state_lock::sleep(waiter& me, const wait_limit& limit) noexcept {
     sys::atomic<std::uint32_t>& group = group_word();
     for (;;) {
-        // [L5] acquire; pairs with the release that counts the generation up after the statuses are set: who
-        // reads the new generation sees its own status, who reads the old one does not sleep on it for long.
+        // [L5] acquire; pairs with the release that counts the generation up after the statuses are set: a
+        // thread that reads the new generation sees its own status, and the old one does not let it sleep
+        // long.
         const std::uint32_t generation = me.group ? group.load(sys::acquire) : 0;
         // [L3] acquire; pairs with the release in tell() and grant().
         std::uint32_t status = me.status.load(sys::acquire);
@@ -247,13 +251,12 @@ state_lock::wake state_lock::sleep(waiter& me, const wait_limit& limit) noexcept
         }
         if (!limit.timed())
             sys::futex_wait(me.status, status);
-        else if (!sys::futex_wait_until(me.status, status, limit.deadline()))
+        else if (!sys::futex_wait_until(me.status, status, limit.deadline()) && limit.reached())
             return wake::gave_up;
     }
 }
 
-// ---- leaving with a queue
-// -------------------------------------------------------------------------------------
+// ---- leaving with a queue ----------------------------------------
 
 /// Whom a releaser serves.
 struct state_lock::choice {
@@ -313,7 +316,7 @@ void state_lock::serve_and_leave(state_value next, std::uint64_t word) noexcept 
         const bool was_waking = (word & waking) != 0;
         choose(chosen, was_waking);
         const bool now_waking = was_waking || chosen.overtakable != nullptr;
-        if (rules_.counts_arrivals) chosen.value.payload = value_of(word).payload;
+        if (rules_->counts_arrivals) chosen.value.payload = value_of(word).payload;
         const std::uint64_t left = pack(chosen.value) | (!list_.empty() || now_waking ? queued : 0)
                                    | (chosen.owner != nullptr ? locked : 0) | (now_waking ? waking : 0);
         // Only newcomers, the woken waiter among them, can have changed the word meanwhile.
@@ -338,7 +341,7 @@ void state_lock::serve_and_leave(state_value next, std::uint64_t word) noexcept 
 waiter* state_lock::next_for(unsigned state, bool direct_only) const noexcept {
     const auto admitted = [state](const wait_link& head) { return ((head.mask >> state) & 1) != 0; };
     const auto opens = [](const wait_link& head) { return static_cast<const waiter&>(head).opens; };
-    if (rules_.queue_order) {
+    if (rules_->queue_order) {
         // Those who finish (unlock) stand beside the order of those who begin.
         wait_link* link =
             list_.oldest_head([&](const wait_link& head) { return admitted(head) && !opens(head); });
@@ -356,13 +359,13 @@ waiter* state_lock::next_for(unsigned state, bool direct_only) const noexcept {
 // Adds to `chosen` those whom its value admits, in queue order; runs their transitions.
 void state_lock::choose(choice& chosen, bool wake_on_its_way) noexcept {
     const auto settle = [&](mask waiting) {
-        if (rules_.settle != nullptr) chosen.value.state = rules_.settle(chosen.value, waiting);
+        if (rules_->settle != nullptr) chosen.value.state = rules_->settle(chosen.value, waiting);
     };
     while (chosen.owner == nullptr) {
         const bool direct_only = wake_on_its_way || chosen.overtakable != nullptr;
         const mask waiting = list_.masks() | (direct_only ? in_flight_ : 0);
         // In strict queue order a state may be closed to newcomers and open to those who already wait.
-        settle(rules_.queue_order ? 0 : waiting);
+        settle(rules_->queue_order ? 0 : waiting);
         const unsigned state = chosen.value.state;
         waiter* const who = next_for(state, direct_only);
         if (waiter* const woken = chosen.overtakable; woken != nullptr) {
@@ -381,7 +384,7 @@ void state_lock::choose(choice& chosen, bool wake_on_its_way) noexcept {
         }
         list_.remove(*who);
         const bool enough = chosen.served >= most_served && !who->group && who->resume == nullptr;
-        if (!who->direct || (enough && !rules_.queue_order && !direct_only)) {
+        if (!who->direct || (enough && !rules_->queue_order && !direct_only)) {
             chosen.overtakable = who;
             in_flight_ = who->mask;
         } else if (who->transition == nullptr) {
@@ -425,8 +428,7 @@ void state_lock::grant(const choice& chosen, sys::atomic<std::uint32_t>& group) 
     }
 }
 
-// ---- waits that are not a thread's, and cancelling
-// ------------------------------------------------------------
+// ---- waits that are not a thread's, and cancelling ---------------
 
 bool state_lock::start(waiter& who) noexcept {
     who.direct = true;
@@ -455,7 +457,7 @@ bool state_lock::cancel(waiter& who) noexcept {
     // a settle rule it must look at the queue for that, even at an empty one.
     for (;;) {
         const bool look = !list_.empty() || (word & waking) != 0
-                          || (rules_.settle != nullptr && !EKIDEN_MUTANT(state_lock_cancel_settles_nothing));
+                          || (rules_->settle != nullptr && !EKIDEN_MUTANT(state_lock_cancel_settles_nothing));
         const std::uint64_t still = look ? queued : 0;
         // [L2] release; pairs with the acquire of the next taker of the list.
         if (word_.compare_exchange_weak(word, (word & ~(listing | queued)) | still, sys::release,

@@ -1,4 +1,4 @@
-/// A lock that says its states: who enters names the states in which it may, who leaves names the next state.
+/// A lock that says its states: to enter names the states in which one may, to leave names the next state.
 ///
 /// Part: sync. Used by: every lock of this part; state_mutex is its typed face. Protocol: sync/state_lock.md.
 ///
@@ -6,13 +6,15 @@
 /// find that its condition does not hold. Ours needs no kernel support: the waiters lie in a list of the
 /// lock's own. What we changed: a waiter is pushed by the step that saw the lock closed to it; the releaser
 /// runs transitions of waiters (delegation); running threads may overtake a woken one until it has waited for
-/// some time; at most one such wake-up is on its way; the state may depend on who waits (settle).
+/// some time; at most one such wake-up is on its way; the state may depend on the waiters (settle).
 #pragma once
 
 #include <ekiden/sync/wait_limit.hpp>
 #include <ekiden/sync/waiter.hpp>
 #include <ekiden/sys/atomic.hpp>
+#include <ekiden/sys/contract.hpp>
 #include <ekiden/sys/mutant.hpp>
+#include <ekiden/sys/thread.hpp>
 
 #include <bit>
 #include <chrono>
@@ -52,6 +54,9 @@ struct state_rules {
     /// Before it sleeps a thread looks again this often, with a pause hint or a yield in between.
     std::uint16_t spins = 0;
     std::uint16_t yields = 0;
+
+    /// What a thread that sleeps here waits for, in reports.
+    const char* name = "a lock";
 };
 
 /// How an operation that must wait is carried out.
@@ -78,20 +83,17 @@ public:
     static constexpr mask any_state = ~mask{0};
 
 private:
-    // The word:
-    //   bits      meaning                                           set                    cleared
-    //   0         locked: somebody is inside, or decides the state  enter, canceller       exit
-    //   1         listing: list_ is being changed                   slow exit, canceller   the same
-    //   2         queued: list_ is not empty, or a wake-up is on    whoever holds listing  whoever holds
-    //   listing
-    //             its way
-    //   3         waking: a woken waiter has not come back yet      slow exit              the woken waiter
-    //   4-9       state                                             exit, apply, settle
-    //   10-...    payload                                           exit, apply, enter_numbered
-    //   the rest  the newest of the waiters that are not yet in     the waiter             whoever holds
-    //   listing
-    //             list_, linked to the one before it
-    // listing is held for short: it is taken by whoever is locked, and by a canceller.
+    // The word; state_lock.md says more:
+    //   bits    name     meaning                               set by           cleared by
+    //   0       locked   somebody is inside, or decides        enter, cancel    exit
+    //   1       listing  list_ is being changed                exit, cancel     the same thread
+    //   2       queued   list_ holds waiters, or waking        listing's owner  listing's owner
+    //   3       waking   a woken waiter is on its way back     exit             that waiter
+    //   4-9     state    index of the state                    exit, apply      -
+    //   10-     payload  the number beside it                  exit, apply      -
+    //   others  newest   the newest waiter that is not in      the waiter       listing's owner
+    //                    list_, linked to the one before
+    // listing is held for short: it is taken by a thread that has set locked, and by a canceller.
     static constexpr unsigned address_bits =
 #if defined(__x86_64__)
         47;
@@ -121,8 +123,8 @@ public:
     static const state_rules strict;
 
     /// `rules` must outlive the lock.
-    explicit state_lock(state_value initial = {}, const state_rules& rules = overtaking) noexcept
-        : word_(pack(initial)), rules_(rules) {}
+    constexpr explicit state_lock(state_value initial = {}, const state_rules& rules = overtaking) noexcept
+        : word_(pack(initial)), rules_(&rules) {}
     state_lock(state_value, const state_rules&&) = delete;
     state_lock(const state_lock&) = delete;
     state_lock& operator=(const state_lock&) = delete;
@@ -204,17 +206,38 @@ public:
         if (apply_now(states, change) != attempt::done) [[unlikely]]
             transition_slow(states, &call<Change>, std::addressof(change), true, how, never_);
     }
-    /// As apply, for locks that mostly have one value when this happens: quicker from the value `usual`.
+    /// As apply, for a change that begins a hold of the lock and publishes nothing, of locks that mostly have
+    /// one value when this happens: quicker from the value `usual`.
     template <class Change>
     void apply_from(state_value usual, mask states, Change change,
                     conduct how = conduct::completes) noexcept {
         std::uint64_t word = word_.load(sys::relaxed);
-        // [L1] acq_rel: an entry and an exit in one step. Nobody waits, since all other bits are 0.
+        // [L1] acquire. Nobody waits, since all other bits are 0.
         if (word == pack(usual)
-            && word_.compare_exchange_strong(word, pack(change(usual)), sys::acq_rel, sys::relaxed))
+            && word_.compare_exchange_strong(word, pack(change(usual)), sys::acquire, sys::relaxed))
             [[likely]]
             return;
         apply(states, change, how);
+    }
+    /// As apply, for a change that ends or alters a hold, which keeps the state in `states`: there is nothing
+    /// to wait for. If the state is another one, nobody has such a hold: the program ends with the message
+    /// `otherwise`.
+    template <class Change>
+    void apply_held(mask states, Change change, const char* otherwise) noexcept {
+        if (apply_now(states, change) != attempt::done) [[unlikely]]
+            apply_held_slow(states, change, otherwise);
+    }
+    /// As apply_held, for a change that ends the hold, of locks that mostly have one value when this happens:
+    /// quicker from the value `usual`.
+    template <class Change>
+    void apply_held_from(state_value usual, mask states, Change change, const char* otherwise) noexcept {
+        std::uint64_t word = word_.load(sys::relaxed);
+        // [L1] release. What others released who held it too, it passes on as a read-modify-write.
+        if (word == pack(usual)
+            && word_.compare_exchange_strong(word, pack(change(usual)), sys::release, sys::relaxed))
+            [[likely]]
+            return;
+        apply_held(states, change, otherwise);
     }
     /// As apply, unless `limit` is reached first: then false, and nothing has changed.
     template <class Change>
@@ -294,6 +317,9 @@ public:
     /// resumed or is being resumed. Not to be called after the resumed coroutine may have gone on.
     [[nodiscard]] bool cancel(waiter& who) noexcept;
 
+    /// What it is, in reports.
+    [[nodiscard]] const char* name() const noexcept { return rules_->name; }
+
     /// The longest queue of waiters that a release of this lock has seen so far. Any thread. Orders nothing.
     [[nodiscard]] std::size_t longest_queue() const noexcept { return list_.longest(); }
 
@@ -327,7 +353,7 @@ private:
         if ((word & (newest | listing | queued)) == 0) [[likely]]
             return false;
         if (EKIDEN_MUTANT(state_lock_exit_overlooks_newcomers)) return (word & listing) != 0;
-        return (word & (newest | listing)) != 0 || (word & waking) == 0 || rules_.exact;
+        return (word & (newest | listing)) != 0 || (word & waking) == 0 || rules_->exact;
     }
 
     // Leaves; `word` is the lock's, as read or as a failed step found it.
@@ -363,6 +389,16 @@ private:
         }
     }
 
+    template <class Change>
+    [[gnu::noinline]] void apply_held_slow(mask states, Change change, const char* otherwise) noexcept {
+        for (;;) {
+            const attempt result = try_apply(states, change);
+            if (result == attempt::done) return;
+            if (result == attempt::refused) sys::contract_broken(otherwise);
+            sys::yield(); // somebody is inside, for a few steps: what may last needs another state
+        }
+    }
+
     static constexpr std::uint64_t count_arrival(std::uint64_t word) noexcept {
         const std::uint64_t counted = (word & payload_bits) + (std::uint64_t{1} << payload_shift);
         return (word & ~payload_bits) | (counted & payload_bits);
@@ -393,7 +429,7 @@ private:
     static const wait_limit never_;
 
     sys::atomic<std::uint64_t> word_;
-    const state_rules& rules_;
+    const state_rules* rules_; // never null; no reference, so that locks are of standard layout
     // Both belong to whoever holds listing. Tickets start shortly before they wrap, so that every long run
     // passes that point.
     wait_list list_{~std::uint64_t{0} - 1000};

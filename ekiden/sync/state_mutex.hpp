@@ -1,8 +1,8 @@
 /// A mutex with typed states and operations, whose transition table the compiler checks.
 ///
-/// Part: sync. Used by: users. The typed face of state_lock. A condition is named, not evaluated: who enters
-/// with an operation waits until the state is one in which the table lets it begin, and says the next state
-/// as it leaves.
+/// Part: sync. Used by: users. The typed face of state_lock. A condition is named, not evaluated: to enter
+/// with an operation is to wait until the state is one in which the table lets it begin, to leave is to say
+/// the next state.
 #pragma once
 
 #include <ekiden/sync/state_lock.hpp>
@@ -68,10 +68,10 @@ private:
     }
 
 public:
-    state_mutex() noexcept : lock_({static_cast<std::uint32_t>(Table.initial), 0}) {}
+    constexpr state_mutex() noexcept : lock_({static_cast<std::uint32_t>(Table.initial), 0}, rules) {}
     /// For a refined table. The classifier may refer to the data that the mutex guards.
-    explicit state_mutex(Classifier classifier) noexcept
-        : lock_({static_cast<std::uint32_t>(Table.initial), 0}), classifier_(std::move(classifier)) {}
+    constexpr explicit state_mutex(Classifier classifier) noexcept
+        : lock_({static_cast<std::uint32_t>(Table.initial), 0}, rules), classifier_(std::move(classifier)) {}
 
     /// Inside the mutex with operation `Op`. Has to be told the next state, by one of the leaves; destroyed
     /// without that while an exception passes, it leaves with the state `Unwind` (given to enter), or else
@@ -214,6 +214,8 @@ private:
     void exit_checked(state before, AnyState to) {
         exit(checked<Op>(before, to));
     }
+
+    static constexpr state_rules rules{.name = "a state_mutex"};
 
     state_lock lock_;
     [[no_unique_address]] Classifier classifier_{};

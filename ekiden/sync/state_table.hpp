@@ -7,6 +7,7 @@
 
 #include <ekiden/sync/enumerator.hpp>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
@@ -42,16 +43,26 @@ struct transition {
     states<State> to;
 };
 
-/// A table of `Rows` rows. Use as a constant: `constexpr state_table<state, op, 2> table{state::a, {{...},
-/// {...}}};`
+/// A table of `Rows` rows. Use as a constant, made by make_state_table, which counts the rows.
 template <class State, class Operation, std::size_t Rows>
 struct state_table {
     using state = State;
     using operation = Operation;
 
     State initial;
-    transition<State, Operation> rows[Rows];
-    states<State> final_states = {}; ///< states that no operation needs to accept
+    std::array<transition<State, Operation>, Rows> rows;
+    states<State> final_states; ///< states that no operation needs to accept
+
+    template <std::size_t N>
+    consteval state_table(State start, const transition<State, Operation> (&list)[N],
+                          states<State> final = {})
+        : initial(start), rows(std::to_array(list)), final_states(final) {
+        static_assert(N == Rows, "state_table: the number of rows is not the one that is declared");
+    }
+    /// For a refined table that adds no operation.
+    consteval explicit state_table(State start)
+        requires(Rows == 0)
+        : initial(start), rows{}, final_states{} {}
 
     /// The states in which `op` may begin; none if it has no row.
     [[nodiscard]] constexpr states<State> from(Operation op) const noexcept {
@@ -101,6 +112,15 @@ struct state_table {
     }
 };
 
+/// The table that begins in `initial` and has the rows `list`: `constexpr auto table =
+/// make_state_table<state, op>(state::a, {{op::x, state::a, {state::a, state::b}}, ...});`
+/// `final`: states that no operation needs to accept.
+template <class State, class Operation, std::size_t Rows>
+[[nodiscard]] consteval state_table<State, Operation, Rows>
+make_state_table(State initial, const transition<State, Operation> (&list)[Rows], states<State> final = {}) {
+    return {initial, list, final};
+}
+
 /// How a refined table splits one state of its parent.
 template <class Whole, class State>
 struct split {
@@ -108,9 +128,12 @@ struct split {
     states<State> parts;
 };
 
+/// The operations of a table that has none of its own.
+enum class no_operation {};
+
 /// A table that splits the states of the table `Parent` and may add operations. The operations of the parent
 /// work on the parts as they worked on the whole: they begin in any part of a state in which they could
-/// begin, and end in that part which the mutex's classifier chooses. `Rows` may be 0 rows of new operations.
+/// begin, and end in that part which the mutex's classifier chooses. Made by make_refined_table.
 template <auto Parent, class State, class Operation, std::size_t Splits, std::size_t Rows>
 struct refined_table {
     using state = State;
@@ -118,8 +141,8 @@ struct refined_table {
     using whole = typename decltype(Parent)::state;
 
     State initial;
-    split<whole, State> splits[Splits];
-    state_table<State, Operation, Rows> own_rows;
+    std::array<split<whole, State>, Splits> splits;
+    state_table<State, Operation, Rows> own_rows; ///< of the new operations, perhaps none
 
     /// Own operations see the parts, inherited ones (of any ancestor) the union of the parts.
     template <class Op>
@@ -201,6 +224,23 @@ struct refined_table {
                && wholes == (std::uint64_t{1} << enumerator_count<whole>()) - 1;
     }
 };
+
+/// The table that begins in `initial`, splits the states of `Parent` as `pieces` says, and adds the rows
+/// `list` of new operations. `final`: states that no operation needs to accept.
+template <auto Parent, class State, class Operation, std::size_t Splits, std::size_t Rows>
+[[nodiscard]] consteval refined_table<Parent, State, Operation, Splits, Rows>
+make_refined_table(State initial, const split<typename decltype(Parent)::state, State> (&pieces)[Splits],
+                   const transition<State, Operation> (&list)[Rows], states<State> final = {}) {
+    return {initial, std::to_array(pieces), {initial, list, final}};
+}
+/// The same without new operations; those of the parent are meant.
+template <auto Parent, class State, std::size_t Splits>
+[[nodiscard]] consteval auto
+make_refined_table(State initial, const split<typename decltype(Parent)::state, State> (&pieces)[Splits]) {
+    using own = state_table<State, no_operation, 0>;
+    return refined_table<Parent, State, no_operation, Splits, 0>{initial, std::to_array(pieces),
+                                                                 own(initial)};
+}
 
 /// Whether `table`, if it refines another one, makes each state part of exactly one state of its parent.
 template <class Table>

@@ -15,37 +15,34 @@ namespace ekiden::inline EKIDEN_ABI {
 class wait_limit {
 public:
     /// Never gives up.
-    wait_limit() = default;
+    constexpr wait_limit() = default;
 
     /// Gives up at a stop request.
     explicit wait_limit(std::stop_token stop) noexcept : stop_(std::move(stop)) {}
 
-    /// Gives up `duration` from now; at once for durations <= 0, never for those beyond the clock's range.
+    /// Gives up `duration` from now; at once for durations <= 0. Durations beyond the clock's range are cut
+    /// to 146 years.
     template <class Rep, class Period>
     [[nodiscard]] static wait_limit after(const std::chrono::duration<Rep, Period>& duration) {
-        using std::chrono::duration_cast;
-        wait_limit limit;
-        const sys::clock::time_point now = sys::clock::now();
-        // Compared as floating point, because a duration's own arithmetic may overflow.
-        using seconds = std::chrono::duration<double>;
-        if (seconds(duration) >= seconds(sys::clock::time_point::max() - now) - seconds(1)) return limit;
-        limit.timed_ = true;
-        limit.deadline_ = now;
-        if (duration > duration.zero()) limit.deadline_ += std::chrono::ceil<sys::clock::duration>(duration);
-        return limit;
+        return until(sys::clock::now() + sys::bounded(duration));
     }
 
-    /// Gives up at `deadline`. Of a clock other than the library's, the time that is left is taken once, now.
+    /// Gives up at `deadline`, as its own clock tells: if that is not the library's, it is asked again each
+    /// time that a sleep ends.
     template <class Clock, class Duration>
     [[nodiscard]] static wait_limit until(const std::chrono::time_point<Clock, Duration>& deadline) {
-        if constexpr (std::is_same_v<Clock, sys::clock>) {
-            wait_limit limit;
-            limit.timed_ = true;
-            limit.deadline_ = std::chrono::ceil<sys::clock::duration>(deadline);
-            return limit;
+        wait_limit limit;
+        limit.timed_ = true;
+        if constexpr (sys::is_own_clock<Clock>) {
+            limit.deadline_ = sys::deadline_of(deadline).time_since_epoch();
         } else {
-            return after(deadline - Clock::now());
+            constexpr sys::clock::duration most = sys::clock::duration::max() - std::chrono::seconds(1);
+            limit.deadline_ = sys::bounded(deadline.time_since_epoch(), most);
+            limit.left_ = [](sys::clock::duration since_epoch) noexcept {
+                return sys::time_left(std::chrono::time_point<Clock, sys::clock::duration>(since_epoch));
+            };
         }
+        return limit;
     }
 
     /// This limit, and a stop request too.
@@ -57,16 +54,25 @@ public:
 
     [[nodiscard]] bool endless() const noexcept { return !timed_ && !stop_.stop_possible(); }
     [[nodiscard]] bool timed() const noexcept { return timed_; }
-    [[nodiscard]] sys::clock::time_point deadline() const noexcept { return deadline_; }
+    /// For timed limits: when to look again whether the limit is reached. Of a deadline of another clock,
+    /// when that comes at the library's pace.
+    [[nodiscard]] sys::clock::time_point deadline() const noexcept {
+        return left_ == nullptr ? sys::clock::time_point(deadline_) : sys::clock::now() + left_(deadline_);
+    }
     [[nodiscard]] const std::stop_token& stop() const noexcept { return stop_; }
 
     /// True when a wait should give up now.
     [[nodiscard]] bool reached() const noexcept {
-        return stop_.stop_requested() || (timed_ && sys::clock::now() >= deadline_);
+        if (stop_.stop_requested()) return true;
+        if (!timed_) return false;
+        return left_ == nullptr ? sys::clock::now().time_since_epoch() >= deadline_
+                                : left_(deadline_) <= sys::clock::duration::zero();
     }
 
 private:
-    sys::clock::time_point deadline_{};
+    sys::clock::duration deadline_{}; // since the epoch of its clock
+    // The time left until the deadline of another clock; null for the library's.
+    sys::clock::duration (*left_)(sys::clock::duration) noexcept = nullptr;
     std::stop_token stop_;
     bool timed_ = false;
 };

@@ -3,7 +3,7 @@
 /// Part: sync. Used by: state_lock; awaitable locks (async) through async_waiter.
 #pragma once
 
-#include <ekiden/queue/wait_list.hpp>
+#include <ekiden/sync/wait_list.hpp>
 #include <ekiden/sys/atomic.hpp>
 
 #include <cstddef>

@@ -15,12 +15,16 @@
 #endif
 
 /// The inline namespace of everything in ekiden. The checking build (see check/) uses another one, and so do
-/// locks with annotations (see lock_annotation.hpp), so that objects of two builds do not link with each
-/// other.
+/// locks with annotations (see lock_annotation.hpp) and with checks (see context/held_locks.hpp), so that objects of
+/// two builds do not link with each other.
 #if defined(EKIDEN_CHECKING)
 #define EKIDEN_ABI checked
+#elif defined(EKIDEN_TSAN) && defined(EKIDEN_ANNOTATE_LOCKS) && defined(EKIDEN_LOCK_CHECKS)
+#define EKIDEN_ABI annotated_with_lock_checks
 #elif defined(EKIDEN_TSAN) && defined(EKIDEN_ANNOTATE_LOCKS)
 #define EKIDEN_ABI annotated
+#elif defined(EKIDEN_LOCK_CHECKS)
+#define EKIDEN_ABI with_lock_checks
 #else
 #define EKIDEN_ABI v0
 #endif

@@ -1,6 +1,6 @@
 /// Tells ThreadSanitizer who holds which lock, if the program asks for it.
 ///
-/// Part: sys. Used by: the mutexes of sync.
+/// Part: sys. Used by: the mutexes of sync, through lock_note.
 ///
 /// ThreadSanitizer sees the atomic steps of a lock, and so what the lock orders: that is how the locks
 /// themselves are tested. Compiled with EKIDEN_ANNOTATE_LOCKS it also knows them as locks: it reports orders
@@ -12,6 +12,7 @@
 #include <ekiden/sys/config.hpp>
 
 #include <cstdint>
+#include <type_traits>
 
 #if defined(EKIDEN_TSAN) && defined(EKIDEN_ANNOTATE_LOCKS)
 #include <sanitizer/tsan_interface.h>
@@ -33,7 +34,10 @@ enum class hold : std::uint8_t {
 /// it must not be that of the lock's atomic objects.
 class lock_annotation {
 public:
-    lock_annotation() noexcept { __tsan_mutex_create(this, 0); }
+    /// ThreadSanitizer makes a lock known at its first use if its constructor ran at compile time.
+    constexpr lock_annotation() noexcept {
+        if (!std::is_constant_evaluated()) __tsan_mutex_create(this, 0);
+    }
     ~lock_annotation() { __tsan_mutex_destroy(this, 0); }
     lock_annotation(const lock_annotation&) = delete;
     lock_annotation& operator=(const lock_annotation&) = delete;
@@ -55,7 +59,7 @@ public:
     }
 
 private:
-    std::uint64_t room_ = 0;
+    [[maybe_unused]] std::uint64_t room_ = 0;
 };
 
 #else
@@ -67,11 +71,5 @@ public:
 };
 
 #endif
-
-/// Notes that `how` succeeded if it did; returns that.
-inline bool taken_if(bool is_taken, lock_annotation& lock, hold how) noexcept {
-    if (is_taken) lock.taken(how);
-    return is_taken;
-}
 
 } // namespace ekiden::inline EKIDEN_ABI::sys

@@ -37,6 +37,9 @@ public:
         }
     }
 
+    /// Whether park() would return at once. Orders nothing. For the thread that parks.
+    [[nodiscard]] bool has_token() const noexcept { return word_.load(relaxed) == token; }
+
     /// Leaves a token and wakes the sleeper. Tokens do not add up.
     void unpark() noexcept {
         // [P1] release; pairs with the acquires in park().

@@ -3,9 +3,8 @@
 
 enum class mark { empty, low, high, full };
 
-constexpr ekiden::refined_table<good, mark, op, 3, 1> table{
-    mark::empty,
-    {{slot::empty, mark::empty}, {slot::some, mark::low}, {slot::full, mark::full}},
-    {mark::empty, {{op::put, mark::low, mark::high}}}};
+constexpr auto table = ekiden::make_refined_table<good, mark, op>(
+    mark::empty, {{slot::empty, mark::empty}, {slot::some, mark::low}, {slot::full, mark::full}},
+    {{op::put, mark::low, mark::high}});
 
 ekiden::state_mutex<table, mark (*)(slot)> wrong(nullptr);

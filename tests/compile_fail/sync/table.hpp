@@ -6,10 +6,9 @@
 enum class slot { empty, some, full };
 enum class op { put, get };
 
-inline constexpr ekiden::state_table<slot, op, 2> good{
-    slot::empty,
-    {{op::put, {slot::empty, slot::some}, {slot::some, slot::full}},
-     {op::get, {slot::some, slot::full}, {slot::some, slot::empty}}}};
+inline constexpr auto good = ekiden::make_state_table<slot, op>(
+    slot::empty, {{op::put, {slot::empty, slot::some}, {slot::some, slot::full}},
+                  {op::get, {slot::some, slot::full}, {slot::some, slot::empty}}});
 
 inline void use() {
     ekiden::state_mutex<good> m;

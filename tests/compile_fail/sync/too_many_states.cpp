@@ -68,6 +68,6 @@ enum class many {
     s63
 };
 
-constexpr ekiden::state_table<many, op, 1> table{many::s0, {{op::put, many::s0, many::s0}}};
+constexpr auto table = ekiden::make_state_table<many, op>(many::s0, {{op::put, many::s0, many::s0}});
 
 ekiden::state_mutex<table> wrong;

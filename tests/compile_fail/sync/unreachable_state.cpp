@@ -1,7 +1,7 @@
 // expect: a state cannot be reached from the initial one
 #include "table.hpp"
 
-constexpr ekiden::state_table<slot, op, 2> table{
-    slot::empty, {{op::put, slot::empty, slot::some}, {op::get, {slot::some, slot::full}, slot::empty}}};
+constexpr auto table = ekiden::make_state_table<slot, op>(
+    slot::empty, {{op::put, slot::empty, slot::some}, {op::get, {slot::some, slot::full}, slot::empty}});
 
 ekiden::state_mutex<table> wrong;

@@ -93,8 +93,9 @@ TEST_CASE("a semaphore never admits more than it has permits, and loses none") {
     CHECK_FALSE(s.try_acquire());
     s.release(s.max());
     CHECK(s.try_acquire_until(std::chrono::steady_clock::now()));
-    CHECK_THROWS_WITH(ekiden::counting_semaphore(-1),
-                      "counting_semaphore: permits is -1, allowed is 0 or more");
+    CHECK_THROWS_WITH(ekiden::counting_semaphore<5>(-1),
+                      "counting_semaphore: permits is -1, allowed is 0 to 5");
+    CHECK_THROWS_AS(ekiden::binary_semaphore(2), std::invalid_argument);
 }
 
 TEST_CASE("permits released together go to as many waiters") {

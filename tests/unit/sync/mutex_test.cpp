@@ -137,7 +137,7 @@ TEST_CASE("spin_mutex and hybrid_mutex can be tried") {
     CHECK(spin.try_lock());
     CHECK_FALSE(spin.try_lock());
     spin.unlock();
-    ekiden::hybrid_mutex hybrid(10);
+    ekiden::basic_hybrid_mutex<10> hybrid;
     CHECK(hybrid.try_lock());
     CHECK_FALSE(hybrid.try_lock_for(1ms));
     CHECK_FALSE(hybrid.try_lock_until(std::chrono::steady_clock::now()));

@@ -209,12 +209,18 @@ TEST_CASE("after the last reader a waiting writer is next under writer_next") {
 TEST_CASE("of two readers that upgrade the second is told to step back") {
     rw_mutex<> m;
     m.lock_shared();
-    m.lock_shared();
-    CHECK_FALSE(m.try_upgrade());
+    std::atomic<bool> go{false};
+    std::atomic<bool> inside{false};
     std::thread first([&] {
+        m.lock_shared();
+        inside = true;
+        while (!go) std::this_thread::yield();
         REQUIRE(m.upgrade());
         m.unlock();
     });
+    while (!inside) std::this_thread::yield();
+    CHECK_FALSE(m.try_upgrade());
+    go = true;
     while (m.try_lock_shared()) {
         m.unlock_shared();
         std::this_thread::yield();

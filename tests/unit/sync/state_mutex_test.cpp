@@ -9,7 +9,6 @@
 #include <stdexcept>
 
 using namespace std::chrono_literals;
-using ekiden::refined_table;
 using ekiden::state_mutex;
 using ekiden::state_table;
 
@@ -18,10 +17,9 @@ namespace {
 enum class slot { empty, some, full };
 enum class slot_op { put, get };
 
-constexpr state_table<slot, slot_op, 2> buffer_table{
-    slot::empty,
-    {{slot_op::put, {slot::empty, slot::some}, {slot::some, slot::full}},
-     {slot_op::get, {slot::some, slot::full}, {slot::some, slot::empty}}}};
+constexpr auto buffer_table = ekiden::make_state_table<slot, slot_op>(
+    slot::empty, {{slot_op::put, {slot::empty, slot::some}, {slot::some, slot::full}},
+                  {slot_op::get, {slot::some, slot::full}, {slot::some, slot::empty}}});
 
 /// A bounded buffer for any mutex with the operations of buffer_table: the parent, written without a thought
 /// of being refined.
@@ -58,12 +56,11 @@ protected:
 enum class mark { empty, filling, draining, full };
 enum class mark_op { put_below_mark, wait_for_room };
 
-constexpr refined_table<buffer_table, mark, mark_op, 3, 2> marked_table{
+constexpr auto marked_table = ekiden::make_refined_table<buffer_table, mark, mark_op>(
     mark::empty,
     {{slot::empty, mark::empty}, {slot::some, {mark::filling, mark::draining}}, {slot::full, mark::full}},
-    {mark::empty,
-     {{mark_op::put_below_mark, {mark::empty, mark::filling}, {mark::filling, mark::draining, mark::full}},
-      {mark_op::wait_for_room, {mark::empty, mark::filling}, {mark::empty, mark::filling}}}}};
+    {{mark_op::put_below_mark, {mark::empty, mark::filling}, {mark::filling, mark::draining, mark::full}},
+     {mark_op::wait_for_room, {mark::empty, mark::filling}, {mark::empty, mark::filling}}});
 
 /// Which part of `some` holds: draining from the high mark down to the low one.
 struct classify {
@@ -216,6 +213,12 @@ TEST_CASE("tables are checked: parts, reachability, dead ends") {
         state_table<slot, slot_op, 1>{slot::empty, {{slot_op::put, slot::empty, slot::some}}}));
     static_assert(ekiden::no_state_is_a_dead_end(state_table<slot, slot_op, 1>{
         slot::empty, {{slot_op::put, slot::empty, slot::some}}, {slot::some, slot::full}}));
+    constexpr auto halves = ekiden::make_refined_table<buffer_table, mark>(
+        mark::empty, {{slot::empty, mark::empty},
+                      {slot::some, {mark::filling, mark::draining}},
+                      {slot::full, mark::full}});
+    static_assert(halves.splits_exactly() && ekiden::every_state_is_reachable(halves));
+    static_assert(ekiden::no_state_is_a_dead_end(halves));
     CHECK(ekiden::enumerator_name(slot::full) == "full");
     CHECK(ekiden::enumerator_name(static_cast<slot>(9)).empty());
 }

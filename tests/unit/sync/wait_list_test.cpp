@@ -1,4 +1,4 @@
-#include <ekiden/queue/wait_list.hpp>
+#include <ekiden/sync/wait_list.hpp>
 
 #include <doctest/doctest.h>
 

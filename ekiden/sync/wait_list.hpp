@@ -1,6 +1,6 @@
-/// Who waits for which states of a lock, oldest first.
+/// The waiters of a lock, each for a set of states, oldest first.
 ///
-/// Part: queue. Used by: sync (state_lock).
+/// Part: sync. Used by: state_lock.
 ///
 /// A waiter waits for a set of states, given as a mask. The list keeps one first-in-first-out queue per
 /// distinct mask; the heads of these queues form a chain. Finding the oldest waiter that a state admits

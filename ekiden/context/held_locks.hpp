@@ -1,0 +1,42 @@
+/// Which locks the calling thread holds: to report misuse that would otherwise be silent, or a thread that
+/// would wait for itself. Only used where lock_checks is set.
+///
+/// Part: context. Used by: sync (its mutexes note what they do), future (a wait under a lock).
+#pragma once
+
+#include <ekiden/sys/config.hpp>
+
+#include <cstdint>
+
+namespace ekiden::inline EKIDEN_ABI {
+
+/// True when the library was configured with checks that cost time on every call (EKIDEN_LOCK_CHECKS; a
+/// Debug build has them).
+#if defined(EKIDEN_LOCK_CHECKS)
+inline constexpr bool lock_checks = true;
+#else
+inline constexpr bool lock_checks = false;
+#endif
+
+namespace detail {
+
+enum class held : std::uint8_t { no, alone, shared };
+
+/// Notes that the calling thread has taken `lock`, a `kind` ("a mutex"), which outlives the hold. Up to 32
+/// are remembered per thread; of those beyond, nothing is reported.
+void note_held(const void* lock, const char* kind, held how) noexcept;
+void note_released(const void* lock) noexcept;
+[[nodiscard]] held is_held(const void* lock) noexcept;
+
+// Each ends the program with a message that names `operation`, if the contract is broken.
+
+/// The calling thread is about to wait for `lock`: it does not hold it.
+void expect_not_held(const void* lock, const char* kind, const char* operation) noexcept;
+/// The calling thread is about to give back `lock`: it holds it in this way. `is_free`: nobody holds it.
+void expect_held(const void* lock, const char* kind, held how, const char* operation, bool is_free) noexcept;
+/// The calling thread is about to wait for something that other threads' work may bring, `operation`: if it
+/// holds a lock, those that work may need it.
+void expect_no_lock_held(const char* operation) noexcept;
+
+} // namespace detail
+} // namespace ekiden::inline EKIDEN_ABI

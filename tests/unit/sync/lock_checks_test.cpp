@@ -1,0 +1,157 @@
+// Misuse of the locks, which is reported where lock_checks is set: in this file's second build,
+// lock_checks_test.
+#include <ekiden/context/held_locks.hpp>
+#include <ekiden/sync/counting_semaphore.hpp>
+#include <ekiden/sync/fifo_mutex.hpp>
+#include <ekiden/sync/hybrid_mutex.hpp>
+#include <ekiden/sync/mutex.hpp>
+#include <ekiden/sync/rw_mutex.hpp>
+#include <ekiden/sync/spin_mutex.hpp>
+
+#include <tests/unit/child_process.hpp>
+
+#include <doctest/doctest.h>
+
+#include <array>
+#include <condition_variable>
+#include <csignal>
+#include <mutex>
+#include <shared_mutex>
+#include <string>
+#include <thread>
+
+namespace {
+
+namespace detail = ekiden::detail;
+
+/// `broken` ends its process with this message where lock_checks is set.
+template <class Broken>
+void reports(const std::string& message, Broken broken) {
+    if (!ekiden::lock_checks) return; // without, the same calls may hang
+    const auto child = ekiden_test::run_in_child(broken);
+    CHECK(child.signal == SIGABRT);
+    CHECK(child.error_output == "ekiden: " + message + "\n");
+}
+
+template <class Mutex>
+void check_misuse(const std::string& kind) {
+    static Mutex m;
+    reports("unlock of " + kind + " that is free", [] { m.unlock(); });
+    reports("unlock of " + kind + " that this thread does not hold", [] {
+        m.lock();
+        std::thread([] { m.unlock(); }).join();
+    });
+    reports("lock of " + kind + " that this thread holds: it would wait for itself", [] {
+        m.lock();
+        m.lock();
+    });
+    reports("lock of " + kind + " that this thread holds: it would wait for itself", [] {
+        if (m.try_lock()) m.lock();
+    });
+    reports("future::get: this thread waits for the work of others while it holds " + kind, [] {
+        m.lock();
+        detail::expect_no_lock_held("future::get");
+    });
+}
+
+} // namespace
+
+TEST_CASE("unlock of a free or a foreign mutex, relock by its owner, and a wait under it are reported") {
+    check_misuse<ekiden::mutex>("a mutex");
+    check_misuse<ekiden::fifo_mutex>("a fifo_mutex");
+    check_misuse<ekiden::hybrid_mutex>("a hybrid_mutex");
+    check_misuse<ekiden::spin_mutex>("a spin_mutex");
+    check_misuse<ekiden::rw_mutex<>>("an rw_mutex");
+    static ekiden::fifo_mutex fifo;
+    reports("lock_numbered of a fifo_mutex that this thread holds: it would wait for itself", [] {
+        fifo.lock();
+        (void)fifo.lock_numbered();
+    });
+}
+
+TEST_CASE("a reader that unlocks as a writer, and the like, are reported") {
+    static ekiden::rw_mutex<> m;
+    reports("unlock of an rw_mutex that this thread holds shared", [] {
+        m.lock_shared();
+        m.unlock();
+    });
+    reports("unlock_shared of an rw_mutex that this thread holds alone", [] {
+        m.lock();
+        m.unlock_shared();
+    });
+    reports("unlock_shared of an rw_mutex that this thread does not hold", [] {
+        m.lock_shared();
+        std::thread([] { m.unlock_shared(); }).join();
+    });
+    reports("lock of an rw_mutex that this thread holds: it would wait for itself", [] {
+        m.lock_shared();
+        m.lock();
+    });
+    reports("run of an rw_mutex that this thread holds: it would wait for itself", [] {
+        m.lock();
+        m.run([] {});
+    });
+    reports("lock_shared of an rw_mutex that this thread holds: it would wait for itself", [] {
+        m.lock();
+        m.lock_shared();
+    });
+    reports("upgrade of an rw_mutex that this thread does not hold", [] {
+        m.lock_shared();
+        std::thread([] { (void)m.upgrade(); }).join();
+    });
+    reports("downgrade of an rw_mutex that is free", [] { m.downgrade(); });
+}
+
+TEST_CASE("the right use of locks is not reported") {
+    ekiden::mutex m;
+    ekiden::rw_mutex<> rw;
+    ekiden::spin_mutex spin;
+    {
+        const std::scoped_lock all(m, rw, spin);
+        CHECK_FALSE(m.try_lock());
+        CHECK_FALSE(rw.try_lock());
+        CHECK_FALSE(rw.try_lock_shared());
+        CHECK_FALSE(spin.try_lock());
+        CHECK_FALSE(m.try_lock_for(std::chrono::milliseconds(1)));
+    }
+    rw.lock_shared();
+    CHECK(rw.upgrade());
+    rw.downgrade();
+    CHECK(rw.try_upgrade());
+    rw.unlock();
+    detail::expect_no_lock_held("a test");
+
+    std::condition_variable_any changed;
+    bool go = false;
+    std::thread waiting([&] {
+        std::unique_lock lock(m);
+        changed.wait(lock, [&] { return go; });
+        std::shared_lock shared(rw);
+        changed.wait(shared, [&] { return go; });
+    });
+    {
+        const std::lock_guard guard(m);
+        go = true;
+    }
+    changed.notify_all();
+    waiting.join();
+
+    ekiden::counting_semaphore<> permit(1); // taken here, given back there
+    permit.acquire();
+    std::thread([&] { permit.release(); }).join();
+    permit.acquire();
+}
+
+TEST_CASE("the locks held by a thread are its own, and more than it remembers are not reported") {
+    int lock = 0;
+    detail::note_held(&lock, "a lock", detail::held::shared);
+    CHECK(detail::is_held(&lock) == detail::held::shared);
+    std::thread([&] { CHECK(detail::is_held(&lock) == detail::held::no); }).join();
+    detail::note_released(&lock);
+    CHECK(detail::is_held(&lock) == detail::held::no);
+    std::array<ekiden::mutex, 40> many;
+    for (auto& m : many) m.lock();
+    for (auto& m : many) m.unlock();
+    detail::expect_no_lock_held("a test");
+    reports("unlock of a mutex that is free", [&] { many[39].unlock(); });
+}
