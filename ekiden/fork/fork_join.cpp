@@ -1,7 +1,7 @@
 #include <ekiden/fork/fork_join.hpp>
 
-#include <ekiden/pool/default_pool.hpp>
 #include <ekiden/fork/fork_party.hpp>
+#include <ekiden/pool/default_pool.hpp>
 #include <ekiden/pool/scheduler.hpp>
 #include <ekiden/sys/thread.hpp>
 
@@ -92,8 +92,11 @@ void enter_fork_tree(thread_pool* pool, void (*body)(void* argument, fork_scope&
 
     std::optional<guest> visit;
     fork_party* party = fork_party::of_this_thread();
-    if (party == nullptr || (pool != nullptr && &party->arena() != &engine_of(*pool).forks()))
-        party = &visit.emplace(engine_of(pool != nullptr ? *pool : default_pool()).forks()).party;
+    if (party == nullptr || (pool != nullptr && &party->arena() != &engine_of(*pool).forks())) {
+        scheduler& engine = engine_of(pool != nullptr ? *pool : default_pool());
+        engine.refuse_in_child("fork-join");
+        party = &visit.emplace(engine.forks()).party;
+    }
     if (!party->is_in_tree()) set_suppressed(nullptr);
     fork_segment root(*party, nullptr);
     body(argument, root.base);

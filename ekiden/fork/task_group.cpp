@@ -14,7 +14,7 @@ task_group::task_group(thread_pool& pool, on_error then) : pool_(pool), then_(th
     thrown_.reserve(2);
 }
 
-task_group::~task_group() { wait_for_all(); }
+task_group::~task_group() { (void)wait_for_all(); }
 
 void task_group::leave(bool has_begun) noexcept {
     if (!has_begun) dropped_.fetch_add(1, sys::relaxed); // ordered by pending_
@@ -36,15 +36,16 @@ void task_group::failed() noexcept {
     if (then_ == on_error::cancel_rest) cancel();
 }
 
-void task_group::wait_for_all() noexcept {
-    end all_ended;
+bool task_group::wait_for_all() noexcept {
+    end all_ended(born_);
     end_ = &all_ended;
-    if (pending_.fetch_sub(1, sys::acq_rel) != 1) all_ended.wait(); // [T1]
+    const bool has_ended = pending_.fetch_sub(1, sys::acq_rel) == 1 || all_ended.wait(); // [T1]
     pending_.store(1, sys::relaxed);
+    return has_ended;
 }
 
 void task_group::wait() {
-    wait_for_all();
+    if (!wait_for_all()) throw_left_behind();
     thrown_.clear();
     thrown_.swap(caught_);
     const bool was_cancelled = is_cancelled();

@@ -59,7 +59,8 @@ public:
     /// Returns when all tasks have ended, those too that tasks have added meanwhile. Their effects are
     /// visible. In a worker of a pool it runs other tasks of that pool meanwhile. Throws the exception that
     /// came first, if any; exceptions() has all. std::system_error(operation_canceled) counts as the last
-    /// exception if the pool was stopped and has dropped tasks.
+    /// exception if the pool was stopped and has dropped tasks. Throws
+    /// std::system_error(operation_not_permitted) in the child of a fork() if the group had tasks then.
     void wait();
 
     /// Requests a stop: tasks of this group that have not begun are dropped, the others see it in their
@@ -118,15 +119,18 @@ private:
     /// What wait() waits for, on its stack.
     class end final : public completion {
     public:
-        end() noexcept : completion([](task*, task_request) -> const char* { return nullptr; }, 2) {}
+        explicit end(std::uint16_t born) noexcept
+            : completion([](task*, task_request) -> const char* { return nullptr; }, 2, born) {}
     };
 
     void leave(bool has_begun) noexcept;
     void failed() noexcept;
-    void wait_for_all() noexcept;
+    /// False in the child of a fork(), if there are tasks: they are the parent's.
+    bool wait_for_all() noexcept;
 
     thread_pool& pool_;
     const on_error then_;
+    const std::uint16_t born_ = sys::fork_generation();
     std::stop_source stop_;
     sys::slow_lock lock_;
     std::vector<std::exception_ptr> caught_; // under lock_; with room for one

@@ -39,6 +39,8 @@ bool completion::retain_unless_ended() noexcept {
 
 bool completion::wait_impl(const sys::clock::time_point* deadline) noexcept {
     if (is_ready()) return true;
+    if (is_left_behind()) [[unlikely]]
+        return false;
     const wait_strategy strategy = sys::local<wait_strategy>();
     return strategy.wait != nullptr ? strategy.wait(strategy.self, *this, deadline) : block(deadline);
 }

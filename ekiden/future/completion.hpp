@@ -8,6 +8,7 @@
 #include <ekiden/queue/task.hpp>
 #include <ekiden/sys/atomic.hpp>
 #include <ekiden/sys/clock.hpp>
+#include <ekiden/sys/fork.hpp>
 #include <ekiden/sys/thread.hpp>
 
 #include <cstdint>
@@ -60,10 +61,17 @@ public:
         return (status_.load(sys::acquire) & ready) != 0; // [F1]
     }
 
-    /// Returns when the result is there. Runs other tasks meanwhile if the thread has a wait_strategy.
-    void wait() noexcept { (void)wait_impl(nullptr); }
+    /// Whether this process was forked from the one in which the task was queued or ran: it will not end
+    /// here.
+    [[nodiscard]] bool is_left_behind() const noexcept {
+        return born_ != anywhere && born_ != sys::fork_generation() && !is_ready();
+    }
 
-    /// As wait(), until `deadline`. False if the deadline came first.
+    /// Returns when the result is there. Runs other tasks meanwhile if the thread has a wait_strategy. False
+    /// at once if it is_left_behind().
+    bool wait() noexcept { return wait_impl(nullptr); }
+
+    /// As wait(), until `deadline`. False too if the deadline came first.
     [[nodiscard]] bool wait_until(sys::clock::time_point deadline) noexcept { return wait_impl(&deadline); }
 
     /// As wait() and wait_until() (`deadline` not null), without a look at the wait_strategy.
@@ -87,9 +95,13 @@ public:
     /// One reference less; the object may be gone afterwards.
     void release() noexcept;
 
+    /// For `born`: not bound to a process.
+    static constexpr std::uint16_t anywhere = 0xffff;
+
 protected:
-    completion(function answer, std::uint32_t references) noexcept
-        : task(answer), status_(references * reference) {}
+    /// `born`: the generation of forks in which a pool's task produces the result.
+    completion(function answer, std::uint32_t references, std::uint16_t born = anywhere) noexcept
+        : task(answer), status_(references * reference), born_(born) {}
     ~completion() = default;
 
 private:
@@ -104,8 +116,11 @@ private:
 
     sys::atomic<std::uint32_t> status_;
 
+    // In the padding before the next pointer, as is the outcome.
+    const std::uint16_t born_;
+
 protected:
-    // In the padding before the next pointer: what the result is. Written before complete().
+    // What the result is. Written before complete().
     enum class outcome : std::uint8_t { none, value, exception, cancelled, broken_promise };
     outcome outcome_ = outcome::none;
 

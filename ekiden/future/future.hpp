@@ -48,13 +48,17 @@ public:
     /// std::system_error(operation_canceled) if the task was cancelled or its pool stopped;
     /// std::future_error(broken_promise) if the promise went without a result. valid() is false afterwards.
     R get() {
-        valid_state()->wait();
+        wait();
         const future owner(std::move(*this)); // releases the state after the result has been moved out
         return owner.state_->take();
     }
 
-    /// Returns when is_ready() would be true.
-    void wait() const { valid_state()->wait(); }
+    /// Returns when is_ready() would be true. Throws std::system_error(operation_not_permitted) at once if
+    /// that cannot be: in the child of a fork(), for a task that was queued or ran then; so do all that wait.
+    void wait() const {
+        if (!valid_state()->wait()) [[unlikely]]
+            throw_left_behind();
+    }
 
     /// Waits at most for `duration`. True if ready.
     template <class Rep, class Period>
@@ -66,6 +70,8 @@ public:
     template <class Clock, class Duration>
     [[nodiscard]] bool wait_until(const std::chrono::time_point<Clock, Duration>& deadline) const {
         shared_state<R>* const awaited = valid_state();
+        if (awaited->is_left_behind()) [[unlikely]]
+            throw_left_behind();
         if constexpr (std::is_same_v<Clock, sys::clock>) {
             return awaited->wait_until(sys::clock::time_point(sys::bounded(deadline.time_since_epoch())));
         } else { // the other clock may be set meanwhile: look again when its time should have come

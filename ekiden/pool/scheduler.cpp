@@ -44,6 +44,7 @@ constinit pool_list pools;
                  [] {
                      pools.lock.unlock();
                      pools.mark_forked();
+                     scheduler::forget_thread();
                  });
 
 struct current {
@@ -92,6 +93,12 @@ void scheduler::adopt_thread(worker& self) noexcept {
                                        return static_cast<worker*>(me)->wait_for(awaited, deadline);
                                    },
                                    &self};
+}
+
+void scheduler::forget_thread() noexcept {
+    sys::local<current>() = {};
+    sys::local<wait_strategy>() = {};
+    fork_party::set_for_this_thread(nullptr);
 }
 
 worker* scheduler::current_worker() noexcept { return sys::local<current>().here; }
@@ -206,22 +213,26 @@ void scheduler::block_until_idle() noexcept {
 }
 
 void scheduler::wait_idle() {
-    refuse_in_worker("wait_idle");
     refuse_in_child("wait_idle");
+    refuse_in_worker("wait_idle");
     block_until_idle();
 }
 
 // ---- pause and end
 
-void scheduler::pause() noexcept { gate_.fetch_or(gate_bit::paused, sys::relaxed); }
+void scheduler::pause() noexcept {
+    if (!is_in_forked_child()) gate_.fetch_or(gate_bit::paused, sys::relaxed);
+}
 
 void scheduler::resume() noexcept {
+    if (is_in_forked_child()) return;
     gate_.fetch_and(~gate_bit::paused, sys::release); // pairs with the acquire in worker::admit()
     if (!EKIDEN_MUTANT(pool_resume_forgets_to_wake)) sys::futex_wake_all(gate_);
     sleep_.signal_all();
 }
 
 void scheduler::stop() noexcept {
+    if (is_in_forked_child()) return;
     gate_.fetch_or(gate_bit::closed, sys::relaxed); // [Q2] the fence in quiesce() comes after it
     // Whoever found the gate open has its task in a queue before a worker may leave.
     for (injection_queue& queue : queues_) {
@@ -235,8 +246,8 @@ void scheduler::stop() noexcept {
 }
 
 void scheduler::join() {
-    refuse_in_worker("join");
     refuse_in_child("join");
+    refuse_in_worker("join");
     std::lock_guard guard(joining_);
     gate_.fetch_or(gate_bit::closed, sys::relaxed); // [Q2] the fence in quiesce() comes after it
     resume();

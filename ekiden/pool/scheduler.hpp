@@ -3,9 +3,9 @@
 /// Part: pool. Used by: thread_pool.cpp, worker.cpp. Private.
 #pragma once
 
+#include <ekiden/fork/fork_party.hpp>
 #include <ekiden/pool/crew.hpp>
 #include <ekiden/pool/event_count.hpp>
-#include <ekiden/fork/fork_party.hpp>
 #include <ekiden/pool/thread_pool.hpp>
 #include <ekiden/pool/watch.hpp>
 #include <ekiden/queue/injection_queue.hpp>
@@ -64,6 +64,9 @@ public:
     /// Calls the handler with the exception being handled.
     void report_unhandled(const char* type) noexcept;
     void report_stall(stall_report report) noexcept;
+    /// Throws std::system_error(operation_not_permitted) in the child of a fork(): the pool has no threads
+    /// there.
+    void refuse_in_child(const char* operation) const;
 
     // ---- for workers
 
@@ -84,6 +87,8 @@ public:
     void set_crowded(bool is_so) noexcept;
     /// Makes the calling thread that worker.
     void adopt_thread(worker& self) noexcept;
+    /// Makes it none: the child of a fork() has no workers, though it may be inside of a task.
+    static void forget_thread() noexcept;
     /// Whether a worker may find a task to take.
     [[nodiscard]] bool has_work() const noexcept;
     /// A worker has nothing to do, and has passed a heavy fence since: wakes those who wait for that.
@@ -91,7 +96,6 @@ public:
 
 private:
     void refuse_in_worker(const char* operation) const;
-    void refuse_in_child(const char* operation) const;
     /// Whether every accepted task has ended. Exact if true.
     [[nodiscard]] bool is_idle() const noexcept;
     void block_until_idle() noexcept;

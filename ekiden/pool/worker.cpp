@@ -2,6 +2,7 @@
 
 #include <ekiden/pool/blocking_region.hpp>
 #include <ekiden/sys/clock.hpp>
+#include <ekiden/sys/contract.hpp>
 #include <ekiden/sys/futex.hpp>
 #include <ekiden/sys/mutant.hpp>
 
@@ -9,6 +10,15 @@
 #include <span>
 
 namespace ekiden::inline EKIDEN_ABI {
+
+namespace {
+
+/// This thread is no worker there, and what it would do next belongs to the parent.
+constexpr const char* returned_in_child = "a task that called fork() has returned in the child, where its "
+                                          "pool does not exist; a child of a task ends "
+                                          "with exec or _exit";
+
+} // namespace
 
 // ---- the scheduler's loop
 
@@ -222,7 +232,9 @@ bool worker::should_return(const reason_to_return& reason) const noexcept {
 
 bool worker::is_stopped() const noexcept {
     // [W4] acquire: every task that was accepted is in a queue; pairs with the release in scheduler::stop().
-    return (pool_.gate().load(sys::acquire) & gate_bit::stopped) != 0;
+    const std::uint32_t gate = pool_.gate().load(sys::acquire);
+    sys::expects((gate & gate_bit::forked) == 0, returned_in_child);
+    return (gate & gate_bit::stopped) != 0;
 }
 
 /// Looks for a task for 20 us, less than a sleep and a wake-up cost, unless another worker does so already.
@@ -295,9 +307,10 @@ bool worker::wait_for(completion& awaited, const sys::clock::time_point* deadlin
     while (!should_return(reason)) {
         // Deep down only what this worker has spawned itself: its program nests that deeply anyway.
         task* const next = depth_ <= helping_depth ? next_task(reason) : deque_.pop();
-        if (next != nullptr)
+        if (next != nullptr) {
             execute(next);
-        else if (depth_ > helping_depth) {
+            sys::expects(!pool_.is_in_forked_child(), returned_in_child);
+        } else if (depth_ > helping_depth) {
             const blocking_region region("a result, waits nested too deeply to run other tasks");
             awaited.block(deadline);
         }

@@ -33,8 +33,8 @@ namespace {
 
 using inlet = injection_queue::inlet;
 
-/// The inlets of one thread, by queue. Entries of queues that are gone are removed when the thread meets a new
-/// queue.
+/// The inlets of one thread, by queue. Entries of queues that are gone are removed when the thread meets a
+/// new queue.
 struct producer {
     struct entry {
         std::uint64_t queue;
@@ -107,7 +107,12 @@ bool injection_queue::push(task* element, std::uint32_t refused) {
             here.pushing.store(0, sys::release);
             if (here.shared) here.lock.unlock();
         }
-    } guard(inlet_of_this_thread());
+    };
+    const producer::entry& recent = sys::local<producer_cache>().recent[id_ % producer_cache::slots];
+    const bool is_own = recent.queue == id_ && !recent.where->shared;
+    // In the child of a fork() the locks on the other ways may be held by threads that do not exist.
+    if (!is_own && (gate_.load(sys::relaxed) & refused) != 0) return false;
+    const entry_guard guard(is_own ? *recent.where : inlet_of_this_thread());
     // [Q2] light: `pushing` before the look at the gate; pairs with the heavy fence in quiesce(). Either the
     // closer sees this push under way, or this sees the closed gate.
     sys::fence_light();
@@ -117,8 +122,8 @@ bool injection_queue::push(task* element, std::uint32_t refused) {
 }
 
 void injection_queue::quiesce() noexcept {
-    // [Q2] heavy: the closed gate before the look at `pushing`, and at count_ and inlets_ of threads that just
-    // came.
+    // [Q2] heavy: the closed gate before the look at `pushing`, and at count_ and inlets_ of threads that
+    // just came.
     sys::fence_heavy();
     const std::size_t count = count_.load(sys::relaxed);
     for (std::size_t i = 0; i != count; ++i) {

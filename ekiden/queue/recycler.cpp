@@ -1,6 +1,7 @@
 #include <ekiden/queue/recycler.hpp>
 
 #include <ekiden/queue/slab_heap.hpp>
+#include <ekiden/sys/fork.hpp>
 #include <ekiden/sys/thread.hpp>
 
 namespace ekiden::inline EKIDEN_ABI::recycler {
@@ -12,6 +13,10 @@ slab_depot& depot() noexcept {
     static slab_depot& instance = *::new (memory) slab_depot;
     return instance;
 }
+
+/// Threads that do not exist in the child keep their heaps there: what they had is lost.
+[[maybe_unused]] const bool is_held_across_forks =
+    sys::at_fork([] { depot().lock(); }, [] { depot().unlock(); }, [] { depot().unlock(); });
 
 /// What each thread has of its own. Trivial, so that it can be used until the thread's last instruction.
 struct thread_cache {

@@ -127,6 +127,10 @@ public:
     [[nodiscard]] slab* new_slab(slab_heap& owner);
     void put(slab* empty) noexcept;
 
+    /// Around a fork(): so that the child finds the lists whole, and the lock free.
+    void lock() noexcept { lock_.lock(); }
+    void unlock() noexcept { lock_.unlock(); }
+
     [[nodiscard]] std::size_t footprint() const noexcept { return footprint_.load(sys::relaxed); }
 
 private:
