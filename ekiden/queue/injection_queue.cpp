@@ -95,17 +95,26 @@ injection_queue::~injection_queue() {
     }
 }
 
-bool injection_queue::push(task* element, std::uint32_t refused) {
+bool injection_queue::push(task* element, std::uint32_t refused, follow_up then) {
     struct entry_guard { // also when the ring cannot grow
         inlet& here;
         explicit entry_guard(inlet& l) noexcept : here(l) {
-            if (here.shared) here.lock.lock();
+            if (here.shared) enter_shared();
             here.pushing.store(EKIDEN_MUTANT(queue_push_unannounced) ? 0 : 1, sys::relaxed);
         }
         ~entry_guard() {
-            // [Q3] release: the push above; pairs with the acquire in quiesce().
+            // [Q3] release: the push above; pairs with the acquire in quiesce(). The queue may be gone
+            // afterwards; the thread keeps the inlet.
             here.pushing.store(0, sys::release);
-            if (here.shared) here.lock.unlock();
+            if (here.shared) leave_shared();
+        }
+        [[gnu::noinline]] void enter_shared() const noexcept {
+            here.references.fetch_add(1, sys::relaxed); // a thread past its end has none of its own
+            here.lock.lock();
+        }
+        [[gnu::noinline]] void leave_shared() const noexcept {
+            here.lock.unlock();
+            here.release();
         }
     };
     const producer::entry& recent = sys::local<producer_cache>().recent[id_ % producer_cache::slots];
@@ -118,6 +127,7 @@ bool injection_queue::push(task* element, std::uint32_t refused) {
     sys::fence_light();
     if ((gate_.load(sys::relaxed) & refused) != 0) return false;
     guard.here.ring.push(element);
+    then.call(then.self);
     return true;
 }
 
