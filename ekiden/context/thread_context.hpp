@@ -56,12 +56,15 @@ struct thread_record {
 /// Gives the calling thread a role, until its end.
 class role_scope {
 public:
-    explicit role_scope(thread_role& role) noexcept : record_(thread_record::here()) {
-        role.outer_ = std::exchange(record_.role, &role);
-        party_ = std::exchange(record_.party, nullptr);
+    explicit role_scope(thread_role& role) noexcept
+        : record_(thread_record::here()), outer_(record_.role), party_(record_.party) {
+        role.outer_ = outer_;
+        record_.role = &role;
+        record_.party = nullptr;
     }
+    /// Leaves the role alone: it may be another thread's by now, if this one has retired.
     ~role_scope() {
-        record_.role = std::exchange(record_.role->outer_, nullptr);
+        record_.role = outer_;
         record_.party = party_;
     }
     role_scope(const role_scope&) = delete;
@@ -86,7 +89,8 @@ public:
 
 private:
     thread_record& record_;
-    fork_party* party_;
+    thread_role* const outer_;
+    fork_party* const party_;
 };
 
 /// The calling thread sleeps, or is about to, for something other than a task of its context. What sleeps in
