@@ -83,7 +83,7 @@ void region(context& who) {
     act(who, who.random.below(2));
 }
 
-// ---- fork-join. Its callables wait for nothing: see the rules in pool_random.cpp.
+// ---- fork-join. Its callables wait for nothing: see the rules in tests/stress/pool_random.cpp.
 
 /// The pool for a loop: one of the round, or none named.
 ekiden::thread_pool* pool_for(context& who) {
