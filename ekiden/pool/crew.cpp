@@ -110,9 +110,12 @@ void crew::live(unsigned index) {
         const std::lock_guard guard(lock_);
         members_[index].probe = sys::thread_probe::of_this_thread();
     }
-    pool_.left_sleep();           // or the watch sleeps on: it may have found nobody to look at, so early
-    const role_scope scope(self); // what the thread still posts afterwards comes from outside
-    self.run();
+    pool_.left_sleep(); // or the watch sleeps on: it may have found nobody to look at, so early
+    {
+        const role_scope scope(self); // what the thread still posts afterwards comes from outside
+        self.run();
+    }
+    if (EKIDEN_MUTANT(crew_leaves_the_role_to_its_thread)) thread_record::here().role = &self;
 }
 
 void crew::stop() noexcept {
@@ -127,6 +130,14 @@ void crew::join() noexcept {
         if (members_[i].thread.joinable()) members_[i].thread.join();
     }
     if (last_retired_.joinable()) last_retired_.join();
+}
+
+void crew::detach() noexcept {
+    const std::lock_guard guard(lock_); // they may retire meanwhile
+    for (unsigned i = 0; i != workers().size(); ++i) {
+        if (members_[i].thread.joinable()) members_[i].thread.detach();
+    }
+    if (last_retired_.joinable()) last_retired_.detach();
 }
 
 // ---- how many are at work

@@ -117,7 +117,11 @@ bool scheduler::submit(task* accepted, priority level, task_order order) {
     try {
         worker* const here = this_worker();
         if (here == nullptr) {
-            is_in = checked_queue(level).push(accepted, gate_bit::refuses_outside, notify);
+            injection_queue& way_in = checked_queue(level);
+            is_in = way_in.push(accepted, gate_bit::refuses_outside, notify);
+            // Closed by join(), which waits for outstanding work: perhaps this is a part of that.
+            if (!is_in && has_outstanding_work() && !EKIDEN_MUTANT(pool_refuses_outstanding_work))
+                is_in = way_in.push(accepted, gate_bit::refuses_workers, notify);
         } else if (level != priority::normal || order == task_order::last) {
             // Last: behind this worker's own tasks, and in turn with those from outside.
             is_in = checked_queue(level).push(accepted, gate_bit::refuses_workers, notify);
@@ -130,8 +134,10 @@ bool scheduler::submit(task* accepted, priority level, task_order order) {
         accepted->abandon();
         throw;
     }
-    if (is_in) [[likely]]
+    if (is_in) [[likely]] {
+        if (EKIDEN_MUTANT(pool_notifies_after_the_push)) this->notify();
         return true;
+    }
     accepted->abandon();
     refuse_in_child("post");
     return false;
@@ -318,18 +324,22 @@ void scheduler::join() {
 
 // ---- outstanding work
 
-/// Returns when no task is left, and no work is outstanding that may post one, and the gate is closed.
+/// Closes the pool to those outside that do no outstanding work, and returns when no task is left, and no
+/// work that may post one: both at the same moment, so that nothing follows.
 void scheduler::drain() noexcept {
+    gate_.fetch_or(gate_bit::closed, sys::relaxed); // [Q2] the fence in quiesce() comes after it
     for (;;) {
+        // [OW1] acquire: that the works begun so far are outstanding; pairs with the release in
+        // work_started().
+        const std::uint32_t begun = works_begun_.load(sys::acquire);
         wait_for_outstanding_work();
-        gate_.fetch_or(gate_bit::closed, sys::relaxed); // [Q2] the fence in quiesce() comes after it
         for (injection_queue& queue : queues_) queue.quiesce();
         block_until_idle();
-        // [OW1] Closed, before this look; pairs with the fence in work_started(). Work that one of the last
-        // tasks has begun is either seen here, or has opened the gate for its end.
-        sys::fence(sys::seq_cst);
-        if ((outstanding_.load(sys::relaxed) & work_count) == 0 || has_stopped()) return;
-        open_for_work();
+        // Work is begun by tasks, and is_idle() has acquired their ends: this sees each beginning since the
+        // look above. If there was none, no work was outstanding at the moment when no task was left.
+        if (works_begun_.load(sys::relaxed) == begun || has_stopped()
+            || EKIDEN_MUTANT(pool_join_forgets_late_work))
+            return;
     }
 }
 
@@ -345,20 +355,21 @@ void scheduler::wait_for_outstanding_work() noexcept {
     outstanding_.fetch_and(~work_awaited, sys::relaxed);
 }
 
-void scheduler::open_for_work() noexcept {
-    if (!has_stopped()) gate_.fetch_and(~gate_bit::closed, sys::relaxed);
+bool scheduler::has_outstanding_work() const noexcept {
+    return (outstanding_.load(sys::relaxed) & work_count) != 0;
 }
 
 void scheduler::work_started() noexcept {
     outstanding_.fetch_add(1, sys::relaxed);
-    sys::fence(sys::seq_cst); // [OW1] the work before the look at the gate; pairs with the fence in drain()
-    if ((gate_.load(sys::relaxed) & gate_bit::closed) != 0) open_for_work();
+    works_begun_.fetch_add(1, sys::release); // [OW1]
 }
 
 void scheduler::work_finished() noexcept {
     // [OW2] release; pairs with the acquires in wait_for_outstanding_work(). After it the pool may be gone:
     // only the word's address is used.
-    if (outstanding_.fetch_sub(1, sys::release) == (work_awaited | 1)) sys::futex_wake_all(outstanding_);
+    if (outstanding_.fetch_sub(1, sys::release) == (work_awaited | 1)
+        && !EKIDEN_MUTANT(pool_work_ends_in_silence))
+        sys::futex_wake_all(outstanding_);
 }
 
 void scheduler::set_crowded(bool is_so) noexcept {

@@ -116,7 +116,7 @@ private:
     void block_until_idle() noexcept;
     void drain() noexcept;
     void wait_for_outstanding_work() noexcept;
-    void open_for_work() noexcept;
+    [[nodiscard]] bool has_outstanding_work() const noexcept;
     void notify() noexcept;
     void report_stall(stall_report::reason why, std::span<const unsigned> threads) noexcept;
     [[nodiscard]] bool has_stopped() const noexcept {
@@ -145,6 +145,7 @@ private:
     sys::atomic<std::uint32_t> idle_waiters_{0};
     sys::atomic<std::uint32_t> idle_epoch_{0};
     sys::atomic<std::uint32_t> outstanding_{0};
+    sys::atomic<std::uint32_t> works_begun_{0};
     sys::atomic<std::uint64_t> stalls_{0};
 
     friend struct pool_list; // all pools of the process, for fork()

@@ -20,6 +20,7 @@ thread_pool::~thread_pool() {
         // A static pool, and std::exit() in a task; or a task has given up what kept the pool. The threads
         // end when they find nothing more to do, and nobody can wait for that here.
         stop();
+        scheduler_->threads().detach();
         abandon_services();
         (void)scheduler_.release();
     } else {

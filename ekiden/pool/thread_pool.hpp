@@ -158,10 +158,10 @@ public:
     /// futures report std::system_error(operation_canceled). Tasks that run go on. Does not wait for them.
     void stop() noexcept;
 
-    /// Resumes if paused, waits until no work is outstanding, accepts no more tasks from outside, runs what
-    /// is queued and what that posts, and ends the threads. If a task begins outstanding work meanwhile,
-    /// tasks from outside are accepted again until that has ended. After stop() it only ends the threads.
-    /// Throws std::system_error(resource_deadlock_would_occur) in a worker of this pool.
+    /// Resumes if paused, accepts no more tasks from outside, runs what is queued and what that posts, and
+    /// ends the threads. While work is outstanding (see executor) it waits for that, and tasks from outside
+    /// are still accepted. After stop() it only ends the threads. Throws
+    /// std::system_error(resource_deadlock_would_occur) in a worker of this pool.
     void join();
 
     /// How many threads run tasks when none is blocked: the option `threads`, or what it stood for.

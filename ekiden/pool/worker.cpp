@@ -246,7 +246,8 @@ task* worker::find(const reason_to_return& reason) noexcept {
 }
 
 bool worker::must_hold_back(const reason_to_return& reason) const noexcept {
-    return reason.awaited != nullptr && is_paused(pool_.gate().load(sys::acquire));
+    // relaxed: a hint. wait_for() decides, after the claim; before a sleep the caller's fence orders this.
+    return reason.awaited != nullptr && is_paused(pool_.gate().load(sys::relaxed));
 }
 
 /// Gives the token back if this worker has it.
@@ -336,6 +337,7 @@ bool worker::wait_for(completion& awaited, const sys::clock::time_point* deadlin
     const wait_frame frame{&awaited, {running_, type}, waits_};
     waits_ = &frame;
     while (task* const next = next_task({&awaited, nullptr})) {
+        if (EKIDEN_MUTANT(worker_takes_a_task_to_the_gate)) (void)admit();
         const std::uint32_t gate = pool_.gate().load(sys::acquire); // as in admit()
         const bool runs_already = is_piece(next);
         // Paused since it was taken: admit() would keep it, and this worker, until resume().
