@@ -37,7 +37,7 @@ EKIDEN_MODEL(group_count_ends_after_wait, .about = "nobody touches a group whose
         second_written.write(1);
         all->end();
     });
-    tasks->wait();
+    (void)tasks->wait();
     check::that(first_written.read() == 1 && second_written.read() == 1, "what both did");
     tasks.reset();
     first.join();
@@ -59,10 +59,10 @@ EKIDEN_MODEL(group_count_against_others,
         also_written.write(1);
         tasks.end();
     });
-    tasks.wait();
+    (void)tasks.wait();
     check::that(written.read() == 1, "what was added before the wait is awaited");
     outside.join();
-    tasks.wait();
+    (void)tasks.wait();
     check::that(also_written.read() == 1, "the other one too, in the end");
     own.join();
 }
@@ -80,7 +80,7 @@ EKIDEN_MODEL(group_count_nested, .about = "a task that a task adds is waited for
         });
         tasks.end();
     });
-    tasks.wait();
+    (void)tasks.wait();
     check::that(written.read() == 1, "the write of the task that a task has added");
     spawner.join();
     spawned.join();

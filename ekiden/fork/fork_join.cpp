@@ -3,6 +3,7 @@
 #include <ekiden/context/thread_context.hpp>
 #include <ekiden/fork/fork_service.hpp>
 #include <ekiden/pool/default_pool.hpp>
+#include <ekiden/pool/scheduler.hpp>
 #include <ekiden/sys/thread.hpp>
 
 namespace ekiden::inline EKIDEN_ABI {
@@ -72,6 +73,7 @@ public:
     explicit participation(thread_pool* pool) : record_(thread_record::here()), before_(record_.party) {
         if (pool == nullptr && before_ != nullptr) return; // in the pool for which the thread works already
         thread_pool& host = pool != nullptr ? *pool : this_pool();
+        engine_of(host).refuse_in_child("fork-join");
         auto& service = use_service<fork_service>(host);
         if (before_ != nullptr && &before_->arena() == &service.arena()) return;
         if (const auto index = host.this_worker_index())

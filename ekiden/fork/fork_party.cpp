@@ -14,7 +14,8 @@ namespace ekiden::inline EKIDEN_ABI {
 bool fork_scope::share() noexcept { return static_cast<fork_party*>(party_)->share(*this); }
 
 bool fork_party::share(fork_scope& newest) noexcept {
-    asked.store(nothing, sys::relaxed); // [A1]
+    if (arena_.is_in_forked_child()) return true; // nobody is there to take anything
+    asked.store(nothing, sys::relaxed);           // [A1]
     // [A2] The request's end before the look at who sleeps: whoever goes to sleep later asks again. Pairs
     // with the heavy fence in event_count::prepare_wait() and the fence in sleep_for().
     sys::fence(sys::seq_cst); // [A2]
@@ -77,6 +78,9 @@ bool fork_child::reclaim() noexcept {
 void fork_party::wait_for(fork_child& child) noexcept {
     // [C1] acquire: the child's result; pairs with the release in run().
     while (child.shared_.state.load(sys::acquire) != fork_child::done) {
+        sys::expects(!arena_.is_in_forked_child(),
+                     "fork_join: a call that called fork() has returned in the child to one that waits for a "
+                     "thread of the parent; such a child ends with exec or _exit");
         if (fork_child* const taken = find_inside(child))
             run(*taken);
         else if (!spin_for(child))

@@ -7,6 +7,7 @@
 #include <ekiden/fork/fork_deque.hpp>
 #include <ekiden/fork/fork_join.hpp>
 #include <ekiden/sys/atomic.hpp>
+#include <ekiden/sys/fork.hpp>
 #include <ekiden/sys/lock.hpp>
 #include <ekiden/sys/parker.hpp>
 
@@ -102,7 +103,11 @@ struct fork_member {
 /// All parties of a pool: its workers' and its guests'.
 class fork_arena {
 public:
-    explicit fork_arena(event_count& sleep) noexcept : sleep_(sleep) {}
+    explicit fork_arena(event_count& sleep) noexcept : sleep_(sleep), born_(sys::fork_generation()) {}
+
+    /// Whether the other parties' threads do not exist in this process.
+    [[nodiscard]] bool is_in_forked_child() const noexcept { return born_ != sys::fork_generation(); }
+
     fork_arena(const fork_arena&) = delete;
     fork_arena& operator=(const fork_arena&) = delete;
 
@@ -134,6 +139,7 @@ private:
     void add(std::unique_ptr<fork_member> fresh);
 
     event_count& sleep_;
+    const std::uint16_t born_;
     sys::slow_lock growing_;
     std::vector<std::unique_ptr<fork_member>> owned_; // under growing_
     alignas(sys::isolation) sys::atomic<fork_member*> members_{nullptr};

@@ -6,6 +6,7 @@
 #include <ekiden/future/completion.hpp>
 #include <ekiden/sys/atomic.hpp>
 #include <ekiden/sys/config.hpp>
+#include <ekiden/sys/fork.hpp>
 #include <ekiden/sys/mutant.hpp>
 
 #include <cstdint>
@@ -41,16 +42,16 @@ public:
 
     /// Returns when there is none: neither of those whose add() has returned before this call, nor of those
     /// that these have added. One that is added meanwhile by others is waited for if it is there when the
-    /// last of the rest ends.
-    void wait() noexcept {
-        all_ended here;
+    /// last of the rest ends. False in the child of a fork(), if there are tasks: they are the parent's.
+    [[nodiscard]] bool wait() noexcept {
+        all_ended here(born_);
         waiter_.write(&here);
         std::uint64_t state = state_.load(sys::acquire); // [TG1] what the tasks did
         do {
-            if (state == 0) return;
+            if (state == 0) return true;
             // [TG1] release: waiter_; pairs with the acquire in end(). [TG1] acquire on failure, as above.
         } while (!state_.compare_exchange_weak(state, state | waited, sys::release, sys::acquire));
-        here.wait();
+        return here.wait();
     }
 
 private:
@@ -60,9 +61,16 @@ private:
     /// What wait() waits for, on its stack.
     class all_ended final : public completion {
     public:
-        all_ended() noexcept : completion([](task*, task_request) -> const char* { return nullptr; }, 2) {}
+        explicit all_ended(std::uint16_t born) noexcept
+            : completion(&answer, 2, born) {}
+
+    private:
+        static const char* answer(task*, task_request request) {
+            return request == task_request::describe ? "a task_group" : nullptr;
+        }
     };
 
+    const std::uint16_t born_ = sys::fork_generation();
     sys::cell<all_ended*> waiter_{nullptr}; // written before `waited` is set
     alignas(sys::isolation) sys::atomic<std::uint64_t> state_{0};
 };

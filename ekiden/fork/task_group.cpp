@@ -15,7 +15,7 @@ task_group::task_group(thread_pool& pool, on_error then) : pool_(pool), then_(th
     thrown_.reserve(2);
 }
 
-task_group::~task_group() { tasks_.wait(); }
+task_group::~task_group() { (void)tasks_.wait(); }
 
 // ---- tasks that are dropped
 
@@ -87,7 +87,7 @@ std::stop_token task_group::get_token() const noexcept {
 }
 
 void task_group::wait() {
-    tasks_.wait();
+    if (!tasks_.wait()) throw_left_behind();
     thrown_.clear();
     std::stop_source next(std::nostopstate);
     if (is_cancelled()) next = std::stop_source();

@@ -62,14 +62,19 @@ bool completion::retain_unless_ended() noexcept {
 
 bool completion::wait_impl(const sys::clock::time_point* deadline) noexcept {
     if (is_ready()) return true;
+    if (is_left_behind()) [[unlikely]]
+        return false;
     thread_role* const role = thread_record::here().role;
     return role != nullptr ? role->wait_for(*this, deadline) : block(deadline);
 }
 
-void completion::wait_asleep() noexcept {
-    if (sys::spin_until([this] { return is_ready(); })) return;
+bool completion::wait_asleep() noexcept {
+    if (is_ready()) return true;
+    if (is_left_behind()) [[unlikely]]
+        return false;
+    if (sys::spin_until([this] { return is_ready(); })) return true;
     const blocked_here here("a result, without running other tasks meanwhile");
-    sleep(nullptr);
+    return sleep(nullptr);
 }
 
 bool completion::block(const sys::clock::time_point* deadline) noexcept {

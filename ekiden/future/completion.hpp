@@ -9,6 +9,7 @@
 #include <ekiden/sys/atomic.hpp>
 #include <ekiden/sys/clock.hpp>
 #include <ekiden/sys/lock.hpp>
+#include <ekiden/sys/fork.hpp>
 
 #include <cstdint>
 
@@ -60,16 +61,22 @@ public:
         return (status_.load(sys::acquire) & ready) != 0; // [F1]
     }
 
-    /// Returns when the result is there. In the way of the thread's role, if it has one: a worker of a pool
-    /// runs other tasks meanwhile.
-    void wait() noexcept { (void)wait_impl(nullptr); }
+    /// Whether this process was forked from the one in which the task was queued or ran: it will not end
+    /// here.
+    [[nodiscard]] bool is_left_behind() const noexcept {
+        return born_ != anywhere && born_ != sys::fork_generation() && !is_ready();
+    }
 
-    /// As wait(), until `deadline`. False if the deadline came first.
+    /// Returns when the result is there. In the way of the thread's role, if it has one: a worker of a pool
+    /// runs other tasks meanwhile. False at once if it is_left_behind().
+    bool wait() noexcept { return wait_impl(nullptr); }
+
+    /// As wait(), until `deadline`. False too if the deadline came first.
     [[nodiscard]] bool wait_until(sys::clock::time_point deadline) noexcept { return wait_impl(&deadline); }
 
     /// As wait(), but runs nothing meanwhile: a thread that works for a context says that it blocks, and
     /// sleeps.
-    void wait_asleep() noexcept;
+    bool wait_asleep() noexcept;
 
     /// As wait() and wait_until() (`deadline` not null), without a look at the thread's role, which is not
     /// told either.
@@ -94,9 +101,13 @@ public:
     /// One reference less; the object may be gone afterwards.
     void release() noexcept;
 
+    /// For `born`: not bound to a process.
+    static constexpr std::uint16_t anywhere = 0xffff;
+
 protected:
-    completion(function answer, std::uint32_t references) noexcept
-        : task(answer), status_(references * reference) {}
+    /// `born`: the generation of forks in which a pool's task produces the result.
+    completion(function answer, std::uint32_t references, std::uint16_t born = anywhere) noexcept
+        : task(answer), status_(references * reference), born_(born) {}
     ~completion() = default;
 
 private:
@@ -113,6 +124,9 @@ private:
     sys::atomic<std::uint32_t> status_;
     sys::slow_lock lock_;                             // of attach, detach and the taking of the list
     sys::cell<continuation*> continuations_{nullptr}; // under lock_
+
+    // In the padding before the next pointer, as is the outcome.
+    const std::uint16_t born_;
 
 protected:
     // What the result is. Written before complete().

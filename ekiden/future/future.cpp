@@ -10,6 +10,12 @@ void throw_operation_canceled() {
                             "ekiden: the task did not run");
 }
 
+void throw_left_behind() {
+    throw std::system_error(
+        std::make_error_code(std::errc::operation_not_permitted),
+        "ekiden: the task was queued or ran when this process was forked; it does not end here");
+}
+
 void throw_broken_promise() { throw std::future_error(std::future_errc::broken_promise); }
 
 void throw_no_state() { throw std::future_error(std::future_errc::no_state); }

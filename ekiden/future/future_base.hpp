@@ -3,6 +3,7 @@
 /// Part: future. Used by: future, shared_future.
 #pragma once
 
+#include <ekiden/context/held_locks.hpp>
 #include <ekiden/future/shared_state.hpp>
 
 #include <chrono>
@@ -32,25 +33,35 @@ public:
     [[nodiscard]] bool is_ready() const { return valid_state()->is_ready(); }
 
     /// Returns when is_ready() would be true. In a worker of a pool it runs other tasks of that pool
-    /// meanwhile: see future.
-    void wait() const { valid_state()->wait(); }
+    /// meanwhile: see future. Throws std::system_error(operation_not_permitted) at once if the result cannot
+    /// come: in the child of a fork(), for a task that was queued or ran then. So do all that wait.
+    void wait() const {
+        expect_no_held_lock("wait");
+        if (!valid_state()->wait()) [[unlikely]]
+            throw_left_behind();
+    }
 
     /// The same, but runs nothing meanwhile. In a worker of a pool it counts as a blocking_region: the pool
     /// may have another thread run its tasks. Where it has none to spare, a pool all of whose workers wait
     /// so for tasks that are queued does not get on.
-    void wait(blocking_t) const { valid_state()->wait_asleep(); }
+    void wait(blocking_t) const {
+        if (!valid_state()->wait_asleep()) [[unlikely]]
+            throw_left_behind();
+    }
 
     /// Waits at most for `duration`; any unit and any value, also max() and those beyond all time. True if
     /// ready. Runs no other tasks meanwhile, since they might take longer.
     template <class Rep, class Period>
     [[nodiscard]] bool wait_for(const std::chrono::duration<Rep, Period>& duration) const {
-        return valid_state()->wait_until(sys::clock::now() + sys::bounded(duration));
+        return wait_until(sys::clock::now() + sys::bounded(duration));
     }
 
     /// Waits at most until `deadline`, of any clock, unit and value. True if ready. Otherwise as wait_for().
     template <class Clock, class Duration>
     [[nodiscard]] bool wait_until(const std::chrono::time_point<Clock, Duration>& deadline) const {
         shared_state<R>* const awaited = valid_state();
+        if (awaited->is_left_behind()) [[unlikely]]
+            throw_left_behind();
         if constexpr (sys::is_own_clock<Clock>) {
             return awaited->wait_until(sys::deadline_of(deadline));
         } else { // the other clock may be set meanwhile: look again when its time should have come
@@ -69,6 +80,13 @@ protected:
     future_base& operator=(const future_base&) = delete;
     ~future_base() {
         if (state_ != nullptr) state_->release();
+    }
+
+    /// A worker that waits runs other tasks, which may want the lock that its own task holds.
+    void expect_no_held_lock([[maybe_unused]] const char* what) const {
+        if constexpr (lock_checks) {
+            if (valid() && !is_ready()) expect_no_lock_held(what);
+        }
     }
 
     [[nodiscard]] shared_state<R>* valid_state() const {

@@ -18,6 +18,8 @@ namespace ekiden::inline EKIDEN_ABI {
 
 /// Throws std::system_error(operation_canceled), or std::future_error(broken_promise).
 [[noreturn]] void throw_operation_canceled();
+/// Throws std::system_error(operation_not_permitted).
+[[noreturn]] void throw_left_behind();
 [[noreturn]] void throw_broken_promise();
 
 struct no_value {};
@@ -103,7 +105,8 @@ public:
 
 protected:
     shared_state(function answer, std::uint32_t references, bool cancellable) noexcept
-        : completion(answer, references), cancellable_(cancellable) {}
+        : completion(answer, references, cancellable ? sys::fork_generation() : anywhere),
+          cancellable_(cancellable) {}
     ~shared_state() {
         if (outcome_ == outcome::value)
             value_.~stored();
@@ -141,6 +144,7 @@ public:
 
 private:
     static const char* answer(task* base, task_request request) {
+        if (request == task_request::describe) return "a promise";
         if (request == task_request::dispose) recycler::destroy(static_cast<promise_state*>(base));
         return nullptr;
     }

@@ -192,6 +192,7 @@ void crew::block(worker& who, const char* what) noexcept {
 }
 
 void crew::unblock(worker& who) noexcept {
+    if (pool_.is_in_forked_child()) return; // a region that began before the fork
     const std::lock_guard guard(lock_);
     member& own = of(who);
     own.is = member::duty::at_work;
@@ -339,12 +340,17 @@ stalled_thread crew::describe(unsigned index) const {
 }
 
 void crew::add_to(thread_pool_metrics& sum) const noexcept {
-    const std::lock_guard guard(lock_);
-    sum.threads = threads_;
+    // In the child of a fork() nobody else changes this, and the lock may be held by a thread that is not
+    // there.
+    const bool is_in_child = pool_.is_in_forked_child();
+    std::unique_lock guard(lock_, std::defer_lock);
+    if (!is_in_child) guard.lock();
     sum.peak_threads = peak_;
+    sum.threads_refused = refused_;
+    if (is_in_child) return; // and no threads
+    sum.threads = threads_;
     sum.threads_blocked = blocked_;
     sum.threads_standing_by = static_cast<unsigned>(standing_by_.size());
-    sum.threads_refused = refused_;
     sum.is_saturated = threads_ == most_ && active_.load(sys::relaxed) == 0;
 }
 

@@ -10,6 +10,7 @@ namespace ekiden::inline EKIDEN_ABI {
 /// The pool of this process: one worker per core that it may really use, started by the first call. It is
 /// never destroyed, so that it works until the very end of the program; tasks that are still queued then are
 /// lost. Thread-safe. The first call throws as the constructor of thread_pool; then the next one tries again.
+/// The child of a fork() gets another one by its first call there.
 [[nodiscard]] thread_pool& default_pool();
 
 /// The pool whose worker the calling thread is, or else default_pool().

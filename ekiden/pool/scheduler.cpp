@@ -48,6 +48,7 @@ constinit pool_list pools;
                  [] {
                      pools.lock.unlock();
                      pools.mark_forked();
+                     scheduler::forget_thread();
                  });
 
 /// Nothing for a pool that needs no watch.
@@ -85,6 +86,12 @@ scheduler::scheduler(thread_pool& face, void (*shut_down_services)(thread_pool&)
         throw;
     }
     pools.add(*this);
+}
+
+void scheduler::forget_thread() noexcept {
+    thread_record& here = thread_record::here();
+    here.role = nullptr;
+    here.party = nullptr;
 }
 
 thread_pool* scheduler::of_this_thread() noexcept {
@@ -270,22 +277,26 @@ void scheduler::block_until_idle() noexcept {
 }
 
 void scheduler::wait_idle() {
-    refuse_in_worker("wait_idle");
     refuse_in_child("wait_idle");
+    refuse_in_worker("wait_idle");
     block_until_idle();
 }
 
 // ---- pause and end
 
-void scheduler::pause() noexcept { gate_.fetch_or(gate_bit::paused, sys::relaxed); }
+void scheduler::pause() noexcept {
+    if (!is_in_forked_child()) gate_.fetch_or(gate_bit::paused, sys::relaxed);
+}
 
 void scheduler::resume() noexcept {
+    if (is_in_forked_child()) return;
     gate_.fetch_and(~gate_bit::paused, sys::release); // pairs with the acquire in worker::admit()
     if (!EKIDEN_MUTANT(pool_resume_forgets_to_wake)) sys::futex_wake_all(gate_);
     sleep_.signal_all();
 }
 
 void scheduler::stop() noexcept {
+    if (is_in_forked_child()) return;
     gate_.fetch_or(gate_bit::closed, sys::relaxed); // [Q2] the fence in quiesce() comes after it
     // Whoever found the gate open has its task in a queue before a worker may leave.
     for (injection_queue& queue : queues_) {
@@ -300,8 +311,8 @@ void scheduler::stop() noexcept {
 }
 
 void scheduler::join() {
-    refuse_in_worker("join");
     refuse_in_child("join");
+    refuse_in_worker("join");
     std::lock_guard guard(joining_);
     resume();
     drain();

@@ -3,6 +3,7 @@
 /// Part: pool. Used by: thread_pool.cpp, worker.cpp. Private.
 #pragma once
 
+#include <ekiden/fork/fork_party.hpp>
 #include <ekiden/pool/crew.hpp>
 #include <ekiden/pool/event_count.hpp>
 #include <ekiden/pool/thread_pool.hpp>
@@ -67,6 +68,9 @@ public:
     [[nodiscard]] thread_pool& face() const noexcept { return face_; }
     /// Calls the handler with the exception being handled.
     void report_unhandled(const char* type) noexcept;
+    /// Throws std::system_error(operation_not_permitted) in the child of a fork(): the pool has no threads
+    /// there.
+    void refuse_in_child(const char* operation) const;
     /// Tell the program that the pool cannot get on: all threads are blocked; the tasks of these workers wait
     /// for each other.
     void report_saturation() noexcept;
@@ -89,6 +93,9 @@ public:
         if (watch_.has_value()) watch_->wake();
     }
     void set_crowded(bool is_so) noexcept;
+    /// The calling thread works for no context: the child of a fork() has no workers, though it may be inside
+    /// of a task.
+    static void forget_thread() noexcept;
     /// Whether a worker may find a task to take.
     [[nodiscard]] bool has_work() const noexcept;
     /// A worker has nothing to do, and has passed a heavy fence since: wakes those who wait for that.
@@ -104,7 +111,6 @@ public:
 
 private:
     void refuse_in_worker(const char* operation) const;
-    void refuse_in_child(const char* operation) const;
     /// Whether every accepted task has ended. Exact if true.
     [[nodiscard]] bool is_idle() const noexcept;
     void block_until_idle() noexcept;

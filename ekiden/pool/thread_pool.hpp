@@ -86,8 +86,10 @@ struct thread_pool_metrics {
 ///
 /// A context with services: join() shuts them down when no task is left, before the threads end.
 ///
-/// In the child of a fork() no worker exists: posting throws std::system_error(operation_not_permitted), and
-/// the destructor does nothing.
+/// In the child of a fork() no worker exists, and nothing waits: what posts or waits throws
+/// std::system_error(operation_not_permitted); pause(), resume(), stop() and the destructor do nothing;
+/// metrics() tells what the forking thread could see. New pools work there. A task may fork if its child ends
+/// with exec or _exit: one that returns from the task ends the process with a message.
 class thread_pool : public execution_context {
 public:
     using options = thread_pool_options;

@@ -2,6 +2,7 @@
 
 #include <ekiden/pool/work_source.hpp>
 #include <ekiden/sys/clock.hpp>
+#include <ekiden/sys/contract.hpp>
 #include <ekiden/sys/futex.hpp>
 #include <ekiden/sys/mutant.hpp>
 #include <ekiden/sys/spin.hpp>
@@ -10,6 +11,19 @@
 #include <span>
 
 namespace ekiden::inline EKIDEN_ABI {
+
+namespace {
+
+/// After a task: whether it has forked, and this is the child. Then this thread is no worker, and what it
+/// would do next belongs to the parent.
+void expects_no_child(std::uint32_t gate) noexcept {
+    sys::expects(
+        (gate & gate_bit::forked) == 0,
+        "a task that called fork() has returned in the child, where its pool does not exist; a child of "
+        "a task ends with exec or _exit");
+}
+
+} // namespace
 
 worker::worker(scheduler& pool, unsigned index)
     : thread_role(&pool.face()), pool_(pool), index_(index), random_(index + 1) {}
@@ -114,11 +128,13 @@ task* worker::urgent() noexcept {
 
 /// One task from the places that find_task() may pass over for as long as others have work, each in its turn.
 task* worker::neglected() noexcept {
-    switch (turn_ / fair_turn % 3) {
+    switch (turn_ / fair_turn % 4) {
     case 0:
         return from_outside();
     case 1:
         return injected(priority::low);
+    case 2:
+        return stolen(); // what a worker has left that blocks, or has retired
     default:
         return deque_.pop_oldest();
     }
@@ -253,7 +269,9 @@ bool worker::should_return(const reason_to_return& reason) const noexcept {
 
 bool worker::is_stopped() const noexcept {
     // [W4] acquire: every task that was accepted is in a queue; pairs with the release in scheduler::stop().
-    return (pool_.gate().load(sys::acquire) & gate_bit::stopped) != 0;
+    const std::uint32_t gate = pool_.gate().load(sys::acquire);
+    expects_no_child(gate);
+    return (gate & gate_bit::stopped) != 0;
 }
 
 /// Looks for a task for a while, unless another worker does so already.
@@ -330,6 +348,7 @@ bool worker::wait_for(completion& awaited, const sys::clock::time_point* deadlin
             put_back(next);
         else
             execute(next, runs_already || (gate & gate_bit::stopped) == 0);
+        expects_no_child(pool_.gate().load(sys::relaxed));
     }
     waits_ = frame.outer;
     running_ = frame.waiting.self;

@@ -116,7 +116,12 @@ bool injection_queue::push(task* element, std::uint32_t refused, follow_up then)
             here.lock.unlock();
             here.release();
         }
-    } guard(inlet_of_this_thread());
+    };
+    const producer::entry& recent = sys::local<producer_cache>().recent[id_ % producer_cache::slots];
+    const bool is_own = recent.queue == id_ && !recent.where->shared;
+    // In the child of a fork() the locks on the other ways may be held by threads that do not exist.
+    if (!is_own && (gate_.load(sys::relaxed) & refused) != 0) return false;
+    const entry_guard guard(is_own ? *recent.where : inlet_of_this_thread());
     // [Q2] light: `pushing` before the look at the gate; pairs with the heavy fence in quiesce(). Either the
     // closer sees this push under way, or this sees the closed gate.
     sys::fence_light();

@@ -1,6 +1,8 @@
 #include <ekiden/queue/recycler.hpp>
 
 #include <ekiden/queue/slab_heap.hpp>
+#include <ekiden/sys/fork.hpp>
+#include <ekiden/sys/poison.hpp>
 #include <ekiden/sys/thread.hpp>
 
 namespace ekiden::inline EKIDEN_ABI::recycler {
@@ -12,6 +14,10 @@ slab_depot& depot() noexcept {
     static slab_depot& instance = *::new (memory) slab_depot;
     return instance;
 }
+
+/// Threads that do not exist in the child keep their heaps there: what they had is lost.
+[[maybe_unused]] const bool is_held_across_forks =
+    sys::at_fork([] { depot().lock(); }, [] { depot().unlock(); }, [] { depot().unlock(); });
 
 /// What each thread has of its own. Trivial, so that it can be used until the thread's last instruction.
 struct thread_cache {
@@ -75,12 +81,15 @@ bool enter(thread_cache& cache) {
 
 void* allocate(unsigned size_class) {
     thread_cache& cache = sys::local<thread_cache>();
-    if (cache.heap == nullptr) [[unlikely]]
-        return allocate_first(cache, size_class);
-    return cache.heap->allocate(size_class);
+    void* const node =
+        cache.heap != nullptr ? cache.heap->allocate(size_class) : allocate_first(cache, size_class);
+    sys::open_memory(node, node_bytes(size_class));
+    return node;
 }
 
 void deallocate(void* node, unsigned size_class) noexcept {
+    // First of all: once the node's bit is set another thread may have it. The slab's header stays open.
+    sys::close_memory(node, node_bytes(size_class));
     thread_cache& cache = sys::local<thread_cache>();
     slab* const from = slab::of(node);
     const std::uint64_t bit = slab::bit_of(node);

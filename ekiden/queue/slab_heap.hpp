@@ -30,6 +30,8 @@ inline constexpr const char* freed_twice = "the memory of a task was freed twice
     return bits;
 }
 
+[[nodiscard]] constexpr std::size_t node_bytes(unsigned size_class) noexcept { return unit << size_class; }
+
 /// The header of 4 KiB of nodes of one size class, in their first 64 bytes. The slab is aligned to its size.
 /// A thread that frees a node may touch the header no more once it has set the bit, unless it must give the
 /// slab back: the owner may have passed an unused slab on. So the callers say the size class.
@@ -126,6 +128,10 @@ public:
     /// An empty slab. Throws std::bad_alloc.
     [[nodiscard]] slab* new_slab(slab_heap& owner);
     void put(slab* empty) noexcept;
+
+    /// Around a fork(): so that the child finds the lists whole, and the lock free.
+    void lock() noexcept { lock_.lock(); }
+    void unlock() noexcept { lock_.unlock(); }
 
     [[nodiscard]] std::size_t footprint() const noexcept { return footprint_.load(sys::relaxed); }
 

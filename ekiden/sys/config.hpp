@@ -14,6 +14,15 @@
 #endif
 #endif
 
+/// Set when AddressSanitizer instruments this translation unit.
+#if defined(__SANITIZE_ADDRESS__)
+#define EKIDEN_ASAN 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define EKIDEN_ASAN 1
+#endif
+#endif
+
 /// The inline namespace of everything in ekiden. The checking build (see check/) uses another one, and so do
 /// locks with annotations (see lock_annotation.hpp) and with checks (see context/held_locks.hpp), so that objects of
 /// two builds do not link with each other.

@@ -15,4 +15,10 @@ bool at_fork(void (*before)(), void (*in_parent)(), void (*in_child)()) noexcept
 #endif
 }
 
+std::uint16_t fork_generation_here = 0;
+
+namespace {
+[[maybe_unused]] const bool is_counted = at_fork(nullptr, nullptr, [] { ++fork_generation_here; });
+} // namespace
+
 } // namespace ekiden::inline EKIDEN_ABI::sys

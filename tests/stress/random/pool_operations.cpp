@@ -1,0 +1,264 @@
+// What is done with whole pools, and threads that come and go.
+#include "world.hpp"
+
+#include <chrono>
+#include <thread>
+
+namespace pool_random {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+/// Posts and submits when its thread ends: a worker that retires, or a thread outside.
+class leaver {
+public:
+    static leaver& here() {
+        static thread_local leaver mine;
+        return mine;
+    }
+    void add(const task_body& body, record& of, bool waits) {
+        last_wishes_.push_back({body, token(of), waits});
+    }
+
+    ~leaver() {
+        const doing now("posts from the destructor of a thread_local object");
+        for (wish& w : last_wishes_) {
+            ekiden::thread_pool& pool = w.body.slot->pool();
+            if (!w.waits) {
+                (void)pool.post([w = std::move(w)]() mutable {
+                    (void)w.mine.begin();
+                    w.body();
+                });
+                continue;
+            }
+            try {
+                pool.submit([w = std::move(w)]() mutable {
+                        (void)w.mine.begin();
+                        w.body();
+                    })
+                    .get();
+            } catch (const std::system_error& error) {
+                require(error.code() == std::errc::operation_canceled, "a thread's last task has failed");
+            }
+        }
+    }
+
+private:
+    struct wish {
+        task_body body;
+        token mine;
+        bool waits;
+    };
+    std::vector<wish> last_wishes_;
+};
+
+void wish(context& who, bool waits) {
+    // A worker ends with its pool: it can reach no other one then.
+    pool_slot& slot = who.is_task() ? *who.home : who.any_pool();
+    if (who.in.nesting != 0 && !who.is_task()) return; // this thread outlives its own pools
+    for (unsigned i = who.random.below(20) + 1; i != 0; --i) {
+        record* const of = who.in.records.add(who.in.loose, slot.stopped, false);
+        if (of == nullptr) return;
+        leaver::here().add({&who.in, who.random.next(), who.driver, &slot, false, 100}, *of, waits && i == 1);
+    }
+}
+void exit_post(context& who) { wish(who, false); }
+void exit_wait(context& who) { wish(who, true); }
+
+/// What is posted to a paused pool begins when it is resumed.
+void pause(context& who) {
+    pool_slot& slot = who.any_pool();
+    std::atomic<int> begun{0};
+    slot.pool().pause();
+    unsigned posted = 0;
+    for (unsigned i = who.random.below(6); i != 0; --i) {
+        if (slot.pool().post([&begun] { ++begun; },
+                             who.random.chance(50) ? ekiden::priority::normal : ekiden::priority::high))
+            ++posted;
+        if (who.random.chance(20)) std::this_thread::sleep_for(100us);
+    }
+    const int early = begun;
+    require(early == 0 || slot.ending, "a task began while its pool was paused", early);
+    slot.pool().resume();
+    slot.pool().wait_idle(); // they use this stack
+    require(slot.stopped || begun == static_cast<int>(posted), "wait_idle came before tasks posted", begun,
+            static_cast<long>(posted));
+}
+
+/// What runs when a pool is paused runs on to its end, also if it waits.
+void pause_wait(context& who) {
+    ekiden::thread_pool pool({.threads = who.random.below(3) + 1});
+    ekiden::promise<int> giver;
+    std::atomic<bool> has_begun{false};
+    auto running = pool.submit([&has_begun, given = giver.get_future()]() mutable {
+        has_begun = true;
+        return given.get();
+    });
+    while (!has_begun) std::this_thread::yield();
+    for (unsigned i = who.random.below(4); i != 0; --i) pool.post([] {});
+    pool.pause();
+    for (unsigned i = who.random.below(4); i != 0; --i) pool.post([] {});
+    giver.set_value(7);
+    require(running.get() == 7, "a wait in a paused pool had another result");
+    pool.resume();
+}
+
+/// Idle means: everything that this thread has posted before has ended, with what it posted.
+void wait_idle(context& who) {
+    pool_slot& slot = who.any_pool();
+    slot.pool().wait_idle();
+    const tally& mine = slot.of_driver[who.driver];
+    require(mine.made == mine.ended, "wait_idle came before tasks accepted earlier", mine.ended, mine.made);
+}
+
+void stop(context& who) {
+    pool_slot& slot = who.any_pool();
+    if (!who.random.chance(20)) return;
+    slot.ending = true;
+    slot.stopped = true;
+    slot.pool().stop();
+    require(!slot.pool().post([] {}), "a stopped pool has accepted a task");
+}
+
+void join(context& who) {
+    pool_slot& slot = who.any_pool();
+    if (!who.random.chance(20)) return;
+    slot.ending = true;
+    slot.pool().join();
+    require(!slot.pool().post([] {}), "a joined pool has accepted a task");
+    require(slot.pool().metrics().tasks_pending == 0, "a joined pool has tasks pending",
+            static_cast<long>(slot.pool().metrics().tasks_pending));
+}
+
+void own_pool(context& who) {
+    if (who.depth > 1 || who.in.nesting > 1) return;
+    run_in_own_pools(who, who.random.below(8) + 1);
+}
+
+/// Another thread posts a task; this one destroys the pool as soon as it sees what the task has done.
+void destroy_on_effect(context& who) {
+    auto pool = std::make_unique<ekiden::thread_pool>(
+        ekiden::thread_pool_options{.threads = who.random.below(2) + 1});
+    const auto done = std::make_shared<std::atomic<bool>>(false);
+    const auto level = who.random.chance(50) ? ekiden::priority::normal : ekiden::priority::low;
+    std::thread poster([&target = *pool, done, level] { target.post([done] { *done = true; }, level); });
+    while (!*done) std::this_thread::yield();
+    pool.reset();
+    poster.join();
+}
+
+/// A thread that posts a little and ends.
+void visitor(context& who) {
+    const std::uint64_t seed = who.random.next();
+    std::thread([&who, seed] {
+        const doing now("a thread that visits");
+        context guest{who.in, generator(seed), who.driver, nullptr, false, who.depth + 1};
+        act(guest, 4);
+    }).join();
+}
+
+/// More threads than there are rings.
+void crowd(context& who) {
+    pool_slot& slot = who.any_pool();
+    if (!who.random.chance(20)) return;
+    std::atomic<int> accepted{0};
+    const auto ran = std::make_shared<std::atomic<int>>(0);
+    std::vector<std::thread> threads;
+    for (int i = 0; i != 70; ++i) {
+        threads.emplace_back([&] {
+            const doing now("a thread of a crowd");
+            for (int k = 0; k != 3; ++k) accepted += slot.pool().post([ran] { ++*ran; }) ? 1 : 0;
+        });
+    }
+    for (std::thread& t : threads) t.join();
+    slot.pool().wait_idle();
+    require(slot.stopped || *ran == accepted, "wait_idle came before a crowd's tasks", *ran, accepted);
+}
+
+void metrics(context& who) {
+    const auto now = who.any_pool().pool().metrics();
+    require(now.tasks_pending < 1U << 30U, "metrics: tasks pending", static_cast<long>(now.tasks_pending));
+    require(now.threads <= now.peak_threads, "metrics: threads", now.threads, now.peak_threads);
+    require(now.threads_blocked <= now.threads, "metrics: threads blocked", now.threads_blocked, now.threads);
+    require(now.threads_standing_by <= now.threads, "metrics: threads standing by", now.threads_standing_by,
+            now.threads);
+}
+
+void default_pool(context& who) {
+    if (who.is_task()) require(&ekiden::this_pool() == &who.home->pool(), "this_pool() is not the task's");
+    auto result =
+        ekiden::default_pool().submit([] { return &ekiden::this_pool() == &ekiden::default_pool(); });
+    require(result.get(), "this_pool() is not the default pool in its worker");
+}
+
+constexpr std::array operations{
+    operation{"exit_post", 3, operation::anybody, &exit_post},
+    operation{"exit_wait", 1, operation::anybody, &exit_wait},
+    operation{"pause", 3, operation::first_driver, &pause},
+    operation{"pause_wait", 2, operation::first_driver, &pause_wait},
+    operation{"wait_idle", 3, operation::drivers, &wait_idle},
+    operation{"stop", 1, operation::drivers, &stop},
+    operation{"join", 1, operation::drivers, &join},
+    operation{"own_pool", 2, operation::anybody, &own_pool},
+    operation{"destroy_on_effect", 1, operation::drivers, &destroy_on_effect},
+    operation{"visitor", 2, operation::drivers, &visitor},
+    operation{"crowd", 1, operation::drivers, &crowd},
+    operation{"metrics", 5, operation::anybody, &metrics},
+    operation{"default_pool", 2, operation::anybody, &default_pool},
+};
+
+/// A pool that is small, or has any number of threads, perhaps more for blocked ones, with or without a
+/// watch.
+ekiden::thread_pool_options some_options(generator& random, bool is_small, pool_slot& slot) {
+    ekiden::thread_pool_options chosen{.threads = is_small ? 1 + random.below(2) : 1 + random.below(4)};
+    if (random.chance(50)) {
+        chosen.max_threads = chosen.threads + 1 + random.below(3);
+        chosen.keep_alive = std::chrono::milliseconds(random.chance(60) ? 0 : random.below(10));
+    }
+    chosen.watch_interval = std::chrono::milliseconds(random.below(3));
+    chosen.name = "random";
+    if (random.chance(50)) {
+        // The wish of a circle would be a wrong one: a waiter has made what it waits for.
+        chosen.on_stall = [](const ekiden::stall_report& told) {
+            require(told.why != ekiden::stall_report::reason::deadlocked, "a circle was found in none");
+        };
+    }
+    chosen.on_unhandled_exception = [&slot](const std::exception_ptr&, std::string_view) {
+        slot.handled.fetch_add(1, std::memory_order_relaxed);
+    };
+    slot.is_single = chosen.threads == 1 && chosen.max_threads == 0;
+    return chosen;
+}
+
+} // namespace
+
+std::span<const operation> pool_operations() noexcept { return operations; }
+
+pool_slot::pool_slot(generator& random, bool is_small)
+    : owner_(std::make_unique<ekiden::thread_pool>(some_options(random, is_small, *this))),
+      pool_(owner_.get()) {}
+
+void run_in_own_pools(context& who, unsigned operations) {
+    std::array pools{std::make_unique<pool_slot>(who.random, true)};
+    world inner(pools, who.in.nesting + 1);
+    context owner{inner, generator(who.random.next()), 0, nullptr, true, who.depth + 1};
+    act(owner, operations);
+    inner.close(who.random);
+}
+
+void world::close(generator& random) {
+    for (const auto& slot : pools) {
+        if (pools.size() == 1 && random.chance(70)) break; // its destructor does it
+        slot->ending = true;
+        slot->pool().join(); // all of them first: their tasks use each other's pools
+    }
+    for (const auto& slot : pools) {
+        slot->destroy_pool();
+        require(slot->thrown == slot->handled, "exceptions that the handler did not get", slot->handled,
+                slot->thrown);
+    }
+    records.check();
+}
+
+} // namespace pool_random
