@@ -67,9 +67,8 @@ std::optional<sys::clock::duration> watch_interval(const thread_pool_options& op
 // ---- begin
 
 scheduler::scheduler(thread_pool& face, thread_pool_options chosen)
-    : face_(face), options_(std::move(chosen)),
-      queues_{injection_queue(gate_), injection_queue(gate_), injection_queue(gate_)}, forks_(sleep_),
-      threads_(*this, options_),
+    : face_(face), options_(std::move(chosen)), forks_(sleep_), threads_(*this, options_),
+      queues_{injection_queue(gate_, 0), injection_queue(gate_, threads_.most()), injection_queue(gate_, 0)},
       sleep_(
           threads_.most(),
           {[](const void* self) noexcept { return static_cast<const scheduler*>(self)->has_work(); }, this}) {

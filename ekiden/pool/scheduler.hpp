@@ -99,9 +99,9 @@ private:
     thread_pool& face_;
     const thread_pool_options options_;
     alignas(sys::isolation) sys::atomic<std::uint32_t> gate_{0}; // read by everybody, seldom written
-    std::array<injection_queue, 3> queues_;
     fork_arena forks_;
     crew threads_;
+    std::array<injection_queue, 3> queues_; // one per priority; workers lease from that of the normal one
     event_count sleep_;
     std::optional<watch> watch_;
     sys::slow_lock joining_;

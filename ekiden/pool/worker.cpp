@@ -5,9 +5,6 @@
 #include <ekiden/sys/futex.hpp>
 #include <ekiden/sys/mutant.hpp>
 
-#include <array>
-#include <span>
-
 namespace ekiden::inline EKIDEN_ABI {
 
 // ---- the scheduler's loop
@@ -99,8 +96,10 @@ task* worker::urgent() noexcept {
 /// One task from the places that find_task() may pass over for as long as others have work, each in its turn.
 task* worker::neglected() noexcept {
     switch (turn_ / fair_turn % 3) {
-    case 0:
-        return from_outside();
+    case 0: {
+        task* const found = from_outside();
+        return found != nullptr ? found : held_by_others();
+    }
     case 1:
         return injected(priority::low);
     default:
@@ -111,26 +110,16 @@ task* worker::neglected() noexcept {
 task* worker::injected(priority level) noexcept {
     injection_queue& queue = pool_.queue(level);
     if (!queue.maybe_filled()) return nullptr; // asked before every task: nothing is cheaper
-    task* claimed = nullptr;
-    if (queue.claim(std::span(&claimed, 1), index_ + 1) == 0) return nullptr;
-    injected_.add();
-    return claimed;
+    task* const found = queue.take_one(index_ + 1);
+    if (found != nullptr) injected_.add();
+    return found;
 }
 
-/// The oldest task of the batch at hand; when that has been used up, the first one of another batch.
+/// The oldest task of the producer that this worker is at, or of another one.
 task* worker::from_outside() noexcept {
-    if (task* const found = inbox_.pop()) return found;
-    std::array<task*, batch> claimed;
-    const std::size_t count = pool_.queue(priority::normal).claim(claimed, index_ + 1);
-    if (count == 0) return nullptr;
-    injected_.add(count);
-    // Newest first, so that the owner's pop() takes them in the order posted. There is room: the inbox is
-    // empty.
-    for (std::size_t i = count - 1; i != 0; --i) inbox_.push(claimed[i]);
-    // [S1] Who has looked between the claim and the pushes has missed the batch, and may sleep by now; the
-    // task that this worker runs first may wait for one of the others.
-    if (count != 1 && !EKIDEN_MUTANT(worker_claims_in_silence)) pool_.sleep().notify();
-    return claimed[0];
+    task* const found = pool_.queue(priority::normal).take(index_);
+    if (found != nullptr) injected_.add();
+    return found;
 }
 
 task* worker::stolen() noexcept {
@@ -139,9 +128,9 @@ task* worker::stolen() noexcept {
     std::uint32_t victim = random_.below(count);
     for (std::uint32_t i = 0; i != count; ++i) {
         if (victim != index_) {
-            for (chase_lev_deque<task>* from : {&workers[victim]->deque_, &workers[victim]->inbox_}) {
-                if (!from->maybe_filled()) continue;
-                if (task* const found = from->steal()) {
+            chase_lev_deque<task>& from = workers[victim]->deque_;
+            if (from.maybe_filled()) {
+                if (task* const found = from.steal()) {
                     stolen_.add();
                     return found;
                 }
@@ -149,7 +138,14 @@ task* worker::stolen() noexcept {
         }
         if (++victim == count) victim = 0;
     }
-    return nullptr;
+    return held_by_others();
+}
+
+/// The oldest task of a producer that another worker is at.
+task* worker::held_by_others() noexcept {
+    task* const found = pool_.queue(priority::normal).steal(index_);
+    if (found != nullptr) injected_.add();
+    return found;
 }
 
 /// A child that another thread has forked and somebody has asked for. Asks if there is none.

@@ -42,9 +42,7 @@ public:
     [[nodiscard]] fork_party& party() noexcept { return party_; }
 
     /// Any thread.
-    [[nodiscard]] bool maybe_has_tasks() const noexcept {
-        return deque_.maybe_filled() || inbox_.maybe_filled();
-    }
+    [[nodiscard]] bool maybe_has_tasks() const noexcept { return deque_.maybe_filled(); }
     [[nodiscard]] std::uint64_t spawned() const noexcept { return spawned_.value(); }
     [[nodiscard]] std::uint64_t finished() const noexcept { return finished_.value(); }
     void add_to(thread_pool_metrics& sum) const noexcept;
@@ -80,6 +78,7 @@ private:
     [[nodiscard]] task* neglected() noexcept;
     [[nodiscard]] task* injected(priority level) noexcept;
     [[nodiscard]] task* from_outside() noexcept;
+    [[nodiscard]] task* held_by_others() noexcept;
     [[nodiscard]] task* stolen() noexcept;
     [[nodiscard]] task* forked() noexcept;
     [[nodiscard]] task* search(const reason_to_return& reason) noexcept;
@@ -92,7 +91,6 @@ private:
     [[nodiscard]] bool is_stopped() const noexcept;
     [[nodiscard]] bool admit() noexcept;
 
-    static constexpr std::size_t batch = 64; // tasks claimed from a producer's ring at once
     static constexpr std::uint32_t fair_turn =
         64; // one in so many tasks is taken from where others are neglected
     static constexpr unsigned helping_depth = 64; // nested waits that still take tasks from elsewhere
@@ -119,8 +117,7 @@ private:
         fork_party& party_;
     };
 
-    chase_lev_deque<task> deque_;        // what this worker's tasks have posted
-    chase_lev_deque<task> inbox_{batch}; // a batch from outside; the oldest task at the bottom
+    chase_lev_deque<task> deque_; // what this worker's tasks have posted
     fork_party party_{pool_.forks()};
     forked_task forked_{party_};
 
