@@ -85,7 +85,7 @@ std::uint64_t next_queue_id() noexcept {
 injection_queue::injection_queue(const sys::atomic<std::uint32_t>& gate, std::size_t consumers,
                                  std::size_t capacity, std::uint64_t first_index)
     : gate_(gate), id_(next_queue_id()), capacity_(capacity), first_index_(first_index),
-      leases_array_(std::make_unique<ring_lease[]>(consumers)), leases_(leases_array_.get(), consumers) {
+      leases_array_(consumers != 0 ? std::make_unique<ring_lease[]>(consumers) : nullptr), leases_(leases_array_.get(), consumers) {
     static_assert(exclusive_rings + 1 <= ring_lease::most_rings);
     for (std::size_t i = 0; i != consumers; ++i) leases_[i].turn = i + 1;
 }
