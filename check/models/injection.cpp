@@ -1,5 +1,5 @@
-// injection_ring and injection_queue without leases: takes by several workers, growth, the order per producer, a producer's
-// exit, and the gate that stop() closes.
+// injection_ring and injection_queue without leases: takes by several workers, growth, the order per
+// producer, a producer's exit, and the gate that stop() closes.
 #include <check/engine/model.hpp>
 #include <ekiden/queue/injection_queue.hpp>
 #include <ekiden/sys/thread.hpp>

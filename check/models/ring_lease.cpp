@@ -1,5 +1,5 @@
-// ring_lease under injection_ring: holder, thieves and the next holder share a producer's tasks in the order of
-// the pushes; slots are reused under their hands; indices wrap around.
+// ring_lease under injection_ring: holder, thieves and the next holder share a producer's tasks in the order
+// of the pushes; slots are reused under their hands; indices wrap around.
 #include <check/engine/model.hpp>
 #include <ekiden/queue/injection_queue.hpp>
 #include <ekiden/sys/thread.hpp>
@@ -59,8 +59,8 @@ struct leased_ring {
     /// As a worker does it.
     bool take(std::size_t me) { return own(me) || lease(me) || steal(me); }
 
-    /// Consumer 0 takes what is left. All were taken once; and one that was taken later than a younger one was
-    /// the next that its consumer took.
+    /// Consumer 0 takes what is left. All were taken once; and one that was taken later than a younger one
+    /// was the next that its consumer took.
     void finish() {
         while (take(0)) {
         }
@@ -79,7 +79,8 @@ struct leased_ring {
 
 } // namespace
 
-EKIDEN_MODEL(lease_holder_against_thief, .about = "holder and thief share three leased tasks", .preemptions = 4) {
+EKIDEN_MODEL(lease_holder_against_thief, .about = "holder and thief share three leased tasks",
+             .preemptions = 4) {
     leased_ring<4, 2> r(4);
     r.push(4);
     r.lease(0);
@@ -117,8 +118,8 @@ EKIDEN_MODEL(lease_two_thieves, .about = "two thieves end the holder's time alon
     r.finish();
 }
 
-EKIDEN_MODEL(lease_next_while_thief_is_late, .about = "the holder has the next lease while a thief is at the last one",
-             .preemptions = 4) {
+EKIDEN_MODEL(lease_next_while_thief_is_late,
+             .about = "the holder has the next lease while a thief is at the last one", .preemptions = 4) {
     leased_ring<5, 2> r(4);
     r.push(2);
     r.lease(0);
@@ -132,7 +133,8 @@ EKIDEN_MODEL(lease_next_while_thief_is_late, .about = "the holder has the next l
     r.finish();
 }
 
-EKIDEN_MODEL(lease_changes_hands, .about = "another consumer leases as soon as the last lease is used up, not before",
+EKIDEN_MODEL(lease_changes_hands,
+             .about = "another consumer leases as soon as the last lease is used up, not before",
              .preemptions = 3) {
     leased_ring<4, 3> r(4);
     r.push(2);
@@ -149,7 +151,8 @@ EKIDEN_MODEL(lease_changes_hands, .about = "another consumer leases as soon as t
     r.finish();
 }
 
-EKIDEN_MODEL(lease_slots_are_reused, .about = "the producer goes on while the tasks are taken", .preemptions = 3) {
+EKIDEN_MODEL(lease_slots_are_reused, .about = "the producer goes on while the tasks are taken",
+             .preemptions = 3) {
     leased_ring<5, 2> r(2);
     r.push(2);
     r.lease(0);
@@ -209,8 +212,8 @@ EKIDEN_MODEL(lease_in_sight, .about = "a leased task is in sight until it is tak
     r.finish();
 }
 
-EKIDEN_MODEL(lease_takes_follow_each_other, .about = "what was done before a take is seen after each later take",
-             .preemptions = 4) {
+EKIDEN_MODEL(lease_takes_follow_each_other,
+             .about = "what was done before a take is seen after each later take", .preemptions = 4) {
     leased_ring<3, 2> r(4);
     sys::cell<int> note{0};
     r.push(3);

@@ -1,7 +1,7 @@
 #include <ekiden/fork/fork_join.hpp>
 
-#include <ekiden/pool/default_pool.hpp>
 #include <ekiden/fork/fork_party.hpp>
+#include <ekiden/pool/default_pool.hpp>
 #include <ekiden/pool/scheduler.hpp>
 #include <ekiden/sys/thread.hpp>
 

@@ -117,7 +117,8 @@ bool fork_party::spin_for(const fork_child& child) noexcept {
     constexpr std::uint64_t spin_ns = 20'000;
     const std::uint64_t start = sys::now_ns();
     do {
-        fork_party* const thief = child.shared_.thief.load(sys::relaxed); // only to ask: parties are type-stable
+        fork_party* const thief =
+            child.shared_.thief.load(sys::relaxed); // only to ask: parties are type-stable
         if (thief != nullptr) thief->ask();
         for (int i = 0; i != 16; ++i) {
             sys::spin_hint();

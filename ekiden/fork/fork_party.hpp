@@ -3,8 +3,8 @@
 /// Part: fork. Used by: worker (one each), fork_join.cpp. Private. The protocol: fork_join.md.
 #pragma once
 
-#include <ekiden/fork/fork_join.hpp>
 #include <ekiden/fork/fork_deque.hpp>
+#include <ekiden/fork/fork_join.hpp>
 #include <ekiden/sys/atomic.hpp>
 #include <ekiden/sys/lock.hpp>
 #include <ekiden/sys/parker.hpp>

@@ -4,6 +4,7 @@
 #include <ekiden/sys/clock.hpp>
 #include <ekiden/sys/futex.hpp>
 #include <ekiden/sys/mutant.hpp>
+#include <ekiden/sys/thread.hpp>
 
 namespace ekiden::inline EKIDEN_ABI {
 
@@ -249,10 +250,17 @@ void worker::park(const reason_to_return& reason) noexcept {
         // [W2] release: the last that this thread does with the worker; pairs with the acquire below.
         sleeper->called.store(true, sys::release);
     };
+    event_count& sleep = pool_.sleep();
+    // Tasks that this worker leaves to another one for now: see injection_queue::steal(). It must look again,
+    // as the other one may be held up, and nobody would wake it then.
+    if (pool_.has_work()) {
+        if (!has_token_) has_token_ = sleep.try_begin_search();
+        sys::yield(); // to the producer, if it has no processor
+        return;
+    }
     if (reason.awaited != nullptr && !reason.awaited->attach(wake, &self)) return;
 
     recycler::flush();
-    event_count& sleep = pool_.sleep();
     sleep.prepare_wait(index_, has_token_);
     pool_.forks().ask_all(); // who forks later than this sees a sleeper: see fork_join.md
     const bool saw_work = pool_.has_work();

@@ -1,6 +1,7 @@
 #include <ekiden/queue/injection_queue.hpp>
 
 #include <ekiden/sys/asymmetric_fence.hpp>
+#include <ekiden/sys/clock.hpp>
 #include <ekiden/sys/mutant.hpp>
 #include <ekiden/sys/thread.hpp>
 
@@ -33,8 +34,8 @@ namespace {
 
 using inlet = injection_queue::inlet;
 
-/// The inlets of one thread, by queue. Entries of queues that are gone are removed when the thread meets a new
-/// queue.
+/// The inlets of one thread, by queue. Entries of queues that are gone are removed when the thread meets a
+/// new queue.
 struct producer {
     struct entry {
         std::uint64_t queue;
@@ -85,9 +86,11 @@ std::uint64_t next_queue_id() noexcept {
 injection_queue::injection_queue(const sys::atomic<std::uint32_t>& gate, std::size_t consumers,
                                  std::size_t capacity, std::uint64_t first_index)
     : gate_(gate), id_(next_queue_id()), capacity_(capacity), first_index_(first_index),
-      leases_array_(consumers != 0 ? std::make_unique<ring_lease[]>(consumers) : nullptr), leases_(leases_array_.get(), consumers) {
+      lease_array_(consumers != 0 ? std::make_unique<ring_lease[]>(consumers) : nullptr),
+      leases_(lease_array_.get(), consumers),
+      visits_(consumers != 0 ? std::make_unique<visit[]>(consumers) : nullptr) {
     static_assert(exclusive_rings + 1 <= ring_lease::most_rings);
-    for (std::size_t i = 0; i != consumers; ++i) leases_[i].turn = i + 1;
+    for (std::size_t i = 0; i != consumers; ++i) visits_[i].turn = i + 1;
 }
 
 injection_queue::~injection_queue() {
@@ -121,8 +124,8 @@ bool injection_queue::push(task* element, std::uint32_t refused) {
 }
 
 void injection_queue::quiesce() noexcept {
-    // [Q2] heavy: the closed gate before the look at `pushing`, and at count_ and inlets_ of threads that just
-    // came.
+    // [Q2] heavy: the closed gate before the look at `pushing`, and at count_ and inlets_ of threads that
+    // just came.
     sys::fence_heavy();
     const std::size_t count = count_.load(sys::relaxed);
     for (std::size_t i = 0; i != count; ++i) {
@@ -148,27 +151,53 @@ task* injection_queue::take_one(std::size_t start) noexcept {
 
 task* injection_queue::take_and_lease(std::size_t me) noexcept {
     const std::size_t count = count_.load(sys::relaxed);
-    std::size_t i = leases_[me].turn % count;
+    std::size_t i = visits_[me].turn % count;
     for (std::size_t turn = 0; turn != count; ++turn) {
         inlet* const here = inlets_[i].load(sys::acquire); // [Q4]
         if (++i == count) i = 0;
         if (here == nullptr || !here->ring.maybe_unleased()) continue;
         if (task* const found = here->ring.take_and_lease(leases_, me)) {
-            leases_[me].turn = i; // a producer that never stops does not keep the others waiting
+            visits_[me].turn = i; // a producer that never stops does not keep the others waiting
             return found;
         }
     }
     return nullptr;
 }
 
+/// From the lease that `me` watches, if it is time; or null. Watches none any more if the holder is fast.
+task* injection_queue::steal_if_slow(std::size_t me) noexcept {
+    // Two threads that share the tasks of a ring hand over a cache line for each: about 100 ns. The first
+    // theft from a lease also costs a heavy fence, and the processors of all threads some time.
+    constexpr std::uint64_t watched_ns = 500;
+    constexpr std::uint64_t slow_ns = 200; // a task
+    visit& own = visits_[me];
+    const injection_ring::sight now = own.ring->lease_of_another(leases_, me);
+    if (now.lease == own.seen.lease && now.left != 0) {
+        const std::uint64_t passed = sys::now_ns() - own.seen_ns;
+        if (passed < watched_ns && !now.is_shared) return nullptr;
+        if (now.is_shared || passed >= slow_ns * (own.seen.left - now.left))
+            return own.ring->steal(leases_, me);
+    }
+    own.ring = nullptr;
+    return nullptr;
+}
+
 task* injection_queue::steal(std::size_t me) noexcept {
+    visit& own = visits_[me];
+    if (own.ring != nullptr) return steal_if_slow(me);
     const std::size_t count = count_.load(sys::relaxed);
-    std::size_t i = leases_[me].turn % count;
+    std::size_t i = own.theft % count;
     for (std::size_t turn = 0; turn != count; ++turn) {
         inlet* const here = inlets_[i].load(sys::acquire); // [Q4]
         if (++i == count) i = 0;
         if (here == nullptr) continue;
-        if (task* const found = here->ring.steal(leases_, me)) return found;
+        const injection_ring::sight now = here->ring.lease_of_another(leases_, me);
+        if (now.left == 0) continue;
+        own.theft = i; // a holder that stays fast does not hide the others
+        own.ring = &here->ring;
+        own.seen = now;
+        own.seen_ns = sys::now_ns();
+        return now.is_shared ? own.ring->steal(leases_, me) : nullptr;
     }
     return nullptr;
 }

@@ -1,4 +1,5 @@
-/// The way into a pool from outside: a ring per producer thread, emptied by workers in the order of the pushes.
+/// The way into a pool from outside: a ring per producer thread, emptied by workers in the order of the
+/// pushes.
 ///
 /// Part: queue. Used by: pool (one per priority).
 #pragma once
@@ -20,8 +21,8 @@ namespace ekiden::inline EKIDEN_ABI {
 /// A ring with one producer at a time and any number of consumers. It grows; a push never waits. Elements
 /// come out exactly once, each after all that were pushed before it.
 ///
-/// A consumer takes one element, or takes one and leases the next ones: see ring_lease. Nothing is leased, and
-/// nothing behind a lease is taken, before the last lease has been used up.
+/// A consumer takes one element, or takes one and leases the next ones: see ring_lease. Nothing is leased,
+/// and nothing behind a lease is taken, before the last lease has been used up.
 class injection_ring {
 public:
     /// `first_index` is where the indices start, for tests.
@@ -31,8 +32,8 @@ public:
     /// nothing has changed.
     void push(task* element);
 
-    /// Any thread: takes the oldest element, or null if the ring is empty, others have a lease, or another thread
-    /// was faster. `leases` are those of all consumers.
+    /// Any thread: takes the oldest element, or null if the ring is empty, others have a lease, or another
+    /// thread was faster. `leases` are those of all consumers.
     [[nodiscard]] task* take_one(std::span<ring_lease> leases) noexcept { return take(leases, 0, 1); }
 
     /// Consumer `me`, when nothing is left of its lease: as take_one(), and leases the next elements.
@@ -46,10 +47,18 @@ public:
     /// Any thread: false if the ring was empty a moment ago. A hint: orders nothing.
     [[nodiscard]] bool maybe_filled(std::span<const ring_lease> leases) const noexcept {
         const std::uint64_t word = word_.load(sys::acquire); // [I3]
-        return has_unleased(word) || (holder(word) != nobody && leases[holder(word)].maybe_filled(key(word)));
+        return has_unleased(word) || (holder(word) != nobody && leases[holder(word)].left(key(word)) != 0);
     }
     /// Any thread: the same for the elements that nobody has leased.
     [[nodiscard]] bool maybe_unleased() const noexcept { return has_unleased(word_.load(sys::relaxed)); }
+
+    /// A lease that another consumer than `me` has, as it was a moment ago; `left` is 0 if there is none.
+    struct sight {
+        std::uint64_t lease = 0; ///< differs for each lease of the ring
+        std::uint64_t left = 0;  ///< elements
+        bool is_shared = false;
+    };
+    [[nodiscard]] sight lease_of_another(std::span<const ring_lease> leases, std::size_t me) const noexcept;
 
     /// Any thread: how many elements have been pushed so far. Orders nothing.
     [[nodiscard]] std::uint64_t pushed() const noexcept { return tail_.load(sys::relaxed) - first_index_; }
@@ -69,7 +78,9 @@ private:
         return (end & ring_index::mask) << end_shift | count << count_shift | holder;
     }
     [[nodiscard]] static std::uint64_t end(std::uint64_t word) noexcept { return word >> end_shift; }
-    [[nodiscard]] static std::uint64_t count(std::uint64_t word) noexcept { return word >> count_shift & 127; }
+    [[nodiscard]] static std::uint64_t count(std::uint64_t word) noexcept {
+        return word >> count_shift & 127;
+    }
     [[nodiscard]] static std::uint64_t holder(std::uint64_t word) noexcept { return word & nobody; }
     [[nodiscard]] ring_lease::key key(std::uint64_t word) const noexcept { return {number_, end(word)}; }
     [[nodiscard]] bool has_unleased(std::uint64_t word) const noexcept {
@@ -117,14 +128,16 @@ public:
     /// Takes the oldest task of one producer, of the rings from number `start` on; or null.
     [[nodiscard]] task* take_one(std::size_t start) noexcept;
 
-    /// Consumer `me`: takes the oldest task of its lease; when that is used up, of another ring, which it leases
-    /// then. Null if there is none but in leases of others.
+    /// Consumer `me`: takes the oldest task of its lease; when that is used up, of another ring, which it
+    /// leases then. Null if there is none but in leases of others.
     [[nodiscard]] task* take(std::size_t me) noexcept {
         if (task* const found = leases_[me].take()) return found;
         return take_and_lease(me);
     }
 
-    /// Consumer `me`: takes the oldest task of another consumer's lease; or null.
+    /// Consumer `me`: takes the oldest task of another consumer's lease; or null. A holder that takes its
+    /// tasks so fast that a theft would cost more than it gains is left alone: null, until the holder has
+    /// slowed down for half a microsecond. So a consumer that gets null while maybe_filled() calls again.
     [[nodiscard]] task* steal(std::size_t me) noexcept;
 
     /// False if the queue was empty a moment ago. A hint: orders nothing.
@@ -138,6 +151,7 @@ public:
 
 private:
     [[nodiscard]] task* take_and_lease(std::size_t me) noexcept;
+    [[nodiscard]] task* steal_if_slow(std::size_t me) noexcept;
     [[nodiscard]] inlet& inlet_of_this_thread();
     [[nodiscard, gnu::noinline]] inlet& find_inlet();
     [[nodiscard]] inlet& take_inlet();
@@ -147,8 +161,17 @@ private:
     const std::uint64_t id_; // never reused, unlike the address
     const std::size_t capacity_;
     const std::uint64_t first_index_;
-    const std::unique_ptr<ring_lease[]> leases_array_;
+    // What consumers keep. The visits are each consumer's own.
+    struct visit {
+        std::size_t turn = 0;           // the ring at which the next look for tasks begins
+        std::size_t theft = 0;          // and the next look for a lease of another
+        injection_ring* ring = nullptr; // whose lease is being watched
+        injection_ring::sight seen;
+        std::uint64_t seen_ns = 0;
+    };
+    const std::unique_ptr<ring_lease[]> lease_array_;
     const std::span<ring_lease> leases_;
+    const std::unique_ptr<visit[]> visits_;
     // inlets_[0] is the shared inlet, or null while nobody needs it; [1, count_) are exclusive ones. None is
     // ever removed.
     sys::atomic<std::size_t> count_{1};

@@ -25,8 +25,8 @@ void injection_ring::push(task* element) {
 }
 
 injection_ring::slots* injection_ring::make_room(slots* here, std::uint64_t tail) {
-    // [I2] acquire; pairs with the release in take(): a slot counts as free only after its reader is done, and
-    // those of a lease do not count as free.
+    // [I2] acquire; pairs with the release in take(): a slot counts as free only after its reader is done,
+    // and those of a lease do not count as free.
     const std::uint64_t word = word_.load(sys::acquire);
     head_seen_ = tail - ring_index::distance(end(word), tail) - count(word);
     if (tail - head_seen_ < here->capacity()) return here;
@@ -49,8 +49,8 @@ task* injection_ring::take(std::span<ring_lease> leases, std::size_t me, std::ui
     const std::uint64_t rest = std::min(available, most) - 1;
     const std::uint64_t next = packed(end(word) + 1 + rest, rest, rest != 0 ? me : nobody);
     if (rest != 0) leases[me].begin(key(next), rest, here);
-    // [I2] release: the reads of the slots before their reuse, this one's and those of the last lease; pairs with
-    // the acquire in make_room(). [I3] release.
+    // [I2] release: the reads of the slots before their reuse, this one's and those of the last lease; pairs
+    // with the acquire in make_room(). [I3] release.
     if (word_.compare_exchange_strong(word, next, sys::acq_rel, sys::relaxed)
         || EKIDEN_MUTANT(ring_take_ignores_others))
         return oldest;
@@ -62,8 +62,16 @@ task* injection_ring::steal(std::span<ring_lease> leases, std::size_t me) noexce
     const std::uint64_t word = word_.load(sys::acquire); // [I3]
     if (holder(word) == nobody || holder(word) == me) return nullptr;
     ring_lease& victim = leases[holder(word)];
-    if (!victim.maybe_filled(key(word)) || !victim.share(key(word))) return nullptr;
+    if (victim.left(key(word)) == 0 || !victim.share(key(word))) return nullptr;
     return victim.take_shared(key(word), *array_.current_for_reader());
+}
+
+injection_ring::sight injection_ring::lease_of_another(std::span<const ring_lease> leases,
+                                                       std::size_t me) const noexcept {
+    const std::uint64_t word = word_.load(sys::acquire); // [I3]
+    if (holder(word) == nobody || holder(word) == me) return {};
+    const ring_lease& other = leases[holder(word)];
+    return {word, other.left(key(word)), other.is_shared(key(word))};
 }
 
 } // namespace ekiden::inline EKIDEN_ABI

@@ -1,11 +1,12 @@
-/// The right of one consumer to take the next tasks of a producer's ring, oldest first, until others want them.
+/// The right of one consumer to take the next tasks of a producer's ring, oldest first, until others want
+/// them.
 ///
 /// Part: queue. Used by: injection_ring, injection_queue, pool (one per worker).
 ///
-/// The idea is that of biased locks: a holder that is alone announces each task that it takes with a plain store
-/// and a compiler barrier. The first thief ends this, once a lease, and pays for it with a heavy fence; from then
-/// on everybody, the holder too, takes with a compare-exchange of one word. The tasks stay in the ring, in the
-/// sight of all, until each is taken.
+/// The idea is that of biased locks: a holder that is alone announces each task that it takes with a plain
+/// store and a compiler barrier. The first thief ends this, once a lease, and pays for it with a heavy fence;
+/// from then on everybody, the holder too, takes with a compare-exchange of one word. The tasks stay in the
+/// ring, in the sight of all, until each is taken.
 ///
 /// The word of a lease:
 ///
@@ -19,16 +20,19 @@
 ///
 ///     state      meaning                                    left by
 ///     nothing    there has been no lease yet                the holder
-///     exclusive  the holder takes, and says in claimed_     a thief, to asked; one who sees that all is claimed,
+///     exclusive  the holder takes, and says in claimed_     a thief, to asked; one who sees that all is
+///     claimed,
 ///                how far it is                              to shared with nothing left
-///     asked      a thief wants to know how far it is        the thief, another one, or the holder in its place: to
+///     asked      a thief wants to know how far it is        the thief, another one, or the holder in its
+///     place: to
 ///                                                           shared
-///     shared     a task goes to the thread that lowers      the holder, when nothing is left: to the next lease
+///     shared     a task goes to the thread that lowers      the holder, when nothing is left: to the next
+///     lease
 ///                `left`
 ///
-/// Every step out of a state that others may leave is a compare-exchange. Ring and end together name a lease: a
-/// ring leases each index once (in 2^41 tasks), so one that comes late fails. Nobody waits for a thread that was
-/// preempted between two steps.
+/// Every step out of a state that others may leave is a compare-exchange. Ring and end together name a lease:
+/// a ring leases each index once (in 2^41 tasks), so one that comes late fails. Nobody waits for a thread
+/// that was preempted between two steps.
 #pragma once
 
 #include <ekiden/queue/circular_array.hpp>
@@ -72,8 +76,8 @@ public:
         std::uint64_t bits_;
     };
 
-    /// Holder, when nothing is left: prepares the lease of the `count` tasks before `which`'s end, in `where`.
-    /// Others learn of it from the ring only; cancel() if they do not.
+    /// Holder, when nothing is left: prepares the lease of the `count` tasks before `which`'s end, in
+    /// `where`. Others learn of it from the ring only; cancel() if they do not.
     void begin(key which, std::uint64_t count, slots* where) noexcept;
     void cancel() noexcept { next_ = end_; }
 
@@ -86,29 +90,34 @@ public:
         // [L2] release: the read of the slot before its reuse; pairs with the acquires in is_used_up() and
         // share().
         claimed_.store(after, sys::release);
-        // [L1] light: the claim before the look at the word; pairs with the heavy fence in share(). Either the
-        // thief counts the claim, or this sees that the lease is no longer exclusive.
+        // [L1] light: the claim before the look at the word; pairs with the heavy fence in share(). Either
+        // the thief counts the claim, or this sees that the lease is no longer exclusive.
         sys::fence_light();
-        if (word_.load(sys::relaxed) != exclusive_word_ && !EKIDEN_MUTANT(lease_holder_never_looks)) [[unlikely]]
+        if (word_.load(sys::relaxed) != exclusive_word_ && !EKIDEN_MUTANT(lease_holder_never_looks))
+            [[unlikely]]
             return settle(oldest);
         next_ = after;
         return oldest;
     }
 
-    /// Any thread but the holder: ends that the holder takes alone. False if that lease is over. Costs a heavy
-    /// fence the first time.
+    /// Any thread but the holder: ends that the holder takes alone. False if that lease is over. Costs a
+    /// heavy fence the first time.
     [[nodiscard]] bool share(key which) noexcept;
 
     /// Any thread, once the lease is shared: takes the oldest task, or null if nothing is left.
     [[nodiscard]] task* take_shared(key which, slots& where) noexcept;
 
-    /// Any thread but the holder: whether each task of that lease has been taken. Then its slots have been read.
+    /// Any thread but the holder: whether each task of that lease has been taken. Then its slots have been
+    /// read.
     [[nodiscard]] bool is_used_up(key which) noexcept;
 
-    /// Any thread that has acquired the ring's word: false if that lease was used up a moment ago.
-    [[nodiscard]] bool maybe_filled(key which) const noexcept;
+    /// Any thread that has acquired the ring's word: how many tasks of that lease were left a moment ago.
+    [[nodiscard]] std::uint64_t left(key which) const noexcept;
 
-    std::size_t turn = 0; ///< holder: the ring at which its next look begins
+    /// Any thread: whether somebody has ended already that the holder of that lease takes alone. A hint.
+    [[nodiscard]] bool is_shared(key which) const noexcept {
+        return (word_.load(sys::relaxed) & (key_mask | state_mask)) == (which.bits_ | shared);
+    }
 
 private:
     enum state : std::uint64_t { nothing, exclusive, asked, shared };
@@ -123,7 +132,7 @@ private:
     [[nodiscard]] static std::uint64_t shared_word(std::uint64_t key_bits, std::uint64_t left) noexcept {
         return key_bits | left << base_shift | left << left_shift | shared;
     }
-    [[nodiscard]] static std::uint64_t left(std::uint64_t word) noexcept {
+    [[nodiscard]] static std::uint64_t left_in(std::uint64_t word) noexcept {
         return word >> left_shift & count_mask;
     }
 

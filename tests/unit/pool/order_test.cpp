@@ -65,7 +65,8 @@ TEST_CASE("while one worker is held up in the first task, the other takes the re
     }
 }
 
-TEST_CASE("a task begins only after those that its producer posted before it, but for one in each other worker") {
+TEST_CASE(
+    "a task begins only after those that its producer posted before it, but for one in each other worker") {
     const int n = ekiden_test::rounds(1500);
     for (const int workers : {2, 3, 4}) {
         for (const int producers : {1, 3}) {

@@ -159,7 +159,7 @@ TEST_CASE("After the gate was closed and the queue is quiet exactly the accepted
             5; // more than processors, so that some are interrupted between look and push
         constexpr std::uint64_t most = 100'000;
         gate bits{0};
-        injection_queue queue(bits, 0, 64, nearly_wrapped);
+        injection_queue queue(bits, 1, 64, nearly_wrapped);
         static ekiden_test::numbered_task shared(0); // the same one again and again: only counted
         std::array<std::uint64_t, producers> accepted{};
         std::latch started(producers + 1);
@@ -184,7 +184,7 @@ TEST_CASE("After the gate was closed and the queue is quiet exactly the accepted
         CHECK(queue.pushed() == quiet);
         REQUIRE(quiet == std::accumulate(accepted.begin(), accepted.end(), std::uint64_t{0}));
         std::uint64_t found = 0;
-        while (queue.maybe_filled()) found += queue.take_one(0) != nullptr;
+        while (queue.maybe_filled()) found += queue.take(0) != nullptr;
         REQUIRE(found == quiet);
     }
 }
@@ -216,7 +216,7 @@ TEST_CASE("A gate that closes on a shared ring leaves exactly the accepted tasks
     constexpr int producers = static_cast<int>(injection_queue::exclusive_rings) + 10;
     for (int round = 0; round != 5; ++round) {
         gate bits{0};
-        injection_queue queue(bits, 0, 2);
+        injection_queue queue(bits, 1, 2);
         std::atomic<std::uint64_t> accepted{0};
         std::latch everybody(producers + 1);
         std::vector<std::thread> threads;
@@ -236,6 +236,6 @@ TEST_CASE("A gate that closes on a shared ring leaves exactly the accepted tasks
         for (std::thread& thread : threads) thread.join();
         CHECK(queue.pushed() == quiet);
         CHECK(accepted.load() == quiet);
-        while (queue.maybe_filled()) (void)queue.take_one(0);
+        while (queue.maybe_filled()) (void)queue.take(0);
     }
 }
