@@ -106,12 +106,11 @@ EKIDEN_MODEL(lease_last_task, .about = "holder and thief want the only leased ta
 }
 
 EKIDEN_MODEL(lease_two_thieves, .about = "two thieves end the holder's time alone", .preemptions = 3) {
-    leased_ring<4, 3> r(4);
-    r.push(4);
+    leased_ring<3, 3> r(4);
+    r.push(3);
     r.lease(0);
     sys::thread first([&] { r.steal(1); });
     sys::thread second([&] { r.steal(2); });
-    r.own(0);
     r.own(0);
     first.join();
     second.join();
