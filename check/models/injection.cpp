@@ -1,11 +1,11 @@
-// injection_ring and injection_queue: claims by several workers, growth, the order per producer, a producer's
-// exit, and the gate that stop() closes.
+// injection_ring and injection_queue without leases: takes by several workers, growth, the order per
+// producer, a producer's exit, and the gate that stop() closes.
 #include <check/engine/model.hpp>
 #include <ekiden/queue/injection_queue.hpp>
 #include <ekiden/sys/thread.hpp>
 
 #include <array>
-#include <span>
+#include <memory>
 
 namespace {
 
@@ -45,9 +45,13 @@ struct items {
 constexpr std::uint64_t near_the_end = ~std::uint64_t{0};
 constexpr std::uint32_t closed = 1;
 
-template <class Source, class... More>
-std::size_t claim_one(Source& from, task*& out, More... more) {
-    return from.claim(std::span(&out, 1), more...);
+std::size_t claim_one(injection_ring& from, task*& out) {
+    out = from.take_one({});
+    return out != nullptr ? 1 : 0;
+}
+std::size_t claim_one(injection_queue& from, task*& out, std::size_t start) {
+    out = from.take_one(start);
+    return out != nullptr ? 1 : 0;
 }
 
 } // namespace
@@ -67,16 +71,16 @@ EKIDEN_MODEL(ring_push_against_claim, .about = "one producer, one consumer, slot
     made.finish(3);
 }
 
-EKIDEN_MODEL(ring_two_consumers, .about = "two consumers claim batches; the order of a producer is kept") {
+EKIDEN_MODEL(ring_two_consumers, .about = "two consumers; the order of a producer is kept") {
     items<3> made;
     injection_ring ring(2, near_the_end);
     ring.push(made.fill(0));
     int last[2] = {-1, -1};
     const auto consume = [&](int me) {
-        std::array<task*, 2> got{};
-        const std::size_t count = ring.claim(std::span(got));
-        for (std::size_t i = 0; i < count; ++i) {
-            const int number = made.use(got[i])->number;
+        task* got = nullptr;
+        for (int i = 0; i < 2; ++i) {
+            if (claim_one(ring, got) == 0) continue;
+            const int number = made.use(got)->number;
             check::that(number > last[me], "a consumer gets the tasks of one producer in order");
             last[me] = number;
         }
@@ -140,7 +144,7 @@ EKIDEN_MODEL(queue_producer_exit, .about = "a producer ends; the next thread tak
              .preemptions = 3) {
     items<2> made;
     sys::atomic<std::uint32_t> gate{0};
-    injection_queue queue(gate, 1, near_the_end);
+    injection_queue queue(gate, 0, 1, near_the_end);
     sys::thread first([&] { check::that(queue.push(made.fill(0), closed), "the gate is open"); });
     sys::thread second([&] { check::that(queue.push(made.fill(1), closed), "the gate is open"); });
     task* got = nullptr;
@@ -155,7 +159,7 @@ EKIDEN_MODEL(queue_close_against_push, .about = "after quiesce every accepted ta
              .preemptions = 4) {
     items<2> made;
     sys::atomic<std::uint32_t> gate{0};
-    injection_queue queue(gate, 2, near_the_end);
+    injection_queue queue(gate, 0, 2, near_the_end);
     int accepted = 0;
     sys::thread producer([&] {
         accepted += queue.push(made.fill(0), closed) ? 1 : 0;
@@ -177,7 +181,7 @@ EKIDEN_MODEL(queue_end_before_producer, .about = "the queue ends before a thread
     items<1> made;
     sys::atomic<std::uint32_t> gate{0};
     sys::atomic<bool> pushed{false};
-    auto queue = std::make_unique<injection_queue>(gate, std::size_t{2}, near_the_end);
+    auto queue = std::make_unique<injection_queue>(gate, std::size_t{0}, std::size_t{2}, near_the_end);
     sys::thread producer([&] {
         check::that(queue->push(made.fill(0), closed), "the gate is open");
         pushed.store(true, sys::release);
@@ -195,7 +199,7 @@ EKIDEN_MODEL(queue_in_sight, .about = "anybody may look at the queue while a pro
              .preemptions = 4) {
     items<1> made;
     sys::atomic<std::uint32_t> gate{0};
-    injection_queue queue(gate, 1, near_the_end);
+    injection_queue queue(gate, 0, 1, near_the_end);
     sys::thread producer([&] { check::that(queue.push(made.fill(0), closed), "the gate is open"); });
     if (check::choose(2) == 0)
         (void)queue.maybe_filled();

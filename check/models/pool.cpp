@@ -67,10 +67,10 @@ POOL_MODEL(pool_two_workers, .about = "two workers, two tasks", .preemptions = 1
     check::that(ran.load(sys::relaxed) == 2, "both ran");
 }
 
-// Of three tasks one worker claims two: while it does, nobody sees the second one, which the first waits for.
+// Of three tasks one worker takes the first and leases the others; the first waits for the second.
 // No old values: it is about who looks when.
 EKIDEN_MODEL(pool_batch_of_two, .load_buffering = false, .old_values = 0,
-             .about = "a worker that sleeps is told of a batch that was out of sight", .preemptions = 1,
+             .about = "another worker takes what one that is held up has leased", .preemptions = 1,
              .spurious = 0, .weak_failures = 0, .timeouts = 0) {
     sys::atomic<std::uint32_t> done{0};
     thread_pool pool({.threads = 2});

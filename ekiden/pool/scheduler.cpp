@@ -70,8 +70,9 @@ std::optional<sys::clock::duration> watch_interval(const thread_pool_options& op
 scheduler::scheduler(thread_pool& face, void (*shut_down_services)(thread_pool&) noexcept,
                      thread_pool_options chosen)
     : face_(face), shut_down_services_(shut_down_services), options_(std::move(chosen)),
-      queues_{injection_queue(gate_), injection_queue(gate_), injection_queue(gate_)},
-      threads_(*this, options_), circles_(*this),
+      threads_(*this, options_),
+      queues_{injection_queue(gate_, 0), injection_queue(gate_, threads_.most()), injection_queue(gate_, 0)},
+      circles_(*this),
       sleep_(
           threads_.most(),
           {[](const void* self) noexcept { return static_cast<const scheduler*>(self)->has_work(); }, this}) {

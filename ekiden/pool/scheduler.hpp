@@ -133,9 +133,9 @@ private:
     void (*const shut_down_services_)(thread_pool&) noexcept;
     const thread_pool_options options_;
     alignas(sys::isolation) sys::atomic<std::uint32_t> gate_{0}; // read by everybody, seldom written
-    std::array<injection_queue, 3> queues_;
     sys::atomic<work_source*> newest_source_{nullptr};
     crew threads_;
+    std::array<injection_queue, 3> queues_; // one per priority; workers lease from that of the normal one
     wait_circles circles_;
     event_count sleep_;
     std::optional<watch> watch_;

@@ -6,9 +6,7 @@
 #include <ekiden/sys/futex.hpp>
 #include <ekiden/sys/mutant.hpp>
 #include <ekiden/sys/spin.hpp>
-
-#include <array>
-#include <span>
+#include <ekiden/sys/thread.hpp>
 
 namespace ekiden::inline EKIDEN_ABI {
 
@@ -66,6 +64,7 @@ task* worker::find_task() noexcept {
     if (found == nullptr) found = deque_.pop(); // newest first: what it needs is still in this core's cache
     if (found == nullptr) found = from_outside();
     if (found == nullptr) found = stolen();
+    if (found == nullptr) found = held_by_others();
     if (found == nullptr) found = from_sources();
     if (found == nullptr) found = injected(priority::low);
     return found;
@@ -143,26 +142,16 @@ task* worker::neglected() noexcept {
 task* worker::injected(priority level) noexcept {
     injection_queue& queue = pool_.queue(level);
     if (!queue.maybe_filled()) return nullptr; // asked before every task: nothing is cheaper
-    task* claimed = nullptr;
-    if (queue.claim(std::span(&claimed, 1), index_ + 1) == 0) return nullptr;
-    injected_.add();
-    return claimed;
+    task* const found = queue.take_one(index_ + 1);
+    if (found != nullptr) injected_.add();
+    return found;
 }
 
-/// The oldest task of the batch at hand; when that has been used up, the first one of another batch.
+/// The oldest task of the producer that this worker is at, or of another one.
 task* worker::from_outside() noexcept {
-    if (task* const found = inbox_.pop()) return found;
-    std::array<task*, batch> claimed;
-    const std::size_t count = pool_.queue(priority::normal).claim(claimed, index_ + 1);
-    if (count == 0) return nullptr;
-    injected_.add(count);
-    // Newest first, so that the owner's pop() takes them in the order posted. There is room: the inbox is
-    // empty.
-    for (std::size_t i = count - 1; i != 0; --i) inbox_.push(claimed[i]);
-    // [S1] Who has looked between the claim and the pushes has missed the batch, and may sleep by now; the
-    // task that this worker runs first may wait for one of the others.
-    if (count != 1 && !EKIDEN_MUTANT(worker_claims_in_silence)) pool_.sleep().notify();
-    return claimed[0];
+    task* const found = pool_.queue(priority::normal).take(index_);
+    if (found != nullptr) injected_.add();
+    return found;
 }
 
 task* worker::stolen() noexcept {
@@ -171,9 +160,9 @@ task* worker::stolen() noexcept {
     std::uint32_t victim = random_.below(count);
     for (std::uint32_t i = 0; i != count; ++i) {
         if (victim != index_) {
-            for (chase_lev_deque<task>* from : {&workers[victim]->deque_, &workers[victim]->inbox_}) {
-                if (!from->maybe_filled()) continue;
-                if (task* const found = from->steal()) {
+            chase_lev_deque<task>& from = workers[victim]->deque_;
+            if (from.maybe_filled()) {
+                if (task* const found = from.steal()) {
                     stolen_.add();
                     return found;
                 }
@@ -183,6 +172,13 @@ task* worker::stolen() noexcept {
         if (++victim == count) victim = 0;
     }
     return nullptr;
+}
+
+/// The oldest task of a producer that another worker is at.
+task* worker::held_by_others() noexcept {
+    task* const found = pool_.queue(priority::normal).steal(index_);
+    if (found != nullptr) injected_.add();
+    return found;
 }
 
 /// A piece of a task that another thread runs. Asks for one if there is none.
@@ -298,6 +294,13 @@ void worker::park(const reason_to_return& reason) noexcept {
         // [W2] release: the last that this thread does with the worker; pairs with the acquire below.
         sleeper->called.store(true, sys::release);
     };
+    // Tasks that this worker leaves to another one for now: see injection_queue::steal(). It must look again,
+    // as the other one may be held up, and nobody would wake it then.
+    if (!must_hold_back(reason) && pool_.has_work()) {
+        if (!has_token_) has_token_ = pool_.sleep().try_begin_search();
+        sys::yield(); // to the producer, if it has no processor
+        return;
+    }
     completion::continuation when_ready(wake, &self);
     if (reason.awaited != nullptr && !reason.awaited->attach(when_ready)) return;
 

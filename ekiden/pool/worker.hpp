@@ -41,7 +41,7 @@ public:
 
     /// Any thread.
     [[nodiscard]] bool maybe_has_tasks() const noexcept {
-        return deque_.maybe_filled() || inbox_.maybe_filled() || put_back_.load(sys::relaxed) != nullptr;
+        return deque_.maybe_filled() || put_back_.load(sys::relaxed) != nullptr;
     }
     [[nodiscard]] std::uint64_t spawned() const noexcept { return spawned_.value(); }
     [[nodiscard]] std::uint64_t finished() const noexcept { return finished_.value(); }
@@ -82,6 +82,7 @@ private:
     [[nodiscard]] task* neglected() noexcept;
     [[nodiscard]] task* injected(priority level) noexcept;
     [[nodiscard]] task* from_outside() noexcept;
+    [[nodiscard]] task* held_by_others() noexcept;
     [[nodiscard]] task* stolen() noexcept;
     [[nodiscard]] task* from_sources() noexcept;
     [[nodiscard]] task* take_put_back() noexcept;
@@ -98,7 +99,6 @@ private:
     [[nodiscard]] bool is_stopped() const noexcept;
     [[nodiscard]] bool admit() noexcept;
 
-    static constexpr std::size_t batch = 64; // tasks claimed from a producer's ring at once
     static constexpr std::uint32_t fair_turn =
         64; // one in so many tasks is taken from where others are neglected
 
@@ -113,8 +113,7 @@ private:
     sys::atomic<task::function> running_type_{nullptr}; // read by others
     const wait_frame* waits_ = nullptr;
 
-    chase_lev_deque<task> deque_;        // what this worker's tasks have posted
-    chase_lev_deque<task> inbox_{batch}; // a batch from outside; the oldest task at the bottom
+    chase_lev_deque<task> deque_; // what this worker's tasks have posted
     // A task that this worker has taken while it waited, and must not begin: the pool was paused meanwhile.
     sys::atomic<task*> put_back_{nullptr};
 

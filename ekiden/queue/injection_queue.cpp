@@ -1,6 +1,7 @@
 #include <ekiden/queue/injection_queue.hpp>
 
 #include <ekiden/sys/asymmetric_fence.hpp>
+#include <ekiden/sys/clock.hpp>
 #include <ekiden/sys/mutant.hpp>
 #include <ekiden/sys/thread.hpp>
 
@@ -12,8 +13,8 @@
 namespace ekiden::inline EKIDEN_ABI {
 
 struct alignas(sys::isolation) injection_queue::inlet {
-    inlet(std::size_t capacity, std::uint64_t first_index, bool is_shared)
-        : ring(capacity, first_index), shared(is_shared) {}
+    inlet(std::size_t capacity, std::uint64_t first_index, std::size_t number)
+        : ring(capacity, first_index, static_cast<unsigned>(number)), shared(number == 0) {}
 
     injection_ring ring;
     sys::atomic<std::uint32_t> pushing{0}; // 1 while a producer is between its look at the gate and its push
@@ -82,9 +83,15 @@ std::uint64_t next_queue_id() noexcept {
 
 } // namespace
 
-injection_queue::injection_queue(const sys::atomic<std::uint32_t>& gate, std::size_t capacity,
-                                 std::uint64_t first_index) noexcept
-    : gate_(gate), id_(next_queue_id()), capacity_(capacity), first_index_(first_index) {}
+injection_queue::injection_queue(const sys::atomic<std::uint32_t>& gate, std::size_t consumers,
+                                 std::size_t capacity, std::uint64_t first_index)
+    : gate_(gate), id_(next_queue_id()), capacity_(capacity), first_index_(first_index),
+      lease_array_(consumers != 0 ? std::make_unique<ring_lease[]>(consumers) : nullptr),
+      leases_(lease_array_.get(), consumers),
+      visits_(consumers != 0 ? std::make_unique<visit[]>(consumers) : nullptr) {
+    static_assert(exclusive_rings + 1 <= ring_lease::most_rings);
+    for (std::size_t i = 0; i != consumers; ++i) visits_[i].turn = i + 1;
+}
 
 injection_queue::~injection_queue() {
     for (const auto& slot : inlets_) {
@@ -144,24 +151,77 @@ void injection_queue::quiesce() noexcept {
     }
 }
 
-std::size_t injection_queue::claim(std::span<task*> out, std::size_t start) noexcept {
+task* injection_queue::take_one(std::size_t start) noexcept {
     const std::size_t count = count_.load(sys::relaxed);
     std::size_t i = start % count;
     for (std::size_t turn = 0; turn != count; ++turn) {
         inlet* const here = inlets_[i].load(sys::acquire); // [Q4]
-        if (here != nullptr && here->ring.maybe_filled()) {
-            if (const std::size_t claimed = here->ring.claim(out)) return claimed;
+        if (here != nullptr && here->ring.maybe_unleased()) {
+            if (task* const found = here->ring.take_one(leases_)) return found;
         }
         if (++i == count) i = 0;
     }
-    return 0;
+    return nullptr;
+}
+
+task* injection_queue::take_and_lease(std::size_t me) noexcept {
+    const std::size_t count = count_.load(sys::relaxed);
+    std::size_t i = visits_[me].turn % count;
+    for (std::size_t turn = 0; turn != count; ++turn) {
+        inlet* const here = inlets_[i].load(sys::acquire); // [Q4]
+        if (++i == count) i = 0;
+        if (here == nullptr || !here->ring.maybe_unleased()) continue;
+        if (task* const found = here->ring.take_and_lease(leases_, me)) {
+            visits_[me].turn = i; // a producer that never stops does not keep the others waiting
+            return found;
+        }
+    }
+    return nullptr;
+}
+
+/// From the lease that `me` watches, if it is time; or null. Watches none any more if the holder is fast.
+task* injection_queue::steal_if_slow(std::size_t me) noexcept {
+    // Two threads that share the tasks of a ring hand over a cache line for each: about 100 ns. The first
+    // theft from a lease also costs a heavy fence, and the processors of all threads some time.
+    constexpr std::uint64_t watched_ns = 500;
+    constexpr std::uint64_t slow_ns = 200; // a task
+    visit& own = visits_[me];
+    const injection_ring::sight now = own.ring->lease_of_another(leases_, me);
+    if (now.lease == own.seen.lease && now.left != 0) {
+        const std::uint64_t passed = sys::now_ns() - own.seen_ns;
+        if (passed < watched_ns && !now.is_shared) return nullptr;
+        if (now.is_shared || passed >= slow_ns * (own.seen.left - now.left))
+            return own.ring->steal(leases_, me);
+    }
+    own.ring = nullptr;
+    return nullptr;
+}
+
+task* injection_queue::steal(std::size_t me) noexcept {
+    visit& own = visits_[me];
+    if (own.ring != nullptr) return steal_if_slow(me);
+    const std::size_t count = count_.load(sys::relaxed);
+    std::size_t i = own.theft % count;
+    for (std::size_t turn = 0; turn != count; ++turn) {
+        inlet* const here = inlets_[i].load(sys::acquire); // [Q4]
+        if (++i == count) i = 0;
+        if (here == nullptr) continue;
+        const injection_ring::sight now = here->ring.lease_of_another(leases_, me);
+        if (now.left == 0) continue;
+        own.theft = i; // a holder that stays fast does not hide the others
+        own.ring = &here->ring;
+        own.seen = now;
+        own.seen_ns = sys::now_ns();
+        return now.is_shared ? own.ring->steal(leases_, me) : nullptr;
+    }
+    return nullptr;
 }
 
 bool injection_queue::maybe_filled() const noexcept {
     const std::size_t count = count_.load(sys::relaxed);
     for (std::size_t i = 0; i != count; ++i) {
         const inlet* const here = inlets_[i].load(sys::acquire); // [Q4]
-        if (here != nullptr && here->ring.maybe_filled()) return true;
+        if (here != nullptr && here->ring.maybe_filled(leases_)) return true;
     }
     return false;
 }
@@ -217,9 +277,9 @@ injection_queue::inlet& injection_queue::take_inlet() {
             return use(here);
         }
         if (count != inlets_.size()) {
-            auto* const here = new inlet(capacity_, first_index_, false);
-            // [Q4] release: the inlet; pairs with the acquires in claim(), maybe_filled(), pushed() and
-            // quiesce().
+            auto* const here = new inlet(capacity_, first_index_, count);
+            // [Q4] release: the inlet; pairs with the acquires in take_one(), take_and_lease(), steal(),
+            // maybe_filled(), pushed() and quiesce().
             inlets_[count].store(here, sys::release);
             count_.store(count + 1, sys::relaxed); // only how far to look
             return use(*here);
@@ -231,7 +291,7 @@ injection_queue::inlet& injection_queue::take_inlet() {
 injection_queue::inlet& injection_queue::shared_inlet() {
     std::lock_guard guard(registration_);
     if (inlet* const here = inlets_[0].load(sys::relaxed)) return *here;
-    auto* const here = new inlet(capacity_, first_index_, true);
+    auto* const here = new inlet(capacity_, first_index_, 0);
     inlets_[0].store(here, sys::release); // [Q4]
     return *here;
 }

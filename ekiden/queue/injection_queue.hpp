@@ -1,9 +1,11 @@
-/// The way into a pool from outside: a ring per producer thread, emptied by workers in batches.
+/// The way into a pool from outside: a ring per producer thread, emptied by workers in the order of the
+/// pushes.
 ///
 /// Part: queue. Used by: pool (one per priority).
 #pragma once
 
 #include <ekiden/queue/circular_array.hpp>
+#include <ekiden/queue/ring_lease.hpp>
 #include <ekiden/queue/task.hpp>
 #include <ekiden/sys/atomic.hpp>
 #include <ekiden/sys/lock.hpp>
@@ -11,28 +13,52 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 
 namespace ekiden::inline EKIDEN_ABI {
 
 /// A ring with one producer at a time and any number of consumers. It grows; a push never waits. Elements
-/// come out exactly once and are claimed in the order of the pushes.
+/// come out exactly once, each after all that were pushed before it.
+///
+/// A consumer takes one element, or takes one and leases the next ones: see ring_lease. Nothing is leased,
+/// and nothing behind a lease is taken, before the last lease has been used up.
 class injection_ring {
 public:
-    injection_ring(std::size_t capacity, std::uint64_t first_index);
+    /// `first_index` is where the indices start, for tests.
+    injection_ring(std::size_t capacity, std::uint64_t first_index, unsigned number = 0);
 
     /// Producer: adds at the end. Throws std::bad_alloc if the ring cannot grow; then
     /// nothing has changed.
     void push(task* element);
 
-    /// Any thread: claims the oldest elements, up to half of what is there (rounded up) and to `out.size()`,
-    /// and returns how many. 0 also when another thread was faster.
-    [[nodiscard]] std::size_t claim(std::span<task*> out) noexcept;
+    /// Any thread: takes the oldest element, or null if the ring is empty, others have a lease, or another
+    /// thread was faster. `leases` are those of all consumers.
+    [[nodiscard]] task* take_one(std::span<ring_lease> leases) noexcept { return take(leases, 0, 1); }
+
+    /// Consumer `me`, when nothing is left of its lease: as take_one(), and leases the next elements.
+    [[nodiscard]] task* take_and_lease(std::span<ring_lease> leases, std::size_t me) noexcept {
+        return take(leases, me, 1 + ring_lease::longest);
+    }
+
+    /// Consumer `me`: takes the oldest element of another consumer's lease, or null if there is none.
+    [[nodiscard]] task* steal(std::span<ring_lease> leases, std::size_t me) noexcept;
 
     /// Any thread: false if the ring was empty a moment ago. A hint: orders nothing.
-    [[nodiscard]] bool maybe_filled() const noexcept {
-        return head_.load(sys::relaxed) != tail_.load(sys::relaxed);
+    [[nodiscard]] bool maybe_filled(std::span<const ring_lease> leases) const noexcept {
+        const std::uint64_t word = word_.load(sys::acquire); // [I3]
+        return has_unleased(word) || (holder(word) != nobody && leases[holder(word)].left(key(word)) != 0);
     }
+    /// Any thread: the same for the elements that nobody has leased.
+    [[nodiscard]] bool maybe_unleased() const noexcept { return has_unleased(word_.load(sys::relaxed)); }
+
+    /// A lease that another consumer than `me` has, as it was a moment ago; `left` is 0 if there is none.
+    struct sight {
+        std::uint64_t lease = 0; ///< differs for each lease of the ring
+        std::uint64_t left = 0;  ///< elements
+        bool is_shared = false;
+    };
+    [[nodiscard]] sight lease_of_another(std::span<const ring_lease> leases, std::size_t me) const noexcept;
 
     /// Any thread: how many elements have been pushed so far. Orders nothing.
     [[nodiscard]] std::uint64_t pushed() const noexcept { return tail_.load(sys::relaxed) - first_index_; }
@@ -40,32 +66,55 @@ public:
 private:
     using slots = circular_array<task>::slots;
 
+    // word_: what the consumers have come to. Each change moves the end.
+    //   bits 0-15    the holder of the last lease, or nobody
+    //   bits 16-22   number of elements of the last lease; 0 with nobody
+    //   bits 23-63   end: the index behind all that has been leased or taken, modulo 2^41
+    static constexpr std::uint64_t nobody = 0xffff;
+    static constexpr unsigned count_shift = 16;
+    static constexpr unsigned end_shift = 64 - ring_index::bits;
+
+    [[nodiscard]] static std::uint64_t packed(std::uint64_t end, std::uint64_t count, std::uint64_t holder) {
+        return (end & ring_index::mask) << end_shift | count << count_shift | holder;
+    }
+    [[nodiscard]] static std::uint64_t end(std::uint64_t word) noexcept { return word >> end_shift; }
+    [[nodiscard]] static std::uint64_t count(std::uint64_t word) noexcept {
+        return word >> count_shift & 127;
+    }
+    [[nodiscard]] static std::uint64_t holder(std::uint64_t word) noexcept { return word & nobody; }
+    [[nodiscard]] ring_lease::key key(std::uint64_t word) const noexcept { return {number_, end(word)}; }
+    [[nodiscard]] bool has_unleased(std::uint64_t word) const noexcept {
+        return ring_index::distance(end(word), tail_.load(sys::relaxed)) != 0;
+    }
+
+    [[nodiscard]] task* take(std::span<ring_lease> leases, std::size_t me, std::uint64_t most) noexcept;
     [[nodiscard, gnu::noinline]] slots* make_room(slots* here, std::uint64_t tail);
 
-    alignas(sys::isolation) sys::atomic<std::uint64_t> head_; // next to claim; written by consumers
+    alignas(sys::isolation) sys::atomic<std::uint64_t> word_; // written by consumers
     alignas(
         sys::isolation) sys::atomic<std::uint64_t> tail_; // next to push; this and the rest: by the producer
     std::uint64_t head_seen_;
     circular_array<task> array_;
     const std::uint64_t first_index_;
+    const unsigned number_;
 };
 
 /// A queue of tasks from any number of threads to any number of threads. Each producer thread has a ring of
 /// its own, up to `exclusive_rings` at a time; threads beyond that share one ring under a lock. A thread
 /// keeps its ring until it ends; the next new thread takes the ring over. The tasks of one producer are
-/// claimed in the order of its pushes; but what it still pushes from destructors of thread_local objects,
+/// taken in the order of its pushes; but what it still pushes from destructors of thread_local objects,
 /// after its ring has been passed on, goes to the shared ring and may come before the rest.
 ///
-/// Thread-safe, but for the destructor. Outstanding tasks must have been claimed before the destruction.
+/// Thread-safe, but for the destructor. Outstanding tasks must have been taken before the destruction.
 class injection_queue {
 public:
     static constexpr std::size_t exclusive_rings = 63;
 
-    /// `gate` is read on each push: while it has a bit of the push's `refused`, the push is refused.
-    /// `capacity`, a power of two, is a new ring's size. `first_index` is where the rings' indices start, for
-    /// tests.
-    explicit injection_queue(const sys::atomic<std::uint32_t>& gate, std::size_t capacity = 256,
-                             std::uint64_t first_index = 0) noexcept;
+    /// `gate` is read on each push: while it has a bit of the push's `refused`, the push is refused. Only
+    /// `consumers` threads, numbered from 0, may lease. `capacity`, a power of two, is a new ring's size.
+    /// `first_index` is where the rings' indices start, for tests. Throws std::bad_alloc.
+    explicit injection_queue(const sys::atomic<std::uint32_t>& gate, std::size_t consumers,
+                             std::size_t capacity = 256, std::uint64_t first_index = 0);
     ~injection_queue();
     injection_queue(const injection_queue&) = delete;
     injection_queue& operator=(const injection_queue&) = delete;
@@ -84,9 +133,20 @@ public:
     /// After the gate was closed: waits until each push that found it open has put its task into the queue.
     void quiesce() noexcept;
 
-    /// Claims the oldest tasks of one producer, of the rings from number `start` on; see
-    /// injection_ring::claim.
-    [[nodiscard]] std::size_t claim(std::span<task*> out, std::size_t start) noexcept;
+    /// Takes the oldest task of one producer, of the rings from number `start` on; or null.
+    [[nodiscard]] task* take_one(std::size_t start) noexcept;
+
+    /// Consumer `me`: takes the oldest task of its lease; when that is used up, of another ring, which it
+    /// leases then. Null if there is none but in leases of others.
+    [[nodiscard]] task* take(std::size_t me) noexcept {
+        if (task* const found = leases_[me].take()) return found;
+        return take_and_lease(me);
+    }
+
+    /// Consumer `me`: takes the oldest task of another consumer's lease; or null. A holder that takes its
+    /// tasks so fast that a theft would cost more than it gains is left alone: null, until the holder has
+    /// slowed down for half a microsecond. So a consumer that gets null while maybe_filled() calls again.
+    [[nodiscard]] task* steal(std::size_t me) noexcept;
 
     /// False if the queue was empty a moment ago. A hint: orders nothing.
     [[nodiscard]] bool maybe_filled() const noexcept;
@@ -98,6 +158,8 @@ public:
     struct inlet;
 
 private:
+    [[nodiscard]] task* take_and_lease(std::size_t me) noexcept;
+    [[nodiscard]] task* steal_if_slow(std::size_t me) noexcept;
     [[nodiscard]] inlet& inlet_of_this_thread();
     [[nodiscard, gnu::noinline]] inlet& find_inlet();
     [[nodiscard]] inlet& take_inlet();
@@ -107,6 +169,17 @@ private:
     const std::uint64_t id_; // never reused, unlike the address
     const std::size_t capacity_;
     const std::uint64_t first_index_;
+    // What consumers keep. The visits are each consumer's own.
+    struct visit {
+        std::size_t turn = 0;           // the ring at which the next look for tasks begins
+        std::size_t theft = 0;          // and the next look for a lease of another
+        injection_ring* ring = nullptr; // whose lease is being watched
+        injection_ring::sight seen;
+        std::uint64_t seen_ns = 0;
+    };
+    const std::unique_ptr<ring_lease[]> lease_array_;
+    const std::span<ring_lease> leases_;
+    const std::unique_ptr<visit[]> visits_;
     // inlets_[0] is the shared inlet, or null while nobody needs it; [1, count_) are exclusive ones. None is
     // ever removed.
     sys::atomic<std::size_t> count_{1};

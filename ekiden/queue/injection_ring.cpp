@@ -7,9 +7,9 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-injection_ring::injection_ring(std::size_t capacity, std::uint64_t first_index)
-    : head_(first_index), tail_(first_index), head_seen_(first_index), array_(capacity),
-      first_index_(first_index) {}
+injection_ring::injection_ring(std::size_t capacity, std::uint64_t first_index, unsigned number)
+    : word_(packed(first_index, 0, nobody)), tail_(first_index), head_seen_(first_index), array_(capacity),
+      first_index_(first_index), number_(number) {}
 
 void injection_ring::push(task* element) {
     const std::uint64_t tail = tail_.load(sys::relaxed);
@@ -20,34 +20,58 @@ void injection_ring::push(task* element) {
     // as the push.
     element->queued_at = (tail - first_index_) % 64 == 0 ? sys::now_ns() : 0;
     here->at(tail).store(element, sys::relaxed);
-    // [I1] release: the task's contents, its slot, and the ring; pairs with the acquire of tail_ in claim().
+    // [I1] release: the task's contents, its slot, and the ring; pairs with the acquire of tail_ in take().
     tail_.store(tail + 1, sys::release);
 }
 
 injection_ring::slots* injection_ring::make_room(slots* here, std::uint64_t tail) {
-    // [I2] acquire; pairs with the release in claim(): a slot counts as free only after its reader is done.
-    head_seen_ = head_.load(sys::acquire);
+    // [I2] acquire; pairs with the release in take(): a slot counts as free only after its reader is done,
+    // and those of a lease do not count as free.
+    const std::uint64_t word = word_.load(sys::acquire);
+    head_seen_ = tail - ring_index::distance(end(word), tail) - count(word);
     if (tail - head_seen_ < here->capacity()) return here;
     return array_.grow(head_seen_, tail);
 }
 
-std::size_t injection_ring::claim(std::span<task*> out) noexcept {
-    std::uint64_t head = head_.load(sys::relaxed); // the claim below acquires, and fails if this is too old
+task* injection_ring::take(std::span<ring_lease> leases, std::size_t me, std::uint64_t most) noexcept {
+    // [I3] acquire: the lease that the word names, and the takes before it; pairs with the release below.
+    std::uint64_t word = word_.load(sys::acquire);
     const std::uint64_t tail = tail_.load(sys::acquire); // [I1]
-    const std::uint64_t available = tail - head;
-    // Not more than half: other workers are woken for the rest. (A head newer than the tail gives a negative
-    // count.)
-    if (static_cast<std::int64_t>(available) <= 0) return 0;
-    const std::uint64_t count = std::min<std::uint64_t>((available + 1) / 2, out.size());
+    const std::uint64_t available = ring_index::distance(end(word), tail);
+    if (available == 0) return nullptr;
+    const bool is_mine = most != 1 && holder(word) == me; // used up, as the caller promises
+    if (holder(word) != nobody && !is_mine && !EKIDEN_MUTANT(ring_leases_twice)
+        && !leases[holder(word)].is_used_up(key(word)))
+        return nullptr;
     slots* const here = array_.current_for_reader();
-    for (std::uint64_t i = 0; i != count; ++i) out[i] = here->at(head + i).load(sys::relaxed);
-    // The slots may have been overwritten while they were read; then head_ has moved and the claim fails.
-    // [I2] release: the reads above before the slots' reuse; pairs with the acquire in make_room().
-    // acquire: this claim comes after the earlier ones, so that tasks of one producer are taken in order.
-    if (!head_.compare_exchange_strong(head, head + count, sys::acq_rel, sys::relaxed)
-        && !EKIDEN_MUTANT(ring_claim_ignores_others))
-        return 0;
-    return count;
+    // The slot may be overwritten while it is read; then the word has changed and the exchange fails.
+    task* const oldest = here->at(end(word)).load(sys::relaxed);
+    const std::uint64_t rest = std::min(available, most) - 1;
+    const std::uint64_t next = packed(end(word) + 1 + rest, rest, rest != 0 ? me : nobody);
+    if (rest != 0) leases[me].begin(key(next), rest, here);
+    // [I2] release: the reads of the slots before their reuse, this one's and those of the last lease; pairs
+    // with the acquire in make_room(). [I3] release.
+    if (word_.compare_exchange_strong(word, next, sys::acq_rel, sys::relaxed)
+        || EKIDEN_MUTANT(ring_take_ignores_others))
+        return oldest;
+    if (rest != 0) leases[me].cancel();
+    return nullptr;
+}
+
+task* injection_ring::steal(std::span<ring_lease> leases, std::size_t me) noexcept {
+    const std::uint64_t word = word_.load(sys::acquire); // [I3]
+    if (holder(word) == nobody || holder(word) == me) return nullptr;
+    ring_lease& victim = leases[holder(word)];
+    if (victim.left(key(word)) == 0 || !victim.share(key(word))) return nullptr;
+    return victim.take_shared(key(word), *array_.current_for_reader());
+}
+
+injection_ring::sight injection_ring::lease_of_another(std::span<const ring_lease> leases,
+                                                       std::size_t me) const noexcept {
+    const std::uint64_t word = word_.load(sys::acquire); // [I3]
+    if (holder(word) == nobody || holder(word) == me) return {};
+    const ring_lease& other = leases[holder(word)];
+    return {word, other.left(key(word)), other.is_shared(key(word))};
 }
 
 } // namespace ekiden::inline EKIDEN_ABI

@@ -129,19 +129,18 @@ void fork_for(context& who) {
     const int stops_at = who.random.chance(15) ? static_cast<int>(who.random.below(3000)) : -1;
     std::stop_source source;
     std::vector<std::atomic<int>> calls(static_cast<std::size_t>(n));
-    const ekiden::loop_options options{.pool = pool_for(who),
-                                       .grain = who.random.chance(30) ? who.random.below(50) : 0,
+    const ekiden::loop_options options{.grain = who.random.chance(30) ? who.random.below(50) : 0,
                                        .stop = stops_at >= 0 ? source.get_token() : std::stop_token()};
     bool is_whole = false;
     try {
-        is_whole = ekiden::parallel_for(
-            0, n,
-            [&](int i) {
-                require(calls[static_cast<std::size_t>(i)].fetch_add(1) == 0, "an iteration came twice", i);
-                if (i == throws_at) throw marked{4};
-                if (i == stops_at) source.request_stop();
-            },
-            options);
+        const auto body = [&](int i) {
+            require(calls[static_cast<std::size_t>(i)].fetch_add(1) == 0, "an iteration came twice", i);
+            if (i == throws_at) throw marked{4};
+            if (i == stops_at) source.request_stop();
+        };
+        ekiden::thread_pool* const pool = pool_for(who);
+        is_whole = pool != nullptr ? ekiden::parallel_for(*pool, 0, n, body, options)
+                                   : ekiden::parallel_for(0, n, body, options);
         require(throws_at < 0 || throws_at >= n || !is_whole, "parallel_for has lost an exception");
     } catch (const marked&) {
         require(throws_at >= 0 && throws_at < n, "parallel_for throws what nobody has");
@@ -154,9 +153,13 @@ void fork_for(context& who) {
 
 void fork_reduce(context& who) {
     const unsigned n = who.random.below(20'000);
-    const ekiden::loop_options options{.pool = pool_for(who), .deterministic = who.random.chance(50)};
-    const std::uint64_t sum = ekiden::parallel_reduce(
-        0U, n, std::uint64_t{0}, [](unsigned i) { return std::uint64_t{i}; }, std::plus<>(), options);
+    const ekiden::loop_options options{.deterministic = who.random.chance(50)};
+    const auto value = [](unsigned i) { return std::uint64_t{i}; };
+    ekiden::thread_pool* const pool = pool_for(who);
+    const std::uint64_t sum =
+        pool != nullptr
+            ? ekiden::parallel_reduce(*pool, 0U, n, std::uint64_t{0}, value, std::plus<>(), options)
+            : ekiden::parallel_reduce(0U, n, std::uint64_t{0}, value, std::plus<>(), options);
     require(n == 0 ? sum == 0 : sum == std::uint64_t{n} * (n - 1) / 2, "parallel_reduce has another sum",
             static_cast<long>(sum), n);
 }

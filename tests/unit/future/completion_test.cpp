@@ -234,9 +234,11 @@ TEST_CASE("A thread with a way of its own to wait uses it") {
         strategy() : thread_role(this) {}
         int calls = 0;
         bool with_deadline = false;
+        promise<int> source;
         bool wait_for(completion& awaited, const sys::clock::time_point* deadline) noexcept override {
             ++calls;
             with_deadline = deadline != nullptr;
+            if (!with_deadline) source.set_value(5);
             return awaited.is_ready();
         }
         bool begin_blocking(const char*) noexcept override { return false; }
@@ -244,15 +246,13 @@ TEST_CASE("A thread with a way of its own to wait uses it") {
     } own;
     std::thread([&] {
         const ekiden::role_scope scope(own);
-        promise<int> source;
-        auto result = source.get_future();
+        auto result = own.source.get_future();
         CHECK_FALSE(result.wait_for(std::chrono::hours(1)));
         CHECK(own.calls == 1);
         CHECK(own.with_deadline);
         result.wait();
         CHECK(own.calls == 2);
         CHECK_FALSE(own.with_deadline);
-        source.set_value(5);
         CHECK(result.get() == 5); // ready: no need to wait
         CHECK(own.calls == 2);
     }).join();

@@ -105,7 +105,7 @@ bool new_things_work() {
 #if !defined(EKIDEN_TSAN) // which does not support threads in the child
     thread_pool fresh({.threads = 2});
     std::atomic<int> sum{0};
-    ekiden::parallel_for(0, 1000, [&](int) { ++sum; }, {.pool = &fresh});
+    ekiden::parallel_for(fresh, 0, 1000, [&](int) { ++sum; });
     ekiden::task_group group(fresh);
     for (int i = 0; i != 10; ++i) group.run([&] { ++sum; });
     group.wait();
@@ -124,7 +124,7 @@ int wrong_call_in_child(thread_pool& pool) {
     if (!is_refused([&] { pool.post_bulk(3, [] {}); })) return 4;
     if (!is_refused([&] { pool.wait_idle(); })) return 5;
     if (!is_refused([&] { pool.join(); })) return 6;
-    if (!is_refused([&] { ekiden::parallel_for(0, 9, [](int) {}, {.pool = &pool}); })) return 7;
+    if (!is_refused([&] { ekiden::parallel_for(pool, 0, 9, [](int) {}); })) return 7;
     if (!is_refused([&] { ekiden::task_group(pool).run([] {}); })) return 8;
     pool.pause();
     pool.resume();
@@ -326,7 +326,7 @@ TEST_CASE("a child of a forked call ends with a message when it comes to wait fo
     child_process child;
     std::atomic<bool> has_been_taken{false};
     std::atomic<bool> is_over{false};
-    ekiden::parallel_for(0, 2,
+    ekiden::parallel_for(pool, 0, 2,
                          [&](int) {
                              if (pool.runs_in_this_thread()) {
                                  has_been_taken = true;
@@ -337,7 +337,7 @@ TEST_CASE("a child of a forked call ends with a message when it comes to wait fo
                                  is_over = true;
                              }
                          },
-                         {.pool = &pool, .grain = 1});
+                         {.grain = 1});
     const ended_child ended = child.wait();
     CHECK(ended.signal == SIGABRT);
     CHECK(ended.said.find("ekiden: fork_join: a call that called fork()") == 0);

@@ -29,18 +29,16 @@ constexpr std::uint32_t closed = 4;
 /// Takes note of all that is in the queue and returns how many tasks that were; -1 if those of one producer
 /// came out of order.
 int drain(injection_queue& queue) {
-    std::array<task*, 16> out{};
     std::vector<int> before(1000, -1);
     int sum = 0;
     for (std::size_t start = 0; queue.maybe_filled(); ++start) {
-        const std::size_t count = queue.claim(out, start);
-        for (std::size_t i = 0; i != count; ++i) {
-            const auto& taken = ekiden_test::take(out[i]);
-            int& last = before[static_cast<std::size_t>(taken.producer)];
-            if (taken.number <= last) return -1;
-            last = taken.number;
-        }
-        sum += static_cast<int>(count);
+        task* const next = queue.take_one(start);
+        if (next == nullptr) continue;
+        const auto& taken = ekiden_test::take(next);
+        int& last = before[static_cast<std::size_t>(taken.producer)];
+        if (taken.number <= last) return -1;
+        last = taken.number;
+        ++sum;
     }
     return sum;
 }
@@ -56,30 +54,29 @@ std::deque<numbered_tasks> tasks_of(int producers, int n) {
 
 TEST_CASE("A queue that nobody has pushed to is empty") {
     const gate open{0};
-    injection_queue queue(open);
-    std::array<task*, 4> out{};
+    injection_queue queue(open, 1);
     CHECK_FALSE(queue.maybe_filled());
     CHECK(queue.pushed() == 0);
     for (const std::size_t start : {std::size_t{0}, std::size_t{1}, std::size_t{1000}, ~std::size_t{0}})
-        CHECK(queue.claim(out, start) == 0);
+        CHECK(queue.take_one(start) == nullptr);
+    CHECK(queue.take(0) == nullptr);
+    CHECK(queue.steal(0) == nullptr);
     queue.quiesce();
 }
 
-TEST_CASE("A claim finds the tasks from whichever ring it starts at") {
+TEST_CASE("A task is found from whichever ring the search starts at") {
     const gate open{0};
     for (const std::size_t start : {std::size_t{0}, std::size_t{1}, std::size_t{2}, ~std::size_t{0}}) {
-        injection_queue queue(open, 2, nearly_wrapped);
+        injection_queue queue(open, 0, 2, nearly_wrapped);
         numbered_tasks all(1);
         REQUIRE(queue.push(all.at(0), closed));
-        std::array<task*, 4> out{};
-        CHECK(queue.claim(out, start) == 1);
-        CHECK(out[0] == all.at(0));
+        CHECK(queue.take_one(start) == all.at(0));
     }
 }
 
 TEST_CASE("The gate refuses a push only for the bits that the push names") {
     gate bits{1};
-    injection_queue queue(bits);
+    injection_queue queue(bits, 0);
     numbered_tasks all(3);
     CHECK(queue.push(all.at(0), closed));
     bits.store(closed | 1);
@@ -97,7 +94,7 @@ TEST_CASE("The tasks of each producer come out in the order of its pushes while 
     constexpr int producers = 4;
     const int n = ekiden_test::rounds(50'000);
     const gate open{0};
-    injection_queue queue(open, 4, nearly_wrapped - 100);
+    injection_queue queue(open, 1, 4, nearly_wrapped - 100);
     auto all = tasks_of(producers, n);
     std::atomic<int> refused{0};
     std::vector<std::thread> threads;
@@ -109,15 +106,15 @@ TEST_CASE("The tasks of each producer come out in the order of its pushes while 
     }
     std::vector<int> next(producers, 0);
     bool in_order = true;
-    std::array<task*, 64> out{};
     for (int sum = 0; sum != producers * n;) {
-        const std::size_t count = queue.claim(out, static_cast<std::size_t>(sum));
-        for (std::size_t i = 0; i != count; ++i) {
-            const auto& taken = ekiden_test::take(out[i]);
-            in_order &= taken.number == next[static_cast<std::size_t>(taken.producer)]++;
+        task* const oldest = queue.take(0);
+        if (oldest == nullptr) {
+            std::this_thread::yield();
+            continue;
         }
-        sum += static_cast<int>(count);
-        if (count == 0) std::this_thread::yield();
+        const auto& taken = ekiden_test::take(oldest);
+        in_order &= taken.number == next[static_cast<std::size_t>(taken.producer)]++;
+        ++sum;
     }
     for (std::thread& thread : threads) thread.join();
     CHECK(in_order);
@@ -130,7 +127,7 @@ TEST_CASE("Each task comes out once with many producers and many consumers") {
     constexpr int producers = 3;
     const int n = ekiden_test::rounds(50'000);
     const gate open{0};
-    injection_queue queue(open, 4);
+    injection_queue queue(open, producers, 4);
     auto all = tasks_of(producers, n);
     std::atomic<int> sum{0};
     std::vector<std::thread> threads;
@@ -139,12 +136,15 @@ TEST_CASE("Each task comes out once with many producers and many consumers") {
             for (int i = 0; i != n; ++i) (void)queue.push(all[static_cast<std::size_t>(p)].at(i), closed);
         });
         threads.emplace_back([&, p] {
-            std::array<task*, 8> out{};
             while (sum.load() != producers * n) {
-                const std::size_t count = queue.claim(out, static_cast<std::size_t>(p));
-                for (std::size_t i = 0; i != count; ++i) ekiden_test::take(out[i]);
-                sum += static_cast<int>(count);
-                if (count == 0) std::this_thread::yield();
+                task* next = queue.take(static_cast<std::size_t>(p));
+                if (next == nullptr) next = queue.steal(static_cast<std::size_t>(p));
+                if (next != nullptr) {
+                    ekiden_test::take(next);
+                    sum.fetch_add(1);
+                } else {
+                    std::this_thread::yield();
+                }
             }
         });
     }
@@ -159,7 +159,7 @@ TEST_CASE("After the gate was closed and the queue is quiet exactly the accepted
             5; // more than processors, so that some are interrupted between look and push
         constexpr std::uint64_t most = 100'000;
         gate bits{0};
-        injection_queue queue(bits, 64, nearly_wrapped);
+        injection_queue queue(bits, 1, 64, nearly_wrapped);
         static ekiden_test::numbered_task shared(0); // the same one again and again: only counted
         std::array<std::uint64_t, producers> accepted{};
         std::latch started(producers + 1);
@@ -183,9 +183,8 @@ TEST_CASE("After the gate was closed and the queue is quiet exactly the accepted
         CHECK_FALSE(queue.push(&shared, closed));
         CHECK(queue.pushed() == quiet);
         REQUIRE(quiet == std::accumulate(accepted.begin(), accepted.end(), std::uint64_t{0}));
-        std::array<task*, 64> out{};
         std::uint64_t found = 0;
-        while (queue.maybe_filled()) found += queue.claim(out, 0);
+        while (queue.maybe_filled()) found += queue.take(0) != nullptr;
         REQUIRE(found == quiet);
     }
 }
@@ -194,7 +193,7 @@ TEST_CASE("More producers than there are rings of their own share one and lose n
     constexpr int producers = static_cast<int>(injection_queue::exclusive_rings) + 20;
     const int n = ekiden_test::rounds(1000);
     const gate open{0};
-    injection_queue queue(open, 2, nearly_wrapped);
+    injection_queue queue(open, 0, 2, nearly_wrapped);
     auto all = tasks_of(producers, n);
     std::latch everybody(producers);
     std::vector<std::thread> threads;
@@ -217,7 +216,7 @@ TEST_CASE("A gate that closes on a shared ring leaves exactly the accepted tasks
     constexpr int producers = static_cast<int>(injection_queue::exclusive_rings) + 10;
     for (int round = 0; round != 5; ++round) {
         gate bits{0};
-        injection_queue queue(bits, 2);
+        injection_queue queue(bits, 1, 2);
         std::atomic<std::uint64_t> accepted{0};
         std::latch everybody(producers + 1);
         std::vector<std::thread> threads;
@@ -237,7 +236,6 @@ TEST_CASE("A gate that closes on a shared ring leaves exactly the accepted tasks
         for (std::thread& thread : threads) thread.join();
         CHECK(queue.pushed() == quiet);
         CHECK(accepted.load() == quiet);
-        std::array<task*, 64> out{};
-        while (queue.maybe_filled()) (void)queue.claim(out, 0);
+        while (queue.maybe_filled()) (void)queue.take(0);
     }
 }
