@@ -72,10 +72,11 @@ public:
         for (;;) {
             if (process(take_all(), handler) > 0) continue;
             std::uintptr_t head = 0;
-            // [Q1] acquire for the failure: then there is a request, or the end.
-            if (head_.compare_exchange_strong(head, asleep, sys::relaxed, sys::acquire)) {
+            if (head_.compare_exchange_strong(head, asleep, sys::relaxed, sys::relaxed)) {
                 consumer_.park();
-            } else if (head == closed) {
+            } else if (head_.load(sys::acquire) == closed) {
+                // [Q1] acquire: there was a request, or this is the end. Loaded anew: g++ warns of a
+                // compare-exchange whose failure is stronger than its success.
                 return;
             }
         }

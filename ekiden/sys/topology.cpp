@@ -82,14 +82,14 @@ std::optional<double> cpu_quota(const std::string& groups_file, const std::strin
 std::vector<int> usable_cpus() {
     std::vector<int> cpus;
 #if defined(__linux__)
-    for (int capacity = 1024; capacity <= most_cpus && cpus.empty();
+    for (std::size_t capacity = 1024; capacity <= most_cpus && cpus.empty();
          capacity *= 2) { // a larger machine: EINVAL, retry
         cpu_set_t* set = CPU_ALLOC(capacity);
         if (set == nullptr) break;
         const std::size_t size = CPU_ALLOC_SIZE(capacity);
         if (sched_getaffinity(0, size, set) == 0) {
-            for (int cpu = 0; cpu < capacity; ++cpu) {
-                if (CPU_ISSET_S(static_cast<std::size_t>(cpu), size, set)) cpus.push_back(cpu);
+            for (std::size_t cpu = 0; cpu < capacity; ++cpu) {
+                if (CPU_ISSET_S(cpu, size, set)) cpus.push_back(static_cast<int>(cpu));
             }
         }
         CPU_FREE(set);
