@@ -74,6 +74,16 @@ public:
         return role;
     }
 
+    /// What `visit(role)` returns for the innermost of the thread's roles for which that is not null; or
+    /// null.
+    template <class Visit>
+    [[nodiscard]] static auto first(Visit&& visit) -> decltype(visit(*thread_record::here().role)) {
+        for (thread_role* role = thread_record::here().role; role != nullptr; role = role->outer_) {
+            if (const auto found = visit(*role)) return found;
+        }
+        return nullptr;
+    }
+
 private:
     thread_record& record_;
     fork_party* party_;

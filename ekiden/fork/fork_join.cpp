@@ -1,17 +1,13 @@
 #include <ekiden/fork/fork_join.hpp>
 
+#include <ekiden/context/thread_context.hpp>
+#include <ekiden/fork/fork_service.hpp>
 #include <ekiden/pool/default_pool.hpp>
-#include <ekiden/fork/fork_party.hpp>
-#include <ekiden/pool/scheduler.hpp>
 #include <ekiden/sys/thread.hpp>
 
 namespace ekiden::inline EKIDEN_ABI {
 
 namespace {
-
-struct current_party {
-    fork_party* here = nullptr;
-};
 
 // ---- exceptions that were suppressed
 
@@ -68,34 +64,42 @@ void throw_fork_errors(fork_errors first, fork_errors second) {
 
 // ---- the root of a tree
 
-fork_party* fork_party::of_this_thread() noexcept { return sys::local<current_party>().here; }
+namespace {
 
-fork_party* fork_party::set_for_this_thread(fork_party* party) noexcept {
-    return std::exchange(sys::local<current_party>().here, party);
-}
+/// The party with which the calling thread takes part in the tree that begins.
+class participation {
+public:
+    explicit participation(thread_pool* pool) : record_(thread_record::here()), before_(record_.party) {
+        if (pool == nullptr && before_ != nullptr) return; // in the pool for which the thread works already
+        thread_pool& host = pool != nullptr ? *pool : this_pool();
+        auto& service = use_service<fork_service>(host);
+        if (before_ != nullptr && &before_->arena() == &service.arena()) return;
+        if (const auto index = host.this_worker_index())
+            record_.party = &service.party_of(*index);
+        else
+            record_.party = guest_ = &service.arena().enter();
+    }
+    ~participation() {
+        if (guest_ != nullptr) fork_arena::leave(*guest_);
+        if (guest_ != nullptr || before_ != nullptr) record_.party = before_; // a worker keeps its own
+    }
+    participation(const participation&) = delete;
+    participation& operator=(const participation&) = delete;
+
+    [[nodiscard]] fork_party& party() const noexcept { return *record_.party; }
+
+private:
+    thread_record& record_;
+    fork_party* const before_;
+    fork_party* guest_ = nullptr; // borrowed: the thread is no worker of that pool
+};
+
+} // namespace
 
 void enter_fork_tree(thread_pool* pool, void (*body)(void* argument, fork_scope& scope), void* argument) {
-    /// A thread that is no worker, while it takes part.
-    struct guest {
-        explicit guest(fork_arena& arena)
-            : party(arena.enter()), before(fork_party::set_for_this_thread(&party)) {}
-        ~guest() {
-            fork_party::set_for_this_thread(before);
-            fork_arena::leave(party);
-        }
-        guest(const guest&) = delete;
-        guest& operator=(const guest&) = delete;
-
-        fork_party& party;
-        fork_party* const before;
-    };
-
-    std::optional<guest> visit;
-    fork_party* party = fork_party::of_this_thread();
-    if (party == nullptr || (pool != nullptr && &party->arena() != &engine_of(*pool).forks()))
-        party = &visit.emplace(engine_of(pool != nullptr ? *pool : default_pool()).forks()).party;
-    if (!party->is_in_tree()) set_suppressed(nullptr);
-    fork_segment root(*party, nullptr);
+    const participation mine(pool);
+    if (!mine.party().is_in_tree()) set_suppressed(nullptr);
+    fork_segment root(mine.party(), nullptr);
     body(argument, root.base);
 }
 

@@ -77,7 +77,7 @@ protected:
     friend struct fork_segment;
 
     fork_request* party_; // of the thread
-    fork_scope* newer_;  // the next one that was forked from this one; valid while that is not joined
+    fork_scope* newer_;   // the next one that was forked from this one; valid while that is not joined
 };
 
 /// A forked call, on the stack of the call that forked it, and the scope of the call that runs meanwhile.
@@ -122,7 +122,7 @@ private:
         function run;
         fork_scope* older; // that it was forked from
         sys::atomic<std::uint32_t> state{begun};
-        sys::atomic<fork_party*> thief{nullptr};  // who runs it, once it has begun
+        sys::atomic<fork_party*> thief{nullptr}; // who runs it, once it has begun
         sys::atomic<std::uint64_t> first_own{0}; // where the thief's own children begin in its ring
     };
     union {

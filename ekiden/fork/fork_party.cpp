@@ -1,10 +1,9 @@
 #include <ekiden/fork/fork_party.hpp>
 
 #include <ekiden/pool/event_count.hpp>
-#include <ekiden/sys/clock.hpp>
 #include <ekiden/sys/contract.hpp>
 #include <ekiden/sys/mutant.hpp>
-#include <ekiden/sys/topology.hpp>
+#include <ekiden/sys/spin.hpp>
 
 #include <mutex>
 
@@ -110,23 +109,18 @@ fork_child* fork_party::find_inside(const fork_child& child) noexcept {
     return found;
 }
 
-/// Looks for 20 us, less than a sleep and a wake-up cost. True if there is something to do.
+/// Looks for a while. True if there is something to do.
 bool fork_party::spin_for(const fork_child& child) noexcept {
-    static const bool worthwhile = sys::usable_concurrency() > 1;
-    if (!worthwhile) return false;
-    constexpr std::uint64_t spin_ns = 20'000;
-    const std::uint64_t start = sys::now_ns();
-    do {
-        fork_party* const thief = child.shared_.thief.load(sys::relaxed); // only to ask: parties are type-stable
+    unsigned turn = 0;
+    return sys::spin_until([&] {
+        // wait_for() acquires.
+        if (child.shared_.state.load(sys::relaxed) == fork_child::done) return true;
+        if (turn++ % 16 != 0) return false; // the rest disturbs the thief
+        fork_party* const thief =
+            child.shared_.thief.load(sys::relaxed); // only to ask: parties are type-stable
         if (thief != nullptr) thief->ask();
-        for (int i = 0; i != 16; ++i) {
-            sys::spin_hint();
-            // wait_for() acquires.
-            if (child.shared_.state.load(sys::relaxed) == fork_child::done) return true;
-        }
-        if (may_find_inside(child)) return true;
-    } while (sys::now_ns() - start < spin_ns);
-    return false;
+        return may_find_inside(child);
+    });
 }
 
 /// Sleeps until the child is done or its thief has something for this thread.

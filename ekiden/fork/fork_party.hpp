@@ -1,10 +1,11 @@
 /// One thread's part in fork-join: what it has published, what it is inside of, how it waits.
 ///
-/// Part: fork. Used by: worker (one each), fork_join.cpp. Private. The protocol: fork_join.md.
+/// Part: fork. Used by: fork_service (one for each worker), fork_join.cpp. Private. The protocol:
+/// fork_join.md.
 #pragma once
 
-#include <ekiden/fork/fork_join.hpp>
 #include <ekiden/fork/fork_deque.hpp>
+#include <ekiden/fork/fork_join.hpp>
 #include <ekiden/sys/atomic.hpp>
 #include <ekiden/sys/lock.hpp>
 #include <ekiden/sys/parker.hpp>
@@ -43,11 +44,6 @@ struct fork_segment {
 class fork_party final : public fork_request {
 public:
     explicit fork_party(fork_arena& arena) noexcept : arena_(arena) {}
-
-    /// The party that the calling thread works on, or null.
-    [[nodiscard]] static fork_party* of_this_thread() noexcept;
-    /// Makes this the calling thread's party, and returns the one that was.
-    static fork_party* set_for_this_thread(fork_party* party) noexcept;
 
     /// Takes a child that somebody has published, or returns null. It must be run().
     [[nodiscard]] fork_child* find() noexcept;
@@ -110,7 +106,7 @@ public:
     fork_arena(const fork_arena&) = delete;
     fork_arena& operator=(const fork_arena&) = delete;
 
-    /// Before the workers start. Throws std::bad_alloc.
+    /// The party stays as long as the arena. Throws std::bad_alloc.
     void add_worker(fork_party& party);
 
     /// A party for a thread that is no worker. Throws std::bad_alloc.

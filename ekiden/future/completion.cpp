@@ -1,8 +1,9 @@
 #include <ekiden/future/completion.hpp>
 
+#include <ekiden/context/thread_context.hpp>
 #include <ekiden/sys/futex.hpp>
 #include <ekiden/sys/mutant.hpp>
-#include <ekiden/sys/topology.hpp>
+#include <ekiden/sys/spin.hpp>
 
 #include <utility>
 
@@ -39,13 +40,14 @@ bool completion::retain_unless_ended() noexcept {
 
 bool completion::wait_impl(const sys::clock::time_point* deadline) noexcept {
     if (is_ready()) return true;
-    const wait_strategy strategy = sys::local<wait_strategy>();
-    return strategy.wait != nullptr ? strategy.wait(strategy.self, *this, deadline) : block(deadline);
+    thread_role* const role = thread_record::here().role;
+    return role != nullptr ? role->wait_for(*this, deadline) : block(deadline);
 }
 
 bool completion::block(const sys::clock::time_point* deadline) noexcept {
     if (deadline != nullptr && sys::clock::now() >= *deadline) return is_ready(); // a poll
-    if (!std::exchange(sys::local<wait_hint>().worker_is_waking, false) && spin()) return true;
+    const bool is_far = std::exchange(thread_record::here().has_woken_a_worker, false);
+    if (!is_far && sys::spin_until([this] { return is_ready(); })) return true;
     for (std::uint32_t status = status_.load(sys::acquire);; status = status_.load(sys::acquire)) { // [F1]
         if ((status & ready) != 0) return true;
         if ((status & sleeper) == 0
@@ -58,22 +60,6 @@ bool completion::block(const sys::clock::time_point* deadline) noexcept {
         else if (!sys::futex_wait_until(status_, status | sleeper, *deadline))
             return is_ready();
     }
-}
-
-bool completion::spin() const noexcept {
-    // 20 us: less than a sleep and a wake-up cost together, more than a short task takes. Useless with one
-    // processor.
-    static const bool worthwhile = sys::usable_concurrency() > 1;
-    if (!worthwhile) return is_ready();
-    constexpr std::uint64_t spin_ns = 20'000;
-    const std::uint64_t start = sys::now_ns();
-    do {
-        for (int i = 0; i != 32; ++i) {
-            if (is_ready()) return true;
-            sys::spin_hint();
-        }
-    } while (sys::now_ns() - start < spin_ns);
-    return false;
 }
 
 bool completion::attach(continuation then, void* argument) noexcept {

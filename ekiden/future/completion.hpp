@@ -8,29 +8,10 @@
 #include <ekiden/queue/task.hpp>
 #include <ekiden/sys/atomic.hpp>
 #include <ekiden/sys/clock.hpp>
-#include <ekiden/sys/thread.hpp>
 
 #include <cstdint>
 
 namespace ekiden::inline EKIDEN_ABI {
-
-class completion;
-
-/// How a thread waits for a completion instead of sleeping. A pool sets it in its workers.
-struct wait_strategy {
-    /// Returns when `awaited` is ready (true), or when `deadline`, if not null, has passed before that
-    /// (false).
-    bool (*wait)(void* self, completion& awaited, const sys::clock::time_point* deadline) = nullptr;
-    void* self = nullptr;
-};
-
-/// What a thread should know before it waits. A pool sets it in the threads that submit to it.
-struct wait_hint {
-    /// The thread has just woken the worker that will do what it waits for. To spin meanwhile would keep a
-    /// processor from that worker, and where processors sleep deeply the system starts it sooner on the one
-    /// that this thread leaves.
-    bool worker_is_waking = false;
-};
 
 /// The state that a promise or a queued task shares with its future. It lies in the task itself, so that both
 /// are one allocation. The last of the references frees it.
@@ -60,13 +41,14 @@ public:
         return (status_.load(sys::acquire) & ready) != 0; // [F1]
     }
 
-    /// Returns when the result is there. Runs other tasks meanwhile if the thread has a wait_strategy.
+    /// Returns when the result is there. In the way of the thread's role, if it has one: a worker of a pool
+    /// runs other tasks meanwhile.
     void wait() noexcept { (void)wait_impl(nullptr); }
 
     /// As wait(), until `deadline`. False if the deadline came first.
     [[nodiscard]] bool wait_until(sys::clock::time_point deadline) noexcept { return wait_impl(&deadline); }
 
-    /// As wait() and wait_until() (`deadline` not null), without a look at the wait_strategy.
+    /// As wait() and wait_until() (`deadline` not null), without a look at the thread's role.
     bool block(const sys::clock::time_point* deadline) noexcept;
 
     /// Has `then(argument)` called when the result is there, by the thread that completes. False if it is
@@ -100,7 +82,6 @@ private:
     static constexpr std::uint32_t reference = 16;
 
     bool wait_impl(const sys::clock::time_point* deadline) noexcept;
-    [[nodiscard]] bool spin() const noexcept;
 
     sys::atomic<std::uint32_t> status_;
 

@@ -1,16 +1,15 @@
 /// Says that a task is about to block, so that its pool can put another thread to work meanwhile.
 ///
-/// Part: pool. Used by: programs. What the pool does about it: elastic.md.
+/// Part: pool. Used by: programs. What the pool does about it: elastic.md. Locks, barriers, buffers and
+/// limited waits of this library say so themselves.
 #pragma once
 
-#include <ekiden/sys/config.hpp>
+#include <ekiden/context/thread_context.hpp>
 
 #include <functional>
 #include <utility>
 
 namespace ekiden::inline EKIDEN_ABI {
-
-class worker;
 
 /// While it exists, its thread does not count as one that runs tasks: the pool has a thread that stands by,
 /// or a new one up to thread_pool_options::max_threads, take its place, and others take what it has queued.
@@ -21,13 +20,10 @@ class worker;
 class [[nodiscard]] blocking_region {
 public:
     /// `what` is shown in reports of a stalled pool, and must live as long as the region.
-    explicit blocking_region(const char* what = "a blocking call") noexcept;
-    ~blocking_region();
-    blocking_region(const blocking_region&) = delete;
-    blocking_region& operator=(const blocking_region&) = delete;
+    explicit blocking_region(const char* what = "a blocking call") noexcept : blocked_(what) {}
 
 private:
-    worker* const worker_; // null: nothing to end
+    blocked_here blocked_;
 };
 
 /// Calls `f` in a blocking_region, and returns what it returns.

@@ -86,7 +86,6 @@ crew::member& crew::of(const worker& who) const noexcept { return members_[who.i
 void crew::enlist() {
     const unsigned index = enlisted_.load(sys::relaxed);
     workers_[index] = std::make_unique<worker>(pool_, index);
-    pool_.forks().add_worker(workers_[index]->party());
     enlisted_.store(index + 1, sys::release); // [E1] the worker; pairs with the acquire in workers()
 }
 
@@ -113,8 +112,11 @@ void crew::live(unsigned index) {
         members_[index].probe = sys::thread_probe::of_this_thread();
     }
     pool_.left_sleep(); // or the watch sleeps on: it may have found nobody to look at, so early
-    pool_.adopt_thread(self);
-    self.run();
+    {
+        const role_scope scope(self); // what the thread still posts afterwards comes from outside
+        self.run();
+    }
+    if (EKIDEN_MUTANT(crew_leaves_the_role_to_its_thread)) thread_record::here().role = &self;
 }
 
 void crew::stop() noexcept {
@@ -129,6 +131,14 @@ void crew::join() noexcept {
         if (members_[i].thread.joinable()) members_[i].thread.join();
     }
     if (last_retired_.joinable()) last_retired_.join();
+}
+
+void crew::detach() noexcept {
+    const std::lock_guard guard(lock_); // they may retire meanwhile
+    for (unsigned i = 0; i != workers().size(); ++i) {
+        if (members_[i].thread.joinable()) members_[i].thread.detach();
+    }
+    if (last_retired_.joinable()) last_retired_.detach();
 }
 
 // ---- how many are at work
@@ -242,58 +252,83 @@ sys::thread crew::take_leave(member& own) noexcept {
     return std::exchange(last_retired_, std::move(own.thread));
 }
 
-// ---- who waits for whom
+// ---- for the watch
 
-void crew::begin_wait(worker& who) noexcept {
-    stall_report report;
-    try {
-        const std::lock_guard guard(lock_);
-        of(who).waits_for_result = true;
-        const std::vector<unsigned> circle = circle_through(who.index());
-        if (circle.empty()) return;
-        ++stalls_;
-        report.why = stall_report::reason::deadlocked;
-        for (const unsigned index : circle) report.threads.push_back(describe(index));
-    } catch (...) { // no memory for a report
-        return;
-    }
-    pool_.report_stall(std::move(report));
-}
-
-void crew::end_wait(worker& who) noexcept {
+bool crew::is_quiet() const noexcept {
     const std::lock_guard guard(lock_);
-    of(who).waits_for_result = false;
-}
-
-/// The worker that has the task on its stack whose result `waiting` waits for, if that one waits as well.
-std::optional<unsigned> crew::worker_that_runs(const worker& waiting) const noexcept {
-    const auto all = workers();
-    for (unsigned i = 0; i != all.size(); ++i) {
-        // Its stack stands still: it has to come to end_wait() first.
-        if (members_[i].waits_for_result && all[i]->runs(waiting.awaited())) return i;
+    for (unsigned i = 0; i != workers().size(); ++i) {
+        switch (members_[i].is) {
+        case member::duty::none:
+        case member::duty::standing_by:
+            break;
+        case member::duty::at_work:
+            if (!pool_.sleep().is_waiting(i)) return false;
+            break;
+        case member::duty::blocked:
+        case member::duty::compensated:
+            return false;
+        }
     }
-    return std::nullopt;
+    return true;
 }
 
-/// The workers in the circle of waits that `index` is in; none if it is in none. Under lock_.
-std::vector<unsigned> crew::circle_through(unsigned index) const {
-    std::vector<unsigned> path;
-    std::optional<unsigned> next = index;
-    do {
-        path.push_back(*next);
-        next = worker_that_runs(*workers()[*next]);
-    } while (next.has_value() && *next != index && path.size() <= workers().size());
-    return next == index ? path : std::vector<unsigned>();
+void crew::take_back() noexcept {
+    const std::lock_guard guard(lock_);
+    const auto much_ns =
+        static_cast<std::uint64_t>(std::chrono::nanoseconds(options_.watch_interval).count()) / 4;
+    for (unsigned i = 0; i != workers().size(); ++i) {
+        member& m = members_[i];
+        if (m.is != member::duty::compensated) continue;
+        const bool has_run = m.probe.cpu_ns() - m.seen_cpu_ns > much_ns;
+        const bool is_idle = pool_.sleep().is_waiting(i);
+        if (workers()[i]->finished() == m.seen_finished && !has_run && !is_idle) continue;
+        m.is = member::duty::at_work;
+        --blocked_;
+        change_active(+1);
+        // Perhaps it has gone to sleep for good, when the pool did not seem crowded.
+        pool_.sleep().signal(i);
+    }
+}
+
+bool crew::compensate() noexcept {
+    const std::lock_guard guard(lock_);
+    for (unsigned i = 0; i != workers().size(); ++i) {
+        member& m = members_[i];
+        if (m.is != member::duty::at_work) continue;
+        const std::uint64_t finished = workers()[i]->finished();
+        const std::uint64_t cpu_ns = m.probe.cpu_ns();
+        const bool has_stood = finished == m.seen_finished && cpu_ns == m.seen_cpu_ns;
+        m.seen_finished = finished;
+        m.seen_cpu_ns = cpu_ns;
+        if (!has_stood || !m.probe.is_asleep()) continue;
+        m.is = member::duty::compensated;
+        m.since_ns = sys::now_ns();
+        ++blocked_;
+        change_active(-1);
+    }
+    const unsigned before = active_.load(sys::relaxed);
+    while (active_.load(sys::relaxed) < base_) {
+        const unsigned now = active_.load(sys::relaxed);
+        hire();
+        if (active_.load(sys::relaxed) == now) break;
+    }
+    return active_.load(sys::relaxed) != before;
+}
+
+bool crew::is_saturated() const noexcept {
+    const std::lock_guard guard(lock_);
+    return threads_ == most_ && active_.load(sys::relaxed) == 0;
 }
 
 stalled_thread crew::describe(unsigned index) const {
+    const std::lock_guard guard(lock_);
     const member& m = members_[index];
     const worker& w = *workers()[index];
     stalled_thread told;
     told.index = index;
     told.task = w.running_type();
-    if (m.waits_for_result) {
-        told.waits_for = described_type(w.awaited().type()(nullptr, task_request::describe));
+    if (const auto result = pool_.circles().result_awaited_by(w)) {
+        told.waits_for = *result;
     } else if (m.is == member::duty::blocked) {
         told.waits_for = m.what;
     } else {
@@ -311,7 +346,6 @@ void crew::add_to(thread_pool_metrics& sum) const noexcept {
     sum.threads_blocked = blocked_;
     sum.threads_standing_by = static_cast<unsigned>(standing_by_.size());
     sum.threads_refused = refused_;
-    sum.stalls = stalls_;
     sum.is_saturated = threads_ == most_ && active_.load(sys::relaxed) == 0;
 }
 

@@ -1,4 +1,4 @@
-/// The threads of a pool: how many there are, which are blocked, which stand by, who waits for whom.
+/// The threads of a pool: how many there are, which are blocked, which stand by.
 ///
 /// Part: pool. Used by: scheduler (owns it), worker, watch. Private. What it keeps to, and why: elastic.md.
 #pragma once
@@ -13,7 +13,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <span>
 #include <vector>
 
@@ -37,6 +36,9 @@ public:
     void stop() noexcept;
     /// After stop(): returns when all threads have ended. One thread at a time.
     void join() noexcept;
+    /// After stop(), instead of join(): the threads end when they can; nobody waits for them. This object must
+    /// outlive them.
+    void detach() noexcept;
 
     /// All workers that have ever been started; their number only grows.
     [[nodiscard]] std::span<const std::unique_ptr<worker>> workers() const noexcept {
@@ -64,14 +66,22 @@ public:
     /// After a long sleep: true if there are enough others. Then as stand_by() with false.
     [[nodiscard]] bool retire(worker& who) noexcept;
 
-    /// It sleeps until the result that it waits for is there. Reports a circle of such waits when this closes
-    /// one.
-    void begin_wait(worker& who) noexcept;
-    void end_wait(worker& who) noexcept;
+    // ---- for the watch's thread
+
+    /// Whether every worker sleeps for want of tasks, or stands by.
+    [[nodiscard]] bool is_quiet() const noexcept;
+    /// A worker that compensate() has found blocked, and that has got on since, is at work again.
+    void take_back() noexcept;
+    /// A worker that sleeps in the kernel, at two calls, in the same task, is blocked: others get its place.
+    /// Returns whether another thread was put to work.
+    [[nodiscard]] bool compensate() noexcept;
+    /// Whether all threads are blocked, and there may be no more of them.
+    [[nodiscard]] bool is_saturated() const noexcept;
+
+    /// Any thread: what the thread is doing. Throws std::bad_alloc.
+    [[nodiscard]] stalled_thread describe(unsigned index) const;
 
 private:
-    friend class watch;
-
     /// What a thread is about. Under lock_.
     struct member {
         enum class duty : std::uint8_t {
@@ -82,7 +92,6 @@ private:
             standing_by, // waits until it is hired
         };
         duty is = duty::none;
-        bool waits_for_result = false;
         const char* what = nullptr; // of a blocked one
         std::uint64_t since_ns = 0; // blocked
         sys::thread thread;
@@ -99,9 +108,6 @@ private:
     void change_active(int by) noexcept;
     void hire() noexcept;
     [[nodiscard]] sys::thread take_leave(member& own) noexcept;
-    [[nodiscard]] std::optional<unsigned> worker_that_runs(const worker& waiting) const noexcept;
-    [[nodiscard]] std::vector<unsigned> circle_through(unsigned index) const;
-    [[nodiscard]] stalled_thread describe(unsigned index) const;
 
     scheduler& pool_;
     const thread_pool_options& options_;
@@ -118,8 +124,7 @@ private:
     unsigned threads_ = 0;
     unsigned blocked_ = 0;
     unsigned peak_ = 0;
-    std::uint64_t refused_ = 0; // threads that the system did not give
-    std::uint64_t stalls_ = 0;
+    std::uint64_t refused_ = 0;         // threads that the system did not give
     std::vector<unsigned> standing_by_; // the last one is hired first: its memory is warmest
     sys::thread last_retired_;          // so that at most one ended thread is not joined
     bool has_stopped_ = false;

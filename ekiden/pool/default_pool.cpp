@@ -10,8 +10,8 @@ thread_pool& default_pool() {
 }
 
 thread_pool& this_pool() {
-    scheduler* const here = scheduler::of_this_thread();
-    return here != nullptr ? here->face() : default_pool();
+    thread_pool* const here = scheduler::of_this_thread();
+    return here != nullptr ? *here : default_pool();
 }
 
 } // namespace ekiden::inline EKIDEN_ABI

@@ -1,5 +1,6 @@
 #include <ekiden/pool/scheduler.hpp>
 
+#include <ekiden/context/thread_context.hpp>
 #include <ekiden/pool/worker.hpp>
 #include <ekiden/sys/fork.hpp>
 #include <ekiden/sys/futex.hpp>
@@ -7,8 +8,11 @@
 
 #include <cstdio>
 #include <mutex>
+#include <numeric>
 #include <stdexcept>
 #include <system_error>
+#include <utility>
+#include <vector>
 
 namespace ekiden::inline EKIDEN_ABI {
 
@@ -46,10 +50,6 @@ constinit pool_list pools;
                      pools.mark_forked();
                  });
 
-struct current {
-    worker* here = nullptr;
-};
-
 /// Nothing for a pool that needs no watch.
 std::optional<sys::clock::duration> watch_interval(const thread_pool_options& options, const crew& threads) {
     if (options.watch_interval < std::chrono::milliseconds::zero()) {
@@ -66,10 +66,11 @@ std::optional<sys::clock::duration> watch_interval(const thread_pool_options& op
 
 // ---- begin
 
-scheduler::scheduler(thread_pool& face, thread_pool_options chosen)
-    : face_(face), options_(std::move(chosen)),
-      queues_{injection_queue(gate_), injection_queue(gate_), injection_queue(gate_)}, forks_(sleep_),
-      threads_(*this, options_),
+scheduler::scheduler(thread_pool& face, void (*shut_down_services)(thread_pool&) noexcept,
+                     thread_pool_options chosen)
+    : face_(face), shut_down_services_(shut_down_services), options_(std::move(chosen)),
+      queues_{injection_queue(gate_), injection_queue(gate_), injection_queue(gate_)},
+      threads_(*this, options_), circles_(*this),
       sleep_(
           threads_.most(),
           {[](const void* self) noexcept { return static_cast<const scheduler*>(self)->has_work(); }, this}) {
@@ -86,38 +87,40 @@ scheduler::scheduler(thread_pool& face, thread_pool_options chosen)
     pools.add(*this);
 }
 
-void scheduler::adopt_thread(worker& self) noexcept {
-    sys::local<current>().here = &self;
-    sys::local<wait_strategy>() = {[](void* me, completion& awaited, const sys::clock::time_point* deadline) {
-                                       return static_cast<worker*>(me)->wait_for(awaited, deadline);
-                                   },
-                                   &self};
-}
-
-worker* scheduler::current_worker() noexcept { return sys::local<current>().here; }
-
-scheduler* scheduler::of_this_thread() noexcept {
-    worker* const here = current_worker();
-    return here != nullptr ? &here->pool() : nullptr;
+thread_pool* scheduler::of_this_thread() noexcept {
+    return role_scope::first([](thread_role& role) -> thread_pool* {
+        auto* const here = dynamic_cast<worker*>(&role);
+        return here != nullptr ? &here->pool().face() : nullptr;
+    });
 }
 
 worker* scheduler::this_worker() const noexcept {
-    worker* const here = current_worker();
-    return here != nullptr && &here->pool() == this ? here : nullptr;
+    return static_cast<worker*>(role_scope::find(&face_)); // a role for a pool is a worker
 }
 
 // ---- tasks come in
 
-bool scheduler::submit(task* accepted, priority level) {
+bool scheduler::submit(task* accepted, priority level, task_order order) {
+    // A thread that sees the effect of its task may end the pool while this call goes on. So the last touch
+    // of the pool lies inside the push, which quiesce() waits for; a worker of this pool keeps it alive
+    // itself.
+    const injection_queue::follow_up notify{
+        [](void* self) noexcept { static_cast<scheduler*>(self)->notify(); }, this};
     bool is_in = false;
     try {
         worker* const here = this_worker();
         if (here == nullptr) {
-            is_in = queue(level).push(accepted, gate_bit::refuses_outside);
-        } else if (level != priority::normal) {
-            is_in = queue(level).push(accepted, gate_bit::refuses_workers);
+            injection_queue& way_in = checked_queue(level);
+            is_in = way_in.push(accepted, gate_bit::refuses_outside, notify);
+            // Closed by join(), which waits for outstanding work: perhaps this is a part of that.
+            if (!is_in && has_outstanding_work() && !EKIDEN_MUTANT(pool_refuses_outstanding_work))
+                is_in = way_in.push(accepted, gate_bit::refuses_workers, notify);
+        } else if (level != priority::normal || order == task_order::last) {
+            // Last: behind this worker's own tasks, and in turn with those from outside.
+            is_in = checked_queue(level).push(accepted, gate_bit::refuses_workers, notify);
         } else if ((gate_.load(sys::relaxed) & gate_bit::refuses_workers) == 0) {
             here->push(accepted); // stopped meanwhile: this worker abandons it when it has ended its task
+            this->notify();
             is_in = true;
         }
     } catch (...) {
@@ -125,13 +128,25 @@ bool scheduler::submit(task* accepted, priority level) {
         throw;
     }
     if (is_in) [[likely]] {
-        if (sleep_.notify()) [[unlikely]]
-            sys::local<wait_hint>().worker_is_waking = true;
+        if (EKIDEN_MUTANT(pool_notifies_after_the_push)) this->notify();
         return true;
     }
     accepted->abandon();
     refuse_in_child("post");
     return false;
+}
+
+void scheduler::notify() noexcept {
+    if (sleep_.notify()) [[unlikely]]
+        thread_record::here().has_woken_a_worker = true;
+}
+
+injection_queue& scheduler::checked_queue(priority level) {
+    if (static_cast<std::size_t>(level) >= queues_.size()) {
+        throw std::invalid_argument("ekiden: post: priority is " + std::to_string(static_cast<int>(level))
+                                    + "; allowed are high (0), normal (1) and low (2)");
+    }
+    return queue(level);
 }
 
 bool scheduler::has_work() const noexcept {
@@ -141,7 +156,35 @@ bool scheduler::has_work() const noexcept {
     for (const auto& w : workers()) {
         if (w->maybe_has_tasks()) return true;
     }
-    return forks_.has_offer();
+    return sources_have_work();
+}
+
+// ---- work sources
+
+void scheduler::add_source(work_source& fresh) noexcept {
+    work_source* older = newest_source_.load(sys::relaxed);
+    do {
+        fresh.older_ = older;
+        // [WS1] release: the source; pairs with the acquires below. None is removed.
+    } while (!newest_source_.compare_exchange_weak(older, &fresh, sys::release, sys::relaxed));
+}
+
+task* scheduler::find_in_sources(unsigned w) noexcept {
+    for (work_source* s = newest_source_.load(sys::acquire); s != nullptr; s = s->older_) { // [WS1]
+        if (task* const found = s->find(w)) return found;
+    }
+    return nullptr;
+}
+
+bool scheduler::sources_have_work() const noexcept {
+    for (const work_source* s = newest_source_.load(sys::acquire); s != nullptr; s = s->older_) { // [WS1]
+        if (s->has_work()) return true;
+    }
+    return false;
+}
+
+void scheduler::ask_sources() noexcept {
+    for (work_source* s = newest_source_.load(sys::acquire); s != nullptr; s = s->older_) s->ask(); // [WS1]
 }
 
 void scheduler::report_unhandled(const char* type) noexcept {
@@ -162,11 +205,31 @@ void scheduler::report_unhandled(const char* type) noexcept {
     std::terminate();
 }
 
-void scheduler::report_stall(stall_report report) noexcept {
-    report.tasks_pending = metrics().tasks_pending;
+void scheduler::report_saturation() noexcept {
+    try {
+        std::vector<unsigned> all(workers().size());
+        std::iota(all.begin(), all.end(), 0U);
+        report_stall(stall_report::reason::saturated, all);
+    } catch (...) { // no memory for a report
+    }
+}
+
+void scheduler::report_circle(std::span<const unsigned> circle) noexcept {
+    report_stall(stall_report::reason::deadlocked, circle);
+}
+
+void scheduler::report_stall(stall_report::reason why, std::span<const unsigned> threads) noexcept {
+    stalls_.fetch_add(1, sys::relaxed);
+    stall_report report{.why = why, .threads = {}, .tasks_pending = 0};
+    try {
+        for (const unsigned index : threads) report.threads.push_back(threads_.describe(index));
+        report.tasks_pending = metrics().tasks_pending;
+    } catch (...) { // no memory for a report
+        return;
+    }
     if (options_.on_stall)
         options_.on_stall(report);
-    else if (report.why == stall_report::reason::deadlocked)
+    else if (why == stall_report::reason::deadlocked)
         std::fprintf(stderr, "ekiden: pool %s: %s", options_.name.c_str(), report.text().c_str());
 }
 
@@ -193,6 +256,7 @@ void scheduler::announce_idle() noexcept {
 }
 
 void scheduler::block_until_idle() noexcept {
+    const blocked_here waiting("a pool to become idle"); // in a worker of another pool
     idle_waiters_.fetch_add(1, sys::relaxed);
     for (;;) {
         const std::uint32_t epoch = idle_epoch_.load(sys::relaxed);
@@ -230,6 +294,7 @@ void scheduler::stop() noexcept {
     // [W4] release: the tasks that quiesce() has waited for; pairs with the acquire in worker::is_stopped().
     gate_.fetch_or(gate_bit::stopped, sys::release);
     sys::futex_wake_all(gate_);
+    sys::futex_wake_all(outstanding_);
     sleep_.signal_all();
     threads_.stop();
 }
@@ -238,13 +303,62 @@ void scheduler::join() {
     refuse_in_worker("join");
     refuse_in_child("join");
     std::lock_guard guard(joining_);
-    gate_.fetch_or(gate_bit::closed, sys::relaxed); // [Q2] the fence in quiesce() comes after it
     resume();
-    for (injection_queue& queue : queues_) queue.quiesce();
-    block_until_idle();
+    drain();
+    if (!std::exchange(services_are_shut_down_, true)) shut_down_services_(face_);
     stop();
     threads_.join();
     watch_.reset();
+}
+
+// ---- outstanding work
+
+/// Closes the pool to those outside that do no outstanding work, and returns when no task is left, and no
+/// work that may post one: both at the same moment, so that nothing follows.
+void scheduler::drain() noexcept {
+    gate_.fetch_or(gate_bit::closed, sys::relaxed); // [Q2] the fence in quiesce() comes after it
+    for (;;) {
+        // [OW1] acquire: that the works begun so far are outstanding; pairs with the release in
+        // work_started().
+        const std::uint32_t begun = works_begun_.load(sys::acquire);
+        wait_for_outstanding_work();
+        for (injection_queue& queue : queues_) queue.quiesce();
+        block_until_idle();
+        // Work is begun by tasks, and is_idle() has acquired their ends: this sees each beginning since the
+        // look above. If there was none, no work was outstanding at the moment when no task was left.
+        if (works_begun_.load(sys::relaxed) == begun || has_stopped()
+            || EKIDEN_MUTANT(pool_join_forgets_late_work))
+            return;
+    }
+}
+
+void scheduler::wait_for_outstanding_work() noexcept {
+    // [OW2] acquire: what the work has done, its posts among that; pairs with the release in work_finished().
+    std::uint32_t now = outstanding_.load(sys::acquire);
+    while ((now & work_count) != 0 && !has_stopped()) {
+        if ((now & work_awaited) != 0
+            || outstanding_.compare_exchange_strong(now, now | work_awaited, sys::relaxed, sys::relaxed))
+            sys::futex_wait(outstanding_, now | work_awaited);
+        now = outstanding_.load(sys::acquire); // [OW2]
+    }
+    outstanding_.fetch_and(~work_awaited, sys::relaxed);
+}
+
+bool scheduler::has_outstanding_work() const noexcept {
+    return (outstanding_.load(sys::relaxed) & work_count) != 0;
+}
+
+void scheduler::work_started() noexcept {
+    outstanding_.fetch_add(1, sys::relaxed);
+    works_begun_.fetch_add(1, sys::release); // [OW1]
+}
+
+void scheduler::work_finished() noexcept {
+    // [OW2] release; pairs with the acquires in wait_for_outstanding_work(). After it the pool may be gone:
+    // only the word's address is used.
+    if (outstanding_.fetch_sub(1, sys::release) == (work_awaited | 1)
+        && !EKIDEN_MUTANT(pool_work_ends_in_silence))
+        sys::futex_wake_all(outstanding_);
 }
 
 void scheduler::set_crowded(bool is_so) noexcept {
@@ -280,6 +394,7 @@ thread_pool_metrics scheduler::metrics() const {
     std::uint64_t accepted = 0;
     for (const auto& w : workers()) accepted += w->spawned();
     for (const injection_queue& queue : queues_) accepted += queue.pushed();
+    sum.stalls = stalls_.load(sys::relaxed);
     sum.tasks_pending = accepted - sum.tasks_run - sum.tasks_abandoned;
     return sum;
 }

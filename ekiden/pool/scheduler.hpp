@@ -5,9 +5,10 @@
 
 #include <ekiden/pool/crew.hpp>
 #include <ekiden/pool/event_count.hpp>
-#include <ekiden/fork/fork_party.hpp>
 #include <ekiden/pool/thread_pool.hpp>
+#include <ekiden/pool/wait_circles.hpp>
 #include <ekiden/pool/watch.hpp>
+#include <ekiden/pool/work_source.hpp>
 #include <ekiden/queue/injection_queue.hpp>
 #include <ekiden/sys/atomic.hpp>
 #include <ekiden/sys/lock.hpp>
@@ -35,16 +36,22 @@ inline constexpr std::uint32_t refuses_workers = stopped | forked;
 
 class scheduler {
 public:
-    /// Starts the workers of `face`; see thread_pool.
-    scheduler(thread_pool& face, thread_pool_options chosen);
+    /// Starts the workers of `face`; see thread_pool. `shut_down_services` is called by join(), once, when no
+    /// task is left.
+    scheduler(thread_pool& face, void (*shut_down_services)(thread_pool&) noexcept,
+              thread_pool_options chosen);
     ~scheduler();
     scheduler(const scheduler&) = delete;
     scheduler& operator=(const scheduler&) = delete;
 
     // ---- for thread_pool
 
-    [[nodiscard]] bool submit(task* accepted, priority level);
+    [[nodiscard]] bool submit(task* accepted, priority level, task_order order);
     void wait_idle();
+    /// Something elsewhere will post to the pool: join() waits for its end. It may be the last call that its
+    /// caller makes to the pool.
+    void work_started() noexcept;
+    void work_finished() noexcept;
     void pause() noexcept;
     void resume() noexcept;
     void stop() noexcept;
@@ -53,27 +60,27 @@ public:
     [[nodiscard]] bool is_in_forked_child() const noexcept {
         return (gate_.load(sys::relaxed) & gate_bit::forked) != 0;
     }
-    [[nodiscard]] unsigned thread_count() const noexcept { return threads_.base(); }
     /// The worker that the calling thread is, or null if it is none of this pool.
     [[nodiscard]] worker* this_worker() const noexcept;
-    /// The engine of the pool whose worker the calling thread is, or null.
-    [[nodiscard]] static scheduler* of_this_thread() noexcept;
-    /// The worker of any pool that the calling thread is, or null.
-    [[nodiscard]] static worker* current_worker() noexcept;
+    /// The pool that the calling thread works for, the innermost if several, or null.
+    [[nodiscard]] static thread_pool* of_this_thread() noexcept;
     [[nodiscard]] thread_pool& face() const noexcept { return face_; }
     /// Calls the handler with the exception being handled.
     void report_unhandled(const char* type) noexcept;
-    void report_stall(stall_report report) noexcept;
+    /// Tell the program that the pool cannot get on: all threads are blocked; the tasks of these workers wait
+    /// for each other.
+    void report_saturation() noexcept;
+    void report_circle(std::span<const unsigned> circle) noexcept;
 
     // ---- for workers
 
     [[nodiscard]] const sys::atomic<std::uint32_t>& gate() const noexcept { return gate_; }
     [[nodiscard]] event_count& sleep() noexcept { return sleep_; }
-    [[nodiscard]] fork_arena& forks() noexcept { return forks_; }
     [[nodiscard]] injection_queue& queue(priority level) noexcept {
         return queues_[static_cast<std::size_t>(level)];
     }
     [[nodiscard]] crew& threads() noexcept { return threads_; }
+    [[nodiscard]] wait_circles& circles() noexcept { return circles_; }
     [[nodiscard]] std::span<const std::unique_ptr<worker>> workers() const noexcept {
         return threads_.workers();
     }
@@ -82,12 +89,18 @@ public:
         if (watch_.has_value()) watch_->wake();
     }
     void set_crowded(bool is_so) noexcept;
-    /// Makes the calling thread that worker.
-    void adopt_thread(worker& self) noexcept;
     /// Whether a worker may find a task to take.
     [[nodiscard]] bool has_work() const noexcept;
     /// A worker has nothing to do, and has passed a heavy fence since: wakes those who wait for that.
     void announce_idle() noexcept;
+
+    // ---- work sources
+
+    /// Before the source is asked for anything. It stays until the threads have ended. Any thread.
+    void add_source(work_source& fresh) noexcept;
+    [[nodiscard]] task* find_in_sources(unsigned w) noexcept;
+    [[nodiscard]] bool sources_have_work() const noexcept;
+    void ask_sources() noexcept;
 
 private:
     void refuse_in_worker(const char* operation) const;
@@ -95,19 +108,39 @@ private:
     /// Whether every accepted task has ended. Exact if true.
     [[nodiscard]] bool is_idle() const noexcept;
     void block_until_idle() noexcept;
+    void drain() noexcept;
+    void wait_for_outstanding_work() noexcept;
+    [[nodiscard]] bool has_outstanding_work() const noexcept;
+    void notify() noexcept;
+    void report_stall(stall_report::reason why, std::span<const unsigned> threads) noexcept;
+    [[nodiscard]] bool has_stopped() const noexcept {
+        return (gate_.load(sys::relaxed) & gate_bit::stopped) != 0;
+    }
+    [[nodiscard]] injection_queue& checked_queue(priority level);
+
+    // outstanding_: how much work there is elsewhere that will post its end here, and a bit that is set while
+    // join() sleeps until there is none.
+    static constexpr std::uint32_t work_awaited = std::uint32_t{1} << 31;
+    static constexpr std::uint32_t work_count = work_awaited - 1;
 
     thread_pool& face_;
+    void (*const shut_down_services_)(thread_pool&) noexcept;
     const thread_pool_options options_;
     alignas(sys::isolation) sys::atomic<std::uint32_t> gate_{0}; // read by everybody, seldom written
     std::array<injection_queue, 3> queues_;
-    fork_arena forks_;
+    sys::atomic<work_source*> newest_source_{nullptr};
     crew threads_;
+    wait_circles circles_;
     event_count sleep_;
     std::optional<watch> watch_;
     sys::slow_lock joining_;
+    bool services_are_shut_down_ = false; // under joining_
 
     sys::atomic<std::uint32_t> idle_waiters_{0};
     sys::atomic<std::uint32_t> idle_epoch_{0};
+    sys::atomic<std::uint32_t> outstanding_{0};
+    sys::atomic<std::uint32_t> works_begun_{0};
+    sys::atomic<std::uint64_t> stalls_{0};
 
     friend struct pool_list; // all pools of the process, for fork()
     scheduler* older_ = nullptr;

@@ -1,30 +1,58 @@
 #include <ekiden/pool/thread_pool.hpp>
 
 #include <ekiden/pool/scheduler.hpp>
+#include <ekiden/pool/worker.hpp>
+
+#include <stdexcept>
 
 namespace ekiden::inline EKIDEN_ABI {
 
 thread_pool::thread_pool(options chosen)
-    : scheduler_(std::make_unique<scheduler>(*this, std::move(chosen))) {}
+    : scheduler_(std::make_unique<scheduler>(
+          *this, [](thread_pool& self) noexcept { self.shut_down_services(); }, std::move(chosen))) {}
 
 thread_pool::~thread_pool() {
     if (scheduler_->is_in_forked_child()) {
         // The workers' threads do not exist here, and what they were doing is lost.
+        abandon_services();
         (void)scheduler_.release();
-        return;
+    } else if (runs_in_this_thread()) {
+        // A static pool, and std::exit() in a task; or a task has given up what kept the pool. The threads
+        // end when they find nothing more to do, and nobody can wait for that here.
+        stop();
+        scheduler_->threads().detach();
+        abandon_services();
+        (void)scheduler_.release();
+    } else {
+        scheduler_->join();
+        end_services(); // no thread is left that may use them
     }
-    scheduler_->join();
 }
 
-bool thread_pool::accept(task* accepted, priority level) { return scheduler_->submit(accepted, level); }
+void thread_pool::refuse_number(const std::string& threads) {
+    throw std::invalid_argument("ekiden: thread_pool: threads is " + threads
+                                + "; allowed are 0 (one per usable processor) to "
+                                + std::to_string(options::most_threads));
+}
+
+bool thread_pool::accept(task* accepted, priority level, task_order order) {
+    return scheduler_->submit(accepted, level, order);
+}
 void thread_pool::report_unhandled(const char* type) noexcept { scheduler_->report_unhandled(type); }
+void thread_pool::work_started() noexcept { scheduler_->work_started(); }
+void thread_pool::work_finished() noexcept { scheduler_->work_finished(); }
 void thread_pool::wait_idle() { scheduler_->wait_idle(); }
 void thread_pool::pause() noexcept { scheduler_->pause(); }
 void thread_pool::resume() noexcept { scheduler_->resume(); }
 void thread_pool::stop() noexcept { scheduler_->stop(); }
 void thread_pool::join() { scheduler_->join(); }
-unsigned thread_pool::thread_count() const noexcept { return scheduler_->thread_count(); }
+unsigned thread_pool::thread_count() const noexcept { return scheduler_->threads().base(); }
+unsigned thread_pool::max_thread_count() const noexcept { return scheduler_->threads().most(); }
 bool thread_pool::runs_in_this_thread() const noexcept { return scheduler_->this_worker() != nullptr; }
+std::optional<unsigned> thread_pool::this_worker_index() const noexcept {
+    const worker* const here = scheduler_->this_worker();
+    return here != nullptr ? std::optional(here->index()) : std::nullopt;
+}
 thread_pool_metrics thread_pool::metrics() const { return scheduler_->metrics(); }
 
 } // namespace ekiden::inline EKIDEN_ABI

@@ -3,10 +3,11 @@
 /// Part: pool. Used by: programs. The engine is private: scheduler.hpp, worker.hpp.
 #pragma once
 
-#include <ekiden/future/future.hpp>
+#include <ekiden/execution/execution_context.hpp>
+#include <ekiden/execution/priority.hpp>
+#include <ekiden/execution/task_sink.hpp>
 #include <ekiden/observe/histogram.hpp>
 #include <ekiden/pool/stall.hpp>
-#include <ekiden/queue/task.hpp>
 
 #include <chrono>
 #include <concepts>
@@ -15,7 +16,7 @@
 #include <exception>
 #include <functional>
 #include <memory>
-#include <new>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -26,10 +27,6 @@ namespace ekiden::inline EKIDEN_ABI {
 
 class scheduler;
 class thread_pool;
-
-/// Which tasks a worker takes first. A worker that always finds tasks of a higher level still takes one of
-/// the others at least every 192 tasks, so that none waits for ever.
-enum class priority : std::uint8_t { high, normal, low };
 
 /// Where the workers may run.
 enum class placement : std::uint8_t {
@@ -85,11 +82,13 @@ struct thread_pool_metrics {
 /// accepted is run or abandoned, exactly once: post() and submit() return before, while or after it runs, and
 /// what the caller did before is visible to it. Tasks of one priority that one thread outside the pool posts
 /// are taken in that order; tasks that a worker posts are taken newest first by itself and oldest first by
-/// others.
+/// others; post_last() puts a worker's task behind those that wait.
+///
+/// A context with services: join() shuts them down when no task is left, before the threads end.
 ///
 /// In the child of a fork() no worker exists: posting throws std::system_error(operation_not_permitted), and
 /// the destructor does nothing.
-class thread_pool {
+class thread_pool : public execution_context {
 public:
     using options = thread_pool_options;
 
@@ -97,76 +96,58 @@ public:
     /// std::bad_alloc and std::system_error if the system gives out no memory or thread; the threads that had
     /// started have ended then.
     explicit thread_pool(options chosen = {});
-    /// join().
+    /// With so many threads; otherwise as by default.
+    template <std::integral Number>
+        requires(!std::same_as<Number, bool>)
+    explicit thread_pool(Number threads) : thread_pool(options{.threads = checked_number(threads)}) {}
+    /// join(). In a worker of this pool, which cannot wait for itself: stop(), and the threads and what they
+    /// use are left to themselves.
     ~thread_pool();
     thread_pool(const thread_pool&) = delete;
     thread_pool& operator=(const thread_pool&) = delete;
-
-    /// Runs `f()` in a worker. Returns true if accepted; false after stop() or join(): then `f` has been
-    /// destroyed by this thread. Throws std::bad_alloc, std::invalid_argument for an empty std::function and
-    /// the like, and what copying `f` throws; nothing has been accepted then.
-    template <class F>
-    bool post(F&& f, priority level = priority::normal) {
-        return accept(make_task(std::forward<F>(f), "post"), level);
-    }
-
-    /// Runs `f(args...)`, all copied or moved, in a worker, and returns the future of its result. Throws as
-    /// post(). After stop() or join() the future reports std::system_error(operation_canceled).
-    template <class F, class... Args>
-        requires std::invocable<std::decay_t<F>, std::decay_t<Args>...>
-                 && (!std::same_as<std::remove_cvref_t<F>, std::stop_token>)
-    auto submit(F&& f, Args&&... args)
-        -> future<std::invoke_result_t<std::decay_t<F>, std::decay_t<Args>...>> {
-        refuse_empty<std::decay_t<F>>(f, "submit");
-        if constexpr (sizeof...(Args) == 0) {
-            return submit_to(priority::normal, std::forward<F>(f));
-        } else {
-            return submit_to(priority::normal,
-                             [f = std::decay_t<F>(std::forward<F>(f)),
-                              ... args = std::decay_t<Args>(std::forward<Args>(args))]() mutable
-                                 -> std::invoke_result_t<std::decay_t<F>, std::decay_t<Args>...> {
-                                 return std::invoke(std::move(f), std::move(args)...);
-                             });
-        }
-    }
-
-    /// As submit(f), and a stop request cancels the task while it is queued, as future::cancel() would. `f`
-    /// may take the token, to see requests that come later.
-    template <class F>
-        requires(std::invocable<std::decay_t<F>> || std::invocable<std::decay_t<F>, std::stop_token>)
-    auto submit(std::stop_token token, F&& f) {
-        refuse_empty<std::decay_t<F>>(f, "submit");
-        if constexpr (std::invocable<std::decay_t<F>, std::stop_token>) {
-            return submit_stoppable(token,
-                                    [f = std::decay_t<F>(std::forward<F>(f)), token]() mutable
-                                        -> std::invoke_result_t<std::decay_t<F>, std::stop_token> {
-                                        return std::invoke(std::move(f), token);
-                                    });
-        } else {
-            return submit_stoppable(std::move(token), std::forward<F>(f));
-        }
-    }
-
-    /// Runs `f(i)`, or `f()` if it takes no number, for each i from 0 to n - 1, each call a task of its own.
-    /// `f` is copied for the calls. Returns and throws as post(), for all of them.
-    template <class F>
-    bool post_bulk(std::size_t n, F&& f) {
-        refuse_empty<std::decay_t<F>>(f, "post_bulk");
-        if (n == 0) return true;
-        return accept(make_task(bulk<std::decay_t<F>>{this, 0, n, std::forward<F>(f)}), priority::normal);
-    }
 
     class executor;
     /// A handle through which tasks reach this pool, at the given priority.
     [[nodiscard]] executor get_executor(priority level = priority::normal) noexcept;
 
+    /// Runs `f()` in a worker. Returns true if accepted; false after stop() or join(): then `f` has been
+    /// destroyed by this thread. Throws std::bad_alloc, std::invalid_argument for an empty std::function and
+    /// the like and for a priority that does not exist, and what copying `f` throws; nothing has been
+    /// accepted then.
+    template <class F>
+    bool post(F&& f, priority level = priority::normal);
+
+    /// As post(), behind the tasks that wait already: for a task that goes on later, and lets others through.
+    template <class F>
+    bool post_last(F&& f);
+
+    /// Runs `f(args...)`, all copied or moved, in a worker, and returns the future of its result. Throws as
+    /// post(). After stop() or join() the future reports std::system_error(operation_canceled).
+    template <class F, class... Args>
+        requires(!std::same_as<std::remove_cvref_t<F>, std::stop_token>
+                 && !std::same_as<std::remove_cvref_t<F>, priority>)
+    auto submit(F&& f, Args&&... args);
+    template <class F, class... Args>
+    auto submit(priority level, F&& f, Args&&... args);
+
+    /// As submit(f), and a stop request cancels the task while it is queued, as future::cancel() would. `f`
+    /// may take the token, to see requests that come later.
+    template <class F>
+    auto submit(std::stop_token token, F&& f);
+
+    /// Runs `f(i)`, or `f()` if it takes no number, for each i from 0 to n - 1, each call a task of its own.
+    /// `f` is copied for the calls. Returns and throws as post(), for all of them.
+    template <class F>
+    bool post_bulk(std::size_t n, F&& f);
+
     /// Returns when no task is queued or running: all that were accepted before have ended, with all that
-    /// they posted. Their effects are visible then. Throws std::system_error(resource_deadlock_would_occur)
-    /// in a worker of this pool.
+    /// they posted. Their effects are visible then. Outstanding work (see executor) does not count. Throws
+    /// std::system_error(resource_deadlock_would_occur) in a worker of this pool.
     void wait_idle();
 
     /// No task that is posted after this has returned begins before resume(). Tasks posted earlier may still
-    /// begin if a worker was about to take them; those that run go on.
+    /// begin if a worker was about to take them; those that run go on, with what they fork and while they
+    /// wait for results.
     void pause() noexcept;
     /// What was done before it is visible to the tasks that begin after it.
     void resume() noexcept;
@@ -175,106 +156,66 @@ public:
     /// futures report std::system_error(operation_canceled). Tasks that run go on. Does not wait for them.
     void stop() noexcept;
 
-    /// Accepts no more tasks from outside, resumes if paused, runs what is queued and what that posts, and
-    /// ends the threads. After stop() it only ends them. Throws
+    /// Resumes if paused, accepts no more tasks from outside, runs what is queued and what that posts, and
+    /// ends the threads. While work is outstanding (see executor) it waits for that, and tasks from outside
+    /// are still accepted. After stop() it only ends the threads. Throws
     /// std::system_error(resource_deadlock_would_occur) in a worker of this pool.
     void join();
 
     /// How many threads run tasks when none is blocked: the option `threads`, or what it stood for.
     [[nodiscard]] unsigned thread_count() const noexcept;
 
+    /// How many threads there can ever be at once: the largest index of a worker is one less.
+    [[nodiscard]] unsigned max_thread_count() const noexcept;
+
     /// Whether the calling thread is a worker of this pool.
     [[nodiscard]] bool runs_in_this_thread() const noexcept;
+
+    /// The number of the calling thread among the workers of this pool, from 0 to max_thread_count() - 1, to
+    /// find memory of its own by; nothing if it is none of them. At most one thread at a time has a number.
+    [[nodiscard]] std::optional<unsigned> this_worker_index() const noexcept;
 
     [[nodiscard]] thread_pool_metrics metrics() const;
 
 private:
-    /// For the parts of this folder.
+    /// For the parts on this pool.
     friend scheduler& engine_of(thread_pool& pool) noexcept { return *pool.scheduler_; }
 
-    /// Puts the task into a queue; abandons it if the pool takes no more, or if that throws.
-    bool accept(task* accepted, priority level);
+    template <class Number>
+    static unsigned checked_number(Number threads) {
+        if (std::cmp_less(threads, 0) || std::cmp_greater(threads, options::most_threads))
+            refuse_number(std::to_string(threads));
+        return static_cast<unsigned>(threads);
+    }
+    [[noreturn]] static void refuse_number(const std::string& threads);
 
-    /// Calls the handler with the exception being handled.
+    // For executor.
+    bool accept(task* accepted, priority level, task_order order);
     void report_unhandled(const char* type) noexcept;
-
-    template <class F, class R = std::invoke_result_t<std::decay_t<F>>>
-    future<R> submit_to(priority level, F&& f) {
-        auto* const state = recycler::create<task_state<R, std::decay_t<F>>>(std::forward<F>(f));
-        future<R> result(state);
-        accept(state, level);
-        return result;
-    }
-
-    template <class F, class R = std::invoke_result_t<std::decay_t<F>>>
-    future<R> submit_stoppable(std::stop_token token, F&& f) {
-        auto* const state = recycler::create<stoppable_task_state<R, std::decay_t<F>>>(std::forward<F>(f));
-        future<R> result(state);
-        state->cancel_on(std::move(token));
-        accept(state, priority::normal);
-        return result;
-    }
-
-    /// Calls of f for [first, last): gives the right half away until one is left, so that every call can be
-    /// stolen.
-    template <class F>
-    struct bulk {
-        thread_pool* pool;
-        std::size_t first;
-        std::size_t last;
-        F f;
-
-        void operator()() {
-            while (last - first > 1) {
-                const std::size_t middle = first + (last - first) / 2;
-                try {
-                    pool->accept(make_task(bulk{pool, middle, last, f}),
-                                 priority::normal); // stopped: abandons it
-                } catch (...) {                     // no memory, or f cannot be copied: then all of it here
-                    return call_all();
-                }
-                last = middle;
-            }
-            call(first);
-        }
-
-        void call(std::size_t i) {
-            if constexpr (std::invocable<F&, std::size_t>)
-                std::invoke(f, i);
-            else
-                std::invoke(f);
-        }
-
-        void call_all() noexcept {
-            for (; first != last; ++first) {
-                try {
-                    call(first);
-                } catch (...) {
-                    pool->report_unhandled(type_description<F>());
-                }
-            }
-        }
-    };
+    void work_started() noexcept;
+    void work_finished() noexcept;
 
     std::unique_ptr<scheduler> scheduler_;
 };
 
-/// A cheap, copyable handle; equal if pool and priority are. Must not be used after the pool's end.
-class thread_pool::executor {
+/// A cheap, copyable handle; equal if pool and priority are. Its operations are those of task_sink. Must not
+/// be used after the pool's end.
+class thread_pool::executor : public task_sink<executor> {
 public:
-    template <class F>
-    bool post(F&& f) const {
-        return pool_->post(std::forward<F>(f), level_);
-    }
-    template <class F>
-    auto submit(F&& f) const {
-        refuse_empty<std::decay_t<F>>(f, "submit");
-        return pool_->submit_to(level_, std::forward<F>(f));
-    }
-
     [[nodiscard]] thread_pool& context() const noexcept { return *pool_; }
     [[nodiscard]] priority level() const noexcept { return level_; }
     friend bool operator==(const executor&, const executor&) = default;
+
+    /// Work elsewhere has begun that will post its end to the pool: join() waits for as many calls of
+    /// on_work_finished(), which may be the last that a thread does with the pool. At most 2^31 - 1 at a
+    /// time.
+    void on_work_started() const noexcept { pool_->work_started(); }
+    void on_work_finished() const noexcept { pool_->work_finished(); }
+
+    // ---- for task_sink
+
+    bool accept(task* accepted, task_order order) const { return pool_->accept(accepted, level_, order); }
+    void report_unhandled(const char* type) const noexcept { pool_->report_unhandled(type); }
 
 private:
     friend class thread_pool;
@@ -285,5 +226,32 @@ private:
 };
 
 inline thread_pool::executor thread_pool::get_executor(priority level) noexcept { return {*this, level}; }
+
+template <class F>
+bool thread_pool::post(F&& f, priority level) {
+    return get_executor(level).post(std::forward<F>(f));
+}
+template <class F>
+bool thread_pool::post_last(F&& f) {
+    return get_executor().post_last(std::forward<F>(f));
+}
+template <class F, class... Args>
+    requires(!std::same_as<std::remove_cvref_t<F>, std::stop_token>
+             && !std::same_as<std::remove_cvref_t<F>, priority>)
+auto thread_pool::submit(F&& f, Args&&... args) {
+    return get_executor().submit(std::forward<F>(f), std::forward<Args>(args)...);
+}
+template <class F, class... Args>
+auto thread_pool::submit(priority level, F&& f, Args&&... args) {
+    return get_executor(level).submit(std::forward<F>(f), std::forward<Args>(args)...);
+}
+template <class F>
+auto thread_pool::submit(std::stop_token token, F&& f) {
+    return get_executor().submit(std::move(token), std::forward<F>(f));
+}
+template <class F>
+bool thread_pool::post_bulk(std::size_t n, F&& f) {
+    return get_executor().post_bulk(n, std::forward<F>(f));
+}
 
 } // namespace ekiden::inline EKIDEN_ABI

@@ -38,10 +38,7 @@ private:
     void run() noexcept;
     /// Returns whether a thread was put to work.
     bool look() noexcept;
-    bool compensate() noexcept;
-    void take_back() noexcept;
     void report_saturation(bool is_starving) noexcept;
-    [[nodiscard]] bool is_quiet() const noexcept;
 
     scheduler& pool_;
     crew& crew_;

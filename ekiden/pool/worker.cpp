@@ -1,19 +1,22 @@
 #include <ekiden/pool/worker.hpp>
 
-#include <ekiden/pool/blocking_region.hpp>
+#include <ekiden/pool/work_source.hpp>
 #include <ekiden/sys/clock.hpp>
 #include <ekiden/sys/futex.hpp>
 #include <ekiden/sys/mutant.hpp>
+#include <ekiden/sys/spin.hpp>
 
 #include <array>
 #include <span>
 
 namespace ekiden::inline EKIDEN_ABI {
 
+worker::worker(scheduler& pool, unsigned index)
+    : thread_role(&pool.face()), pool_(pool), index_(index), random_(index + 1) {}
+
 // ---- the scheduler's loop
 
 void worker::run() noexcept {
-    fork_party::set_for_this_thread(&party_);
     crew& others = pool_.threads();
     for (;;) {
         const bool has_stopped = is_stopped(); // before the last look at the queues
@@ -25,7 +28,7 @@ void worker::run() noexcept {
         }
         const auto end = is_crowded ? sys::clock::now() + others.keep_alive() : sys::clock::time_point();
         if (task* const next = next_task({nullptr, is_crowded ? &end : nullptr})) {
-            execute(next);
+            execute(next, is_piece(next) || admit());
         } else if (has_stopped) {
             break;
         } else if (is_crowded && sys::clock::now() >= end) {
@@ -49,13 +52,13 @@ task* worker::find_task() noexcept {
     if (found == nullptr) found = deque_.pop(); // newest first: what it needs is still in this core's cache
     if (found == nullptr) found = from_outside();
     if (found == nullptr) found = stolen();
-    if (found == nullptr) found = forked();
+    if (found == nullptr) found = from_sources();
     if (found == nullptr) found = injected(priority::low);
     return found;
 }
 
-void worker::execute(task* taken) noexcept {
-    if (taken != &forked_ && !admit()) { // a fork is part of a task that runs
+void worker::execute(task* taken, bool is_admitted) noexcept {
+    if (!is_admitted) {
         taken->abandon();
         abandoned_.add();
     } else {
@@ -75,12 +78,24 @@ void worker::execute(task* taken) noexcept {
     finished_.add();
 }
 
+namespace {
+
+/// A pool that stops abandons its tasks, paused or not.
+bool is_paused(std::uint32_t gate) noexcept {
+    return (gate & (gate_bit::paused | gate_bit::stopped)) == gate_bit::paused;
+}
+
+} // namespace
+
+/// Whether it is of a task that runs already, which pause() and stop() let go on.
+bool worker::is_piece(const task* taken) noexcept { return std::exchange(piece_, nullptr) == taken; }
+
 /// Waits while the pool is paused. False if the task must not run.
 bool worker::admit() noexcept {
     // After the task was claimed: whoever posted it after pause() has made the paused gate visible with it.
     // Acquire: what came before resume() is visible to the task; pairs with the release there.
     std::uint32_t gate = pool_.gate().load(sys::acquire);
-    while ((gate & (gate_bit::paused | gate_bit::stopped)) == gate_bit::paused) [[unlikely]] {
+    while (is_paused(gate)) [[unlikely]] {
         sys::futex_wait(pool_.gate(), gate);
         gate = pool_.gate().load(sys::acquire);
     }
@@ -90,6 +105,7 @@ bool worker::admit() noexcept {
 // ---- where tasks come from
 
 task* worker::urgent() noexcept {
+    if (task* const found = take_put_back()) return found;
     if (++turn_ % fair_turn == 0) [[unlikely]] {
         if (task* const found = neglected()) return found;
     }
@@ -146,28 +162,32 @@ task* worker::stolen() noexcept {
                     return found;
                 }
             }
+            if (task* const found = workers[victim]->take_put_back()) return found;
         }
         if (++victim == count) victim = 0;
     }
     return nullptr;
 }
 
-/// A child that another thread has forked and somebody has asked for. Asks if there is none.
-task* worker::forked() noexcept {
-    forked_.taken = party_.find();
-    if (forked_.taken == nullptr) {
-        pool_.forks().ask_all();
-        return nullptr;
-    }
+/// A piece of a task that another thread runs. Asks for one if there is none.
+task* worker::from_sources() noexcept {
+    task* const found = pool_.find_in_sources(index_);
+    if (found == nullptr) return nullptr;
+    piece_ = found;
     spawned_.add(); // as a task of this worker's own
-    return &forked_;
+    return found;
 }
 
-const char* worker::forked_task::answer(task* base, task_request request) {
-    if (request == task_request::describe) return "a forked call";
-    auto* const self = static_cast<forked_task*>(base);
-    self->party_.run(*self->taken);
-    return nullptr;
+/// Any thread. The task is still to be begun.
+task* worker::take_put_back() noexcept {
+    if (put_back_.load(sys::relaxed) == nullptr) return nullptr; // asked before every task
+    return put_back_.exchange(nullptr, sys::acquire); // [PB1] the task; pairs with the release in put_back()
+}
+
+/// The task waits for resume(), and for any worker. There is room: what was put back is taken first, and no
+/// task is taken while the pool seems paused.
+void worker::put_back(task* taken) noexcept {
+    put_back_.store(taken, sys::release); // [PB1] the task; pairs with the acquire in take_put_back()
 }
 
 void worker::push(task* spawned) {
@@ -193,7 +213,7 @@ task* worker::next_task(const reason_to_return& reason) noexcept {
         // since.
         const bool leave = should_return(reason);
         const bool looks = !leave || (reason.awaited == nullptr && is_stopped());
-        task* found = looks ? find_task() : nullptr;
+        task* found = looks ? find(reason) : nullptr;
         if (found == nullptr && !leave) found = search(reason);
         if (found != nullptr || leave) {
             end_search();
@@ -201,8 +221,19 @@ task* worker::next_task(const reason_to_return& reason) noexcept {
         }
         park(reason);
         // More may have been woken than there should be at work: run() looks.
-        if (reason.awaited == nullptr && reason.deadline != nullptr) return nullptr;
+        if (reason.awaited == nullptr && reason.end_of_life != nullptr) return nullptr;
     }
+}
+
+/// A worker that waits for a result would hold a task of a paused pool, and could not leave it when its wait
+/// ends: meanwhile it takes only pieces of tasks that run.
+task* worker::find(const reason_to_return& reason) noexcept {
+    return must_hold_back(reason) ? from_sources() : find_task();
+}
+
+bool worker::must_hold_back(const reason_to_return& reason) const noexcept {
+    // relaxed: a hint. wait_for() decides, after the claim; before a sleep the caller's fence orders this.
+    return reason.awaited != nullptr && is_paused(pool_.gate().load(sys::relaxed));
 }
 
 /// Gives the token back if this worker has it.
@@ -213,11 +244,11 @@ void worker::end_search() noexcept {
 }
 
 bool worker::should_return(const reason_to_return& reason) const noexcept {
-    if (reason.deadline != nullptr && sys::clock::now() >= *reason.deadline) return true;
     if (reason.awaited != nullptr) return reason.awaited->is_ready();
-    // Without a deadline it has not seen yet that the pool is crowded.
+    if (reason.end_of_life != nullptr && sys::clock::now() >= *reason.end_of_life) return true;
+    // Without an end it has not seen yet that the pool is crowded.
     return is_stopped()
-           || (reason.deadline == nullptr && (pool_.gate().load(sys::relaxed) & gate_bit::crowded) != 0);
+           || (reason.end_of_life == nullptr && (pool_.gate().load(sys::relaxed) & gate_bit::crowded) != 0);
 }
 
 bool worker::is_stopped() const noexcept {
@@ -225,20 +256,16 @@ bool worker::is_stopped() const noexcept {
     return (pool_.gate().load(sys::acquire) & gate_bit::stopped) != 0;
 }
 
-/// Looks for a task for 20 us, less than a sleep and a wake-up cost, unless another worker does so already.
+/// Looks for a task for a while, unless another worker does so already.
 task* worker::search(const reason_to_return& reason) noexcept {
     if (!has_token_) has_token_ = pool_.sleep().try_begin_search();
     if (!has_token_) return nullptr;
-    constexpr std::uint64_t search_ns = 20'000;
-    const std::uint64_t start = sys::now_ns();
-    do {
-        for (int i = 0; i != 16; ++i) {
-            sys::spin_hint();
-            if (task* const found = find_task()) return found;
-            if (should_return(reason)) return nullptr;
-        }
-    } while (sys::now_ns() - start < search_ns);
-    return nullptr;
+    task* found = nullptr;
+    (void)sys::spin_until([&] {
+        found = find(reason);
+        return found != nullptr || should_return(reason);
+    });
+    return found;
 }
 
 void worker::park(const reason_to_return& reason) noexcept {
@@ -258,8 +285,9 @@ void worker::park(const reason_to_return& reason) noexcept {
     recycler::flush();
     event_count& sleep = pool_.sleep();
     sleep.prepare_wait(index_, has_token_);
-    pool_.forks().ask_all(); // who forks later than this sees a sleeper: see fork_join.md
-    const bool saw_work = pool_.has_work();
+    pool_.ask_sources(); // a thread that forks later than this sees a sleeper: see fork_join.md
+    // Held back, it is woken by resume(): either it sees the gate open here, or is seen asleep there.
+    const bool saw_work = must_hold_back(reason) ? pool_.sources_have_work() : pool_.has_work();
     if (saw_work || should_return(reason)) {
         has_token_ = sleep.cancel_wait(index_) == event_count::wake_up::notified;
         // Others may have left more work to the token that was given back above: whoever takes it on must
@@ -277,36 +305,46 @@ void worker::park(const reason_to_return& reason) noexcept {
 }
 
 void worker::sleep(const reason_to_return& reason) noexcept {
-    // A wait that ends in time is in no circle.
-    const bool is_for_result = reason.awaited != nullptr && reason.deadline == nullptr;
-    if (is_for_result) pool_.threads().begin_wait(*this);
+    if (reason.awaited != nullptr) pool_.circles().begin_wait(*this);
     parks_.add();
-    has_token_ = pool_.sleep().commit_wait(index_, reason.deadline) == event_count::wake_up::notified;
+    has_token_ = pool_.sleep().commit_wait(index_, reason.end_of_life) == event_count::wake_up::notified;
     if (has_token_) wakes_.add();
-    if (is_for_result) pool_.threads().end_wait(*this);
+    if (reason.awaited != nullptr) pool_.circles().end_wait(*this);
 }
 
 bool worker::wait_for(completion& awaited, const sys::clock::time_point* deadline) noexcept {
-    ++depth_;
+    if (deadline != nullptr) {
+        const blocked_here sleeping("a result, for a limited time");
+        return awaited.block(deadline);
+    }
     const task::function type = running_type_.load(sys::relaxed);
     const wait_frame frame{&awaited, {running_, type}, waits_};
     waits_ = &frame;
-    const reason_to_return reason{&awaited, deadline};
-    while (!should_return(reason)) {
-        // Deep down only what this worker has spawned itself: its program nests that deeply anyway.
-        task* const next = depth_ <= helping_depth ? next_task(reason) : deque_.pop();
-        if (next != nullptr)
-            execute(next);
-        else if (depth_ > helping_depth) {
-            const blocking_region region("a result, waits nested too deeply to run other tasks");
-            awaited.block(deadline);
-        }
+    while (task* const next = next_task({&awaited, nullptr})) {
+        if (EKIDEN_MUTANT(worker_takes_a_task_to_the_gate)) (void)admit();
+        const std::uint32_t gate = pool_.gate().load(sys::acquire); // as in admit()
+        const bool runs_already = is_piece(next);
+        // Paused since it was taken: admit() would keep it, and this worker, until resume().
+        if (!runs_already && is_paused(gate))
+            put_back(next);
+        else
+            execute(next, runs_already || (gate & gate_bit::stopped) == 0);
     }
     waits_ = frame.outer;
     running_ = frame.waiting.self;
     running_type_.store(type, sys::relaxed);
-    --depth_;
-    return awaited.is_ready();
+    return true;
+}
+
+bool worker::begin_blocking(const char* what) noexcept {
+    if (std::exchange(is_blocking_, true)) return false;
+    pool_.threads().block(*this, what);
+    return true;
+}
+
+void worker::end_blocking() noexcept {
+    pool_.threads().unblock(*this);
+    is_blocking_ = false;
 }
 
 bool worker::runs(const completion& result) const noexcept {

@@ -3,6 +3,7 @@
 /// Part: pool. Used by: scheduler. Private.
 #pragma once
 
+#include <ekiden/context/thread_context.hpp>
 #include <ekiden/future/completion.hpp>
 #include <ekiden/observe/counter.hpp>
 #include <ekiden/observe/histogram.hpp>
@@ -12,14 +13,13 @@
 
 #include <cstdint>
 #include <string_view>
-#include <utility>
 
 namespace ekiden::inline EKIDEN_ABI {
 
 /// Its own thread calls everything but the functions marked otherwise.
-class alignas(sys::isolation) worker {
+class alignas(sys::isolation) worker final : public thread_role {
 public:
-    worker(scheduler& pool, unsigned index) : pool_(pool), index_(index), random_(index + 1) {}
+    worker(scheduler& pool, unsigned index);
 
     /// The thread's life: runs tasks until the pool stops and nothing is queued.
     void run() noexcept;
@@ -27,40 +27,41 @@ public:
     /// A task of this worker's own. Throws std::bad_alloc; then nothing has changed.
     void push(task* spawned);
 
-    /// Runs other tasks until `awaited` is ready (true) or `deadline`, if not null, has passed (false).
-    bool wait_for(completion& awaited, const sys::clock::time_point* deadline) noexcept;
+    /// Without a deadline: runs other tasks until `awaited` is ready, at any depth of nesting, since another
+    /// worker that could run them may not exist. With one it sleeps, as a blocked thread does: a task that it
+    /// ran could not be given up when the time is over.
+    bool wait_for(completion& awaited, const sys::clock::time_point* deadline) noexcept override;
+
+    [[nodiscard]] bool begin_blocking(const char* what) noexcept override;
+    void end_blocking() noexcept override;
 
     [[nodiscard]] scheduler& pool() const noexcept { return pool_; }
 
     [[nodiscard]] unsigned index() const noexcept { return index_; }
 
-    /// Its own thread: a blocking_region begins or ends. False if there is one already.
-    [[nodiscard]] bool enter_region() noexcept { return !std::exchange(is_in_region_, true); }
-    void leave_region() noexcept { is_in_region_ = false; }
-
-    /// Its part in fork-join.
-    [[nodiscard]] fork_party& party() noexcept { return party_; }
-
     /// Any thread.
     [[nodiscard]] bool maybe_has_tasks() const noexcept {
-        return deque_.maybe_filled() || inbox_.maybe_filled();
+        return deque_.maybe_filled() || inbox_.maybe_filled() || put_back_.load(sys::relaxed) != nullptr;
     }
     [[nodiscard]] std::uint64_t spawned() const noexcept { return spawned_.value(); }
     [[nodiscard]] std::uint64_t finished() const noexcept { return finished_.value(); }
     void add_to(thread_pool_metrics& sum) const noexcept;
 
-    /// What it waits for, and whether it has that task on its stack. While it waits for a result, and crew
-    /// knows.
+    /// What it waits for, and whether it has that task on its stack. While it waits for a result, and
+    /// wait_circles knows.
     [[nodiscard]] completion& awaited() const noexcept { return *waits_->awaited; }
     [[nodiscard]] bool runs(const completion& result) const noexcept;
     /// Any thread: the name of the type of the task that it runs or has run last.
     [[nodiscard]] std::string_view running_type() const noexcept;
 
+    bool is_waiting_for_result = false; ///< under the lock of wait_circles
+
 private:
-    /// What a worker waits for besides tasks; `awaited` is null in the worker's main loop.
+    /// What a worker waits for besides tasks: a result, or in its main loop, where `awaited` is null, perhaps
+    /// the end of its own life.
     struct reason_to_return {
         completion* awaited;
-        const sys::clock::time_point* deadline;
+        const sys::clock::time_point* end_of_life;
     };
 
     /// What this thread's stack consists of: tasks that wait, and the one that runs on top of them.
@@ -75,54 +76,47 @@ private:
     };
 
     [[nodiscard]] task* next_task(const reason_to_return& reason) noexcept;
+    [[nodiscard]] task* find(const reason_to_return& reason) noexcept;
     [[nodiscard]] task* find_task() noexcept;
     [[nodiscard]] task* urgent() noexcept;
     [[nodiscard]] task* neglected() noexcept;
     [[nodiscard]] task* injected(priority level) noexcept;
     [[nodiscard]] task* from_outside() noexcept;
     [[nodiscard]] task* stolen() noexcept;
-    [[nodiscard]] task* forked() noexcept;
+    [[nodiscard]] task* from_sources() noexcept;
+    [[nodiscard]] task* take_put_back() noexcept;
+    void put_back(task* taken) noexcept;
     [[nodiscard]] task* search(const reason_to_return& reason) noexcept;
     void end_search() noexcept;
     void stop_looking() noexcept;
     [[nodiscard]] bool should_return(const reason_to_return& reason) const noexcept;
+    [[nodiscard]] bool must_hold_back(const reason_to_return& reason) const noexcept;
     void park(const reason_to_return& reason) noexcept;
     void sleep(const reason_to_return& reason) noexcept;
-    void execute(task* taken) noexcept;
+    void execute(task* taken, bool is_admitted) noexcept;
+    [[nodiscard]] bool is_piece(const task* taken) noexcept;
     [[nodiscard]] bool is_stopped() const noexcept;
     [[nodiscard]] bool admit() noexcept;
 
     static constexpr std::size_t batch = 64; // tasks claimed from a producer's ring at once
     static constexpr std::uint32_t fair_turn =
         64; // one in so many tasks is taken from where others are neglected
-    static constexpr unsigned helping_depth = 64; // nested waits that still take tasks from elsewhere
 
     scheduler& pool_;
     const unsigned index_;
-    unsigned depth_ = 0; // of nested waits
     bool has_token_ = false;
-    bool is_in_region_ = false;
+    bool is_blocking_ = false;
     std::uint32_t turn_ = 0;
     sys::random random_;
+    const task* piece_ = nullptr; // taken from a work source, not begun
     const task* running_ = nullptr;
     sys::atomic<task::function> running_type_{nullptr}; // read by others
     const wait_frame* waits_ = nullptr;
 
-    /// A child of a fork that this worker takes over, in the form of a task.
-    class forked_task final : public task {
-    public:
-        explicit forked_task(fork_party& party) noexcept : task(&answer), party_(party) {}
-        fork_child* taken = nullptr;
-
-    private:
-        static const char* answer(task* base, task_request request);
-        fork_party& party_;
-    };
-
     chase_lev_deque<task> deque_;        // what this worker's tasks have posted
     chase_lev_deque<task> inbox_{batch}; // a batch from outside; the oldest task at the bottom
-    fork_party party_{pool_.forks()};
-    forked_task forked_{party_};
+    // A task that this worker has taken while it waited, and must not begin: the pool was paused meanwhile.
+    sys::atomic<task*> put_back_{nullptr};
 
     // What others read, on lines of its own.
     alignas(sys::isolation) single_writer_counter spawned_;

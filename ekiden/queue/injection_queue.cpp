@@ -33,8 +33,8 @@ namespace {
 
 using inlet = injection_queue::inlet;
 
-/// The inlets of one thread, by queue. Entries of queues that are gone are removed when the thread meets a new
-/// queue.
+/// The inlets of one thread, by queue. Entries of queues that are gone are removed when the thread meets a
+/// new queue.
 struct producer {
     struct entry {
         std::uint64_t queue;
@@ -95,17 +95,26 @@ injection_queue::~injection_queue() {
     }
 }
 
-bool injection_queue::push(task* element, std::uint32_t refused) {
+bool injection_queue::push(task* element, std::uint32_t refused, follow_up then) {
     struct entry_guard { // also when the ring cannot grow
         inlet& here;
         explicit entry_guard(inlet& l) noexcept : here(l) {
-            if (here.shared) here.lock.lock();
+            if (here.shared) enter_shared();
             here.pushing.store(EKIDEN_MUTANT(queue_push_unannounced) ? 0 : 1, sys::relaxed);
         }
         ~entry_guard() {
-            // [Q3] release: the push above; pairs with the acquire in quiesce().
+            // [Q3] release: the push above; pairs with the acquire in quiesce(). The queue may be gone
+            // afterwards; the thread keeps the inlet.
             here.pushing.store(0, sys::release);
-            if (here.shared) here.lock.unlock();
+            if (here.shared) leave_shared();
+        }
+        [[gnu::noinline]] void enter_shared() const noexcept {
+            here.references.fetch_add(1, sys::relaxed); // a thread past its end has none of its own
+            here.lock.lock();
+        }
+        [[gnu::noinline]] void leave_shared() const noexcept {
+            here.lock.unlock();
+            here.release();
         }
     } guard(inlet_of_this_thread());
     // [Q2] light: `pushing` before the look at the gate; pairs with the heavy fence in quiesce(). Either the
@@ -113,12 +122,13 @@ bool injection_queue::push(task* element, std::uint32_t refused) {
     sys::fence_light();
     if ((gate_.load(sys::relaxed) & refused) != 0) return false;
     guard.here.ring.push(element);
+    then.call(then.self);
     return true;
 }
 
 void injection_queue::quiesce() noexcept {
-    // [Q2] heavy: the closed gate before the look at `pushing`, and at count_ and inlets_ of threads that just
-    // came.
+    // [Q2] heavy: the closed gate before the look at `pushing`, and at count_ and inlets_ of threads that
+    // just came.
     sys::fence_heavy();
     const std::size_t count = count_.load(sys::relaxed);
     for (std::size_t i = 0; i != count; ++i) {

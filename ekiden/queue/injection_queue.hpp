@@ -70,8 +70,16 @@ public:
     injection_queue(const injection_queue&) = delete;
     injection_queue& operator=(const injection_queue&) = delete;
 
-    /// Adds a task, or returns false if the gate refuses it. Throws std::bad_alloc; then nothing has changed.
-    [[nodiscard]] bool push(task* element, std::uint32_t refused);
+    /// What push() calls when the task is in the queue.
+    struct follow_up {
+        void (*call)(void* self) noexcept;
+        void* self;
+    };
+    /// Adds a task and calls `then`, or returns false if the gate refuses it. Throws std::bad_alloc; then
+    /// nothing has changed. quiesce() waits for a push and what follows it: after that the call touches
+    /// neither the queue nor anything else of its owner.
+    [[nodiscard]] bool push(task* element, std::uint32_t refused,
+                            follow_up then = {[](void*) noexcept {}, nullptr});
 
     /// After the gate was closed: waits until each push that found it open has put its task into the queue.
     void quiesce() noexcept;

@@ -1,3 +1,4 @@
+#include <ekiden/context/thread_context.hpp>
 #include <ekiden/future/promise.hpp>
 
 #include <tests/unit/effort.hpp>
@@ -160,18 +161,20 @@ TEST_CASE("A sleeping waiter and the end of the state in another thread do not d
 }
 
 TEST_CASE("A thread with a way of its own to wait uses it") {
-    struct strategy {
+    struct strategy final : ekiden::thread_role {
+        strategy() : thread_role(this) {}
         int calls = 0;
         bool with_deadline = false;
-        static bool wait(void* self, completion& awaited, const sys::clock::time_point* deadline) {
-            auto* const here = static_cast<strategy*>(self);
-            ++here->calls;
-            here->with_deadline = deadline != nullptr;
+        bool wait_for(completion& awaited, const sys::clock::time_point* deadline) noexcept override {
+            ++calls;
+            with_deadline = deadline != nullptr;
             return awaited.is_ready();
         }
+        bool begin_blocking(const char*) noexcept override { return false; }
+        void end_blocking() noexcept override {}
     } own;
     std::thread([&] {
-        sys::local<ekiden::wait_strategy>() = {&strategy::wait, &own};
+        const ekiden::role_scope scope(own);
         promise<int> source;
         auto result = source.get_future();
         CHECK_FALSE(result.wait_for(std::chrono::hours(1)));

@@ -1,0 +1,114 @@
+// Where the whole pool's protocols meet: its end while a post returns, a pause while a worker waits, work
+// elsewhere while it is joined, a thread's end that posts.
+#include <check/models/pool_model.hpp>
+
+#include <ekiden/future/promise.hpp>
+#include <ekiden/pool/blocking_region.hpp>
+#include <ekiden/pool/thread_pool.hpp>
+#include <ekiden/sys/atomic.hpp>
+#include <ekiden/sys/thread.hpp>
+
+#include <memory>
+#include <optional>
+
+namespace {
+
+using namespace ekiden;
+
+/// A task elsewhere that ends by posting to the pool.
+sys::thread work_elsewhere(thread_pool::executor executor, sys::cell<int>& ran) {
+    executor.on_work_started();
+    return sys::thread([executor, &ran] {
+        check::that(executor.post([&ran] { ran.write(1); }), "what the work posts is accepted");
+        executor.on_work_finished();
+    });
+}
+
+} // namespace
+
+POOL_MODEL(pool_ends_during_post, .about = "a pool may end as soon as the effect of its last task is seen",
+           .preemptions = 1, .spurious = 0) {
+    auto pool = std::make_unique<thread_pool>(thread_pool_options{.threads = 1});
+    sys::atomic<bool> ran{false};
+    sys::thread poster([&ran, p = pool.get()] { (void)p->post([&ran] { ran.store(true, sys::relaxed); }); });
+    while (!ran.load(sys::relaxed)) sys::yield();
+    pool.reset();
+    poster.join();
+}
+
+POOL_MODEL(pool_pause_in_wait, .about = "a task that waits for a result gets it while the pool is paused",
+           .preemptions = 1, .spurious = 0, .timeouts = 0) {
+    promise<int> source;
+    future<int> awaited = source.get_future();
+    thread_pool pool({.threads = 1});
+    sys::atomic<bool> has_begun{false};
+    sys::cell<int> ran{0};
+    future<int> running = pool.submit([&] {
+        has_begun.store(true, sys::relaxed);
+        return awaited.get() + 1;
+    });
+    while (!has_begun.load(sys::relaxed)) sys::yield();
+    (void)pool.post([&ran] { ran.write(1); });
+    pool.pause();
+    source.set_value(3);
+    check::that(running.get() == 4, "the value");
+    pool.resume();
+    pool.wait_idle();
+    check::that(ran.read() == 1, "what it had put back ran later");
+}
+
+// Two old values: that what the work has posted is not seen takes as many.
+EKIDEN_MODEL(pool_outstanding_work, .load_buffering = false, .old_values = 2,
+             .about = "join waits for work elsewhere, and for what that posts", .preemptions = 1,
+             .spurious = 0) {
+    sys::cell<int> ran{0};
+    thread_pool pool({.threads = 1});
+    sys::thread elsewhere = work_elsewhere(pool.get_executor(), ran);
+    pool.join();
+    check::that(ran.read() == 1, "the task ran");
+    elsewhere.join();
+}
+
+POOL_MODEL(pool_work_during_join, .about = "work that a task begins while the pool is joined counts as well",
+           .preemptions = 1, .spurious = 0) {
+    sys::cell<int> ran{0};
+    std::optional<sys::thread> elsewhere;
+    thread_pool pool({.threads = 1});
+    (void)pool.post([&] { elsewhere.emplace(work_elsewhere(pool.get_executor(), ran)); });
+    pool.join();
+    check::that(ran.read() == 1, "the task ran");
+    elsewhere->join();
+}
+
+// The place of the worker that has ended may have another thread already.
+POOL_MODEL(elastic_end_of_thread_posts, .about = "what a retired worker's thread posts comes from outside",
+           .preemptions = 0, .spurious = 0) {
+    sys::atomic<int> ran{0};
+    int expected = 0;
+    {
+        thread_pool pool({.threads = 1,
+                          .max_threads = 2,
+                          .keep_alive = std::chrono::milliseconds(0),
+                          .watch_interval = std::chrono::milliseconds(0)});
+        struct late {
+            thread_pool& pool;
+            sys::atomic<int>& ran;
+            int accepted = 0;
+        } last{pool, ran};
+        pool.submit([&] {
+                const blocking_region region;
+                (void)sys::at_thread_exit(
+                    [](void* argument) {
+                        auto& self = *static_cast<late*>(argument);
+                        check::that(!self.pool.runs_in_this_thread(), "the thread is no worker any more");
+                        if (self.pool.post([&ran = self.ran] { ran.fetch_add(1, sys::relaxed); }))
+                            ++self.accepted;
+                    },
+                    &last);
+            })
+            .get();
+        pool.join();
+        expected = last.accepted;
+    }
+    check::that(ran.load(sys::relaxed) == expected, "what was accepted ran, once");
+}

@@ -1,0 +1,179 @@
+/// Everything that can be done with a place that accepts tasks: post, submit, post_bulk.
+///
+/// Part: execution. Used by: the executors of pools, loops, strands and lanes, which only accept tasks.
+#pragma once
+
+#include <ekiden/future/future.hpp>
+#include <ekiden/queue/task.hpp>
+
+#include <concepts>
+#include <cstddef>
+#include <functional>
+#include <stop_token>
+#include <type_traits>
+#include <utility>
+
+namespace ekiden::inline EKIDEN_ABI {
+
+/// Where a task goes among those that wait.
+enum class task_order : std::uint8_t {
+    usual, ///< as the context thinks best: a pool's worker takes its own newest task first
+    last,  ///< behind the tasks that wait already: for a task that goes on later to let others through
+};
+
+namespace detail {
+
+/// Fails to compile, with a message, if `F` cannot be called with copies of the arguments.
+template <class F, class... Args>
+constexpr void expect_callable() {
+    static_assert(std::invocable<std::decay_t<F>, std::decay_t<Args>...>,
+                  "ekiden: submit: the callable cannot be called with these arguments. They are copied and "
+                  "moved into the call; std::ref passes a reference");
+}
+template <class F>
+constexpr void expect_callable_without_arguments() {
+    static_assert(std::invocable<std::decay_t<F>&>,
+                  "ekiden: post: the callable must be callable without arguments; std::bind_front, or a "
+                  "lambda that captures them, makes it so. submit() takes arguments");
+}
+
+/// The callable together with its arguments.
+template <class F, class... Args>
+auto bound(F&& f, Args&&... args) {
+    return [f = std::decay_t<F>(std::forward<F>(f)),
+            ... args = std::decay_t<Args>(std::forward<Args>(
+                args))]() mutable -> std::invoke_result_t<std::decay_t<F>, std::decay_t<Args>...> {
+        return std::invoke(std::move(f), std::move(args)...);
+    };
+}
+
+} // namespace detail
+
+/// The base of `Sink`, a cheap handle that can be copied, with
+///   bool accept(task*, task_order) const    takes the task over: runs it or abandons it. False if it was
+///                                           abandoned at once; if it throws, it has been too
+///   void report_unhandled(const char* type) const noexcept    of the exception that is being handled
+/// Thread-safe if these are.
+template <class Sink>
+class task_sink {
+public:
+    /// Runs `f()`. Returns true if accepted; false if the context takes no more: then `f` has been destroyed
+    /// by this thread. Throws std::bad_alloc, std::invalid_argument for an empty std::function and the like,
+    /// and what copying `f` throws; nothing has been accepted then.
+    template <class F>
+    bool post(F&& f) const {
+        detail::expect_callable_without_arguments<F>();
+        return sink().accept(make_task(std::forward<F>(f), "post"), task_order::usual);
+    }
+
+    /// As post(), behind the tasks that wait already. A task that goes on later does well to post the rest of
+    /// itself so: with post(), a worker would take it again at once.
+    template <class F>
+    bool post_last(F&& f) const {
+        detail::expect_callable_without_arguments<F>();
+        return sink().accept(make_task(std::forward<F>(f), "post_last"), task_order::last);
+    }
+
+    /// Runs `f(args...)`, all copied or moved, and returns the future of its result. Throws as post(). If the
+    /// context takes no more, the future reports std::system_error(operation_canceled).
+    template <class F, class... Args>
+        requires(!std::same_as<std::remove_cvref_t<F>, std::stop_token>)
+    auto submit(F&& f, Args&&... args) const {
+        detail::expect_callable<F, Args...>();
+        refuse_empty<std::decay_t<F>>(f, "submit");
+        if constexpr (sizeof...(Args) == 0)
+            return submitted<task_state>(std::forward<F>(f), [](auto&) {});
+        else
+            return submitted<task_state>(detail::bound(std::forward<F>(f), std::forward<Args>(args)...),
+                                         [](auto&) {});
+    }
+
+    /// As submit(f), and a stop request cancels the task while it is queued, as future::cancel() would. `f`
+    /// may take the token, to see requests that come later.
+    template <class F>
+    auto submit(std::stop_token token, F&& f) const {
+        static_assert(std::invocable<std::decay_t<F>> || std::invocable<std::decay_t<F>, std::stop_token>,
+                      "ekiden: submit: with a stop_token, the callable takes that or nothing");
+        refuse_empty<std::decay_t<F>>(f, "submit");
+        const auto cancel_on_request = [&token](auto& state) { state.cancel_on(token); };
+        if constexpr (std::invocable<std::decay_t<F>, std::stop_token>)
+            return submitted<stoppable_task_state>(detail::bound(std::forward<F>(f), token),
+                                                   cancel_on_request);
+        else
+            return submitted<stoppable_task_state>(std::forward<F>(f), cancel_on_request);
+    }
+
+    /// Runs `f(i)`, or `f()` if it takes no number, for each i from 0 to n - 1, each call a task of its own.
+    /// `f` is copied for the calls. Returns and throws as post(), for all of them.
+    template <class F>
+    bool post_bulk(std::size_t n, F&& f) const {
+        static_assert(std::invocable<std::decay_t<F>&, std::size_t> || std::invocable<std::decay_t<F>&>,
+                      "ekiden: post_bulk: the callable takes the number of the call, or nothing");
+        refuse_empty<std::decay_t<F>>(f, "post_bulk");
+        if (n == 0) return true;
+        return sink().accept(make_task(bulk<std::decay_t<F>>{sink(), 0, n, std::forward<F>(f)}),
+                             task_order::usual);
+    }
+
+protected:
+    task_sink() = default;
+    ~task_sink() = default;
+    task_sink(const task_sink&) = default;
+    task_sink& operator=(const task_sink&) = default;
+    friend bool operator==(const task_sink&, const task_sink&) = default;
+
+private:
+    [[nodiscard]] const Sink& sink() const noexcept { return static_cast<const Sink&>(*this); }
+
+    template <template <class, class> class State, class F, class Prepare>
+    auto submitted(F&& f, Prepare&& prepare) const {
+        using result = std::invoke_result_t<std::decay_t<F>>;
+        auto* const state = recycler::create<State<result, std::decay_t<F>>>(std::forward<F>(f));
+        future<result> awaited(state);
+        prepare(*state);
+        sink().accept(state, task_order::usual);
+        return awaited;
+    }
+
+    /// Calls of f for [first, last): gives the right half away until one is left, so that every call can be
+    /// stolen.
+    template <class F>
+    struct bulk {
+        Sink sink;
+        std::size_t first;
+        std::size_t last;
+        F f;
+
+        void operator()() {
+            while (last - first > 1) {
+                const std::size_t middle = first + (last - first) / 2;
+                try { // stopped: abandons it
+                    sink.accept(make_task(bulk{sink, middle, last, f}), task_order::usual);
+                } catch (...) { // no memory, or f cannot be copied: then all of it here
+                    return call_all();
+                }
+                last = middle;
+            }
+            call(first);
+        }
+
+        void call(std::size_t i) {
+            if constexpr (std::invocable<F&, std::size_t>)
+                std::invoke(f, i);
+            else
+                std::invoke(f);
+        }
+
+        void call_all() noexcept {
+            for (; first != last; ++first) {
+                try {
+                    call(first);
+                } catch (...) {
+                    sink.report_unhandled(type_description<F>());
+                }
+            }
+        }
+    };
+};
+
+} // namespace ekiden::inline EKIDEN_ABI

@@ -1,0 +1,33 @@
+/// Looking again and again for a short time, before a sleep.
+///
+/// Part: sys. Used by: future, pool, fork: whatever waits for another thread.
+#pragma once
+
+#include <ekiden/sys/clock.hpp>
+#include <ekiden/sys/topology.hpp>
+
+#include <cstdint>
+
+namespace ekiden::inline EKIDEN_ABI::sys {
+
+/// How long it pays to look: less than a sleep and a wake-up cost together, and more than a short task takes.
+inline constexpr std::uint64_t spin_ns = 20'000;
+
+/// Calls `look()` until it returns true, or for `spin_ns`; on a machine with one processor, where nothing can
+/// happen meanwhile, once. Returns what the last call did.
+template <class Look>
+[[nodiscard]] bool spin_until(Look&& look) {
+    static const bool pays = usable_concurrency() > 1;
+    if (look()) return true;
+    if (!pays) return false;
+    const std::uint64_t start = now_ns();
+    do {
+        for (int i = 0; i != 16; ++i) { // the clock costs as much as several looks
+            spin_hint();
+            if (look()) return true;
+        }
+    } while (now_ns() - start < spin_ns);
+    return false;
+}
+
+} // namespace ekiden::inline EKIDEN_ABI::sys
