@@ -4,6 +4,7 @@
 #include <ekiden/pool/worker.hpp>
 #include <ekiden/sys/futex.hpp>
 #include <ekiden/sys/mutant.hpp>
+#include <ekiden/sys/start_thread.hpp>
 #include <ekiden/sys/topology.hpp>
 
 #include <algorithm>
@@ -95,7 +96,7 @@ void crew::start() {
 
 void crew::start_thread(unsigned index) {
     member& fresh = members_[index];
-    fresh.thread = sys::thread([this, index] { live(index); });
+    fresh.thread = sys::start_thread("thread_pool", "a worker", [this, index] { live(index); });
     fresh.is = member::duty::at_work;
     ++threads_;
     peak_ = std::max(peak_, threads_);

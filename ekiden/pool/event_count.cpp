@@ -106,10 +106,12 @@ event_count::wake_up event_count::commit_wait(unsigned w, const sys::clock::time
 event_count::wake_up event_count::cancel_wait(unsigned w) noexcept {
     sys::atomic<std::uint32_t>& word = places_[w].word;
     std::uint32_t now = idle;
-    if (word.compare_exchange_strong(now, awake, sys::relaxed, sys::acquire)) { // [S3] on failure
+    if (word.compare_exchange_strong(now, awake, sys::relaxed, sys::relaxed)) {
         state_.fetch_sub(one_waiting, sys::relaxed);
         return wake_up::signalled;
     }
+    // [S3] Loaded anew: g++ warns of a compare-exchange whose failure is stronger than its success.
+    now = word.load(sys::acquire);
     word.store(awake, sys::relaxed);
     if (EKIDEN_MUTANT(sleep_cancel_loses_the_token)) return wake_up::signalled;
     return now == notified ? wake_up::notified : wake_up::signalled;

@@ -3,6 +3,7 @@
 #include <ekiden/pool/crew.hpp>
 #include <ekiden/pool/scheduler.hpp>
 #include <ekiden/sys/futex.hpp>
+#include <ekiden/sys/start_thread.hpp>
 
 #include <algorithm>
 #include <utility>
@@ -10,10 +11,11 @@
 namespace ekiden::inline EKIDEN_ABI {
 
 watch::watch(scheduler& pool, crew& threads, sys::clock::duration interval, std::string name)
-    : pool_(pool), crew_(threads), interval_(interval), thread_([this, name = std::move(name)] {
+    : pool_(pool), crew_(threads), interval_(interval),
+      thread_(sys::start_thread("thread_pool", "its watch", [this, name = std::move(name)] {
           sys::set_thread_name(name + "-watch");
           run();
-      }) {}
+      })) {}
 
 watch::~watch() {
     word_.store(leaving, sys::relaxed);

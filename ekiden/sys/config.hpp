@@ -4,6 +4,18 @@
 #pragma once
 
 #include <cstddef>
+#include <version>
+
+// A compiler that cannot do what follows would say so in a hundred lines. This is the first of them.
+#if __cplusplus < 202002L
+#error "ekiden needs C++20: compile with -std=c++20"
+#endif
+#if !defined(__cpp_exceptions)
+#error "ekiden needs exceptions: compile without -fno-exceptions"
+#endif
+#if !defined(__cpp_lib_jthread)
+#error "ekiden needs std::stop_token: with libc++ before 20, compile with -fexperimental-library"
+#endif
 
 /// Set when ThreadSanitizer instruments this translation unit.
 #if defined(__SANITIZE_THREAD__)

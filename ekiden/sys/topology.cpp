@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <cstdint>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <numeric>
@@ -26,28 +28,30 @@ std::optional<std::string> first_line(const std::string& path) {
     return line;
 }
 
+/// QUOTA of each PERIOD, both in us, in processors; nothing without a limit.
+std::optional<double> processors(std::int64_t quota, std::int64_t period) {
+    if (quota <= 0 || period <= 0) return std::nullopt;
+    return static_cast<double>(quota) / static_cast<double>(period);
+}
+
 /// "QUOTA PERIOD" of control groups v2, in processors; nothing if unlimited ("max PERIOD") or unreadable.
 std::optional<double> quota_v2(const std::string& directory) {
     const auto line = first_line(directory + "/cpu.max");
     if (!line) return std::nullopt;
-    double quota = 0;
-    double period = 0;
+    std::int64_t quota = 0;
+    std::int64_t period = 0;
     const char* end = line->data() + line->size();
     const auto [rest, error] = std::from_chars(line->data(), end, quota);
     if (error != std::errc{} || rest == end) return std::nullopt;
-    if (std::from_chars(rest + 1, end, period).ec != std::errc{} || quota <= 0 || period <= 0)
-        return std::nullopt;
-    return quota / period;
+    if (std::from_chars(rest + 1, end, period).ec != std::errc{}) return std::nullopt;
+    return processors(quota, period);
 }
 
 std::optional<double> quota_v1(const std::string& directory) {
     const auto quota = first_line(directory + "/cpu.cfs_quota_us");
     const auto period = first_line(directory + "/cpu.cfs_period_us");
     if (!quota || !period) return std::nullopt;
-    const double q = std::strtod(quota->c_str(), nullptr);
-    const double p = std::strtod(period->c_str(), nullptr);
-    if (q <= 0 || p <= 0) return std::nullopt;
-    return q / p;
+    return processors(std::strtoll(quota->c_str(), nullptr, 10), std::strtoll(period->c_str(), nullptr, 10));
 }
 
 } // namespace
@@ -82,14 +86,14 @@ std::optional<double> cpu_quota(const std::string& groups_file, const std::strin
 std::vector<int> usable_cpus() {
     std::vector<int> cpus;
 #if defined(__linux__)
-    for (int capacity = 1024; capacity <= most_cpus && cpus.empty();
+    for (std::size_t capacity = 1024; capacity <= most_cpus && cpus.empty();
          capacity *= 2) { // a larger machine: EINVAL, retry
         cpu_set_t* set = CPU_ALLOC(capacity);
         if (set == nullptr) break;
         const std::size_t size = CPU_ALLOC_SIZE(capacity);
         if (sched_getaffinity(0, size, set) == 0) {
-            for (int cpu = 0; cpu < capacity; ++cpu) {
-                if (CPU_ISSET_S(static_cast<std::size_t>(cpu), size, set)) cpus.push_back(cpu);
+            for (std::size_t cpu = 0; cpu < capacity; ++cpu) {
+                if (CPU_ISSET_S(cpu, size, set)) cpus.push_back(static_cast<int>(cpu));
             }
         }
         CPU_FREE(set);

@@ -15,7 +15,15 @@ inline constexpr bool is_sanitized = false;
 inline constexpr bool is_sanitized = false;
 #endif
 
-/// `full`, or a tenth of it where a sanitizer makes everything slow.
-[[nodiscard]] constexpr int rounds(int full) noexcept { return is_sanitized ? full / 10 : full; }
+#if defined(EKIDEN_TEST_EMULATOR)
+inline constexpr bool is_emulated = true;
+#else
+inline constexpr bool is_emulated = false;
+#endif
+
+/// `full`, or a tenth of it where a sanitizer or an emulator makes everything slow.
+[[nodiscard]] constexpr int rounds(int full) noexcept {
+    return is_sanitized || is_emulated ? full / 10 : full;
+}
 
 } // namespace ekiden_test

@@ -17,6 +17,7 @@
 #include <new>
 #include <optional>
 #include <pthread.h>
+#include <string>
 #include <system_error>
 #include <thread>
 #include <vector>
@@ -96,6 +97,25 @@ TEST_CASE("when the system refuses the n-th thread, the started ones end and the
     }
     thread_pool pool({.threads = 4});
     CHECK(pool.submit([] { return 1; }).get() == 1);
+}
+
+TEST_CASE("a thread that cannot be started is named in the message, with the system's reason") {
+    const auto message = [](int before_it, const ekiden::thread_pool_options& options) -> std::string {
+        threads_until_failure = before_it;
+        std::string what;
+        try {
+            thread_pool pool(options);
+        } catch (const std::system_error& error) {
+            CHECK(error.code() == std::errc::resource_unavailable_try_again);
+            what = error.what();
+        }
+        threads_until_failure = -1;
+        return what;
+    };
+    const std::string reason = std::make_error_code(std::errc::resource_unavailable_try_again).message();
+    CHECK(message(1, {.threads = 2}) == "ekiden: thread_pool: cannot start a worker: " + reason);
+    CHECK(message(0, {.threads = 1, .max_threads = 2})
+          == "ekiden: thread_pool: cannot start its watch: " + reason);
 }
 
 #if !defined(EKIDEN_TSAN)

@@ -1,0 +1,25 @@
+/// Starts threads of the library, so that a refusal says whose thread it was.
+///
+/// Part: sys. Used by: pool. Private.
+#pragma once
+
+#include <ekiden/sys/thread.hpp>
+
+#include <string>
+#include <system_error>
+#include <utility>
+
+namespace ekiden::inline EKIDEN_ABI::sys {
+
+/// A thread that calls `run`. If the system refuses, throws std::system_error with the system's code and the
+/// text "ekiden: <whose>: cannot start <what>: <the system's reason>"; throws std::bad_alloc.
+template <class Run>
+[[nodiscard]] thread start_thread(const char* whose, const char* what, Run run) {
+    try {
+        return thread(std::move(run));
+    } catch (const std::system_error& refusal) {
+        throw std::system_error(refusal.code(), std::string("ekiden: ") + whose + ": cannot start " + what);
+    }
+}
+
+} // namespace ekiden::inline EKIDEN_ABI::sys
