@@ -39,8 +39,9 @@ struct plan {
 struct observer {
     /// Before each process: what is about to run, and which share of the experiment is done.
     std::function<void(const cell_result& cell, unsigned round, double share)> before;
-    /// After each, and when a table is complete: what its table now holds, without cells not yet measured.
-    std::function<void(const experiment& e, std::span<const cell_result> table)> after;
+    /// After each process, and once more after each round: what the table now holds, without cells not yet
+    /// measured.
+    std::function<void(const experiment& e, std::span<const cell_result> table, bool round_ended)> after;
 };
 
 /// Runs the cells of `e`. Cells that fail are not run again. Interrupted, it ends the running process, and

@@ -1,6 +1,5 @@
 #include <lab/harness/registry.hpp>
 #include <lab/harness/results_file.hpp>
-#include <lab/harness/usage.hpp>
 
 #include <algorithm>
 #include <cerrno>
@@ -97,25 +96,20 @@ json results_file::document() const {
 }
 
 bool results_file::write() {
-    const double begin_s = usage_now().wall_s;
+    const std::string text = document().dump(1) + '\n';
+    size_ = text.size();
     std::error_code error;
     const std::filesystem::path target(path_);
     if (target.has_parent_path()) std::filesystem::create_directories(target.parent_path(), error);
     const std::string unfinished = path_ + ".part";
     if (!error) {
         std::ofstream file(unfinished);
-        file << document().dump(1) << '\n';
+        file << text;
         if (!file.flush()) error = std::error_code(errno, std::generic_category());
     }
     if (!error) std::filesystem::rename(unfinished, target, error);
     if (error) std::cerr << "ekiden-lab: cannot write '" << path_ << "': " << error.message() << '\n';
-    last_end_s_ = usage_now().wall_s;
-    last_cost_s_ = last_end_s_ - begin_s;
     return !error;
-}
-
-bool results_file::write_if_cheap() {
-    return usage_now().wall_s - last_end_s_ < 50 * last_cost_s_ || write();
 }
 
 } // namespace lab

@@ -6,6 +6,7 @@
 
 #include <lab/harness/results.hpp>
 
+#include <cstddef>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <span>
@@ -37,9 +38,9 @@ public:
     /// standard error output.
     bool write();
 
-    /// The same, unless that took more than a fiftieth of the time since the last one ended: a file that has
-    /// become large shall not disturb the run. Returns false only after a failure.
-    bool write_if_cheap();
+    /// Whether the file was so small when last written that writing it after each process disturbs nobody. A
+    /// tour's and most quick runs' are; a full run's grows beyond that, and is written after each round.
+    [[nodiscard]] bool small() const { return size_ < (2U << 20U); }
 
 private:
     void take_over();
@@ -49,8 +50,7 @@ private:
     nlohmann::json head_;
     std::string remark_;
     std::map<std::string, std::vector<nlohmann::json>> cells_; // by experiment
-    double last_end_s_ = 0;
-    double last_cost_s_ = 0;
+    std::size_t size_ = 0;
 };
 
 } // namespace lab

@@ -118,15 +118,15 @@ int run(const std::vector<experiment>& some, const plan& how, const std::string&
     for (const experiment& e : some) {
         if (interrupted()) break;
         const double experiment_begin_s = usage_now().wall_s;
-        const experiment_result result =
-            run_experiment(e, how,
-                           {.before = [&](const cell_result& cell, unsigned round,
-                                          double share) { line.show(e, cell, round, share); },
-                            .after =
-                                [&](const experiment& of, std::span<const cell_result> table) {
-                                    results.put(of, table);
-                                    well = results.write_if_cheap() && well;
-                                }});
+        const experiment_result result = run_experiment(
+            e, how,
+            {.before = [&](const cell_result& cell, unsigned round,
+                           double share) { line.show(e, cell, round, share); },
+             .after =
+                 [&](const experiment& of, std::span<const cell_result> table, bool round_ended) {
+                     results.put(of, table);
+                     if (round_ended || results.small()) well = results.write() && well;
+                 }});
         line.clear();
         show(result, how, usage_now().wall_s - experiment_begin_s);
         well = well && !own_cell_failed(result);

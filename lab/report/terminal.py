@@ -24,8 +24,8 @@ def page(results, width, colour, report):
                      "began")
     lines += _table(ran, width, colour)
     lines += _failures(results, width, colour)
-    lines.append("ratio: above 1 ekiden is ahead, ~ within the spread; src: on the source's machine")
-    lines.append(f"see {report}#NAME; './dev lab NAME' measures all cells of one, '--quick' of all")
+    lines.append("ratio: above 1 ekiden is ahead, ~ within the spread; src: the source's figure")
+    lines.append(f"see {report}#NAME; './dev lab NAME' measures all its cells, --quick all")
     return "".join(line[:width + 9 * line.count("\033")].rstrip() + "\n" for line in lines)
 
 

@@ -19,7 +19,7 @@ def cells(out):
 
 def run_until(lab, out, measured, how, **options):
     """Starts the slow experiment, sends `how` when `measured` is in the results; (process, output, its children)."""
-    process = subprocess.Popen([lab, "slow", "--quick", "--out", out], stdout=subprocess.PIPE,
+    process = subprocess.Popen([lab, "slow", "--smoke", "--limit", "600", "--out", out], stdout=subprocess.PIPE,
                                stderr=subprocess.STDOUT, text=True, **options)
     children = []
     while not (out.exists() and measured in cells(out) and children):
@@ -54,7 +54,7 @@ def main(lab, report):
             assert document["run"]["finished"] is False
             assert not out.with_name("results.json.part").exists()
         # A later run of something else keeps it; so does a sudden death.
-        subprocess.run([lab, "faulty-results", "--quick", "--out", out], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run([lab, "faulty-results", "--smoke", "--out", out], check=True, stdout=subprocess.DEVNULL)
         kept = {("slow", "first"), ("faulty-results", "right"), ("faulty-results", "wrong")}
         assert cells(out) == kept, cells(out)
         document = json.loads(out.read_text())
