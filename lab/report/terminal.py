@@ -16,7 +16,7 @@ PLAIN, BOLD, RED, GREEN, FAINT = "\033[0m", "\033[1m", "\033[31m", "\033[32m", "
 
 def page(results, width, colour, report):
     """The page as text. `report`: where the full report is."""
-    width = max(79, min(width - 1, 100))
+    width = max(80, min(width, 100))
     ran = [_row(results, name) for name in results.run["experiments"]]
     lines = [_title(results)]
     if results.machine.get("disturbed"):
@@ -31,16 +31,16 @@ def page(results, width, colour, report):
 
 def _title(results):
     run = results.run
-    size = {"tour": "a tour, all figures quick ones", "quick": "quick figures", "full": "full figures",
-            "smoke": "a smoke run, its times are worth nothing"}[run["scale"]]
+    size = {"tour": "tour, all figures quick", "quick": "quick run", "full": "full run",
+            "smoke": "smoke run, times are worth nothing"}[run["scale"]]
     rounds = results.cells[results.fresh & (results.cells.status == "ok")]["rounds"]
-    often = "" if rounds.empty else f", {_span(int(rounds.min()), int(rounds.max()))} rounds"
-    ended = "" if run["finished"] else ", INTERRUPTED"
-    return f"ekiden beside its best peers: {size}{often}, {run['seconds']:.0f} s{ended}"
+    often = "" if rounds.empty else f", {_rounds(int(rounds.min()), int(rounds.max()))}"
+    ended = "" if run["finished"] else "INTERRUPTED "
+    return f"{ended}ekiden beside its best peers: {size}{often}, {run['seconds']:.0f} s"
 
 
-def _span(low, high):
-    return f"{low} to {high}" if low != high else f"{low}"
+def _rounds(low, high):
+    return f"{low} to {high} rounds" if low != high else f"{low} round{'s' if low != 1 else ''}"
 
 
 def _row(results, name):
@@ -103,7 +103,7 @@ def _beside(results, experiment, variant, c):
 
 
 def _table(rows, width, colour):
-    heads = ("", "", "ekiden", "best peer", "", "ratio", "source|goal")
+    heads = ("", "", "ekiden", "best peer", "", "ratio", "src|goals")
     widths = [max(len(r[i]) for r in [*rows, heads]) for i in range(7)]
     widths[2] = max((len(r[2]) for r in rows if r[7] not in ("absent", "failed")), default=7)
     widths[3] = max((len(r[3]) for r in rows), default=7)

@@ -51,7 +51,7 @@ def main(lab, report):
         assert shown.count("FAILED ") == len(failed), shown
         for name in failed:
             assert f"FAILED {name} in faulty" in shown, (name, shown)
-        assert all(len(line) < 80 for line in shown.splitlines()), shown
+        assert all(len(line) <= 80 for line in shown.splitlines()), shown
         text = page.read_text()
         assert text.count("<b>FAILED</b>") == 7, text.count("<b>FAILED</b>")
         assert text.count("<b>not installed</b>") == 2, text.count("<b>not installed</b>")

@@ -44,7 +44,7 @@ def main(lab, report):
             shown = subprocess.run([sys.executable, report, out, "-o", page, "--page"], check=True, text=True,
                                    stdout=subprocess.PIPE, env={**os.environ, "COLUMNS": str(columns)}).stdout
             lines = shown.splitlines()
-            assert len(lines) < 24 and all(len(line) < min(columns, 101) for line in lines), shown
+            assert len(lines) < 24 and all(len(line) <= min(columns, 100) for line in lines), shown
             assert [line.split()[0] for line in lines if line.split()[0] in listed] == listed, shown
             assert "FAILED" not in shown and "not measured" not in shown, shown
         text = page.read_text()
