@@ -15,9 +15,9 @@ const bool added = add(experiment{
     .figures = {{.name = "ms", .title = "time", .unit = "ms"},
                 {.name = "cpu_ms", .title = "CPU time", .unit = "ms"}},
     .variants = {{.name = "fib, 1 thread", .title = "fib(35), 1 thread"},
-                 {.name = "fib", .title = "fib(35), all threads", .headline = "fib(35)"},
+                 {.name = "fib", .title = "fib(35), all threads"},
                  {.name = "tree", .title = "unbalanced tree"},
-                 {.name = "queens", .title = "11 queens"}},
+                 {.name = "queens", .title = "11 queens", .headline = "11 queens"}},
     .order = 6});
 
 } // namespace
