@@ -7,7 +7,7 @@ import textwrap
 
 import targets
 from model import readable
-from winners import Comparison
+from winners import Comparison, own_row
 
 # Whose source measured the same amount of work per figure as even a quick run does.
 SAME_WORK = ("throughput", "latency", "ablation")
@@ -51,7 +51,7 @@ def _row(results, name):
         return name, "", "not measured", "", "", "", "", "absent"
     what = variant["headline"] or variant["title"]
     cells = results.of(name, variant["name"])
-    own = cells[cells.implementation == "ekiden"]
+    own = cells[cells.implementation == own_row(experiment)]
     c = Comparison(results, experiment, variant)
     unit = c.figure["unit"]
     best = [_short(c.best["median"], unit), c.best["title"]] if c.best is not None else ["-", ""]
