@@ -1,4 +1,5 @@
 #include <lab/harness/child_process.hpp>
+#include <lab/harness/interrupt.hpp>
 #include <lab/harness/usage.hpp>
 
 #include <array>
@@ -33,6 +34,7 @@ pipe_ends make_pipe() {
 [[noreturn]] void become(const std::string& program, const std::vector<std::string>& arguments,
                          const std::string& preload, int report, int diagnostics) {
     setpgid(0, 0);
+    forget_interrupts();
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     const rlimit no_core{.rlim_cur = 0, .rlim_max = 0};
     setrlimit(RLIMIT_CORE, &no_core);
@@ -62,20 +64,23 @@ bool drain(int descriptor, std::string& to) {
     return n > 0;
 }
 
-// Reads both streams until the child has closed them; false if that is not before the deadline.
-bool collect(int report, int diagnostics, double deadline_s, child_outcome& outcome) {
-    std::array<pollfd, 2> streams{pollfd{report, POLLIN, 0}, pollfd{diagnostics, POLLIN, 0}};
-    std::array<std::string*, 2> texts{&outcome.reports, &outcome.diagnostics};
+// Reads both streams until the child has closed them: exited, unless the deadline or an interruption comes
+// first.
+child_outcome::ending collect(int report, int diagnostics, double deadline_s, child_outcome& outcome) {
+    std::array<pollfd, 3> streams{pollfd{report, POLLIN, 0}, pollfd{diagnostics, POLLIN, 0},
+                                  pollfd{interrupt_descriptor(), POLLIN, 0}};
+    const std::array<std::string*, 2> texts{&outcome.reports, &outcome.diagnostics};
     while (streams[0].fd >= 0 || streams[1].fd >= 0) {
         const double left_ms = (deadline_s - usage_now().wall_s) * 1e3;
-        if (left_ms <= 0) return false;
+        if (left_ms <= 0) return child_outcome::ending::timed_out;
         if (poll(streams.data(), streams.size(), static_cast<int>(left_ms) + 1) < 0 && errno != EINTR)
             throw std::system_error(errno, std::generic_category(), "poll");
-        for (std::size_t i = 0; i < streams.size(); ++i)
+        if (streams[2].revents != 0) return child_outcome::ending::interrupted;
+        for (std::size_t i = 0; i < texts.size(); ++i)
             if (streams[i].fd >= 0 && streams[i].revents != 0 && !drain(streams[i].fd, *texts[i]))
                 streams[i].fd = -1; // poll ignores it from now on
     }
-    return true;
+    return child_outcome::ending::exited;
 }
 
 } // namespace
@@ -93,18 +98,18 @@ child_outcome run_child(const std::string& program, const std::vector<std::strin
     if (child < 0) {
         outcome.code = errno;
     } else {
-        const bool in_time = collect(report.read, diagnostics.read, deadline_s, outcome);
-        if (!in_time) kill(child, SIGKILL);
+        outcome.how = collect(report.read, diagnostics.read, deadline_s, outcome);
+        if (outcome.how != child_outcome::ending::exited) kill(child, SIGKILL);
         int status = 0;
         while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
         }
         kill(-child, SIGKILL); // whatever it may have started
-        if (!in_time)
-            outcome.how = child_outcome::ending::timed_out;
-        else if (WIFSIGNALED(status))
-            outcome.how = child_outcome::ending::signalled, outcome.code = WTERMSIG(status);
-        else
-            outcome.how = child_outcome::ending::exited, outcome.code = WEXITSTATUS(status);
+        if (outcome.how == child_outcome::ending::exited) {
+            if (WIFSIGNALED(status))
+                outcome.how = child_outcome::ending::signalled, outcome.code = WTERMSIG(status);
+            else
+                outcome.code = WEXITSTATUS(status);
+        }
     }
     close(report.read);
     close(diagnostics.read);
@@ -125,6 +130,9 @@ std::string describe(const child_outcome& outcome, double limit_s) {
         break;
     case child_outcome::ending::timed_out:
         text = "hung: stopped after " + std::to_string(static_cast<int>(limit_s)) + " s";
+        break;
+    case child_outcome::ending::interrupted:
+        text = "interrupted";
         break;
     case child_outcome::ending::not_started:
         text = std::string("could not be started: ") + std::strerror(outcome.code);

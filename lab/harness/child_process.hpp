@@ -10,7 +10,7 @@ namespace lab {
 
 /// How a child ended.
 struct child_outcome {
-    enum class ending { exited, signalled, timed_out, not_started };
+    enum class ending { exited, signalled, timed_out, interrupted, not_started };
     ending how = ending::not_started;
     int code = 0;            // exit status, signal number, or errno
     std::string reports;     // everything written to the report descriptor
@@ -21,8 +21,8 @@ struct child_outcome {
 inline constexpr int child_report_descriptor = 3;
 
 /// Runs `program` with `arguments` in a process group of its own; kills the group after `limit_s` seconds of
-/// wall time, and when this process dies. `preload`, if not empty, is loaded in front (LD_PRELOAD). Not
-/// thread-safe: it forks.
+/// wall time, when this process is interrupted (interrupt.hpp), and when it dies. `preload`, if not empty, is
+/// loaded in front (LD_PRELOAD). Not thread-safe: it forks.
 [[nodiscard]] child_outcome run_child(const std::string& program, const std::vector<std::string>& arguments,
                                       double limit_s, const std::string& preload = {});
 

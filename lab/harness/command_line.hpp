@@ -1,12 +1,11 @@
-/// The lab's command line: reads it, runs the experiments, shows tables, writes the results.
+/// The lab's command line: reads it and makes a plan of it.
 ///
 /// Used by: main.
 #pragma once
 
 namespace lab {
 
-/// The process's exit status: 0 if all went well, 1 if a cell of ekiden failed or the results could not be
-/// written, 2 for a wrong command line.
+/// The process's exit status: 2 for a wrong command line, or else that of run().
 int command_line(int argc, char** argv);
 
 } // namespace lab

@@ -1,6 +1,9 @@
 #include <lab/harness/cell_process.hpp>
 #include <lab/harness/child_process.hpp>
 #include <lab/harness/driver.hpp>
+#include <lab/harness/interrupt.hpp>
+#include <lab/harness/machine.hpp>
+#include <lab/harness/usage.hpp>
 
 #include <algorithm>
 #include <filesystem>
@@ -22,11 +25,13 @@ std::string program_of(const implementation& i) {
     return i.program.empty() ? std::filesystem::read_symlink("/proc/self/exe") : own_folder() / i.program;
 }
 
-cell_result make_cell(const implementation& i, const std::string& variant, bool pinned) {
+cell_result make_cell(const implementation& i, const plan& how, const std::string& variant, bool pinned) {
     cell_result cell;
     cell.what = i;
     cell.variant = variant;
     cell.pinned = pinned;
+    cell.scale = how.name;
+    cell.date = date_now();
     if (!std::filesystem::exists(program_of(i)))
         set(cell, state::not_installed, "not built: " + i.program);
     else if (pinned && !i.pinnable)
@@ -34,18 +39,16 @@ cell_result make_cell(const implementation& i, const std::string& variant, bool 
     return cell;
 }
 
-std::vector<cell_result> cells_of(const experiment& e, const std::string& variant, bool pinned) {
+std::vector<cell_result> cells_of(const experiment& e, const plan& how, const std::string& variant,
+                                  bool pinned) {
     std::vector<cell_result> cells;
     for (const implementation& i : implementations())
-        if (i.experiment == e.name) cells.push_back(make_cell(i, variant, pinned));
+        if (i.experiment == e.name) cells.push_back(make_cell(i, how, variant, pinned));
     for (const missing_implementation& m : missing_implementations()) {
         if (m.experiment != e.name) continue;
-        cell_result cell;
-        cell.what = {.experiment = e.name, .name = m.name, .title = m.name};
-        cell.variant = variant;
-        cell.pinned = pinned;
-        set(cell, state::not_installed, "package " + m.package);
-        cells.push_back(cell);
+        cells.push_back(
+            make_cell({.experiment = e.name, .name = m.name, .title = m.name}, how, variant, pinned));
+        set(cells.back(), state::not_installed, "package " + m.package);
     }
     return cells;
 }
@@ -80,7 +83,8 @@ void take_reports(cell_result& cell, const child_outcome& outcome, const plan& h
         set(cell, state::failed, "reported nothing");
 }
 
-void run_once(const experiment& e, const plan& how, unsigned round, cell_result& cell) {
+// False if interrupted: then the cell is as it was before.
+bool run_once(const experiment& e, const plan& how, unsigned round, cell_result& cell) {
     cell_request request{.experiment = e.name,
                          .implementation = cell.what.name,
                          .asked = {},
@@ -94,36 +98,74 @@ void run_once(const experiment& e, const plan& how, unsigned round, cell_result&
                      .turns_per_us = how.turns_per_us};
     const std::string preload =
         e.counts_allocations ? (own_folder() / "libekiden-lab-allocations.so").string() : std::string();
-    take_reports(cell,
-                 run_child(program_of(cell.what), {cell_option, to_argument(request)}, how.limit_s, preload),
-                 how);
+    const child_outcome outcome =
+        run_child(program_of(cell.what), {cell_option, to_argument(request)}, how.limit_s, preload);
+    if (outcome.how == child_outcome::ending::interrupted) return false;
+    take_reports(cell, outcome, how);
+    ++cell.rounds;
+    cell.date = date_now();
+    return true;
 }
 
-// A full run measures pinned whatever has a time; a quick one only where the experiment asks for it.
+// A full run measures pinned whatever has a time; a quick one only where the experiment asks for it; the tour
+// nothing.
 bool measures_pinned(const experiment& e, const plan& how) {
     return how.pinned_too && (e.pinned_too || (how.scale == scale::full && !e.one_round));
 }
 
-std::vector<variant> variants_of(const experiment& e, const plan& how) {
-    std::vector<variant> some = e.variants;
-    if (how.scale != scale::full) std::erase_if(some, [](const variant& v) { return v.full_only; });
+unsigned rounds_of(const experiment& e, const plan& how) { return e.one_round ? 1 : how.rounds; }
+
+std::vector<cell_result> measured(const std::vector<cell_result>& cells) {
+    std::vector<cell_result> some = cells;
+    std::erase_if(some, [](const cell_result& c) { return c.status == state::ok && c.rounds == 0; });
     return some;
 }
 
-unsigned rounds_of(const experiment& e, const plan& how) { return e.one_round ? 1 : how.rounds; }
+// One table. `progressed` is told of each process before it starts.
+template <class Progressed>
+std::vector<cell_result> run_table(const experiment& e, const plan& how, std::vector<cell_result> cells,
+                                   const observer& tell, Progressed progressed) {
+    const double begin_s = usage_now().wall_s;
+    for (unsigned round = 0; round < rounds_of(e, how); ++round) {
+        const double spent_s = usage_now().wall_s - begin_s;
+        if (round > 0 && how.table_s > 0 && spent_s * (round + 1) / round > how.table_s) break;
+        for (std::size_t i = 0; i < cells.size(); ++i) {
+            // Each round begins elsewhere, so that nobody always follows the same neighbour's heat.
+            cell_result& cell = cells[(i + round * 5) % cells.size()];
+            if (cell.status != state::ok) continue;
+            if (interrupted()) return measured(cells);
+            progressed(cell, round);
+            if (!run_once(e, how, round, cell)) return measured(cells);
+            tell.after(e, measured(cells), false);
+        }
+        tell.after(e, measured(cells), true);
+    }
+    return cells;
+}
 
 } // namespace
+
+plan tour_plan() {
+    return {.name = "tour", .rounds = 3, .headlines_only = true, .pinned_too = false, .table_s = 12};
+}
 
 plan usual_plan(scale s) {
     switch (s) {
     case scale::smoke:
-        return {.scale = s, .rounds = 1, .repetitions = 1, .limit_s = 10};
+        return {.name = "smoke", .scale = s, .rounds = 1, .repetitions = 1, .limit_s = 10};
     case scale::quick:
-        return {.scale = s, .rounds = 3, .repetitions = 1, .limit_s = 30};
+        return {.name = "quick", .scale = s, .rounds = 3, .repetitions = 1, .limit_s = 30};
     case scale::full:
-        return {.scale = s, .rounds = 11, .repetitions = 3, .limit_s = 300};
+        return {.name = "full", .scale = s, .rounds = 11, .repetitions = 3, .limit_s = 300};
     }
     return {};
+}
+
+std::vector<variant> variants_of(const experiment& e, const plan& how) {
+    if (how.headlines_only) return {headline_of(e)};
+    std::vector<variant> some = e.variants;
+    if (how.scale != scale::full) std::erase_if(some, [](const variant& v) { return v.full_only; });
+    return some;
 }
 
 std::size_t count_processes(const experiment& e, const plan& how) {
@@ -131,13 +173,13 @@ std::size_t count_processes(const experiment& e, const plan& how) {
     for (const bool pinned : {false, true}) {
         if (pinned && !measures_pinned(e, how)) continue;
         for (const variant& v : variants_of(e, how))
-            for (const cell_result& cell : cells_of(e, v.name, pinned))
+            for (const cell_result& cell : cells_of(e, how, v.name, pinned))
                 count += cell.status == state::ok ? rounds_of(e, how) : 0;
     }
     return count;
 }
 
-experiment_result run_experiment(const experiment& e, const plan& how, const progress& tell) {
+experiment_result run_experiment(const experiment& e, const plan& how, const observer& tell) {
     experiment_result result{.what = e, .cells = {}};
     result.what.variants = variants_of(e, how);
     const double all = static_cast<double>(std::max<std::size_t>(count_processes(e, how), 1));
@@ -145,16 +187,10 @@ experiment_result run_experiment(const experiment& e, const plan& how, const pro
     for (const bool pinned : {false, true}) {
         if (pinned && !measures_pinned(e, how)) continue;
         for (const variant& v : result.what.variants) {
-            std::vector<cell_result> cells = cells_of(e, v.name, pinned);
-            for (unsigned round = 0; round < rounds_of(e, how); ++round)
-                for (std::size_t i = 0; i < cells.size(); ++i) {
-                    // Each round begins elsewhere, so that nobody always follows the same neighbour's heat.
-                    cell_result& cell = cells[(i + round * 5) % cells.size()];
-                    if (cell.status != state::ok) continue;
-                    tell(cell, round, done / all);
-                    run_once(e, how, round, cell);
-                    ++done;
-                }
+            if (interrupted()) return result;
+            const std::vector<cell_result> cells = run_table(
+                e, how, cells_of(e, how, v.name, pinned), tell,
+                [&](const cell_result& cell, unsigned round) { tell.before(cell, round, done++ / all); });
             result.cells.insert(result.cells.end(), cells.begin(), cells.end());
         }
     }

@@ -51,13 +51,6 @@ int numa_nodes() {
     return std::max(count, 1);
 }
 
-std::string date() {
-    const std::time_t now = std::time(nullptr);
-    char text[32];
-    std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", std::gmtime(&now));
-    return text;
-}
-
 // What a pair of readings of the clock costs: no latency below it can be seen.
 double clock_ns() {
     constexpr int reads = 10'000;
@@ -81,6 +74,13 @@ double quota_cores() {
 
 } // namespace
 
+std::string date_now() {
+    const std::time_t now = std::time(nullptr);
+    char text[32];
+    std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", std::gmtime(&now));
+    return text;
+}
+
 std::string host_name() {
     char name[256] = {};
     if (gethostname(name, sizeof name - 1) != 0 || name[0] == '\0') return "localhost";
@@ -99,8 +99,6 @@ nlohmann::json describe_machine() {
     nlohmann::json versions = nlohmann::json::array();
     for (const peer& p : known_peers())
         versions.push_back({{"name", p.name}, {"package", p.package}, {"version", p.version}});
-    double load[3] = {0, 0, 0};
-    const bool loads = getloadavg(load, 3) == 3;
     return {{"host", host_name()},
             {"processor", or_null(processor())},
             {"usable_cores", usable_cores()},
@@ -109,11 +107,10 @@ nlohmann::json describe_machine() {
             {"memory_gib", memory_gib()},
             {"system", std::string(kernel.sysname) + " " + kernel.release + " " + kernel.machine},
             {"governor", or_null(first_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"))},
-            {"load_average", loads ? nlohmann::json(load) : nlohmann::json()},
             {"compiler", LAB_COMPILER},
             {"flags", LAB_FLAGS},
             {"clock_ns", clock_ns()},
-            {"date", date()},
+            {"date", date_now()},
             {"peers", versions}};
 }
 

@@ -8,9 +8,12 @@
 
 namespace lab {
 
-/// Processor, usable cores, kernel, compiler and flags, load, governor, date, versions of the peers. What the
+/// Processor, usable cores, kernel, compiler and flags, governor, date, versions of the peers. What the
 /// system does not tell is null.
 [[nodiscard]] nlohmann::json describe_machine();
+
+/// The date and time now, as 2026-01-31T23:59:59Z.
+[[nodiscard]] std::string date_now();
 
 /// The name under which results are filed.
 [[nodiscard]] std::string host_name();

@@ -39,4 +39,10 @@ bool add(implementation i) {
 std::vector<experiment> experiments() { return in_order(all_experiments()); }
 std::vector<implementation> implementations() { return in_order(all_implementations()); }
 
+const variant& headline_of(const experiment& e) {
+    const auto found = std::find_if(e.variants.begin(), e.variants.end(),
+                                    [](const variant& v) { return !v.headline.empty(); });
+    return found != e.variants.end() ? *found : e.variants.front();
+}
+
 } // namespace lab

@@ -22,8 +22,9 @@ struct figure {
 struct variant {
     std::string name;
     std::string title;
-    std::string primary = {}; // the figure compared here; the experiment's first one if empty
-    bool full_only = false;   // too long for a quick run
+    std::string primary = {};  // the figure compared here; the experiment's first one if empty
+    bool full_only = false;    // too long for a quick run
+    std::string headline = {}; // of the one that the tour shows: what it is, in at most 16 characters
 };
 
 /// A figure that a source published for a comparable implementation.
@@ -83,6 +84,9 @@ bool add(implementation i);
 /// In their order, then by name.
 [[nodiscard]] std::vector<experiment> experiments();
 [[nodiscard]] std::vector<implementation> implementations();
+
+/// The variant of `e` that the tour measures: the one with a headline, or else the first.
+[[nodiscard]] const variant& headline_of(const experiment& e);
 
 /// Written by the build.
 [[nodiscard]] const std::vector<missing_implementation>& missing_implementations();

@@ -35,27 +35,6 @@ nlohmann::json series_of(const cell_result& cell) {
     return sums;
 }
 
-nlohmann::json to_json(const experiment& e, const cell_result& cell) {
-    nlohmann::json j = {{"implementation", cell.what.name}, {"title", cell.what.title},
-                        {"note", cell.what.note},           {"ranked", cell.what.ranked},
-                        {"variant", cell.variant},          {"pinned", cell.pinned},
-                        {"status", to_string(cell.status)}, {"reason", cell.reason}};
-    if (cell.status != cell_result::state::ok) return j;
-    j["figures"] = nlohmann::json::object();
-    for (const figure& f : e.figures)
-        if (const auto s = cell.figure(f.name)) j["figures"][f.name] = to_json(*s);
-    j["usage"] = {
-        {"wall_s", to_json(*cell.of_usage([](const usage& u) { return u.wall_s; }))},
-        {"cpu_s", to_json(*cell.of_usage([](const usage& u) { return u.cpu_s(); }))},
-        {"voluntary_switches", to_json(*cell.of_usage([](const usage& u) { return u.voluntary_switches; }))},
-        {"involuntary_switches",
-         to_json(*cell.of_usage([](const usage& u) { return u.involuntary_switches; }))}};
-    j["series"] = series_of(cell);
-    j["repetitions"] = nlohmann::json::array();
-    for (const repetition& r : cell.repetitions) j["repetitions"].push_back(to_json(r));
-    return j;
-}
-
 } // namespace
 
 std::optional<summary> cell_result::figure(const std::string& name) const {
@@ -97,16 +76,45 @@ const figure& primary_figure(const experiment& e, const std::string& variant) {
     return f != e.figures.end() ? *f : e.figures.front();
 }
 
-nlohmann::json to_json(const experiment_result& result) {
-    const experiment& e = result.what;
+nlohmann::json to_json(const experiment& e, const cell_result& cell) {
+    nlohmann::json j = {{"implementation", cell.what.name},
+                        {"title", cell.what.title},
+                        {"note", cell.what.note},
+                        {"ranked", cell.what.ranked},
+                        {"variant", cell.variant},
+                        {"pinned", cell.pinned},
+                        {"status", to_string(cell.status)},
+                        {"reason", cell.reason},
+                        {"scale", cell.scale},
+                        {"rounds", cell.rounds},
+                        {"date", cell.date}};
+    if (cell.status != cell_result::state::ok) return j;
+    j["figures"] = nlohmann::json::object();
+    for (const figure& f : e.figures)
+        if (const auto s = cell.figure(f.name)) j["figures"][f.name] = to_json(*s);
+    j["usage"] = {
+        {"wall_s", to_json(*cell.of_usage([](const usage& u) { return u.wall_s; }))},
+        {"cpu_s", to_json(*cell.of_usage([](const usage& u) { return u.cpu_s(); }))},
+        {"voluntary_switches", to_json(*cell.of_usage([](const usage& u) { return u.voluntary_switches; }))},
+        {"involuntary_switches",
+         to_json(*cell.of_usage([](const usage& u) { return u.involuntary_switches; }))}};
+    j["series"] = series_of(cell);
+    j["repetitions"] = nlohmann::json::array();
+    for (const repetition& r : cell.repetitions) j["repetitions"].push_back(to_json(r));
+    return j;
+}
+
+nlohmann::json to_json(const experiment& e) {
     nlohmann::json j = {
         {"name", e.name}, {"title", e.title}, {"about", e.about}, {"source_note", e.source_note}};
     for (const figure& f : e.figures)
         j["figures"].push_back(
             {{"name", f.name}, {"title", f.title}, {"unit", f.unit}, {"lower_is_better", f.lower_is_better}});
     for (const variant& v : e.variants)
-        j["variants"].push_back(
-            {{"name", v.name}, {"title", v.title}, {"primary", primary_figure(e, v.name).name}});
+        j["variants"].push_back({{"name", v.name},
+                                 {"title", v.title},
+                                 {"primary", primary_figure(e, v.name).name},
+                                 {"headline", v.headline}});
     j["source"] = nlohmann::json::array();
     for (const published& p : e.source)
         j["source"].push_back({{"implementation", p.implementation},
@@ -114,8 +122,6 @@ nlohmann::json to_json(const experiment_result& result) {
                                {"figure", p.figure},
                                {"value", p.value},
                                {"label", p.label}});
-    j["cells"] = nlohmann::json::array();
-    for (const cell_result& cell : result.cells) j["cells"].push_back(to_json(e, cell));
     return j;
 }
 

@@ -24,6 +24,9 @@ struct cell_result {
     state status = state::ok;
     std::string reason; // why it is not ok
     std::vector<repetition> repetitions;
+    std::string scale;   // of the run that measured it
+    unsigned rounds = 0; // how many are in `repetitions`
+    std::string date;    // when the last of them ended
 
     /// The figure over all repetitions that have it; nothing if none has, or the cell is not ok.
     [[nodiscard]] std::optional<summary> figure(const std::string& name) const;
@@ -42,6 +45,9 @@ struct experiment_result {
 /// The figure in which the implementations of a variant are compared.
 [[nodiscard]] const figure& primary_figure(const experiment& e, const std::string& variant);
 
-[[nodiscard]] nlohmann::json to_json(const experiment_result& result);
+/// The experiment without cells.
+[[nodiscard]] nlohmann::json to_json(const experiment& e);
+
+[[nodiscard]] nlohmann::json to_json(const experiment& e, const cell_result& cell);
 
 } // namespace lab

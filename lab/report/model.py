@@ -3,29 +3,31 @@
 Used by: report.py and everything it draws. The file's form is described in lab/README.md.
 """
 
+import datetime
 import html
 import json
 import re
 
 import pandas as pd
 
-SCHEMA = 1
+SCHEMA = 2
+CELL = ["experiment", "variant", "pinned", "implementation", "title", "order", "note", "ranked", "status", "reason",
+        "scale", "rounds", "date", "series", "wall_s", "cpu_s", "voluntary_switches", "involuntary_switches"]
 
 
 class Results:
-    """One run of the lab.
+    """A run of the lab, and the tables of earlier runs that it has not measured anew.
 
-    `experiments` holds the file's descriptions, in order. `cells` has a row per cell: experiment, variant, pinned,
-    implementation, title, note, ranked, status, reason, series, and the medians of its use (wall_s, cpu_s,
-    voluntary_switches, involuntary_switches). `figures` has a row per cell and figure with its summary.
+    `run` describes the run. `experiments` holds the file's descriptions, in order. `cells` has a row per cell with the
+    columns of CELL, the last four being medians; `fresh` tells of each whether this run measured it. `figures` has a row
+    per cell and figure with its summary.
     """
 
     def __init__(self, document):
         if document.get("schema") != SCHEMA:
             raise ValueError(f"schema is {document.get('schema')!r}; this report reads {SCHEMA}")
-        self.scale = document["scale"]
+        self.run = document["run"]
         self.workers = document["workers"]
-        self.rounds = document["rounds"]
         self.machine = document["machine"]
         self.experiments = document["experiments"]
         cells, figures = [], []
@@ -35,11 +37,13 @@ class Results:
                        "implementation": cell["implementation"], "title": cell["title"]}
                 usage = {name: values["median"] for name, values in cell.get("usage", {}).items()}
                 cells.append({**key, "order": number, "note": cell["note"], "ranked": cell.get("ranked", True),
-                              "status": cell["status"], "reason": cell["reason"],
+                              "status": cell["status"], "reason": cell["reason"], "scale": cell["scale"],
+                              "rounds": cell["rounds"], "date": cell["date"],
                               "series": cell.get("series", {}), **usage})
                 for name, values in cell.get("figures", {}).items():
                     figures.append({**key, "figure": name, "ranked": cell.get("ranked", True), **values})
-        self.cells = pd.DataFrame(cells)
+        self.cells = pd.DataFrame(cells, columns=CELL)
+        self.fresh = self.cells.date >= self.machine["date"]
         self.figures = pd.DataFrame(figures)
 
     def of(self, experiment, variant, pinned=False):
@@ -55,6 +59,11 @@ class Results:
         chosen = f[(f.experiment == experiment) & (f.variant == variant) & (f.figure == figure) & (f.pinned == pinned)]
         return chosen.set_index("implementation")
 
+    def age(self, experiment, variant, pinned=False):
+        """How much older than this run a table is: '3 hours older', or nothing if it was measured in it."""
+        cells = self.of(experiment, variant, pinned)
+        return older(minutes_between(cells.date.max(), self.machine["date"])) if not cells.empty else ""
+
     def median(self, experiment, variant, figure, implementation, pinned=False):
         """One median, or None."""
         s = self.summary(experiment, variant, figure, pinned)
@@ -68,6 +77,21 @@ def load(path):
             return Results(json.load(file))
         except KeyError as missing:
             raise ValueError(f"not a results file of the lab: {missing} is missing") from missing
+
+
+def minutes_between(earlier, later):
+    """Of two dates as the file has them."""
+    seconds = [datetime.datetime.strptime(d, "%Y-%m-%dT%H:%M:%SZ").timestamp() for d in (earlier, later)]
+    return (seconds[1] - seconds[0]) / 60
+
+
+def older(minutes):
+    """'3 hours older'; nothing below a minute."""
+    for unit, size in (("day", 24 * 60), ("hour", 60), ("minute", 1)):
+        count = int(minutes // size)
+        if count > 0:
+            return f"{count} {unit}{'s' if count > 1 else ''} older"
+    return ""
 
 
 def figure_of(experiment, name):

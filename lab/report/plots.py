@@ -78,7 +78,7 @@ def bars(panels, unit, source, logarithmic, name, label, name_titles=True):
                                     sharex=True, gridspec_kw={"height_ratios": heights, "hspace": 0.16}, squeeze=False)
         every = [v for _, rows in panels for v in rows["median"]] + list(source.values())
         low = min((v for v in every if v > 0), default=1)
-        high = max(every, default=1)
+        high = max([*every, low])
         for number, ((title, rows), ax) in enumerate(zip(panels, axes[:, 0])):
             places = range(len(rows) - 1, -1, -1)
             start = low / 2.2 if logarithmic else 0

@@ -1,16 +1,18 @@
 #!/usr/bin/python3
 """Makes one self-contained page of a results file of the lab.
 
-    report.py results/<host>.json -o report.html [--csv request-order.csv]
+    report.py results/<host>.json -o report.html [--csv request-order.csv] [--page]
 """
 
 import argparse
 import pathlib
+import shutil
 import sys
 
 import model
 import page
 import request_order
+import terminal
 
 
 def main():
@@ -18,6 +20,7 @@ def main():
     parser.add_argument("results", help="a file that ekiden-lab wrote")
     parser.add_argument("-o", "--output", default="report.html", help="the page (default: report.html)")
     parser.add_argument("--csv", help="write the repetitions of request-order there, in its source's columns")
+    parser.add_argument("--page", action="store_true", help="show the run's headlines in the terminal, on one page")
     arguments = parser.parse_args()
     try:
         results = model.load(arguments.results)
@@ -37,6 +40,9 @@ def main():
         except OSError as error:
             print(f"report.py: cannot write '{path}': {error}", file=sys.stderr)
             return 1
+    if arguments.page:
+        columns = shutil.get_terminal_size().columns
+        print(terminal.page(results, columns, sys.stdout.isatty(), arguments.output), end="")
     return 0
 
 

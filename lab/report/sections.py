@@ -116,6 +116,8 @@ def _holds(results, experiment):
         hold, _, contention = variant["name"].partition(", ")
         title = variant["title"].partition("; ")[2]
         panels.setdefault((contention, title), []).append((hold, variant["name"]))
+    if any(len(of) < 2 for of in panels.values()):
+        return _bars(results, experiment)  # one time alone makes no curve
     drawn = []
     for (_, title), of in panels.items():
         tables = [results.summary(experiment["name"], name, "ns_per_section") for _, name in of]
@@ -163,8 +165,20 @@ def _table(results, experiment, variant, pinned):
     body = "".join(_row(results, experiment, variant, pinned, cell, figure, others, wide, own, source, len(head))
                    for cell in cells.itertuples())
     title = variant["title"] + (", each thread bound to one processor" if pinned else "")
-    return (f'<details{"" if pinned else " open"}><summary>{words(title)}</summary><div class="scroll"><table>'
+    return (f'<details{"" if pinned else " open"}><summary>{words(title)}{_when(results, cells, pinned)}</summary>'
+            f'<div class="scroll"><table>'
             f"<thead><tr>{''.join(head)}</tr></thead><tbody>{body}</tbody></table></div></details>")
+
+
+def _when(results, cells, pinned):
+    """How the table was measured, and how much older it is than the run that the page is of."""
+    ok = cells[cells.status == "ok"]
+    if ok.empty:
+        return ""
+    low, high = int(ok["rounds"].min()), int(ok["rounds"].max())
+    rounds = f"{low} round{'s' if low != 1 else ''}" if low == high else f"{low} to {high} rounds"
+    age = results.age(ok.experiment.iloc[0], ok.variant.iloc[0], pinned)
+    return f'<span>{html.escape(ok.scale.iloc[0])}, {rounds}{", " + age if age else ""}</span>'
 
 
 def _row(results, experiment, variant, pinned, cell, figure, others, wide, own, source, width):

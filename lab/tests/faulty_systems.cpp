@@ -4,8 +4,10 @@
 #include <lab/peers/shared_queue.hpp>
 
 #include <atomic>
+#include <chrono>
 #include <cstdlib>
 #include <stdexcept>
+#include <thread>
 
 namespace lab {
 
@@ -67,6 +69,26 @@ const bool added_experiments =
                       .figures = {{.name = "p50", .title = "P50", .unit = "ns"}},
                       .variants = {{.name = "awake", .title = "awake"}}});
 
+// One cell that is measured at once and, behind it, one that does not end: for the test that interrupts.
+const bool added_slow = add(experiment{.name = "slow",
+                                       .title = "Slow systems",
+                                       .about = "The second one does not end.",
+                                       .figures = {{.name = "t", .title = "time", .unit = "ns"}},
+                                       .variants = {{.name = "v", .title = "v", .headline = "a rest"}},
+                                       .for_tests = true});
+
+void report_once(cell& c) {
+    repetition found;
+    found.used = c.measure([] {});
+    found.figures["t"] = 1;
+    c.report(found);
+}
+
+void sleep_for_ever(cell& c) {
+    report_once(c); // of a cell that is interrupted not even this counts
+    for (;;) std::this_thread::sleep_for(std::chrono::hours(1));
+}
+
 bool add_faulty(const char* experiment, const char* name, void (*run)(cell&), const char* program = "") {
     return add(implementation{
         .experiment = experiment, .name = name, .title = name, .run = run, .program = program});
@@ -81,6 +103,7 @@ const bool added =
     && add_faulty("faulty", "hangs", &throughput::run<faulty<fault::hangs>>)
     && add_faulty("faulty", "throws", &throughput::run<faulty<fault::throws>>)
     && add_faulty("faulty", "not-built", nullptr, "no-such-program")
+    && add_faulty("slow", "first", &report_once) && add_faulty("slow", "sleeps", &sleep_for_ever)
     && add_faulty("faulty-results", "right", &latency::run<faulty<fault::none>>)
     && add_faulty("faulty-results", "wrong", &latency::run<faulty<fault::wrong_result>>);
 

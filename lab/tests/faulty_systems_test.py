@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -44,7 +45,13 @@ def main(lab, report):
             print("the report was not checked: pandas or matplotlib is missing")
             return
         page = pathlib.Path(folder) / "report.html"
-        subprocess.run([sys.executable, report, out, "-o", page], check=True)
+        shown = subprocess.run([sys.executable, report, out, "-o", page, "--page"], check=True, text=True,
+                               stdout=subprocess.PIPE, env={**os.environ, "COLUMNS": "80"}).stdout
+        failed = [name for (_, name), (status, _) in EXPECTED.items() if status == "FAILED"]
+        assert shown.count("FAILED ") == len(failed), shown
+        for name in failed:
+            assert f"FAILED {name} in faulty" in shown, (name, shown)
+        assert all(len(line) <= 80 for line in shown.splitlines()), shown
         text = page.read_text()
         assert text.count("<b>FAILED</b>") == 7, text.count("<b>FAILED</b>")
         assert text.count("<b>not installed</b>") == 2, text.count("<b>not installed</b>")

@@ -39,8 +39,7 @@ TEST_CASE("a figure is summed up over the repetitions that have it") {
 }
 
 TEST_CASE("the results of a cell hold its figures, use and added-up series") {
-    const nlohmann::json j = lab::to_json({.what = described(), .cells = {measured()}});
-    const nlohmann::json& c = j["cells"][0];
+    const nlohmann::json c = lab::to_json(described(), measured());
     CHECK(c["status"] == "ok");
     CHECK(c["figures"]["a"]["minimum"] == 10.0);
     CHECK(c["usage"]["cpu_s"]["maximum"] == 3.0);
@@ -52,7 +51,7 @@ TEST_CASE("the results of a failed cell hold no figure, whatever was measured be
     lab::cell_result c = measured();
     c.status = lab::cell_result::state::failed;
     c.reason = "sum off";
-    const nlohmann::json j = lab::to_json({.what = described(), .cells = {c}})["cells"][0];
+    const nlohmann::json j = lab::to_json(described(), c);
     CHECK(j["status"] == "FAILED");
     CHECK(j["reason"] == "sum off");
     CHECK_FALSE(j.contains("figures"));

@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -18,10 +19,14 @@ def main(lab, report):
         assert done.returncode == 0, done.stdout + done.stderr
         results = json.loads(out.read_text())
         assert {e["name"] for e in results["experiments"]} == set(listed), listed
+        folders = pathlib.Path(report).resolve().parents[1] / "experiments"
+        assert {f.name for f in folders.iterdir() if f.is_dir()} == set(listed), listed  # what ./dev takes as names
         for experiment in results["experiments"]:
             cells = experiment["cells"]
             failed = [(c["implementation"], c["variant"], c["reason"]) for c in cells if c["status"] == "FAILED"]
             assert not failed, (experiment["name"], failed)
+            headlines = [v["headline"] for v in experiment["variants"] if v["headline"]]
+            assert len(headlines) == 1 and len(headlines[0]) <= 16, (experiment["name"], headlines)
             for variant in experiment["variants"]:
                 own = [c for c in cells if c["implementation"] == "ekiden" and c["variant"] == variant["name"]]
                 assert own and all(c["status"] == "ok" and variant["primary"] in c["figures"] for c in own), variant
@@ -35,6 +40,13 @@ def main(lab, report):
         assert head == "method,N,second,id diff count,max lock size,max queue size", head
         assert {"orderlock", "queue", "queue_new", "mainthread", "q_orderlock", "q_queue"} <= {
             row.split(",")[0] for row in rows if row.split(",")[1] == "5000"}, rows
+        for columns in (80, 100, 200):
+            shown = subprocess.run([sys.executable, report, out, "-o", page, "--page"], check=True, text=True,
+                                   stdout=subprocess.PIPE, env={**os.environ, "COLUMNS": str(columns)}).stdout
+            lines = shown.splitlines()
+            assert len(lines) < 24 and all(len(line) <= min(columns, 100) for line in lines), shown
+            assert [line.split()[0] for line in lines if line.split()[0] in listed] == listed, shown
+            assert "FAILED" not in shown and "not measured" not in shown, shown
         text = page.read_text()
         for name in listed:
             assert f'<section id="{name}">' in text, name

@@ -18,7 +18,7 @@ const bool added = add(experiment{
         "NUMA placement: its figures are from a machine with two sockets.",
     .figures = {{.name = "ns_per_task", .title = "time per task", .unit = "ns"},
                 {.name = "cpu_ns_per_task", .title = "CPU time", .unit = "ns"}},
-    .variants = {{.name = "submit", .title = "submitted by one thread"},
+    .variants = {{.name = "submit", .title = "submitted by one thread", .headline = "all steps"},
                  {.name = "recursive", .title = "spawned recursively"}},
     .source = {{"shared-queue-source", "submit", "ns_per_task", 2'341, "shared queue"},
                {"stealing", "submit", "ns_per_task", 891, "work stealing"},

@@ -13,7 +13,7 @@ const bool added = add(experiment{
         "recycles by itself does not count.",
     .figures = {{.name = "per_task", .title = "allocations per task", .unit = "1"}},
     .variants = {{.name = "post", .title = "posted, no result"},
-                 {.name = "submit", .title = "submitted, with result"}},
+                 {.name = "submit", .title = "submitted, with result", .headline = "task with result"}},
     .counts_allocations = true,
     .one_round = true,
     .order = 6});

@@ -14,7 +14,7 @@ const bool added = add(experiment{
     .figures = {{.name = "ns_per_item", .title = "time per item", .unit = "ns"},
                 {.name = "cpu_ns_per_item", .title = "CPU time", .unit = "ns"}},
     .variants = {{.name = "1", .title = "capacity 1"},
-                 {.name = "16", .title = "capacity 16"},
+                 {.name = "16", .title = "capacity 16", .headline = "an item, room 16"},
                  {.name = "1024", .title = "capacity 1,024"},
                  {.name = "watermarks", .title = "watermarks 64 and 256"}},
     .order = 34});

@@ -17,7 +17,7 @@ const bool added = add(experiment{
     .variants = {{.name = "fib, 1 thread", .title = "fib(35), 1 thread"},
                  {.name = "fib", .title = "fib(35), all threads"},
                  {.name = "tree", .title = "unbalanced tree"},
-                 {.name = "queens", .title = "11 queens"}},
+                 {.name = "queens", .title = "11 queens", .headline = "11 queens"}},
     .order = 6});
 
 } // namespace

@@ -23,7 +23,7 @@ const bool added = add(experiment{
     .source_note =
         "Source: thread-pool tuning article, which advises 1-100 us of work per task and gives no figures.",
     .figures = figures(),
-    .variants = {{.name = "lengths", .title = "0.1 to 1000 us", .primary = "1"}},
+    .variants = {{.name = "lengths", .title = "0.1 to 1000 us", .primary = "1", .headline = "tasks of 1 us"}},
     .order = 4});
 
 } // namespace

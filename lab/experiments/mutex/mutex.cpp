@@ -20,7 +20,7 @@ const bool added = add(experiment{
     .variants = {{.name = "free", .title = "one thread"},
                  {.name = "2 threads", .title = "2 threads"},
                  {.name = "8 threads", .title = "8 threads"},
-                 {.name = "64 threads", .title = "64 threads"}},
+                 {.name = "64 threads", .title = "64 threads", .headline = "64 threads"}},
     .order = 30});
 
 } // namespace

@@ -11,7 +11,8 @@ std::vector<variant> of_source() {
     for (int thousands = 5; thousands <= 30; thousands += 5)
         all.push_back({.name = std::to_string(thousands * 1000),
                        .title = std::to_string(thousands) + ",000 threads",
-                       .full_only = thousands > 10});
+                       .full_only = thousands > 10,
+                       .headline = thousands == 5 ? "5,000 requests" : ""});
     return all;
 }
 

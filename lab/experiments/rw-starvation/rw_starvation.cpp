@@ -18,7 +18,9 @@ const bool added = add(experiment{
                 {.name = "mean_wait_us", .title = "its mean wait", .unit = "us"},
                 {.name = "writes_per_ms", .title = "writes per ms", .unit = "1", .lower_is_better = false},
                 {.name = "reads_per_ms", .title = "reads per ms", .unit = "1", .lower_is_better = false}},
-    .variants = {{.name = "seldom", .title = "sections that wait; a write every 200 us"},
+    .variants = {{.name = "seldom",
+                  .title = "sections that wait; a write every 200 us",
+                  .headline = "a writer waits"},
                  {.name = "waiting", .title = "sections that wait"},
                  {.name = "empty", .title = "empty sections"}},
     .order = 32});

@@ -11,7 +11,8 @@ std::vector<variant> all_variants() {
             const std::string name = std::string(s.name) + kind;
             all.push_back({.name = name,
                            .title = name + ": " + std::to_string(s.readers) + " readers, "
-                                    + std::to_string(s.writers) + " writers"});
+                                    + std::to_string(s.writers) + " writers",
+                           .headline = name == "10:1 waiting" ? "10 reads a write" : ""});
         }
     }
     all.push_back({.name = "free, reading", .title = "one thread, 1,000,000 empty sections, reading"});

@@ -8,8 +8,10 @@ std::vector<variant> holds_by_contention() {
     std::vector<variant> all;
     for (const contention& how : contentions)
         for (const hold& h : holds)
-            all.push_back({.name = std::string(h.name) + ", " + how.name,
-                           .title = std::string("held ") + h.name + "; " + how.title});
+            all.push_back(
+                {.name = std::string(h.name) + ", " + how.name,
+                 .title = std::string("held ") + h.name + "; " + how.title,
+                 .headline = h.us == 10 && how.name == std::string("crowded") ? "8 threads, 10 us" : ""});
     return all;
 }
 

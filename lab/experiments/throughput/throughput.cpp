@@ -15,7 +15,7 @@ const bool added = add(experiment{
         "tasks from one thread, divided by their number.",
     .figures = {{.name = "ns_per_task", .title = "time per task", .unit = "ns"},
                 {.name = "cpu_ns_per_task", .title = "CPU time", .unit = "ns"}},
-    .variants = {{.name = "1 producer", .title = "1 producer"},
+    .variants = {{.name = "1 producer", .title = "1 producer", .headline = "an empty task"},
                  {.name = "4 producers", .title = "4 producers"}},
     .source = {{"thread-per-task", "1 producer", "ns_per_task", 847'234, "a thread per task"},
                {"shared-queue-source", "1 producer", "ns_per_task", 2'341, "shared queue"},

@@ -1,0 +1,143 @@
+#include <lab/harness/affinity.hpp>
+#include <lab/harness/disturbance.hpp>
+#include <lab/harness/interrupt.hpp>
+#include <lab/harness/machine.hpp>
+#include <lab/harness/results_file.hpp>
+#include <lab/harness/run.hpp>
+#include <lab/harness/table.hpp>
+#include <lab/harness/usage.hpp>
+
+#include <algorithm>
+#include <cstdio>
+#include <iostream>
+#include <unistd.h>
+
+namespace lab {
+namespace {
+
+constexpr int interrupted_status = 130; // as a shell tells of SIGINT
+
+// One line, rewritten in place on a terminal; elsewhere one line per table.
+class progress_line {
+public:
+    explicit progress_line(bool terminal) : terminal_(terminal) {}
+
+    void show(const experiment& e, const cell_result& cell, unsigned round, double share) {
+        const std::string where = e.name + ", " + cell.variant + (cell.pinned ? ", pinned" : "");
+        if (terminal_) {
+            char percent[8];
+            std::snprintf(percent, sizeof percent, "%3.0f %%", share * 100);
+            std::cerr << "\r\033[2K  " << percent << "  " << where << ", round " << round + 1 << ": "
+                      << cell.what.title << std::flush;
+        } else if (where != last_) {
+            std::cerr << "  measuring " << where << std::endl;
+            last_ = where;
+        }
+    }
+
+    /// Leaves the terminal as a next line wants it, whatever a cell has left there.
+    void clear() const {
+        if (terminal_) std::cerr << "\r\033[0m\033[2K" << std::flush;
+    }
+
+private:
+    bool terminal_;
+    std::string last_;
+};
+
+nlohmann::json describe_run(const std::vector<experiment>& some, const plan& how) {
+    nlohmann::json names = nlohmann::json::array();
+    for (const experiment& e : some) names.push_back(e.name);
+    return {{"scale", how.name},
+            {"rounds", how.rounds},
+            {"repetitions", how.repetitions},
+            {"turns_per_us", how.turns_per_us},
+            {"experiments", names},
+            {"seconds", 0.0},
+            {"finished", false}};
+}
+
+nlohmann::json describe_begin(const std::vector<experiment>& some, const plan& how) {
+    nlohmann::json head = {{"schema", results_schema},
+                           {"workers", how.workers},
+                           {"run", describe_run(some, how)},
+                           {"machine", describe_machine()}};
+    nlohmann::json& machine = head["machine"];
+    const auto others = how.scale == scale::smoke ? std::nullopt : watch_others(1.0);
+    machine["used_by_others"] = others ? nlohmann::json(*others) : nlohmann::json();
+    machine["disturbed"] =
+        others && disturbed(*others, static_cast<unsigned>(usable_cpus().size()), usable_cores());
+    return head;
+}
+
+void announce(const nlohmann::json& head) {
+    const nlohmann::json& machine = head["machine"];
+    std::cout << "ekiden-lab: " << head["run"]["scale"].get<std::string>() << ", " << head["workers"]
+              << " workers on " << machine["usable_cores"] << " usable cores\n";
+    if (machine["disturbed"].get<bool>())
+        std::cout << "ekiden-lab: WARNING: the machine is busy: others used "
+                  << readable(machine["used_by_others"], "1")
+                  << " of its cores in the last second; figures will be off\n";
+    std::cout << std::flush;
+}
+
+bool own_cell_failed(const experiment_result& result) {
+    return std::any_of(result.cells.begin(), result.cells.end(), [](const cell_result& cell) {
+        return cell.what.name.starts_with("ekiden") && cell.status == cell_result::state::failed;
+    });
+}
+
+// What the terminal shows of an experiment that has been measured: of the tour one line, for the report ends
+// it with a page of its own.
+void show(const experiment_result& result, const plan& how, double seconds) {
+    const bool colour = isatty(STDOUT_FILENO) != 0;
+    const experiment& e = result.what;
+    if (how.headlines_only)
+        std::cout << "  " << e.title << "  [" << e.name << ", " << readable(seconds, "s") << "]\n"
+                  << std::flush;
+    else
+        std::cout << '\n'
+                  << (colour ? "\033[1m" : "") << e.title << (colour ? "\033[0m" : "") << "  [" << e.name
+                  << "]\n"
+                  << tables(result, colour) << std::flush;
+}
+
+} // namespace
+
+int run(const std::vector<experiment>& some, const plan& how, const std::string& out) {
+    catch_interrupts();
+    const double begin_s = usage_now().wall_s;
+    progress_line line(isatty(STDERR_FILENO) != 0);
+    // A cell may show what it sees; in the tour it would stand in the way of the lines.
+    if (isatty(STDERR_FILENO) != 0 && !how.headlines_only) setenv("LAB_LIVE_VIEW", "1", 1);
+    results_file results(out, describe_begin(some, how));
+    announce(results.head());
+    if (!results.remark().empty()) std::cout << "ekiden-lab: " << results.remark() << '\n' << std::flush;
+    if (!results.write()) return 1; // now, rather than after minutes of measuring
+    bool well = true;
+    for (const experiment& e : some) {
+        if (interrupted()) break;
+        const double experiment_begin_s = usage_now().wall_s;
+        const experiment_result result = run_experiment(
+            e, how,
+            {.before = [&](const cell_result& cell, unsigned round,
+                           double share) { line.show(e, cell, round, share); },
+             .after =
+                 [&](const experiment& of, std::span<const cell_result> table, bool round_ended) {
+                     results.put(of, table);
+                     if (round_ended || results.small()) well = results.write() && well;
+                 }});
+        line.clear();
+        show(result, how, usage_now().wall_s - experiment_begin_s);
+        well = well && !own_cell_failed(result);
+    }
+    const bool finished = !interrupted();
+    results.head()["run"]["finished"] = finished;
+    results.head()["run"]["seconds"] = usage_now().wall_s - begin_s;
+    if (!results.write()) return 1;
+    std::cout << (finished ? "\nresults: " : "\nekiden-lab: interrupted; what was measured before is in ")
+              << out << std::endl;
+    return !finished ? interrupted_status : well ? 0 : 1;
+}
+
+} // namespace lab

@@ -1,0 +1,149 @@
+"""The one page that the terminal shows at the end of a run: a line for each experiment.
+
+Used by: report.py. It fits 80 columns and 24 lines as long as nothing has failed, and uses up to 100 columns.
+"""
+
+import textwrap
+
+import targets
+from model import readable
+from winners import Comparison, own_row
+
+# Whose source measured the same amount of work per figure as even a quick run does.
+SAME_WORK = ("throughput", "latency", "ablation")
+PLAIN, BOLD, RED, GREEN, FAINT = "\033[0m", "\033[1m", "\033[31m", "\033[32m", "\033[2m"
+
+
+def page(results, width, colour, report):
+    """The page as text. `report`: where the full report is."""
+    width = max(80, min(width, 100))
+    ran = [_row(results, name) for name in results.run["experiments"]]
+    lines = [_title(results)]
+    if results.machine.get("disturbed"):
+        lines.append(f"WARNING: others used {results.machine['used_by_others']:.1f} cores of this machine when the run "
+                     "began")
+    lines += _table(ran, width, colour)
+    lines += _failures(results, width, colour)
+    lines.append("ratio: above 1 ekiden is ahead, ~ within the spread; src: the source's figure")
+    lines.append(f"see {report}#NAME; './dev lab NAME' measures all its cells, --quick all")
+    return "".join(line[:width + 9 * line.count("\033")].rstrip() + "\n" for line in lines)
+
+
+def _title(results):
+    run = results.run
+    size = {"tour": "tour, all figures quick", "quick": "quick run", "full": "full run",
+            "smoke": "smoke run, times are worth nothing"}[run["scale"]]
+    rounds = results.cells[results.fresh & (results.cells.status == "ok")]["rounds"]
+    often = "" if rounds.empty else f", {_rounds(int(rounds.min()), int(rounds.max()))}"
+    ended = "" if run["finished"] else "INTERRUPTED "
+    return f"{ended}ekiden beside its best peers: {size}{often}, {run['seconds']:.0f} s"
+
+
+def _rounds(low, high):
+    return f"{low} to {high} rounds" if low != high else f"{low} round{'s' if low != 1 else ''}"
+
+
+def _row(results, name):
+    """(name, what, ekiden, best, its name, ratio, source or goals, state): texts; state is what colours the line."""
+    experiment = next((e for e in results.experiments if e["name"] == name), None)
+    variant = _headline(results, experiment)
+    if variant is None:
+        return name, "", "not measured", "", "", "", "", "absent"
+    what = variant["headline"] or variant["title"]
+    cells = results.of(name, variant["name"])
+    own = cells[cells.implementation == own_row(experiment)]
+    c = Comparison(results, experiment, variant)
+    unit = c.figure["unit"]
+    best = [_short(c.best["median"], unit), c.best["title"]] if c.best is not None else ["-", ""]
+    beside = _beside(results, experiment, variant, c)
+    if not own.empty and own.iloc[0].status == "FAILED":
+        return name, what, "FAILED", *best, "", beside, "failed"
+    if c.us is None or own.empty:
+        return name, what, "not measured", *best, "", "", "absent"
+    if c.best is None:
+        return name, what, _short(c.us["median"], unit), *best, "", beside, "par"
+    return name, what, _short(c.us["median"], unit), *best, _ratio(c), beside, _state(c)
+
+
+def _headline(results, experiment):
+    """The variant to show of this run: the headline, or else the first one that it measured."""
+    if experiment is None:
+        return None
+    fresh = set(results.cells[results.fresh & (results.cells.experiment == experiment["name"])].variant)
+    some = [v for v in experiment["variants"] if v["name"] in fresh]
+    return next((v for v in some if v["headline"]), some[0] if some else None)
+
+
+def _short(value, unit):
+    return readable(value, unit).replace("µ", "u").replace("< ", "<")
+
+
+def _ratio(c):
+    if c.ratio is None:
+        return "=" if c.us["median"] <= 0 and c.best["median"] <= 0 else "none" if c.us["median"] <= 0 else "some"
+    digits = 0 if c.ratio >= 99.5 else 1 if c.ratio >= 1.95 else 2
+    return f"{'~' if c.undecided else ''}{c.ratio:.{digits}f}x"
+
+
+def _state(c):
+    if c.undecided:
+        return "par"
+    return "win" if c.verdict()[1] == "win" else "lose"
+
+
+def _beside(results, experiment, variant, c):
+    """The best figure that the source published, or else how many of the goals for this variant are met."""
+    published = [s["value"] for s in experiment["source"]
+                 if s["variant"] == variant["name"] and s["figure"] == c.figure["name"]]
+    if published and experiment["name"] in SAME_WORK:
+        return "src " + _short(min(published), c.figure["unit"])
+    judged = [met for t, _, _, met in targets.judge(results)
+              if t.experiment == experiment["name"] and t.figure == c.figure["name"] and met is not None]
+    return f"goals {sum(judged)}/{len(judged)}" if judged else ""
+
+
+def _table(rows, width, colour):
+    heads = ("", "", "ekiden", "best peer", "", "ratio", "src|goals")
+    widths = [max(len(r[i]) for r in [*rows, heads]) for i in range(7)]
+    widths[2] = max((len(r[2]) for r in rows if r[7] not in ("absent", "failed")), default=7)
+    widths[3] = max((len(r[3]) for r in rows), default=7)
+    # The two columns of words share what is left, and each is cut where it does not fit.
+    left = width - sum(widths[i] for i in (0, 2, 3, 5, 6)) - 6
+    widths[1] = min(widths[1], max(16, left - widths[4]))
+    widths[4] = min(widths[4], left - widths[1])
+    lines = [_line(heads, widths, "")]
+    colours = {"win": (GREEN, BOLD), "lose": (RED, BOLD), "par": ("", BOLD), "failed": (RED, RED),
+               "absent": (FAINT, FAINT)}
+    for row in rows:
+        ratio, own = colours[row[7]] if colour else ("", "")
+        lines.append(_line(row, widths, own, ratio))
+    return lines
+
+
+def _line(row, widths, own, ratio=""):
+    def cut(text, to):
+        return text if len(text) <= to else text[:to - 2].rstrip(" ,") + ".."
+
+    def painted(text, with_colour):
+        return f"{with_colour}{text}{PLAIN}" if with_colour else text
+
+    name, what, ours, best, peer, times, beside = row[:7]
+    w = widths
+    if ours == "ekiden":  # the heads
+        return (f"{'':{w[0]}} {'':{w[1]}} {ours:>{w[2]}} {best:<{w[3] + 1 + w[4]}} {times:>{w[5]}} "
+                f"{beside:<{w[6]}}")
+    if len(ours) > w[2]:
+        return f"{name:<{w[0]}} {cut(what, w[1]):<{w[1]}} {painted(ours, own)}"
+    return (f"{name:<{w[0]}} {cut(what, w[1]):<{w[1]}} {painted(f'{ours:>{w[2]}}', own)} {best:>{w[3]}} "
+            f"{cut(peer, w[4]):<{w[4]}} {painted(f'{times:>{w[5]}}', ratio)} {beside:<{w[6]}}")
+
+
+def _failures(results, width, colour):
+    """Every cell of this run that failed, with its reason."""
+    failed = results.cells[results.fresh & (results.cells.status == "FAILED")]
+    lines = []
+    for cell in failed.itertuples():
+        where = f"{cell.experiment}, {cell.variant}{', pinned' if cell.pinned else ''}"
+        text = textwrap.shorten(f"FAILED {cell.title} in {where}: {cell.reason}", width, placeholder=" ..")
+        lines.append(f"{RED}{text}{PLAIN}" if colour else text)
+    return lines

@@ -1,0 +1,67 @@
+"""ekiden beside the best of its peers, in one variant of one experiment.
+
+Used by: page.py, terminal.py.
+"""
+
+from model import figure_of
+
+
+# Our row in an experiment is "ekiden", but where it asks for order it is the lock that promises it.
+OWN = {"lock-order": "ekiden-fifo"}
+
+
+def own_row(experiment):
+    return OWN.get(experiment["name"], "ekiden")
+
+
+class Comparison:
+    """`figure` is what is compared. `us` and `best` are summaries with the implementation's title, None where no cell
+    has the figure. Rows that do something easier than the others (not ranked) win nothing."""
+
+    def __init__(self, results, experiment, variant):
+        self.experiment = experiment
+        self.figure = figure_of(experiment, variant["primary"])
+        self.us = self.best = None
+        table = results.summary(experiment["name"], variant["name"], self.figure["name"])
+        if table.empty:
+            return
+        table = table[table.ranked]
+        own = table[table.index.str.startswith("ekiden")]
+        peers = table[~table.index.str.startswith("ekiden")]
+        if not own.empty:
+            self.us = own.loc[own_row(experiment)] if own_row(experiment) in own.index else own.iloc[0]
+        if not peers.empty:
+            by = peers["median"].idxmin() if self.figure["lower_is_better"] else peers["median"].idxmax()
+            self.best = peers.loc[by]
+
+    @property
+    def complete(self):
+        return self.us is not None and self.best is not None
+
+    @property
+    def undecided(self):
+        """Whether the quartiles overlap."""
+        return (self.us["lower_quartile"] <= self.best["upper_quartile"]
+                and self.best["lower_quartile"] <= self.us["upper_quartile"])
+
+    @property
+    def ratio(self):
+        """How many times better ekiden is, below 1 if it is worse; None where a count is 0."""
+        ours, theirs = float(self.us["median"]), float(self.best["median"])
+        if ours <= 0 or theirs <= 0:
+            return None
+        return theirs / ours if self.figure["lower_is_better"] else ours / theirs
+
+    def verdict(self):
+        """(words, class). Overlapping quartiles decide nothing."""
+        ours, theirs = self.us["median"], self.best["median"]
+        if self.experiment["name"] == "allocations":
+            return ("none in steady state", "win") if ours < 0.001 else ("some", "lose")
+        if self.undecided:
+            return "within the spread", "par"
+        if self.ratio is None:  # counts
+            return ("none", "win") if ours <= 0 else ("some", "lose")
+        if not self.figure["lower_is_better"]:
+            points = (ours - theirs) * 100
+            return f"{abs(points):.0f} points {'more' if points > 0 else 'less'}", "win" if points > 0 else "lose"
+        return (f"{self.ratio:.1f}x faster", "win") if ours < theirs else (f"{1 / self.ratio:.1f}x slower", "lose")

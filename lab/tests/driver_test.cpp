@@ -1,0 +1,41 @@
+#include <lab/harness/driver.hpp>
+
+#include <doctest/doctest.h>
+
+namespace {
+
+lab::experiment described() {
+    lab::experiment e;
+    e.name = "e";
+    e.variants = {
+        {.name = "one"}, {.name = "two", .headline = "what to see"}, {.name = "long", .full_only = true}};
+    return e;
+}
+
+std::vector<std::string> names(const lab::experiment& e, const lab::plan& how) {
+    std::vector<std::string> all;
+    for (const lab::variant& v : lab::variants_of(e, how)) all.push_back(v.name);
+    return all;
+}
+
+} // namespace
+
+TEST_CASE("the tour measures the headline of an experiment, at the quick size and unpinned") {
+    const lab::plan how = lab::tour_plan();
+    CHECK(names(described(), how) == std::vector<std::string>{"two"});
+    CHECK(how.scale == lab::scale::quick);
+    CHECK_FALSE(how.pinned_too);
+    CHECK(how.table_s > 0);
+}
+
+TEST_CASE("the tour measures the first variant of an experiment without a headline") {
+    lab::experiment e = described();
+    e.variants[1].headline.clear();
+    CHECK(names(e, lab::tour_plan()) == std::vector<std::string>{"one"});
+}
+
+TEST_CASE("a quick run measures all that is not too long, a full one all") {
+    CHECK(names(described(), lab::usual_plan(lab::scale::quick)) == std::vector<std::string>{"one", "two"});
+    CHECK(names(described(), lab::usual_plan(lab::scale::full))
+          == std::vector<std::string>{"one", "two", "long"});
+}
