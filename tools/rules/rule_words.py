@@ -1,4 +1,5 @@
-"""Tracked files name nothing that exists on one machine only, and leave no unfinished business."""
+"""Tracked files name nothing that exists on one machine only, and leave no unfinished business. No sentence of a page or of
+a comment has "Who ..." as its subject: a thread that waits is "a thread that waits"."""
 
 import re
 
@@ -10,6 +11,7 @@ WORDS = re.compile(
     r"|\bart[i]factory\b|deb[.]debian[.]org"
 )
 BINARY = {".png", ".svg", ".jpg"}
+SUBJECT = re.compile(r"(?<![\w\"'`])Who\s")
 
 
 def check(root):
@@ -19,12 +21,20 @@ def check(root):
         source = tree.text(root, path)
         for match in WORDS.finditer(source):
             yield f"{path}:{tree.line_of(source, match.start())}: '{match[0]}' must not be named here"
+        prose = source if path.suffix == ".md" else tree.comments(source) if path.suffix in tree.CPP else ""
+        for match in SUBJECT.finditer(prose):
+            yield f"{path}:{tree.line_of(prose, match.start())}: begin with what it is ('A thread that ...'), not with 'Who'"
 
 
-GOOD = {"a.md": "the work/ of many, a prototype, `homework/a`, ../lab/shared\n"}
+GOOD = {
+    "a.md": "the work/ of many, a prototype, `homework/a`, ../lab/shared\n",
+    "b.hpp": '// A thread that waits, and who woke it.\nconst char* text = "Who waits";\n',
+}
 BAD = [
     {"a.md": "see /wor" + "k/main/ekiden\n"},
     {"a.md": "see ../share" + "d/design.md\n"},
     {"a.cpp": "// TOD" + "O: finish\n"},
     {"a.sh": "cd /hom" + "e/someone\n"},
+    {"a.md": "It ends. Who waits\nis woken.\n"},
+    {"b.hpp": "// It ends. Who\n// waits is woken.\n"},
 ]
