@@ -2,8 +2,8 @@
 // and a sleeping parent are woken for what is published; a waiting parent takes only what was forked inside
 // of its child.
 #include <check/engine/model.hpp>
-#include <ekiden/pool/event_count.hpp>
 #include <ekiden/fork/fork_party.hpp>
+#include <ekiden/pool/event_count.hpp>
 #include <ekiden/sys/thread.hpp>
 
 #include <cstdint>
@@ -54,10 +54,11 @@ public:
         }
     }
 
-    event_count sleep{
-        1,
-        {[](const void* self) noexcept { return static_cast<const pair_of_parties*>(self)->arena.has_offer(); },
-         this}};
+    event_count sleep{1,
+                      {[](const void* self) noexcept {
+                           return static_cast<const pair_of_parties*>(self)->arena.has_offer();
+                       },
+                       this}};
     fork_arena arena{sleep};
 
 private:

@@ -131,9 +131,9 @@ EXHIBIT(glibc_condition_25847, "https://sourceware.org/bugzilla/show_bug.cgi?id=
     late.join();
 }
 
-// Tokio's scheduler, late 2019: who schedules a task looks, with a seq_cst load, whether a worker searches;
-// if one does, nobody is woken. The searcher leaves that state with a seq_cst read-modify-write and looks at
-// the queue once more. Push and look at the queue are not seq_cst, so each may miss the other. A
+// Tokio's scheduler, late 2019: a thread that schedules a task looks, with a seq_cst load, whether a worker
+// searches; if one does, nobody is woken. The searcher leaves that state with a seq_cst read-modify-write and
+// looks at the queue once more. Push and look at the queue are not seq_cst, so each may miss the other. A
 // read-modify-write instead of the load joins the chain of changes, and the searcher's own change then
 // acquires the push.
 EXHIBIT(tokio_1788, "https://github.com/tokio-rs/tokio/pull/1788") {

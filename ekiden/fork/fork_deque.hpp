@@ -30,11 +30,11 @@ public:
     /// Owner: adds at the bottom. False if the ring is full.
     [[nodiscard]] bool push(fork_child* child) noexcept {
         const std::uint64_t bottom = bottom_.load(sys::relaxed);
-        // [R4] acquire; pairs with the release in steal(): the slot's reader is done.
+        // [FD4] acquire; pairs with the release in steal(): the slot's reader is done.
         if (bottom - top_.load(sys::acquire) >= capacity && !EKIDEN_MUTANT(fork_deque_never_full))
             return false;
         at(bottom).store(child, sys::relaxed);
-        // [R1] release: the child and its slot; pairs with the acquire of bottom_ in steal().
+        // [FD1] release: the child and its slot; pairs with the acquire of bottom_ in steal().
         bottom_.store(bottom + 1, sys::release);
         return true;
     }
@@ -42,21 +42,21 @@ public:
     /// Owner: takes the newest one back, or returns null if thieves have taken all.
     [[nodiscard]] fork_child* pop() noexcept {
         const std::uint64_t bottom = bottom_.load(sys::relaxed) - 1;
-        bottom_.store(bottom, sys::release); // [R1] a thief may read bottom_ from here
-        // [R2] the claim above before the look at top_; pairs with the fence in steal().
+        bottom_.store(bottom, sys::release); // [FD1] a thief may read bottom_ from here
+        // [FD2] the claim above before the look at top_; pairs with the fence in steal().
         sys::fence(sys::seq_cst);
         std::uint64_t top = top_.load(sys::relaxed);
         fork_child* child = nullptr;
         if (count(top, bottom) > 0) return at(bottom).load(sys::relaxed);
         if (top == bottom) { // the last one: the advance of top_ decides
             child = at(bottom).load(sys::relaxed);
-            // [R3] Claims are read-modify-writes of one object: one of them takes the child.
+            // [FD3] Claims are read-modify-writes of one object: one of them takes the child.
             if (!top_.compare_exchange_strong(top, top + 1, sys::relaxed, sys::relaxed) // owner's claim
                 && !EKIDEN_MUTANT(fork_deque_pop_ignores_thieves))
                 child = nullptr;
         }
         if (!EKIDEN_MUTANT(fork_deque_pop_keeps_its_claim))
-            bottom_.store(bottom + 1, sys::release); // [R1] as above
+            bottom_.store(bottom + 1, sys::release); // [FD1] as above
         return child;
     }
 
@@ -73,12 +73,12 @@ public:
     template <class Allowed>
     [[nodiscard]] fork_child* steal_if(Allowed&& allowed) noexcept {
         std::uint64_t top = top_.load(sys::acquire);
-        sys::fence(sys::seq_cst);                                        // [R2]
-        if (count(top, bottom_.load(sys::acquire)) <= 0) return nullptr; // [R1]
+        sys::fence(sys::seq_cst);                                        // [FD2]
+        if (count(top, bottom_.load(sys::acquire)) <= 0) return nullptr; // [FD1]
         // May be overwritten while it is read; then top_ has moved, and the claim fails.
         fork_child* const child = at(top).load(sys::relaxed);
         if (!allowed(top) && !EKIDEN_MUTANT(fork_deque_steals_what_is_not_allowed)) return nullptr;
-        // [R3]; [R4] release: the slot's reading before its reuse by push().
+        // [FD3]; [FD4] release: the slot's reading before its reuse by push().
         if (!top_.compare_exchange_strong(top, top + 1, sys::release, sys::relaxed) // thief's claim
             && !EKIDEN_MUTANT(fork_deque_steal_ignores_others))
             return nullptr;

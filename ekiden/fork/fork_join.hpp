@@ -43,7 +43,7 @@ struct alignas(sys::isolation) fork_request {
     // restock    none is published: the next fork does it           thief, the party's thread
     // wanted     somebody looks for work                            who looks, share while somebody sleeps
     enum : std::uint32_t { nothing, restock, wanted };
-    // [A1] On a line that else only the party's thread reads, at each fork.
+    // [AS1] On a line that else only the party's thread reads, at each fork.
     sys::atomic<std::uint32_t> asked{nothing};
 };
 

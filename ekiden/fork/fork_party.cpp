@@ -15,10 +15,10 @@ bool fork_scope::share() noexcept { return static_cast<fork_party*>(party_)->sha
 
 bool fork_party::share(fork_scope& newest) noexcept {
     if (arena_.is_in_forked_child()) return true; // nobody is there to take anything
-    asked.store(nothing, sys::relaxed);           // [A1]
-    // [A2] The request's end before the look at who sleeps: whoever goes to sleep later asks again. Pairs
+    asked.store(nothing, sys::relaxed);           // [AS1]
+    // [AS2] The request's end before the look at who sleeps: whoever goes to sleep later asks again. Pairs
     // with the heavy fence in event_count::prepare_wait() and the fence in sleep_for().
-    sys::fence(sys::seq_cst); // [A2]
+    sys::fence(sys::seq_cst); // [AS2]
     const std::uint64_t hungry = arena_.sleep_.waiting() + (sleeping_parent() != nullptr ? 1 : 0);
     if (hungry != 0) asked.store(wanted, sys::relaxed); // until they have all got something
     // One for each, and one for whoever is awake and asks, or has been woken and is on its way.
@@ -40,9 +40,9 @@ bool fork_party::publish(fork_child& oldest, fork_scope& older) noexcept {
         return false;
     }
     oldest.run_ = nullptr;
-    // [A3] The child before the look at who sleeps; pairs as [A2]. Either this sees the sleeper, or the
+    // [AS3] The child before the look at who sleeps; pairs as [AS2]. Either this sees the sleeper, or the
     // sleeper sees the child in its last look around.
-    sys::fence(sys::seq_cst); // [A3]
+    sys::fence(sys::seq_cst); // [AS3]
     if (const fork_child* const awaited = sleeping_parent();
         awaited != nullptr && !EKIDEN_MUTANT(fork_publish_forgets_the_parent))
         static_cast<fork_party*>(awaited->party_)->parker_.unpark();
@@ -76,7 +76,7 @@ bool fork_child::reclaim() noexcept {
 // ---- waiting for a child that another thread has taken
 
 void fork_party::wait_for(fork_child& child) noexcept {
-    // [C1] acquire: the child's result; pairs with the release in run().
+    // [CH1] acquire: the child's result; pairs with the release in run().
     while (child.shared_.state.load(sys::acquire) != fork_child::done) {
         sys::expects(!arena_.is_in_forked_child(),
                      "fork_join: a call that called fork() has returned in the child to one that waits for a "
@@ -89,7 +89,7 @@ void fork_party::wait_for(fork_child& child) noexcept {
 }
 
 bool fork_party::may_find_inside(const fork_child& child) noexcept {
-    // [C2] acquire: first_own; pairs with the release in run().
+    // [CH2] acquire: first_own; pairs with the release in run().
     const fork_party* const thief = child.shared_.thief.load(sys::acquire);
     return thief != nullptr && thief->ring_.has_from(child.shared_.first_own.load(sys::relaxed));
 }
@@ -103,7 +103,7 @@ fork_child* fork_party::find_inside(const fork_child& child) noexcept {
     fork_party* const thief = child.shared_.thief.load(sys::relaxed);
     const std::uint64_t first_own = child.shared_.first_own.load(sys::relaxed);
     fork_child* const found = thief->ring_.steal_if([&](std::uint64_t index) {
-        // What the thief publishes after the child's end has been seen here together with that end: [R1]
+        // What the thief publishes after the child's end has been seen here together with that end: [FD1]
         // acquired it.
         return fork_deque::is_from(index, first_own)
                && (child.shared_.state.load(sys::acquire) != fork_child::done
@@ -132,9 +132,9 @@ void fork_party::sleep_for(fork_child& child) noexcept {
     std::uint32_t state = fork_child::begun;
     if (!child.shared_.state.compare_exchange_strong(state, fork_child::awaited, sys::relaxed, sys::relaxed))
         return; // done: wait_for() acquires
-    // [A2], [A3] The sleeper in sight before the look at the request and at what is published; pairs with
+    // [AS2], [AS3] The sleeper in sight before the look at the request and at what is published; pairs with
     // the fences in share() and publish().
-    sys::fence(sys::seq_cst); // [A2], [A3]
+    sys::fence(sys::seq_cst); // [AS2], [AS3]
     fork_party* const thief = child.shared_.thief.load(sys::relaxed);
     if (thief != nullptr) thief->ask();
     if (!may_find_inside(child) || EKIDEN_MUTANT(fork_parent_sleeps_without_a_last_look)) parker_.park();
@@ -151,7 +151,7 @@ fork_child* fork_party::find() noexcept {
         if (found != nullptr) member.party->ask_to_restock();
         return found != nullptr;
     };
-    // Who had something last has probably more.
+    // A victim that had something last has probably more.
     if (victim_ == nullptr || !take_from(*victim_)) victim_ = arena_.first_of(take_from);
     return found;
 }
@@ -161,11 +161,11 @@ void fork_party::run(fork_child& taken) noexcept {
     {
         fork_segment piece(*this, &taken);
         taken.shared_.first_own.store(ring_.next_index(), sys::relaxed);
-        taken.shared_.thief.store(this, sys::release); // [C2] first_own; pairs with the acquires of thief
+        taken.shared_.thief.store(this, sys::release); // [CH2] first_own; pairs with the acquires of thief
         taken.shared_.run(&taken, piece.base);
     }
-    // [C1] release: the result; pairs with the acquires in wait_for(). The child is gone when its parent sees
-    // this; the party stays.
+    // [CH1] release: the result; pairs with the acquires in wait_for(). The child is gone when its parent
+    // sees this; the party stays.
     if (taken.shared_.state.exchange(fork_child::done, sys::release) == fork_child::awaited
         && !EKIDEN_MUTANT(fork_end_forgets_the_parent))
         parent->parker_.unpark();
@@ -176,7 +176,7 @@ fork_segment::fork_segment(fork_party& owner, fork_child* taken) noexcept
     party.innermost_.write(this);
     // Somebody may have asked while this party was not there to be asked.
     if (!EKIDEN_MUTANT(fork_segment_does_not_ask))
-        party.asked.store(fork_request::wanted, sys::relaxed); // [A1]
+        party.asked.store(fork_request::wanted, sys::relaxed); // [AS1]
 }
 
 fork_segment::~fork_segment() {
@@ -191,7 +191,7 @@ void fork_arena::add(std::unique_ptr<fork_member> fresh) {
     owned_.push_back(std::move(fresh));
     fork_member* const member = owned_.back().get();
     member->next = members_.load(sys::relaxed);
-    members_.store(member, sys::release); // [G1] the member; pairs with the acquire in first_of()
+    members_.store(member, sys::release); // [GU1] the member; pairs with the acquire in first_of()
 }
 
 void fork_arena::add_worker(fork_party& party) {
@@ -201,7 +201,7 @@ void fork_arena::add_worker(fork_party& party) {
 fork_party& fork_arena::enter() {
     const fork_member* const free = first_of([](const fork_member& member) {
         return member.guest != nullptr && !member.party->is_taken_.load(sys::relaxed)
-               && !member.party->is_taken_.exchange(true, sys::acquire); // [G2]
+               && !member.party->is_taken_.exchange(true, sys::acquire); // [GU2]
     });
     if (free != nullptr) return *free->party;
     auto guest = std::make_unique<fork_party>(*this);
@@ -212,7 +212,7 @@ fork_party& fork_arena::enter() {
 }
 
 void fork_arena::leave(fork_party& party) noexcept {
-    party.is_taken_.store(false, sys::release); // [G2] the party's state; pairs with the acquire in enter()
+    party.is_taken_.store(false, sys::release); // [GU2] the party's state; pairs with the acquire in enter()
 }
 
 bool fork_arena::has_offer() const noexcept {

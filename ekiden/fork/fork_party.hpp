@@ -57,7 +57,7 @@ public:
 
     /// Any thread: asks the party to publish what it has. Costs a write only if nobody has asked.
     void ask() noexcept {
-        if (asked.load(sys::relaxed) != wanted) asked.store(wanted, sys::relaxed); // [A1]
+        if (asked.load(sys::relaxed) != wanted) asked.store(wanted, sys::relaxed); // [AS1]
     }
 
     /// Any thread: has the next fork published if nothing else is.
@@ -130,7 +130,7 @@ private:
     /// The first party that `visit` says true of, or null. Needs no lock: the list only grows.
     template <class Visit>
     const fork_member* first_of(Visit&& visit) const noexcept {
-        // [G1] acquire; pairs with the release in add().
+        // [GU1] acquire; pairs with the release in add().
         for (const fork_member* m = members_.load(sys::acquire); m != nullptr; m = m->next) {
             if (visit(*m)) return m;
         }

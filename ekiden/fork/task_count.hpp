@@ -61,8 +61,7 @@ private:
     /// What wait() waits for, on its stack.
     class all_ended final : public completion {
     public:
-        explicit all_ended(std::uint16_t born) noexcept
-            : completion(&answer, 2, born) {}
+        explicit all_ended(std::uint16_t born) noexcept : completion(&answer, 2, born) {}
 
     private:
         static const char* answer(task*, task_request request) {

@@ -17,7 +17,7 @@ void completion::unclaim() noexcept {
 }
 
 void completion::complete(std::uint32_t references) noexcept {
-    // [F1] release: the result; pairs with the acquires in is_ready() and sleep(). acquire: if these are the
+    // [CO1] release: the result; pairs with the acquires in is_ready() and sleep(). acquire: if these are the
     // last references, what the others did with the object.
     const std::uint32_t before = status_.fetch_add(ready - references * reference, sys::acq_rel);
     // The object is touched below only while somebody must be keeping it: a sleeper may wake up by itself and
@@ -86,7 +86,7 @@ bool completion::block(const sys::clock::time_point* deadline) noexcept {
 
 /// The end of block(): true with the result, false if the deadline came first.
 bool completion::sleep(const sys::clock::time_point* deadline) noexcept {
-    for (std::uint32_t status = status_.load(sys::acquire);; status = status_.load(sys::acquire)) { // [F1]
+    for (std::uint32_t status = status_.load(sys::acquire);; status = status_.load(sys::acquire)) { // [CO1]
         if ((status & ready) != 0) return true;
         if ((status & sleeper) == 0
             && !status_.compare_exchange_strong(status, status | sleeper, sys::relaxed, sys::relaxed)) {
@@ -105,9 +105,9 @@ bool completion::attach(continuation& added) noexcept {
     continuation* const before = continuations_.read();
     added.next_.write(before);
     continuations_.write(&added);
-    std::uint32_t status = status_.load(sys::acquire); // [F1]
+    std::uint32_t status = status_.load(sys::acquire); // [CO1]
     while ((status & ready) == 0) {
-        // relaxed: the list itself is passed on by the lock. [F1] on failure.
+        // relaxed: the list itself is passed on by the lock. [CO1] on failure.
         if (status_.compare_exchange_weak(status, status | continued, sys::relaxed, sys::acquire))
             return true;
     }

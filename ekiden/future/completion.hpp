@@ -8,8 +8,8 @@
 #include <ekiden/queue/task.hpp>
 #include <ekiden/sys/atomic.hpp>
 #include <ekiden/sys/clock.hpp>
-#include <ekiden/sys/lock.hpp>
 #include <ekiden/sys/fork.hpp>
+#include <ekiden/sys/lock.hpp>
 
 #include <cstdint>
 
@@ -58,7 +58,7 @@ public:
     void complete(std::uint32_t references) noexcept;
 
     [[nodiscard]] bool is_ready() const noexcept {
-        return (status_.load(sys::acquire) & ready) != 0; // [F1]
+        return (status_.load(sys::acquire) & ready) != 0; // [CO1]
     }
 
     /// Whether this process was forked from the one in which the task was queued or ran: it will not end

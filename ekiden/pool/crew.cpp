@@ -86,7 +86,7 @@ crew::member& crew::of(const worker& who) const noexcept { return members_[who.i
 void crew::enlist() {
     const unsigned index = enlisted_.load(sys::relaxed);
     workers_[index] = std::make_unique<worker>(pool_, index);
-    enlisted_.store(index + 1, sys::release); // [E1] the worker; pairs with the acquire in workers()
+    enlisted_.store(index + 1, sys::release); // [EL1] the worker; pairs with the acquire in workers()
 }
 
 void crew::start() {
@@ -152,7 +152,7 @@ void crew::change_active(int by) noexcept {
 }
 
 bool crew::is_crowded() const noexcept {
-    // Who sleeps for want of tasks does not run any.
+    // A worker that sleeps for want of tasks does not run any.
     return active_.load(sys::relaxed) > base_ + pool_.sleep().waiting();
 }
 
@@ -163,7 +163,7 @@ void crew::hire() noexcept {
         standing_by_.pop_back();
         next.is = member::duty::at_work;
         change_active(+1);
-        next.hired.store(1, sys::relaxed); // [E2]
+        next.hired.store(1, sys::relaxed); // [EL2]
         if (!EKIDEN_MUTANT(crew_hires_without_a_call)) sys::futex_wake(next.hired);
         return;
     }
@@ -215,7 +215,7 @@ bool crew::stand_by(worker& who) noexcept {
         change_active(-1);
     }
     const auto end = sys::clock::now() + keep_alive_;
-    // [E2] relaxed: who is hired looks at the queues like anybody else, with their orders.
+    // [EL2] relaxed: a hired thread looks at the queues like any other, with their orders.
     while (own.hired.load(sys::relaxed) == 0) {
         if (sys::futex_wait_until(own.hired, 0, end)) continue;
         sys::thread before;

@@ -36,13 +36,13 @@ public:
     void stop() noexcept;
     /// After stop(): returns when all threads have ended. One thread at a time.
     void join() noexcept;
-    /// After stop(), instead of join(): the threads end when they can; nobody waits for them. This object must
-    /// outlive them.
+    /// After stop(), instead of join(): the threads end when they can; nobody waits for them. This object
+    /// must outlive them.
     void detach() noexcept;
 
     /// All workers that have ever been started; their number only grows.
     [[nodiscard]] std::span<const std::unique_ptr<worker>> workers() const noexcept {
-        // [E1] acquire: the worker; pairs with the release in enlist().
+        // [EL1] acquire: the worker; pairs with the release in enlist().
         return {workers_.get(), enlisted_.load(sys::acquire)};
     }
     /// How many threads run tasks when none is blocked.

@@ -13,7 +13,7 @@ event_count::event_count(unsigned workers, work_source source)
 
 bool event_count::notify_sleepers() noexcept {
     for (;;) {
-        // [S2] The publication before the look at state_; pairs with the exchange of the token and the fence
+        // [EC2] The publication before the look at state_; pairs with the exchange of the token and the fence
         // after it in end_search(), and in this loop. Either this sees the token free, or its owner sees the
         // work.
         sys::fence(sys::seq_cst);
@@ -25,7 +25,7 @@ bool event_count::notify_sleepers() noexcept {
         // All that counted as waiting are on their way into sleep, where they look again, or out of it.
         // Others may have left their work to us while we had the token.
         state_.fetch_sub(searching, sys::relaxed);
-        sys::fence(sys::seq_cst); // [S2]
+        sys::fence(sys::seq_cst); // [EC2]
         if (!source_.has_work(source_.self)) return false;
         sys::yield(); // to the worker between its two steps
     }
@@ -42,8 +42,8 @@ bool event_count::wake_one() noexcept {
 bool event_count::rouse(place& p, std::uint32_t how) noexcept {
     std::uint32_t expected = idle;
     if (p.word.load(sys::relaxed) != idle
-        // [S3] release. [S5] acquire; pairs with the release in prepare_wait(): the sleeper has been counted
-        // before it is taken off the count.
+        // [EC3] release. [EC5] acquire; pairs with the release in prepare_wait(): the sleeper has been
+        // counted before it is taken off the count.
         || !p.word.compare_exchange_strong(expected, how, sys::acq_rel, sys::relaxed)) {
         return false;
     }
@@ -53,8 +53,8 @@ bool event_count::rouse(place& p, std::uint32_t how) noexcept {
 }
 
 void event_count::signal(unsigned w) noexcept {
-    sys::fence(sys::seq_cst); // [S4] what happened before the look at the word; pairs with the heavy fence in
-                              // prepare_wait()
+    sys::fence(sys::seq_cst); // [EC4] what happened before the look at the word; pairs with the heavy fence
+                              // in prepare_wait()
     (void)rouse(places_[w], signalled);
 }
 
@@ -73,7 +73,7 @@ bool event_count::try_begin_search() noexcept {
 void event_count::end_search() noexcept {
     const std::uint32_t before = state_.fetch_sub(searching, sys::relaxed);
     if (before < one_waiting) return;
-    sys::fence(sys::seq_cst); // [S2] the token's return before the look at the queues
+    sys::fence(sys::seq_cst); // [EC2] the token's return before the look at the queues
     if (source_.has_work(source_.self) && !EKIDEN_MUTANT(sleep_searcher_wakes_nobody))
         (void)notify_sleepers();
 }
@@ -83,15 +83,16 @@ void event_count::end_search() noexcept {
 void event_count::prepare_wait(unsigned w, bool has_token) noexcept {
     const std::uint32_t waits = EKIDEN_MUTANT(sleep_waits_uncounted) ? 0 : one_waiting;
     state_.fetch_add(waits - (has_token ? searching : 0), sys::relaxed);
-    places_[w].word.store(idle, sys::release); // [S5] the count; pairs with the acquire in rouse()
-    // [S1], [S4] heavy: the two steps above before the caller's look at the queues and at what it waits for.
+    places_[w].word.store(idle, sys::release); // [EC5] the count; pairs with the acquire in rouse()
+    // [EC1], [EC4] heavy: the two steps above before the caller's look at the queues and at what it waits
+    // for.
     sys::fence_heavy();
 }
 
 event_count::wake_up event_count::commit_wait(unsigned w, const sys::clock::time_point* deadline) noexcept {
     sys::atomic<std::uint32_t>& word = places_[w].word;
     std::uint32_t now;
-    while ((now = word.load(sys::acquire)) == idle) { // [S3]
+    while ((now = word.load(sys::acquire)) == idle) { // [EC3]
         if (deadline == nullptr) {
             sys::futex_wait(word, idle);
         } else if (!sys::futex_wait_until(word, idle, *deadline)) {
@@ -110,7 +111,7 @@ event_count::wake_up event_count::cancel_wait(unsigned w) noexcept {
         state_.fetch_sub(one_waiting, sys::relaxed);
         return wake_up::signalled;
     }
-    // [S3] Loaded anew: g++ warns of a compare-exchange whose failure is stronger than its success.
+    // [EC3] Loaded anew: g++ warns of a compare-exchange whose failure is stronger than its success.
     now = word.load(sys::acquire);
     word.store(awake, sys::relaxed);
     if (EKIDEN_MUTANT(sleep_cancel_loses_the_token)) return wake_up::signalled;

@@ -33,7 +33,7 @@ public:
     /// After work was published: sees to it that a worker finds it, if one sleeps. True if it has woken one.
     /// Any thread.
     bool notify() noexcept {
-        // [S1] light: the publication before the look at state_; pairs with the heavy fence in
+        // [EC1] light: the publication before the look at state_; pairs with the heavy fence in
         // prepare_wait().
         sys::fence_light();
         if (state_.load(sys::relaxed) >= one_waiting) [[unlikely]]
@@ -41,7 +41,8 @@ public:
         return false;
     }
 
-    /// Takes the token if it is free. Who has it must give it back: end_search() or prepare_wait().
+    /// Takes the token if it is free. The worker that has it must give it back: end_search() or
+    /// prepare_wait().
     [[nodiscard]] bool try_begin_search() noexcept;
 
     /// The searcher has found a task: gives the token back, and wakes the next worker if there is more work.

@@ -244,7 +244,7 @@ void scheduler::report_stall(stall_report::reason why, std::span<const unsigned>
 // ---- idle
 
 bool scheduler::is_idle() const noexcept {
-    // [W1] acquire: each finished task that is counted here makes visible that it, and what it posted, was
+    // [ID1] acquire: each finished task that is counted here makes visible that it, and what it posted, was
     // accepted. So the second sum, read later, covers the first; if they are equal, nothing that was accepted
     // was unfinished in between.
     std::uint64_t finished = 0;
@@ -256,7 +256,7 @@ bool scheduler::is_idle() const noexcept {
 }
 
 void scheduler::announce_idle() noexcept {
-    // [W3] After a heavy fence: the finished tasks before this look; pairs with the fence in
+    // [ID2] After a heavy fence: the finished tasks before this look; pairs with the fence in
     // block_until_idle().
     if (idle_waiters_.load(sys::relaxed) == 0) return;
     idle_epoch_.fetch_add(1, sys::relaxed);
@@ -268,7 +268,7 @@ void scheduler::block_until_idle() noexcept {
     idle_waiters_.fetch_add(1, sys::relaxed);
     for (;;) {
         const std::uint32_t epoch = idle_epoch_.load(sys::relaxed);
-        // [W3] The count of waiters before the look at the tasks: either a worker that falls idle sees the
+        // [ID2] The count of waiters before the look at the tasks: either a worker that falls idle sees the
         // waiter, and changes the epoch, or this sees what it has finished.
         sys::fence(sys::seq_cst);
         if (is_idle()) break;
@@ -298,12 +298,12 @@ void scheduler::resume() noexcept {
 
 void scheduler::stop() noexcept {
     if (is_in_forked_child()) return;
-    gate_.fetch_or(gate_bit::closed, sys::relaxed); // [Q2] the fence in quiesce() comes after it
+    gate_.fetch_or(gate_bit::closed, sys::relaxed); // [IQ2] the fence in quiesce() comes after it
     // Whoever found the gate open has its task in a queue before a worker may leave.
     for (injection_queue& queue : queues_) {
         if (!EKIDEN_MUTANT(pool_stop_does_not_quiesce)) queue.quiesce();
     }
-    // [W4] release: the tasks that quiesce() has waited for; pairs with the acquire in worker::is_stopped().
+    // [ST1] release: the tasks that quiesce() has waited for; pairs with the acquire in worker::is_stopped().
     gate_.fetch_or(gate_bit::stopped, sys::release);
     sys::futex_wake_all(gate_);
     sys::futex_wake_all(outstanding_);
@@ -328,7 +328,7 @@ void scheduler::join() {
 /// Closes the pool to those outside that do no outstanding work, and returns when no task is left, and no
 /// work that may post one: both at the same moment, so that nothing follows.
 void scheduler::drain() noexcept {
-    gate_.fetch_or(gate_bit::closed, sys::relaxed); // [Q2] the fence in quiesce() comes after it
+    gate_.fetch_or(gate_bit::closed, sys::relaxed); // [IQ2] the fence in quiesce() comes after it
     for (;;) {
         // [OW1] acquire: that the works begun so far are outstanding; pairs with the release in
         // work_started().
@@ -374,7 +374,7 @@ void scheduler::work_finished() noexcept {
 }
 
 void scheduler::set_crowded(bool is_so) noexcept {
-    // [E4] relaxed: a hint to look at the numbers.
+    // [EL4] relaxed: a hint to look at the numbers.
     if (is_so)
         gate_.fetch_or(gate_bit::crowded, sys::relaxed);
     else

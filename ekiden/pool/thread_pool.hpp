@@ -82,10 +82,10 @@ struct thread_pool_metrics {
 /// accepted is run or abandoned, exactly once: post() and submit() return before, while or after it runs, and
 /// what the caller did before is visible to it. Tasks of one priority that one thread outside the pool posts
 /// are taken in that order, whichever workers take them: a task begins only after every task that the same
-/// thread has posted before it has been taken by a worker to be run next. (What a thread posts at its end, from
-/// destructors of thread_local objects, may come earlier; so may others while a worker that waits for a result
-/// has put a task back because of pause().) Tasks that a worker posts are taken newest first by itself and
-/// oldest first by others; post_last() puts a worker's task behind those that wait.
+/// thread has posted before it has been taken by a worker to be run next. (What a thread posts at its end,
+/// from destructors of thread_local objects, may come earlier; so may others while a worker that waits for a
+/// result has put a task back because of pause().) Tasks that a worker posts are taken newest first by itself
+/// and oldest first by others; post_last() puts a worker's task behind those that wait.
 ///
 /// A context with services: join() shuts them down when no task is left, before the threads end.
 ///

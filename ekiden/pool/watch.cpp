@@ -24,7 +24,7 @@ watch::~watch() {
 }
 
 void watch::wake() noexcept {
-    // [E3] The worker's word is no longer idle, before the look at ours; pairs with the fence in run().
+    // [EL3] The worker's word is no longer idle, before the look at ours; pairs with the fence in run().
     sys::fence(sys::seq_cst);
     std::uint32_t expected = asleep;
     if (word_.load(sys::relaxed) == asleep
@@ -40,7 +40,7 @@ void watch::run() noexcept {
         pause = look() ? std::min(hurry, interval_) : std::min(pause * 2, interval_);
         std::uint32_t word = looking;
         if (word_.compare_exchange_strong(word, asleep, sys::relaxed, sys::relaxed)) {
-            // [E3] Asleep, before the look at the workers: either this sees one awake, or it sees this
+            // [EL3] Asleep, before the look at the workers: either this sees one awake, or it sees this
             // asleep.
             sys::fence(sys::seq_cst);
             if (crew_.is_quiet()) {

@@ -32,7 +32,7 @@ void worker::run() noexcept {
     crew& others = pool_.threads();
     for (;;) {
         const bool has_stopped = is_stopped(); // before the last look at the queues
-        const bool is_crowded = (pool_.gate().load(sys::relaxed) & gate_bit::crowded) != 0; // [E4]
+        const bool is_crowded = (pool_.gate().load(sys::relaxed) & gate_bit::crowded) != 0; // [EL4]
         if (is_crowded && others.is_crowded()) {
             end_search();
             stop_looking();
@@ -54,7 +54,7 @@ void worker::run() noexcept {
 
 /// This thread looks for no more tasks, and may have ended the last one.
 void worker::stop_looking() noexcept {
-    sys::fence(sys::seq_cst); // [W3] as prepare_wait() does before a sleep
+    sys::fence(sys::seq_cst); // [ID2] as prepare_wait() does before a sleep
     if (!EKIDEN_MUTANT(worker_leaves_unannounced)) pool_.announce_idle();
 }
 
@@ -86,7 +86,7 @@ void worker::execute(task* taken, bool is_admitted) noexcept {
             pool_.report_unhandled(type(nullptr, task_request::describe));
         }
     }
-    // [W1] release: the task's effects, and the tasks it has posted; pairs with the acquire in
+    // [ID1] release: the task's effects, and the tasks it has posted; pairs with the acquire in
     // scheduler::is_idle().
     finished_.add();
 }
@@ -264,7 +264,7 @@ bool worker::should_return(const reason_to_return& reason) const noexcept {
 }
 
 bool worker::is_stopped() const noexcept {
-    // [W4] acquire: every task that was accepted is in a queue; pairs with the release in scheduler::stop().
+    // [ST1] acquire: every task that was accepted is in a queue; pairs with the release in scheduler::stop().
     const std::uint32_t gate = pool_.gate().load(sys::acquire);
     expects_no_child(gate);
     return (gate & gate_bit::stopped) != 0;
@@ -291,7 +291,7 @@ void worker::park(const reason_to_return& reason) noexcept {
     const auto wake = [](void* argument) noexcept {
         auto* const sleeper = static_cast<awaiting*>(argument);
         sleeper->sleep.signal(sleeper->index);
-        // [W2] release: the last that this thread does with the worker; pairs with the acquire below.
+        // [PK1] release: the last that this thread does with the worker; pairs with the acquire below.
         sleeper->called.store(true, sys::release);
     };
     // Tasks that this worker leaves to another one for now: see injection_queue::steal(). It must look again,
@@ -322,7 +322,7 @@ void worker::park(const reason_to_return& reason) noexcept {
     pool_.left_sleep();
 
     if (reason.awaited != nullptr && !reason.awaited->detach(when_ready)) {
-        while (!self.called.load(sys::acquire)) sys::yield(); // [W2]
+        while (!self.called.load(sys::acquire)) sys::yield(); // [PK1]
     }
 }
 

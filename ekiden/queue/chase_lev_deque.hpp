@@ -38,7 +38,7 @@ public:
         if (bottom - top_seen_ >= here->capacity()) [[unlikely]]
             here = make_room(here, bottom);
         here->at(bottom).store(element, sys::relaxed);
-        // [D1] release: the element's contents and its slot; pairs with the acquire of bottom_ in steal().
+        // [CL1] release: the element's contents and its slot; pairs with the acquire of bottom_ in steal().
         bottom_.store(bottom + 1, sys::release);
     }
 
@@ -47,9 +47,9 @@ public:
         std::uint64_t bottom = bottom_.load(sys::relaxed);
         if (size(top_.load(sys::relaxed), bottom) <= 0) return nullptr;
         --bottom;
-        // [D1] release: a thief may read bottom_ from here instead of from push().
+        // [CL1] release: a thief may read bottom_ from here instead of from push().
         bottom_.store(bottom, sys::release);
-        // [D2] light: the claim above before the look at top_; pairs with the heavy fence in steal(). Either
+        // [CL2] light: the claim above before the look at top_; pairs with the heavy fence in steal(). Either
         // a thief sees the claim, or this sees the thief's advance of top_.
         sys::fence_light();
         std::uint64_t top = top_.load(sys::relaxed);
@@ -58,14 +58,14 @@ public:
         T* element = nullptr;
         if (top == bottom) { // the last one: the advance of top_ decides between the owner and the thieves
             element = array_.current()->at(bottom).load(sys::relaxed);
-            // [D3] Claims are read-modify-writes of one object: one of them takes the element. As such it
-            // also passes on the releases of the earlier ones, [D4].
+            // [CL3] Claims are read-modify-writes of one object: one of them takes the element. As such it
+            // also passes on the releases of the earlier ones, [CL4].
             if (!top_.compare_exchange_strong(top, top + 1, sys::relaxed, sys::relaxed) // owner's claim
                 && !EKIDEN_MUTANT(deque_pop_ignores_thieves))
                 element = nullptr;
         }
         if (!EKIDEN_MUTANT(deque_pop_keeps_its_claim))
-            bottom_.store(bottom + 1, sys::release); // [D1] as above
+            bottom_.store(bottom + 1, sys::release); // [CL1] as above
         return element;
     }
 
@@ -82,15 +82,15 @@ public:
     /// heavy fence: ask maybe_filled() first.
     [[nodiscard]] T* steal() noexcept {
         std::uint64_t top = top_.load(sys::acquire);
-        // [D2] heavy: the look at top_ before the look at bottom_; pairs with the light fence in pop().
+        // [CL2] heavy: the look at top_ before the look at bottom_; pairs with the light fence in pop().
         sys::fence_heavy();
-        // [D1] acquire; pairs with the release in push().
+        // [CL1] acquire; pairs with the release in push().
         const std::uint64_t bottom = bottom_.load(sys::acquire);
         if (size(top, bottom) <= 0) return nullptr;
         // The slot may be overwritten while it is read; then top_ has moved and the claim fails.
         T* const element = array_.current_for_reader()->at(top).load(sys::relaxed);
-        // [D4] release: the read of the slot before its reuse by push(); pairs with the acquire in
-        // make_room(). [D3]
+        // [CL4] release: the read of the slot before its reuse by push(); pairs with the acquire in
+        // make_room(). [CL3]
         if (!top_.compare_exchange_strong(top, top + 1, sys::release, sys::relaxed) // thief's claim
             && !EKIDEN_MUTANT(deque_steal_ignores_others))
             return nullptr;
@@ -110,7 +110,7 @@ private:
     }
 
     [[nodiscard, gnu::noinline]] slots* make_room(slots* here, std::uint64_t bottom) {
-        // [D4] acquire; pairs with the release in steal(): a slot counts as free only after its reader is
+        // [CL4] acquire; pairs with the release in steal(): a slot counts as free only after its reader is
         // done.
         top_seen_ = top_.load(sys::acquire);
         if (bottom - top_seen_ < here->capacity() || EKIDEN_MUTANT(deque_never_grows)) return here;

@@ -44,7 +44,7 @@ public:
     /// Any thread: the ring in use. A reader that has acquired an index from the writer gets one that holds
     /// it.
     [[nodiscard]] slots* current_for_reader() const noexcept {
-        return current_.load(sys::acquire); // [G1] pairs with the release in grow()
+        return current_.load(sys::acquire); // [CA1] pairs with the release in grow()
     }
 
     /// Writer: a ring of twice the size, with the elements of [first, last). Throws std::bad_alloc; then
@@ -56,7 +56,7 @@ public:
         for (std::uint64_t i = first + (EKIDEN_MUTANT(ring_copies_too_little) ? 1 : 0); i != last; ++i) {
             larger->at(i).store(full->at(i).load(sys::relaxed), sys::relaxed);
         }
-        // [G1] release: a reader may see the ring before the next index that the writer publishes.
+        // [CA1] release: a reader may see the ring before the next index that the writer publishes.
         current_.store(larger, sys::release);
         return larger;
     }

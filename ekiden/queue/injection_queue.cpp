@@ -48,7 +48,7 @@ struct producer {
     }
 
     static void leave(const entry& e) noexcept {
-        // [Q1] release: this thread's pushes; pairs with the acquire in take_inlet() for the next thread.
+        // [IQ1] release: this thread's pushes; pairs with the acquire in take_inlet() for the next thread.
         if (!e.where->shared) e.where->taken.store(false, sys::release);
         e.where->release();
     }
@@ -110,7 +110,7 @@ bool injection_queue::push(task* element, std::uint32_t refused, follow_up then)
             here.pushing.store(EKIDEN_MUTANT(queue_push_unannounced) ? 0 : 1, sys::relaxed);
         }
         ~entry_guard() {
-            // [Q3] release: the push above; pairs with the acquire in quiesce(). The queue may be gone
+            // [IQ3] release: the push above; pairs with the acquire in quiesce(). The queue may be gone
             // afterwards; the thread keeps the inlet.
             here.pushing.store(0, sys::release);
             if (here.shared) leave_shared();
@@ -129,7 +129,7 @@ bool injection_queue::push(task* element, std::uint32_t refused, follow_up then)
     // In the child of a fork() the locks on the other ways may be held by threads that do not exist.
     if (!is_own && (gate_.load(sys::relaxed) & refused) != 0) return false;
     const entry_guard guard(is_own ? *recent.where : inlet_of_this_thread());
-    // [Q2] light: `pushing` before the look at the gate; pairs with the heavy fence in quiesce(). Either the
+    // [IQ2] light: `pushing` before the look at the gate; pairs with the heavy fence in quiesce(). Either the
     // closer sees this push under way, or this sees the closed gate.
     sys::fence_light();
     if ((gate_.load(sys::relaxed) & refused) != 0) return false;
@@ -139,15 +139,15 @@ bool injection_queue::push(task* element, std::uint32_t refused, follow_up then)
 }
 
 void injection_queue::quiesce() noexcept {
-    // [Q2] heavy: the closed gate before the look at `pushing`, and at count_ and inlets_ of threads that
+    // [IQ2] heavy: the closed gate before the look at `pushing`, and at count_ and inlets_ of threads that
     // just came.
     sys::fence_heavy();
     const std::size_t count = count_.load(sys::relaxed);
     for (std::size_t i = 0; i != count; ++i) {
-        const inlet* const here = inlets_[i].load(sys::acquire); // [Q4]
+        const inlet* const here = inlets_[i].load(sys::acquire); // [IQ4]
         while (here != nullptr && here->pushing.load(sys::acquire) != 0
                && !EKIDEN_MUTANT(queue_quiesce_does_not_wait))
-            sys::yield(); // [Q3]
+            sys::yield(); // [IQ3]
     }
 }
 
@@ -155,7 +155,7 @@ task* injection_queue::take_one(std::size_t start) noexcept {
     const std::size_t count = count_.load(sys::relaxed);
     std::size_t i = start % count;
     for (std::size_t turn = 0; turn != count; ++turn) {
-        inlet* const here = inlets_[i].load(sys::acquire); // [Q4]
+        inlet* const here = inlets_[i].load(sys::acquire); // [IQ4]
         if (here != nullptr && here->ring.maybe_unleased()) {
             if (task* const found = here->ring.take_one(leases_)) return found;
         }
@@ -168,7 +168,7 @@ task* injection_queue::take_and_lease(std::size_t me) noexcept {
     const std::size_t count = count_.load(sys::relaxed);
     std::size_t i = visits_[me].turn % count;
     for (std::size_t turn = 0; turn != count; ++turn) {
-        inlet* const here = inlets_[i].load(sys::acquire); // [Q4]
+        inlet* const here = inlets_[i].load(sys::acquire); // [IQ4]
         if (++i == count) i = 0;
         if (here == nullptr || !here->ring.maybe_unleased()) continue;
         if (task* const found = here->ring.take_and_lease(leases_, me)) {
@@ -203,7 +203,7 @@ task* injection_queue::steal(std::size_t me) noexcept {
     const std::size_t count = count_.load(sys::relaxed);
     std::size_t i = own.theft % count;
     for (std::size_t turn = 0; turn != count; ++turn) {
-        inlet* const here = inlets_[i].load(sys::acquire); // [Q4]
+        inlet* const here = inlets_[i].load(sys::acquire); // [IQ4]
         if (++i == count) i = 0;
         if (here == nullptr) continue;
         const injection_ring::sight now = here->ring.lease_of_another(leases_, me);
@@ -220,7 +220,7 @@ task* injection_queue::steal(std::size_t me) noexcept {
 bool injection_queue::maybe_filled() const noexcept {
     const std::size_t count = count_.load(sys::relaxed);
     for (std::size_t i = 0; i != count; ++i) {
-        const inlet* const here = inlets_[i].load(sys::acquire); // [Q4]
+        const inlet* const here = inlets_[i].load(sys::acquire); // [IQ4]
         if (here != nullptr && here->ring.maybe_filled(leases_)) return true;
     }
     return false;
@@ -230,7 +230,7 @@ std::uint64_t injection_queue::pushed() const noexcept {
     std::uint64_t sum = 0;
     const std::size_t count = count_.load(sys::relaxed);
     for (std::size_t i = 0; i != count; ++i) {
-        if (const inlet* const here = inlets_[i].load(sys::acquire)) sum += here->ring.pushed(); // [Q4]
+        if (const inlet* const here = inlets_[i].load(sys::acquire)) sum += here->ring.pushed(); // [IQ4]
     }
     return sum;
 }
@@ -272,13 +272,13 @@ injection_queue::inlet& injection_queue::take_inlet() {
         const std::size_t count = count_.load(sys::relaxed);
         for (std::size_t i = 1; i != count; ++i) {
             inlet& here = *inlets_[i].load(sys::relaxed);
-            if (here.taken.load(sys::acquire) && !EKIDEN_MUTANT(queue_inlet_for_two)) continue; // [Q1]
+            if (here.taken.load(sys::acquire) && !EKIDEN_MUTANT(queue_inlet_for_two)) continue; // [IQ1]
             here.taken.store(true, sys::relaxed);
             return use(here);
         }
         if (count != inlets_.size()) {
             auto* const here = new inlet(capacity_, first_index_, count);
-            // [Q4] release: the inlet; pairs with the acquires in take_one(), take_and_lease(), steal(),
+            // [IQ4] release: the inlet; pairs with the acquires in take_one(), take_and_lease(), steal(),
             // maybe_filled(), pushed() and quiesce().
             inlets_[count].store(here, sys::release);
             count_.store(count + 1, sys::relaxed); // only how far to look
@@ -292,7 +292,7 @@ injection_queue::inlet& injection_queue::shared_inlet() {
     std::lock_guard guard(registration_);
     if (inlet* const here = inlets_[0].load(sys::relaxed)) return *here;
     auto* const here = new inlet(capacity_, first_index_, 0);
-    inlets_[0].store(here, sys::release); // [Q4]
+    inlets_[0].store(here, sys::release); // [IQ4]
     return *here;
 }
 

@@ -46,7 +46,7 @@ public:
 
     /// Any thread: false if the ring was empty a moment ago. A hint: orders nothing.
     [[nodiscard]] bool maybe_filled(std::span<const ring_lease> leases) const noexcept {
-        const std::uint64_t word = word_.load(sys::acquire); // [I3]
+        const std::uint64_t word = word_.load(sys::acquire); // [IR3]
         return has_unleased(word) || (holder(word) != nobody && leases[holder(word)].left(key(word)) != 0);
     }
     /// Any thread: the same for the elements that nobody has leased.

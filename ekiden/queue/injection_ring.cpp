@@ -20,12 +20,12 @@ void injection_ring::push(task* element) {
     // as the push.
     element->queued_at = (tail - first_index_) % 64 == 0 ? sys::now_ns() : 0;
     here->at(tail).store(element, sys::relaxed);
-    // [I1] release: the task's contents, its slot, and the ring; pairs with the acquire of tail_ in take().
+    // [IR1] release: the task's contents, its slot, and the ring; pairs with the acquire of tail_ in take().
     tail_.store(tail + 1, sys::release);
 }
 
 injection_ring::slots* injection_ring::make_room(slots* here, std::uint64_t tail) {
-    // [I2] acquire; pairs with the release in take(): a slot counts as free only after its reader is done,
+    // [IR2] acquire; pairs with the release in take(): a slot counts as free only after its reader is done,
     // and those of a lease do not count as free.
     const std::uint64_t word = word_.load(sys::acquire);
     head_seen_ = tail - ring_index::distance(end(word), tail) - count(word);
@@ -34,9 +34,9 @@ injection_ring::slots* injection_ring::make_room(slots* here, std::uint64_t tail
 }
 
 task* injection_ring::take(std::span<ring_lease> leases, std::size_t me, std::uint64_t most) noexcept {
-    // [I3] acquire: the lease that the word names, and the takes before it; pairs with the release below.
+    // [IR3] acquire: the lease that the word names, and the takes before it; pairs with the release below.
     std::uint64_t word = word_.load(sys::acquire);
-    const std::uint64_t tail = tail_.load(sys::acquire); // [I1]
+    const std::uint64_t tail = tail_.load(sys::acquire); // [IR1]
     const std::uint64_t available = ring_index::distance(end(word), tail);
     if (available == 0) return nullptr;
     const bool is_mine = most != 1 && holder(word) == me; // used up, as the caller promises
@@ -49,8 +49,8 @@ task* injection_ring::take(std::span<ring_lease> leases, std::size_t me, std::ui
     const std::uint64_t rest = std::min(available, most) - 1;
     const std::uint64_t next = packed(end(word) + 1 + rest, rest, rest != 0 ? me : nobody);
     if (rest != 0) leases[me].begin(key(next), rest, here);
-    // [I2] release: the reads of the slots before their reuse, this one's and those of the last lease; pairs
-    // with the acquire in make_room(). [I3] release.
+    // [IR2] release: the reads of the slots before their reuse, this one's and those of the last lease; pairs
+    // with the acquire in make_room(). [IR3] release.
     if (word_.compare_exchange_strong(word, next, sys::acq_rel, sys::relaxed)
         || EKIDEN_MUTANT(ring_take_ignores_others))
         return oldest;
@@ -59,7 +59,7 @@ task* injection_ring::take(std::span<ring_lease> leases, std::size_t me, std::ui
 }
 
 task* injection_ring::steal(std::span<ring_lease> leases, std::size_t me) noexcept {
-    const std::uint64_t word = word_.load(sys::acquire); // [I3]
+    const std::uint64_t word = word_.load(sys::acquire); // [IR3]
     if (holder(word) == nobody || holder(word) == me) return nullptr;
     ring_lease& victim = leases[holder(word)];
     if (victim.left(key(word)) == 0 || !victim.share(key(word))) return nullptr;
@@ -68,7 +68,7 @@ task* injection_ring::steal(std::span<ring_lease> leases, std::size_t me) noexce
 
 injection_ring::sight injection_ring::lease_of_another(std::span<const ring_lease> leases,
                                                        std::size_t me) const noexcept {
-    const std::uint64_t word = word_.load(sys::acquire); // [I3]
+    const std::uint64_t word = word_.load(sys::acquire); // [IR3]
     if (holder(word) == nobody || holder(word) == me) return {};
     const ring_lease& other = leases[holder(word)];
     return {word, other.left(key(word)), other.is_shared(key(word))};

@@ -6,7 +6,7 @@ namespace ekiden::inline EKIDEN_ABI {
 
 void ring_lease::begin(key which, std::uint64_t count, slots* where) noexcept {
     // The last lease is over for late thieves too, before claimed_ speaks of the next one. An exchange: a
-    // store could still be on its way when a thief succeeds with an older word. [L3] release: each of its
+    // store could still be on its way when a thief succeeds with an older word. [RL3] release: each of its
     // tasks has been taken, and its slot read; pairs with the acquire in is_used_up(). acquire: a thief's
     // looks at claimed_ before the store below; pairs with the releases in share().
     const std::uint64_t over = shared_word(key_.bits_, 0);
@@ -21,7 +21,7 @@ void ring_lease::begin(key which, std::uint64_t count, slots* where) noexcept {
     slots_ = where;
     is_shared_ = false;
     claimed_.store(next_, sys::relaxed);        // visible to whoever has learnt of the lease from the ring
-    word_.store(exclusive_word_, sys::release); // [L3]
+    word_.store(exclusive_word_, sys::release); // [RL3]
 }
 
 /// The lease is no longer exclusive: was the claim of `oldest` counted?
@@ -29,7 +29,7 @@ task* ring_lease::settle(task* oldest) noexcept {
     const std::uint64_t left_before = ring_index::distance(next_, end_);
     next_ = end_;
     is_shared_ = true;
-    // [L4] acquire: the takes of others.
+    // [RL4] acquire: the takes of others.
     std::uint64_t word = word_.load(sys::acquire);
     // The thief has not counted yet, and may not run: this gives its claim up in the thief's place.
     if (word == (key_.bits_ | asked)
@@ -44,7 +44,7 @@ task* ring_lease::settle(task* oldest) noexcept {
 // ---- the others
 
 bool ring_lease::share(key which) noexcept {
-    std::uint64_t word = word_.load(sys::acquire); // [L4]
+    std::uint64_t word = word_.load(sys::acquire); // [RL4]
     for (;;) {
         if ((word & key_mask) != which.bits_) return false;
         switch (word & state_mask) {
@@ -53,10 +53,10 @@ bool ring_lease::share(key which) noexcept {
                 word = which.bits_ | asked;
             break;
         case asked: {
-            // [L1] heavy: `asked` before the look at the claims; pairs with the light fence in take(). Also
+            // [RL1] heavy: `asked` before the look at the claims; pairs with the light fence in take(). Also
             // for one that another thief has written: this may be the one that answers it.
             if (!EKIDEN_MUTANT(lease_shares_without_fence)) sys::fence_heavy();
-            // [L2] acquire. If the holder has gone on, this is some other number, and the exchange fails.
+            // [RL2] acquire. If the holder has gone on, this is some other number, and the exchange fails.
             const std::uint64_t claimed = claimed_.load(sys::acquire);
             const std::uint64_t rest = ring_index::distance(claimed, which.bits_ >> end_shift) & count_mask;
             const std::uint64_t next = shared_word(which.bits_, rest);
@@ -70,13 +70,13 @@ bool ring_lease::share(key which) noexcept {
 }
 
 task* ring_lease::take_shared(key which, slots& where) noexcept {
-    std::uint64_t word = word_.load(sys::acquire); // [L4]
+    std::uint64_t word = word_.load(sys::acquire); // [RL4]
     while ((word & key_mask) == which.bits_ && left_in(word) != 0) {
         const std::uint64_t index = ((which.bits_ >> end_shift) - left_in(word)) & ring_index::mask;
         // The slot may be overwritten while it is read; then the word has changed and the exchange fails.
         task* const oldest = where.at(index).load(sys::relaxed);
         const std::uint64_t next = word - (std::uint64_t{1} << left_shift);
-        // [L4] release: the read of the slot before its reuse, and what was taken before; pairs with the
+        // [RL4] release: the read of the slot before its reuse, and what was taken before; pairs with the
         // acquires of word_.
         if (word_.compare_exchange_strong(word, next, sys::acq_rel, sys::acquire)
             || EKIDEN_MUTANT(lease_take_ignores_others))
@@ -86,11 +86,11 @@ task* ring_lease::take_shared(key which, slots& where) noexcept {
 }
 
 bool ring_lease::is_used_up(key which) noexcept {
-    std::uint64_t word = word_.load(sys::acquire); // [L3] [L4]
+    std::uint64_t word = word_.load(sys::acquire); // [RL3] [RL4]
     if ((word & key_mask) != which.bits_) return true;
     if ((word & state_mask) == shared) return left_in(word) == 0;
     if ((word & state_mask) != exclusive) return false;
-    if (claimed_.load(sys::acquire) != which.bits_ >> end_shift) return false; // [L2]
+    if (claimed_.load(sys::acquire) != which.bits_ >> end_shift) return false; // [RL2]
     // The holder has claimed the last task, but may not have looked: a thief that has not seen the claim
     // could still make it void. So this counts it.
     if (EKIDEN_MUTANT(lease_end_is_not_settled)) return true;

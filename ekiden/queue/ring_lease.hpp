@@ -87,10 +87,10 @@ public:
             return is_shared_ ? take_shared(key_, *slots_) : nullptr;
         task* const oldest = slots_->at(next_).load(sys::relaxed);
         const std::uint64_t after = (next_ + 1) & ring_index::mask;
-        // [L2] release: the read of the slot before its reuse; pairs with the acquires in is_used_up() and
+        // [RL2] release: the read of the slot before its reuse; pairs with the acquires in is_used_up() and
         // share().
         claimed_.store(after, sys::release);
-        // [L1] light: the claim before the look at the word; pairs with the heavy fence in share(). Either
+        // [RL1] light: the claim before the look at the word; pairs with the heavy fence in share(). Either
         // the thief counts the claim, or this sees that the lease is no longer exclusive.
         sys::fence_light();
         if (word_.load(sys::relaxed) != exclusive_word_ && !EKIDEN_MUTANT(lease_holder_never_looks))

@@ -19,7 +19,7 @@ bool is_half_free(std::uint64_t freed, unsigned size_class) noexcept {
 } // namespace
 
 void slab::free(std::uint64_t bits, unsigned size_class) noexcept {
-    // [R1] release: the freeing thread's use of the nodes comes before the owner's reuse; pairs with the
+    // [SH1] release: the freeing thread's use of the nodes comes before the owner's reuse; pairs with the
     // acquires in take() and take_or_detach(). acquire: whoever gives the slab back has seen all that was
     // freed before.
     const std::uint64_t before = freed_.fetch_or(bits, sys::acq_rel);
@@ -33,12 +33,12 @@ void slab::free(std::uint64_t bits, unsigned size_class) noexcept {
     slab* newest = stack.load(sys::relaxed);
     do {
         next.write(newest);
-        // [R2] release: publishes `next`; pairs with the acquire in collect_returned().
+        // [SH2] release: publishes `next`; pairs with the acquire in collect_returned().
     } while (!stack.compare_exchange_weak(newest, this, sys::release, sys::relaxed));
 }
 
 std::uint64_t slab::take() noexcept {
-    return freed_.exchange(0, sys::acquire) & ~detached; // [R1]
+    return freed_.exchange(0, sys::acquire) & ~detached; // [SH1]
 }
 
 std::uint64_t slab::take_or_detach(unsigned size_class) noexcept {
@@ -49,7 +49,7 @@ std::uint64_t slab::take_or_detach(unsigned size_class) noexcept {
 }
 
 bool slab::unused(std::uint64_t at_hand, unsigned size_class) const noexcept {
-    return ((freed_.load(sys::acquire) | at_hand) & ~detached) == node_bits(size_class); // [R1]
+    return ((freed_.load(sys::acquire) | at_hand) & ~detached) == node_bits(size_class); // [SH1]
 }
 
 // ---- slab_heap
@@ -81,7 +81,7 @@ void slab_heap::refill(bin& here, unsigned size_class) {
 }
 
 slab* slab_heap::collect_returned(unsigned size_class) noexcept {
-    slab* newest = returned_[size_class].exchange(nullptr, sys::acquire); // [R2]
+    slab* newest = returned_[size_class].exchange(nullptr, sys::acquire); // [SH2]
     slab* oldest_first = nullptr;
     while (newest != nullptr) {
         slab* const older = newest->next.read();

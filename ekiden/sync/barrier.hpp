@@ -69,7 +69,7 @@ public:
                 round = now.state;
                 const std::ptrdiff_t left = after_arrival(std::ptrdiff_t{now.payload}, count);
                 if (left > 0) return state_value{now.state, static_cast<std::uint32_t>(left)};
-                // [B1] relaxed: the arrivals of all who dropped out have happened before this one.
+                // [BA1] relaxed: the arrivals of all who dropped out have happened before this one.
                 return state_value{1 - now.state, static_cast<std::uint32_t>(expected_.load(sys::relaxed))};
             });
         } else {
@@ -78,7 +78,7 @@ public:
                 missing_ = after_arrival(missing_, count);
                 if (missing_ > 0) return now;
                 completion_();
-                missing_ = expected_.load(sys::relaxed); // [B1] relaxed, as above
+                missing_ = expected_.load(sys::relaxed); // [BA1] relaxed, as above
                 return state_value{1 - now.state, 0};
             });
         }
@@ -98,7 +98,7 @@ public:
 
     /// Arrives, and takes part in no later round.
     void arrive_and_drop() {
-        // [B1] relaxed: the arrival below publishes it.
+        // [BA1] relaxed: the arrival below publishes it.
         expected_.fetch_sub(1, sys::relaxed);
         (void)arrive();
     }

@@ -30,7 +30,7 @@ public:
 
     /// `count` in [0, what is missing].
     void count_down(std::ptrdiff_t count = 1) noexcept {
-        // [T1] acq_rel: a release for the last one, an acquire in it, so that done_ publishes all.
+        // [LA1] acq_rel: a release for the last one, an acquire in it, so that done_ publishes all.
         const std::ptrdiff_t before = missing_.fetch_sub(count, sys::acq_rel);
         if (count < 0 || before < count)
             sys::contract_broken("latch::count_down: a negative count, or more than is missing");

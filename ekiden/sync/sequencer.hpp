@@ -49,7 +49,7 @@ public:
         for (;;) {
             if ((head & closed) != 0) throw sequencer_closed();
             mine.next = to_pending(head);
-            // [Q1] release; pairs with the acquire in take_all().
+            // [SQ1] release; pairs with the acquire in take_all().
             if (head_.compare_exchange_weak(head, reinterpret_cast<std::uintptr_t>(&mine), sys::release,
                                             sys::relaxed))
                 break;
@@ -76,7 +76,7 @@ public:
             if (head_.compare_exchange_strong(head, asleep, sys::relaxed, sys::relaxed)) {
                 sleep(consumer_);
             } else if (head_.load(sys::acquire)
-                       == closed) { // [Q1] acquire; pairs with the release in close()
+                       == closed) { // [SQ1] acquire; pairs with the release in close()
                 return;
             }
         }
@@ -84,7 +84,7 @@ public:
 
     /// Refuses calls from now on. May be called more than once.
     void close() noexcept {
-        // [Q1] release: what happens before close() happens before the end of serve().
+        // [SQ1] release: what happens before close() happens before the end of serve().
         if ((head_.fetch_or(closed, sys::release) & asleep) != 0) {
             head_.fetch_and(~asleep, sys::relaxed);
             consumer_.unpark();
@@ -128,7 +128,7 @@ private:
 
     // Takes the requests that have arrived, oldest first.
     pending* take_all() noexcept {
-        // [Q1] acquire; pairs with the release in call().
+        // [SQ1] acquire; pairs with the release in call().
         pending* newest = to_pending(head_.fetch_and(closed, sys::acquire));
         pending* oldest = nullptr;
         std::size_t count = 0;

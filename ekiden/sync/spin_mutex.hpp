@@ -24,14 +24,14 @@ public:
     }
     void unlock() noexcept {
         note_.released(sys::hold::alone, name, "unlock", lock_checks && !taken_.load(sys::relaxed));
-        taken_.store(false, sys::release); // [S1] release
+        taken_.store(false, sys::release); // [SM1] release
     }
 
 private:
     static constexpr const char* name = "a spin_mutex";
 
     bool take_now() noexcept {
-        // [S1] acquire; pairs with the release in unlock().
+        // [SM1] acquire; pairs with the release in unlock().
         return !taken_.load(sys::relaxed) && !taken_.exchange(true, sys::acquire);
     }
     void lock_slow() noexcept;

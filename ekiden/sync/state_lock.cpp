@@ -30,8 +30,8 @@ waiter* to_waiter(std::uint64_t address) noexcept {
 /// Leaves the outcome with a thread and wakes it. The waiter may be gone as soon as the status is set.
 void tell(waiter& who, std::uint32_t outcome) noexcept {
     sys::atomic<std::uint32_t>& status = who.status;
-    // [L3] release; pairs with the acquires in sleep(). An RMW, so that it stays in the release sequence of
-    // the stop callback's mark, [L4].
+    // [SL3] release; pairs with the acquires in sleep(). An RMW, so that it stays in the release sequence of
+    // the stop callback's mark, [SL4].
     const std::uint32_t before = status.exchange(outcome, sys::release);
     if ((before & waiter::phase) == waiter::parked && !EKIDEN_MUTANT(state_lock_forgets_to_wake))
         sys::futex_wake(status);
@@ -62,7 +62,7 @@ private:
         waiter& who;
 
         void operator()() const noexcept {
-            // [L4] release; pairs with the acquire of the status in sleep(), after which the
+            // [SL4] release; pairs with the acquire of the status in sleep(), after which the
             // waiter sees the stop request.
             const std::uint32_t before = who.status.fetch_or(waiter::interrupted, sys::release);
             if ((before & waiter::phase) == waiter::parked) sys::futex_wake(who.status);
@@ -139,7 +139,7 @@ bool state_lock::wait(waiter& me, const wait_limit& limit) noexcept {
         if (how == wake::granted) return true;
         woken = true;
         looks = 0;
-        // [L4] The mark of a stop request stays: the next sleep finds it.
+        // [SL4] The mark of a stop request stays: the next sleep finds it.
         me.status.fetch_and(waiter::interrupted, sys::relaxed);
         word = word_.load(sys::relaxed);
     }
@@ -151,11 +151,11 @@ bool state_lock::take(waiter& me, std::uint64_t& word, bool woken) noexcept {
     if (me.transition == nullptr) {
         me.number = value_of(word).payload;
         const std::uint64_t next = me.numbered ? count_arrival(seen | locked) : seen | locked;
-        // [L1] acquire.
+        // [SL1] acquire.
         return word_.compare_exchange_weak(word, next, sys::acquire, sys::relaxed);
     }
     if (me.pure && !woken) {
-        // [L1] acquire, before the transition: it may rest on what was done before.
+        // [SL1] acquire, before the transition: it may rest on what was done before.
         const std::uint64_t now = word_.load(sys::acquire);
         if (now != word) {
             word = now;
@@ -163,11 +163,11 @@ bool state_lock::take(waiter& me, std::uint64_t& word, bool woken) noexcept {
         }
         const std::uint64_t next = with(word, me.transition(me.context, value_of(word)));
         if (((word ^ next) & state_bits) == 0 || !must_serve(word)) {
-            // [L1] acq_rel: an entry and an exit in one step.
+            // [SL1] acq_rel: an entry and an exit in one step.
             return word_.compare_exchange_weak(word, next, sys::acq_rel, sys::relaxed);
         }
     }
-    // [L1] acquire.
+    // [SL1] acquire.
     if (!word_.compare_exchange_weak(word, seen | locked, sys::acquire, sys::relaxed)) return false;
     exit(me.transition(me.context, value_of(word)));
     return true;
@@ -191,7 +191,7 @@ bool state_lock::push(waiter& me, std::uint64_t& word, bool woken) noexcept {
         const std::uint64_t state = rules_->close(value_of(word), me.mask);
         next = (next & ~state_bits) | state << state_shift;
     }
-    // [L2] release; pairs with the acquire that takes the list, which reads the waiter.
+    // [SL2] release; pairs with the acquire that takes the list, which reads the waiter.
     return word_.compare_exchange_weak(word, next, sys::release, sys::relaxed);
 }
 
@@ -230,11 +230,11 @@ sys::atomic<std::uint32_t>& state_lock::group_word() const noexcept {
 state_lock::wake state_lock::sleep(waiter& me, const wait_limit& limit) noexcept {
     sys::atomic<std::uint32_t>& group = group_word();
     for (;;) {
-        // [L5] acquire; pairs with the release that counts the generation up after the statuses are set: a
+        // [SL5] acquire; pairs with the release that counts the generation up after the statuses are set: a
         // thread that reads the new generation sees its own status, and the old one does not let it sleep
         // long.
         const std::uint32_t generation = me.group ? group.load(sys::acquire) : 0;
-        // [L3] acquire; pairs with the release in tell() and grant().
+        // [SL3] acquire; pairs with the release in tell() and grant().
         std::uint32_t status = me.status.load(sys::acquire);
         if ((status & waiter::phase) == waiter::granted) return wake::granted;
         if ((status & waiter::phase) == waiter::retry) return wake::retry;
@@ -282,7 +282,7 @@ std::uint64_t state_lock::take_list(bool* lock_too) noexcept {
         }
         const std::uint64_t found = (word & newest) != 0 ? queued : 0;
         const std::uint64_t next = (word & ~newest) | listing | found | (lock_too != nullptr ? locked : 0);
-        // [L2] acquire; pairs with the release in push() and in the steps that gave listing back.
+        // [SL2] acquire; pairs with the release in push() and in the steps that gave listing back.
         if (!word_.compare_exchange_weak(word, next, sys::acquire, sys::relaxed)) continue;
         if (lock_too != nullptr) *lock_too = (word & locked) == 0;
         gather(word);
@@ -321,10 +321,11 @@ void state_lock::serve_and_leave(state_value next, std::uint64_t word) noexcept 
                                    | (chosen.owner != nullptr ? locked : 0) | (now_waking ? waking : 0);
         // Only newcomers, the woken waiter among them, can have changed the word meanwhile.
         std::uint64_t expected = word;
-        // [L1] [L2] release; pairs with the acquires of enter and apply, and with the next taker of the list.
+        // [SL1] [SL2] release; pairs with the acquires of enter and apply, and with the next taker of the
+        // list.
         if (word_.compare_exchange_strong(expected, left, sys::release, sys::relaxed)) break;
         if ((expected & newest) != 0) {
-            // [L2] acquire.
+            // [SL2] acquire.
             const std::uint64_t found = word_.fetch_and(~newest, sys::acquire);
             gather(found);
             word = found & ~newest;
@@ -415,14 +416,14 @@ void state_lock::grant(const choice& chosen, sys::atomic<std::uint32_t>& group) 
         link = link->next;
         if (who.group) {
             groups = true;
-            // [L3] release, as in tell().
+            // [SL3] release, as in tell().
             who.status.store(waiter::granted, sys::release);
         } else {
             give(who);
         }
     }
     if (groups) {
-        // [L5] release; pairs with the acquire in sleep().
+        // [SL5] release; pairs with the acquire in sleep().
         if (!EKIDEN_MUTANT(state_lock_group_is_not_counted)) group.fetch_add(1, sys::release);
         sys::futex_wake_all(group);
     }
@@ -459,7 +460,7 @@ bool state_lock::cancel(waiter& who) noexcept {
         const bool look = !list_.empty() || (word & waking) != 0
                           || (rules_->settle != nullptr && !EKIDEN_MUTANT(state_lock_cancel_settles_nothing));
         const std::uint64_t still = look ? queued : 0;
-        // [L2] release; pairs with the acquire of the next taker of the list.
+        // [SL2] release; pairs with the acquire of the next taker of the list.
         if (word_.compare_exchange_weak(word, (word & ~(listing | queued)) | still, sys::release,
                                         sys::relaxed))
             return removed;

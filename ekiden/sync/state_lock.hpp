@@ -146,7 +146,7 @@ public:
 
     /// As enter, for locks that have state 0 alone: one atomic step, whatever else stands in the word.
     void enter_only() noexcept {
-        // [L1] acquire. Setting the bit of a lock that is locked changes nothing.
+        // [SL1] acquire. Setting the bit of a lock that is locked changes nothing.
         if ((word_.fetch_or(locked, sys::acquire) & locked) != 0) [[unlikely]]
             enter(1);
     }
@@ -154,7 +154,7 @@ public:
     /// first, because a read between two atomic steps costs nearly a third of such a step.
     void exit_to(state_value value) noexcept {
         std::uint64_t word = pack(value) | locked;
-        // [L1] release.
+        // [SL1] release.
         if (!word_.compare_exchange_strong(word, pack(value), sys::release, sys::relaxed)) [[unlikely]]
             leave(word, value.state);
     }
@@ -173,7 +173,7 @@ public:
         std::uint64_t word = word_.load(sys::relaxed);
         while ((word & locked) == 0 && in(states, word)) {
             const std::uint64_t next = count_arrival(word | locked);
-            // [L1] acquire.
+            // [SL1] acquire.
             if (word_.compare_exchange_weak(word, next, sys::acquire, sys::relaxed))
                 return {true, value_of(word).payload};
         }
@@ -186,7 +186,7 @@ public:
     void exit(state_value next) noexcept {
         std::uint64_t word = word_.load(sys::relaxed);
         while (!must_serve(word)) {
-            // [L1] release, as above.
+            // [SL1] release, as above.
             if (word_.compare_exchange_weak(word, with(word & ~locked, next), sys::release, sys::relaxed))
                 return;
         }
@@ -212,7 +212,7 @@ public:
     void apply_from(state_value usual, mask states, Change change,
                     conduct how = conduct::completes) noexcept {
         std::uint64_t word = word_.load(sys::relaxed);
-        // [L1] acquire. Nobody waits, since all other bits are 0.
+        // [SL1] acquire. Nobody waits, since all other bits are 0.
         if (word == pack(usual)
             && word_.compare_exchange_strong(word, pack(change(usual)), sys::acquire, sys::relaxed))
             [[likely]]
@@ -232,7 +232,7 @@ public:
     template <class Change>
     void apply_held_from(state_value usual, mask states, Change change, const char* otherwise) noexcept {
         std::uint64_t word = word_.load(sys::relaxed);
-        // [L1] release. What others released who held it too, it passes on as a read-modify-write.
+        // [SL1] release. What others released who held it too, it passes on as a read-modify-write.
         if (word == pack(usual)
             && word_.compare_exchange_strong(word, pack(change(usual)), sys::release, sys::relaxed))
             [[likely]]
@@ -283,7 +283,7 @@ public:
         for (;;) {
             if ((word & locked) != 0) return attempt::busy;
             if (!in(states, word)) return attempt::refused;
-            // [L1] acquire.
+            // [SL1] acquire.
             if (word_.compare_exchange_weak(word, word | locked, sys::acquire, sys::relaxed)) break;
         }
         exit(change(value()));
@@ -303,7 +303,7 @@ public:
     }
     /// True if nobody is inside and the state is one of `states`, at this moment.
     [[nodiscard]] bool passes(mask states) const noexcept {
-        // [L1] acquire.
+        // [SL1] acquire.
         const std::uint64_t word = word_.load(sys::acquire);
         return (word & locked) == 0 && in(states, word);
     }
@@ -359,7 +359,7 @@ private:
     // Leaves; `word` is the lock's, as read or as a failed step found it.
     void leave(std::uint64_t word, std::uint32_t next) noexcept {
         while (!must_serve(word)) {
-            // [L1] release; pairs with the acquires of enter and apply.
+            // [SL1] release; pairs with the acquires of enter and apply.
             const std::uint64_t left = (word & ~(locked | state_bits)) | std::uint64_t{next} << state_shift;
             if (word_.compare_exchange_weak(word, left, sys::release, sys::relaxed)) return;
         }
@@ -369,7 +369,7 @@ private:
     bool enter_now(mask states) noexcept {
         std::uint64_t word = word_.load(sys::relaxed);
         while ((word & locked) == 0 && in(states, word)) {
-            // [L1] acquire; pairs with the release of exit.
+            // [SL1] acquire; pairs with the release of exit.
             if (word_.compare_exchange_weak(word, word | locked, sys::acquire, sys::relaxed)) return true;
         }
         return false;
@@ -377,14 +377,14 @@ private:
 
     template <class Change>
     attempt apply_now(mask states, Change& change) noexcept {
-        // [L1] acquire at each read, so that the change may rest on what was done before.
+        // [SL1] acquire at each read, so that the change may rest on what was done before.
         std::uint64_t word = word_.load(sys::acquire);
         for (;;) {
             if ((word & locked) != 0) return attempt::busy;
             if (!in(states, word)) return attempt::refused;
             const std::uint64_t next = with(word, change(value_of(word)));
             if (((word ^ next) & state_bits) != 0 && must_serve(word)) return attempt::busy;
-            // [L1] acq_rel: an entry and an exit in one step.
+            // [SL1] acq_rel: an entry and an exit in one step.
             if (word_.compare_exchange_weak(word, next, sys::acq_rel, sys::acquire)) return attempt::done;
         }
     }

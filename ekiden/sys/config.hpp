@@ -36,8 +36,8 @@
 #endif
 
 /// The inline namespace of everything in ekiden. The checking build (see check/) uses another one, and so do
-/// locks with annotations (see lock_annotation.hpp) and with checks (see context/held_locks.hpp), so that objects of
-/// two builds do not link with each other.
+/// locks with annotations (see lock_annotation.hpp) and with checks (see context/held_locks.hpp), so that
+/// objects of two builds do not link with each other.
 #if defined(EKIDEN_CHECKING)
 #define EKIDEN_ABI checked
 #elif defined(EKIDEN_TSAN) && defined(EKIDEN_ANNOTATE_LOCKS) && defined(EKIDEN_LOCK_CHECKS)

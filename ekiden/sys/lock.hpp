@@ -14,14 +14,14 @@ class slow_lock {
 public:
     void lock() noexcept {
         std::uint32_t expected = free;
-        // [L1] acquire; pairs with the release in unlock().
+        // [LK1] acquire; pairs with the release in unlock().
         if (word_.compare_exchange_strong(expected, held, acquire, relaxed)) return;
         const std::uint32_t taken = EKIDEN_MUTANT(lock_hides_other_sleepers) ? held : contended;
         while (word_.exchange(taken, acquire) != free) futex_wait(word_, taken);
     }
 
     void unlock() noexcept {
-        // [L1] release; pairs with the acquires in lock().
+        // [LK1] release; pairs with the acquires in lock().
         if (word_.exchange(free, release) == contended && !EKIDEN_MUTANT(lock_forgets_to_wake))
             futex_wake(word_);
     }

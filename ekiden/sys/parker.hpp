@@ -17,7 +17,7 @@ public:
     /// Waits for a token and takes it. Does not return spuriously.
     void park() noexcept {
         // Either the token is here (1 -> 0), or this announces the sleeper (0 -> -1).
-        // [P1] acquire; pairs with the release in unpark().
+        // [PA1] acquire; pairs with the release in unpark().
         if (word_.fetch_sub(1, acquire) == token) return;
         for (;;) {
             futex_wait(word_, asleep);
@@ -32,7 +32,7 @@ public:
             const bool in_time = futex_wait_until(word_, asleep, deadline);
             if (take()) return true;
             if (in_time) continue;
-            // Withdraw; an unpark may have come at the last moment. [P1] acquire as above.
+            // Withdraw; an unpark may have come at the last moment. [PA1] acquire as above.
             return word_.exchange(empty, acquire) == token && !EKIDEN_MUTANT(parker_drops_a_late_token);
         }
     }
@@ -42,7 +42,7 @@ public:
 
     /// Leaves a token and wakes the sleeper. Tokens do not add up.
     void unpark() noexcept {
-        // [P1] release; pairs with the acquires in park().
+        // [PA1] release; pairs with the acquires in park().
         if (word_.exchange(token, release) == asleep && !EKIDEN_MUTANT(parker_forgets_to_wake))
             futex_wake(word_);
     }

@@ -69,7 +69,7 @@ struct waiting_future {
     bool may_throw;
 };
 
-/// Who acts: a driver, which is a thread outside, or a task.
+/// What acts: a driver, which is a thread outside, or a task.
 struct context {
     world& in;
     generator random;

@@ -24,7 +24,7 @@ TEST_CASE("A counter wraps around") {
     CHECK(counter.value() == 1);
 }
 
-TEST_CASE("Who reads a counter sees what the owner did before it counted") {
+TEST_CASE("A thread that reads a counter sees what the owner did before it counted") {
     constexpr std::uint64_t rounds = 100'000;
     std::vector<std::uint64_t> written(rounds);
     single_writer_counter counter(std::numeric_limits<std::uint64_t>::max() - rounds / 2);
