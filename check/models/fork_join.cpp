@@ -15,7 +15,7 @@ using namespace ekiden;
 /// Elements for a ring that nobody looks into.
 fork_child* numbered(std::uintptr_t number) { return reinterpret_cast<fork_child*>(number * 64); }
 
-/// A guest and a worker that do with parties what pool/worker.cpp and pool/fork_join.cpp do.
+/// A guest and a worker that do with parties what pool/worker.cpp and fork/fork_join.cpp do.
 class pair_of_parties {
 public:
     pair_of_parties() { arena.add_worker(worker_party_); }

@@ -3,7 +3,6 @@
 /// Part: pool. Used by: thread_pool.cpp, worker.cpp. Private.
 #pragma once
 
-#include <ekiden/fork/fork_party.hpp>
 #include <ekiden/pool/crew.hpp>
 #include <ekiden/pool/event_count.hpp>
 #include <ekiden/pool/thread_pool.hpp>

@@ -142,7 +142,7 @@ task* worker::neglected() noexcept {
 task* worker::injected(priority level) noexcept {
     injection_queue& queue = pool_.queue(level);
     if (!queue.maybe_filled()) return nullptr; // asked before every task: nothing is cheaper
-    task* const found = queue.take_one(index_ + 1);
+    task* const found = queue.take_one(turn_);
     if (found != nullptr) injected_.add();
     return found;
 }
@@ -294,23 +294,18 @@ void worker::park(const reason_to_return& reason) noexcept {
         // [PK1] release: the last that this thread does with the worker; pairs with the acquire below.
         sleeper->called.store(true, sys::release);
     };
-    // Tasks that this worker leaves to another one for now: see injection_queue::steal(). It must look again,
-    // as the other one may be held up, and nobody would wake it then.
-    if (!must_hold_back(reason) && pool_.has_work()) {
-        if (!has_token_) has_token_ = pool_.sleep().try_begin_search();
-        sys::yield(); // to the producer, if it has no processor
-        return;
-    }
+    if (has_token_ && pool_.queue(priority::normal).has_declined(index_)) return nap(reason);
     completion::continuation when_ready(wake, &self);
     if (reason.awaited != nullptr && !reason.awaited->attach(when_ready)) return;
 
     recycler::flush();
     event_count& sleep = pool_.sleep();
     sleep.prepare_wait(index_, has_token_);
-    pool_.ask_sources(); // a thread that forks later than this sees a sleeper: see fork_join.md
+    pool_.ask_sources(); // a thread that forks later than this sees a sleeper: see fork/fork_join.md
     // Held back, it is woken by resume(): either it sees the gate open here, or is seen asleep there.
     const bool saw_work = must_hold_back(reason) ? pool_.sources_have_work() : pool_.has_work();
-    if (saw_work || should_return(reason)) {
+    // Who has the token will look again, or see to it that somebody does.
+    if ((saw_work && !sleep.is_searched()) || should_return(reason)) {
         has_token_ = sleep.cancel_wait(index_) == event_count::wake_up::notified;
         // Others may have left more work to the token that was given back above: whoever takes it on must
         // look again.
@@ -324,6 +319,17 @@ void worker::park(const reason_to_return& reason) noexcept {
     if (reason.awaited != nullptr && !reason.awaited->detach(when_ready)) {
         while (!self.called.load(sys::acquire)) sys::yield(); // [PK1]
     }
+}
+
+/// What is left is with a worker that takes its tasks so fast that it is better left alone. But it may be held
+/// up, and would tell nobody: so this worker keeps the token, which spares producers all wake-ups, and looks
+/// again in a while.
+void worker::nap(const reason_to_return& reason) noexcept {
+    const auto end = sys::clock::now() + std::chrono::microseconds(50);
+    if (reason.awaited != nullptr)
+        (void)reason.awaited->block(&end);
+    else // woken by resume() and stop()
+        (void)sys::futex_wait_until(pool_.gate(), pool_.gate().load(sys::relaxed), end);
 }
 
 void worker::sleep(const reason_to_return& reason) noexcept {

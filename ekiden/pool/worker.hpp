@@ -93,6 +93,7 @@ private:
     [[nodiscard]] bool should_return(const reason_to_return& reason) const noexcept;
     [[nodiscard]] bool must_hold_back(const reason_to_return& reason) const noexcept;
     void park(const reason_to_return& reason) noexcept;
+    void nap(const reason_to_return& reason) noexcept;
     void sleep(const reason_to_return& reason) noexcept;
     void execute(task* taken, bool is_admitted) noexcept;
     [[nodiscard]] bool is_piece(const task* taken) noexcept;

@@ -192,6 +192,7 @@ task* injection_queue::steal_if_slow(std::size_t me) noexcept {
         if (passed < watched_ns && !now.is_shared) return nullptr;
         if (now.is_shared || passed >= slow_ns * (own.seen.left - now.left))
             return own.ring->steal(leases_, me);
+        own.has_declined = true;
     }
     own.ring = nullptr;
     return nullptr;
@@ -200,6 +201,7 @@ task* injection_queue::steal_if_slow(std::size_t me) noexcept {
 task* injection_queue::steal(std::size_t me) noexcept {
     visit& own = visits_[me];
     if (own.ring != nullptr) return steal_if_slow(me);
+    own.has_declined = false;
     const std::size_t count = count_.load(sys::relaxed);
     std::size_t i = own.theft % count;
     for (std::size_t turn = 0; turn != count; ++turn) {

@@ -148,6 +148,9 @@ public:
     /// slowed down for half a microsecond. So a consumer that gets null while maybe_filled() calls again.
     [[nodiscard]] task* steal(std::size_t me) noexcept;
 
+    /// Consumer `me`: whether its last steal() has left a fast holder alone.
+    [[nodiscard]] bool has_declined(std::size_t me) const noexcept { return visits_[me].has_declined; }
+
     /// False if the queue was empty a moment ago. A hint: orders nothing.
     [[nodiscard]] bool maybe_filled() const noexcept;
 
@@ -176,6 +179,7 @@ private:
         injection_ring* ring = nullptr; // whose lease is being watched
         injection_ring::sight seen;
         std::uint64_t seen_ns = 0;
+        bool has_declined = false; // the last lease that was watched went fast
     };
     const std::unique_ptr<ring_lease[]> lease_array_;
     const std::span<ring_lease> leases_;
