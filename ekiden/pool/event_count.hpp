@@ -77,9 +77,7 @@ public:
     [[nodiscard]] std::uint32_t waiting() const noexcept { return state_.load(sys::relaxed) / one_waiting; }
 
     /// Whether somebody awake has the token. As waiting().
-    [[nodiscard]] bool is_searched() const noexcept {
-        return (state_.load(sys::relaxed) & searching) != 0;
-    }
+    [[nodiscard]] bool is_searched() const noexcept { return (state_.load(sys::relaxed) & searching) != 0; }
 
     /// Whether worker `w` sleeps or is about to. As waiting().
     [[nodiscard]] bool is_waiting(unsigned w) const noexcept {

@@ -321,9 +321,9 @@ void worker::park(const reason_to_return& reason) noexcept {
     }
 }
 
-/// What is left is with a worker that takes its tasks so fast that it is better left alone. But it may be held
-/// up, and would tell nobody: so this worker keeps the token, which spares producers all wake-ups, and looks
-/// again in a while.
+/// What is left is with a worker that takes its tasks so fast that it is better left alone. But it may be
+/// held up, and would tell nobody: so this worker keeps the token, which spares producers all wake-ups, and
+/// looks again in a while.
 void worker::nap(const reason_to_return& reason) noexcept {
     const auto end = sys::clock::now() + std::chrono::microseconds(50);
     if (reason.awaited != nullptr)

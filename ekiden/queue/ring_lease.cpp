@@ -20,6 +20,8 @@ void ring_lease::begin(key which, std::uint64_t count, slots* where) noexcept {
     exclusive_word_ = which.bits_ | exclusive;
     slots_ = where;
     is_shared_ = false;
+    for (std::uint64_t i = next_; i != end_; i = (i + 1) & ring_index::mask)
+        copies_[i % longest] = where->at(i).load(sys::relaxed);
     claimed_.store(next_, sys::relaxed);        // visible to whoever has learnt of the lease from the ring
     word_.store(exclusive_word_, sys::release); // [RL3]
 }

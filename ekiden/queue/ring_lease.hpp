@@ -41,6 +41,7 @@
 #include <ekiden/sys/atomic.hpp>
 #include <ekiden/sys/mutant.hpp>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 
@@ -85,10 +86,10 @@ public:
     [[nodiscard]] task* take() noexcept {
         if (next_ == end_) [[unlikely]]
             return is_shared_ ? take_shared(key_, *slots_) : nullptr;
-        task* const oldest = slots_->at(next_).load(sys::relaxed);
+        task* const oldest = copies_[next_ % longest];
         const std::uint64_t after = (next_ + 1) & ring_index::mask;
-        // [RL2] release: the read of the slot before its reuse; pairs with the acquires in is_used_up() and
-        // share().
+        // [RL2] release: the read of the slot, by begin(), before its reuse; pairs with the acquires in
+        // is_used_up() and share().
         claimed_.store(after, sys::release);
         // [RL1] light: the claim before the look at the word; pairs with the heavy fence in share(). Either
         // the thief counts the claim, or this sees that the lease is no longer exclusive.
@@ -147,6 +148,8 @@ private:
     slots* slots_ = nullptr;
     key key_{0, 0};
     bool is_shared_ = false;
+    // What the slots held when the lease began: their lines may be those that the producer writes.
+    std::array<task*, longest> copies_{};
 };
 
 } // namespace ekiden::inline EKIDEN_ABI
