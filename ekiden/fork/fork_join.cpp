@@ -30,7 +30,7 @@ void set_suppressed(std::vector<std::exception_ptr>* list) noexcept {
 }
 
 /// Adds `from` to `to`, as far as there is memory.
-void append(std::vector<std::exception_ptr>*& to, fork_errors&& from) noexcept {
+void append(std::vector<std::exception_ptr>*& to, detail::fork_errors&& from) noexcept {
     try {
         if (from.thrown != nullptr) {
             if (to == nullptr) to = new std::vector<std::exception_ptr>();
@@ -52,11 +52,11 @@ std::vector<std::exception_ptr> suppressed_exceptions() {
     return list != nullptr ? *list : std::vector<std::exception_ptr>();
 }
 
-fork_errors caught_fork_errors() noexcept {
+detail::fork_errors detail::caught_fork_errors() noexcept {
     return {std::current_exception(), std::exchange(sys::local<suppressed_list>().list, nullptr)};
 }
 
-void throw_fork_errors(fork_errors first, fork_errors second) {
+void detail::throw_fork_errors(fork_errors first, fork_errors second) {
     if (first.thrown == nullptr) std::swap(first, second);
     append(first.suppressed, std::move(second));
     set_suppressed(first.suppressed);
@@ -98,7 +98,8 @@ private:
 
 } // namespace
 
-void enter_fork_tree(thread_pool* pool, void (*body)(void* argument, fork_scope& scope), void* argument) {
+void detail::enter_fork_tree(thread_pool* pool, void (*body)(void* argument, fork_scope& scope),
+                             void* argument) {
     const participation mine(pool);
     if (!mine.party().is_in_tree()) set_suppressed(nullptr);
     fork_segment root(mine.party(), nullptr);

@@ -30,12 +30,6 @@ class fork_party;
 class fork_scope;
 class thread_pool;
 
-/// What one callable has thrown, and what was suppressed inside of it. Private.
-struct fork_errors {
-    std::exception_ptr thrown;
-    std::vector<std::exception_ptr>* suppressed = nullptr; // owned by whoever throws it
-};
-
 /// What others write of a thread that forks. Private.
 struct alignas(sys::isolation) fork_request {
     // asked      meaning                                            set by
@@ -140,6 +134,14 @@ template <class F>
 concept fork_callable = std::invocable<F, fork_scope&> || std::invocable<F>;
 
 // ---- private: the parts of parallel_invoke()
+
+namespace detail {
+
+/// What one callable has thrown, and what was suppressed inside of it.
+struct fork_errors {
+    std::exception_ptr thrown;
+    std::vector<std::exception_ptr>* suppressed = nullptr; // owned by whoever throws it
+};
 
 /// Calls `body(argument, scope)` as the root of a fork tree: in this thread, with the workers of `pool`
 /// (null: the pool whose worker this thread is, or default_pool()) invited. Its exception passes through.
@@ -280,6 +282,8 @@ private:
     };
 };
 
+} // namespace detail
+
 // ---- the calls
 
 /// Calls all, possibly in parallel, and returns a tuple of what they return, in the order of the callables
@@ -290,19 +294,20 @@ private:
 ///
 /// While this thread waits for a call that another one has taken, it runs calls that were forked inside of
 /// that one, and never anything else: a lock held across this call is safe unless the callables themselves
-/// take it, and the stack grows about as deep as that of plain calls.
+/// take it, and the stack grows about as deep as that of plain calls. So a call must not wait for a task of
+/// the pool: the worker that would run the task may be the one that waits for the call.
 ///
 /// This form is for callables that were given a scope; about 2 ns per call.
 template <fork_callable F, fork_callable... More>
-fork_result<F, More...> parallel_invoke(fork_scope& scope, F&& f, More&&... more) {
+detail::fork_result<F, More...> parallel_invoke(fork_scope& scope, F&& f, More&&... more) {
     if constexpr (sizeof...(More) == 0) {
-        return fork_call(std::forward<F>(f), scope);
+        return detail::fork_call(std::forward<F>(f), scope);
     } else {
-        std::optional<fork_result<F>> first;
+        std::optional<detail::fork_result<F>> first;
         { // The child's life ends before its call if this thread makes it: a tail call may become a loop.
-            forked_call<More...> child(scope, more...);
+            detail::forked_call<More...> child(scope, more...);
             try {
-                first.emplace(fork_call(std::forward<F>(f), child));
+                first.emplace(detail::fork_call(std::forward<F>(f), child));
             } catch (...) {
                 child.join_and_throw(scope);
             }
@@ -318,16 +323,16 @@ fork_result<F, More...> parallel_invoke(fork_scope& scope, F&& f, More&&... more
 template <fork_callable... F>
     requires(sizeof...(F) > 0)
 auto parallel_invoke(thread_pool& pool, F&&... f) {
-    return in_fork_tree(&pool,
-                        [&](fork_scope& scope) { return parallel_invoke(scope, std::forward<F>(f)...); });
+    return detail::in_fork_tree(
+        &pool, [&](fork_scope& scope) { return parallel_invoke(scope, std::forward<F>(f)...); });
 }
 
 /// As above, with the pool whose worker the calling thread is, or else with default_pool().
 template <fork_callable... F>
     requires(sizeof...(F) > 0)
 auto parallel_invoke(F&&... f) {
-    return in_fork_tree(nullptr,
-                        [&](fork_scope& scope) { return parallel_invoke(scope, std::forward<F>(f)...); });
+    return detail::in_fork_tree(
+        nullptr, [&](fork_scope& scope) { return parallel_invoke(scope, std::forward<F>(f)...); });
 }
 
 } // namespace ekiden::inline EKIDEN_ABI

@@ -112,8 +112,7 @@ bool scheduler::submit(task* accepted, priority level, task_order order) {
     // A thread that sees the effect of its task may end the pool while this call goes on. So the last touch
     // of the pool lies inside the push, which quiesce() waits for; a worker of this pool keeps it alive
     // itself.
-    const injection_queue::follow_up notify{
-        [](void* self) noexcept { static_cast<scheduler*>(self)->notify(); }, this};
+    const auto notify = [this]() noexcept { this->notify(); };
     bool is_in = false;
     try {
         worker* const here = this_worker();
@@ -128,7 +127,7 @@ bool scheduler::submit(task* accepted, priority level, task_order order) {
             is_in = checked_queue(level).push(accepted, gate_bit::refuses_workers, notify);
         } else if ((gate_.load(sys::relaxed) & gate_bit::refuses_workers) == 0) {
             here->push(accepted); // stopped meanwhile: this worker abandons it when it has ended its task
-            this->notify();
+            notify();
             is_in = true;
         }
     } catch (...) {

@@ -12,35 +12,16 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-struct alignas(sys::isolation) injection_queue::inlet {
-    inlet(std::size_t capacity, std::uint64_t first_index, std::size_t number)
-        : ring(capacity, first_index, static_cast<unsigned>(number)), shared(number == 0) {}
-
-    injection_ring ring;
-    sys::atomic<std::uint32_t> pushing{0}; // 1 while a producer is between its look at the gate and its push
-    sys::atomic<bool> taken{true};         // a living thread pushes here
-    sys::atomic<bool> orphaned{false};     // the queue is gone
-    sys::atomic<std::uint32_t> references{1}; // the queue and each thread that has the inlet
-    const bool shared;
-    sys::slow_lock lock; // for producers of a shared inlet
-
-    void release() noexcept {
-        // release: this side's use; acquire: the other side's, before the end.
-        if (references.fetch_sub(1, sys::acq_rel) == 1) delete this;
-    }
-};
-
 namespace {
 
 using inlet = injection_queue::inlet;
+using entry = injection_queue::recent_inlets::entry;
+
+} // namespace
 
 /// The inlets of one thread, by queue. Entries of queues that are gone are removed when the thread meets a
 /// new queue.
-struct producer {
-    struct entry {
-        std::uint64_t queue;
-        inlet* where;
-    };
+struct injection_queue::producer {
     std::vector<entry> entries;
 
     ~producer() {
@@ -62,17 +43,12 @@ struct producer {
     }
 };
 
-/// The inlets that this thread used last, by the low bits of the queue's id; and all of them.
-struct producer_cache {
-    static constexpr std::size_t slots = 8;
-    std::array<producer::entry, slots> recent{};
-    producer* all = nullptr;
-};
+namespace {
 
 void end_producer(void*) noexcept {
-    producer_cache& cache = sys::local<producer_cache>();
+    auto& cache = sys::local<injection_queue::recent_inlets>();
     delete cache.all;
-    cache = producer_cache{};
+    cache = {};
 }
 
 /// The id of a queue is never 0, which stands for an empty cache slot.
@@ -102,40 +78,23 @@ injection_queue::~injection_queue() {
     }
 }
 
-bool injection_queue::push(task* element, std::uint32_t refused, follow_up then) {
-    struct entry_guard { // also when the ring cannot grow
+bool injection_queue::push_elsewhere(task* element, std::uint32_t refused, follow_up then) {
+    // In the child of a fork() the locks on this way may be held by threads that do not exist.
+    if ((gate_.load(sys::relaxed) & refused) != 0) return false;
+    inlet& here = inlet_of_this_thread();
+    if (!here.shared) return push_into(here, element, refused, [then] { then.call(then.self); });
+    struct turn {
         inlet& here;
-        explicit entry_guard(inlet& l) noexcept : here(l) {
-            if (here.shared) enter_shared();
-            here.pushing.store(EKIDEN_MUTANT(queue_push_unannounced) ? 0 : 1, sys::relaxed);
-        }
-        ~entry_guard() {
-            // [IQ3] release: the push above; pairs with the acquire in quiesce(). The queue may be gone
-            // afterwards; the thread keeps the inlet.
-            here.pushing.store(0, sys::release);
-            if (here.shared) leave_shared();
-        }
-        [[gnu::noinline]] void enter_shared() const noexcept {
+        explicit turn(inlet& i) noexcept : here(i) {
             here.references.fetch_add(1, sys::relaxed); // a thread past its end has none of its own
             here.lock.lock();
         }
-        [[gnu::noinline]] void leave_shared() const noexcept {
+        ~turn() {
             here.lock.unlock();
             here.release();
         }
-    };
-    const producer::entry& recent = sys::local<producer_cache>().recent[id_ % producer_cache::slots];
-    const bool is_own = recent.queue == id_ && !recent.where->shared;
-    // In the child of a fork() the locks on the other ways may be held by threads that do not exist.
-    if (!is_own && (gate_.load(sys::relaxed) & refused) != 0) return false;
-    const entry_guard guard(is_own ? *recent.where : inlet_of_this_thread());
-    // [IQ2] light: `pushing` before the look at the gate; pairs with the heavy fence in quiesce(). Either the
-    // closer sees this push under way, or this sees the closed gate.
-    sys::fence_light();
-    if ((gate_.load(sys::relaxed) & refused) != 0) return false;
-    guard.here.ring.push(element);
-    then.call(then.self);
-    return true;
+    } guard(here);
+    return push_into(here, element, refused, [then] { then.call(then.self); });
 }
 
 void injection_queue::quiesce() noexcept {
@@ -240,19 +199,16 @@ std::uint64_t injection_queue::pushed() const noexcept {
 // ---- which inlet
 
 injection_queue::inlet& injection_queue::inlet_of_this_thread() {
-    const producer::entry& recent = sys::local<producer_cache>().recent[id_ % producer_cache::slots];
-    return recent.queue == id_ ? *recent.where : find_inlet();
-}
-
-injection_queue::inlet& injection_queue::find_inlet() {
-    producer_cache& cache = sys::local<producer_cache>();
+    auto& cache = sys::local<recent_inlets>();
+    entry& recent = cache.of(id_);
+    if (recent.queue == id_) return *recent.where;
     if (cache.all == nullptr) {
         auto created = std::make_unique<producer>();
-        // A thread past its end cannot give a inlet back: it pushes where nobody has to.
+        // A thread past its end cannot give an inlet back: it pushes where nobody has to.
         if (!sys::at_thread_exit(&end_producer, nullptr)) return shared_inlet();
         cache.all = created.release();
     }
-    std::vector<producer::entry>& entries = cache.all->entries;
+    std::vector<entry>& entries = cache.all->entries;
     auto found = std::find_if(entries.begin(), entries.end(), [&](const auto& e) { return e.queue == id_; });
     if (found == entries.end()) {
         cache.all->forget_orphans();
@@ -260,7 +216,7 @@ injection_queue::inlet& injection_queue::find_inlet() {
         entries.push_back({id_, &take_inlet()});
         found = entries.end() - 1;
     }
-    cache.recent[id_ % producer_cache::slots] = *found;
+    recent = *found;
     return *found->where;
 }
 

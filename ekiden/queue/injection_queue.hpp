@@ -7,14 +7,18 @@
 #include <ekiden/queue/circular_array.hpp>
 #include <ekiden/queue/ring_lease.hpp>
 #include <ekiden/queue/task.hpp>
+#include <ekiden/sys/asymmetric_fence.hpp>
 #include <ekiden/sys/atomic.hpp>
 #include <ekiden/sys/lock.hpp>
+#include <ekiden/sys/mutant.hpp>
+#include <ekiden/sys/thread.hpp>
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <type_traits>
 
 namespace ekiden::inline EKIDEN_ABI {
 
@@ -119,16 +123,21 @@ public:
     injection_queue(const injection_queue&) = delete;
     injection_queue& operator=(const injection_queue&) = delete;
 
-    /// What push() calls when the task is in the queue.
-    struct follow_up {
-        void (*call)(void* self) noexcept;
-        void* self;
-    };
-    /// Adds a task and calls `then`, or returns false if the gate refuses it. Throws std::bad_alloc; then
-    /// nothing has changed. quiesce() waits for a push and what follows it: after that the call touches
-    /// neither the queue nor anything else of its owner.
-    [[nodiscard]] bool push(task* element, std::uint32_t refused,
-                            follow_up then = {[](void*) noexcept {}, nullptr});
+    /// Adds a task and calls `then()`, which must not throw, or returns false if the gate refuses it. Throws
+    /// std::bad_alloc; then nothing has changed. quiesce() waits for a push and what follows it: after that
+    /// the call touches neither the queue nor anything else of its owner.
+    template <class Then>
+    [[nodiscard]] bool push(task* element, std::uint32_t refused, Then&& then) {
+        const recent_inlets::entry& recent = sys::local<recent_inlets>().of(id_);
+        if (recent.queue == id_ && !recent.where->shared) [[likely]]
+            return push_into(*recent.where, element, refused, then);
+        return push_elsewhere(element, refused,
+                              {[](void* self) { (*static_cast<std::remove_reference_t<Then>*>(self))(); },
+                               const_cast<void*>(static_cast<const void*>(&then))});
+    }
+    [[nodiscard]] bool push(task* element, std::uint32_t refused) {
+        return push(element, refused, [] {});
+    }
 
     /// After the gate was closed: waits until each push that found it open has put its task into the queue.
     void quiesce() noexcept;
@@ -158,13 +167,70 @@ public:
     [[nodiscard]] std::uint64_t pushed() const noexcept;
 
     /// Where one or several threads push. Shared by the queue and its producer thread; the last one frees it.
-    struct inlet;
+    struct alignas(sys::isolation) inlet {
+        inlet(std::size_t capacity, std::uint64_t first_index, std::size_t number)
+            : ring(capacity, first_index, static_cast<unsigned>(number)), shared(number == 0) {}
+
+        injection_ring ring;
+        sys::atomic<std::uint32_t> pushing{
+            0};                            // 1 while a producer is between its look at the gate and the end
+        sys::atomic<bool> taken{true};     // a living thread pushes here
+        sys::atomic<bool> orphaned{false}; // the queue is gone
+        sys::atomic<std::uint32_t> references{1}; // the queue and each thread that has the inlet
+        const bool shared;
+        sys::slow_lock lock; // for producers of a shared inlet
+
+        void release() noexcept {
+            // release: this side's use; acquire: the other side's, before the end.
+            if (references.fetch_sub(1, sys::acq_rel) == 1) delete this;
+        }
+    };
+
+    struct producer;
+    /// The inlets that a thread used last, by the low bits of the queue's id; and all of them.
+    struct recent_inlets {
+        struct entry {
+            std::uint64_t queue;
+            inlet* where;
+        };
+        std::array<entry, 8> recent{};
+        producer* all = nullptr;
+
+        [[nodiscard]] entry& of(std::uint64_t id) noexcept { return recent[id % recent.size()]; }
+    };
 
 private:
     [[nodiscard]] task* take_and_lease(std::size_t me) noexcept;
     [[nodiscard]] task* steal_if_slow(std::size_t me) noexcept;
+    struct follow_up {
+        void (*call)(void* self);
+        void* self;
+    };
+    [[nodiscard, gnu::noinline]] bool push_elsewhere(task* element, std::uint32_t refused, follow_up then);
+
+    template <class Then>
+    [[nodiscard]] bool push_into(inlet& here, task* element, std::uint32_t refused, Then&& then) {
+        struct announcement { // also when the ring cannot grow
+            inlet& here;
+            explicit announcement(inlet& i) noexcept : here(i) {
+                here.pushing.store(EKIDEN_MUTANT(queue_push_unannounced) ? 0 : 1, sys::relaxed);
+            }
+            ~announcement() {
+                // [IQ3] release: the push; pairs with the acquire in quiesce(). The queue may be gone
+                // afterwards; the thread keeps the inlet.
+                here.pushing.store(0, sys::release);
+            }
+        } const guard(here);
+        // [IQ2] light: `pushing` before the look at the gate; pairs with the heavy fence in quiesce(). Either
+        // the closer sees this push under way, or this sees the closed gate.
+        sys::fence_light();
+        if ((gate_.load(sys::relaxed) & refused) != 0) return false;
+        here.ring.push(element);
+        then();
+        return true;
+    }
+
     [[nodiscard]] inlet& inlet_of_this_thread();
-    [[nodiscard, gnu::noinline]] inlet& find_inlet();
     [[nodiscard]] inlet& take_inlet();
     [[nodiscard]] inlet& shared_inlet();
 
@@ -173,7 +239,7 @@ private:
     const std::size_t capacity_;
     const std::uint64_t first_index_;
     // What consumers keep. The visits are each consumer's own.
-    struct visit {
+    struct alignas(sys::isolation) visit {
         std::size_t turn = 0;           // the ring at which the next look for tasks begins
         std::size_t theft = 0;          // and the next look for a lease of another
         injection_ring* ring = nullptr; // whose lease is being watched
