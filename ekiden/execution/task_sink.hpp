@@ -23,13 +23,7 @@ enum class task_order : std::uint8_t {
 
 namespace detail {
 
-/// Fails to compile, with a message, if `F` cannot be called with copies of the arguments.
-template <class F, class... Args>
-constexpr void expect_callable() {
-    static_assert(std::invocable<std::decay_t<F>, std::decay_t<Args>...>,
-                  "ekiden: submit: the callable cannot be called with these arguments. They are copied and "
-                  "moved into the call; std::ref passes a reference");
-}
+/// Fails to compile, with a message, if `F` cannot be called.
 template <class F>
 constexpr void expect_callable_without_arguments() {
     static_assert(std::invocable<std::decay_t<F>&>,
@@ -79,7 +73,9 @@ public:
     template <class F, class... Args>
         requires(!std::same_as<std::remove_cvref_t<F>, std::stop_token>)
     auto submit(F&& f, Args&&... args) const {
-        detail::expect_callable<F, Args...>();
+        static_assert(std::invocable<std::decay_t<F>, std::decay_t<Args>...>,
+                      "ekiden: submit: the callable cannot be called with these arguments. They are copied "
+                      "and moved into the call; std::ref passes a reference");
         refuse_empty<std::decay_t<F>>(f, "submit");
         if constexpr (sizeof...(Args) == 0)
             return submitted<task_state>(std::forward<F>(f), [](auto&) {});
