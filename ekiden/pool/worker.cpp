@@ -304,7 +304,7 @@ void worker::park(const reason_to_return& reason) noexcept {
     pool_.ask_sources(); // a thread that forks later than this sees a sleeper: see fork/fork_join.md
     // Held back, it is woken by resume(): either it sees the gate open here, or is seen asleep there.
     const bool saw_work = must_hold_back(reason) ? pool_.sources_have_work() : pool_.has_work();
-    // Who has the token will look again, or see to it that somebody does.
+    // The owner of the token will look again, or see to it that somebody does: W4' in sleep.md.
     if ((saw_work && !sleep.is_searched()) || should_return(reason)) {
         has_token_ = sleep.cancel_wait(index_) == event_count::wake_up::notified;
         // Others may have left more work to the token that was given back above: whoever takes it on must
