@@ -294,7 +294,8 @@ void worker::park(const reason_to_return& reason) noexcept {
         // [PK1] release: the last that this thread does with the worker; pairs with the acquire below.
         sleeper->called.store(true, sys::release);
     };
-    if (has_token_ && pool_.queue(priority::normal).has_declined(index_)) return nap(reason);
+    if (has_token_ && pool_.queue(priority::normal).has_declined(index_) && !must_hold_back(reason))
+        return nap(reason);
     completion::continuation when_ready(wake, &self);
     if (reason.awaited != nullptr && !reason.awaited->attach(when_ready)) return;
 
