@@ -92,6 +92,7 @@ scheduler::scheduler(thread_pool& face, void (*shut_down_services)(thread_pool&)
 void scheduler::forget_thread() noexcept {
     thread_record& here = thread_record::here();
     here.role = nullptr;
+    here.scope = nullptr;
     here.party = nullptr;
 }
 

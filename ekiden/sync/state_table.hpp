@@ -56,9 +56,7 @@ struct state_table {
     template <std::size_t N>
     consteval state_table(State start, const transition<State, Operation> (&list)[N],
                           states<State> final = {})
-        : initial(start), rows(std::to_array(list)), final_states(final) {
-        static_assert(N == Rows, "state_table: the number of rows is not the one that is declared");
-    }
+        : initial(start), rows(counted(list)), final_states(final) {}
     /// For a refined table that adds no operation.
     consteval explicit state_table(State start)
         requires(Rows == 0)
@@ -109,6 +107,12 @@ struct state_table {
                 }
             }
         }
+    }
+
+    template <std::size_t N>
+    static consteval auto counted(const transition<State, Operation> (&list)[N]) {
+        static_assert(N == Rows, "state_table: the number of rows is not the one that is declared");
+        return std::to_array(list);
     }
 };
 
