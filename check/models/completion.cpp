@@ -142,12 +142,13 @@ EKIDEN_MODEL(completion_attach_against_complete, .about = "a continuation is cal
         state->set_from([] { return watched(1); });
         state->complete(1);
     });
-    const bool attached = state->attach(
+    completion::continuation counts(
         [](void* argument) noexcept {
             auto& count = *static_cast<sys::cell<int>*>(argument);
             count.write(count.read() + 1);
         },
         &called);
+    const bool attached = state->attach(counts);
     if (!attached) check::that(state->take().value.read() == 1, "ready at once");
     producer.join();
     check::that(called.read() == (attached ? 1 : 0), "called if attached");

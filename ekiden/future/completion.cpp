@@ -105,12 +105,13 @@ bool completion::attach(continuation& added) noexcept {
     continuation* const before = continuations_.read();
     added.next_.write(before);
     continuations_.write(&added);
-    std::uint32_t status = status_.load(sys::acquire); // [CO1]
+    std::uint32_t status = status_.load(sys::relaxed);
     while ((status & ready) == 0) {
-        // relaxed: the list itself is passed on by the lock. [CO1] on failure.
-        if (status_.compare_exchange_weak(status, status | continued, sys::relaxed, sys::acquire))
+        // relaxed: the list itself is passed on by the lock.
+        if (status_.compare_exchange_weak(status, status | continued, sys::relaxed, sys::relaxed))
             return true;
     }
+    (void)status_.load(sys::acquire); // [CO1] for the caller, who may go on with the result
     // If there are older ones, complete() calls what it finds here when the lock is free.
     if (!EKIDEN_MUTANT(completion_keeps_the_late)) continuations_.write(before);
     return false;

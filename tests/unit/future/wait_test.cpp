@@ -23,7 +23,7 @@ struct set_clock {
     using period = std::milli;
     using duration = std::chrono::duration<rep, period>;
     using time_point = std::chrono::time_point<set_clock>;
-    static constexpr bool is_steady = false;
+    [[maybe_unused]] static constexpr bool is_steady = false;
 
     static inline std::atomic<rep> ahead{0}; // of the steady clock
 

@@ -87,7 +87,10 @@ TEST_CASE("An exception of the callable passes through and the task is gone") {
         const auto live = ekiden_test::live_allocation_count();
         const std::size_t footprint = ekiden::recycler::footprint();
         for (int i = 0; i != 1000; ++i) {
-            task* const made = make_task([witness, extra]() { throw std::runtime_error("from the task"); });
+            task* const made = make_task([witness, extra]() {
+                (void)extra;
+                throw std::runtime_error("from the task");
+            });
             CHECK(witness.use_count() > 1);
             CHECK_THROWS_WITH_AS(made->run(), "from the task", std::runtime_error);
             CHECK(witness.use_count() == 1);
