@@ -400,10 +400,10 @@ TEST_CASE("A pool may end as soon as the effect of its last task is seen, though
     for (int round = 0; round != ekiden_test::rounds(3000); ++round) {
         auto pool = std::make_unique<thread_pool>(thread_pool_options{.threads = 1});
         std::atomic<bool> ran{false};
-        std::thread poster([&, p = pool.get()] { p->post([&] { ran = true; }); });
+        std::thread posting([&, p = pool.get()] { p->post([&] { ran = true; }); });
         wait_for(ran);
         pool.reset();
-        poster.join();
+        posting.join();
     }
 }
 
