@@ -125,15 +125,20 @@ task* injection_queue::take_one(std::size_t start) noexcept {
 
 task* injection_queue::take_and_lease(std::size_t me) noexcept {
     const std::size_t count = count_.load(sys::relaxed);
-    std::size_t i = visits_[me].turn % count;
+    visit& own = visits_[me];
+    std::size_t i = own.turn % count;
     for (std::size_t turn = 0; turn != count; ++turn) {
         inlet* const here = inlets_[i].load(sys::acquire); // [IQ4]
-        if (++i == count) i = 0;
-        if (here == nullptr || !here->ring.maybe_unleased()) continue;
-        if (task* const found = here->ring.take_and_lease(leases_, me)) {
-            visits_[me].turn = i; // a producer that never stops does not keep the others waiting
-            return found;
+        if (here != nullptr && here->ring.maybe_unleased()) {
+            if (task* const found = here->ring.take_and_lease(leases_, me)) {
+                // Stays for some leases, since they grow longer meanwhile; then goes on, so that a producer
+                // that never stops does not keep the others waiting.
+                constexpr unsigned most_stays = 8;
+                own.turn = ++own.stays % most_stays == 0 ? i + 1 : i;
+                return found;
+            }
         }
+        if (++i == count) i = 0;
     }
     return nullptr;
 }

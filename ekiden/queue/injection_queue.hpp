@@ -241,6 +241,7 @@ private:
     // What consumers keep. The visits are each consumer's own.
     struct alignas(sys::isolation) visit {
         std::size_t turn = 0;           // the ring at which the next look for tasks begins
+        unsigned stays = 0;             // leases taken
         std::size_t theft = 0;          // and the next look for a lease of another
         injection_ring* ring = nullptr; // whose lease is being watched
         injection_ring::sight seen;
