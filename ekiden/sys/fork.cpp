@@ -1,13 +1,15 @@
 #include <ekiden/sys/fork.hpp>
 
-#if defined(__unix__) || defined(__APPLE__)
+// The checker forks between the executions that it explores, and no model does.
+#if (defined(__unix__) || defined(__APPLE__)) && !defined(EKIDEN_CHECKING)
+#define EKIDEN_HAS_FORK 1
 #include <pthread.h>
 #endif
 
 namespace ekiden::inline EKIDEN_ABI::sys {
 
 bool at_fork(void (*before)(), void (*in_parent)(), void (*in_child)()) noexcept {
-#if defined(__unix__) || defined(__APPLE__)
+#if defined(EKIDEN_HAS_FORK)
     return pthread_atfork(before, in_parent, in_child) == 0;
 #else
     (void)before, (void)in_parent, (void)in_child;
