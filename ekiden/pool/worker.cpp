@@ -176,7 +176,8 @@ task* worker::stolen() noexcept {
 
 /// The oldest task of a producer that another worker is at.
 task* worker::held_by_others() noexcept {
-    task* const found = pool_.queue(priority::normal).steal(index_);
+    // The last look of a worker that leaves must find what a retired or blocked one has leased.
+    task* const found = pool_.queue(priority::normal).steal(index_, !is_stopped());
     if (found != nullptr) injected_.add();
     return found;
 }

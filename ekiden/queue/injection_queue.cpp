@@ -162,9 +162,9 @@ task* injection_queue::steal_if_slow(std::size_t me) noexcept {
     return nullptr;
 }
 
-task* injection_queue::steal(std::size_t me) noexcept {
+task* injection_queue::steal(std::size_t me, bool is_patient) noexcept {
     visit& own = visits_[me];
-    if (own.ring != nullptr) return steal_if_slow(me);
+    if (own.ring != nullptr && is_patient) return steal_if_slow(me);
     own.has_declined = false;
     const std::size_t count = count_.load(sys::relaxed);
     std::size_t i = own.theft % count;
@@ -174,6 +174,10 @@ task* injection_queue::steal(std::size_t me) noexcept {
         if (here == nullptr) continue;
         const injection_ring::sight now = here->ring.lease_of_another(leases_, me);
         if (now.left == 0) continue;
+        if (!is_patient) {
+            if (task* const found = here->ring.steal(leases_, me)) return found;
+            continue; // used up meanwhile
+        }
         own.theft = i; // a holder that stays fast does not hide the others
         own.ring = &here->ring;
         own.seen = now;

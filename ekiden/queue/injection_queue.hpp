@@ -152,10 +152,11 @@ public:
         return take_and_lease(me);
     }
 
-    /// Consumer `me`: takes the oldest task of another consumer's lease; or null. A holder that takes its
-    /// tasks so fast that a theft would cost more than it gains is left alone: null, until the holder has
-    /// slowed down for half a microsecond. So a consumer that gets null while maybe_filled() calls again.
-    [[nodiscard]] task* steal(std::size_t me) noexcept;
+    /// Consumer `me`: takes the oldest task of another consumer's lease; or null. If `is_patient`, a holder
+    /// that takes its tasks so fast that a theft would cost more than it gains is left alone: null, until the
+    /// holder has slowed down for half a microsecond. So a consumer that gets null while maybe_filled() calls
+    /// again; or it is not patient, and gets a task if there was one when it called.
+    [[nodiscard]] task* steal(std::size_t me, bool is_patient = true) noexcept;
 
     /// Consumer `me`: whether its last steal() has left a fast holder alone.
     [[nodiscard]] bool has_declined(std::size_t me) const noexcept { return visits_[me].has_declined; }
