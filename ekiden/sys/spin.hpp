@@ -6,6 +6,7 @@
 #include <ekiden/sys/clock.hpp>
 #include <ekiden/sys/topology.hpp>
 
+#include <atomic>
 #include <cstdint>
 
 namespace ekiden::inline EKIDEN_ABI::sys {
@@ -13,13 +14,24 @@ namespace ekiden::inline EKIDEN_ABI::sys {
 /// How long it pays to look: less than a sleep and a wake-up cost together, and more than a short task takes.
 inline constexpr std::uint64_t spin_ns = 20'000;
 
+/// Whether something can happen while this thread looks: not on a machine with one processor. No static that
+/// one thread initialises while others wait: a fork could come in between.
+inline bool spinning_pays() noexcept {
+    static constinit std::atomic<unsigned> processors{0}; // 0: not asked yet
+    unsigned known = processors.load(std::memory_order_relaxed);
+    if (known == 0) {
+        known = usable_concurrency();
+        processors.store(known, std::memory_order_relaxed);
+    }
+    return known > 1;
+}
+
 /// Calls `look()` until it returns true, or for `spin_ns`; on a machine with one processor, where nothing can
 /// happen meanwhile, once. Returns what the last call did.
 template <class Look>
 [[nodiscard]] bool spin_until(Look&& look) {
-    static const bool pays = usable_concurrency() > 1;
     if (look()) return true;
-    if (!pays) return false;
+    if (!spinning_pays()) return false;
     const std::uint64_t start = now_ns();
     do {
         for (int i = 0; i != 16; ++i) { // the clock costs as much as several looks
