@@ -41,7 +41,9 @@ void tell(waiter& who, std::uint32_t outcome) noexcept {
 
 constinit const state_rules state_lock::overtaking{};
 constinit const state_rules state_lock::strict{.hand_over_after = std::chrono::nanoseconds(0)};
-constinit const wait_limit state_lock::never_{};
+// Not constinit: std::stop_token is no literal type everywhere. All zeros, as before its construction, mean
+// the same, so that locks work while static objects are constructed.
+const wait_limit state_lock::never_{};
 
 state_lock::~state_lock() {
     if ((word_.load(sys::relaxed) & (newest | queued)) != 0)
