@@ -132,8 +132,10 @@ task* worker::neglected() noexcept {
         return from_outside();
     case 1:
         return injected(priority::low);
-    case 2:
-        return stolen(); // what a worker has left that blocks, or has retired
+    case 2: { // what a worker has left that blocks, or has retired
+        task* const found = stolen();
+        return found != nullptr ? found : held_by_others();
+    }
     default:
         return deque_.pop_oldest();
     }
