@@ -184,7 +184,7 @@ task* worker::held_by_others() noexcept {
     return found;
 }
 
-/// A piece of a task that another thread runs. Asks for one if there is none.
+/// A piece of a task that another thread runs.
 task* worker::from_sources() noexcept {
     task* const found = pool_.find_in_sources(index_);
     if (found == nullptr) return nullptr;
