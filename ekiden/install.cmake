@@ -12,7 +12,7 @@ install(TARGETS ekiden EXPORT ekiden-targets
         ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
         RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-foreach(header ${EKIDEN_PUBLIC_HEADERS})
+foreach(header ${EKIDEN_PUBLIC_HEADERS} ${EKIDEN_ADAPTER_HEADERS})
   cmake_path(GET header PARENT_PATH folder)
   install(FILES ${header} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/ekiden/${folder})
 endforeach()

@@ -31,8 +31,9 @@ function(lab_peer_found stem result)
 endfunction()
 
 macro(lab_report_missing experiment peer)
-  string(APPEND lab_missing
-    "        {\"${experiment}\", \"${lab_peer_${peer}_title}\", \"${lab_peer_${peer}_package}\"},\n")
+  string(REPLACE "_" "-" lab_row ${peer})
+  string(APPEND lab_missing "        {\"${experiment}\", \"${lab_peer_${peer}_title}\", "
+                            "\"${lab_peer_${peer}_package}\", \"${lab_row}\"},\n")
 endmacro()
 
 # The two functions of harness/registry.hpp that only the build can answer.
@@ -88,6 +89,9 @@ if(asio_found) # Debian has several versions of Boost, one package each
   endif()
 endif()
 lab_peer(boost_asio "Boost.Asio" ${asio_package} ${asio_found})
+
+lab_find_header(standalone_asio_found asio/thread_pool.hpp)
+lab_peer(asio "Asio" libasio-dev ${standalone_asio_found})
 
 lab_find_header(queue_found concurrentqueue/blockingconcurrentqueue.h)
 lab_peer(concurrentqueue "moodycamel queue" libconcurrentqueue-dev ${queue_found})
@@ -148,7 +152,10 @@ endif()
 lab_peer(libomp "OpenMP (libomp)" libomp-19-dev ${libomp_found})
 
 include(rayon.cmake)
+include(go.cmake)
+include(tokio.cmake)
 
-if(NOT TBB_FOUND OR NOT asio_found OR NOT queue_found OR NOT OpenMP_CXX_FOUND OR NOT libomp_found)
+if(NOT TBB_FOUND OR NOT asio_found OR NOT standalone_asio_found OR NOT queue_found
+   OR NOT OpenMP_CXX_FOUND OR NOT libomp_found)
   message(STATUS "lab: some peers are not installed; the lab shows them so")
 endif()

@@ -298,6 +298,28 @@ EKIDEN_MODEL(state_lock_async, .about = "a waiter that is not a thread gets the 
     lock.exit(0);
 }
 
+EKIDEN_MODEL(state_lock_withdraw_early,
+             .about = "a waiter is taken back by another thread while it is still on its way in") {
+    state_lock lock;
+    lock.enter(bit(0));
+    async_wait wait;
+    wait.prepare(bit(0));
+    sys::thread canceller([&] {
+        for (;;) {
+            const withdrawal result = lock.withdraw(*wait.room);
+            if (result == withdrawal::taken_out) return;
+            check::that(result == withdrawal::not_there, "nobody serves it");
+            sys::yield();
+        }
+    });
+    check::that(!lock.start(*wait.room), "somebody is inside");
+    canceller.join();
+    lock.exit(0);
+    check::that(wait.resumed.load(sys::relaxed) == 0, "it is not resumed");
+    check::that(lock.try_enter(bit(0)), "it is not inside");
+    lock.exit(0);
+}
+
 EKIDEN_MODEL(state_lock_free_again,
              .about = "the step that ends a wait acquires, though the word has been the same before") {
     state_lock lock;

@@ -9,11 +9,25 @@
 #include <ekiden/sys/lock.hpp>
 
 #include <concepts>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <utility>
 
 namespace ekiden::inline EKIDEN_ABI {
+
+/// What has to be done at certain times: the timers of a context, which calls it if it can.
+class alarm_clock {
+public:
+    /// When ring() has something to do next, as sys::now_ns() counts; INT64_MAX: never. Any thread.
+    [[nodiscard]] virtual std::int64_t next_ns() const noexcept = 0;
+    /// Does what is due. Any thread; several at once do no harm.
+    virtual void ring() noexcept = 0;
+
+protected:
+    alarm_clock() = default;
+    ~alarm_clock() = default;
+};
 
 /// The base of contexts. The life of its services, in this order:
 ///   shut down   the newest first, while the threads of the context still run, and no task of it does;
@@ -33,6 +47,13 @@ public:
     protected:
         explicit service(execution_context& owner) noexcept : context_(owner) {}
 
+        /// Asks the context to call `alarm.ring()` whenever its time has come, while a thread runs the
+        /// context, until shutdown(). False: this context cannot; the service needs a thread of its own.
+        /// Once.
+        [[nodiscard]] bool be_rung(alarm_clock& alarm) { return context_.adopt(alarm); }
+        /// `alarm.next_ns()` may have become earlier than the context knows. Any thread.
+        void tell_earlier_alarm() noexcept { context_.alarm_moved(); }
+
     private:
         friend class execution_context;
 
@@ -47,6 +68,7 @@ public:
         execution_context& context_;
         const void* key_ = nullptr;
         service* older_ = nullptr;
+        bool is_shut_down_ = false;
     };
 
     execution_context(const execution_context&) = delete;
@@ -70,14 +92,21 @@ public:
 protected:
     execution_context() noexcept = default;
     /// end_services(), if that has not been called.
-    ~execution_context() { end_services(); }
+    virtual ~execution_context() { end_services(); }
 
-    /// Once, by the context's own thread of control.
+    /// By the context's own thread of control, once at a time. The destructor of a context begins with it: a
+    /// service may have a thread of its own that gives tasks to the context.
     void shut_down_services() noexcept {
-        for (service* s = newest_.load(sys::acquire); s != nullptr; s = s->older_) s->shutdown(); // [XC1]
+        for (service* s = newest_.load(sys::acquire); s != nullptr; s = s->older_) { // [XC1]
+            if (!std::exchange(s->is_shut_down_, true)) s->shutdown();
+        }
     }
-    /// When no thread uses them any more.
+    /// When no thread uses them any more. Those that have been made since shut_down_services() are shut down.
     void end_services() noexcept {
+        for (const service* newest = nullptr; newest != newest_.load(sys::relaxed);) {
+            newest = newest_.load(sys::relaxed);
+            shut_down_services(); // what they drop may make one more
+        }
         while (service* const ended = newest_.load(sys::relaxed)) {
             newest_.store(ended->older_, sys::relaxed);
             delete ended;
@@ -87,6 +116,10 @@ protected:
     void abandon_services() noexcept { newest_.store(nullptr, sys::relaxed); }
 
 private:
+    /// See service::be_rung(). At most one alarm clock.
+    [[nodiscard]] virtual bool adopt(alarm_clock&) { return false; }
+    virtual void alarm_moved() noexcept {}
+
     template <class S>
     static const void* key_of() noexcept {
         static const char key = 0;

@@ -1,4 +1,4 @@
-/// Everything that can be done with a place that accepts tasks: post, submit, post_bulk.
+/// Everything that can be done with a place that accepts tasks: post, dispatch, defer, submit, post_bulk.
 ///
 /// Part: execution. Used by: the executors of pools, loops, strands and lanes, which only accept tasks.
 #pragma once
@@ -8,7 +8,9 @@
 
 #include <concepts>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
+#include <memory>
 #include <stop_token>
 #include <type_traits>
 #include <utility>
@@ -19,6 +21,9 @@ namespace ekiden::inline EKIDEN_ABI {
 enum class task_order : std::uint8_t {
     usual, ///< as the context thinks best: a pool's worker takes its own newest task first
     last,  ///< behind the tasks that wait already: for a task that goes on later to let others through
+    /// As `last`, and no other thread is woken for it: the caller works for this context, and will come to
+    /// it. From any other thread it is the same as `last`.
+    deferred,
 };
 
 namespace detail {
@@ -41,23 +46,63 @@ auto bound(F&& f, Args&&... args) {
     };
 }
 
+/// Whether dispatch() of a sink calls at once: inside of it, unless it knows better.
+template <class Sink>
+[[nodiscard]] bool sink_calls_in_place(const Sink& sink) noexcept {
+    if constexpr (requires { sink.calls_in_place(); })
+        return sink.calls_in_place();
+    else
+        return sink.running_in_this_thread();
+}
+
 } // namespace detail
 
 /// The base of `Sink`, a cheap handle that can be copied, with
-///   bool accept(task*, task_order) const    takes the task over: runs it or abandons it. False if it was
-///                                           abandoned at once; if it throws, it has been too
+///   bool accept(task*, task_order) const    takes the task over: runs it later, or abandons it. False if
+///                                           that was done at once; if it throws, it has been too
+///   task* continue_with(task*) const        the same, but a task that may run on the calling thread, now, is
+///                                           given back, and the caller runs that (it may be another one,
+///                                           which leads to this); else null. Throws as accept()
+///   bool running_in_this_thread() const noexcept    whether the caller is inside: runs a task of the context
 ///   void report_unhandled(const char* type) const noexcept    of the exception that is being handled
-/// Thread-safe if these are.
+/// Together with context(), on_work_started() and on_work_finished() of the sink this makes it an executor of
+/// the Networking TS (N4771, 13.2.2). Thread-safe if these are.
+///
+/// `allocator` gives the memory for the callable, and gets it back before the call; a std::allocator stands
+/// for the library's own, which allocates nothing in the long run.
 template <class Sink>
 class task_sink {
 public:
     /// Runs `f()`. Returns true if accepted; false if the context takes no more: then `f` has been destroyed
     /// by this thread. Throws std::bad_alloc, std::invalid_argument for an empty std::function and the like,
     /// and what copying `f` throws; nothing has been accepted then.
-    template <class F>
-    bool post(F&& f) const {
+    template <class F, class Allocator = std::allocator<void>>
+    bool post(F&& f, const Allocator& allocator = {}) const {
         detail::expect_callable_without_arguments<F>();
-        return sink().accept(make_task(std::forward<F>(f), "post"), task_order::usual);
+        return sink().accept(make_task(std::forward<F>(f), allocator, "post"), task_order::usual);
+    }
+
+    /// As post(), for a continuation of the task that calls it: no other thread is woken for it, and it comes
+    /// behind the tasks that wait already.
+    template <class F, class Allocator = std::allocator<void>>
+    bool defer(F&& f, const Allocator& allocator = {}) const {
+        detail::expect_callable_without_arguments<F>();
+        return sink().accept(make_task(std::forward<F>(f), allocator, "defer"), task_order::deferred);
+    }
+
+    /// Calls `f()` before it returns if the caller is inside of the context, or if the executor lets it in
+    /// for that, and what `f` throws passes through then; otherwise as post().
+    template <class F, class Allocator = std::allocator<void>>
+    void dispatch(F&& f, const Allocator& allocator = {}) const {
+        detail::expect_callable_without_arguments<F>();
+        if (detail::sink_calls_in_place(sink())) {
+            refuse_empty<std::decay_t<F>>(f, "dispatch");
+            std::decay_t<F> own(std::forward<F>(f));
+            static_cast<void>(own());
+        } else if (task* const now =
+                       sink().continue_with(make_task(std::forward<F>(f), allocator, "dispatch"))) {
+            now->run();
+        }
     }
 
     /// As post(), behind the tasks that wait already. A task that goes on later does well to post the rest of
@@ -155,9 +200,9 @@ private:
 
         void call(std::size_t i) {
             if constexpr (std::invocable<F&, std::size_t>)
-                std::invoke(f, i);
+                static_cast<void>(std::invoke(f, i));
             else
-                std::invoke(f);
+                static_cast<void>(std::invoke(f));
         }
 
         void call_all() noexcept {

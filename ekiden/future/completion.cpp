@@ -39,9 +39,9 @@ void completion::call_continuations() noexcept {
     lock_.unlock();
     while (at != nullptr) {
         // Read before the call, which may end the continuation, and with the last one this object.
-        continuation* const next = at->next_.read();
+        continuation* const older = at->next_.read();
         at->then_.read()(at->argument_.read());
-        at = EKIDEN_MUTANT(completion_reads_after_the_call) ? at->next_.read() : next;
+        at = EKIDEN_MUTANT(completion_reads_after_the_call) ? at->next_.read() : older;
     }
 }
 
@@ -120,9 +120,9 @@ bool completion::attach(continuation& added) noexcept {
 bool completion::detach(continuation& attached) noexcept {
     const std::lock_guard guard(lock_);
     continuation* const first = continuations_.read();
-    continuation* const next = attached.next_.read();
+    continuation* const older = attached.next_.read();
     if (first == &attached) {
-        if (next == nullptr && !EKIDEN_MUTANT(completion_leaves_an_empty_list)) {
+        if (older == nullptr && !EKIDEN_MUTANT(completion_leaves_an_empty_list)) {
             std::uint32_t status = status_.load(sys::relaxed);
             do {
                 // complete() has seen that there is one, and will look for it here. relaxed: passes nothing
@@ -131,12 +131,12 @@ bool completion::detach(continuation& attached) noexcept {
                 if ((status & ready) != 0) return false;
             } while (!status_.compare_exchange_weak(status, status & ~continued, sys::relaxed, sys::relaxed));
         }
-        continuations_.write(next);
+        continuations_.write(older);
         return true;
     }
     for (continuation* at = first; at != nullptr; at = at->next_.read()) {
         if (at->next_.read() != &attached) continue;
-        at->next_.write(next);
+        at->next_.write(older);
         return true;
     }
     return false; // called, or about to be

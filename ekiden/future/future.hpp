@@ -68,8 +68,19 @@ public:
     /// before, and for a future of a promise. Takes constant time, wherever the task is queued.
     bool cancel() { return this->valid_state()->cancel(); }
 
+    /// Has `f` called by the executor `where` when the result is there, and returns the future of what `f`
+    /// returns. `f` takes the result, or nothing for void; a failure passes it by, to the returned future. If
+    /// it takes the future instead, it is called in any case, with one that is ready. Never called here and
+    /// now. Until then `where` has outstanding work; if it takes no more, the returned future reports
+    /// operation_canceled. Cancelling that does not touch this one. valid() is false afterwards. Throws what
+    /// copying `f` throws, and std::bad_alloc; then this is as before. Defined in execution/then.hpp, which
+    /// a program that calls it includes.
+    template <class Executor, class F>
+    auto then(const Executor& where, F&& f);
+
 private:
     friend class shared_future<R>;
+    friend struct detail::future_access;
 
     R take() {
         const future owner(std::move(*this)); // releases the state after the result has been moved out

@@ -22,6 +22,20 @@ inline constexpr blocking_t blocking{};
 
 namespace detail {
 
+/// For what continues futures.
+struct future_access {
+    /// The state; null if there is none.
+    template <class Future>
+    [[nodiscard]] static auto* state(const Future& from) noexcept {
+        return from.state_;
+    }
+    /// As state(), and the future has none any more.
+    template <class Future>
+    [[nodiscard]] static auto* leave(Future& from) noexcept {
+        return from.leave_state();
+    }
+};
+
 /// The const functions may be called by several threads at once.
 template <class R>
 class future_base {
@@ -73,6 +87,8 @@ public:
     }
 
 protected:
+    friend struct future_access;
+
     future_base() noexcept = default;
     /// Takes over one reference to the state, if there is one.
     explicit future_base(shared_state<R>* state) noexcept : state_(state) {}

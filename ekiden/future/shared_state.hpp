@@ -187,7 +187,10 @@ protected:
             end_cancelled(self, 0);
             break;
         case task_request::dispose:
-            recycler::destroy(self);
+            if constexpr (requires { Derived::dispose(self); })
+                Derived::dispose(self);
+            else
+                recycler::destroy(self);
             break;
         case task_request::describe:
             break;

@@ -1,6 +1,7 @@
 #include <ekiden/pool/scheduler.hpp>
 
 #include <ekiden/context/thread_context.hpp>
+#include <ekiden/execution/unhandled.hpp>
 #include <ekiden/pool/worker.hpp>
 #include <ekiden/sys/fork.hpp>
 #include <ekiden/sys/futex.hpp>
@@ -123,6 +124,9 @@ bool scheduler::submit(task* accepted, priority level, task_order order) {
             // Closed by join(), which waits for outstanding work: perhaps this is a part of that.
             if (!is_in && has_outstanding_work() && !EKIDEN_MUTANT(pool_refuses_outstanding_work))
                 is_in = way_in.push(accepted, gate_bit::refuses_workers, notify);
+        } else if (order == task_order::deferred) {
+            // As below. This worker looks for a task, or wakes another one, before it sleeps.
+            is_in = checked_queue(level).push(accepted, gate_bit::refuses_workers);
         } else if (level != priority::normal || order == task_order::last) {
             // Last: behind this worker's own tasks, and in turn with those from outside.
             is_in = checked_queue(level).push(accepted, gate_bit::refuses_workers, notify);
@@ -139,7 +143,7 @@ bool scheduler::submit(task* accepted, priority level, task_order order) {
         if (EKIDEN_MUTANT(pool_notifies_after_the_push)) this->notify();
         return true;
     }
-    accepted->abandon();
+    const owned_task dropped(accepted); // at the very end: it may have the last reference to the pool
     refuse_in_child("post");
     return false;
 }
@@ -196,21 +200,7 @@ void scheduler::ask_sources() noexcept {
 }
 
 void scheduler::report_unhandled(const char* type) noexcept {
-    const std::string_view name = described_type(type);
-    if (options_.on_unhandled_exception) {
-        options_.on_unhandled_exception(std::current_exception(), name);
-        return;
-    }
-    try {
-        throw;
-    } catch (const std::exception& error) {
-        std::fprintf(stderr, "ekiden: a task of type %.*s ended with an exception: %s\n",
-                     static_cast<int>(name.size()), name.data(), error.what());
-    } catch (...) {
-        std::fprintf(stderr, "ekiden: a task of type %.*s ended with an exception\n",
-                     static_cast<int>(name.size()), name.data());
-    }
-    std::terminate();
+    ekiden::report_unhandled(options_.on_unhandled_exception, type);
 }
 
 void scheduler::report_saturation() noexcept {

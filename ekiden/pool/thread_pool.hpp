@@ -107,11 +107,12 @@ public:
     explicit thread_pool(Number threads) : thread_pool(options{.threads = checked_number(threads)}) {}
     /// join(). In a worker of this pool, which cannot wait for itself: stop(), and the threads and what they
     /// use are left to themselves.
-    ~thread_pool();
+    ~thread_pool() override;
     thread_pool(const thread_pool&) = delete;
     thread_pool& operator=(const thread_pool&) = delete;
 
     class executor;
+    using executor_type = executor;
     /// A handle through which tasks reach this pool, at the given priority.
     [[nodiscard]] executor get_executor(priority level = priority::normal) noexcept;
 
@@ -217,9 +218,17 @@ public:
     void on_work_started() const noexcept { pool_->work_started(); }
     void on_work_finished() const noexcept { pool_->work_finished(); }
 
+    /// Whether the calling thread is a worker of the pool: dispatch() runs at once then.
+    [[nodiscard]] bool running_in_this_thread() const noexcept { return pool_->runs_in_this_thread(); }
+
     // ---- for task_sink
 
     bool accept(task* accepted, task_order order) const { return pool_->accept(accepted, level_, order); }
+    [[nodiscard]] task* continue_with(task* given) const {
+        if (running_in_this_thread()) return given;
+        accept(given, task_order::usual);
+        return nullptr;
+    }
     void report_unhandled(const char* type) const noexcept { pool_->report_unhandled(type); }
 
 private:

@@ -1,5 +1,6 @@
 #include <ekiden/pool/worker.hpp>
 
+#include <ekiden/context/serial_scope.hpp>
 #include <ekiden/pool/work_source.hpp>
 #include <ekiden/sys/clock.hpp>
 #include <ekiden/sys/contract.hpp>
@@ -351,6 +352,7 @@ bool worker::wait_for(completion& awaited, const sys::clock::time_point* deadlin
     }
     const task::function type = running_type_.load(sys::relaxed);
     const wait_frame frame{&awaited, {running_, type}, waits_};
+    const hidden_scopes others_are_outside;
     waits_ = &frame;
     while (task* const next = next_task({&awaited, nullptr})) {
         if (EKIDEN_MUTANT(worker_takes_a_task_to_the_gate)) (void)admit();
@@ -372,6 +374,8 @@ bool worker::wait_for(completion& awaited, const sys::clock::time_point* deadlin
 bool worker::begin_blocking(const char* what) noexcept {
     if (std::exchange(is_blocking_, true)) return false;
     pool_.threads().block(*this, what);
+    // For what its task has deferred nobody was woken: this worker was to come to it.
+    if (pool_.has_work()) (void)pool_.sleep().notify();
     return true;
 }
 

@@ -126,7 +126,7 @@ task* injection_queue::take_one(std::size_t start) noexcept {
 task* injection_queue::take_and_lease(std::size_t me) noexcept {
     const std::size_t count = count_.load(sys::relaxed);
     visit& own = visits_[me];
-    std::size_t i = own.turn % count;
+    std::size_t i = own.turn < count ? own.turn : 0; // no division: it costs as much as the rest
     for (std::size_t turn = 0; turn != count; ++turn) {
         inlet* const here = inlets_[i].load(sys::acquire); // [IQ4]
         if (here != nullptr && here->ring.maybe_unleased()) {

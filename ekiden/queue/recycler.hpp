@@ -1,7 +1,7 @@
 /// Memory for tasks: nodes of 64, 128 and 256 bytes that are reused without an allocator and without
-/// scattering.
+/// scattering; for frames of coroutines also of 512 and 1024.
 ///
-/// Part: queue. Used by: task, future, execution.
+/// Part: queue. Used by: task, future, execution, async.
 ///
 /// Each thread has a heap of 4 KiB slabs and hands out the nodes of one slab after the other, by address. Any
 /// thread may free a node: it sets the node's bit in the slab's header, and collects bits of one slab to set
@@ -27,12 +27,14 @@ namespace ekiden::inline EKIDEN_ABI {
 /// and thread_local objects.
 namespace recycler {
 
-/// Bytes of the largest recycled node; what is larger goes to operator new.
+/// Bytes of the largest recycled node for an object; what is larger goes to operator new.
 inline constexpr std::size_t max_node = 256;
+/// The same for a coroutine's frame. (A slab has 7 nodes of 512 bytes, 3 of 1024.)
+inline constexpr std::size_t max_frame = 1024;
 
-/// The index of the smallest node size that holds `bytes`, 0 to 2. `bytes` is at most max_node.
+/// The index of the smallest node size that holds `bytes`, 0 to 4. `bytes` is at most max_frame.
 [[nodiscard]] constexpr unsigned size_class(std::size_t bytes) noexcept {
-    return bytes <= 64 ? 0U : bytes <= 128 ? 1U : 2U;
+    return bytes <= 64 ? 0U : bytes <= 128 ? 1U : bytes <= 256 ? 2U : bytes <= 512 ? 3U : 4U;
 }
 
 /// A node of the given size class, aligned to 64 bytes. Throws std::bad_alloc.

@@ -16,7 +16,7 @@ namespace ekiden::inline EKIDEN_ABI::recycler {
 class slab_heap;
 class slab_depot;
 
-inline constexpr unsigned size_classes = 3;
+inline constexpr unsigned size_classes = 5;
 inline constexpr std::size_t unit = 64;
 inline constexpr std::size_t slab_bytes = 64 * unit;
 inline constexpr const char* freed_twice = "the memory of a task was freed twice";

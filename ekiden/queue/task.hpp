@@ -5,10 +5,12 @@
 #pragma once
 
 #include <ekiden/queue/recycler.hpp>
+#include <ekiden/sys/atomic.hpp>
 #include <ekiden/sys/config.hpp>
 
 #include <concepts>
 #include <cstdint>
+#include <memory>
 #include <source_location>
 #include <stdexcept>
 #include <string>
@@ -35,7 +37,7 @@ public:
     /// used), and null otherwise.
     using function = const char* (*)(task* self, task_request request);
 
-    explicit task(function answer) noexcept : answer_(answer) {}
+    explicit task(function answer) noexcept : queued_at(0), answer_(answer) {}
     task(const task&) = delete;
     task& operator=(const task&) = delete;
 
@@ -49,12 +51,15 @@ public:
     [[nodiscard]] function type() const noexcept { return answer_; }
 
 protected:
-    ~task() = default;
+    ~task() {} // `next` has ended: the list that had the task has seen to that
 
 public:
+    /// One word for the queue that has the task.
     union {
-        task* link = nullptr;    ///< for the list that the task is in
         std::uint64_t queued_at; ///< for a queue that measures delays: sys::now_ns(), or 0
+        /// For a list that others read while it grows: it makes this when it takes the task in, and ends it
+        /// when it gives the task away.
+        sys::atomic<task*> next;
     };
 
 private:
@@ -69,6 +74,11 @@ template <class T>
 
 /// Cuts the name out of a type_description().
 [[nodiscard]] std::string_view described_type(const char* description) noexcept;
+
+template <class Allocator>
+inline constexpr bool is_std_allocator = false;
+template <class T>
+inline constexpr bool is_std_allocator<std::allocator<T>> = true;
 
 /// A callable that can be empty: std::function and the like, and pointers to functions and members.
 template <class F>
@@ -104,18 +114,73 @@ private:
             // The memory goes back before the call, so that what the callable posts can reuse it.
             F f(std::move(self->f_));
             recycler::destroy(self);
-            f();
+            static_cast<void>(f());
         } else {
             struct end {
                 callable_task* self;
                 ~end() { recycler::destroy(self); }
             } guard{self};
-            self->f_();
+            static_cast<void>(self->f_());
         }
         return nullptr;
     }
 
     F f_;
+};
+
+/// A task that calls `F` with no arguments, in memory from a user's allocator.
+template <class F, class Allocator>
+class allocated_task final : public task {
+public:
+    template <class G>
+    allocated_task(G&& f, const Allocator& allocator)
+        : task(&answer), f_(std::forward<G>(f)), allocator_(allocator) {}
+
+    template <class G>
+    [[nodiscard]] static task* make(G&& f, const Allocator& given) {
+        own_allocator allocator(given);
+        const auto memory = own_traits::allocate(allocator, 1);
+        try {
+            return ::new (static_cast<void*>(std::to_address(memory)))
+                allocated_task(std::forward<G>(f), given);
+        } catch (...) {
+            own_traits::deallocate(allocator, memory, 1);
+            throw;
+        }
+    }
+
+private:
+    using own_traits = typename std::allocator_traits<Allocator>::template rebind_traits<allocated_task>;
+    using own_allocator = typename own_traits::allocator_type;
+
+    static const char* answer(task* base, task_request request) {
+        if (request == task_request::describe) return type_description<F>();
+        auto* const self = static_cast<allocated_task*>(base);
+        if (request == task_request::abandon) {
+            self->end();
+            return nullptr;
+        }
+        struct guard {
+            allocated_task* self;
+            ~guard() {
+                if (self != nullptr) self->end();
+            }
+        } memory{self}; // until the callable has been moved out
+        F f(std::move(self->f_));
+        std::exchange(memory.self, nullptr)->end();
+        static_cast<void>(f());
+        return nullptr;
+    }
+
+    void end() noexcept {
+        own_allocator allocator(std::move(allocator_));
+        const auto memory = std::pointer_traits<typename own_traits::pointer>::pointer_to(*this);
+        this->~allocated_task();
+        own_traits::deallocate(allocator, memory, 1);
+    }
+
+    F f_;
+    [[no_unique_address]] Allocator allocator_;
 };
 
 /// A task that calls a copy of `f`. Callables of up to 48 bytes share the task's cache line; up to 240 bytes
@@ -128,5 +193,44 @@ template <class F>
     refuse_empty<callable>(f, where);
     return recycler::create<callable_task<callable>>(std::forward<F>(f));
 }
+
+/// The same, in memory from `allocator`, to which it goes back before the call. A std::allocator stands for
+/// the recycler. Throws what the allocator throws, too.
+template <class F, class Allocator>
+[[nodiscard]] task* make_task(F&& f, const Allocator& allocator, const char* where) {
+    if constexpr (is_std_allocator<Allocator>) {
+        return make_task(std::forward<F>(f), where);
+    } else {
+        using callable = std::decay_t<F>;
+        static_assert(std::invocable<callable&>, "a task's callable takes no arguments");
+        refuse_empty<callable>(f, where);
+        return allocated_task<callable, Allocator>::make(std::forward<F>(f), allocator);
+    }
+}
+
+/// A task as a callable, for queues that know no tasks: the first call runs it. Without one it is abandoned
+/// at the end.
+class owned_task {
+public:
+    /// Takes `owned` over.
+    explicit owned_task(task* owned) noexcept : task_(owned) {}
+    owned_task(owned_task&& other) noexcept : task_(std::exchange(other.task_, nullptr)) {}
+    owned_task& operator=(owned_task&& other) noexcept {
+        std::swap(task_, other.task_);
+        return *this;
+    }
+    ~owned_task() {
+        if (task_ != nullptr) task_->abandon();
+    }
+
+    /// Once.
+    void operator()() { std::exchange(task_, nullptr)->run(); }
+
+    /// Gives the task away.
+    [[nodiscard]] task* release() noexcept { return std::exchange(task_, nullptr); }
+
+private:
+    task* task_;
+};
 
 } // namespace ekiden::inline EKIDEN_ABI

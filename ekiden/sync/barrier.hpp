@@ -103,9 +103,9 @@ public:
         (void)arrive();
     }
 
-    /// The lock inside, for waits that are not a thread's: start() with mask_after(token) and a transition
+    /// The lock inside, for waits that are not a thread's: start() with mask after(token) and a transition
     /// that returns its argument.
-    [[nodiscard]] state_lock& core() noexcept { return lock_; }
+    [[nodiscard]] state_lock& core() const noexcept { return lock_; }
     [[nodiscard]] static state_lock::mask after(arrival_token token) noexcept {
         return state_lock::mask{1} << (1 - token.round_);
     }

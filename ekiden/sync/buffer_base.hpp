@@ -47,12 +47,12 @@ public:
     /// As push, unless `limit` is reached first. Unless done, `item` is as it was.
     [[nodiscard]] buffer_result push(T&& item, const wait_limit& limit) {
         push_step step{*this, item};
-        if (!lock_.run(States::push_states | States::closed_states, step, limit)) return given_up(limit);
+        if (!lock_.run(may_push, step, limit)) return given_up(limit);
         return step.outcome();
     }
     [[nodiscard]] buffer_result try_push(T&& item) {
         push_step step{*this, item};
-        return tried(States::push_states | States::closed_states, step);
+        return tried(may_push, step);
     }
     template <class Rep, class Period>
     [[nodiscard]] buffer_result push_for(T&& item, const std::chrono::duration<Rep, Period>& duration) {
@@ -78,7 +78,7 @@ public:
     [[nodiscard]] std::optional<T> pop_or_end() {
         std::optional<T> item;
         pop_step step{*this, item};
-        lock_.run(States::pop_states | States::closed_states, step);
+        lock_.run(may_pop, step);
         (void)step.outcome();
         return item;
     }
@@ -86,13 +86,13 @@ public:
     [[nodiscard]] buffer_result pop(std::optional<T>& item, const wait_limit& limit) {
         item.reset();
         pop_step step{*this, item};
-        if (!lock_.run(States::pop_states | States::closed_states, step, limit)) return given_up(limit);
+        if (!lock_.run(may_pop, step, limit)) return given_up(limit);
         return step.outcome();
     }
     [[nodiscard]] buffer_result try_pop(std::optional<T>& item) {
         item.reset();
         pop_step step{*this, item};
-        return tried(States::pop_states | States::closed_states, step);
+        return tried(may_pop, step);
     }
     template <class Rep, class Period>
     [[nodiscard]] buffer_result pop_for(std::optional<T>& item,
@@ -127,36 +127,14 @@ public:
         return size;
     }
 
-protected:
-    /// Throws std::bad_alloc.
-    explicit buffer_base(std::size_t capacity, States states = {})
-        : lock_({States::initial, 0}, capacity == 1 ? spinning : yielding), ring_(capacity), states_(states) {
-    }
-    ~buffer_base() = default;
-
-    static std::size_t checked(std::size_t capacity, const char* what) {
-        if (capacity == 0)
-            throw std::invalid_argument(std::string(what) + ": capacity is 0, allowed is 1 or more");
-        return capacity;
-    }
-
-private:
-    // A push or pop is so short that a yield mostly is enough to see its end. With room for one item each
-    // item needs the other side's answer: if that runs on another processor, it is nearer than a yield takes.
-    static constexpr state_rules yielding{.yields = 8, .name = "a buffer"};
-    static constexpr state_rules spinning{.spins = 20, .yields = 2, .name = "a buffer"};
-
-    static constexpr bool is_closed(std::uint32_t state) noexcept {
-        return ((States::closed_states >> state) & 1) != 0;
-    }
-
-    // A push or a pop: run once, inside the lock, by the caller or by the thread that made it possible.
+    /// A push or a pop: run once, inside the lock, by the caller or by the thread that made it possible.
     struct step_base {
         buffer_base& buffer;
         std::exception_ptr error{};
         bool ended = false;
 
         explicit step_base(buffer_base& b) noexcept : buffer(b) {}
+        /// What the step came to. Rethrows what T's move constructor threw.
         buffer_result outcome() {
             if (error) std::rethrow_exception(std::move(error));
             return ended ? buffer_result::closed : buffer_result::done;
@@ -186,9 +164,11 @@ private:
         std::optional<T>& item;
 
         pop_step(buffer_base& b, std::optional<T>& i) noexcept : step_base(b), item(i) {}
+        /// Inside the lock: nothing to take out. (The buffer is closed then.)
+        [[nodiscard]] bool finds_nothing() const noexcept { return this->buffer.ring_.size() == 0; }
         state_value operator()(state_value now) noexcept {
             ring_buffer<T>& ring = this->buffer.ring_;
-            this->ended = ring.size() == 0;
+            this->ended = finds_nothing();
             if (this->ended) return now;
             try {
                 item.emplace(std::move(ring.front()));
@@ -200,6 +180,35 @@ private:
             return this->after(now);
         }
     };
+
+    /// The lock inside, for waits that are not a thread's: start() with mask `may_push` and a push_step, or
+    /// `may_pop` and a pop_step.
+    [[nodiscard]] state_lock& core() noexcept { return lock_; }
+    static constexpr state_lock::mask may_push = States::push_states | States::closed_states;
+    static constexpr state_lock::mask may_pop = States::pop_states | States::closed_states;
+
+protected:
+    /// Throws std::bad_alloc.
+    explicit buffer_base(std::size_t capacity, States states = {})
+        : lock_({States::initial, 0}, capacity == 1 ? spinning : yielding), ring_(capacity), states_(states) {
+    }
+    ~buffer_base() = default;
+
+    static std::size_t checked(std::size_t capacity, const char* what) {
+        if (capacity == 0)
+            throw std::invalid_argument(std::string(what) + ": capacity is 0, allowed is 1 or more");
+        return capacity;
+    }
+
+private:
+    // A push or pop is so short that a yield mostly is enough to see its end. With room for one item each
+    // item needs the other side's answer: if that runs on another processor, it is nearer than a yield takes.
+    static constexpr state_rules yielding{.yields = 8, .name = "a buffer"};
+    static constexpr state_rules spinning{.spins = 20, .yields = 2, .name = "a buffer"};
+
+    static constexpr bool is_closed(std::uint32_t state) noexcept {
+        return ((States::closed_states >> state) & 1) != 0;
+    }
 
     template <class Step>
     buffer_result tried(state_lock::mask states, Step& step) {

@@ -66,6 +66,12 @@ public:
         });
     }
 
+    /// The lock inside, for waits that are not a thread's: start() with mask `is_some` and the transition
+    /// take_one(), which runs inside.
+    [[nodiscard]] state_lock& core() noexcept { return lock_; }
+    [[nodiscard]] state_value take_one(state_value now) noexcept { return take{permits_}(now); }
+    static constexpr state_lock::mask is_some = 2;
+
 private:
     static constexpr state_rules rules{.name = "a semaphore"};
     static constexpr std::uint32_t zero = 0;

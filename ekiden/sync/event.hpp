@@ -25,7 +25,7 @@ public:
 
     /// The lock inside, for waits that are not a thread's: start() with mask `is_one` and a transition that
     /// returns its argument.
-    [[nodiscard]] state_lock& core() noexcept { return lock_; }
+    [[nodiscard]] state_lock& core() const noexcept { return lock_; }
     static constexpr state_lock::mask is_one = 2;
 
 private:

@@ -46,6 +46,9 @@ public:
         wait();
     }
 
+    /// The lock inside, as that of an event.
+    [[nodiscard]] state_lock& core() const noexcept { return done_.core(); }
+
 private:
     static constexpr state_rules rules{.name = "a latch"};
 

@@ -31,7 +31,7 @@ public:
     /// By the thread that has locked it.
     void unlock() noexcept {
         note_.released(sys::hold::alone, lock_.name(), "unlock", lock_checks && lock_.passes(free));
-        lock_.exit_to({});
+        end_hold();
     }
 
     /// False if the time passed first.
@@ -49,8 +49,9 @@ public:
     }
 
     /// The lock inside, for waits that are not a thread's: start() with mask `free` and no transition. What
-    /// entered through it leaves through it, with exit(0): no thread holds the mutex.
+    /// entered through it leaves by end_hold(), in any thread: no thread holds the mutex.
     [[nodiscard]] state_lock& core() noexcept { return lock_; }
+    void end_hold() noexcept { lock_.exit_to({}); }
 
 protected:
     static constexpr state_rules plain{.name = "a mutex"};

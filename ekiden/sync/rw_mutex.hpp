@@ -43,10 +43,7 @@ public:
     }
     void unlock() noexcept {
         note_gone(sys::hold::alone, "unlock");
-        lock_.apply_held_from(
-            rules::value(rw_state::write), rules::any_of(rw_state::write),
-            [](state_value) noexcept { return rules::value(rw_state::free); },
-            "rw_mutex::unlock: no writer is inside (a reader leaves by unlock_shared)");
+        end_hold();
     }
 
     void lock_shared() noexcept {
@@ -60,8 +57,7 @@ public:
     }
     void unlock_shared() noexcept {
         note_gone(sys::hold::shared, "unlock_shared");
-        lock_.apply_held_from(rules::value(rw_state::read, 1), rules::reader_inside, end_reading,
-                              "rw_mutex::unlock_shared: no reader is inside (a writer leaves by unlock)");
+        end_hold_shared();
     }
 
     /// False if the limit was reached first: a time, or a stop request.
@@ -160,6 +156,17 @@ public:
     static state_value begin_writing(state_value) noexcept { return rules::value(rw_state::write); }
     static state_value begin_reading(state_value now) noexcept {
         return rules::value(rules::reading(now.payload + 1), now.payload + 1);
+    }
+    /// What entered through it leaves through these, in any thread: no thread holds the lock.
+    void end_hold() noexcept {
+        lock_.apply_held_from(
+            rules::value(rw_state::write), rules::any_of(rw_state::write),
+            [](state_value) noexcept { return rules::value(rw_state::free); },
+            "rw_mutex::unlock: no writer is inside (a reader leaves by unlock_shared)");
+    }
+    void end_hold_shared() noexcept {
+        lock_.apply_held_from(rules::value(rw_state::read, 1), rules::reader_inside, end_reading,
+                              "rw_mutex::unlock_shared: no reader is inside (a writer leaves by unlock)");
     }
 
 private:

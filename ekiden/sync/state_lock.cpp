@@ -37,6 +37,33 @@ void tell(waiter& who, std::uint32_t outcome) noexcept {
         sys::futex_wake(status);
 }
 
+/// What one thread has still to resume, while it resumes. An executor may refuse, and then the coroutine is
+/// destroyed on the spot; if that gives a lock back, the next one is resumed, and so on: one after the other,
+/// not one inside the other.
+struct resuming {
+    bool busy = false;
+    wait_link* first = nullptr;
+    wait_link* last = nullptr;
+};
+
+void resume_in_turn(waiter& who) noexcept {
+    resuming& mine = sys::local<resuming>();
+    if (mine.busy) {
+        who.next = nullptr;
+        (mine.first != nullptr ? mine.last->next : mine.first) = &who;
+        mine.last = &who;
+        return;
+    }
+    mine.busy = true;
+    who.resume(who);
+    while (mine.first != nullptr) {
+        waiter& next = static_cast<waiter&>(*mine.first);
+        mine.first = next.next;
+        next.resume(next);
+    }
+    mine.busy = false;
+}
+
 } // namespace
 
 constinit const state_rules state_lock::overtaking{};
@@ -76,7 +103,7 @@ private:
 
 state_lock::numbered_result state_lock::enter_slow(mask states, const wait_limit& limit,
                                                    bool numbered) noexcept {
-    waiter me;
+    alignas(waiter_alignment) waiter me;
     me.mask = states;
     me.numbered = numbered;
     const bool granted = wait(me, limit);
@@ -85,7 +112,7 @@ state_lock::numbered_result state_lock::enter_slow(mask states, const wait_limit
 
 bool state_lock::transition_slow(mask states, state_transition change, void* context, bool pure, conduct how,
                                  const wait_limit& limit) noexcept {
-    waiter me;
+    alignas(waiter_alignment) waiter me;
     me.mask = states;
     me.transition = change;
     me.context = context;
@@ -406,7 +433,7 @@ void state_lock::choose(choice& chosen, bool wake_on_its_way) noexcept {
 void state_lock::grant(const choice& chosen, sys::atomic<std::uint32_t>& group) noexcept {
     const auto give = [](waiter& who) {
         if (who.resume != nullptr)
-            who.resume(who);
+            resume_in_turn(who);
         else
             tell(who, waiter::granted);
     };
@@ -445,16 +472,20 @@ bool state_lock::start(waiter& who) noexcept {
     }
 }
 
-bool state_lock::cancel(waiter& who) noexcept {
+withdrawal state_lock::withdraw(waiter& who) noexcept {
     bool entered = false;
     std::uint64_t word = take_list(&entered);
-    // A waiter is in the list from its push, or from the gathering just done, until a releaser chooses it.
-    const bool removed = who.linked;
-    if (removed && !EKIDEN_MUTANT(state_lock_cancel_leaves_a_trace)) list_.remove(who);
+    // A waiter is in the list from its push, or from the gathering just done, until a releaser chooses it. It
+    // keeps the ticket that it got there: without one it has not been pushed yet.
+    const bool never_came = !who.has_ticket && !EKIDEN_MUTANT(state_lock_withdraw_overlooks_who_comes);
+    const withdrawal result = who.linked   ? withdrawal::taken_out
+                              : never_came ? withdrawal::not_there
+                                           : withdrawal::served;
+    if (who.linked && !EKIDEN_MUTANT(state_lock_cancel_leaves_a_trace)) list_.remove(who);
     if (entered) {
         // Without this waiter the state may be another (settle), and others may be admitted.
         serve_and_leave(value_of(word), word);
-        return removed;
+        return result;
     }
     // Somebody is inside, and cannot leave as long as listing is set. It decides the state as it leaves; with
     // a settle rule it must look at the queue for that, even at an empty one.
@@ -465,7 +496,7 @@ bool state_lock::cancel(waiter& who) noexcept {
         // [SL2] release; pairs with the acquire of the next taker of the list.
         if (word_.compare_exchange_weak(word, (word & ~(listing | queued)) | still, sys::release,
                                         sys::relaxed))
-            return removed;
+            return result;
     }
 }
 

@@ -102,7 +102,7 @@ private:
 #else
         32;
 #endif
-    static constexpr unsigned alignment_bits = std::countr_zero(alignof(waiter));
+    static constexpr unsigned alignment_bits = std::countr_zero(waiter_alignment);
     static constexpr unsigned newest_shift = 64 - (address_bits - alignment_bits);
     static constexpr unsigned state_shift = 4;
     static constexpr unsigned payload_shift = 10;
@@ -310,12 +310,17 @@ public:
 
     /// Starts a wait that is not a thread's. `who` has its mask, resume, context, and its transition or null
     /// (then the lock is entered). True: done at once, and resume will not be called. False: `who` stays in
-    /// the lock's hands until the releaser, having left the lock, calls resume, or until cancel.
+    /// the lock's hands until the releaser, having left the lock, calls resume, or until it is taken back.
+    /// resume only posts. If what it calls leaves a lock, those served there are resumed when it returns. A
+    /// waiter is started once.
     [[nodiscard]] bool start(waiter& who) noexcept;
 
-    /// Takes a waiter of start back. True: it left no trace and will not be resumed. False: it has been
-    /// resumed or is being resumed. Not to be called after the resumed coroutine may have gone on.
-    [[nodiscard]] bool cancel(waiter& who) noexcept;
+    /// Takes a waiter of start back, in any thread, also while start is still at work on it. The caller sees
+    /// to it that the waiter and the lock are there meanwhile: what resume has set going waits for the end of
+    /// this call before it goes on.
+    [[nodiscard]] withdrawal withdraw(waiter& who) noexcept;
+    /// The same for a waiter that start has returned false for. True: taken out. False: served.
+    [[nodiscard]] bool cancel(waiter& who) noexcept { return withdraw(who) == withdrawal::taken_out; }
 
     /// What it is, in reports.
     [[nodiscard]] const char* name() const noexcept { return rules_->name; }

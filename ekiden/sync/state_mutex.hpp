@@ -110,6 +110,9 @@ public:
         friend class state_mutex;
         guard(state_mutex& mutex, std::optional<state> unwind) noexcept
             : mutex_(&mutex), entered_(mutex.now()), unwind_(unwind.value_or(entered_)) {}
+        guard(state_mutex& mutex, int exceptions) noexcept : guard(mutex, std::nullopt) {
+            exceptions_ = exceptions;
+        }
 
         state_mutex* mutex_;
         state entered_;
@@ -189,6 +192,14 @@ public:
     template <auto Op>
     [[nodiscard]] static constexpr state_lock::mask mask_of() noexcept {
         return entry<Op>();
+    }
+    /// A guard for what has entered like that. It may be destroyed in any thread, and without an exception,
+    /// since the frame of a coroutine can end at any of its waits: it leaves then with the state in which it
+    /// entered.
+    template <auto Op>
+    [[nodiscard]] guard<Op> adopt() noexcept {
+        constexpr int less_than_any = -1;
+        return guard<Op>(*this, less_than_any);
     }
 
 private:

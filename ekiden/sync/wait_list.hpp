@@ -23,14 +23,16 @@ struct wait_link {
     std::uint64_t mask = 0;    ///< the states waited for, bit i for state i
     std::uint64_t ticket = 0;  ///< order of arrival, compared by signed difference
     wait_link* next = nullptr; ///< the next younger one with the same mask
-    bool linked = false;       ///< in a list
-    bool has_ticket = false;   ///< was in the list before and returns to its old place
 
 private:
     friend class wait_list;
-    wait_link* previous_ = nullptr;   // the next older one with the same mask; null in the head of a queue
-    wait_link* last_ = nullptr;       // in the head of a queue: the youngest
+    wait_link* older_ = nullptr;      // the next older one with the same mask; in the head: the youngest
     wait_link* next_queue_ = nullptr; // in the head of a queue: the head of another mask's queue
+    bool is_head_ = false;
+
+public:
+    bool linked = false;     ///< in a list
+    bool has_ticket = false; ///< was in the list before and returns to its old place
 };
 
 /// Not thread-safe: the owner (a lock) says who may touch it. Empty at its destruction.
@@ -52,8 +54,9 @@ public:
         if (size_.read() > longest()) longest_.store(size_.read(), sys::relaxed);
         wait_link** place = queue_of(waiter.mask);
         if (*place == nullptr) {
-            waiter.next = waiter.previous_ = waiter.next_queue_ = nullptr;
-            waiter.last_ = &waiter;
+            waiter.next = waiter.next_queue_ = nullptr;
+            waiter.older_ = &waiter;
+            waiter.is_head_ = true;
             *place = &waiter;
             return;
         }
@@ -62,8 +65,8 @@ public:
             push_front(place, waiter);
             return;
         }
-        wait_link* older = head.last_;
-        while (before(waiter, *older)) older = older->previous_; // ends at the head at the latest
+        wait_link* older = head.older_;                       // the youngest
+        while (before(waiter, *older)) older = older->older_; // ends at the head at the latest
         insert_after(*older, head, waiter);
     }
 
@@ -91,21 +94,25 @@ public:
     void remove(wait_link& waiter) noexcept {
         waiter.linked = false;
         size_.write(size_.read() - 1);
-        if (waiter.previous_ != nullptr) {
-            waiter.previous_->next = waiter.next;
+        if (!waiter.is_head_) {
+            waiter.older_->next = waiter.next;
             if (waiter.next != nullptr)
-                waiter.next->previous_ = waiter.previous_;
+                waiter.next->older_ = waiter.older_;
             else
-                (*queue_of(waiter.mask))->last_ = waiter.previous_;
+                (*queue_of(waiter.mask))->older_ = waiter.older_; // the youngest now, perhaps the head itself
             return;
         }
         wait_link** place = queue_of(waiter.mask);
+        waiter.is_head_ = false;
         if (waiter.next == nullptr) {
             *place = waiter.next_queue_;
             return;
         }
-        waiter.next->previous_ = nullptr;
-        waiter.next->last_ = waiter.last_;
+        waiter.next->is_head_ = true;
+        if (waiter.next->next != nullptr)
+            waiter.next->older_ = waiter.older_;
+        else
+            waiter.next->older_ = waiter.next;
         waiter.next->next_queue_ = waiter.next_queue_;
         *place = waiter.next;
     }
@@ -136,21 +143,23 @@ private:
 
     static void push_front(wait_link** place, wait_link& waiter) noexcept {
         wait_link& head = **place;
-        waiter.previous_ = nullptr;
         waiter.next = &head;
-        waiter.last_ = head.last_;
+        waiter.older_ = head.older_; // the youngest, perhaps the old head itself
         waiter.next_queue_ = head.next_queue_;
-        head.previous_ = &waiter;
+        waiter.is_head_ = true;
+        head.older_ = &waiter;
+        head.is_head_ = false;
         *place = &waiter;
     }
 
     static void insert_after(wait_link& older, wait_link& head, wait_link& waiter) noexcept {
-        waiter.previous_ = &older;
         waiter.next = older.next;
         if (older.next != nullptr)
-            older.next->previous_ = &waiter;
+            older.next->older_ = &waiter;
         else
-            head.last_ = &waiter;
+            head.older_ = &waiter; // the youngest
+        waiter.older_ = &older;
+        waiter.is_head_ = false;
         older.next = &waiter;
     }
 

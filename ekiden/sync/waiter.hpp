@@ -23,8 +23,15 @@ struct state_value {
 /// A change of value: what an operation does to the lock. `context` is the operation's own.
 using state_transition = state_value (*)(void* context, state_value) noexcept;
 
-/// A waiter lies on the waiting thread's stack or in a coroutine's frame. Its address is stored in the lock's
-/// word without its low bits, hence the alignment.
+/// What became of a waiter that somebody wanted to take out of a lock's queue.
+enum class withdrawal : std::uint8_t {
+    taken_out, ///< it has left no trace and will not be resumed
+    served,    ///< it has what it waited for, and has been resumed or is being resumed
+    not_there  ///< state_lock::start() is still at work on it
+};
+
+/// A waiter lies on the waiting thread's stack or in a coroutine's frame. Its address, a multiple of
+/// `waiter_alignment`, is stored in the lock's word without its low bits.
 ///
 /// status       meaning                                   set by
 /// waiting      in the lock's hands, its thread is awake  the thread, before it hands the waiter over
@@ -32,7 +39,7 @@ using state_transition = state_value (*)(void* context, state_value) noexcept;
 /// granted      done: the operation has taken effect      the releaser
 /// retry        try again: a wake-up is in flight         the releaser
 /// interrupted  a bit beside them: a stop was requested   the stop callback
-struct alignas(128) waiter : wait_link {
+struct waiter : wait_link {
     static constexpr std::uint32_t waiting = 0;
     static constexpr std::uint32_t parked = 1;
     static constexpr std::uint32_t granted = 2;
@@ -40,38 +47,40 @@ struct alignas(128) waiter : wait_link {
     static constexpr std::uint32_t phase = 3;
     static constexpr std::uint32_t interrupted = 4;
 
-    state_transition transition = nullptr;      ///< null: the waiter wants to hold the lock
-    void* context = nullptr;                    ///< the operation's own, for transition and resume
-    void (*resume)(waiter&) noexcept = nullptr; ///< set for a coroutine: posts it to its executor
-    std::uint32_t number = 0;                   ///< the arrival's, if numbered
     bool numbered = false; ///< takes a number when it is pushed (see state_lock::enter_numbered)
     bool pure = false;     ///< the transition reads nothing but the value: it may run and be discarded
     bool direct = false;   ///< served by the releaser: never woken just to try again
     bool opens = true;     ///< begins something, see state_rules::queue_order
     bool group = false;    ///< sleeps on the lock's shared word: many are woken by one system call
+    state_transition transition = nullptr;      ///< null: the waiter wants to hold the lock
+    void* context = nullptr;                    ///< the operation's own, for transition and resume
+    void (*resume)(waiter&) noexcept = nullptr; ///< set for a coroutine: posts it to its executor
+    std::uint32_t number = 0;                   ///< the arrival's, if numbered
     sys::atomic<std::uint32_t> status{waiting};
 };
 
-/// Room for a waiter in memory that need not be aligned, such as a coroutine frame.
+inline constexpr std::size_t waiter_alignment = 128;
+
+/// Room for a waiter in memory that is aligned no better than operator new aligns, such as a coroutine frame.
 class async_waiter {
 public:
-    async_waiter() noexcept : waiter_(new(aligned()) waiter) {}
+    async_waiter() noexcept { new (place()) waiter; }
     async_waiter(const async_waiter&) = delete;
     async_waiter& operator=(const async_waiter&) = delete;
     ~async_waiter() = default; // a waiter is trivially destructible in effect: it owns nothing
 
-    waiter& operator*() noexcept { return *waiter_; }
-    waiter* operator->() noexcept { return waiter_; }
+    waiter& operator*() noexcept { return *std::launder(static_cast<waiter*>(place())); }
+    waiter* operator->() noexcept { return &**this; }
 
 private:
-    void* aligned() noexcept {
+    static constexpr std::size_t alignment = 16; // what operator new gives
+
+    void* place() noexcept {
         const auto address = reinterpret_cast<std::uintptr_t>(room_);
-        const std::uintptr_t up = (address + alignof(waiter) - 1) & ~(alignof(waiter) - 1);
-        return room_ + (up - address);
+        return room_ + (-address & (waiter_alignment - 1));
     }
 
-    std::byte room_[sizeof(waiter) + alignof(waiter)];
-    waiter* waiter_;
+    alignas(alignment) std::byte room_[sizeof(waiter) + waiter_alignment - alignment];
 };
 
 } // namespace ekiden::inline EKIDEN_ABI

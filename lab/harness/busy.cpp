@@ -5,6 +5,10 @@
 
 namespace lab {
 
+[[gnu::aligned(64)]] void empty_loop(std::uint64_t turns) noexcept {
+    for (std::uint64_t i = 0; i < turns; ++i) asm volatile("" : "+r"(i)); // each turn really happens
+}
+
 double calibrate_turns_per_us() {
     constexpr std::uint64_t turns = 100'000;
     double best = 0;

@@ -1,7 +1,7 @@
 /// Work of a known length: a chain of dependent additions and multiplications that touches no memory.
 ///
-/// Used by: granularity, spin-vs-mutex. Calibrated once by the driver, so that all implementations do the
-/// same work.
+/// Used by: granularity, spin-vs-mutex, lanes, io-models. Calibrated once by the driver, so that all
+/// implementations do the same work.
 #pragma once
 
 #include <cstdint>
@@ -17,6 +17,10 @@ inline std::uint64_t turn(std::uint64_t turns, std::uint64_t seed) noexcept {
     }
     return x;
 }
+
+/// A loop that does nothing, `turns` times: the work of the source on executors, about a cycle a turn. It is
+/// one function for all, for where its code lies may double its time.
+void empty_loop(std::uint64_t turns) noexcept;
 
 /// Steps of turn() per microsecond on an undisturbed core: the best of many short trials. Takes about 20 ms.
 [[nodiscard]] double calibrate_turns_per_us();

@@ -39,15 +39,24 @@ cell_result make_cell(const implementation& i, const plan& how, const std::strin
     return cell;
 }
 
-std::vector<cell_result> cells_of(const experiment& e, const plan& how, const std::string& variant,
-                                  bool pinned) {
+bool takes_part(const implementation& i, const variant& v) {
+    return v.only.empty() || std::find(v.only.begin(), v.only.end(), i.name) != v.only.end();
+}
+
+bool takes_part(const missing_implementation& m, const variant& v) {
+    return v.only.empty() || std::any_of(v.only.begin(), v.only.end(), [&m](const std::string& name) {
+               return !m.name.empty() && name.starts_with(m.name);
+           });
+}
+
+std::vector<cell_result> cells_of(const experiment& e, const plan& how, const variant& v, bool pinned) {
     std::vector<cell_result> cells;
     for (const implementation& i : implementations())
-        if (i.experiment == e.name) cells.push_back(make_cell(i, how, variant, pinned));
+        if (i.experiment == e.name && takes_part(i, v)) cells.push_back(make_cell(i, how, v.name, pinned));
     for (const missing_implementation& m : missing_implementations()) {
-        if (m.experiment != e.name) continue;
+        if (m.experiment != e.name || !takes_part(m, v)) continue;
         cells.push_back(
-            make_cell({.experiment = e.name, .name = m.name, .title = m.name}, how, variant, pinned));
+            make_cell({.experiment = e.name, .name = m.title, .title = m.title}, how, v.name, pinned));
         set(cells.back(), state::not_installed, "package " + m.package);
     }
     return cells;
@@ -173,7 +182,7 @@ std::size_t count_processes(const experiment& e, const plan& how) {
     for (const bool pinned : {false, true}) {
         if (pinned && !measures_pinned(e, how)) continue;
         for (const variant& v : variants_of(e, how))
-            for (const cell_result& cell : cells_of(e, how, v.name, pinned))
+            for (const cell_result& cell : cells_of(e, how, v, pinned))
                 count += cell.status == state::ok ? rounds_of(e, how) : 0;
     }
     return count;
@@ -189,7 +198,7 @@ experiment_result run_experiment(const experiment& e, const plan& how, const obs
         for (const variant& v : result.what.variants) {
             if (interrupted()) return result;
             const std::vector<cell_result> cells = run_table(
-                e, how, cells_of(e, how, v.name, pinned), tell,
+                e, how, cells_of(e, how, v, pinned), tell,
                 [&](const cell_result& cell, unsigned round) { tell.before(cell, round, done++ / all); });
             result.cells.insert(result.cells.end(), cells.begin(), cells.end());
         }

@@ -25,6 +25,7 @@ struct variant {
     std::string primary = {};  // the figure compared here; the experiment's first one if empty
     bool full_only = false;    // too long for a quick run
     std::string headline = {}; // of the one that the tour shows: what it is, in at most 16 characters
+    std::vector<std::string> only = {}; // the names of implementations that take part; all if empty
 };
 
 /// A figure that a source published for a comparable implementation.
@@ -67,8 +68,9 @@ struct implementation {
 /// A row that cannot be measured because its package was not found when the lab was built.
 struct missing_implementation {
     std::string experiment;
-    std::string name;
+    std::string title;
     std::string package;
+    std::string name = {}; // that of its rows, or how they begin
 };
 
 /// A library beside which ekiden is measured.

@@ -66,8 +66,20 @@ bool shows_total_cpu(const experiment& e) {
                         [](const figure& f) { return f.title == "CPU time"; });
 }
 
+// The figures to show beside the compared one: those that some cell has, unless they are too many for a line.
+std::vector<figure> other_figures(const experiment& e, const std::vector<const cell_result*>& cells,
+                                  const figure& compared) {
+    std::vector<figure> some = e.figures;
+    std::erase_if(some, [&](const figure& f) {
+        return f.name == compared.name
+               || std::none_of(cells.begin(), cells.end(),
+                               [&](const cell_result* cell) { return cell->figure(f.name).has_value(); });
+    });
+    return some.size() <= 5 ? some : std::vector<figure>{};
+}
+
 row describe(const experiment& e, const cell_result& cell, const figure& f,
-             const std::optional<summary>& ours, bool other_figures, bool with_source) {
+             const std::optional<summary>& ours, const std::vector<figure>& others, bool with_source) {
     if (cell.status != cell_result::state::ok)
         return {cell.what.title, std::string(to_string(cell.status)) + ": " + cell.reason};
     const auto s = cell.figure(f.name);
@@ -75,8 +87,7 @@ row describe(const experiment& e, const cell_result& cell, const figure& f,
     row r{cell.what.title, readable(s->median, f.unit),
           readable(s->lower_quartile, f.unit) + " .. " + readable(s->upper_quartile, f.unit),
           ours && ours->median > 0 ? three_digits(s->median / ours->median) + "x" : ""};
-    for (const figure& other : e.figures) {
-        if (!other_figures || other.name == f.name) continue;
+    for (const figure& other : others) {
         const auto o = cell.figure(other.name);
         r.push_back(o ? readable(o->median, other.unit) : "");
     }
@@ -105,9 +116,8 @@ std::string one_table(const experiment_result& result, const variant& v, bool pi
     });
 
     row head{"", f.title, "quartiles", "vs ekiden"};
-    const bool others = e.figures.size() <= 6;
-    for (const figure& other : e.figures)
-        if (others && other.name != f.name) head.push_back(other.title);
+    const std::vector<figure> others = other_figures(e, cells, f);
+    for (const figure& other : others) head.push_back(other.title);
     if (shows_total_cpu(e)) head.push_back("CPU time");
     head.insert(head.end(), {"waits", "preempted"});
     if (with_source) head.push_back("source");

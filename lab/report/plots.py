@@ -11,7 +11,7 @@ import matplotlib
 
 matplotlib.use("svg")
 import matplotlib.pyplot as plt  # noqa: E402 (the backend comes first)
-from matplotlib.ticker import FuncFormatter, NullFormatter  # noqa: E402
+from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter  # noqa: E402
 
 from model import readable  # noqa: E402
 
@@ -61,7 +61,8 @@ def both(draw, name, label):
 
 
 def _time_axis(axis, unit):
-    axis.set_major_formatter(FuncFormatter(lambda value, _: readable(value, unit).replace(".00", "").replace(".0 ", " ")))
+    axis.set_major_formatter(FuncFormatter(
+        lambda value, _: readable(value, unit).replace(".00", "").replace(".0 ", " ") if value else "0"))
     axis.set_minor_formatter(NullFormatter())
 
 
@@ -84,7 +85,7 @@ def bars(panels, unit, source, logarithmic, name, label, name_titles=True):
             start = low / 2.2 if logarithmic else 0
             for place, (_, row) in zip(places, rows.iterrows()):
                 own = row.implementation.startswith("ekiden")
-                ax.barh(place, row["median"] - start, left=start, height=0.64, color=OWN if own else PEER)
+                ax.barh(place, max(row["median"] - start, 0), left=start, height=0.64, color=OWN if own else PEER)
                 ax.plot([row.lower_quartile, row.upper_quartile], [place, place], color=INK, linewidth=1.3,
                         solid_capstyle="butt")
                 published = source.get((number, row.implementation))
@@ -105,7 +106,8 @@ def bars(panels, unit, source, logarithmic, name, label, name_titles=True):
                 ax.set_xscale("log")
                 ax.set_xlim(start, high * (6 if width < 5 else 2.6))
             else:
-                ax.set_xlim(0, high * 1.2)
+                ax.set_xlim(0, high * (1.6 if width < 5 else 1.2))
+                ax.xaxis.set_major_locator(MaxNLocator(4 if width < 5 else 8))
             _time_axis(ax.xaxis, unit)
             ax.grid(axis="x")
             if name_titles:
@@ -211,6 +213,48 @@ def spreads(lines, xlabel, ylabel, name, label):
                       columnspacing=0.8)
         else:
             ax.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), fontsize=9.5)
+        return figure
+
+    return both(draw, name, label)
+
+
+def scaling(panels, xs, xlabel, unit, name, label):
+    """Time over threads, a panel per (title, lines), in one scale.
+
+    lines: [(title, own, number of its library among the peers, number of its way, [values])]; no value: None; no library:
+    the floor. A library has a colour, a way has a mark.
+    """
+
+    def draw(width):
+        narrow = width < 5
+        columns = 1 if narrow or len(panels) == 1 else 2
+        rows = -(-len(panels) // columns)
+        figure, axes = plt.subplots(rows, columns, figsize=(width, 2.5 * rows + 0.9), sharex=True, squeeze=False,
+                                    gridspec_kw={"hspace": 0.28, "wspace": 0.22})
+        handles = {}
+        for (title, lines), ax in zip(panels, axes.flat):
+            for line, own, library, way, values in lines:
+                points = [(x, v) for x, v in zip(xs, values) if v is not None]
+                if not points:
+                    continue
+                floor = library is None and not own
+                colour = OWN if own else FAINT if floor else LINES[library % len(LINES)]
+                handles[line], = ax.plot(*zip(*points), label=line, color=colour, linewidth=2.2 if own else 1.4,
+                                         marker="" if floor else "os^D"[way % 4], markersize=5.5 if own else 4,
+                                         linestyle=":" if floor else "-" if way == 0 else (0, (4, 1.5)),
+                                         zorder=5 if own else 3)
+            ax.set_ylim(bottom=0)
+            ax.set_xticks(xs, [f"{x:g}" for x in xs])
+            ax.margins(x=0.12)
+            ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: readable(value, unit)))
+            ax.set_title(title)
+            ax.grid()
+        for ax in axes.flat[len(panels):]:
+            ax.set_axis_off()
+        for ax in axes[-1]:
+            ax.set_xlabel(xlabel)
+        figure.legend(handles.values(), handles.keys(), loc="upper center", bbox_to_anchor=(0.5, 0.06 if rows > 1 else 0.0),
+                      ncol=2 if narrow else 3, fontsize=8.5 if narrow else 9.5, handlelength=2.2, columnspacing=1.2)
         return figure
 
     return both(draw, name, label)

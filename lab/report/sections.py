@@ -32,27 +32,33 @@ def _published(experiment, variant, figure):
             if s["variant"] == variant["name"] and s["figure"] == figure["name"]}
 
 
-def _legend(has_source):
+def _legend(has_source, logarithmic):
     published = ' <span class="diamond"></span> published by the source, on its machine' if has_source else ""
-    return f'<p class="legend">Shorter is better; logarithmic scale; the thin line spans the quartiles.{published}</p>'
+    scale = "logarithmic scale; " if logarithmic else ""
+    return f'<p class="legend">Shorter is better; {scale}the thin line spans the quartiles.{published}</p>'
 
 
 def _bars(results, experiment):
-    panels, source = [], {}
+    """A panel per variant; those whose figures have the same unit share a scale, which starts at 0 where no median is four
+    times another one."""
+    scales = {}
     for variant in experiment["variants"]:
         figure = figure_of(experiment, variant["primary"])
         rows = _plot_rows(results, experiment, variant, figure)
         if rows.empty:
             continue
+        panels, source = scales.setdefault(figure["unit"], ([], {}))
         for implementation, value in _published(experiment, variant, figure).items():
             if implementation in set(rows.implementation):
                 source[(len(panels), implementation)] = value
         panels.append((variant["title"], rows))
-    if not panels:
-        return ""
-    unit = figure_of(experiment, experiment["variants"][0]["primary"])["unit"]
-    return plots.bars(panels, unit, source, True, experiment["name"], experiment["title"],
-                      len(panels) > 1) + _legend(bool(source))
+    names = sum(len(panels) for panels, _ in scales.values()) > 1
+    medians = [[v for _, rows in panels for v in rows["median"]] for panels, _ in scales.values()]
+    logarithmic = any(min(of) * 4 < max(of) for of in medians)
+    drawn = "".join(plots.bars(panels, unit, source, logarithmic, f"{experiment['name']}-{unit}", experiment["title"],
+                               names)
+                    for unit, (panels, source) in scales.items())
+    return drawn and drawn + _legend(any(source for _, source in scales.values()), logarithmic)
 
 
 def _histograms(results, experiment):
@@ -133,9 +139,40 @@ def _holds(results, experiment):
         '<p class="legend">Time per section, over that of the fastest; lower is better.</p>')
 
 
+def _models(results, experiment):
+    """Of io-models: a panel for each way to post and number of turns, over the number of threads."""
+    ways = ("", "-per-thread", "-hybrid", "-half-sync")
+    panels, threads = {}, []
+    for variant in experiment["variants"]:
+        title, _, count = variant["name"].rpartition(", ")
+        if not results.of(experiment["name"], variant["name"]).empty:
+            panels.setdefault(title, {})[int(count.split()[0])] = results.summary(experiment["name"], variant["name"],
+                                                                                  "ns_per_handler")
+            threads.append(int(count.split()[0]))
+    threads = sorted(set(threads))
+    if len(threads) < 2:
+        return _bars(results, experiment)
+    rows = results.cells[results.cells.experiment == experiment["name"]].drop_duplicates("implementation")
+    libraries = [row.implementation for row in rows.itertuples() if row.ranked and not row.implementation.startswith("ekiden")
+                 and not row.implementation.endswith(ways[1:])]
+
+    def line(row, of):
+        own = row.implementation.startswith("ekiden")
+        way = next((n for n, suffix in enumerate(ways) if suffix and row.implementation.endswith(suffix)), 0)
+        library = next((n for n, name in enumerate(libraries) if row.implementation == name + ways[way]), None)
+        values = [float(of[t].loc[row.implementation, "median"])
+                  if t in of and row.implementation in of[t].index else None for t in threads]
+        return row.title, own, library, way, values
+
+    drawn = [(title, [line(row, of) for row in rows.itertuples()]) for title, of in panels.items()]
+    return plots.scaling(drawn, threads, "threads", "ns", experiment["name"], experiment["title"]) + (
+        '<p class="legend">Time per handler over all threads; lower is better. A colour per library; solid: shared by all '
+        "threads.</p>")
+
+
 PLOTS = {"async-growth": _views, "latency": _histograms, "granularity": _curves,
          "allocations": lambda results, experiment: "",
-         "spin-vs-mutex": _holds,
+         "spin-vs-mutex": _holds, "io-models": _models,
          "request-order": lambda results, experiment: request_order.draw(experiment)}
 
 

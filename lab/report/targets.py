@@ -20,20 +20,25 @@ class Target:
     times: float = 0             # ours must be at most the peer's / times; or
     most: float = 0              # at most the peer's * most
     limit: float = 0             # ours must be at most this
+    least: float = 0             # ours must be at least this
     noun: str = "time"           # what the figure is, in "1.1x its time"
+    peer_variant: Optional[str] = None  # where the peer's figure is from, if from another variant
 
     def judge(self, results):
         """(goal, reached, met): met is None where it cannot be told."""
         unit = next((f["unit"] for e in results.experiments if e["name"] == self.experiment
                      for f in e["figures"] if f["name"] == self.figure), "1")
         if self.peer is None:
-            goal = f"≤ {readable(self.limit, unit)}" if self.limit else "0"
+            goal = (f"≥ {readable(self.least, unit)}" if self.least else
+                    f"≤ {readable(self.limit, unit)}" if self.limit else "0")
         else:
             goal = f"≤ {self.most:g}x its {self.noun}" if self.most else f"≥ {self.times:g}x as fast"
         reached = self._reached(results)
         if not reached:
             return goal, "", None
         low, high = min(reached), max(reached)
+        if self.least:
+            return goal, readable(low, unit), low >= self.least
         if self.peer is None:
             # Of 0 allocations: what the counting cannot tell from 0, one in 1,000 tasks.
             return goal, readable(high, unit), high <= (self.limit or 0.001)
@@ -50,7 +55,7 @@ class Target:
                 continue
             ours = results.median(self.experiment, variant, self.figure, self.implementation)
             if self.peer is not None and ours is not None:
-                theirs = results.median(self.experiment, variant, self.figure, self.peer)
+                theirs = results.median(self.experiment, self.peer_variant or variant, self.figure, self.peer)
                 ours = ours / theirs if theirs and ours > 0 else None
             if ours is None:
                 return []
@@ -117,6 +122,68 @@ SYNCHRONISATION = [
              "condition-buffer", 0.1, "ns_per_item"),
 ]
 
+_ALONE, _BOTH = "beforehand, 1,000 turns, 1 thread", "beforehand, 1,000 turns, 2 threads"
+
+EXECUTION = [
+    _at_most("strand", "strand", "Handlers posted to a strand, against Asio", "asio", 0.35, "ns_per_handler"),
+    _at_most("strand", "strand", "the same, against Boost.Asio", "boost-asio", 0.35, "ns_per_handler"),
+    _at_most("strand", "bind", "Handlers posted with a strand bound to them, against Asio", "asio", 0.25,
+             "ns_per_handler"),
+    _at_most("strand", "none", "A context of one thread, post and run, against Asio", "asio", 1.0, "ns_per_handler"),
+    _at_most("strands-hop", "1 thread", "Hops between 1,000 strands, 1 thread, against Asio", "asio", 0.4, "ns_per_hop"),
+    _at_most("strands-hop", "2 threads", "the same, 2 threads", "asio", 0.25, "ns_per_hop"),
+    _at_most("io-models", _BOTH, "A context shared by 2 threads, 1,000 turns, against Asio's", "asio", 0.55,
+             "ns_per_handler"),
+    Target("io-models", _BOTH, "the same, against 1 thread", "ns_per_handler", peer="ekiden", most=1,
+           peer_variant=_ALONE),
+    _at_most("io-models", _BOTH, "the same, against ekiden's own context per thread", "ekiden-per-thread", 1.1,
+             "ns_per_handler"),
+    Target("lanes", "idle", "Bytes of a strand that has nothing to do, with its handle", "bytes_per_key",
+           "ekiden-strands", limit=64),
+    Target("lanes", "idle", "Bytes of a lane's key that has nothing to do (below 0.5: none)", "bytes_per_key", limit=0.5),
+    _at_most("timers", ("schedule-few", "schedule-many"), "Waits of a timer begun, 1,000 and 1,000,000, against Asio", "asio", 0.4,
+             "schedule_ns"),
+    _at_most("timers", ("cancel-few", "cancel-many"), "Waits of a timer cancelled, against Asio", "asio", 0.2, "cancel_ns"),
+    Target("timers", "remote-many", "1,000,000 timers cancelled by another thread, against 1,000", "remote_ns",
+           peer="ekiden", most=2, peer_variant="remote-few"),
+    Target("timers", "memory", "Bytes of a timer with a wait", "armed_bytes", limit=96),
+    Target("timer-cancel", ("article", "one-thread", "several-threads"), "Cancelled handlers that say so", "cancelled",
+           least=1),
+    Target("server", "20 us", "Requests of 20 us to a server, on lanes, against an Asio strand per key", "us_per_request",
+           peer="asio", times=1.3),
+    Target("server", "20 us", "the same, against one mutex", "us_per_request", peer="global-mutex", times=2),
+    _at_most("server", "0", "Requests of no work, against one thread", "single", 1.05, "us_per_request"),
+    Target("server", "checked", "Wrong replies of a server whose connections are killed", "violations"),
+    Target("allocations", "context", "Allocations per handler posted to a context", "per_task"),
+    Target("allocations", "strand", "Allocations per handler posted to a strand", "per_task"),
+    Target("allocations", "timer", "Allocations per wait of a timer", "per_task"),
+    Target("allocations", "future", "Allocations per handler posted with use_future", "per_task", limit=1),
+]
+
+_BALANCED = ("8 to 8", "8 to 1")
+
+
+def _channel(peer, name):
+    return Target("channel", _BALANCED, f"the same, against {name}", "ns_per_item", peer=peer, times=1.5)
+
+
+COROUTINES = [
+    Target("coroutine-hop", "immediate", "Await of a coroutine that ends at once", "ns_per_await", limit=5),
+    Target("coroutine-hop", "1 coroutine, 1 thread", "Coroutine's hop between strands, 1 thread", "ns_per_hop", limit=40),
+    _at_most("coroutine-hop", "1 coroutine, 1 thread", "the same, against Asio's awaitable", "asio", 0.3, "ns_per_hop"),
+    Target("allocations", "hop", "Allocations per hop of a coroutine", "per_task"),
+    Target("channel", _BALANCED, "Item of a bounded channel between coroutines, 8 to 8 and 8 to 1, 2 threads",
+           "ns_per_item", limit=25),
+    _channel("asio", "Asio's concurrent_channel"),
+    _channel("tokio", "Tokio's mpsc"),
+    _channel("async-channel", "async-channel on Tokio"),
+    _channel("go", "Go"),
+    _at_most("socket-echo", ("1 connection", "100 connections"), "Echo over TCP, Asio's sockets on our contexts, against "
+             "Asio's callbacks", "asio", 1.03, "us_per_trip"),
+    _at_most("socket-echo", ("1 connection", "100 connections"), "the same, against Asio's awaitables",
+             "asio-awaitables", 1, "us_per_trip"),
+]
+
 TARGETS = [
     _throughput("1 producer", "onetbb", "oneTBB", 3),
     _throughput("1 producer", "shared-queue", "a lean shared queue", 3),
@@ -156,4 +223,4 @@ TARGETS = [
 def judge(results):
     """(target, goal, reached, met) for every target whose experiment was run."""
     run = {e["name"] for e in results.experiments}
-    return [(t, *t.judge(results)) for t in TARGETS + SYNCHRONISATION if t.experiment in run]
+    return [(t, *t.judge(results)) for t in TARGETS + EXECUTION + COROUTINES + SYNCHRONISATION if t.experiment in run]

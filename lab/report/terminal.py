@@ -1,6 +1,6 @@
 """The one page that the terminal shows at the end of a run: a line for each experiment.
 
-Used by: report.py. It fits 80 columns and 24 lines as long as nothing has failed, and uses up to 100 columns.
+Used by: report.py. It fits 80 columns and 34 lines as long as nothing has failed, and uses up to 100 columns.
 """
 
 import textwrap

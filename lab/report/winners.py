@@ -55,7 +55,7 @@ class Comparison:
     def verdict(self):
         """(words, class). Overlapping quartiles decide nothing."""
         ours, theirs = self.us["median"], self.best["median"]
-        if self.experiment["name"] == "allocations":
+        if self.experiment["name"] == "allocations" and (ours < 0.001 or ours >= theirs):
             return ("none in steady state", "win") if ours < 0.001 else ("some", "lose")
         if self.undecided:
             return "within the spread", "par"
@@ -64,4 +64,5 @@ class Comparison:
         if not self.figure["lower_is_better"]:
             points = (ours - theirs) * 100
             return f"{abs(points):.0f} points {'more' if points > 0 else 'less'}", "win" if points > 0 else "lose"
-        return (f"{self.ratio:.1f}x faster", "win") if ours < theirs else (f"{1 / self.ratio:.1f}x slower", "lose")
+        better, worse = ("faster", "slower") if self.figure["unit"] in ("ns", "us", "ms", "s") else ("less", "more")
+        return (f"{self.ratio:.1f}x {better}", "win") if ours < theirs else (f"{1 / self.ratio:.1f}x {worse}", "lose")

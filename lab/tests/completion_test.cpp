@@ -1,37 +1,11 @@
 #include <lab/harness/completion.hpp>
+#include <lab/tests/failure_of.hpp>
 
-#include <array>
 #include <doctest/doctest.h>
-#include <functional>
-#include <nlohmann/json.hpp>
-#include <sys/wait.h>
 #include <thread>
-#include <unistd.h>
 #include <vector>
 
-namespace {
-
-// What a cell in a process of its own reports while `body` runs in it: "" if nothing.
-std::string failure_of(const std::function<void(const lab::cell&)>& body) {
-    int ends[2];
-    REQUIRE(pipe(ends) == 0);
-    const pid_t child = fork();
-    if (child == 0) {
-        const lab::cell c(lab::settings{}, ends[1]);
-        body(c);
-        _exit(0);
-    }
-    close(ends[1]);
-    std::string text;
-    std::array<char, 4096> buffer;
-    for (ssize_t n; (n = read(ends[0], buffer.data(), buffer.size())) > 0;)
-        text.append(buffer.data(), static_cast<std::size_t>(n));
-    close(ends[0]);
-    waitpid(child, nullptr, 0);
-    return text.empty() ? text : nlohmann::json::parse(text)["failed"].get<std::string>();
-}
-
-} // namespace
+using lab::failure_of;
 
 TEST_CASE("waiting ends when the expected hits have come from several threads") {
     const std::string failure = failure_of([](const lab::cell& c) {

@@ -39,3 +39,16 @@ TEST_CASE("a quick run measures all that is not too long, a full one all") {
     CHECK(names(described(), lab::usual_plan(lab::scale::full))
           == std::vector<std::string>{"one", "two", "long"});
 }
+
+TEST_CASE("a table compares the implementations that its variant names") {
+    const auto nothing = [](lab::cell&) {};
+    for (const char* name : {"test-one", "test-two"})
+        lab::add(lab::implementation{.experiment = "test-only", .name = name, .run = nothing});
+    lab::experiment e = described();
+    e.name = "test-only";
+    e.one_round = true;
+    const lab::plan how = lab::usual_plan(lab::scale::quick);
+    CHECK(lab::count_processes(e, how) == 4);
+    e.variants[1].only = {"test-two"};
+    CHECK(lab::count_processes(e, how) == 3);
+}

@@ -18,6 +18,18 @@ EXPECTED = {
     ("faulty", "throws"): ("FAILED", "threw: on purpose"),
     ("faulty", "not-built"): ("not installed", "no-such-program"),
     ("faulty", "absent"): ("not installed", "no-such-package"),
+    ("faulty-hops", "right"): ("ok", ""),
+    ("faulty-hops", "loses"): ("FAILED", " hops counted where there were 5000"),
+    ("faulty-hops", "doubles"): ("FAILED", " hops counted where there were 5000"),
+    ("faulty-lanes", "right"): ("ok", ""),
+    ("faulty-lanes", "loses"): ("FAILED", "19999 tasks ran where 20000 were posted"),
+    ("faulty-lanes", "doubles"): ("FAILED", "20001 tasks ran where 20000 were posted"),
+    ("faulty-models", "right"): ("ok", ""),
+    ("faulty-models", "loses"): ("FAILED", " tasks ran where "),
+    ("faulty-strand", "right"): ("ok", ""),
+    ("faulty-strand", "loses"): ("FAILED", "handler 1000 came out of turn"),
+    ("faulty-strand", "doubles"): ("FAILED", "handler 999 came out of turn"),
+    ("faulty-strand", "reorders"): ("FAILED", "handler 1000 came out of turn"),
     ("faulty-results", "right"): ("ok", ""),
     ("faulty-results", "wrong"): ("FAILED", "returned 101, not 100"),
 }
@@ -40,7 +52,7 @@ def main(lab, report):
             assert words in done.stdout, done.stdout
         wrong = subprocess.run([lab, "no-such-experiment"], capture_output=True, text=True, check=False)
         assert wrong.returncode == 2, wrong.returncode
-        assert "no experiment 'no-such-experiment'; there are: faulty, faulty-results" in wrong.stderr, wrong.stderr
+        assert "no experiment 'no-such-experiment'; there are: faulty, faulty-hops, " in wrong.stderr, wrong.stderr
         if not (importlib.util.find_spec("pandas") and importlib.util.find_spec("matplotlib")):
             print("the report was not checked: pandas or matplotlib is missing")
             return
@@ -53,7 +65,7 @@ def main(lab, report):
             assert f"FAILED {name} in faulty" in shown, (name, shown)
         assert all(len(line) <= 80 for line in shown.splitlines()), shown
         text = page.read_text()
-        assert text.count("<b>FAILED</b>") == 7, text.count("<b>FAILED</b>")
+        assert text.count("<b>FAILED</b>") == len(failed), text.count("<b>FAILED</b>")
         assert text.count("<b>not installed</b>") == 2, text.count("<b>not installed</b>")
         empty = pathlib.Path(folder) / "empty.json"
         empty.write_text("{}")

@@ -56,3 +56,14 @@ TEST_CASE("a table shows why a cell has no figure, and no time in its place") {
     CHECK(text.find("FAILED: lost tasks") != std::string::npos);
     CHECK(text.find("250") == std::string::npos);
 }
+
+TEST_CASE("a table shows the other figures that some row has, and no others") {
+    lab::experiment_result r = result();
+    r.what.figures.push_back({.name = "c", .title = "calls", .unit = "count"});
+    r.what.figures.push_back({.name = "m", .title = "memory", .unit = "1"});
+    r.cells[1].repetitions[0].figures["c"] = 4'321;
+    const std::string text = lab::tables(r, false);
+    CHECK(text.find("calls") != std::string::npos);
+    CHECK(text.find("4321") != std::string::npos);
+    CHECK(text.find("memory") == std::string::npos);
+}

@@ -35,6 +35,9 @@ refused soak surplus
 refused arm64 surplus
 refused format surplus
 refused doctor surplus
+refused fuzz forever
+refused fuzz 0
+refused fuzz 1 2
 refused fresh
 refused fresh 11
 

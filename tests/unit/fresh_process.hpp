@@ -19,7 +19,8 @@ template <class F>
 child_result run_test_case_in_fresh_process(const char* name, F&& prepare) {
     return run_in_child([&] {
         prepare();
-        const std::string filter = std::string("--test-case=") + name;
+        std::string filter("--test-case=");
+        filter += name;           // not by operator+, of which g++ 12 thinks that it writes beyond the end
 #if defined(EKIDEN_TEST_EMULATOR) // the system cannot start a program of the foreign kind by itself
         char self[4096] = {};
         (void)!::readlink("/proc/self/exe", self, sizeof self - 1);

@@ -1,5 +1,6 @@
 """The public headers exist and include no private ones, since an installed header must find all that it includes; and
-<ekiden/ekiden.hpp> brings in every one of them, directly or not."""
+<ekiden/ekiden.hpp> brings in every one of them, directly or not. The headers of adapters, which are installed too, include
+no private ones either; no public header includes one of theirs."""
 
 import posixpath
 
@@ -30,6 +31,14 @@ def check(root):
             graph[header].append(name)
             if name not in public:
                 yield f"ekiden/{header}:{line}: a public header includes '{name}', which is private"
+    adapters = tree.adapter_headers(root)
+    for header in adapters:
+        if not (root / "ekiden" / header).is_file():
+            yield f"ekiden/CMakeLists.txt:1: the adapter's header '{header}' does not exist"
+            continue
+        for line, name in included(root, header):
+            if name not in public and name not in adapters:
+                yield f"ekiden/{header}:{line}: an adapter's header includes '{name}', which is private"
     reached, to_do = set(), [ALL]
     while to_do:
         header = to_do.pop()
@@ -41,15 +50,21 @@ def check(root):
             yield f"ekiden/{ALL}:1: does not bring in the public header '{header}'"
 
 
-_LIST = "set(EKIDEN_PUBLIC_HEADERS\n    ekiden.hpp # all\n    sys/a.hpp\n    sys/b.hpp\n)\n"
+_LIST = (
+    "set(EKIDEN_PUBLIC_HEADERS\n    ekiden.hpp # all\n    sys/a.hpp\n    sys/b.hpp\n)\n"
+    "set(EKIDEN_ADAPTER_HEADERS\n    adapter/a.hpp\n)\n"
+)
 GOOD = {
     "ekiden/CMakeLists.txt": _LIST,
     "ekiden/ekiden.hpp": "#include <ekiden/sys/a.hpp>\n",
     "ekiden/sys/a.hpp": "#include <ekiden/sys/b.hpp>\n",
     "ekiden/sys/b.hpp": "#include <vector>\n",
     "ekiden/sys/private.hpp": "#include <ekiden/sys/more.hpp>\n",
+    "ekiden/adapter/a.hpp": "#include <ekiden/sys/a.hpp>\n",
 }
 BAD = [
+    {"ekiden/adapter/a.hpp": "#include <ekiden/sys/private.hpp>\n"},
+    {"ekiden/sys/b.hpp": "#include <ekiden/adapter/a.hpp>\n"},
     {"ekiden/sys/b.hpp": "#include <ekiden/sys/private.hpp>\n"},
     {"ekiden/sys/b.hpp": '#include "private.hpp"\n'},
     {"ekiden/sys/a.hpp": "#include <vector>\n"},

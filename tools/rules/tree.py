@@ -70,3 +70,9 @@ def public_headers(root):
     if not found:
         raise SystemExit("ekiden/CMakeLists.txt: no set(EKIDEN_PUBLIC_HEADERS ...)")
     return re.sub(r"#.*", "", found[1]).split()
+
+
+def adapter_headers(root):
+    """The same of those that are installed, but stand beside ekiden.hpp."""
+    found = re.search(r"set\(EKIDEN_ADAPTER_HEADERS([^)]*)\)", text(root, "ekiden/CMakeLists.txt"))
+    return re.sub(r"#.*", "", found[1]).split() if found else []

@@ -155,3 +155,23 @@ TEST_CASE("the locks held by a thread are its own, and more than it remembers ar
     detail::expect_no_lock_held("a test");
     reports("unlock of a mutex that is free", [&] { many[39].unlock(); });
 }
+
+TEST_CASE("rule: a thread's lock that another thread releases is reported, what a coroutine holds is not") {
+    static ekiden::mutex m;
+    static ekiden::rw_mutex<> rw;
+    reports("unlock of a mutex that this thread does not hold", [] {
+        m.lock(); // in a coroutine that goes on in another thread
+        std::thread([] { m.unlock(); }).join();
+    });
+    // As async_lock() and async_unlock() do it.
+    m.core().enter_only();
+    rw.core().apply(ekiden::rw_rules<ekiden::rw_policy::writer_next>::writer_enters, rw.begin_writing);
+    std::thread([] {
+        m.end_hold();
+        rw.end_hold();
+    }).join();
+    CHECK(m.try_lock());
+    m.unlock();
+    CHECK(rw.try_lock());
+    rw.unlock();
+}

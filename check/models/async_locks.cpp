@@ -1,0 +1,380 @@
+// A coroutine that waits for a lock, a semaphore, an event or buffers: the stop between being served and
+// running, and the end of the frame. ekiden/async/locks.md says what is claimed.
+#include <check/engine/model.hpp>
+#include <ekiden/async/async_buffer.hpp>
+#include <ekiden/async/async_event.hpp>
+#include <ekiden/async/async_lock.hpp>
+#include <ekiden/async/await_in_place.hpp>
+#include <ekiden/async/coroutine_promise.hpp>
+#include <ekiden/async/select.hpp>
+#include <ekiden/async/stop_state.hpp>
+#include <ekiden/execution/execution_context.hpp>
+#include <ekiden/execution/task_sink.hpp>
+#include <ekiden/sync/mutex.hpp>
+#include <ekiden/sys/thread.hpp>
+
+#include <coroutine>
+#include <exception>
+#include <optional>
+#include <utility>
+
+namespace {
+
+using namespace ekiden;
+
+/// Home of one coroutine: takes one task, and the thread that has begun the coroutine runs it.
+struct one_seat : execution_context {
+    sys::atomic<task*> place{nullptr};
+
+    struct executor : task_sink<executor> {
+        explicit executor(one_seat& in) noexcept : in_(&in) {}
+        one_seat& context() const noexcept { return *in_; }
+        void on_work_started() const noexcept {}
+        void on_work_finished() const noexcept {}
+        bool accept(task* given, task_order) const {
+            check::that(in_->place.exchange(given, sys::acq_rel) == nullptr, "posted once");
+            return true;
+        }
+        task* continue_with(task* given) const {
+            (void)accept(given, task_order::usual);
+            return nullptr;
+        }
+        bool running_in_this_thread() const noexcept { return false; }
+        void report_unhandled(const char*) const noexcept {}
+        friend bool operator==(const executor&, const executor&) = default;
+
+    private:
+        one_seat* in_;
+    };
+};
+
+/// A coroutine that ends its frame itself, under an environment of the model's.
+struct one_coroutine {
+    struct promise_type : coroutine_promise {
+        promise_type() noexcept : coroutine_promise(std::source_location::current()) {}
+        ~promise_type() { *has_ended = true; }
+        one_coroutine get_return_object() noexcept { return {this}; }
+        static std::suspend_never final_suspend() noexcept { return {}; }
+        static void return_void() noexcept {}
+        [[noreturn]] static void unhandled_exception() noexcept { std::terminate(); }
+
+        bool* has_ended = nullptr;
+    };
+    promise_type* promise;
+};
+
+/// Runs the coroutine `body()` to its end, on the calling thread and nowhere else.
+/// With `abandons` the executor drops what is posted.
+template <class Body>
+void run_here(stop_state* stop, Body& body, bool abandons = false) {
+    one_seat context;
+    environment env{.executor = one_seat::executor(context), .stop = stop};
+    bool has_ended = false;
+    one_coroutine::promise_type& begun = *body().promise;
+    begun.has_ended = &has_ended;
+    begun.work_under(env);
+    begun.handle().resume();
+    while (!has_ended) {
+        task* const next = context.place.exchange(nullptr, sys::acquire);
+        if (next == nullptr)
+            sys::yield();
+        else if (abandons)
+            next->abandon();
+        else
+            next->run();
+    }
+    check::that(context.place.load(sys::relaxed) == nullptr, "resumed as often as it has waited");
+}
+
+/// A wait on a lock without a coroutine: what the end of its frame does.
+struct bare_wait : detail::lock_wait {
+    one_seat context;
+    environment env{.executor = one_seat::executor(context)};
+    one_coroutine::promise_type promise;
+    bool has_ended = false;
+
+    bare_wait() noexcept {
+        promise.has_ended = &has_ended;
+        promise.work_under(env);
+    }
+    bool waits_for(state_lock& lock) noexcept {
+        (void)begin(std::coroutine_handle<one_coroutine::promise_type>::from_promise(promise));
+        return wait({lock, 1});
+    }
+    using detail::lock_wait::end;
+};
+
+} // namespace
+
+EKIDEN_MODEL(async_mutex_stop, .old_values = 2,
+             .about = "a mutex is released as the coroutine that waits for it is stopped", .preemptions = 3,
+             .spurious = 0, .weak_failures = 0) {
+    mutex m;
+    stop_state stop;
+    sys::cell<int> count{0};
+    m.core().enter_only();
+    sys::thread home([&] {
+        const auto body = [&]() -> one_coroutine {
+            const bool got = co_await async_lock(m);
+            if (got) {
+                count.write(count.read() + 1);
+                async_unlock(m);
+            }
+        };
+        run_here(&stop, body);
+    });
+    sys::thread stopper([&] { (void)stop.request_stop(); });
+    count.write(1);
+    async_unlock(m);
+    home.join();
+    stopper.join();
+    check::that(m.core().try_enter(mutex_base::free), "nobody has it at the end");
+    m.core().exit(0);
+}
+
+EKIDEN_MODEL(async_mutex_abandoned,
+             .about = "a mutex and a permit are granted to a coroutine that its executor drops",
+             .preemptions = 3, .spurious = 0, .weak_failures = 0) {
+    mutex m;
+    counting_semaphore<> s(0);
+    m.core().enter_only();
+    sys::thread first([&] {
+        const auto body = [&]() -> one_coroutine {
+            const bool got = co_await async_lock(m);
+            if (got) async_unlock(m); // it was free at once
+        };
+        run_here(nullptr, body, true);
+    });
+    sys::thread second([&] {
+        const auto body = [&]() -> one_coroutine {
+            const bool got = co_await async_acquire(s);
+            if (got) s.release();
+        };
+        run_here(nullptr, body, true);
+    });
+    async_unlock(m);
+    s.release();
+    first.join();
+    second.join();
+    check::that(m.core().try_enter(mutex_base::free), "nobody has it at the end");
+    m.core().exit(0);
+    check::that(s.try_acquire(), "nor the permit");
+    check::that(!s.try_acquire(), "which is one");
+}
+
+EKIDEN_MODEL(async_mutex_threads, .old_values = 2, .about = "a coroutine and threads one after the other",
+             .preemptions = 2, .spurious = 0, .weak_failures = 0) {
+    mutex m;
+    sys::cell<int> count{0};
+    const auto work = [&] {
+        m.lock();
+        count.write(count.read() + 1);
+        m.unlock();
+    };
+    sys::thread home([&] {
+        const auto body = [&]() -> one_coroutine {
+            const bool got = co_await async_lock(m);
+            check::that(got, "nobody stops it");
+            count.write(count.read() + 1);
+            async_unlock(m);
+        };
+        run_here(nullptr, body);
+    });
+    sys::thread other(work);
+    work();
+    home.join();
+    other.join();
+    check::that(count.read() == 3, "all three");
+}
+
+EKIDEN_MODEL(async_semaphore_stop, .old_values = 2,
+             .about = "one permit, a coroutine that is stopped: taken or still there", .preemptions = 3,
+             .spurious = 0, .weak_failures = 0) {
+    counting_semaphore<> s(0);
+    stop_state stop;
+    sys::cell<int> message{0};
+    bool got = false;
+    sys::thread home([&] {
+        const auto body = [&]() -> one_coroutine {
+            const bool mine = co_await async_acquire(s);
+            if (mine) check::that(message.read() == 1, "what was done before the release is seen");
+            got = mine;
+        };
+        run_here(&stop, body);
+    });
+    sys::thread stopper([&] { (void)stop.request_stop(); });
+    message.write(1);
+    s.release();
+    home.join();
+    stopper.join();
+    check::that(s.try_acquire() != got, "the permit is there exactly once");
+}
+
+EKIDEN_MODEL(async_event_stop, .old_values = 2,
+             .about = "an event is set as the coroutine that waits for it is stopped", .preemptions = 2,
+             .spurious = 0, .weak_failures = 0) {
+    event e;
+    stop_state stop;
+    sys::cell<int> message{0};
+    sys::thread home([&] {
+        const auto body = [&]() -> one_coroutine {
+            const bool is_set = co_await async_wait(e);
+            if (is_set) check::that(message.read() == 1, "what was done before set() is seen");
+        };
+        run_here(&stop, body);
+    });
+    sys::thread stopper([&] { (void)stop.request_stop(); });
+    message.write(1);
+    e.set();
+    home.join();
+    stopper.join();
+}
+
+EKIDEN_MODEL(async_pop_stop, .old_values = 2,
+             .about = "one item, a receiver that is stopped: it arrives or is still inside", .preemptions = 3,
+             .spurious = 0, .weak_failures = 0) {
+    bounded_buffer<int> buffer(1);
+    stop_state stop;
+    int got = 0;
+    sys::thread home([&] {
+        const auto body = [&]() -> one_coroutine {
+            const std::optional<int> item = co_await async_pop(buffer);
+            got = item.value_or(0);
+        };
+        run_here(&stop, body);
+    });
+    sys::thread stopper([&] { (void)stop.request_stop(); });
+    buffer.push(7);
+    home.join();
+    stopper.join();
+    check::that(got + (buffer.size() == 1 ? buffer.pop() : 0) == 7, "once");
+}
+
+EKIDEN_MODEL(async_push_stop, .old_values = 2,
+             .about = "a sender that is stopped: its argument is untouched or inside", .preemptions = 3,
+             .spurious = 0, .weak_failures = 0) {
+    bounded_buffer<std::optional<int>> buffer(1);
+    buffer.push(std::optional<int>(1));
+    stop_state stop;
+    std::optional<std::optional<int>> mine{std::optional<int>(6)};
+    bool is_in = false;
+    sys::thread home([&] {
+        const auto body = [&]() -> one_coroutine {
+            const buffer_result r = co_await async_push(buffer, std::move(*mine));
+            is_in = r == buffer_result::done;
+        };
+        run_here(&stop, body);
+    });
+    sys::thread stopper([&] { (void)stop.request_stop(); });
+    int sum = *buffer.pop();
+    home.join();
+    stopper.join();
+    check::that(buffer.size() == (is_in ? 1 : 0), "inside if it says so");
+    sum += is_in ? *buffer.pop() : **mine;
+    check::that(sum == 7, "no item is lost");
+}
+
+EKIDEN_MODEL(async_close, .old_values = 2,
+             .about = "close wakes a sender and a receiver that wait in coroutines", .preemptions = 2,
+             .spurious = 0, .weak_failures = 0) {
+    bounded_buffer<int> full(1);
+    bounded_buffer<int> empty(1);
+    full.push(1);
+    sys::thread sender([&] {
+        const auto body = [&]() -> one_coroutine {
+            const buffer_result r = co_await async_push(full, 2);
+            check::that(r == buffer_result::closed, "refused");
+        };
+        run_here(nullptr, body);
+    });
+    sys::thread receiver([&] {
+        const auto body = [&]() -> one_coroutine {
+            const std::optional<int> item = co_await async_pop(empty);
+            check::that(!item, "ended");
+        };
+        run_here(nullptr, body);
+    });
+    full.close();
+    empty.close();
+    sender.join();
+    receiver.join();
+    check::that(full.pop_or_end() == 1, "what was accepted can be read");
+    check::that(!full.pop_or_end(), "and no more");
+}
+
+EKIDEN_MODEL(async_end_of_frame, .old_values = 2,
+             .about = "a frame ends as its lock is granted: the lock goes on", .preemptions = 3,
+             .spurious = 0, .weak_failures = 0) {
+    state_lock lock;
+    lock.enter(1);
+    bare_wait wait;
+    const bool waits = wait.waits_for(lock);
+    check::that(waits, "somebody is inside");
+    sys::thread holder([&] { lock.exit(0); });
+    if (wait.end()) lock.exit(0); // it has been given to the frame
+    holder.join();
+    check::that(lock.try_enter(1), "free again");
+    lock.exit(0);
+}
+
+EKIDEN_MODEL(select_two, .old_values = 1,
+             .about = "two items for one select of two buffers: it takes one and leaves the other",
+             .preemptions = 2, .spurious = 0, .weak_failures = 0) {
+    bounded_buffer<int> a(1);
+    bounded_buffer<int> b(1);
+    int got = 0;
+    sys::thread home([&] {
+        const auto body = [&]() -> one_coroutine {
+            const auto item = co_await select(a, b);
+            got = item->index() == 0 ? std::get<0>(*item) : std::get<1>(*item);
+        };
+        run_here(nullptr, body);
+    });
+    sys::thread other([&] { b.push(2); });
+    a.push(1);
+    home.join();
+    other.join();
+    check::that(got != 0, "one");
+    const int left = (a.size() == 1 ? a.pop() : 0) + (b.size() == 1 ? b.pop() : 0);
+    check::that(got + left == 3, "no item is lost");
+}
+
+EKIDEN_MODEL(select_stop, .old_values = 1,
+             .about = "a select is stopped as an item comes: it arrives or is still inside", .preemptions = 2,
+             .spurious = 0, .weak_failures = 0) {
+    bounded_buffer<int> a(1);
+    bounded_buffer<int> b(1);
+    stop_state stop;
+    int got = 0;
+    sys::thread home([&] {
+        const auto body = [&]() -> one_coroutine {
+            const auto item = co_await select(a, b);
+            if (item) got = std::get<1>(*item);
+        };
+        run_here(&stop, body);
+    });
+    sys::thread stopper([&] { (void)stop.request_stop(); });
+    b.push(2);
+    home.join();
+    stopper.join();
+    check::that(got + (b.size() == 1 ? b.pop() : 0) == 2, "once");
+    a.push(1); // or its end finds a waiter
+    check::that(a.pop() == 1, "no trace");
+}
+
+EKIDEN_MODEL(select_close, .old_values = 1, .about = "both buffers of a select are closed, by two threads",
+             .preemptions = 2, .spurious = 0, .weak_failures = 0) {
+    bounded_buffer<int> a(1);
+    bounded_buffer<int> b(1);
+    sys::thread home([&] {
+        const auto body = [&]() -> one_coroutine {
+            const auto item = co_await select(a, b);
+            check::that(!item, "all are closed");
+        };
+        run_here(nullptr, body);
+    });
+    sys::thread other([&] { b.close(); });
+    a.close();
+    home.join();
+    other.join();
+}

@@ -1,0 +1,166 @@
+/// What models of coroutines need: a context that the model's threads run, a gate to wait at, and roots.
+#pragma once
+
+#include <check/engine/model.hpp>
+#include <ekiden/async/coroutine.hpp>
+#include <ekiden/async/operation_canceled.hpp>
+#include <ekiden/async/root_coroutine.hpp>
+#include <ekiden/async/stop_state.hpp>
+#include <ekiden/async/suspension.hpp>
+#include <ekiden/execution/execution_context.hpp>
+#include <ekiden/execution/task_sink.hpp>
+#include <ekiden/sys/atomic.hpp>
+#include <ekiden/sys/lock.hpp>
+#include <ekiden/sys/thread.hpp>
+
+#include <coroutine>
+#include <deque>
+#include <mutex>
+#include <utility>
+
+namespace coroutine_model {
+
+using namespace ekiden;
+
+/// Its tasks wait in a list until some thread of the model runs them.
+class model_context : public execution_context {
+public:
+    class executor_type;
+
+    model_context() = default;
+    ~model_context() override {
+        shut_down_services();
+        while (task* const one = take()) one->abandon();
+        end_services();
+    }
+
+    executor_type get_executor() noexcept;
+    void ring() {
+        if (alarm_ != nullptr) alarm_->ring();
+    }
+    void run() {
+        while (task* const one = take()) one->run();
+    }
+    void accept(task* given) {
+        const std::lock_guard guard(lock_);
+        tasks_.push_back(given);
+    }
+
+private:
+    bool adopt(alarm_clock& alarm) override {
+        alarm_ = &alarm;
+        return true;
+    }
+    task* take() {
+        const std::lock_guard guard(lock_);
+        if (tasks_.empty()) return nullptr;
+        task* const oldest = tasks_.front();
+        tasks_.pop_front();
+        return oldest;
+    }
+
+    alarm_clock* alarm_ = nullptr;
+    sys::slow_lock lock_;
+    std::deque<task*> tasks_;
+};
+
+class model_context::executor_type : public task_sink<executor_type> {
+public:
+    explicit executor_type(model_context& context) noexcept : context_(&context) {}
+    friend bool operator==(const executor_type&, const executor_type&) = default;
+
+    [[nodiscard]] model_context& context() const noexcept { return *context_; }
+    void on_work_started() const noexcept {}
+    void on_work_finished() const noexcept {}
+    [[nodiscard]] bool running_in_this_thread() const noexcept { return false; }
+    bool accept(task* given, task_order) const {
+        context_->accept(given);
+        return true;
+    }
+    [[nodiscard]] task* continue_with(task* given) const {
+        context_->accept(given);
+        return nullptr;
+    }
+    void report_unhandled(const char*) const noexcept {}
+
+private:
+    model_context* context_;
+};
+
+inline model_context::executor_type model_context::get_executor() noexcept { return executor_type(*this); }
+
+/// One coroutine waits here until it is opened or stopped.
+class model_gate {
+public:
+    class [[nodiscard]] wait_awaiter {
+    public:
+        static constexpr bool comes_home = true;
+        explicit wait_awaiter(model_gate& of) : gate_(of), node_(of) {}
+        [[nodiscard]] static bool await_ready() noexcept { return false; }
+        template <class Promise>
+        bool await_suspend(std::coroutine_handle<Promise> waiting) {
+            home_.bind(waiting);
+            stop_state* const stop = home_.env().stop;
+            const std::lock_guard guard(gate_.lock_);
+            if (gate_.is_open_) return false;
+            if (stop != nullptr && !node_.arm(*stop)) {
+                is_stopped_ = true;
+                home_.resume();
+            } else {
+                gate_.waiting_ = this;
+            }
+            return true;
+        }
+        /// False: it was stopped.
+        [[nodiscard]] bool await_resume() {
+            (void)node_.disarm();
+            return !is_stopped_;
+        }
+
+    private:
+        friend class model_gate;
+        struct node : stop_node {
+            explicit node(model_gate& g) : stop_node(&stop), gate(g) {}
+            static void stop(stop_node& self) noexcept { static_cast<node&>(self).gate.let_go(true); }
+            model_gate& gate;
+        };
+
+        model_gate& gate_;
+        node node_;
+        suspension home_;
+        bool is_stopped_ = false;
+    };
+
+    [[nodiscard]] wait_awaiter wait() { return wait_awaiter(*this); }
+    void open() { let_go(false); }
+
+private:
+    void let_go(bool is_stopped) {
+        const std::lock_guard guard(lock_);
+        if (!is_stopped) is_open_ = true;
+        wait_awaiter* const one = std::exchange(waiting_, nullptr);
+        if (one == nullptr) return;
+        one->is_stopped_ = is_stopped;
+        one->home_.resume();
+    }
+
+    sys::slow_lock lock_;
+    bool is_open_ = false;
+    wait_awaiter* waiting_ = nullptr;
+};
+
+/// Awaits what `f()` gives; `f` outlives it.
+template <class F>
+detail::root_coroutine root_of(F& f) {
+    co_await f();
+}
+
+/// Posts it to the context.
+template <class F>
+void begin(model_context& context, F& f, stop_state* stop = nullptr) {
+    auto& root = root_of(f).promise();
+    root.given_environment().stop = stop;
+    root.begin(context.get_executor());
+}
+
+} // namespace coroutine_model

@@ -1,0 +1,188 @@
+// Coroutines: a wait for a result against its stop and against the end of the wait; coming home to an
+// executor that refuses, and the end of its context.
+#include <check/engine/model.hpp>
+
+#include <ekiden/async/await_future.hpp>
+#include <ekiden/async/co_spawn.hpp>
+#include <ekiden/async/coroutine.hpp>
+#include <ekiden/async/get_environment.hpp>
+#include <ekiden/async/root_coroutine.hpp>
+#include <ekiden/async/stop_state.hpp>
+#include <ekiden/future/promise.hpp>
+#include <ekiden/sys/thread.hpp>
+
+#include <memory>
+#include <utility>
+
+using namespace ekiden;
+
+namespace {
+
+/// Has room for one task, which is the only coroutine.
+struct place : execution_context {
+    sys::atomic<task*> queued{nullptr};
+    sys::atomic<bool> is_closed{false};
+    int refused = 0;
+
+    /// False: there was nothing.
+    bool run_one() {
+        task* const found = queued.exchange(nullptr, sys::acquire);
+        if (found != nullptr) found->run();
+        return found != nullptr;
+    }
+    void close() noexcept { is_closed.store(true, sys::relaxed); }
+    ~place() override { end_services(); }
+
+    struct executor : task_sink<executor> {
+        explicit executor(place& in) noexcept : in_(&in) {}
+        place& context() const noexcept { return *in_; }
+        void on_work_started() const noexcept {}
+        void on_work_finished() const noexcept {}
+        bool accept(task* given, task_order) const {
+            if (in_->is_closed.load(sys::relaxed)) {
+                ++in_->refused;
+                given->abandon();
+                return false;
+            }
+            check::that(in_->queued.exchange(given, sys::acq_rel) == nullptr, "it comes home once");
+            return true;
+        }
+        task* continue_with(task* given) const { return accept(given, task_order::usual), nullptr; }
+        bool running_in_this_thread() const noexcept { return false; }
+        void report_unhandled(const char*) const noexcept { check::that(false, "nothing is thrown"); }
+        friend bool operator==(const executor&, const executor&) = default;
+
+    private:
+        place* in_;
+    };
+    executor get_executor() noexcept { return executor(*this); }
+};
+
+struct account {
+    sys::cell<int> local{0}; // written by the frame's thread, then by its destructor
+    int ended = 0;
+    int resumed = 0;
+    int cancelled = 0;
+    int value = 0;
+};
+
+/// Ends with the frame.
+struct in_frame {
+    account& all;
+    explicit in_frame(account& of) noexcept : all(of) {}
+    in_frame(const in_frame&) = delete;
+    in_frame& operator=(const in_frame&) = delete;
+    ~in_frame() {
+        all.local.write(2);
+        ++all.ended;
+    }
+};
+
+detail::root_coroutine waits(future<int> result, account& all) {
+    const in_frame here(all);
+    all.local.write(1);
+    try {
+        all.value = co_await std::move(result);
+    } catch (const operation_canceled&) {
+        ++all.cancelled;
+    }
+    ++all.resumed;
+}
+
+} // namespace
+
+EKIDEN_MODEL(await_against_result, .about = "a coroutine that begins to wait while the result comes",
+             .preemptions = 4) {
+    place home;
+    account all;
+    sys::cell<int> written{0};
+    promise<int> news;
+    auto& root = waits(news.get_future(), all).promise();
+    root.begin(home.get_executor());
+    sys::thread producer([&written, promised = std::move(news)]() mutable {
+        written.write(1);
+        promised.set_value(5);
+    });
+    (void)home.run_one();
+    producer.join();
+    (void)home.run_one();
+    check::that(all.value == 5 && all.resumed == 1 && all.ended == 1, "the result has come, once");
+    check::that(written.read() == 1, "and what was done before it");
+}
+
+// The look at is_stopped_ is an acquire, which keeps it before what follows; the engine counts only releases.
+EKIDEN_MODEL(await_against_stop, .load_buffering = false,
+             .about = "a wait, its result, and a stop that comes at any moment", .preemptions = 2) {
+    place home;
+    account all;
+    promise<int> news;
+    stop_state stop;
+    auto& root = waits(news.get_future(), all).promise();
+    root.given_environment().stop = &stop;
+    root.begin(home.get_executor());
+    sys::thread stopper([&stop] { (void)stop.request_stop(); });
+    sys::thread producer([promised = std::move(news)]() mutable { promised.set_value(5); });
+    (void)home.run_one();
+    stopper.join();
+    producer.join();
+    while (home.run_one()) {
+    }
+    check::that(all.ended == 1 && all.resumed == 1, "it ends once");
+    check::that((all.value == 5) != (all.cancelled == 1), "with the result, or with the stop");
+}
+
+EKIDEN_MODEL(await_stop_alone, .about = "a stop while a coroutine begins to wait is not lost",
+             .preemptions = 4) {
+    place home;
+    account all;
+    promise<int> never;
+    stop_state stop;
+    auto& root = waits(never.get_future(), all).promise();
+    root.given_environment().stop = &stop;
+    root.begin(home.get_executor());
+    sys::thread stopper([&stop] { (void)stop.request_stop(); });
+    (void)home.run_one();
+    stopper.join();
+    (void)home.run_one();
+    check::that(all.cancelled == 1 && all.ended == 1, "the stop has ended the wait");
+}
+
+EKIDEN_MODEL(await_refused_home,
+             .about = "a result against an executor that closes; the context's end destroys once",
+             .preemptions = 4) {
+    account all;
+    {
+        place home;
+        promise<int> news;
+        auto& root = waits(news.get_future(), all).promise();
+        root.begin(home.get_executor());
+        (void)home.run_one();
+        sys::thread producer([promised = std::move(news)]() mutable { promised.set_value(5); });
+        home.close();
+        producer.join();
+        if (task* const queued = home.queued.exchange(nullptr, sys::acquire))
+            queued->abandon(); // as a pool does
+        check::that(all.resumed == 0, "nothing is resumed");
+        if (home.refused != 0) {
+            check::that(all.ended == 0, "nothing is destroyed inside of the post");
+            use_service<detail::coroutine_service>(home).end_buried();
+            check::that(all.ended == 1, "but by whoever spawns next");
+        }
+    }
+    check::that(all.ended == 1 && all.resumed == 0, "the frame has ended once");
+    check::that(all.local.read() == 2, "and its end is ordered behind its run");
+}
+
+EKIDEN_MODEL(await_never_ended, .about = "what waits for something outside ends with the context",
+             .preemptions = 2) {
+    account all;
+    promise<int> never;
+    {
+        place home;
+        auto& root = waits(never.get_future(), all).promise();
+        root.begin(home.get_executor());
+        sys::thread runner([&home] { (void)home.run_one(); });
+        runner.join();
+    }
+    check::that(all.ended == 1 && all.resumed == 0, "the frame has ended once");
+}

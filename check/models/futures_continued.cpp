@@ -1,0 +1,158 @@
+// future::then(), when_all() and when_any(): a result against what waits for it, and what waits against its
+// being given up.
+#include <check/engine/model.hpp>
+
+#include <ekiden/execution/then.hpp>
+#include <ekiden/future/promise.hpp>
+#include <ekiden/future/when_all.hpp>
+#include <ekiden/future/when_any.hpp>
+#include <ekiden/sys/thread.hpp>
+
+#include <tuple>
+#include <utility>
+
+using namespace ekiden;
+
+namespace {
+
+class kept_context : public execution_context {};
+
+/// Keeps the one task that it is given.
+struct keeper {
+    struct place {
+        kept_context itself;
+        sys::atomic<task*> given{nullptr};
+        sys::atomic<int> work{0};
+    };
+    place* where;
+
+    execution_context& context() const noexcept { return where->itself; }
+    void on_work_started() const noexcept { where->work.fetch_add(1, sys::relaxed); }
+    void on_work_finished() const noexcept { where->work.fetch_sub(1, sys::relaxed); }
+    bool accept(task* given, task_order) const {
+        check::that(where->given.exchange(given, sys::acq_rel) == nullptr, "one task, once");
+        return true;
+    }
+    task* continue_with(task* given) const { return accept(given, task_order::usual), nullptr; }
+    bool running_in_this_thread() const noexcept { return false; }
+    void report_unhandled(const char*) const noexcept {}
+    template <class F, class A>
+    void post(F&& f, const A&) const {
+        accept(make_task(std::forward<F>(f)), task_order::usual);
+    }
+    template <class F, class A>
+    void defer(F&& f, const A& a) const {
+        post(std::forward<F>(f), a);
+    }
+    template <class F, class A>
+    void dispatch(F&& f, const A& a) const {
+        post(std::forward<F>(f), a);
+    }
+    friend bool operator==(const keeper&, const keeper&) = default;
+
+    void run() const {
+        if (task* const taken = where->given.exchange(nullptr, sys::acq_rel)) taken->run();
+    }
+};
+
+} // namespace
+
+EKIDEN_MODEL(then_against_result,
+             .about = "a continuation is queued once, whichever of result and then() is first",
+             .preemptions = 3) {
+    keeper::place place;
+    const keeper where{&place};
+    sys::cell<int> written{0};
+    promise<int> source;
+    future<int> awaited = source.get_future();
+    sys::thread producer([&] {
+        written.write(1);
+        source.set_value(2);
+    });
+    future<int> continued = awaited.then(where, [&](int i) { return i + written.read(); });
+    producer.join();
+    where.run();
+    check::that(continued.get() == 3, "the result, and what was done before it");
+    check::that(place.work.load(sys::relaxed) == 0, "no work is outstanding");
+}
+
+EKIDEN_MODEL(then_against_cancel,
+             .about = "a continuation that is cancelled while the result comes runs or is dropped",
+             .preemptions = 3) {
+    keeper::place place;
+    const keeper where{&place};
+    sys::atomic<int> runs{0};
+    promise<int> source;
+    future<void> continued = source.get_future().then(where, [&](int) { runs.fetch_add(1, sys::relaxed); });
+    sys::thread producer([&] {
+        source.set_value(2);
+        where.run();
+    });
+    const bool was_cancelled = continued.cancel();
+    producer.join();
+    check::that(runs.load(sys::relaxed) == (was_cancelled ? 0 : 1), "run, or cancelled");
+    check::that(continued.is_ready(), "ended");
+}
+
+EKIDEN_MODEL(then_given_up, .about = "a continuation whose future goes, and a source whose promise goes",
+             .preemptions = 3) {
+    keeper::place place;
+    const keeper where{&place};
+    promise<int> source;
+    future<void> continued = source.get_future().then(where, [](int) {});
+    sys::thread producer([&where, source = std::move(source)]() mutable {
+        promise<int>(std::move(source)); // broken
+        where.run();
+    });
+    {
+        const future<void> gone(std::move(continued));
+    }
+    producer.join();
+}
+
+EKIDEN_MODEL(when_all_of_two, .about = "the last of two results publishes both", .preemptions = 3) {
+    promise<int> one;
+    promise<int> other;
+    sys::cell<int> written{0};
+    auto all = when_all(one.get_future(), other.get_future());
+    sys::thread first([&] {
+        written.write(1);
+        one.set_value(1);
+    });
+    other.set_value(2);
+    auto [a, b] = all.get();
+    check::that(a.get() + b.get() + written.read() == 4, "both, and what was done before them");
+    first.join();
+}
+
+EKIDEN_MODEL(when_any_while_it_is_made,
+             .about = "a result that comes while the others are still being attached", .preemptions = 3) {
+    promise<int> one;
+    promise<int> other;
+    future<int> a = one.get_future();
+    future<int> b = other.get_future();
+    sys::thread first([&] { one.set_value(1); });
+    {
+        auto any = when_any(std::move(a), std::move(b)).get();
+        check::that(any.index == 0 && std::get<0>(any.futures).get() == 1, "the only one");
+    }
+    other.set_value(2); // its future has gone
+    first.join();
+}
+
+EKIDEN_MODEL(when_any_of_two_at_once, .about = "two results at once: one wins, and both can be taken",
+             .preemptions = 1) {
+    promise<int> one;
+    promise<int> other;
+    auto any = when_any(one.get_future(), other.get_future());
+    sys::thread first([&] { one.set_value(1); });
+    sys::thread second([&] { other.set_value(2); });
+    {
+        auto result = any.get();
+        check::that(result.index < 2, "one of them");
+        check::that(std::get<0>(result.futures).get() + std::get<1>(result.futures).get() == 3,
+                    "both, in the end");
+    }
+    first.join();
+    second.join();
+}

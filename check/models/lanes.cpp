@@ -1,0 +1,147 @@
+// lanes: entries vanish while others post, threads share a shard, close against post, full lanes, a context
+// that abandons the drain.
+#include <check/models/strand_model.hpp>
+#include <ekiden/execution/lanes.hpp>
+#include <ekiden/sys/thread.hpp>
+
+#include <memory>
+#include <optional>
+
+namespace {
+
+using namespace ekiden;
+using namespace ekiden_model;
+using test_lanes = lanes<int, one_place::executor>;
+
+constexpr lanes_options one_shard{.shards = 1, .delay_sampling = 0};
+
+} // namespace
+
+STRAND_MODEL(lanes_removal_against_post, .about = "an entry vanishes while its key is posted again",
+             .preemptions = 2) {
+    one_place context;
+    account all;
+    {
+        const test_lanes l(one_place::executor{context}, one_shard);
+        sys::thread poster([&] {
+            l.post(1, all.note(0));
+            l.post(1, all.note(1));
+        });
+        all.run_until(context, 2);
+        poster.join();
+        check::that(l.active() == 0, "the entry has gone");
+    }
+    check::that(all.ran.size() == 2 && all.in_order(0, 1), "each ran once, in order");
+}
+
+STRAND_MODEL(lanes_two_posters, .about = "two threads post for one key", .preemptions = 2) {
+    one_place context;
+    account all;
+    {
+        const test_lanes l(one_place::executor{context}, one_shard);
+        sys::thread poster([&] { l.post(1, all.note(0)); });
+        l.post(1, all.note(1));
+        l.post(1, all.note(2));
+        all.run_until(context, 3);
+        poster.join();
+        check::that(l.active() == 0, "the entry has gone");
+    }
+    check::that(all.ran.size() == 3 && all.in_order(1, 2), "each ran once, in order");
+}
+
+STRAND_MODEL(lanes_two_runners, .about = "two threads run the lanes of a shard", .preemptions = 2) {
+    one_place context;
+    account first;
+    account second;
+    {
+        const test_lanes l(one_place::executor{context}, one_shard);
+        l.post(1, first.note(0));
+        l.post(2, second.note(0));
+        l.post(1, first.note(1));
+        sys::thread runner([&] { (void)context.run_one(); });
+        first.run_until(context, 2);
+        second.run_until(context, 1);
+        runner.join();
+        check::that(l.active() == 0, "the entries have gone");
+    }
+    check::that(first.ran.size() == 2 && first.in_order(0, 1) && second.ran.size() == 1,
+                "each ran once, those of a key in order");
+}
+
+STRAND_MODEL(lanes_close_against_post, .about = "a lane is closed while it runs, and posted to",
+             .preemptions = 2) {
+    one_place context;
+    account all;
+    {
+        const test_lanes l(one_place::executor{context}, one_shard);
+        sys::thread runner([&] { all.run_until(context, 2); });
+        l.post(1, all.note(0));
+        l.post(1, all.note(1));
+        (void)l.close(1);
+        check::that(all.ran.size() < 2 || all.in_order(0, 1), "what has run is in order");
+        runner.join();
+        l.post(1, all.note(2));
+        all.run_until(context, 3);
+        check::that(l.active() == 0, "the entry has gone");
+    }
+    check::that(all.gone.load(sys::acquire) == 3, "each has gone, once");
+}
+
+STRAND_MODEL(lanes_full, .about = "a post waits for room", .preemptions = 1, .spurious = 0) {
+    one_place context;
+    account all;
+    {
+        const test_lanes l(
+            one_place::executor{context},
+            {.lane_capacity = 1, .policy = when_full::block, .shards = 1, .delay_sampling = 0});
+        sys::thread runner([&] { all.run_until(context, 3); });
+        for (int i = 0; i != 3; ++i) check::that(l.post(1, all.note(i)), "it comes in");
+        runner.join();
+    }
+    check::that(all.ran.size() == 3 && all.in_order(0, 1) && all.in_order(1, 2), "in order");
+}
+
+STRAND_MODEL(lanes_all_full, .about = "posts for two lanes wait for one place", .preemptions = 1,
+             .spurious = 0) {
+    one_place context;
+    account all;
+    {
+        const test_lanes l(one_place::executor{context},
+                           {.capacity = 1, .policy = when_full::block, .shards = 1, .delay_sampling = 0});
+        sys::thread runner([&] { all.run_until(context, 2); });
+        for (int i = 0; i != 2; ++i) check::that(l.post(i, all.note(i)), "it comes in");
+        runner.join();
+    }
+    check::that(all.ran.size() == 2, "each ran once");
+}
+
+STRAND_MODEL(lanes_abandoned_against_post, .about = "the context closes while two threads post",
+             .preemptions = 2) {
+    one_place context;
+    account all;
+    {
+        const test_lanes l(one_place::executor{context}, one_shard);
+        sys::thread poster([&] {
+            l.post(1, all.note(0));
+            l.post(2, all.note(1));
+        });
+        context.is_closed.store(true, sys::relaxed);
+        if (task* const left = context.place.exchange(nullptr, sys::acq_rel)) left->abandon();
+        poster.join();
+        if (task* const left = context.place.exchange(nullptr, sys::acquire)) left->abandon();
+        check::that(all.gone.load(sys::acquire) == 2, "each was abandoned, once");
+        check::that(l.active() == 0, "the entries have gone");
+        context.is_closed.store(false, sys::relaxed);
+        check::that(l.post(1, all.note(2)), "the lanes are as they were");
+        all.run_until(context, 3);
+    }
+    check::that(all.ran.size() == 1, "the last one ran");
+}
+
+STRAND_MODEL(lanes_two_handles, .about = "lanes and an executor of theirs go at once", .preemptions = 4) {
+    one_place context;
+    auto l = std::make_unique<test_lanes>(one_place::executor{context}, one_shard);
+    sys::thread other([own = std::make_optional(l->get_executor(1))]() mutable { own.reset(); });
+    l.reset();
+    other.join();
+}

@@ -1,0 +1,251 @@
+// The loop of one thread: a post, a stop, the end of outstanding work and an alarm, each against its sleep,
+// its decision that nothing is left, and its end.
+#include <check/engine/model.hpp>
+#include <ekiden/loop/solo_loop.hpp>
+#include <ekiden/sys/thread.hpp>
+
+#include <memory>
+
+using namespace ekiden;
+
+namespace {
+
+/// A task that calls a function with itself, and is not freed.
+class plain_task final : public task {
+public:
+    using function = void (*)(plain_task& self);
+
+    plain_task(function f, void* argument) : task(&answer), argument(argument), f_(f) {}
+
+    void* const argument;
+
+private:
+    static const char* answer(task* self, task_request request) {
+        auto* const here = static_cast<plain_task*>(self);
+        if (request == task_request::run) here->f_(*here);
+        return nullptr;
+    }
+    function f_;
+};
+
+/// Adds one to a cell: a race is seen.
+class adding_task {
+public:
+    explicit adding_task(sys::cell<int>& sum) : task_(add, &sum) {}
+    [[nodiscard]] task* get() noexcept { return &task_; }
+
+private:
+    static void add(plain_task& self) {
+        auto& sum = *static_cast<sys::cell<int>*>(self.argument);
+        sum.write(sum.read() + 1);
+    }
+    plain_task task_;
+};
+
+} // namespace
+
+/// The loads that only decide whether to look closer are hints, so load buffering is not reported. One
+/// processor: the loop does not look for a while before it sleeps.
+#define LOOP_MODEL(name, ...) EKIDEN_MODEL(name, .load_buffering = false, __VA_ARGS__, .processors = 1)
+
+LOOP_MODEL(solo_post_against_sleep, .about = "a post and the end of work against the sleep of the one thread",
+           .preemptions = 3, .spurious = 1, .timeouts = 0) {
+    solo_loop loop(nullptr);
+    sys::cell<int> sum(0);
+    adding_task added(sum);
+    loop.work_started();
+    sys::thread poster([&] {
+        loop.push(added.get());
+        loop.work_finished();
+    });
+    check::that(loop.run({}) == 1, "the task was run");
+    check::that(sum.read() == 1 && loop.is_stopped(), "and then the context had no work");
+    poster.join();
+}
+
+LOOP_MODEL(solo_two_posters, .about = "two threads post while the one sleeps; each ends its work",
+           .preemptions = 1, .spurious = 0, .timeouts = 0) {
+    solo_loop loop(nullptr);
+    sys::cell<int> sum(0);
+    adding_task one(sum);
+    adding_task two(sum);
+    loop.work_started();
+    loop.work_started();
+    const auto post = [&loop](adding_task& added) {
+        loop.push(added.get());
+        loop.work_finished();
+    };
+    sys::thread first([&] { post(one); });
+    sys::thread second([&] { post(two); });
+    check::that(loop.run({}) == 2, "both tasks were run");
+    check::that(sum.read() == 2, "one after the other");
+    first.join();
+    second.join();
+}
+
+LOOP_MODEL(solo_post_against_the_decision,
+           .about = "a task that was posted before the context ran out of work is run", .preemptions = 4,
+           .spurious = 0, .timeouts = 0) {
+    solo_loop loop(nullptr);
+    sys::cell<int> sum(0);
+    adding_task added(sum);
+    bool was_running = false;
+    sys::thread poster([&] {
+        loop.push(added.get());
+        was_running = !loop.is_stopped();
+    });
+    const std::size_t count = loop.run({});
+    check::that(loop.is_stopped(), "no work is left");
+    poster.join();
+    check::that(count == 1 || !was_running, "posted in time");
+    loop.restart();
+    check::that(loop.run({}) + count == 1, "otherwise it waits for the next run");
+}
+
+LOOP_MODEL(solo_stop_against_sleep, .about = "a stop against a post and the sleep", .preemptions = 3,
+           .spurious = 0, .timeouts = 0) {
+    solo_loop loop(nullptr);
+    sys::cell<int> sum(0);
+    sys::cell<int> before_stop(0);
+    adding_task added(sum);
+    loop.work_started();
+    sys::thread poster([&] { loop.push(added.get()); });
+    sys::thread stopper([&] {
+        before_stop.write(1);
+        loop.stop();
+    });
+    const std::size_t count = loop.run({});
+    check::that(loop.is_stopped() && before_stop.read() == 1, "what came before the stop is visible");
+    poster.join();
+    stopper.join();
+    loop.restart();
+    check::that(count + loop.run({.waits = false}) == 1, "the queue has kept the task");
+    loop.work_finished();
+}
+
+LOOP_MODEL(solo_end_after_run,
+           .about = "the context ends when its last task and its work are over, though those "
+                    "that brought them have not returned",
+           .preemptions = 3, .spurious = 0, .timeouts = 0) {
+    auto loop = std::make_unique<solo_loop>(nullptr);
+    sys::cell<int> sum(0);
+    adding_task added(sum);
+    loop->work_started();
+    const bool stops = check::choose(2) == 1;
+    sys::thread worker([&added, stops, at = loop.get()] {
+        if (!stops) at->push(added.get());
+        if (stops)
+            at->stop();
+        else
+            at->work_finished();
+    });
+    check::that(loop->run({}) == (stops ? 0 : 1), "run");
+    loop.reset();
+    worker.join();
+}
+
+LOOP_MODEL(solo_task_ends_the_loop,
+           .about = "the loop may end when its task has run, though push has not returned", .preemptions = 3,
+           .spurious = 0, .timeouts = 0) {
+    auto loop = std::make_unique<solo_loop>(nullptr);
+    loop->work_started();
+    plain_task stops([](plain_task& self) { static_cast<solo_loop*>(self.argument)->stop(); }, loop.get());
+    sys::thread poster([&stops, at = loop.get()] { at->push(&stops); });
+    sys::thread looker([at = loop.get()] { at->look_again(); }); // ends the sleep without a task
+    check::that(loop->run({}) == 1, "run");
+    looker.join();
+    loop.reset();
+    poster.join();
+}
+
+LOOP_MODEL(solo_poll_against_post,
+           .about = "a poll finds what its own thread has posted, behind others' posts", .preemptions = 3,
+           .spurious = 0, .timeouts = 0) {
+    solo_loop loop(nullptr);
+    sys::cell<int> sum(0);
+    adding_task theirs(sum);
+    adding_task ours(sum);
+    loop.work_started();
+    check::that(loop.run({.waits = false}) == 0, "nothing yet");
+    sys::thread poster([&] { loop.push(theirs.get()); });
+    loop.push(ours.get());
+    const std::size_t count = loop.run({.waits = false});
+    check::that(count != 0, "its own");
+    poster.join();
+    check::that(count + loop.run({.waits = false}) == 2, "and the other one");
+    check::that(!loop.is_stopped(), "there is outstanding work");
+    loop.work_finished();
+}
+
+namespace {
+
+/// Rings once; ends the work that it was.
+class one_alarm final : public alarm_clock {
+public:
+    explicit one_alarm(solo_loop& loop) : loop_(loop) {}
+    void set() { next_.store(0, sys::release); }
+    [[nodiscard]] std::int64_t next_ns() const noexcept override { return next_.load(sys::acquire); }
+    void ring() noexcept override {
+        next_.store(loop_alarms::never, sys::relaxed);
+        ++rings;
+        loop_.work_finished();
+    }
+    int rings = 0;
+
+private:
+    solo_loop& loop_;
+    sys::atomic<std::int64_t> next_{loop_alarms::never};
+};
+
+} // namespace
+
+LOOP_MODEL(solo_alarm_against_sleep, .about = "an alarm that is set while the thread goes to sleep is rung",
+           .preemptions = 3, .spurious = 0, .timeouts = 0) {
+    solo_loop loop(nullptr);
+    one_alarm alarm(loop);
+    check::that(loop.alarms().adopt(alarm), "adopted");
+    loop.work_started();
+    sys::thread setter([&] {
+        alarm.set();
+        loop.look_again();
+    });
+    check::that(loop.run({}) == 0, "no task");
+    check::that(alarm.rings == 1, "rung once");
+    setter.join();
+}
+
+LOOP_MODEL(solo_alarm_adopted, .about = "an alarm clock that comes while the loop runs is seen whole",
+           .preemptions = 2, .spurious = 0, .timeouts = 0) {
+    solo_loop loop(nullptr);
+    std::unique_ptr<one_alarm> alarm;
+    loop.work_started();
+    sys::thread setter([&] {
+        alarm = std::make_unique<one_alarm>(loop);
+        check::that(loop.alarms().adopt(*alarm), "adopted");
+        alarm->set();
+        loop.look_again();
+    });
+    check::that(loop.run({}) == 0, "no task");
+    setter.join();
+    check::that(alarm->rings == 1, "rung once");
+}
+
+LOOP_MODEL(solo_await_work,
+           .about = "a thread that waits for the end of outstanding work, beside the loop's own",
+           .preemptions = 2, .spurious = 0, .timeouts = 0) {
+    solo_loop loop(nullptr);
+    sys::cell<int> written(0);
+    loop.work_started();
+    loop.work_started();
+    sys::thread worker([&] {
+        written.write(1);
+        loop.work_finished();
+    });
+    sys::thread inside([&] { (void)loop.run({}); });
+    loop.await_work(1);
+    check::that(written.read() == 1, "what the work has done");
+    loop.stop();
+    inside.join();
+    worker.join();
+    loop.work_finished();
+}

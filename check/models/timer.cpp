@@ -1,0 +1,312 @@
+// Timers: cancel() against expiry, against the beginning of the handler, and against the timer's end; the
+// context's end against a new wait; the wait for a handler; the thread that rings. In each: every wait ends
+// once, and as many handlers report that they were cancelled as were counted.
+#include <check/engine/model.hpp>
+#include <ekiden/execution/execution_context.hpp>
+#include <ekiden/execution/task_sink.hpp>
+#include <ekiden/sys/atomic.hpp>
+#include <ekiden/sys/lock.hpp>
+#include <ekiden/sys/parker.hpp>
+#include <ekiden/sys/thread.hpp>
+#include <ekiden/timer/waitable_timer.hpp>
+
+#include <chrono>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <system_error>
+#include <utility>
+
+namespace {
+
+using namespace ekiden;
+using namespace std::chrono_literals;
+
+/// Shows what a model has set, before it starts threads.
+struct set_clock {
+    using duration = std::chrono::nanoseconds;
+    using rep = duration::rep;
+    using period = duration::period;
+    using time_point = std::chrono::time_point<set_clock>;
+    static constexpr bool is_steady = false;
+
+    static inline std::int64_t shown = 0;
+    static time_point now() noexcept { return time_point(duration(shown)); }
+};
+
+/// A context that the model's threads run; or one that the timers' own thread rings.
+class model_context : public execution_context {
+public:
+    class executor_type;
+
+    explicit model_context(bool rings = true) : rings_(rings) {}
+    ~model_context() override { end(); }
+
+    /// No thread uses it any more.
+    void end() {
+        if (std::exchange(has_ended_, true)) return;
+        shut_down_services();
+        while (task* const one = take()) one->abandon();
+        end_services();
+    }
+
+    executor_type get_executor() noexcept;
+    void ring() {
+        if (alarm_ != nullptr) alarm_->ring();
+    }
+    void run() {
+        while (task* const one = take()) one->run();
+    }
+    void shut_down() { shut_down_services(); }
+    void accept(task* given) {
+        const std::lock_guard guard(lock_);
+        tasks_.push_back(given);
+    }
+
+private:
+    bool adopt(alarm_clock& alarm) override {
+        if (rings_) alarm_ = &alarm;
+        return rings_;
+    }
+    task* take() {
+        const std::lock_guard guard(lock_);
+        if (tasks_.empty()) return nullptr;
+        task* const oldest = tasks_.front();
+        tasks_.pop_front();
+        return oldest;
+    }
+
+    const bool rings_;
+    bool has_ended_ = false;
+    alarm_clock* alarm_ = nullptr;
+    sys::slow_lock lock_;
+    std::deque<task*> tasks_;
+};
+
+class model_context::executor_type : public task_sink<executor_type> {
+public:
+    explicit executor_type(model_context& context) noexcept : context_(&context) {}
+    friend bool operator==(const executor_type&, const executor_type&) = default;
+
+    [[nodiscard]] model_context& context() const noexcept { return *context_; }
+    void on_work_started() const noexcept {}
+    void on_work_finished() const noexcept {}
+    [[nodiscard]] bool running_in_this_thread() const noexcept { return false; }
+    bool accept(task* given, task_order) const {
+        context_->accept(given);
+        return true;
+    }
+    [[nodiscard]] task* continue_with(task* given) const {
+        accept(given, task_order::usual);
+        return nullptr;
+    }
+    void report_unhandled(const char*) const noexcept {}
+
+private:
+    model_context* context_;
+};
+
+inline model_context::executor_type model_context::get_executor() noexcept { return executor_type(*this); }
+
+template <class Clock = set_clock>
+using model_timer = basic_waitable_timer<Clock, model_context::executor_type>;
+
+/// What became of the waits. One real thread: plain numbers count.
+struct account {
+    int begun = 0;
+    int succeeded = 0;
+    int cancelled = 0;
+    int dropped = 0;
+    int counted = 0; // by cancel()
+
+    template <class Timer>
+    void wait(Timer& timer) {
+        ++begun;
+        timer.async_wait([this, w = witness{this}](std::error_code error) mutable {
+            w.all = nullptr;
+            ++(error ? cancelled : succeeded);
+        });
+    }
+    void check() const {
+        check::that(succeeded + cancelled + dropped == begun, "each wait ends once");
+        check::that(cancelled == counted, "as many report operation_canceled as were counted");
+    }
+
+private:
+    struct witness {
+        account* all;
+        explicit witness(account* a) : all(a) {}
+        witness(witness&& other) noexcept : all(std::exchange(other.all, nullptr)) {}
+        ~witness() {
+            if (all != nullptr) ++all->dropped;
+        }
+    };
+};
+
+/// A timer in the wheel, whose time comes when a thread rings.
+std::unique_ptr<model_timer<>> about_to_fire(model_context& context, account& waits, int count) {
+    set_clock::shown = 0;
+    auto timer = std::make_unique<model_timer<>>(context, 100ns);
+    for (; count != 0; --count) waits.wait(*timer);
+    set_clock::shown = 100;
+    return timer;
+}
+
+} // namespace
+
+EKIDEN_MODEL(timer_cancel_against_expiry, .about = "cancel() while the timer fires and its handlers begin",
+             .preemptions = 3, .spurious = 0) {
+    model_context context;
+    account waits;
+    const auto timer = about_to_fire(context, waits, 2);
+    sys::thread loop([&] {
+        context.ring();
+        context.run();
+    });
+    waits.counted += static_cast<int>(timer->cancel());
+    check::that(timer->cancel() == 0, "nobody waits any more");
+    loop.join();
+    context.run();
+    waits.check();
+}
+
+EKIDEN_MODEL(timer_cancel_against_start, .about = "two threads cancel what a third one runs",
+             .preemptions = 3, .spurious = 0) {
+    model_context context;
+    account waits;
+    const auto timer = about_to_fire(context, waits, 2);
+    context.ring();
+    sys::thread worker([&] { context.run(); });
+    sys::thread other([&] { waits.counted += static_cast<int>(timer->cancel_one()); });
+    waits.counted += static_cast<int>(timer->cancel());
+    other.join();
+    worker.join();
+    context.run();
+    waits.check();
+}
+
+EKIDEN_MODEL(timer_end_against_expiry, .about = "a timer ends while it fires and its handler begins",
+             .preemptions = 3, .spurious = 0) {
+    model_context context;
+    account waits;
+    auto timer = about_to_fire(context, waits, 1);
+    sys::thread loop([&] {
+        context.ring();
+        context.run();
+    });
+    timer.reset();
+    loop.join();
+    context.run();
+    check::that(waits.succeeded + waits.cancelled == 1, "the wait ends once");
+}
+
+EKIDEN_MODEL(timer_set_again_while_it_fires, .about = "a thread has taken a timer out that is set anew",
+             .preemptions = 3, .spurious = 0) {
+    model_context context;
+    account waits;
+    const auto timer = about_to_fire(context, waits, 1);
+    sys::thread loop([&] { context.ring(); });
+    waits.counted += static_cast<int>(timer->expires_at(set_clock::time_point(200ns)));
+    waits.wait(*timer);
+    loop.join();
+    context.run();
+    check::that(waits.succeeded + waits.cancelled == 1, "the new wait has not expired");
+    set_clock::shown = 200;
+    context.ring();
+    context.run();
+    waits.check();
+}
+
+EKIDEN_MODEL(timer_first_wait_against_cancel,
+             .about = "the first wait of a timer while another thread cancels", .preemptions = 3,
+             .spurious = 0) {
+    model_context context;
+    account waits;
+    set_clock::shown = 0;
+    model_timer<> timer(context, 100ns);
+    sys::thread canceller([&] { waits.counted += static_cast<int>(timer.cancel()); });
+    waits.wait(timer);
+    canceller.join();
+    waits.counted += static_cast<int>(timer.cancel());
+    context.run();
+    waits.check();
+    check::that(waits.counted == 1, "one of the two calls has counted it");
+}
+
+EKIDEN_MODEL(timer_posted_in_order, .about = "waits that begin while others are posted come behind them",
+             .preemptions = 3, .spurious = 0) {
+    model_context context;
+    set_clock::shown = 0;
+    int last = 0;
+    const auto in_order = [&last](int number) {
+        return [&last, number](std::error_code) {
+            check::that(last + 1 == number, "in the order in which they began");
+            last = number;
+        };
+    };
+    model_timer<> timer(context, 100ns);
+    timer.async_wait(in_order(1));
+    timer.async_wait(in_order(2));
+    set_clock::shown = 100;
+    sys::thread loop([&] { context.ring(); });
+    timer.async_wait(in_order(3)); // expired already
+    loop.join();
+    context.ring();
+    context.run();
+    check::that(last == 3, "all");
+}
+
+EKIDEN_MODEL(timer_shutdown_against_wait, .about = "the context shuts down while a wait begins",
+             .preemptions = 3, .spurious = 0) {
+    model_context context;
+    account waits;
+    const auto before = about_to_fire(context, waits, 1);
+    model_timer<> timer(context, 300ns);
+    sys::thread user([&] {
+        waits.wait(timer);
+        waits.counted += static_cast<int>(timer.cancel());
+    });
+    context.shut_down();
+    user.join();
+    context.run();
+    waits.check();
+}
+
+EKIDEN_MODEL(timer_cancel_and_wait, .about = "what a handler has done is visible after cancel_and_wait",
+             .preemptions = 3) {
+    model_context context;
+    sys::cell<int> written{0};
+    bool has_begun = false;
+    set_clock::shown = 0;
+    {
+        model_timer<> timer(context, 0ns);
+        timer.async_wait([&](std::error_code error) {
+            if (error) return;
+            has_begun = true;
+            written.write(1);
+        });
+        context.ring();
+        sys::thread worker([&] { context.run(); });
+        const bool was_counted = timer.cancel_and_wait() == 1;
+        check::that(has_begun != was_counted, "it was counted, or it has begun");
+        if (has_begun) check::that(written.read() == 1, "and ended");
+        worker.join();
+    }
+    context.run();
+}
+
+// What the thread reads of the next alarm and of its own word only decides whether it looks closer: hints, so
+// that load buffering is not reported.
+EKIDEN_MODEL(timer_thread_sees_earlier, .load_buffering = false,
+             .about = "an earlier timer wakes the thread that rings", .preemptions = 3, .timeouts = 0) {
+    model_context context(false);
+    using timer_type = model_timer<std::chrono::steady_clock>;
+    timer_type never(context, std::chrono::steady_clock::time_point::max());
+    never.async_wait([](std::error_code) {}); // starts the thread
+    timer_type soon(context, std::chrono::steady_clock::time_point(std::chrono::nanoseconds(1)));
+    bool has_fired = false;
+    soon.async_wait([&](std::error_code error) { has_fired = !error; });
+    for (context.run(); !has_fired; context.run()) sys::yield();
+    never.cancel();
+    context.end();
+}

@@ -1,0 +1,87 @@
+/// What Asio finds behind an executor of this library: an execution_context of Asio's for each context of
+/// ours, and the other way round. Private to the adapter.
+///
+/// Part: adapter. Used by: to_asio, from_asio. `Asio` is standalone_asio or boost_asio: the names of the two.
+#pragma once
+
+#include <ekiden/async/coroutine_service.hpp>
+#include <ekiden/execution/execution_context.hpp>
+#include <ekiden/sys/fork.hpp>
+#include <ekiden/sys/lock.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <utility>
+
+namespace ekiden::inline EKIDEN_ABI::detail {
+
+/// Asio's context for a context of this library, made by the first question for it. Asio keeps its services
+/// there. The first timer or socket among them has Asio start one thread of its own, which waits for the
+/// system and brings what has completed to the handler's executor; without one there is none.
+///
+/// It ends with our context: what waits in Asio's services is dropped when our services are shut down, and
+/// Asio's thread is joined then. Sockets and timers of Asio must be gone when the context is, or lie in
+/// handlers that are dropped with it.
+template <class Asio>
+class asio_side final : public execution_context::service {
+public:
+    explicit asio_side(execution_context& owner) : service(owner) {
+        // Older than this, it ends later: Asio's thread is gone when the context ends its coroutines.
+        (void)use_service<coroutine_service>(owner);
+    }
+
+    [[nodiscard]] typename Asio::execution_context& asio_context() noexcept { return context_; }
+
+private:
+    struct context_type final : Asio::execution_context {
+        using Asio::execution_context::shutdown;
+    };
+
+    void shutdown() noexcept override { context_.shutdown(); }
+
+    context_type context_;
+};
+
+/// Our context for one of Asio's: it has services, and so timers. A service of Asio's, which ends with it.
+template <class Asio>
+class ekiden_side final : public Asio::execution_context::service, public execution_context {
+    using asio_service = typename Asio::execution_context::service;
+
+public:
+    static inline typename Asio::execution_context::id id;
+
+    explicit ekiden_side(typename Asio::execution_context& owner)
+        : asio_service(owner), generation_(sys::fork_generation()) {}
+    ~ekiden_side() override {
+        // The threads of our services are not there in the child of a fork().
+        if (generation_ != sys::fork_generation()) abandon_services();
+    }
+
+    /// Has `tracked()` made and kept, a copy of an executor that counts as work, while more calls of this
+    /// than of work_finished() have been made. Any thread. Throws what `tracked` throws, and std::bad_alloc.
+    template <class Tracked>
+    void work_started(const Tracked& tracked) {
+        const std::lock_guard guard(counting_);
+        if (count_ == 0) kept_ = std::make_shared<decltype(tracked())>(tracked());
+        ++count_;
+    }
+    void work_finished() noexcept {
+        std::shared_ptr<void> dropped; // outside of the lock
+        const std::lock_guard guard(counting_);
+        if (--count_ == 0) dropped = std::move(kept_);
+    }
+
+private:
+    void shutdown() override {
+        if (generation_ == sys::fork_generation()) shut_down_services();
+    }
+
+    const std::uint16_t generation_; // of forks
+    sys::slow_lock counting_;
+    std::size_t count_ = 0;
+    std::shared_ptr<void> kept_;
+};
+
+} // namespace ekiden::inline EKIDEN_ABI::detail

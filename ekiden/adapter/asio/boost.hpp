@@ -1,0 +1,131 @@
+/// The adapter to Boost.Asio (of Boost 1.74 or newer): executors both ways, and Asio's operations for our
+/// coroutines.
+///
+/// Part: adapter. Used by: programs that have Boost. Not part of <ekiden/ekiden.hpp>; docs/with-asio.md.
+#pragma once
+
+#include <ekiden/adapter/asio/await_asio.hpp>
+#include <ekiden/adapter/asio/from_asio.hpp>
+#include <ekiden/adapter/asio/to_asio.hpp>
+#include <ekiden/async/use_awaitable.hpp>
+
+#include <boost/asio/async_result.hpp>
+#include <boost/asio/error.hpp>
+#include <boost/asio/execution.hpp>
+#include <boost/asio/execution_context.hpp>
+#include <boost/asio/prefer.hpp>
+#include <boost/asio/query.hpp>
+#include <boost/asio/require.hpp>
+#include <boost/asio/version.hpp>
+#if BOOST_ASIO_VERSION >= 101900
+#include <boost/asio/cancellation_signal.hpp>
+#endif
+
+#include <concepts>
+#include <utility>
+
+namespace ekiden::inline EKIDEN_ABI {
+
+/// Boost.Asio's names, for the adapter's templates.
+struct boost_asio {
+    using execution_context = ::boost::asio::execution_context;
+    using blocking_t = ::boost::asio::execution::blocking_t;
+    using relationship_t = ::boost::asio::execution::relationship_t;
+    using outstanding_work_t = ::boost::asio::execution::outstanding_work_t;
+    using mapping_t = ::boost::asio::execution::mapping_t;
+    using context_t = ::boost::asio::execution::context_t;
+    template <class Allocator>
+    using allocator_t = ::boost::asio::execution::allocator_t<Allocator>;
+
+    using error_code = ::boost::system::error_code;
+    static error_code operation_aborted() noexcept { return ::boost::asio::error::operation_aborted; }
+
+#if BOOST_ASIO_VERSION >= 101900
+    using cancellation_signal = ::boost::asio::cancellation_signal;
+    using cancellation_slot = ::boost::asio::cancellation_slot;
+    static void cancel(cancellation_signal& signal) { signal.emit(::boost::asio::cancellation_type::all); }
+#else // operations cannot be cancelled one by one: they end as they would without a stop
+    struct cancellation_slot {};
+    struct cancellation_signal {
+        static cancellation_slot slot() noexcept { return {}; }
+    };
+    static void cancel(cancellation_signal&) noexcept {}
+#endif
+
+    template <class Service>
+    static Service& use_service(execution_context& context) {
+        return ::boost::asio::use_service<Service>(context);
+    }
+    template <class E>
+    static execution_context& context_of(const E& e) {
+        return ::boost::asio::query(e, ::boost::asio::execution::context);
+    }
+    template <class Allocator>
+    static allocator_t<Allocator> allocator(const Allocator& given) {
+        return ::boost::asio::execution::allocator(given);
+    }
+    template <class E, class Property>
+    static auto require(const E& e, const Property& property) {
+        return ::boost::asio::require(e, property);
+    }
+    template <class E, class Property>
+    static auto prefer(const E& e, const Property& property) {
+        return ::boost::asio::prefer(e, property);
+    }
+    template <class E, class F>
+    static void execute(const E& e, F&& f) {
+#if BOOST_ASIO_VERSION < 102400 // where the executors' own function is private
+        ::boost::asio::execution::execute(e, std::forward<F>(f));
+#else
+        e.execute(std::forward<F>(f));
+#endif
+    }
+};
+
+/// An executor of this library as one that Asio takes:
+/// boost::asio::post(boost_asio_executor(pool.get_executor()), f). See to_asio_executor.
+template <executor Executor>
+using boost_asio_executor_type = to_asio_executor<boost_asio, Executor>;
+template <executor Executor>
+[[nodiscard]] boost_asio_executor_type<Executor> boost_asio_executor(const Executor& inner) noexcept {
+    return boost_asio_executor_type<Executor>(inner);
+}
+/// That of a context.
+template <std::derived_from<execution_context> Context>
+[[nodiscard]] auto boost_asio_executor(Context& context) noexcept {
+    return boost_asio_executor(context.get_executor());
+}
+
+/// An executor of Asio's as one of this library: ekiden::strand s(from_asio(io.get_executor())). See
+/// from_asio_executor. Throws std::bad_alloc.
+template <class AsioExecutor>
+    requires requires(const AsioExecutor& e) {
+        {
+            ::boost::asio::query(e, ::boost::asio::execution::context)
+        } -> std::convertible_to<::boost::asio::execution_context&>;
+    }
+[[nodiscard]] auto from_asio(const AsioExecutor& inner) {
+    return from_asio_executor<boost_asio, AsioExecutor>(inner);
+}
+/// That of a context of Asio's.
+template <std::derived_from<::boost::asio::execution_context> Context>
+[[nodiscard]] auto from_asio(Context& context) {
+    return from_asio(context.get_executor());
+}
+
+} // namespace ekiden::inline EKIDEN_ABI
+
+/// `co_await socket.async_read_some(buffer, ekiden::use_awaitable)` in a coroutine of this library. The
+/// results are those of the await: nothing, the one, or a tuple; a leading error is thrown, as
+/// std::system_error. With use_awaitable.as_tuple the result is a tuple of all, the error too.
+///
+/// The operation starts when it is awaited. The coroutine comes home to its executor; so does each step of an
+/// operation that Asio composes of others. A stop cancels the operation by its cancellation slot (all types),
+/// between two of its steps. An operation that is awaited after a stop does not begin: it ends with
+/// operation_aborted, or throws operation_canceled. An operation that Asio drops destroys the coroutine.
+template <class R, class... Args>
+class boost::asio::async_result<ekiden::use_awaitable_t, R(Args...)>
+    : public ekiden::detail::asio_await_result<ekiden::boost_asio, true, Args...> {};
+template <class R, class... Args>
+class boost::asio::async_result<ekiden::use_awaitable_t::tuple_t, R(Args...)>
+    : public ekiden::detail::asio_await_result<ekiden::boost_asio, false, Args...> {};

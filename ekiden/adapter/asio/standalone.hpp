@@ -1,0 +1,129 @@
+/// The adapter to Asio without Boost (1.18 or newer): executors both ways, and Asio's operations for our
+/// coroutines.
+///
+/// Part: adapter. Used by: programs that have Asio. Not part of <ekiden/ekiden.hpp>; docs/with-asio.md.
+#pragma once
+
+#include <ekiden/adapter/asio/await_asio.hpp>
+#include <ekiden/adapter/asio/from_asio.hpp>
+#include <ekiden/adapter/asio/to_asio.hpp>
+#include <ekiden/async/use_awaitable.hpp>
+
+#include <asio/async_result.hpp>
+#include <asio/error.hpp>
+#include <asio/execution.hpp>
+#include <asio/execution_context.hpp>
+#include <asio/prefer.hpp>
+#include <asio/query.hpp>
+#include <asio/require.hpp>
+#include <asio/version.hpp>
+#if ASIO_VERSION >= 101900
+#include <asio/cancellation_signal.hpp>
+#endif
+
+#include <concepts>
+#include <utility>
+
+namespace ekiden::inline EKIDEN_ABI {
+
+/// Asio's names, for the adapter's templates.
+struct standalone_asio {
+    using execution_context = ::asio::execution_context;
+    using blocking_t = ::asio::execution::blocking_t;
+    using relationship_t = ::asio::execution::relationship_t;
+    using outstanding_work_t = ::asio::execution::outstanding_work_t;
+    using mapping_t = ::asio::execution::mapping_t;
+    using context_t = ::asio::execution::context_t;
+    template <class Allocator>
+    using allocator_t = ::asio::execution::allocator_t<Allocator>;
+
+    using error_code = ::asio::error_code;
+    static error_code operation_aborted() noexcept { return ::asio::error::operation_aborted; }
+
+#if ASIO_VERSION >= 101900
+    using cancellation_signal = ::asio::cancellation_signal;
+    using cancellation_slot = ::asio::cancellation_slot;
+    static void cancel(cancellation_signal& signal) { signal.emit(::asio::cancellation_type::all); }
+#else // operations cannot be cancelled one by one: they end as they would without a stop
+    struct cancellation_slot {};
+    struct cancellation_signal {
+        static cancellation_slot slot() noexcept { return {}; }
+    };
+    static void cancel(cancellation_signal&) noexcept {}
+#endif
+
+    template <class Service>
+    static Service& use_service(execution_context& context) {
+        return ::asio::use_service<Service>(context);
+    }
+    template <class E>
+    static execution_context& context_of(const E& e) {
+        return ::asio::query(e, ::asio::execution::context);
+    }
+    template <class Allocator>
+    static allocator_t<Allocator> allocator(const Allocator& given) {
+        return ::asio::execution::allocator(given);
+    }
+    template <class E, class Property>
+    static auto require(const E& e, const Property& property) {
+        return ::asio::require(e, property);
+    }
+    template <class E, class Property>
+    static auto prefer(const E& e, const Property& property) {
+        return ::asio::prefer(e, property);
+    }
+    template <class E, class F>
+    static void execute(const E& e, F&& f) {
+#if ASIO_VERSION < 102400 // where the executors' own function is private
+        ::asio::execution::execute(e, std::forward<F>(f));
+#else
+        e.execute(std::forward<F>(f));
+#endif
+    }
+};
+
+/// An executor of this library as one that Asio takes: asio::post(asio_executor(pool.get_executor()), f).
+/// See to_asio_executor.
+template <executor Executor>
+using asio_executor_type = to_asio_executor<standalone_asio, Executor>;
+template <executor Executor>
+[[nodiscard]] asio_executor_type<Executor> asio_executor(const Executor& inner) noexcept {
+    return asio_executor_type<Executor>(inner);
+}
+/// That of a context.
+template <std::derived_from<execution_context> Context>
+[[nodiscard]] auto asio_executor(Context& context) noexcept {
+    return asio_executor(context.get_executor());
+}
+
+/// An executor of Asio's as one of this library: ekiden::strand s(from_asio(io.get_executor())). See
+/// from_asio_executor. Throws std::bad_alloc.
+template <class AsioExecutor>
+    requires requires(const AsioExecutor& e) {
+        { ::asio::query(e, ::asio::execution::context) } -> std::convertible_to<::asio::execution_context&>;
+    }
+[[nodiscard]] auto from_asio(const AsioExecutor& inner) {
+    return from_asio_executor<standalone_asio, AsioExecutor>(inner);
+}
+/// That of a context of Asio's.
+template <std::derived_from<::asio::execution_context> Context>
+[[nodiscard]] auto from_asio(Context& context) {
+    return from_asio(context.get_executor());
+}
+
+} // namespace ekiden::inline EKIDEN_ABI
+
+/// `co_await socket.async_read_some(buffer, ekiden::use_awaitable)` in a coroutine of this library. The
+/// results are those of the await: nothing, the one, or a tuple; a leading error is thrown, as
+/// std::system_error. With use_awaitable.as_tuple the result is a tuple of all, the error too.
+///
+/// The operation starts when it is awaited. The coroutine comes home to its executor; so does each step of an
+/// operation that Asio composes of others. A stop cancels the operation by its cancellation slot (all types),
+/// between two of its steps. An operation that is awaited after a stop does not begin: it ends with
+/// operation_aborted, or throws operation_canceled. An operation that Asio drops destroys the coroutine.
+template <class R, class... Args>
+class asio::async_result<ekiden::use_awaitable_t, R(Args...)>
+    : public ekiden::detail::asio_await_result<ekiden::standalone_asio, true, Args...> {};
+template <class R, class... Args>
+class asio::async_result<ekiden::use_awaitable_t::tuple_t, R(Args...)>
+    : public ekiden::detail::asio_await_result<ekiden::standalone_asio, false, Args...> {};

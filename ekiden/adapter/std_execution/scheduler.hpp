@@ -1,0 +1,195 @@
+/// Executors of this library as schedulers of the sender/receiver model (P2300R10, C++26).
+///
+/// Part: adapter. Used by: programs that have senders: std::execution where the standard library has it, else
+/// stdexec where its headers are found. Another library that has the same names is told before this is
+/// included:
+///   EKIDEN_SENDERS         the namespace of set_value, sender_t, completion_signatures, ...
+///   EKIDEN_SENDERS_TOKENS  that of get_stop_token and stop_token_of_t
+/// Not part of <ekiden/ekiden.hpp>.
+#pragma once
+
+#include <ekiden/execution/executor.hpp>
+#include <ekiden/queue/task.hpp>
+
+#include <concepts>
+#include <exception>
+#include <system_error>
+#include <type_traits>
+#include <utility>
+#include <version>
+
+#if !defined(EKIDEN_SENDERS)
+#if defined(__cpp_lib_senders)
+#include <execution>
+#include <stop_token>
+#define EKIDEN_SENDERS std::execution
+#define EKIDEN_SENDERS_TOKENS std
+#elif __has_include(<stdexec/execution.hpp>)
+#include <stdexec/execution.hpp>
+#define EKIDEN_SENDERS stdexec
+#define EKIDEN_SENDERS_TOKENS stdexec
+#else
+#error "ekiden: adapter/std_execution: neither std::execution nor stdexec is there; see EKIDEN_SENDERS"
+#endif
+#endif
+
+namespace ekiden::inline EKIDEN_ABI {
+
+namespace senders = EKIDEN_SENDERS;
+namespace senders_tokens = EKIDEN_SENDERS_TOKENS;
+
+namespace detail {
+
+/// Whether a token can ever say that a stop is requested: a type of which none can has a constant for it.
+template <class Token>
+inline constexpr bool can_ever_stop = true;
+template <class Token>
+    requires(std::bool_constant<!Token::stop_possible()>::value)
+inline constexpr bool can_ever_stop<Token> = false;
+
+template <class Env>
+inline constexpr bool env_can_stop = can_ever_stop<senders_tokens::stop_token_of_t<Env>>;
+
+template <bool CanStop>
+struct schedule_signatures {
+    using type =
+        senders::completion_signatures<senders::set_value_t(), senders::set_error_t(std::exception_ptr)>;
+};
+template <>
+struct schedule_signatures<true> {
+    using type =
+        senders::completion_signatures<senders::set_value_t(), senders::set_error_t(std::exception_ptr),
+                                       senders::set_stopped_t()>;
+};
+
+} // namespace detail
+
+/// A handle as the executor is: of a pool, a loop, a strand, a lane, or any other. Equal if the executors
+/// are. schedule() is a sender that completes by set_value() on the executor, as what is posted there does;
+/// its operation is its own task, so that nothing is allocated.
+///
+/// set_stopped() is among its completions only if the receiver's token can stop: it is called, in place of
+/// set_value(), if the stop is requested before, or if the context drops the task or does not take it (for it
+/// has been stopped, or there is no memory). With a token that cannot stop, what is dropped completes by
+/// set_error(std::system_error(operation_canceled)). Either is called where the task is dropped, in start()
+/// too. An operation in a queue stays there until its turn when a stop is requested.
+template <executor Executor>
+class executor_scheduler {
+    template <class Receiver>
+    class operation;
+    class schedule_sender;
+
+public:
+    using scheduler_concept = senders::scheduler_t;
+
+    explicit executor_scheduler(const Executor& where) noexcept : executor_(where) {}
+
+    [[nodiscard]] const Executor& get_executor() const noexcept { return executor_; }
+    [[nodiscard]] schedule_sender schedule() const noexcept { return schedule_sender(*this); }
+    friend bool operator==(const executor_scheduler& a, const executor_scheduler& b) noexcept {
+        return a.executor_ == b.executor_;
+    }
+
+private:
+    Executor executor_;
+};
+
+template <executor Executor>
+class executor_scheduler<Executor>::schedule_sender {
+public:
+    using sender_concept = senders::sender_t;
+
+    /// Says where set_value() is called. (The others may be called elsewhere.)
+    struct attributes {
+        [[nodiscard]] executor_scheduler
+        query(senders::get_completion_scheduler_t<senders::set_value_t>) const noexcept {
+            return scheduler;
+        }
+        executor_scheduler scheduler;
+    };
+    [[nodiscard]] attributes get_env() const noexcept { return {scheduler_}; }
+
+    /// As P2300R10 has it, and as P3557R3 (C++26) has it.
+    template <class Env>
+    [[nodiscard]] typename detail::schedule_signatures<detail::env_can_stop<Env>>::type
+    get_completion_signatures(const Env&) const noexcept {
+        return {};
+    }
+    template <class, class Env>
+    [[nodiscard]] static consteval auto get_completion_signatures() noexcept ->
+        typename detail::schedule_signatures<detail::env_can_stop<Env>>::type {
+        return {};
+    }
+
+    template <class Receiver>
+    [[nodiscard]] operation<std::remove_cvref_t<Receiver>> connect(Receiver&& receiver) const
+        noexcept(std::is_nothrow_constructible_v<std::remove_cvref_t<Receiver>, Receiver>) {
+        return operation<std::remove_cvref_t<Receiver>>(scheduler_.get_executor(),
+                                                        std::forward<Receiver>(receiver));
+    }
+
+private:
+    friend class executor_scheduler;
+    explicit schedule_sender(const executor_scheduler& of) noexcept : scheduler_(of) {}
+
+    executor_scheduler scheduler_;
+};
+
+/// Lies where the receiver's side has put it; stays there from start() to its completion, in which it may be
+/// destroyed.
+template <executor Executor>
+template <class Receiver>
+class executor_scheduler<Executor>::operation final : public task {
+    static constexpr bool can_stop = detail::env_can_stop<senders::env_of_t<Receiver>>;
+
+public:
+    using operation_state_concept = senders::operation_state_t;
+
+    template <class R>
+    operation(const Executor& where, R&& receiver) noexcept(std::is_nothrow_constructible_v<Receiver, R>)
+        : task(&answer), executor_(where), receiver_(std::forward<R>(receiver)) {}
+    operation(operation&&) = delete;
+
+    void start() & noexcept {
+        const Executor where = executor_; // this may be gone when accept() has the task
+        try {
+            (void)accept_task(where, this, task_order::usual);
+        } catch (...) { // then it has been abandoned, and has said so
+        }
+    }
+
+private:
+    static const char* answer(task* self, task_request request) {
+        if (request == task_request::describe) return type_description<operation>();
+        Receiver& receiver = static_cast<operation*>(self)->receiver_;
+        if constexpr (can_stop) {
+            if (request != task_request::run
+                || senders_tokens::get_stop_token(senders::get_env(receiver)).stop_requested()) {
+                senders::set_stopped(std::move(receiver));
+                return nullptr;
+            }
+        } else if (request != task_request::run) {
+            senders::set_error(std::move(receiver), std::make_exception_ptr(std::system_error(
+                                                        std::make_error_code(std::errc::operation_canceled),
+                                                        "ekiden: the context has dropped the task")));
+            return nullptr;
+        }
+        senders::set_value(std::move(receiver));
+        return nullptr;
+    }
+
+    Executor executor_;
+    Receiver receiver_;
+};
+
+/// The scheduler of an executor, or of a context's.
+template <executor Executor>
+[[nodiscard]] executor_scheduler<Executor> as_scheduler(const Executor& where) noexcept {
+    return executor_scheduler<Executor>(where);
+}
+template <std::derived_from<execution_context> Context>
+[[nodiscard]] auto as_scheduler(Context& context) noexcept {
+    return as_scheduler(context.get_executor());
+}
+
+} // namespace ekiden::inline EKIDEN_ABI

@@ -1,0 +1,56 @@
+#include <ekiden/async/await_future.hpp>
+
+namespace ekiden::inline EKIDEN_ABI::detail {
+
+completion_wait::~completion_wait() {
+    (void)on_stop_.disarm();
+    // Destroyed while it waits. When it has been resumed, the state may be gone.
+    const bool waits = awaited_ != nullptr && !is_cancelled_ && to_arrive_.load(sys::relaxed) != 0;
+    if (waits) (void)awaited_->detach(on_ready_);
+}
+
+bool completion_wait::begin(completion& awaited) noexcept {
+    awaited_ = &awaited; // before a stop looks
+    stop_state* const stop = way_home_.env().stop;
+    if (stop != nullptr && !on_stop_.arm(*stop)) { // requested before: an end like any other, by a post
+        is_cancelled_ = true;
+        way_home_.resume();
+        return true;
+    }
+    if (!awaited.attach(on_ready_)) {
+        (void)on_stop_.disarm();
+        awaited_ = nullptr;
+        return false;
+    }
+    // [AF1] A stop that came before attach() has found nothing to take back there, and has set this before it
+    // looked: attach() and detach() take the same lock, so one of the two threads sees the other.
+    // Acquire keeps the look before what follows, which a later stop may see.
+    if (is_stopped_.load(sys::acquire) && !EKIDEN_MUTANT(await_forgets_early_stop)
+        && awaited.detach(on_ready_)) {
+        is_cancelled_ = true;
+        way_home_.resume();
+        return true;
+    }
+    return !arrive();
+}
+
+/// True for the last of the two.
+bool completion_wait::arrive() noexcept {
+    // [AF2] acq_rel: release, what this thread has written into the awaiter; acquire, what the other has.
+    return to_arrive_.fetch_sub(1, sys::acq_rel) == 1 || EKIDEN_MUTANT(await_both_resume);
+}
+
+void completion_wait::is_ready(void* self) noexcept {
+    auto& own = *static_cast<completion_wait*>(self);
+    if (own.arrive()) own.way_home_.resume(); // [AF2]
+}
+
+void completion_wait::stop_requested(stop_node& node) noexcept {
+    auto& own = static_cast<stop_listener&>(node).wait;
+    own.is_stopped_.store(true, sys::relaxed); // [AF1]
+    if (!own.awaited_->detach(own.on_ready_)) return;
+    own.is_cancelled_ = true;
+    if (own.arrive()) own.way_home_.resume(); // [AF2]
+}
+
+} // namespace ekiden::inline EKIDEN_ABI::detail

@@ -1,0 +1,176 @@
+#include <ekiden/async/coroutine_service.hpp>
+#include <ekiden/async/group.hpp>
+#include <ekiden/async/operation_canceled.hpp>
+#include <ekiden/async/resume_loop.hpp>
+#include <ekiden/sys/mutant.hpp>
+#include <ekiden/sys/thread.hpp>
+
+#include <system_error>
+
+namespace ekiden::inline EKIDEN_ABI::detail {
+
+namespace {
+
+/// A thread is in run() of a group.
+struct beginning {
+    const group_member::promise_type* member;
+    beginning* outer;
+    unsigned depth;
+    bool has_ended; // the member, in there
+};
+struct innermost {
+    beginning* begins;
+};
+struct turn {
+    unsigned next;
+};
+
+/// How deep members may begin inside of members before they go by way of their executor.
+constexpr unsigned max_depth = 16;
+
+} // namespace
+
+bool is_of_stop(const std::exception_ptr& error) noexcept {
+    try {
+        std::rethrow_exception(error);
+    } catch (const std::system_error& thrown) {
+        return thrown.code() == std::errc::operation_canceled;
+    } catch (...) {
+        return false;
+    }
+}
+
+// ---- the members begin
+
+[[gnu::noinline]] void group::run(group_member::promise_type& fresh) noexcept {
+    fresh.older_ = newest_;
+    newest_ = &fresh;
+    beginning*& top = sys::local<innermost>().begins;
+    beginning here{&fresh, top, top == nullptr ? 1 : top->depth + 1, false};
+    if (here.depth > max_depth) {
+        ++pending_;
+        fresh.post(task_order::usual);
+        return;
+    }
+    top = &here;
+    run_coroutines(fresh.handle());
+    top = here.outer;
+    if (!here.has_ended) ++pending_;
+}
+
+/// left_ counts down from 0 until the number of those that have not ended is added to it: only then can it
+/// come to 0, and whoever brings it there goes on.
+bool group::publish(std::ptrdiff_t others) noexcept {
+    const std::ptrdiff_t expected = pending_ + others;
+    if (expected == 0) return false; // no other thread knows the group
+    // [GP1] release: the members' list; acquire: what those have done that have ended. Pairs with itself in
+    // count_end().
+    if (left_.fetch_add(expected, sys::acq_rel) + expected != 0) return true;
+    if (!has_dropped_.load(sys::relaxed)) return false;
+    dropping_.begin();
+    return true;
+}
+
+// ---- and end
+
+/// True: the last one. Else the group may be gone.
+bool group::count_end() noexcept {
+    // [GP1] release: what this one has done; acquire: what all others have. Pairs with itself.
+    return left_.fetch_sub(1, sys::acq_rel) == 1;
+}
+
+[[gnu::noinline]] std::coroutine_handle<> group::ended(group_member::promise_type& member) noexcept {
+    if (beginning* const here = sys::local<innermost>().begins; here != nullptr && here->member == &member) {
+        here->has_ended = true; // run() is beneath on this stack: nothing to count
+        return std::noop_coroutine();
+    }
+    member_ends();
+    if (!count_end()) return std::noop_coroutine();
+    if (has_dropped_.load(sys::relaxed)) {
+        dropping_.begin();
+        return std::noop_coroutine();
+    }
+    member.link = &link_;
+    return end_of(member);
+}
+
+void group::abandoned() noexcept {
+    has_dropped_.store(true, sys::relaxed); // count_end() passes it on
+    member_ends();
+    if (count_end()) dropping_.begin();
+}
+
+void group::other_ended() noexcept {
+    if (count_end()) go_home();
+}
+
+void group::go_home() noexcept {
+    if (has_dropped_.load(sys::relaxed))
+        dropping_.begin();
+    else
+        way_home_.resume();
+}
+
+void group::dropping::begin() noexcept {
+    if (of_.link_.parent == nullptr) return;      // another library's coroutine: it stays suspended
+    const any_executor where = of_.env_.executor; // the group may end before accept() does
+    try {
+        where.accept(this, task_order::usual);
+    } catch (...) { // it has been abandoned
+    }
+}
+
+const char* group::dropping::answer(task* self, task_request request) {
+    if (request == task_request::describe) return type_description<dropping>();
+    auto& own = *static_cast<dropping*>(self);
+    if (request == task_request::abandon && !std::exchange(own.is_buried_, true)) {
+        // Maybe inside of begin(), on the stack of a coroutine that goes as well: later.
+        if (own.of_.env_.keeper != nullptr) own.of_.env_.keeper->bury(own);
+    } else {
+        own.of_.link_.parent->abandon_chain();
+    }
+    return nullptr;
+}
+
+// ---- outcome
+
+bool group::is_to_stop() const noexcept {
+    return stop_->stop_requested()
+           || (env_.deadline != sys::clock::time_point::max() && sys::clock::now() >= env_.deadline);
+}
+
+bool group::decide() noexcept {
+    // relaxed: the last one to end makes everything visible. [GP1]
+    if (decided_.exchange(true, sys::relaxed)) return false;
+    if (!EKIDEN_MUTANT(when_any_spares_the_rest)) (void)stop_->request_stop();
+    return true;
+}
+
+void group::failed_after_all(std::exception_ptr error) noexcept { error_ = std::move(error); }
+
+void group::failed(std::exception_ptr error) noexcept {
+    if (is_to_stop() && is_of_stop(error)) {
+        if (!is_stopped_.exchange(true, sys::relaxed)) error_of_stop_ = std::move(error);
+    } else if (!decided_.exchange(true, sys::relaxed)) {
+        error_ = std::move(error);
+        (void)stop_->request_stop();
+    }
+}
+
+void group::finish() {
+    end_members();
+    stop_.reset();
+    if (error_ != nullptr) std::rethrow_exception(error_);
+    if (error_of_stop_ != nullptr && !decided_.load(sys::relaxed)) std::rethrow_exception(error_of_stop_);
+}
+
+unsigned group::next_turn() noexcept { return sys::local<turn>().next++; }
+
+void group::end_members() noexcept {
+    while (group_member::promise_type* const one = newest_) {
+        newest_ = one->older_;
+        one->handle().destroy();
+    }
+}
+
+} // namespace ekiden::inline EKIDEN_ABI::detail

@@ -1,0 +1,147 @@
+/// A coroutine's wait on a state_lock, and what ends it: a releaser, a stop, or the end of the frame.
+///
+/// Part: async. Used by: lock_awaiter, and through it the awaitable locks, events and buffers. Private. What
+/// holds of it: locks.md.
+#pragma once
+
+#include <ekiden/async/resume_loop.hpp>
+#include <ekiden/async/stop_state.hpp>
+#include <ekiden/async/suspension.hpp>
+#include <ekiden/sync/state_lock.hpp>
+#include <ekiden/sys/atomic.hpp>
+
+#include <concepts>
+#include <coroutine>
+#include <cstdint>
+#include <new>
+
+namespace ekiden::inline EKIDEN_ABI {
+
+/// How an awaited operation has ended.
+enum class wait_result : std::uint8_t {
+    done,
+    stopped,  ///< a stop was requested
+    timed_out ///< a stop was requested, and the deadline of the environment has passed
+};
+
+namespace detail {
+
+/// The way home of an awaiter that may be done without a wait.
+class way_home {
+protected:
+    way_home() noexcept = default;
+
+    /// First of all. True: a stop has been requested.
+    template <class Promise>
+    [[nodiscard]] bool bind(std::coroutine_handle<Promise> coroutine) noexcept {
+        home_.bind(coroutine);
+        const stop_state* const stop = home_.env().stop;
+        return stop != nullptr && stop->stop_requested();
+    }
+
+    /// The operation is done without a wait. True if the coroutine goes on at the end of its executor's queue
+    /// nevertheless, since its time slice has passed.
+    template <class Promise>
+    [[nodiscard]] static bool gives_way(std::coroutine_handle<Promise> coroutine) noexcept {
+        if constexpr (std::derived_from<Promise, coroutine_promise>) {
+            if (is_slice_over()) [[unlikely]] {
+                coroutine.promise().post(task_order::deferred);
+                return true;
+            }
+        }
+        return false;
+    }
+
+    /// Of a wait that a stop has ended.
+    [[nodiscard]] wait_result why_stopped() const noexcept;
+
+    suspension home_;
+};
+
+/// The base of awaiters. The coroutine alone uses it, but for the two members that are called elsewhere:
+/// served() by the thread that releases the lock, and stopped() by the one that requests the stop. Each posts
+/// the coroutine, and only one of them does. A third thread may end the frame while it waits: the last one of
+/// an executor's context.
+///
+/// phase      meaning                                          set by
+/// idle       not awaited yet                                  -
+/// at_once    done without waiting                             the coroutine
+/// waiting    the lock has the waiter, or gets it              the coroutine
+/// served     done by a releaser; the coroutine is posted      the releaser
+/// cancelled  stopped, and has had no effect                   the requester of the stop, or the coroutine
+/// collected  the coroutine has gone on                        the coroutine
+/// ending     the frame ends; a releaser has chosen it already whoever ends the frame
+/// let_go     and does not touch it any more                   the releaser
+class lock_wait : private stop_node, private way_home {
+public:
+    static constexpr bool comes_home = true;
+
+    lock_wait(const lock_wait&) = delete;
+    lock_wait& operator=(const lock_wait&) = delete;
+
+protected:
+    /// What is wanted of the lock: to hold it (change is null), or to have it changed. `change` gets the
+    /// address of the lock_wait as its context.
+    struct request {
+        state_lock& lock;
+        state_lock::mask states;
+        state_transition change = nullptr;
+        bool pure = false; ///< the change reads nothing but the value
+    };
+
+    lock_wait() noexcept : stop_node(&stopped) {}
+    ~lock_wait() = default; // after end()
+
+    /// In the destructor of the awaiter: takes the waiter out of the lock. True if the coroutine has ended
+    /// without having got what the lock has given it: that is to be given back.
+    [[nodiscard]] bool end() noexcept {
+        const phase now = phase_.load(sys::relaxed);
+        return now == phase::waiting ? leave_queue() : now == phase::at_once || now == phase::served;
+    }
+
+    /// First of all. False: a stop had been requested, and the coroutine is on its way home.
+    template <class Promise>
+    [[nodiscard]] bool begin(std::coroutine_handle<Promise> coroutine) noexcept {
+        if (!bind(coroutine)) [[likely]]
+            return true;
+        phase_.store(phase::cancelled, sys::relaxed);
+        home_.resume();
+        return false;
+    }
+
+    /// The operation is done without a wait. True as gives_way().
+    template <class Promise>
+    [[nodiscard]] bool go_on(std::coroutine_handle<Promise> coroutine) noexcept {
+        phase_.store(phase::at_once, sys::relaxed);
+        return gives_way(coroutine);
+    }
+
+    /// True: the coroutine waits, or is on its way home; nothing of it may be touched any more. False: done
+    /// without a wait, for go_on().
+    [[nodiscard]] bool wait(const request& wanted) noexcept;
+
+    /// When the coroutine has come home.
+    [[nodiscard]] wait_result collect() noexcept {
+        const phase ended = phase_.load(sys::relaxed);
+        phase_.store(phase::collected, sys::relaxed);
+        return ended == phase::at_once ? wait_result::done : collect_late(ended);
+    }
+
+private:
+    enum class phase : std::uint8_t { idle, at_once, waiting, served, cancelled, collected, ending, let_go };
+
+    static void served(waiter& who) noexcept;
+    static void stopped(stop_node& self) noexcept;
+    [[nodiscard]] bool leave_queue() noexcept;
+    [[nodiscard]] wait_result collect_late(phase ended) noexcept;
+
+    // relaxed but for [AW1] and [AW2]: what the coroutine reads was written before it was posted.
+    sys::atomic<phase> phase_{phase::idle};
+    state_lock* lock_ = nullptr;
+    union {
+        async_waiter waiter_; // from wait() on; owns nothing
+    };
+};
+
+} // namespace detail
+} // namespace ekiden::inline EKIDEN_ABI

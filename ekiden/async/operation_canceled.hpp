@@ -1,0 +1,22 @@
+/// What an awaited operation throws that was stopped and has no result to say so in.
+///
+/// Part: async. Used by: everything that can be awaited; programs, which catch it.
+#pragma once
+
+#include <ekiden/sys/config.hpp>
+
+#include <string>
+#include <system_error>
+
+namespace ekiden::inline EKIDEN_ABI {
+
+/// The error is std::errc::operation_canceled. It is no failure: whoever asked for the stop expects it.
+class operation_canceled : public std::system_error {
+public:
+    /// `where` is the operation that was stopped. Throws std::bad_alloc.
+    explicit operation_canceled(const char* where)
+        : std::system_error(std::make_error_code(std::errc::operation_canceled),
+                            std::string("ekiden: ") + where) {}
+};
+
+} // namespace ekiden::inline EKIDEN_ABI

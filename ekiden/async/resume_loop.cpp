@@ -1,0 +1,201 @@
+#include <ekiden/async/coroutine_promise.hpp>
+#include <ekiden/async/coroutine_service.hpp>
+#include <ekiden/async/resume_loop.hpp>
+#include <ekiden/async/suspension.hpp>
+#include <ekiden/execution/system_executor.hpp>
+#include <ekiden/pool/thread_pool.hpp>
+#include <ekiden/sys/clock.hpp>
+#include <ekiden/sys/mutant.hpp>
+#include <ekiden/sys/thread.hpp>
+
+#include <new>
+#include <utility>
+
+namespace ekiden::inline EKIDEN_ABI {
+
+namespace detail {
+
+namespace {
+
+/// How far a coroutine may be from the resume loop and still go on with another one directly.
+constexpr std::size_t direct_range = 16 * 1024;
+/// Awaits from one look at the clock to the next.
+constexpr std::uint32_t look_every = 32;
+/// How long a coroutine has a thread before others have their turn.
+constexpr std::uint64_t slice_ns = 100'000;
+
+/// Gives a coroutine to its executor. What refuses it abandons it inside of accept(), on a stack that may
+/// hold a lock, or the coroutine itself: then it is only buried.
+void post_home(task& going, const any_executor& home, task_order order) noexcept {
+    resume_record& here = resume_record::here();
+    const bool outer = std::exchange(here.is_posting, true);
+    try {
+        home.accept(&going, order);
+    } catch (...) { // it has been abandoned
+    }
+    here.is_posting = outer;
+}
+
+/// True: `refused` is abandoned later.
+bool is_buried(task& refused, const environment& env) noexcept {
+    if (!resume_record::here().is_posting || EKIDEN_MUTANT(suspension_destroys_when_refused)) return false;
+    // Without a keeper it has no root of ours either, and its frame belongs to another library.
+    if (env.keeper != nullptr && !EKIDEN_MUTANT(suspension_is_not_buried)) env.keeper->bury(refused);
+    return true;
+}
+
+/// As run_coroutines(). True: what has been begun for the other library's await `foreign` has ended.
+bool run_loop(std::coroutine_handle<> first, const void* foreign) noexcept {
+    resume_record& here = resume_record::here();
+    const resume_record outer = here;
+    here = {};
+    here.base = static_cast<const char*>(__builtin_frame_address(0));
+    here.left = look_every;
+    here.foreign = foreign;
+    first.resume();
+    while (here.next) std::exchange(here.next, nullptr).resume();
+    const bool has_ended = here.foreign_has_ended;
+    here = outer;
+    return has_ended;
+}
+
+/// True: the time slice has passed. Called every look_every awaits.
+[[gnu::noinline]] bool look_at_clock(resume_record& here) noexcept {
+    here.left = look_every;
+    const std::uint64_t now = sys::now_ns();
+    if (here.slice_began == 0) here.slice_began = now;
+    if (now - here.slice_began < slice_ns) return false;
+    here.slice_began = 0;
+    return true;
+}
+
+} // namespace
+
+[[gnu::noinline]] resume_record& resume_record::here() noexcept { return sys::local<resume_record>(); }
+
+[[gnu::noinline]] void run_coroutines(std::coroutine_handle<> first) noexcept {
+    (void)run_loop(first, nullptr);
+}
+
+[[gnu::noinline]] bool run_for_foreign(const await_link& link) noexcept {
+    return run_loop(link.child, &link);
+}
+
+[[gnu::noinline]] std::coroutine_handle<> transfer(std::coroutine_handle<> to) noexcept {
+    resume_record& here = sys::local<resume_record>();
+    const auto* const top = static_cast<const char*>(__builtin_frame_address(0));
+    if (static_cast<std::size_t>(here.base - top) < direct_range) return to;
+    here.next = to;
+    return std::noop_coroutine();
+}
+
+[[gnu::noinline]] std::coroutine_handle<> transfer_counted(coroutine_promise& to) noexcept {
+    resume_record& here = sys::local<resume_record>();
+    if (--here.left == 0 && look_at_clock(here) && &to.env() != &default_environment()) {
+        to.post(task_order::deferred);
+        return std::noop_coroutine();
+    }
+    const auto* const top = static_cast<const char*>(__builtin_frame_address(0));
+    if (static_cast<std::size_t>(here.base - top) < direct_range) return to.handle();
+    here.next = to.handle();
+    return std::noop_coroutine();
+}
+
+[[gnu::noinline]] bool is_slice_over() noexcept {
+    resume_record& here = sys::local<resume_record>();
+    return --here.left == 0 && look_at_clock(here);
+}
+
+[[gnu::noinline]] std::coroutine_handle<> end_of(coroutine_promise& ended) noexcept {
+    const await_link& link = *ended.link;
+    if (coroutine_promise* const parent = link.parent) {
+        parent->child = nullptr;
+        // One compare, nearly always: those that inherit an environment have the same one.
+        if (&parent->env() != &ended.env() && !(parent->env().executor == ended.env().executor)) {
+            parent->post(task_order::usual);
+            return std::noop_coroutine();
+        }
+    } else if (resume_record& here = sys::local<resume_record>(); here.foreign == &link) {
+        here.foreign_has_ended = true; // its await_suspend() is beneath on this stack
+        return std::noop_coroutine();
+    }
+    return transfer(link.waiting);
+}
+
+} // namespace detail
+
+void coroutine_promise::post(task_order order) noexcept { detail::post_home(*this, env_->executor, order); }
+
+void suspension::resume(task_order order) noexcept { detail::post_home(*this, env().executor, order); }
+
+void suspension::resume_at(const any_executor& where, task_order order) noexcept {
+    detail::post_home(*this, where, order);
+}
+
+void suspension::give_up() noexcept {
+    if (env().keeper != nullptr) env().keeper->bury(*this);
+}
+
+const char* coroutine_promise::answer_as_coroutine(task* self, task_request request) {
+    if (request == task_request::describe) return type_description<coroutine_promise>();
+    auto& own = *static_cast<coroutine_promise*>(self);
+    if (request == task_request::run)
+        detail::run_coroutines(own.handle());
+    else if (request == task_request::dispose)
+        own.handle().destroy();
+    else if (!detail::is_buried(own, own.env()))
+        own.abandon_chain();
+    return nullptr;
+}
+
+const char* suspension::answer(task* self, task_request request) {
+    if (request == task_request::describe) return type_description<suspension>();
+    auto& own = *static_cast<suspension*>(self);
+    if (request == task_request::run)
+        detail::run_coroutines(own.waiting_);
+    else if (own.promise_ != nullptr && !detail::is_buried(own, own.env()))
+        own.promise_->abandon_chain();
+    return nullptr;
+}
+
+void coroutine_promise::abandon_chain() noexcept {
+    const detail::tear_down here(nullptr);
+    coroutine_promise* leaf = this;
+    while (leaf->link != nullptr) {
+        detail::await_link& above = *leaf->link;
+        coroutine_promise* const parent = above.parent;
+        if (parent == nullptr) return; // another library's coroutine waits: its frame has all of this
+        // By hand, not by the awaiter: a chain may be longer than a stack is deep.
+        parent->child = nullptr;
+        std::exchange(above.child, nullptr).destroy();
+        leaf = parent;
+    }
+    leaf->type()(leaf, task_request::dispose);
+}
+
+environment& coroutine_promise::own_environment() {
+    if (!owns_environment_) {
+        env_ = recycler::create<environment>(*env_);
+        owns_environment_ = true;
+    }
+    return const_cast<environment&>(*env_); // NOLINT: made here
+}
+
+void coroutine_promise::drop_environment() noexcept {
+    recycler::destroy(const_cast<environment*>(env_)); // NOLINT: made by own_environment()
+}
+
+const environment& default_environment() noexcept {
+    // Never ended: coroutines may end later than static objects.
+    alignas(environment) static std::byte place[sizeof(environment)];
+    static const environment& made = *::new (place) environment{.executor = system_executor()};
+    return made;
+}
+
+any_executor at_priority(const any_executor& where, priority level) {
+    if (const auto* const pool = where.target<thread_pool::executor>())
+        return pool->context().get_executor(level);
+    return where;
+}
+
+} // namespace ekiden::inline EKIDEN_ABI

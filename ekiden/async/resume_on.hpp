@@ -1,0 +1,65 @@
+/// Goes on somewhere else.
+///
+/// Part: async. Used by: programs.
+#pragma once
+
+#include <ekiden/async/suspension.hpp>
+#include <ekiden/execution/executor.hpp>
+
+#include <concepts>
+#include <coroutine>
+#include <utility>
+
+namespace ekiden::inline EKIDEN_ABI {
+
+namespace detail {
+
+class hop_awaiter {
+public:
+    static constexpr bool comes_home = true;
+
+    explicit hop_awaiter(any_executor to) noexcept : to_(std::move(to)) {}
+    hop_awaiter(const hop_awaiter&) = delete;
+    hop_awaiter& operator=(const hop_awaiter&) = delete;
+
+    [[nodiscard]] static bool await_ready() noexcept { return false; }
+
+    template <class Promise>
+    [[nodiscard]] bool await_suspend(std::coroutine_handle<Promise> hopping) {
+        if constexpr (std::derived_from<Promise, coroutine_promise>) {
+            coroutine_promise& promise = hopping.promise();
+            if (promise.env().executor == to_) return false;
+            environment& own = promise.own_environment();
+            own.executor = std::move(to_);
+            promise.post(task_order::usual);
+        } else {
+            way_there_.bind(hopping);
+            const any_executor to = std::move(to_); // this may be gone before the post has returned
+            way_there_.resume_at(to);
+        }
+        return true;
+    }
+    static void await_resume() noexcept {}
+
+private:
+    any_executor to_;
+    suspension way_there_; // of a coroutine of another library
+};
+
+} // namespace detail
+
+/// `co_await resume_on(executor)`: the coroutine goes on there, and is at home there from now on, with all
+/// that it awaits later; the one that waits for it is not, and goes on at its own home. Nothing happens if it
+/// is there already. The first hop of a coroutine makes an environment of its own, in recycled memory; the
+/// next ones allocate nothing. Throws std::bad_alloc; then it is where it was. If the executor takes no more,
+/// the coroutine is destroyed, with those that wait for it.
+template <executor E>
+[[nodiscard]] detail::hop_awaiter resume_on(const E& where) {
+    return detail::hop_awaiter(any_executor(where));
+}
+template <std::derived_from<execution_context> Context>
+[[nodiscard]] detail::hop_awaiter resume_on(Context& context) {
+    return detail::hop_awaiter(any_executor(context.get_executor()));
+}
+
+} // namespace ekiden::inline EKIDEN_ABI

@@ -1,0 +1,91 @@
+#include <ekiden/async/sleep.hpp>
+
+#include <ekiden/queue/recycler.hpp>
+#include <ekiden/sys/mutant.hpp>
+#include <ekiden/sys/thread.hpp>
+#include <ekiden/timer/timer_service.hpp>
+
+#include <algorithm>
+#include <utility>
+
+namespace ekiden::inline EKIDEN_ABI::detail {
+
+/// The stop is armed before the timer, and the timer may be due before this returns. So what goes home, and
+/// what cancels the timer, leaves that to this until publish().
+void sleep_awaiter::begin() {
+    const environment& env = home_.env();
+    is_cut_ = env.deadline < time_;
+    if (env.stop != nullptr && !stop_.arm(*env.stop)) {
+        is_cancelled_ = true;
+        home_.resume();
+        return;
+    }
+    auto& queue = use_service<timer_service<sys::clock::time_point::clock>>(env.executor.context()).queue();
+    timer_ = recycler::create<timer_state>(queue);
+    timer_->add(*this, timer_service<sys::clock::time_point::clock>::count(std::min(env.deadline, time_)));
+    publish();
+}
+
+/// [TW1] Whoever of begin() and let_go() is the later goes home; whoever of begin() and stopped() is the
+/// later cancels the timer. Each acquires what the other has released.
+void sleep_awaiter::publish() noexcept {
+    std::uint8_t seen = 0;
+    bool has_cancelled = false;
+    while (!parts_.compare_exchange_strong(seen, seen | has_begun, sys::acq_rel, sys::acquire)) {
+        if ((seen & is_stopped) == 0 || EKIDEN_MUTANT(sleep_forgets_early_stop)
+            || std::exchange(has_cancelled, true))
+            continue;
+        (void)timer_->cancel(); // lets go of the wait, here or in the thread that is about to fire
+        seen = parts_.load(sys::acquire);
+    }
+    if ((seen & is_due) != 0) home_.resume();
+}
+
+/// In the stop's callback.
+void sleep_awaiter::stopped() noexcept {
+    if ((parts_.fetch_or(is_stopped, sys::acq_rel) & has_begun) != 0) (void)timer_->cancel(); // [TW1]
+}
+
+/// The timer's state posts the wait: it expired, or was cancelled before. From here on no cancel counts it.
+void sleep_awaiter::come_due(timer_wait& self) noexcept {
+    auto& own = static_cast<sleep_awaiter&>(self);
+    {
+        const run_scope scope(self);
+        own.is_cancelled_ = scope.is_cancelled();
+    }
+    own.let_go(is_due);
+}
+
+void sleep_awaiter::let_go(std::uint8_t how) noexcept {
+    const std::uint8_t before = parts_.fetch_or(how, sys::acq_rel); // [TW1]
+    if ((before & (has_begun | is_ending)) == has_begun) home_.resume();
+}
+
+const char* sleep_awaiter::answer(task* self, task_request request) {
+    if (request == task_request::describe) return type_description<sleep_awaiter>();
+    auto& own = *static_cast<sleep_awaiter*>(self);
+    own.drop();
+    own.is_cancelled_ = true;
+    own.let_go(is_due); // home, which refuses it
+    return nullptr;
+}
+
+/// True: the time has come.
+bool sleep_awaiter::end() noexcept {
+    (void)stop_.disarm();
+    if (timer_ != nullptr) std::exchange(timer_, nullptr)->leave();
+    return !is_cancelled_ && !is_cut_;
+}
+
+sleep_awaiter::~sleep_awaiter() {
+    (void)stop_.disarm();
+    if (timer_ == nullptr) return;
+    if ((parts_.fetch_or(is_ending, sys::acq_rel) & (has_begun | is_due)) == has_begun) { // [TW1]
+        (void)timer_->cancel();
+        // At once, but for a thread that has taken it out to fire it.
+        while ((parts_.load(sys::acquire) & is_due) == 0) sys::yield();
+    }
+    timer_->leave();
+}
+
+} // namespace ekiden::inline EKIDEN_ABI::detail

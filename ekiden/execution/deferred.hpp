@@ -1,0 +1,59 @@
+/// The completion token of a caller that wants to start the operation later.
+///
+/// Part: execution. Used by: programs. After Asio's deferred.
+#pragma once
+
+#include <ekiden/execution/async_result.hpp>
+
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+namespace ekiden::inline EKIDEN_ABI {
+
+struct deferred_t {
+    explicit constexpr deferred_t() = default;
+};
+
+/// The operation returns a deferred_operation and does not start.
+inline constexpr deferred_t deferred{};
+
+/// An operation with all of its arguments but the token. Called with a token it starts and returns what that
+/// token wants; a call on an lvalue copies the arguments. Never called, it does nothing.
+template <class Signature, class Initiation, class... Args>
+class [[nodiscard]] deferred_operation {
+public:
+    template <class I, class... A>
+    explicit deferred_operation(std::in_place_t, I&& initiation, A&&... args)
+        : initiation_(std::forward<I>(initiation)), args_(std::forward<A>(args)...) {}
+
+    template <class Token>
+    decltype(auto) operator()(Token&& token) && {
+        return std::apply(
+            [&](Args&&... args) -> decltype(auto) {
+                return ekiden::async_initiate<Token, Signature>(
+                    std::move(initiation_), std::forward<Token>(token), std::move(args)...);
+            },
+            std::move(args_));
+    }
+    template <class Token>
+    decltype(auto) operator()(Token&& token) const& {
+        return deferred_operation(*this)(std::forward<Token>(token));
+    }
+
+private:
+    Initiation initiation_;
+    std::tuple<Args...> args_;
+};
+
+template <class Signature>
+class async_result<deferred_t, Signature> {
+public:
+    template <class Initiation, class... Args>
+    static auto initiate(Initiation&& initiation, deferred_t, Args&&... args) {
+        return deferred_operation<Signature, std::decay_t<Initiation>, std::decay_t<Args>...>(
+            std::in_place, std::forward<Initiation>(initiation), std::forward<Args>(args)...);
+    }
+};
+
+} // namespace ekiden::inline EKIDEN_ABI

@@ -1,0 +1,26 @@
+/// The completion token of a caller that does not want to know how the operation ends.
+///
+/// Part: execution. Used by: programs. After Asio's detached.
+#pragma once
+
+#include <ekiden/execution/async_result.hpp>
+
+namespace ekiden::inline EKIDEN_ABI {
+
+struct detached_t {
+    explicit constexpr detached_t() = default;
+};
+
+/// The operation starts at once and returns nothing; its results are dropped.
+inline constexpr detached_t detached{};
+
+template <class R, class... Args>
+class async_result<detached_t, R(Args...)> {
+public:
+    template <class Initiation, class... InitiationArgs>
+    static void initiate(Initiation&& initiation, detached_t, InitiationArgs&&... args) {
+        std::forward<Initiation>(initiation)([](Args...) noexcept {}, std::forward<InitiationArgs>(args)...);
+    }
+};
+
+} // namespace ekiden::inline EKIDEN_ABI

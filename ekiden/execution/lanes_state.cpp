@@ -1,0 +1,527 @@
+#include <ekiden/execution/lanes_state.hpp>
+
+#include <ekiden/context/serial_scope.hpp>
+#include <ekiden/queue/recycler.hpp>
+#include <ekiden/sys/clock.hpp>
+#include <ekiden/sys/mutant.hpp>
+#include <ekiden/sys/thread.hpp>
+#include <ekiden/sys/topology.hpp>
+
+#include <algorithm>
+#include <bit>
+#include <new>
+#include <stdexcept>
+#include <string>
+#include <system_error>
+#include <utility>
+
+namespace ekiden::inline EKIDEN_ABI {
+
+// ---- begin and end
+
+namespace {
+
+constexpr unsigned most_shards = 4096;
+
+std::size_t shard_count_of(const lanes_options& options) {
+    if (options.shards > most_shards) {
+        throw std::invalid_argument("ekiden: lanes: shards is " + std::to_string(options.shards)
+                                    + "; allowed are 0 (one for two usable processors) to "
+                                    + std::to_string(most_shards));
+    }
+    const unsigned wanted =
+        options.shards != 0 ? options.shards : std::min((sys::usable_concurrency() + 1) / 2, most_shards);
+    return std::bit_ceil(std::max(wanted, 1U));
+}
+
+std::uint64_t probe_mask_of(unsigned sampling) {
+    return sampling == 0 ? ~std::uint64_t{0} : std::bit_ceil(std::uint64_t{sampling}) - 1;
+}
+
+} // namespace
+
+lane_shard::lane_shard(lanes_state& of, unsigned index, std::size_t entry_bytes)
+    : task(&lanes_state::answer_drain), table(entry_bytes, of.how_.hash_of, &of), all(of), number(index) {}
+
+lanes_state::lanes_state(const lanes_options& chosen, const operations& how, std::size_t entry_bytes)
+    : how_(how), lane_capacity_(chosen.lane_capacity), capacity_(chosen.capacity), policy_(chosen.policy),
+      is_bounded_(lane_capacity_ != 0 || capacity_ != 0), probe_mask_(probe_mask_of(chosen.delay_sampling)),
+      shard_mask_(shard_count_of(chosen) - 1),
+      shards_(std::allocator<lane_shard>().allocate(shard_mask_ + 1)) {
+    for (unsigned i = 0; i != shard_count(); ++i) std::construct_at(&shards_[i], *this, i, entry_bytes);
+}
+
+lanes_state::~lanes_state() {
+    std::destroy_n(shards_, shard_count());
+    std::allocator<lane_shard>().deallocate(shards_, shard_count());
+}
+
+void lanes_state::throw_in_child(const char* operation) const {
+    throw std::system_error(std::make_error_code(std::errc::operation_not_permitted),
+                            std::string("ekiden: lanes::") + operation
+                                + " in the child of fork(); these lanes belong to the parent");
+}
+
+// ---- tasks come in
+
+void lanes_state::append(lane_shard& s, lane::index i, lane& here, task* given, std::uint32_t when) noexcept {
+    ::new (static_cast<void*>(std::addressof(given->next))) sys::atomic<task*>(given);
+    if (here.newest != nullptr) {
+        given->next.store(here.newest->next.load(sys::relaxed), sys::relaxed);
+        here.newest->next.store(given, sys::relaxed);
+    }
+    here.newest = given;
+    ++here.depth;
+    ++s.posted;
+    if (when != 0 && !here.is(lane::has_probe)) [[unlikely]]
+        begin_probe(s, i, here, when);
+}
+
+/// The lane has a task. True: the caller has the drain, and schedules it.
+bool lanes_state::make_ready(lane_shard& s, lane::index i, lane& here) noexcept {
+    if (here.is(lane::is_ready | lane::is_running)) return false;
+    link_ready(s, i, here);
+    return s.inbox.try_begin();
+}
+
+void lanes_state::link_ready(lane_shard& s, lane::index i, lane& here) noexcept {
+    here.flags |= lane::is_ready;
+    here.next_ready = lane::none;
+    (s.first_ready == lane::none ? s.first_ready : s.table.at(s.last_ready).next_ready) = i;
+    s.last_ready = i;
+}
+
+namespace {
+
+/// Goes through an inbox behind what was pushed before.
+struct marker final : task {
+    marker() noexcept : task(&answer) {}
+    static const char* answer(task*, task_request) { return nullptr; }
+};
+
+/// The lock is not held for longer than it takes to sort these.
+constexpr int most_sorted = 256;
+
+/// A lane from which so many tasks were run in one turn, and that has more, is a long one.
+constexpr std::uint32_t long_lane = batch_limit::most_tasks / 2;
+
+} // namespace
+
+bool lanes_state::sort(lane_shard& s) noexcept {
+    for (int n = 0; n != most_sorted; ++n) {
+        task* const found = s.inbox.take();
+        if (found == nullptr) return s.inbox.is_drained() || s.inbox.is_idle();
+        give_to_lane(s, static_cast<keyed_task&>(*found));
+    }
+    return false;
+}
+
+void lanes_state::sort_all(lane_shard& s) noexcept {
+    if (sort(s)) return;
+    // Somebody has the drain, or it would be sorted; it is not given up without the lock.
+    marker last;
+    (void)s.inbox.push(&last);
+    for (;;) {
+        task* const found = s.inbox.take();
+        if (found == &last) return;
+        if (found == nullptr)
+            sys::yield(); // a push is under way
+        else
+            give_to_lane(s, static_cast<keyed_task&>(*found));
+    }
+}
+
+void lanes_state::end_refused(lock& guard, lane_shard& s, task_chain& refused) noexcept {
+    const std::exception_ptr failure = std::exchange(s.failure, nullptr);
+    guard.unlock();
+    if (failure != nullptr) {
+        try {
+            std::rethrow_exception(failure);
+        } catch (...) {
+            s.all.how_.report(s.all);
+        }
+    }
+    (void)refused.abandon();
+}
+
+void lanes_state::give_to_lane(lane_shard& s, keyed_task& given) noexcept {
+    const lane::index i = how_.entry_for(s, given);
+    lane* const here = i != lane::none ? &s.table.at(i) : nullptr;
+    if (here == nullptr || here->is(lane::is_closed)) [[unlikely]] {
+        ++s.dropped;
+        s.refused.push(&given);
+        return;
+    }
+    append(s, i, *here, &given, given.when);
+    if (!here->is(lane::is_ready | lane::is_running)) link_ready(s, i, *here);
+}
+
+namespace {
+
+/// What a thread wants to know when the inner executor refuses a drain, and so has it abandoned at once.
+struct refusal {
+    const task* wanted;
+    bool has_been_abandoned;
+};
+
+} // namespace
+
+/// Schedules the drain. False: the inner executor has refused it, so all that was to be run has been
+/// abandoned, and `given` with it. (If it was not there any more, another thread had taken it.)
+bool lanes_state::schedule(lane_shard& s, task_order order, const task* given) {
+    handles_.fetch_add(2, sys::relaxed); // the drain, and this thread
+    struct handle {
+        lanes_state& of;
+        ~handle() { of.drop_handle(); }
+    } const mine{*this};
+    refusal& here = sys::local<refusal>();
+    const refusal outer = std::exchange(here, {given, false});
+    try {
+        const bool is_in = how_.schedule(*this, &s, order);
+        return !std::exchange(here, outer).has_been_abandoned || is_in;
+    } catch (...) {
+        if (!std::exchange(here, outer).has_been_abandoned && given != nullptr) return true;
+        throw;
+    }
+}
+
+void lanes_state::schedule_rest(lane_shard& s, task_order order) noexcept {
+    try {
+        (void)schedule(s, order, nullptr);
+    } catch (...) { // the rest has been abandoned
+    }
+}
+
+// ---- the drain
+
+const char* lanes_state::answer_drain(task* drain, task_request request) {
+    if (request == task_request::describe) return type_description<lane_shard>();
+    auto& s = *static_cast<lane_shard*>(drain);
+    if (request == task_request::abandon)
+        s.all.abandon_ready(s);
+    else
+        s.all.run_ready(s);
+    return nullptr;
+}
+
+/// What a thread has taken out of a lane, to run it.
+struct lanes_state::batch {
+    task_chain tasks;
+    std::uint32_t run = 0;
+    std::uint32_t closings = 0;
+    std::uint32_t probed = ~0U; // the one, from 0, whose delay is measured
+    std::uint32_t since = 0;
+    std::uint64_t delay = 0;
+    lane_waiters admitted;
+};
+
+/// Runs lanes in turn until the batch is full or none is ready.
+void lanes_state::run_ready(lane_shard& s) {
+    lock guard(s.lock);
+    bool has_drain = true;
+    s.drain_is_queued = false;
+    batch_limit limit(s.tasks_are_long);
+    try {
+        const serial_scope inside(this);
+        for (bool goes_on = true; goes_on;) {
+            // Not more than is run soon, which stays in the cache; but what comes behind a long lane does not
+            // wait for its end.
+            if (s.first_ready == lane::none || std::exchange(s.has_long_lane, false)) (void)sort(s);
+            if (s.first_ready == lane::none) break;
+            const lane::index i = s.first_ready;
+            lane& here = s.table.at(i);
+            s.first_ready = here.next_ready;
+            here.flags = (here.flags & ~std::uint32_t{lane::is_ready}) | lane::is_running;
+            goes_on = run_lane(guard, s, i, limit, has_drain);
+        }
+    } catch (...) {
+        leave(std::move(guard), s, has_drain, task_order::last); // the thread may leave the context
+        throw;
+    }
+    s.tasks_are_long = limit.are_long();
+    leave(std::move(guard), s, has_drain, task_order::deferred);
+}
+
+/// The thread runs no more lanes of this shard.
+void lanes_state::leave(lock guard, lane_shard& s, bool has_drain, task_order order) {
+    const bool needs_drain = !EKIDEN_MUTANT(lanes_forget_the_rest) && keep_drain(s, has_drain);
+    const bool comes_early = s.first_ready == lane::none;
+    unlock(guard, s);
+    if (needs_drain) {
+        if (comes_early) sys::yield(); // a push is under way; its thread may want this processor
+        schedule_rest(s, order);
+    }
+    drop_handle();
+}
+
+/// Before the lock is given up: if there is something to run or to sort, somebody has the drain afterwards,
+/// so that a function that blocks holds up no other lane. True: the caller has it, and schedules it.
+bool lanes_state::keep_drain(lane_shard& s, bool has_drain) noexcept {
+    if (!has_drain) {
+        if (s.drain_is_queued || s.first_ready == lane::none || !s.inbox.try_begin()) return false;
+        return s.drain_is_queued = true;
+    }
+    while (s.first_ready == lane::none) {
+        if (s.inbox.try_rest()) return false;
+        if (!sort(s)) break;
+    }
+    return s.drain_is_queued = true;
+}
+
+/// Runs tasks of a lane that is running by this thread. Unlocked meanwhile. False if the batch is full.
+bool lanes_state::run_lane(lock& guard, lane_shard& s, lane::index i, batch_limit& limit, bool& has_drain) {
+    lane& here = s.table.at(i);
+    batch taken;
+    begin_batch(s, i, here, taken);
+    // A thread with nothing to do may run other lanes meanwhile; it comes behind what waits in the context.
+    const bool passes_on = keep_drain(s, std::exchange(has_drain, false));
+    unlock(guard, s);
+    if (passes_on) schedule_rest(s, task_order::last);
+    taken.admitted.complete(true);
+    bool goes_on = true;
+    try {
+        goes_on = run_batch(here, taken, limit);
+    } catch (...) {
+        guard.lock();
+        end_batch(guard, s, i, taken);
+        throw;
+    }
+    guard.lock();
+    end_batch(guard, s, i, taken);
+    return goes_on;
+}
+
+/// Takes all tasks of the lane; where they are counted, the oldest one.
+void lanes_state::begin_batch(lane_shard& s, lane::index i, lane& here, batch& taken) noexcept {
+    taken.closings = closings_.load(sys::relaxed);
+    if (here.is(lane::has_probe)) [[unlikely]] {
+        const lane_shard::probe& p = probe_of(s, i);
+        taken.probed = p.ahead;
+        taken.since = p.since;
+    }
+    if (!is_bounded_) return taken.tasks.take_all(here);
+    if (here.newest == nullptr) return;
+    taken.tasks.take_one(here);
+    --here.depth;
+    here.flags |= lane::has_one_out;
+    lane_waiter* const next =
+        here.is(lane::has_waiters) && here.depth < lane_capacity_ ? s.waiters.pop_at(i, true) : nullptr;
+    if (next != nullptr) { // it has the room that the task leaves
+        append(s, i, here, next->given, 0);
+        taken.admitted.push(*next);
+    } else {
+        give_room(1, taken.admitted);
+    }
+}
+
+bool lanes_state::run_batch(lane& here, batch& taken, batch_limit& limit) {
+    const serial_scope inside(&here);
+    while (!taken.tasks.empty()) {
+        task* const next = taken.tasks.pop();
+        if (taken.run++ == taken.probed) [[unlikely]]
+            taken.delay = (std::uint64_t{time() - taken.since} << 10) + 1;
+        next->run();
+        if (!limit.goes_on()) return false;
+        // relaxed: a hint; end_batch() decides.
+        if (closings_.load(sys::relaxed) != taken.closings) [[unlikely]]
+            return true;
+    }
+    return true;
+}
+
+/// The lane is not running any more: it is ready again, or it vanishes.
+void lanes_state::end_batch(lock& guard, lane_shard& s, lane::index i, batch& taken) noexcept {
+    lane& here = s.table.at(i);
+    if (here.is(lane::is_closed)) [[unlikely]] {
+        unlock(guard, s);
+        const std::size_t dropped = taken.tasks.abandon();
+        guard.lock();
+        here.depth -= static_cast<std::uint32_t>(dropped);
+        s.dropped += dropped;
+        sort_all(s); // what was posted before the end of the function is refused
+    }
+    s.ended += taken.run;
+    if (!is_bounded_) here.depth -= taken.run;
+    if (here.is(lane::has_probe)) [[unlikely]] {
+        if (taken.delay != 0) {
+            how_.note_delay(*this, s.number, here, taken.delay);
+            end_probe(s, i, here);
+        } else {
+            probe_of(s, i).ahead -= taken.run;
+        }
+    }
+    if (!taken.tasks.empty()) taken.tasks.put_back(here);
+    here.flags &= ~std::uint32_t{lane::is_running | lane::has_one_out};
+    if (here.newest != nullptr) { // leave() looks whether the drain is queued
+        if (taken.run >= long_lane) s.has_long_lane = true;
+        return link_ready(s, i, here);
+    }
+    if (EKIDEN_MUTANT(lanes_keep_an_idle_entry)) return;
+    lane_waiters woken;
+    erase(s, i, woken);
+    if (woken.empty()) [[likely]]
+        return;
+    guard.unlock();
+    woken.complete(true);
+    guard.lock();
+}
+
+/// What is left when a lane ends without having been run.
+struct lanes_state::leavings {
+    task_chain tasks;
+    lane_waiters refused;
+    lane_waiters woken;
+    lane_waiters admitted;
+
+    /// Not under a lock. Returns how many tasks.
+    std::size_t end(lanes_state& of) noexcept {
+        const std::size_t count = tasks.abandon();
+        of.give_room(count, admitted);
+        refused.complete(false);
+        admitted.complete(true);
+        woken.complete(true);
+        return count;
+    }
+};
+
+void lanes_state::abandon_ready(lane_shard& s) noexcept {
+    leavings left;
+    {
+        lock guard(s.lock);
+        while (keep_drain(s, true)) {
+            s.drain_is_queued = false;
+            if (s.first_ready == lane::none) { // a push is under way
+                guard.unlock();
+                sys::yield();
+                guard.lock();
+            }
+            while (s.first_ready != lane::none) {
+                const lane::index i = s.first_ready;
+                s.first_ready = s.table.at(i).next_ready;
+                drop_all(s, i, left);
+                erase(s, i, left.woken);
+            }
+        }
+        s.drain_is_queued = false;
+        left.tasks.append(std::move(s.refused));
+    }
+    refusal& here = sys::local<refusal>();
+    if (here.wanted != nullptr && left.tasks.contains(here.wanted)) here = {nullptr, true};
+    left.end(*this);
+    drop_handle();
+}
+
+/// All that waits in the lane, or to be let in.
+void lanes_state::drop_all(lane_shard& s, lane::index i, leavings& to) noexcept {
+    lane& here = s.table.at(i);
+    task_chain all;
+    all.take_all(here);
+    to.tasks.append(std::move(all));
+    if (here.is(lane::has_probe)) end_probe(s, i, here);
+    if (!here.is(lane::has_waiters)) return;
+    while (lane_waiter* const next = s.waiters.pop_at(i, true)) to.refused.push(*next);
+}
+
+void lanes_state::erase(lane_shard& s, lane::index i, lane_waiters& woken) noexcept {
+    lane& here = s.table.at(i);
+    if (here.is(lane::has_waiters)) [[unlikely]] {
+        while (lane_waiter* const next = s.waiters.pop_at(i, false)) woken.push(*next);
+    }
+    s.table.remove(i, how_.hash_of(this, here));
+    how_.end_key(here);
+    s.table.give_back(i);
+}
+
+/// A post has found, or made, an entry, and does not use it.
+void lanes_state::erase_if_unused(lane_shard& s, lane::index i, lane_waiters& woken) noexcept {
+    const lane& here = s.table.at(i);
+    if (here.newest == nullptr && !here.is(lane::is_ready | lane::is_running)) erase(s, i, woken);
+}
+
+void lanes_state::leave_entry(lock guard, lane_shard& s, lane::index i) noexcept {
+    lane_waiters woken;
+    erase_if_unused(s, i, woken);
+    unlock(guard, s);
+    woken.complete(true);
+}
+
+std::size_t lanes_state::close(lock guard, lane_shard& s, lane::index i) noexcept {
+    if (i == lane::none) return unlock(guard, s), 0;
+    leavings left;
+    lane& here = s.table.at(i);
+    drop_all(s, i, left);
+    const std::uint32_t count = left.tasks.count();
+    here.depth -= count;
+    s.dropped += count;
+    if (here.is(lane::is_running)) {
+        here.flags |= lane::is_closed;
+        closings_.fetch_add(1, sys::relaxed); // seen under the lock, at the latest
+    }
+    unlock(guard, s);
+    return left.end(*this);
+}
+
+// ---- dispatch: a lane that a thread runs at once
+
+struct lanes_state::turn_task final : task {
+    turn_task() noexcept : task(&answer) {}
+
+    static const char* answer(task* base, task_request request) {
+        if (request == task_request::describe) return type_description<turn_task>();
+        auto* const self = static_cast<turn_task*>(base);
+        lane_shard* const s = self->where;
+        const lane::index i = self->number;
+        recycler::destroy(self);
+        if (s == nullptr) return nullptr; // not used
+        if (request == task_request::abandon)
+            s->all.abandon_claimed(*s, i);
+        else
+            s->all.run_claimed(*s, i);
+        return nullptr;
+    }
+
+    lane_shard* where = nullptr;
+    lane::index number = lane::none;
+};
+
+task* lanes_state::make_turn() { return recycler::create<turn_task>(); }
+
+bool lanes_state::claim(lane_shard& s, lane::index i, task* given, task* turn) noexcept {
+    lane& here = s.table.at(i);
+    if (here.newest != nullptr || here.is(lane::is_ready | lane::is_running)) return false;
+    if (is_bounded_ && !reserve_room()) return false;
+    append(s, i, here, given, 0);
+    here.flags |= lane::is_running;
+    auto& mine = static_cast<turn_task&>(*turn);
+    mine.where = &s;
+    mine.number = i;
+    handles_.fetch_add(1, sys::relaxed);
+    return true;
+}
+
+void lanes_state::run_claimed(lane_shard& s, lane::index i) {
+    lock guard(s.lock);
+    batch_limit limit(s.tasks_are_long);
+    try {
+        const serial_scope inside(this);
+        bool has_drain = false;
+        (void)run_lane(guard, s, i, limit, has_drain);
+    } catch (...) {
+        leave(std::move(guard), s, false, task_order::last);
+        throw;
+    }
+    leave(std::move(guard), s, false, task_order::last); // the thread has other things to do
+}
+
+void lanes_state::abandon_claimed(lane_shard& s, lane::index i) noexcept {
+    leavings left;
+    {
+        const lock guard(s.lock);
+        drop_all(s, i, left);
+        erase(s, i, left.woken);
+    }
+    left.end(*this);
+    drop_handle();
+}
+
+} // namespace ekiden::inline EKIDEN_ABI

@@ -1,0 +1,153 @@
+/// The completion token of a caller that wants a future.
+///
+/// Part: execution. Used by: programs. After N4771, 13.26.
+#pragma once
+
+#include <ekiden/execution/async_result.hpp>
+#include <ekiden/future/promise.hpp>
+
+#include <concepts>
+#include <exception>
+#include <functional>
+#include <system_error>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+namespace ekiden::inline EKIDEN_ABI {
+
+namespace detail {
+
+/// A leading argument that says how the operation has ended is the future's exception.
+template <class T>
+concept failure = std::same_as<T, std::error_code> || std::same_as<T, std::exception_ptr>;
+
+[[nodiscard]] inline std::exception_ptr exception_of(const std::error_code& error) {
+    return error ? std::make_exception_ptr(std::system_error(error)) : nullptr;
+}
+[[nodiscard]] inline std::exception_ptr exception_of(std::exception_ptr error) noexcept { return error; }
+
+template <class... Args>
+struct future_result {
+    using type = std::tuple<Args...>;
+};
+template <>
+struct future_result<> {
+    using type = void;
+};
+template <class T>
+struct future_result<T> {
+    using type = T;
+};
+
+/// Fulfils a promise with what the operation ends with.
+template <class... Args>
+class promise_handler {
+public:
+    using result = typename future_result<std::decay_t<Args>...>::type;
+
+    [[nodiscard]] future<result> get_future() { return promise_.get_future(); }
+
+    void operator()(Args... args) noexcept {
+        try {
+            if constexpr (sizeof...(Args) == 0)
+                promise_.set_value();
+            else
+                promise_.set_value(result(std::forward<Args>(args)...));
+        } catch (...) {
+            promise_.set_exception(std::current_exception());
+        }
+    }
+
+protected:
+    void fail(std::exception_ptr why) noexcept { promise_.set_exception(std::move(why)); }
+
+private:
+    promise<result> promise_;
+};
+
+template <failure First, class... Args>
+class promise_handler<First, Args...> : public promise_handler<Args...> {
+public:
+    void operator()(First error, Args... args) noexcept {
+        if (auto exception = exception_of(std::move(error)))
+            this->fail(std::move(exception));
+        else
+            promise_handler<Args...>::operator()(std::forward<Args>(args)...);
+    }
+};
+
+/// Fulfils a promise with what a function makes of it.
+template <class F, class... Args>
+class packaged_handler {
+public:
+    using result = std::invoke_result_t<F, Args...>;
+
+    explicit packaged_handler(F f) : f_(std::move(f)) {}
+    [[nodiscard]] future<result> get_future() { return promise_.get_future(); }
+
+    void operator()(Args... args) noexcept {
+        try {
+            if constexpr (std::is_void_v<result>) {
+                std::invoke(std::move(f_), std::forward<Args>(args)...);
+                promise_.set_value();
+            } else {
+                promise_.set_value(std::invoke(std::move(f_), std::forward<Args>(args)...));
+            }
+        } catch (...) {
+            promise_.set_exception(std::current_exception());
+        }
+    }
+
+private:
+    promise<result> promise_;
+    F f_;
+};
+
+template <class F>
+struct packaged_token {
+    F f;
+};
+
+} // namespace detail
+
+struct use_future_t {
+    explicit constexpr use_future_t() = default;
+
+    /// A token whose future has what `f` returns or throws when it is called with the results.
+    template <class F>
+    [[nodiscard]] detail::packaged_token<std::decay_t<F>> operator()(F&& f) const {
+        return {std::forward<F>(f)};
+    }
+};
+
+/// The operation returns an ekiden::future of its results: of nothing, of the one, or of a tuple. A leading
+/// std::error_code or std::exception_ptr is no result: if it says that the operation has failed, the future
+/// throws it (std::system_error). An operation that is dropped gives std::future_error(broken_promise).
+inline constexpr use_future_t use_future{};
+
+template <class R, class... Args>
+class async_result<use_future_t, R(Args...)> {
+public:
+    template <class Initiation, class... InitiationArgs>
+    static auto initiate(Initiation&& initiation, use_future_t, InitiationArgs&&... args) {
+        detail::promise_handler<Args...> handler;
+        auto result = handler.get_future();
+        std::forward<Initiation>(initiation)(std::move(handler), std::forward<InitiationArgs>(args)...);
+        return result;
+    }
+};
+
+template <class F, class R, class... Args>
+class async_result<detail::packaged_token<F>, R(Args...)> {
+public:
+    template <class Initiation, class Token, class... InitiationArgs>
+    static auto initiate(Initiation&& initiation, Token&& token, InitiationArgs&&... args) {
+        detail::packaged_handler<F, Args...> handler(std::forward<Token>(token).f);
+        auto result = handler.get_future();
+        std::forward<Initiation>(initiation)(std::move(handler), std::forward<InitiationArgs>(args)...);
+        return result;
+    }
+};
+
+} // namespace ekiden::inline EKIDEN_ABI

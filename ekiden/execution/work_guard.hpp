@@ -1,0 +1,66 @@
+/// Keeps a context from ending for want of work while work for it is done elsewhere.
+///
+/// Part: execution. Used by: programs, asynchronous operations. After N4771, 13.16 and 13.17.
+#pragma once
+
+#include <ekiden/execution/associated_executor.hpp>
+
+#include <concepts>
+#include <utility>
+
+namespace ekiden::inline EKIDEN_ABI {
+
+/// Counts as work of the executor's context until reset() or the end. Copies count too. One thread at a time
+/// uses a guard.
+template <executor Executor>
+class executor_work_guard {
+public:
+    using executor_type = Executor;
+
+    explicit executor_work_guard(const Executor& where) noexcept : executor_(where) {
+        executor_.on_work_started();
+    }
+    executor_work_guard(const executor_work_guard& other) noexcept
+        : executor_(other.executor_), owns_(other.owns_) {
+        if (owns_) executor_.on_work_started();
+    }
+    executor_work_guard(executor_work_guard&& other) noexcept
+        : executor_(other.executor_), owns_(std::exchange(other.owns_, false)) {}
+    executor_work_guard& operator=(const executor_work_guard&) = delete;
+    ~executor_work_guard() { reset(); }
+
+    [[nodiscard]] Executor get_executor() const noexcept { return executor_; }
+    /// Whether it still counts.
+    [[nodiscard]] bool owns_work() const noexcept { return owns_; }
+    /// The work is over. Again does nothing.
+    void reset() noexcept {
+        if (std::exchange(owns_, false)) executor_.on_work_finished();
+    }
+
+private:
+    Executor executor_;
+    bool owns_ = true;
+};
+
+/// A guard for an executor, for that of a context, or for the one that an object is associated with; the
+/// second argument stands in where it has none.
+template <executor Executor>
+[[nodiscard]] executor_work_guard<Executor> make_work_guard(const Executor& where) {
+    return executor_work_guard<Executor>(where);
+}
+template <std::derived_from<execution_context> Context>
+[[nodiscard]] auto make_work_guard(Context& context) {
+    return ekiden::make_work_guard(context.get_executor());
+}
+template <class T>
+    requires(!executor<T> && !std::derived_from<T, execution_context>)
+[[nodiscard]] auto make_work_guard(const T& t) {
+    return ekiden::make_work_guard(ekiden::get_associated_executor(t));
+}
+template <class T, class ExecutorOrContext>
+[[nodiscard]] auto make_work_guard(const T& t, ExecutorOrContext&& otherwise) {
+    return ekiden::make_work_guard(
+        ekiden::get_associated_executor(t, std::forward<ExecutorOrContext>(otherwise)));
+}
+
+} // namespace ekiden::inline EKIDEN_ABI

@@ -1,0 +1,100 @@
+/// One future for the ends of several.
+///
+/// Part: future. Used by: programs. After std::experimental::when_all (N4538).
+#pragma once
+
+#include <ekiden/future/future.hpp>
+#include <ekiden/future/promise.hpp>
+#include <ekiden/sys/atomic.hpp>
+
+#include <cstddef>
+#include <iterator>
+#include <memory>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+namespace ekiden::inline EKIDEN_ABI {
+
+namespace detail {
+
+/// Calls `visit` with each future of a tuple or of a vector.
+template <class Visit, class... R>
+void each_future(std::tuple<future<R>...>& all, Visit&& visit) {
+    std::apply([&visit](auto&... one) { (visit(one), ...); }, all);
+}
+template <class Visit, class R>
+void each_future(std::vector<future<R>>& all, Visit&& visit) {
+    for (auto& one : all) visit(one);
+}
+
+/// What the continuations of several futures share. Ends itself with the last of them.
+template <class Futures>
+class all_of_them {
+public:
+    all_of_them(Futures&& all, std::size_t count)
+        : continuations_(std::make_unique<completion::continuation[]>(count)), left_(count + 1),
+          all_(std::move(all)) {}
+
+    [[nodiscard]] future<Futures> start() {
+        future<Futures> result = promise_.get_future();
+        std::size_t i = 0;
+        each_future(all_, [this, &i](auto& one) {
+            continuations_[i].~continuation();
+            auto* const attached = ::new (static_cast<void*>(&continuations_[i++])) completion::continuation(
+                [](void* self) noexcept { static_cast<all_of_them*>(self)->end(); }, this);
+            // The last end() moves the futures away; until start() has its own, none is the last.
+            if (!future_access::state(one)->attach(*attached)) end();
+        });
+        end();
+        return result;
+    }
+
+private:
+    void end() noexcept {
+        // release: this side has done with the object; acquire: so have all others, before it ends.
+        if (left_.fetch_sub(1, sys::acq_rel) != 1) return;
+        promise_.set_value(std::move(all_));
+        delete this;
+    }
+
+    std::unique_ptr<completion::continuation[]> continuations_;
+    sys::atomic<std::size_t> left_;
+    Futures all_;
+    promise<Futures> promise_;
+};
+
+/// Throws std::future_error(no_state) if one has none: before any is given away.
+template <class Futures>
+void expect_states(Futures& all) {
+    each_future(all, [](auto& one) {
+        if (!one.valid()) throw_no_state();
+    });
+}
+
+template <class Futures>
+[[nodiscard]] future<Futures> when_all_of(Futures all, std::size_t count) {
+    expect_states(all);
+    return (new all_of_them<Futures>(std::move(all), count))->start();
+}
+
+} // namespace detail
+
+/// The future of a tuple of the futures given, ready when each of them is; how they have ended, each tells.
+/// It is ready at once if there are none. The given ones have no state afterwards. Throws
+/// std::future_error(no_state) if one has none now, and std::bad_alloc.
+template <class... R>
+[[nodiscard]] future<std::tuple<future<R>...>> when_all(future<R>... futures) {
+    return detail::when_all_of(std::tuple<future<R>...>(std::move(futures)...), sizeof...(R));
+}
+
+/// The same for a range, which is moved from: the future of a vector in the range's order.
+template <std::forward_iterator Iterator>
+[[nodiscard]] auto when_all(Iterator first, Iterator last) {
+    std::vector<std::iter_value_t<Iterator>> all(std::make_move_iterator(first),
+                                                 std::make_move_iterator(last));
+    const std::size_t count = all.size();
+    return detail::when_all_of(std::move(all), count);
+}
+
+} // namespace ekiden::inline EKIDEN_ABI

@@ -1,0 +1,146 @@
+/// One future for the first end of several.
+///
+/// Part: future. Used by: programs. After std::experimental::when_any (N4538).
+#pragma once
+
+#include <ekiden/future/when_all.hpp>
+#include <ekiden/sys/mutant.hpp>
+
+#include <cstddef>
+#include <iterator>
+#include <memory>
+#include <stdexcept>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+namespace ekiden::inline EKIDEN_ABI {
+
+/// Several futures, of which at least the one of that index is ready.
+template <class Futures>
+struct when_any_result {
+    std::size_t index;
+    Futures futures;
+};
+
+namespace detail {
+
+/// What the continuations of several futures share. Each keeps a reference to its future's state, since the
+/// futures themselves go to the taker of the result as soon as one is ready.
+template <class Futures>
+class any_of_them {
+public:
+    any_of_them(Futures&& all, std::size_t count)
+        : entries_(std::make_unique<entry[]>(count)), count_(count), references_(count + 1),
+          all_(std::move(all)) {}
+
+    [[nodiscard]] future<when_any_result<Futures>> start() {
+        auto result = promise_.get_future();
+        std::size_t i = 0;
+        each_future(all_, [this, &i](auto& one) { // all of them, before one can end
+            auto* const state = future_access::state(one);
+            state->retain();
+            entries_[i].set(*this, *state, i);
+            ++i;
+        });
+        for (std::size_t k = 0; k < count_; ++k) {
+            if (!entries_[k].state->attach(entries_[k].on_ready)) ended(entries_[k]);
+        }
+        meet();
+        release();
+        return result;
+    }
+
+private:
+    struct entry {
+        any_of_them* owner = nullptr;
+        completion* state = nullptr;
+        std::size_t index = 0;
+        completion::continuation on_ready;
+
+        void set(any_of_them& of, completion& awaited, std::size_t at) noexcept {
+            owner = &of;
+            state = &awaited;
+            index = at;
+            on_ready.~continuation();
+            ::new (static_cast<void*>(&on_ready)) completion::continuation(
+                [](void* self) noexcept {
+                    auto* const here = static_cast<entry*>(self);
+                    here->owner->ended(*here);
+                },
+                this);
+        }
+    };
+
+    static constexpr std::size_t nobody = static_cast<std::size_t>(-1);
+
+    /// The continuation of `which` has been called, or needs no call.
+    void ended(entry& which) noexcept {
+        std::size_t expected = nobody;
+        // relaxed: meet() passes it on.
+        if (winner_.compare_exchange_strong(expected, which.index, sys::relaxed, sys::relaxed)) meet();
+        drop(which);
+    }
+
+    /// The first future is ready; all continuations are attached. The later of these two publishes.
+    void meet() noexcept {
+        if (EKIDEN_MUTANT(when_any_publishes_before_it_is_armed)
+                ? winner_.load(sys::relaxed) == nobody
+                // release: this side's part, the winner or the end of start(); acquire: the other's.
+                : missing_.fetch_sub(1, sys::acq_rel) != 1)
+            return;
+        const std::size_t winner = winner_.load(sys::relaxed);
+        for (std::size_t k = 0; k < count_; ++k) {
+            if (k != winner && entries_[k].state->detach(entries_[k].on_ready)) drop(entries_[k]);
+        }
+        promise_.set_value(when_any_result<Futures>{winner, std::move(all_)});
+    }
+
+    void drop(entry& which) noexcept {
+        which.state->release();
+        release();
+    }
+    void release() noexcept {
+        // release: this side has done with the object; acquire: so have all others, before it ends.
+        if (references_.fetch_sub(1, sys::acq_rel) == 1) delete this;
+    }
+
+    const std::unique_ptr<entry[]> entries_;
+    const std::size_t count_;
+    sys::atomic<std::size_t> references_; // one an entry, and start()
+    sys::atomic<std::size_t> winner_{nobody};
+    sys::atomic<unsigned> missing_{2};
+    Futures all_;
+    promise<when_any_result<Futures>> promise_;
+};
+
+template <class Futures>
+[[nodiscard]] future<when_any_result<Futures>> when_any_of(Futures all, std::size_t count) {
+    expect_states(all);
+    return (new any_of_them<Futures>(std::move(all), count))->start();
+}
+
+} // namespace detail
+
+/// The future of a tuple of the futures given, ready when one of them is, however that has ended. The others
+/// go on; the taker of the result has them. The given ones have no state afterwards. Throws
+/// std::future_error(no_state) if one has none now, and std::bad_alloc.
+template <class... R>
+[[nodiscard]] future<when_any_result<std::tuple<future<R>...>>> when_any(future<R>... futures) {
+    static_assert(sizeof...(R) > 0, "ekiden: when_any: of no futures none is ever ready");
+    return detail::when_any_of(std::tuple<future<R>...>(std::move(futures)...), sizeof...(R));
+}
+
+/// The same for a range, which is moved from: the future of a vector in the range's order. Throws
+/// std::invalid_argument for an empty one.
+template <std::forward_iterator Iterator>
+[[nodiscard]] auto when_any(Iterator first, Iterator last) {
+    if (first == last)
+        throw std::invalid_argument("ekiden: when_any: the range is empty; allowed is at least one future");
+    std::vector<std::iter_value_t<Iterator>> all(std::make_move_iterator(first),
+                                                 std::make_move_iterator(last));
+    const std::size_t count = all.size();
+    return detail::when_any_of(std::move(all), count);
+}
+
+} // namespace ekiden::inline EKIDEN_ABI

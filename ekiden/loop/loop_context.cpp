@@ -1,0 +1,170 @@
+#include <ekiden/loop/loop_context.hpp>
+
+#include <ekiden/loop/shared_loop.hpp>
+#include <ekiden/loop/solo_loop.hpp>
+#include <ekiden/sys/contract.hpp>
+
+#include <algorithm>
+#include <exception>
+#include <stdexcept>
+#include <string>
+#include <system_error>
+#include <utility>
+
+namespace ekiden::inline EKIDEN_ABI {
+
+namespace {
+
+unsigned seats_for(int hint) {
+    const auto most = static_cast<int>(loop_seats::most_seats);
+    return static_cast<unsigned>(hint == loop_context::many
+                                     ? loop_context::usual_seats
+                                     : std::clamp(hint, loop_context::usual_seats, most));
+}
+
+} // namespace
+
+loop_context::loop_context(int concurrency_hint) : generation_(sys::fork_generation()) {
+    if (concurrency_hint < 1) {
+        throw std::invalid_argument("ekiden: loop_context: the concurrency hint is "
+                                    + std::to_string(concurrency_hint)
+                                    + "; allowed are 1 and more, and loop_context::many");
+    }
+    if (concurrency_hint == 1)
+        solo_ = std::make_unique<solo_loop>(this);
+    else
+        shared_ = std::make_unique<shared_loop>(this, gate_, seats_for(concurrency_hint));
+}
+
+loop_context::~loop_context() {
+    if (is_in_forked_child()) {
+        // The threads that used it do not exist here, and what they were doing is lost.
+        abandon_services();
+        (void)solo_.release();
+        (void)shared_.release();
+        return;
+    }
+    sys::expects(solo_ != nullptr ? solo_->is_empty() : shared_->seats().is_empty(),
+                 "a loop_context is destroyed while a thread is inside its run()");
+    shut_down();
+    end_services();
+}
+
+/// Nobody is inside, and never will be: drops the tasks.
+void loop_context::shut_down() noexcept {
+    if (gate_.load(sys::relaxed) != 0) return;
+    gate_.store(1, sys::relaxed); // [IQ2] the fence in quiesce() comes after it
+    shut_down_services();
+    if (solo_ != nullptr)
+        solo_->abandon_all();
+    else
+        shared_->abandon_all();
+}
+
+void loop_context::refuse_in_child(const char* operation) const {
+    if (!is_in_forked_child()) return;
+    throw std::system_error(std::make_error_code(std::errc::operation_not_permitted),
+                            std::string("ekiden: loop_context::") + operation
+                                + " in the child of fork(); the context belongs to the parent");
+}
+
+// ---- tasks come in
+
+bool loop_context::accept(task* accepted, task_order order) {
+    if (is_in_forked_child() || gate_.load(sys::relaxed) != 0) [[unlikely]]
+        return refuse(accepted);
+    if (solo_ != nullptr) { // wakes nobody but the thread that sleeps
+        solo_->push(accepted);
+        return true;
+    }
+    // Its poster comes to it after the task that it runs; or its run() ends, and wakes another thread.
+    const bool wakes = order != task_order::deferred || !runs_in_this_thread();
+    try {
+        if (shared_->push(accepted, wakes)) [[likely]]
+            return true;
+    } catch (...) {
+        accepted->abandon();
+        throw;
+    }
+    return refuse(accepted);
+}
+
+bool loop_context::refuse(task* refused) {
+    refused->abandon();
+    refuse_in_child("post");
+    return false;
+}
+
+void loop_context::work_started() noexcept {
+    if (solo_ != nullptr)
+        solo_->work_started();
+    else
+        shared_->seats().work_started();
+}
+
+void loop_context::work_finished() noexcept {
+    if (solo_ != nullptr)
+        solo_->work_finished();
+    else
+        shared_->seats().work_finished();
+}
+
+void loop_context::executor_type::report_unhandled(const char*) const noexcept {
+    post([failure = std::current_exception()] { std::rethrow_exception(failure); });
+}
+
+// ---- tasks are run
+
+std::size_t loop_context::run(const loop_request& request) {
+    refuse_in_child("run");
+    return solo_ != nullptr ? solo_->run(request) : shared_->run(request);
+}
+
+std::size_t loop_context::run() { return run(loop_request{}); }
+std::size_t loop_context::run_one() { return run(loop_request{.most = 1}); }
+std::size_t loop_context::poll() { return run(loop_request{.waits = false}); }
+std::size_t loop_context::poll_one() { return run(loop_request{.most = 1, .waits = false}); }
+
+std::size_t loop_context::run_before(sys::clock::time_point deadline, std::size_t most) {
+    return run(loop_request{.most = most, .deadline = &deadline});
+}
+
+bool loop_context::runs_in_this_thread() const noexcept { return role_scope::find(this) != nullptr; }
+
+// ---- stop
+
+void loop_context::stop() noexcept {
+    if (is_in_forked_child()) return;
+    if (solo_ != nullptr)
+        solo_->stop();
+    else
+        shared_->seats().stop();
+}
+
+bool loop_context::stopped() const noexcept {
+    return solo_ != nullptr ? solo_->is_stopped() : shared_->seats().is_stopped();
+}
+
+void loop_context::restart() noexcept {
+    if (is_in_forked_child()) return;
+    if (solo_ != nullptr)
+        solo_->restart();
+    else
+        shared_->seats().restart();
+}
+
+// ---- timers
+
+bool loop_context::adopt(alarm_clock& clock) noexcept {
+    return (solo_ != nullptr ? solo_->alarms() : shared_->alarms()).adopt(clock);
+}
+
+void loop_context::alarm_moved() noexcept {
+    if (solo_ != nullptr) {
+        if (!runs_in_this_thread()) solo_->look_again(); // that thread looks before it sleeps
+    } else {
+        shared_->seats().alarm_moved();
+    }
+}
+
+} // namespace ekiden::inline EKIDEN_ABI

@@ -1,0 +1,14 @@
+/// Timers that follow the monotonic clock: what happens to the system's time does not touch them.
+///
+/// Part: timer. Used by: programs.
+#pragma once
+
+#include <ekiden/timer/waitable_timer.hpp>
+
+#include <chrono>
+
+namespace ekiden::inline EKIDEN_ABI {
+
+using steady_timer = basic_waitable_timer<std::chrono::steady_clock>;
+
+} // namespace ekiden::inline EKIDEN_ABI

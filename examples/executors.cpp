@@ -1,0 +1,77 @@
+/// The executors' model: what runs where, in which order, and how its end is told.
+#include <ekiden/execution/bind_executor.hpp>
+#include <ekiden/execution/defer.hpp>
+#include <ekiden/execution/dispatch.hpp>
+#include <ekiden/execution/post.hpp>
+#include <ekiden/execution/strand.hpp>
+#include <ekiden/execution/then.hpp>
+#include <ekiden/execution/use_future.hpp>
+#include <ekiden/future/when_all.hpp>
+#include <ekiden/loop/loop_context.hpp>
+#include <ekiden/pool/thread_pool.hpp>
+#include <ekiden/timer/steady_timer.hpp>
+
+#include <chrono>
+#include <iostream>
+#include <string>
+#include <system_error>
+#include <utility>
+
+namespace {
+
+/// The order in which a strand runs things.
+std::string order_of_a_strand() {
+    ekiden::loop_context loop(1);
+    const ekiden::strand s(loop.get_executor());
+    std::string order;
+    ekiden::post(s, [&] {
+        order += 'a';
+        ekiden::post(s, [&] { order += 'c'; });     // behind what waits
+        ekiden::dispatch(s, [&] { order += 'b'; }); // inside of the strand: at once
+        ekiden::defer(s, [&] { order += 'd'; });    // as post; wakes no other thread
+    });
+    ekiden::post(s, [&] { order += 'x'; });
+    loop.run();
+    return order;
+}
+
+/// One operation, several ways to learn of its end.
+int ends_of_an_operation(ekiden::thread_pool& pool) {
+    ekiden::post(pool, [] {});                                              // a function
+    auto answer = ekiden::post(pool, ekiden::use_future([] { return 6; })); // a future
+    auto other = pool.submit([] { return 7; });
+    auto product = ekiden::when_all(std::move(answer), std::move(other)) // no thread waits
+                       .then(pool.get_executor(), [](auto both) {
+                           auto [a, b] = std::move(both);
+                           return a.get() * b.get();
+                       });
+    return product.get();
+}
+
+/// A timer that is cancelled says so, always.
+bool is_cancelled_in_time() {
+    ekiden::loop_context loop(1);
+    ekiden::steady_timer timer(loop, std::chrono::hours(1));
+    bool was_cancelled = false;
+    timer.async_wait([&](std::error_code error) { was_cancelled = error == std::errc::operation_canceled; });
+    ekiden::post(loop, [&] { timer.cancel(); });
+    loop.run();
+    return was_cancelled;
+}
+
+} // namespace
+
+int main() {
+    ekiden::thread_pool pool(2);
+    const ekiden::strand s(pool.get_executor());
+
+    // The handler belongs to the strand, whatever context brings it there.
+    ekiden::post(pool, ekiden::bind_executor(s, [] { std::cout << "in the strand\n"; }));
+    pool.wait_idle();
+
+    const std::string order = order_of_a_strand();
+    const int product = ends_of_an_operation(pool);
+    const bool cancelled = is_cancelled_in_time();
+    std::cout << order << ", " << product << ", " << std::boolalpha << cancelled << '\n';
+    return order == "abxcd" && product == 42 && cancelled ? 0 : 1;
+}

@@ -1,0 +1,81 @@
+/// Requests for many accounts, from many threads: those for one account in order, one at a time, and those
+/// for different accounts in parallel. No account needs a lock, or a strand that somebody would have to keep.
+#include <ekiden/execution/lanes.hpp>
+#include <ekiden/pool/thread_pool.hpp>
+
+#include <array>
+#include <iostream>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace {
+
+constexpr std::size_t accounts = 100;
+constexpr int clients = 4;
+constexpr int requests = 1000; // of each client, for each account
+
+struct account {
+    long balance = 0;                // plain: its lane runs one function at a time
+    std::array<int, clients> last{}; // the number of each client's last request
+    int out_of_order = 0;
+};
+
+/// Each client numbers its requests; each account sees those of a client in that order.
+int serve(ekiden::thread_pool& pool) {
+    std::vector<account> all(accounts);
+    const ekiden::lanes<std::size_t> lanes(pool.get_executor());
+    {
+        std::vector<std::jthread> crew;
+        for (std::size_t client = 0; client != clients; ++client) {
+            crew.emplace_back([&, client] {
+                for (int number = 1; number <= requests; ++number) {
+                    for (std::size_t to = 0; to != accounts; ++to) {
+                        lanes.post(to, [&here = all[to], client, number] {
+                            here.balance += number;
+                            here.out_of_order += here.last[client] != number - 1;
+                            here.last[client] = number;
+                        });
+                    }
+                }
+            });
+        }
+    }
+    pool.wait_idle();
+    int wrong = lanes.active() != 0; // an account without requests costs nothing
+    for (const account& a : all) wrong += a.out_of_order + (a.balance != 500L * 1001 * clients);
+    return wrong;
+}
+
+/// A session whose requests come faster than they are served: the oldest ones are given up.
+std::string newest_of_a_session(ekiden::thread_pool& pool) {
+    using ekiden::when_full;
+    const ekiden::lanes<std::string> sessions(pool.get_executor(),
+                                              {.lane_capacity = 2, .policy = when_full::drop_oldest});
+    std::string seen;
+    sessions.post("ada", [&] {
+        for (char c = 'a'; c <= 'z'; ++c) sessions.post("ada", [&seen, c] { seen += c; });
+    });
+    sessions.wait_idle("ada");
+    return seen;
+}
+
+/// An executor of one lane goes where any executor does.
+int answer(ekiden::thread_pool& pool) {
+    const ekiden::lanes<int> lanes(pool.get_executor());
+    const auto seventh = lanes.get_executor(7);
+    auto result = seventh.submit([] { return 42; });
+    return result.get();
+}
+
+} // namespace
+
+int main() {
+    ekiden::thread_pool pool;
+    const int wrong = serve(pool);
+    const std::string seen = newest_of_a_session(pool);
+    const int result = answer(pool);
+    std::cout << wrong << " requests out of order; of the alphabet the session has seen " << seen
+              << "; the seventh lane answers " << result << '\n';
+    return wrong == 0 && seen == "yz" && result == 42 ? 0 : 1;
+}

@@ -1,0 +1,233 @@
+#include <ordered_server/encoding.hpp>
+#include <ordered_server/server.hpp>
+
+#include <asio/buffer.hpp>
+#include <asio/error.hpp>
+
+namespace ordered {
+
+using clock = std::chrono::steady_clock;
+
+connection::connection(server& of, asio::ip::tcp::socket socket)
+    : server_(of), socket_(std::move(socket)), parser_(of.chosen().limit), timer_(of.pool()),
+      progress_(clock::now()), begun_(progress_) {}
+
+void connection::proceed() {
+    if (is_closed()) return;
+    take_requests();
+    send();
+    end_if_done();
+    receive();
+    watch();
+}
+
+// ---- requests
+
+bool connection::has_room() const {
+    const limits& limit = server_.chosen().limit;
+    return unplaced_ == nullptr && requests_.size() < limit.pipeline
+           && text_bytes_ + output_.size() + sending_.size() < limit.output;
+}
+
+void connection::take_requests() {
+    if (has_turn_ && place(*unplaced_)) unplaced_ = nullptr;
+    while (has_room() && !input_.empty()) {
+        const request_parser::result found = parser_.parse(input_);
+        if (found == request_parser::result::need_more) return;
+        begun_ = progress_;
+        if (found == request_parser::result::request) {
+            handle(interpret(parser_.words(), server_.chosen()));
+        } else {
+            handle(refusal(parser_.error()));
+            refuse_more();
+        }
+    }
+}
+
+void connection::handle(command asked) {
+    request& r = requests_.emplace_back(*this, asked.what, asked.n);
+    ++server_.count().requests[static_cast<std::size_t>(asked.what)];
+    if (is_about_key(asked.what)) {
+        const bool adds = asked.what == verb::add || asked.what == verb::work;
+        r.of = adds ? server_.keys().find_or_add(asked.key) : server_.keys().find(asked.key);
+        if (r.of != nullptr) {
+            if (!place(r)) unplaced_ = &r;
+            return;
+        }
+        if (adds)
+            asked = refusal("too many keys");
+        else if (asked.what == verb::get)
+            encoding::null(asked.text);
+        else
+            encoding::simple(asked.text, "OK");
+    }
+    r.text = asked.what == verb::info ? server_.info() : std::move(asked.text);
+    r.is_done = true;
+    text_bytes_ += r.text.size();
+    if (asked.what == verb::quit) refuse_more();
+}
+
+/// Takes no more from the client, and forgets what has been read already.
+void connection::refuse_more() {
+    phase_ = phase::last;
+    input_ = {};
+}
+
+/// Runs a request, or hands it over. False: its lane has no room. Then this connection is told when its turn
+/// has come: in the order in which connections have asked, and once for each request of the key that comes
+/// back.
+bool connection::place(request& r) {
+    account& of = *r.of;
+    const bool is_next = std::exchange(has_turn_, false);
+    if (of.waiting.empty() || is_next) {
+        // What takes no time is not worth a way to another thread and back, if nothing of its key is there.
+        if (of.under_way == 0 && of.waiting.empty() && is_small(r)) {
+            r.run();
+            r.is_done = true;
+            ++server_.count().on_the_spot;
+            return true;
+        }
+        if (server_.work().take(r)) {
+            ++of.under_way;
+            ++under_way_;
+            return true;
+        }
+    }
+    ++server_.count().waits_for_room;
+    of.waiting.insert(is_next ? of.waiting.begin() : of.waiting.end(), weak_from_this());
+    return false;
+}
+
+bool connection::is_small(const request& r) const {
+    const std::int64_t most = server_.chosen().limit.work_on_the_spot;
+    return r.what == verb::work ? r.n <= most : most >= 0;
+}
+
+void connection::came_back(request& r) {
+    r.is_done = true;
+    --under_way_;
+    if (is_closed() && under_way_ == 0) server_.forget(*this);
+}
+
+// ---- the socket
+
+void connection::send() {
+    while (!requests_.empty() && requests_.front().is_done
+           && output_.size() < server_.chosen().limit.output) {
+        request& oldest = requests_.front();
+        text_bytes_ -= oldest.text.size();
+        oldest.encode(output_);
+        ++server_.count().replies;
+        requests_.pop_front();
+    }
+    if (is_sending_ || is_closed()) return;
+    if (sent_ == sending_.size()) {
+        sending_.clear();
+        sent_ = 0;
+        sending_.swap(output_);
+    }
+    if (sending_.empty()) return;
+    is_sending_ = true;
+    socket_.async_write_some(asio::buffer(sending_) + sent_,
+                             [self = shared_from_this()](const std::error_code& error, std::size_t bytes) {
+                                 self->sent(error, bytes);
+                             });
+}
+
+void connection::sent(const std::error_code& error, std::size_t bytes) {
+    is_sending_ = false;
+    if (is_closed()) return;
+    if (error) return abort();
+    sent_ += bytes;
+    server_.count().bytes_out += bytes;
+    progress_ = clock::now();
+    proceed();
+}
+
+void connection::receive() {
+    if (is_receiving_ || is_closed() || has_client_ended_ || !input_.empty()) return;
+    if (phase_ == phase::open && !has_room()) return;
+    is_receiving_ = true;
+    socket_.async_read_some(asio::buffer(buffer_),
+                            [self = shared_from_this()](const std::error_code& error, std::size_t bytes) {
+                                self->received(error, bytes);
+                            });
+}
+
+void connection::received(const std::error_code& error, std::size_t bytes) {
+    is_receiving_ = false;
+    if (is_closed()) return;
+    if (error && error != asio::error::eof) return abort();
+    has_client_ended_ = static_cast<bool>(error);
+    server_.count().bytes_in += bytes;
+    if (phase_ == phase::open) {
+        progress_ = clock::now();
+        if (!parser_.is_inside()) begun_ = progress_;
+        input_ = {buffer_.data(), bytes};
+    }
+    proceed();
+}
+
+void connection::finish() {
+    if (phase_ == phase::open) phase_ = phase::last;
+    proceed();
+}
+
+/// A socket that is closed with bytes unread resets the connection, and the client may lose replies that it
+/// has not read. So this side ends first, and what still comes is thrown away.
+void connection::end_if_done() {
+    if (is_closed() || !(has_client_ended_ || phase_ != phase::open)) return;
+    if (!input_.empty() || !requests_.empty() || !output_.empty() || is_sending_ || sent_ != sending_.size())
+        return;
+    if (has_client_ended_) return abort();
+    if (phase_ == phase::lingering) return;
+    std::error_code ignored;
+    socket_.shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
+    phase_ = phase::lingering;
+    progress_ = clock::now();
+}
+
+void connection::abort() {
+    if (is_closed()) return;
+    phase_ = phase::closed;
+    std::error_code ignored;
+    socket_.close(ignored);
+    timer_.cancel();
+    input_ = {};
+    server_.count().lost += requests_.size();
+    if (under_way_ == 0) server_.forget(*this); // else those that run have references
+}
+
+// ---- deadlines
+
+connection::time_point connection::due() const {
+    const deadlines& d = server_.chosen().deadline;
+    if (phase_ == phase::lingering) return progress_ + d.linger;
+    if (is_sending_) return progress_ + d.write;
+    if (!requests_.empty()) return time_point::max(); // it is the server's turn
+    if (parser_.is_inside()) return begun_ + d.read;
+    return progress_ + d.idle;
+}
+
+/// Sets the timer only if it would ring too late. Ringing too early costs a look at the clock.
+void connection::watch() {
+    if (is_closed() || due() >= armed_) return;
+    armed_ = due();
+    timer_.expires_at(armed_);
+    timer_.async_wait([weak = weak_from_this(), &network = server_.network()](std::error_code cancelled) {
+        if (cancelled) return;
+        asio::post(network, [weak] { // from the pool's thread to the network's
+            if (const auto self = weak.lock()) self->look_at_clock();
+        });
+    });
+}
+
+void connection::look_at_clock() {
+    armed_ = time_point::max();
+    if (is_closed()) return;
+    if (clock::now() < due()) return watch();
+    if (phase_ != phase::lingering) ++server_.count().too_late;
+    abort();
+}
+
+} // namespace ordered

@@ -1,0 +1,126 @@
+// Asio and this library together: each runs on the other's executors, and coroutines await sockets.
+#include <ekiden/adapter/asio/standalone.hpp>
+#include <ekiden/async/co_spawn.hpp>
+#include <ekiden/execution/lanes.hpp>
+#include <ekiden/execution/post.hpp>
+#include <ekiden/execution/strand.hpp>
+#include <ekiden/execution/use_future.hpp>
+#include <ekiden/pool/thread_pool.hpp>
+#include <ekiden/timer/steady_timer.hpp>
+
+#include <asio/any_io_executor.hpp>
+#include <asio/io_context.hpp>
+#include <asio/ip/tcp.hpp>
+#include <asio/post.hpp>
+#include <asio/read.hpp>
+#include <asio/steady_timer.hpp>
+#include <asio/strand.hpp>
+#include <asio/write.hpp>
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <iostream>
+#include <stop_token>
+#include <string>
+#include <system_error>
+#include <thread>
+#include <tuple>
+
+using asio::ip::tcp;
+using namespace std::chrono_literals;
+
+namespace {
+
+void ours_for_asio() {
+    std::atomic<int> calls{0};
+    ekiden::thread_pool pool(2);
+    const ekiden::lanes<int> lanes(pool.get_executor());
+    const auto e = ekiden::asio_executor(pool); // or of any executor: a strand, a lane, a loop
+    const auto lane = ekiden::asio_executor(lanes.get_executor(42));
+
+    asio::post(e, [&] { ++calls; });
+    asio::post(asio::make_strand(e), [&] { ++calls; });
+    const asio::any_io_executor any = lane; // allocates nothing for executors of 16 bytes
+    asio::steady_timer timer(any, 1ms);
+    timer.async_wait([&](std::error_code) { ++calls; }); // called in the lane of 42
+    pool.join();                                         // what Asio waits for is work of the pool
+    std::cout << calls << " calls\n";
+}
+
+void asios_for_us() {
+    asio::io_context io;
+    const auto e = ekiden::from_asio(io); // or from_asio(executor), of any type
+    const ekiden::strand serial(e);
+    std::string order;
+    ekiden::post(serial, [&] { order += "a strand of ours"; });
+    ekiden::post(serial, [&] { order += " on Asio's context"; });
+    ekiden::steady_timer timer(e, 1ms);
+    timer.async_wait([&](std::error_code) { order += ", and a timer"; });
+    io.run(); // the timer is work of Asio's context
+    std::cout << order << '\n';
+}
+
+ekiden::coroutine<> serve(tcp::socket socket) {
+    std::array<char, 1024> bytes{};
+    for (;;) {
+        const auto [error, n] =
+            co_await socket.async_read_some(asio::buffer(bytes), ekiden::use_awaitable.as_tuple);
+        if (error) co_return; // asio::error::eof, or operation_aborted after a stop
+        co_await asio::async_write(socket, asio::buffer(bytes, n), ekiden::use_awaitable); // throws
+    }
+}
+
+ekiden::coroutine<std::string> ask(asio::any_io_executor e, tcp::endpoint where) {
+    tcp::socket socket(e);
+    co_await socket.async_connect(where, ekiden::use_awaitable);
+    const std::string sent = "ping";
+    co_await asio::async_write(socket, asio::buffer(sent), ekiden::use_awaitable);
+    std::string read(sent.size(), ' ');
+    co_await asio::async_read(socket, asio::buffer(read), ekiden::use_awaitable);
+    co_return read;
+}
+
+void coroutines() {
+    asio::io_context io(1);
+    tcp::acceptor acceptor(io, tcp::endpoint(asio::ip::address_v4::loopback(), 0));
+    tcp::socket client(io);
+    client.connect(acceptor.local_endpoint());
+    ekiden::co_spawn(ekiden::from_asio(io), serve(acceptor.accept())); // at home on Asio's context: no hop
+
+    ekiden::thread_pool pool(2);
+    const auto answer = [&] { // at home on the pool; Asio's thread of the pool waits for the socket
+        tcp::acceptor other(io, tcp::endpoint(asio::ip::address_v4::loopback(), 0));
+        auto asked = ekiden::co_spawn(pool, ask(ekiden::asio_executor(pool), other.local_endpoint()),
+                                      ekiden::use_future);
+        ekiden::co_spawn(ekiden::from_asio(io), serve(other.accept()));
+        client.close();
+        io.run();
+        return asked.get();
+    }();
+    std::cout << answer << '\n';
+}
+
+ekiden::coroutine<> waits(asio::any_io_executor e) {
+    asio::steady_timer timer(e, 1h);
+    const auto [error] = co_await timer.async_wait(ekiden::use_awaitable.as_tuple);
+    std::cout << "stopped: " << (error == asio::error::operation_aborted) << '\n';
+}
+
+void stops() {
+    ekiden::thread_pool pool(2);
+    std::stop_source source;
+    auto ended = ekiden::co_spawn(pool, waits(ekiden::asio_executor(pool)), ekiden::use_future,
+                                  ekiden::spawn_options().stop(source.get_token()));
+    source.request_stop(); // before the wait, or while it lasts: it ends with operation_aborted
+    ended.get();
+}
+
+} // namespace
+
+int main() {
+    ours_for_asio();
+    asios_for_us();
+    coroutines();
+    stops();
+}

@@ -1,0 +1,24 @@
+/// A work guard: a loop goes on while work for it is done elsewhere.
+#include <ekiden/execution/post.hpp>
+#include <ekiden/execution/work_guard.hpp>
+#include <ekiden/loop/loop_context.hpp>
+#include <ekiden/pool/thread_pool.hpp>
+
+#include <iostream>
+#include <utility>
+
+int main() {
+    ekiden::thread_pool pool(1);
+    ekiden::loop_context loop(1); // one thread runs it
+    int answer = 0;
+
+    // Without the guard run() would find nothing to do, and return.
+    pool.post([&answer, guard = ekiden::make_work_guard(loop)] {
+        const int computed = 6 * 7;
+        ekiden::post(guard.get_executor(), [&answer, computed] { answer = computed; });
+    }); // the guard ends with the task
+
+    const auto handlers = loop.run();
+    std::cout << handlers << " handler, " << answer << '\n';
+    return answer == 42 ? 0 : 1;
+}

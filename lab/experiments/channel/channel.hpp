@@ -1,0 +1,127 @@
+/// Experiment channel: eight producers pass numbers through a bounded channel to one consumer or to eight.
+///
+/// A consumer adds up what it gets and checks that the items of each producer come in their order. It takes a
+/// fixed share of the items, so that nothing depends on how a channel is closed.
+#pragma once
+
+#include <lab/harness/busy.hpp>
+#include <lab/harness/cell.hpp>
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace lab::channel {
+
+inline constexpr unsigned producers = 8;
+inline constexpr std::size_t capacity = 64;
+
+/// What a variant's name says: "8 to 1, full".
+struct setting {
+    unsigned consumers = 1;
+    unsigned threads = 2;
+    std::uint64_t each = 0; // items of a producer
+    std::uint64_t produce_turns = 0;
+    std::uint64_t consume_turns = 0;
+
+    [[nodiscard]] std::uint64_t total() const { return each * producers; }
+    [[nodiscard]] std::uint64_t share() const { return total() / consumers; }
+};
+
+inline setting parse(const cell& c) {
+    const std::string& variant = c.asked().variant;
+    const auto has = [&variant](const char* word) { return variant.find(word) != std::string::npos; };
+    const auto work = static_cast<std::uint64_t>(c.asked().turns_per_us / 5); // 200 ns
+    setting s;
+    s.consumers = has("8 to 8") ? 8 : 1;
+    s.threads = has("1 thread") ? 1 : 2;
+    s.each = c.pick(4'000, 400'000, 4'000'000) / producers;
+    s.produce_turns = has("empty") ? work : 0;
+    s.consume_turns = has("full") ? work : 0;
+    return s;
+}
+
+/// Makes a producer's items.
+class source {
+public:
+    source(const setting& s, unsigned number)
+        : base_(std::uint64_t{number} << 32U), left_(s.each), turns_(s.produce_turns) {}
+
+    [[nodiscard]] bool more() const noexcept { return left_ > 0; }
+
+    [[nodiscard]] std::uint64_t next() noexcept {
+        if (turns_ > 0) work_ = turn(turns_, work_);
+        --left_;
+        return base_++;
+    }
+
+private:
+    std::uint64_t base_;
+    std::uint64_t left_;
+    std::uint64_t turns_;
+    std::uint64_t work_ = 0;
+};
+
+/// Takes a consumer's items. One consumer at a time calls it.
+class alignas(128) sink {
+public:
+    explicit sink(const setting& s) : left_(s.share()), turns_(s.consume_turns) {}
+
+    [[nodiscard]] bool more() const noexcept { return left_ > 0; }
+
+    void take(std::uint64_t item) noexcept {
+        const std::uint64_t number = item & 0xffff'ffffU;
+        std::uint64_t& due = next_[(item >> 32U) % producers];
+        ordered_ &= number >= due;
+        due = number + 1;
+        sum_ += item;
+        --left_;
+        if (turns_ > 0) work_ = turn(turns_, work_);
+    }
+
+    [[nodiscard]] std::uint64_t sum() const { return sum_; }
+    [[nodiscard]] bool ordered() const { return ordered_; }
+
+private:
+    std::uint64_t left_;
+    std::uint64_t turns_;
+    std::uint64_t sum_ = 0;
+    std::uint64_t work_ = 0;
+    std::array<std::uint64_t, producers> next_{};
+    bool ordered_ = true;
+};
+
+inline void check(const cell& c, const setting& s, const std::vector<sink>& sinks) {
+    std::uint64_t sum = 0;
+    std::uint64_t right = 0;
+    for (const sink& one : sinks) {
+        if (one.more()) c.fail("a consumer did not get its share");
+        if (!one.ordered()) c.fail("a producer's items came out of order");
+        sum += one.sum();
+    }
+    for (std::uint64_t p = 0; p < producers; ++p) right += (p << 32U) * s.each + s.each * (s.each - 1) / 2;
+    if (sum != right) c.fail("items were lost or came out twice");
+}
+
+/// System(setting): the threads, made once. usage pass(cell&, sinks): a new channel, and all items through
+/// it.
+template <class System>
+void run(cell& c) {
+    const setting s = parse(c);
+    System system(s);
+    const auto once = [&] {
+        std::vector<sink> sinks(s.consumers, sink(s));
+        repetition found;
+        found.used = system.pass(c, sinks);
+        check(c, s, sinks);
+        const auto items = static_cast<double>(s.total());
+        found.figures = {{"ns_per_item", found.used.wall_s * 1e9 / items},
+                         {"cpu_ns", found.used.cpu_s() * 1e9 / items}};
+        return found;
+    };
+    once();
+    for (unsigned r = 0; c.again(r); ++r) c.report(once());
+}
+
+} // namespace lab::channel

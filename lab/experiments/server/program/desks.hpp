@@ -1,0 +1,18 @@
+/// What others would put in the place of lanes, on Asio's pool of threads.
+#pragma once
+
+#include <ordered_server/desk.hpp>
+
+#include <memory>
+
+namespace lab::server {
+
+/// A strand for each key.
+[[nodiscard]] std::unique_ptr<ordered::desk>
+make_strand_desk(ekiden::thread_pool& unused, const ordered::options& chosen, ordered::way_back& back);
+
+/// A strand for each connection, which keeps the order of its requests; each locks the one mutex of all keys.
+[[nodiscard]] std::unique_ptr<ordered::desk>
+make_mutex_desk(ekiden::thread_pool& unused, const ordered::options& chosen, ordered::way_back& back);
+
+} // namespace lab::server

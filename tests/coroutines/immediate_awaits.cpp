@@ -1,0 +1,48 @@
+// A million awaits that end at once (ten million with an argument), in a loop and as recursion a hundred
+// thousand deep: the stack does not grow, however the compiler ends a function that goes on with another
+// coroutine. Ends with 0, or by a stack overflow.
+#include <ekiden/async/coroutine.hpp>
+
+namespace {
+
+/// A coroutine of another library, which begins at once and is never resumed from outside.
+struct driver {
+    struct promise_type {
+        driver get_return_object() noexcept { return {}; }
+        std::suspend_never initial_suspend() noexcept { return {}; }
+        std::suspend_never final_suspend() noexcept { return {}; }
+        void return_void() noexcept {}
+        void unhandled_exception() noexcept { __builtin_trap(); }
+    };
+};
+
+ekiden::coroutine<long> one() { co_return 1; }
+
+ekiden::coroutine<long> loop(long times) {
+    long sum = 0;
+    for (long i = 0; i < times; ++i) sum += co_await one();
+    co_return sum;
+}
+
+ekiden::coroutine<long> deep(long depth) {
+    if (depth == 0) co_return 0;
+    const long below = co_await deep(depth - 1);
+    co_return below + 1;
+}
+
+driver drive(long times, long& sum) {
+    sum += co_await loop(times);
+    const long depth = times < 100'000 ? times : 100'000;
+    for (long done = 0; done < times; done += depth) sum += co_await deep(depth);
+    // Awaited by another library's coroutine each time.
+    for (long i = 0; i < times; ++i) sum += co_await one();
+}
+
+} // namespace
+
+int main(int count, char**) {
+    const long times = count > 1 ? 10'000'000 : 1'000'000;
+    long sum = 0;
+    drive(times, sum);
+    return sum == 3 * times ? 0 : 1;
+}

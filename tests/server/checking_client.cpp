@@ -1,0 +1,372 @@
+#include "checking_client.hpp"
+
+#include "account_book.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <deque>
+#include <memory>
+#include <random>
+#include <stdexcept>
+#include <string_view>
+#include <system_error>
+#include <unordered_map>
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+namespace ordered_client {
+
+namespace {
+
+using clock = std::chrono::steady_clock;
+
+[[noreturn]] void fail(const char* what) { throw std::system_error(errno, std::generic_category(), what); }
+
+/// The sum of the first draws of the generator that WORK uses, by its definition.
+std::int64_t sum_of_draws(std::int64_t draws) {
+    std::mt19937 generator;
+    std::int64_t sum = 0;
+    while (draws-- > 0) sum += static_cast<std::int64_t>(generator());
+    return sum;
+}
+
+class descriptor {
+public:
+    explicit descriptor(int number) : number_(number) {}
+    ~descriptor() {
+        if (number_ >= 0) ::close(number_);
+    }
+    descriptor(const descriptor&) = delete;
+    descriptor& operator=(const descriptor&) = delete;
+    [[nodiscard]] int get() const { return number_; }
+
+private:
+    int number_;
+};
+
+int connect_to(const plan& p) {
+    const int made = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (made < 0) fail("socket");
+    sockaddr_in to{};
+    to.sin_family = AF_INET;
+    to.sin_port = htons(p.port);
+    if (::inet_pton(AF_INET, p.address.c_str(), &to.sin_addr) != 1
+        || ::connect(made, reinterpret_cast<const sockaddr*>(&to), sizeof to) != 0) {
+        ::close(made);
+        fail("connect");
+    }
+    const int one = 1;
+    ::setsockopt(made, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+    ::fcntl(made, F_SETFL, O_NONBLOCK);
+    return made;
+}
+
+/// Takes "KIND number \r\n" from the front of `bytes`, if it is there whole.
+bool take_number(std::string_view& bytes, char kind, std::int64_t& number, bool& is_wrong) {
+    const std::size_t end = bytes.find("\r\n");
+    if (end == std::string_view::npos) return false;
+    const std::string_view digits = bytes.substr(1, end - 1);
+    const auto [last, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+    is_wrong = bytes[0] != kind || error != std::errc() || last != digits.data() + digits.size();
+    bytes.remove_prefix(end + 2);
+    return true;
+}
+
+struct pair_of_numbers {
+    std::int64_t number = 0;
+    std::int64_t total = 0;
+};
+
+/// The same of an array of two numbers. Throws if it is anything else.
+bool take_pair(std::string_view& bytes, pair_of_numbers& pair) {
+    const std::string_view all = bytes;
+    std::int64_t size = 0;
+    std::array<bool, 3> wrong{};
+    if (!take_number(bytes, '*', size, wrong[0]) || !take_number(bytes, ':', pair.number, wrong[1])
+        || !take_number(bytes, ':', pair.total, wrong[2]))
+        return false;
+    if (wrong[0] || wrong[1] || wrong[2] || size != 2)
+        throw std::runtime_error("this is no pair of numbers: " + std::string(all.substr(0, 40)));
+    return true;
+}
+
+struct wanted {
+    unsigned key;
+    std::int64_t amount;
+    clock::time_point sent;
+};
+
+} // namespace
+
+class client {
+public:
+    explicit client(const plan& p);
+    report go();
+
+private:
+    struct peer {
+        explicit peer(int number, bool mortal) : socket(number), may_be_killed(mortal) {}
+        descriptor socket;
+        bool may_be_killed;
+        bool wants_to_write = false;
+        std::string out;
+        std::string in;
+        std::deque<wanted> waiting;
+        std::unordered_map<unsigned, std::int64_t> last_number; // of each key, that this connection has seen
+    };
+
+    void open(std::size_t at);
+    void add_requests(peer& of);
+    void write(std::size_t at);
+    void read(std::size_t at);
+    void take_replies(std::size_t at);
+    bool take_reply(peer& of, std::string_view& bytes);
+    void lose(std::size_t at);
+    void watch(std::size_t at, bool writing);
+    void reset_keys();
+    void close_books();
+    std::string ask_alone(int socket, std::string_view bytes, std::size_t replies);
+
+    plan plan_;
+    report report_;
+    account_book book_;
+    std::mt19937_64 random_;
+    std::int64_t work_sum_;
+    descriptor epoll_{::epoll_create1(EPOLL_CLOEXEC)};
+    std::vector<std::unique_ptr<peer>> peers_;
+    unsigned open_ = 0;
+    std::vector<float> delays_us_; // of one reply in 16
+};
+
+client::client(const plan& p)
+    : plan_(p), book_(p.keys), random_(p.seed), work_sum_(p.draws >= 0 ? sum_of_draws(p.draws) : 0),
+      peers_(p.connections) {}
+
+report client::go() {
+    reset_keys();
+    for (std::size_t i = 0; i != peers_.size(); ++i) open(i);
+    const auto begin = clock::now();
+    auto last = begin;
+    for (std::size_t i = 0; i != peers_.size(); ++i) write(i);
+    std::array<epoll_event, 128> events;
+    while (open_ != 0 && report_.answered + report_.lost != plan_.requests) {
+        const int count = ::epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()),
+                                       static_cast<int>(plan_.patience.count()));
+        if (count < 0 && errno != EINTR) fail("epoll_wait");
+        if (count == 0) throw std::runtime_error("the server says nothing any more");
+        for (int i = 0; i < count; ++i) {
+            const auto at = static_cast<std::size_t>(events[static_cast<std::size_t>(i)].data.u64);
+            if (!peers_[at]) continue;
+            read(at);
+            if (peers_[at]) write(at);
+        }
+        last = clock::now();
+    }
+    report_.seconds = std::chrono::duration<double>(last - begin).count();
+    peers_.clear();
+    close_books();
+    report_.violations = book_.violations();
+    report_.first_violations = book_.first();
+    std::sort(delays_us_.begin(), delays_us_.end());
+    if (!delays_us_.empty()) {
+        report_.p50_us = delays_us_[delays_us_.size() / 2];
+        report_.p99_us = delays_us_[delays_us_.size() * 99 / 100];
+    }
+    return report_;
+}
+
+/// Half of the connections may be killed, if any.
+void client::open(std::size_t at) {
+    peers_[at] = std::make_unique<peer>(connect_to(plan_), plan_.kill_one_in != 0 && at % 2 == 0);
+    epoll_event event{};
+    event.events = EPOLLIN;
+    event.data.u64 = at;
+    if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, peers_[at]->socket.get(), &event) != 0) fail("epoll_ctl");
+    ++open_;
+}
+
+void client::add_requests(peer& of) {
+    if (of.out.size() > 64 * 1024) return;
+    const auto now = clock::now();
+    while (of.waiting.size() < plan_.pipeline && report_.sent < plan_.requests) {
+        const auto key = static_cast<unsigned>(random_() % plan_.keys);
+        const std::string name = plan_.prefix + std::to_string(key);
+        const bool works = plan_.draws >= 0 && !of.may_be_killed;
+        const std::int64_t amount = works              ? work_sum_
+                                    : of.may_be_killed ? lost_amount
+                                                       : static_cast<std::int64_t>(random_() % 1000);
+        const std::string n = std::to_string(works ? plan_.draws : amount);
+        // Now and then as an inline command, and with a PING in between.
+        if (report_.sent % 64 == 63) {
+            of.out.append("PING\r\n")
+                .append(works ? "WORK " : "ADD ")
+                .append(name)
+                .append(" ")
+                .append(n)
+                .append("\r\n");
+            of.waiting.push_back({plan_.keys, 0, now});
+        } else {
+            of.out.append(works ? "*3\r\n$4\r\nWORK\r\n$" : "*3\r\n$3\r\nADD\r\n$");
+            of.out.append(std::to_string(name.size())).append("\r\n").append(name).append("\r\n$");
+            of.out.append(std::to_string(n.size())).append("\r\n").append(n).append("\r\n");
+        }
+        of.waiting.push_back({key, amount, now});
+        ++report_.sent;
+    }
+}
+
+void client::watch(std::size_t at, bool writing) {
+    peer& p = *peers_[at];
+    if (p.wants_to_write == writing) return;
+    p.wants_to_write = writing;
+    epoll_event event{};
+    event.events = EPOLLIN | (writing ? std::uint32_t{EPOLLOUT} : 0);
+    event.data.u64 = at;
+    if (::epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, p.socket.get(), &event) != 0) fail("epoll_ctl");
+}
+
+void client::write(std::size_t at) {
+    peer& p = *peers_[at];
+    add_requests(p);
+    if (!p.out.empty()) {
+        const ssize_t written = ::send(p.socket.get(), p.out.data(), p.out.size(), MSG_NOSIGNAL);
+        if (written > 0) p.out.erase(0, static_cast<std::size_t>(written));
+        if (written < 0 && errno != EAGAIN)
+            p.out.clear(); // reading will tell, after the replies that are there
+    }
+    watch(at, !p.out.empty());
+}
+
+void client::read(std::size_t at) {
+    peer& p = *peers_[at];
+    std::array<char, 64 * 1024> bytes;
+    const ssize_t count = ::recv(p.socket.get(), bytes.data(), bytes.size(), 0);
+    if (count < 0 && (errno == EAGAIN || errno == EINTR)) return;
+    if (count <= 0) return lose(at);
+    p.in.append(bytes.data(), static_cast<std::size_t>(count));
+    take_replies(at);
+}
+
+void client::take_replies(std::size_t at) {
+    peer& p = *peers_[at];
+    bool is_killed = false;
+    std::string_view bytes = p.in;
+    while (!p.waiting.empty() && take_reply(p, bytes)) {
+        if (p.may_be_killed && random_() % plan_.kill_one_in == 0) is_killed = true;
+    }
+    p.in.erase(0, p.in.size() - bytes.size());
+    if (p.waiting.empty() && !p.in.empty()) book_.violation("a reply to nothing: " + p.in.substr(0, 40));
+    if (!is_killed) return;
+    write(at);                  // so that it dies with requests unanswered
+    const linger at_once{1, 0}; // some of them with a reset
+    if (random_() % 2 == 0) ::setsockopt(p.socket.get(), SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+    ++report_.killed;
+    lose(at);
+}
+
+/// Takes the reply to the oldest request from the front of `bytes`. False: it is not whole.
+bool client::take_reply(peer& of, std::string_view& bytes) {
+    const wanted asked = of.waiting.front();
+    std::string_view rest = bytes;
+    if (asked.key == plan_.keys) { // PING
+        if (rest.size() < 7) return false;
+        if (!rest.starts_with("+PONG\r\n"))
+            book_.violation("instead of PONG: " + std::string(rest.substr(0, 40)));
+        rest.remove_prefix(7);
+    } else {
+        if (rest.starts_with('-'))
+            throw std::runtime_error("the server refuses: " + std::string(rest.substr(0, 80)));
+        pair_of_numbers said;
+        if (!take_pair(rest, said)) return false;
+        std::int64_t& last = of.last_number[asked.key];
+        if (said.number <= last)
+            book_.violation("key " + std::to_string(asked.key) + ": number " + std::to_string(said.number)
+                            + " came behind " + std::to_string(last) + " on one connection");
+        last = said.number;
+        book_.enter(asked.key, said.number, asked.amount, said.total);
+        if (++report_.answered % 16 == 0)
+            delays_us_.push_back(std::chrono::duration<float, std::micro>(clock::now() - asked.sent).count());
+    }
+    bytes = rest;
+    of.waiting.pop_front();
+    return true;
+}
+
+/// A connection is over. Another one takes its place, unless the server has ended it.
+void client::lose(std::size_t at) {
+    peer& p = *peers_[at];
+    const bool by_server = !p.may_be_killed;
+    for (const wanted& w : p.waiting) {
+        if (w.key == plan_.keys) continue;
+        ++report_.lost;
+        if (!by_server) book_.lose(w.key);
+    }
+    if (by_server) {
+        ++report_.ended;
+        if (!plan_.may_be_refused) book_.violation("the server has ended a connection");
+    }
+    peers_[at].reset();
+    --open_;
+    if (!by_server) open(at);
+}
+
+/// Over a connection of its own, which waits.
+std::string client::ask_alone(int socket, std::string_view bytes, std::size_t replies) {
+    std::string out(bytes);
+    std::string in;
+    std::size_t lines = 0;
+    ::fcntl(socket, F_SETFL, 0);
+    while (!out.empty()) {
+        const ssize_t written = ::send(socket, out.data(), out.size(), MSG_NOSIGNAL);
+        if (written <= 0) fail("send");
+        out.erase(0, static_cast<std::size_t>(written));
+    }
+    while (lines < replies) {
+        std::array<char, 4096> some;
+        const ssize_t count = ::recv(socket, some.data(), some.size(), 0);
+        if (count <= 0) fail("recv");
+        lines += static_cast<std::size_t>(std::count(some.data(), some.data() + count, '\n'));
+        in.append(some.data(), static_cast<std::size_t>(count));
+    }
+    return in;
+}
+
+void client::reset_keys() {
+    const descriptor socket(connect_to(plan_));
+    for (unsigned key = 0; key != plan_.keys; ++key) {
+        const std::string reply =
+            ask_alone(socket.get(), "RESET " + plan_.prefix + std::to_string(key) + "\r\n", 1);
+        if (reply != "+OK\r\n") throw std::runtime_error("RESET is answered with " + reply);
+    }
+}
+
+/// What was lost may still run: each GET tells of what has been run by then. If the server has ended, there
+/// must be no gap: what it ran, it has answered.
+void client::close_books() {
+    if (plan_.may_be_refused) return book_.close_without_gaps();
+    const descriptor socket(connect_to(plan_));
+    for (unsigned key = 0; key != plan_.keys; ++key) {
+        const std::string name = plan_.prefix + std::to_string(key);
+        const std::string added =
+            ask_alone(socket.get(), "ADD " + name + " 0\r\n", 3); // else it may be unknown
+        std::string_view bytes = added;
+        pair_of_numbers said;
+        if (take_pair(bytes, said)) book_.enter(key, said.number, 0, said.total);
+        const std::string got = ask_alone(socket.get(), "GET " + name + "\r\n", 3);
+        bytes = got;
+        if (take_pair(bytes, said)) book_.close(key, said.number, said.total);
+    }
+}
+
+report run(const plan& p) { return client(p).go(); }
+
+} // namespace ordered_client

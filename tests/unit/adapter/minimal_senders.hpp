@@ -1,0 +1,115 @@
+/// The part of the sender/receiver model (P2300R10) that a scheduler needs, as small as it can be: names, the
+/// concepts that check a scheduler, and a way to wait. Stands in for std::execution and stdexec, neither of
+/// which the machines of this repository have.
+#pragma once
+
+#include <concepts>
+#include <exception>
+#include <future>
+#include <optional>
+#include <stop_token>
+#include <type_traits>
+#include <utility>
+
+namespace minimal_senders {
+
+struct sender_t {};
+struct receiver_t {};
+struct scheduler_t {};
+struct operation_state_t {};
+
+struct set_value_t {
+    template <class R>
+    void operator()(R&& r) const noexcept {
+        static_assert(noexcept(std::forward<R>(r).set_value()));
+        std::forward<R>(r).set_value();
+    }
+};
+struct set_error_t {
+    template <class R, class E>
+    void operator()(R&& r, E&& e) const noexcept {
+        static_assert(noexcept(std::forward<R>(r).set_error(std::forward<E>(e))));
+        std::forward<R>(r).set_error(std::forward<E>(e));
+    }
+};
+struct set_stopped_t {
+    template <class R>
+    void operator()(R&& r) const noexcept {
+        static_assert(noexcept(std::forward<R>(r).set_stopped()));
+        std::forward<R>(r).set_stopped();
+    }
+};
+inline constexpr set_value_t set_value{};
+inline constexpr set_error_t set_error{};
+inline constexpr set_stopped_t set_stopped{};
+
+template <class... Signatures>
+struct completion_signatures {};
+
+struct empty_env {};
+struct get_env_t {
+    template <class T>
+    decltype(auto) operator()(const T& t) const noexcept {
+        if constexpr (requires { t.get_env(); })
+            return t.get_env();
+        else
+            return empty_env();
+    }
+};
+inline constexpr get_env_t get_env{};
+template <class T>
+using env_of_t = std::decay_t<decltype(get_env(std::declval<const T&>()))>;
+
+struct never_stop_token {
+    static constexpr bool stop_possible() noexcept { return false; }
+    static constexpr bool stop_requested() noexcept { return false; }
+};
+struct get_stop_token_t {
+    template <class Env>
+    auto operator()(const Env& env) const noexcept {
+        if constexpr (requires { env.query(*this); })
+            return env.query(*this);
+        else
+            return never_stop_token();
+    }
+};
+inline constexpr get_stop_token_t get_stop_token{};
+template <class Env>
+using stop_token_of_t = decltype(get_stop_token(std::declval<const Env&>()));
+
+template <class Tag>
+struct get_completion_scheduler_t {
+    template <class Env>
+        requires requires(const Env& env, get_completion_scheduler_t q) { env.query(q); }
+    auto operator()(const Env& env) const noexcept {
+        return env.query(*this);
+    }
+};
+template <class Tag>
+inline constexpr get_completion_scheduler_t<Tag> get_completion_scheduler{};
+
+template <class S>
+concept sender = std::derived_from<typename std::remove_cvref_t<S>::sender_concept, sender_t>
+                 && std::move_constructible<std::remove_cvref_t<S>> && requires(const S& s) { get_env(s); };
+template <class S, class Env>
+concept sender_in = sender<S> && requires(S&& s, Env env) {
+    std::forward<S>(s).get_completion_signatures(env);
+    std::remove_cvref_t<S>::template get_completion_signatures<S, Env>();
+};
+template <class O>
+concept operation_state = std::derived_from<typename O::operation_state_concept, operation_state_t>
+                          && std::is_object_v<O> && requires(O& o) {
+                                 { o.start() } noexcept;
+                             };
+template <class S>
+concept scheduler =
+    std::derived_from<typename std::remove_cvref_t<S>::scheduler_concept, scheduler_t>
+    && std::equality_comparable<std::remove_cvref_t<S>> && std::copy_constructible<std::remove_cvref_t<S>>
+    && std::is_nothrow_copy_constructible_v<std::remove_cvref_t<S>> && requires(S&& s) {
+           { std::forward<S>(s).schedule() } -> sender;
+           {
+               get_completion_scheduler<set_value_t>(get_env(std::forward<S>(s).schedule()))
+           } -> std::same_as<std::remove_cvref_t<S>>;
+       };
+
+} // namespace minimal_senders

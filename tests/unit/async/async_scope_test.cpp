@@ -1,0 +1,446 @@
+// async_scope: children, join, errors, stops, and who may go when.
+#include "../child_process.hpp"
+#include "../effort.hpp"
+#include "run_coroutine.hpp"
+
+#include <ekiden/async/async_scope.hpp>
+#include <ekiden/async/sleep.hpp>
+#include <ekiden/async/when_all.hpp>
+#include <ekiden/async/with_deadline.hpp>
+#include <ekiden/loop/loop_context.hpp>
+#include <ekiden/pool/thread_pool.hpp>
+
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <chrono>
+#include <future>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <system_error>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace {
+
+using namespace ekiden;
+using namespace ekiden_test;
+using namespace std::chrono_literals;
+
+} // namespace
+
+TEST_CASE("a scope's join waits for all children, and what they have done is visible") {
+    thread_pool pool(2);
+    run_on(pool.get_executor(), []() -> coroutine<> {
+        std::vector<int> done(10);
+        const environment& env = co_await get_environment();
+        async_scope scope(env);
+        for (int i = 0; i != 10; ++i) {
+            const auto child = [&done, i]() -> coroutine<> {
+                co_await sleep_for(std::chrono::microseconds(100 * (i % 3)));
+                done[static_cast<std::size_t>(i)] = i;
+            };
+            CHECK(scope.spawn(child));
+        }
+        co_await scope.join();
+        CHECK(scope.size() == 0);
+        for (int i = 0; i != 10; ++i) CHECK(done[static_cast<std::size_t>(i)] == i);
+        const auto late = []() -> coroutine<> { co_return; };
+        CHECK_FALSE(scope.spawn(late)); // closed
+        co_await scope.join();          // again: at once
+    });
+}
+
+TEST_CASE("spawn after close is refused and says so; nothing has happened then") {
+    thread_pool pool(1);
+    bool has_begun = false;
+    run_on(pool.get_executor(), [&]() -> coroutine<> {
+        const environment& env = co_await get_environment();
+        async_scope scope(env);
+        scope.close();
+        const auto child = [&]() -> coroutine<> {
+            has_begun = true;
+            co_return;
+        };
+        CHECK_FALSE(scope.spawn(child));
+        CHECK(scope.size() == 0);
+    });
+    CHECK_FALSE(has_begun);
+}
+
+TEST_CASE("children may spawn others while the scope is joined") {
+    thread_pool pool(2);
+    std::atomic<int> ended{0};
+    run_on(pool.get_executor(), [&]() -> coroutine<> {
+        const environment& env = co_await get_environment();
+        async_scope scope(env);
+        std::function<coroutine<>(int)> grow = [&](int depth) -> coroutine<> {
+            co_await sleep_for(10us);
+            for (int i = 0; depth != 0 && i != 2; ++i) {
+                const auto child = [&grow, depth]() -> coroutine<> { co_await grow(depth - 1); };
+                CHECK(scope.spawn(child));
+            }
+            ++ended;
+        };
+        const auto first = [&grow]() -> coroutine<> { co_await grow(6); };
+        CHECK(scope.spawn(first));
+        co_await scope.join();
+    });
+    CHECK(ended == 127);
+}
+
+TEST_CASE("an error of a child cancels its siblings and comes out at the join, the first one only") {
+    thread_pool pool(2);
+    gate never;
+    gate go;
+    int stopped = 0;
+    auto running = begin_on(pool.get_executor(), [&]() -> coroutine<> {
+        const environment& env = co_await get_environment();
+        async_scope scope(env);
+        const auto waiting = [&]() -> coroutine<> {
+            try {
+                co_await never.wait();
+            } catch (const operation_canceled&) {
+                ++stopped;
+                throw;
+            }
+        };
+        const auto failing = [&]() -> coroutine<> {
+            co_await go.wait();
+            throw std::runtime_error("first");
+        };
+        CHECK(scope.spawn(waiting));
+        CHECK(scope.spawn(failing));
+        std::string caught;
+        try {
+            co_await scope.join();
+        } catch (const std::runtime_error& error) {
+            caught = error.what();
+        }
+        CHECK(caught == "first");
+        CHECK(stopped == 1);
+        CHECK(scope.stop_requested());
+        co_await scope.join(); // not again
+    });
+    until([&] { return never.waiting() == 1 && go.waiting() == 1; });
+    go.open();
+    running.get();
+}
+
+TEST_CASE("cancellation of a scope is no error, and a stop from outside reaches the children") {
+    thread_pool pool(2);
+    gate never;
+    stop_state stop;
+    auto running = begin_on(
+        pool.get_executor(),
+        [&]() -> coroutine<> {
+            const environment& env = co_await get_environment();
+            async_scope scope(env);
+            const auto waiting = [&]() -> coroutine<> { co_await never.wait(); };
+            for (int i = 0; i != 5; ++i) CHECK(scope.spawn(waiting));
+            co_await scope.join();
+        },
+        &stop);
+    until([&] { return never.waiting() == 5; });
+    stop.request_stop();
+    running.get();
+}
+
+TEST_CASE("a scope that is stopped before the first resume of a child ends") {
+    thread_pool pool(1);
+    std::atomic<int> stopped{0};
+    run_on(pool.get_executor(), [&]() -> coroutine<> {
+        const environment& env = co_await get_environment();
+        async_scope scope(env);
+        const auto child = [&]() -> coroutine<> {
+            try {
+                co_await sleep_for(24h);
+            } catch (const operation_canceled&) {
+                ++stopped;
+            }
+        };
+        CHECK(scope.spawn(child)); // queued behind this one, on the only thread
+        CHECK(scope.request_stop());
+        CHECK_FALSE(scope.request_stop());
+        CHECK(scope.spawn(child));
+        co_await scope.join();
+    });
+    CHECK(stopped == 2);
+}
+
+TEST_CASE("join from inside a child is refused") {
+    thread_pool pool(2);
+    int refused = 0;
+    run_on(pool.get_executor(), [&]() -> coroutine<> {
+        const environment& env = co_await get_environment();
+        async_scope scope(env);
+        const auto joining = [&]() -> coroutine<> {
+            try {
+                co_await scope.join();
+                FAIL("joined itself");
+            } catch (const std::system_error& error) {
+                CHECK(error.code() == std::errc::resource_deadlock_would_occur);
+                ++refused;
+            }
+        };
+        const auto deeper = [&]() -> coroutine<> { // by way of awaits, groups and limits
+            const auto inside = [&]() -> coroutine<> { co_await when_all(joining, joining); };
+            co_await with_timeout(24h, inside);
+        };
+        CHECK(scope.spawn(joining));
+        CHECK(scope.spawn(deeper));
+        co_await scope.join();
+    });
+    CHECK(refused == 3);
+}
+
+TEST_CASE("the callable of a child is kept as long as its coroutine, and gone before the join") {
+    thread_pool pool(2);
+    std::atomic<int> alive{0};
+    gate closed;
+    auto running = begin_on(pool.get_executor(), [&]() -> coroutine<> {
+        const environment& env = co_await get_environment();
+        async_scope scope(env);
+        {
+            const witness captured(alive);
+            auto child = [captured, &closed, &alive]() -> coroutine<> {
+                const witness local(alive);
+                co_await closed.wait();
+                CHECK(alive >= 2);
+            };
+            CHECK(scope.spawn(child));
+            CHECK(scope.spawn(std::move(child)));
+        }
+        co_await scope.join();
+        CHECK(alive == 0);
+    });
+    until([&] { return closed.waiting() == 2; });
+    CHECK(alive == 4);
+    closed.open();
+    running.get();
+}
+
+TEST_CASE("the last child may destroy the scope's owner") {
+    thread_pool pool(2);
+    for (int round = rounds(500); round >= 0; --round) {
+        struct owner {
+            explicit owner(thread_pool& p) : scope(p.get_executor()) {}
+            async_scope scope;
+        };
+        auto owned = std::make_unique<owner>(pool);
+        gate closed;
+        std::atomic<int> ended{0};
+        const auto child = [&]() -> coroutine<> {
+            co_await closed.wait();
+            ++ended;
+        };
+        for (int i = 0; i != 3; ++i) REQUIRE(owned->scope.spawn(child));
+        auto running = begin_on(pool.get_executor(), [&]() -> coroutine<> {
+            co_await owned->scope.join();
+            owned.reset(); // while the thread of the last child is still on its way out
+        });
+        closed.open();
+        running.get();
+        REQUIRE(ended == 3);
+    }
+}
+
+TEST_CASE("spawn against join: what was accepted is awaited, what comes later is refused") {
+    thread_pool pool(2);
+    for (int round = rounds(300); round >= 0; --round) {
+        async_scope scope(pool.get_executor());
+        std::atomic<int> ended{0};
+        const auto child = [&]() -> coroutine<> {
+            ++ended;
+            co_return;
+        };
+        REQUIRE(scope.spawn(child));
+        int accepted = 1;
+        std::thread spawner([&] {
+            while (scope.spawn(child)) ++accepted;
+        });
+        run_on(pool.get_executor(), [&]() -> coroutine<> {
+            scope.close();
+            co_await scope.join();
+        });
+        spawner.join();
+        REQUIRE(ended == accepted);
+    }
+}
+
+TEST_CASE("two may join one scope") {
+    thread_pool pool(2);
+    async_scope scope(pool.get_executor());
+    gate closed;
+    const auto child = [&]() -> coroutine<> { co_await closed.wait(); };
+    REQUIRE(scope.spawn(child));
+    std::atomic<int> begun{0};
+    const auto joining = [&]() -> coroutine<> {
+        ++begun;
+        co_await scope.join();
+    };
+    auto one = begin_on(pool.get_executor(), joining);
+    auto other = begin_on(pool.get_executor(), joining);
+    until([&] { return begun == 2 && closed.waiting() == 1; });
+    closed.open();
+    one.get();
+    other.get();
+}
+
+TEST_CASE("a scope that is destroyed without a join ends the program with a message") {
+    const auto result = run_in_child([] {
+        thread_pool pool(1);
+        {
+            async_scope scope(pool.get_executor());
+            const auto child = []() -> coroutine<> { co_return; };
+            (void)scope.spawn(child);
+            pool.wait_idle();
+        }
+    });
+    CHECK(result.signal == SIGABRT);
+    CHECK(result.error_output.find("async_scope: destroyed without a join()") != std::string::npos);
+}
+
+TEST_CASE("with_scope joins in any case, and gives the result of its body") {
+    thread_pool pool(2);
+    gate never;
+    run_on(pool.get_executor(), [&]() -> coroutine<> {
+        int ended = 0;
+        const auto working = [&](async_scope& scope) -> coroutine<int> {
+            const auto child = [&]() -> coroutine<> {
+                co_await sleep_for(1ms);
+                ++ended;
+            };
+            CHECK(scope.spawn(child));
+            CHECK(scope.spawn(child));
+            co_return 5;
+        };
+        const int result = co_await with_scope(working);
+        CHECK(result == 5);
+        CHECK(ended == 2);
+        bool is_stopped = false;
+        const auto failing = [&](async_scope& scope) -> coroutine<> {
+            const auto child = [&]() -> coroutine<> {
+                try {
+                    co_await never.wait();
+                } catch (const operation_canceled&) {
+                    is_stopped = true;
+                }
+            };
+            CHECK(scope.spawn(child));
+            throw std::runtime_error("body");
+            co_return;
+        };
+        std::string caught;
+        try {
+            co_await with_scope(failing);
+        } catch (const std::runtime_error& error) {
+            caught = error.what();
+        }
+        CHECK(caught == "body");
+        CHECK(is_stopped);
+        const auto sleeping = [&](async_scope& scope) -> coroutine<> { // stopped by its child
+            const auto child = []() -> coroutine<> {
+                co_await sleep_for(1ms);
+                throw std::runtime_error("child");
+            };
+            CHECK(scope.spawn(child));
+            co_await sleep_for(24h);
+        };
+        try {
+            co_await with_scope(sleeping);
+        } catch (const std::runtime_error& error) {
+            caught = error.what();
+        }
+        CHECK(caught == "child");
+        bool is_timed_out = false;
+        const auto forever = [&](async_scope&) -> coroutine<> { co_await never.wait(); };
+        const auto scoped = [&]() -> coroutine<> { co_await with_scope(forever); };
+        try {
+            co_await with_timeout(1ms, scoped);
+        } catch (const timed_out&) {
+            is_timed_out = true;
+        }
+        CHECK(is_timed_out);
+    });
+}
+
+TEST_CASE("executor gone first: children of a scope that wait or are queued are destroyed once, locals too") {
+    std::atomic<int> alive{0};
+    gate never;
+    gate open;
+    SUBCASE("the scope lies in a coroutine of the context that waits for something else, or joins") {
+        loop_context loop;
+        bool joins = false;
+        SUBCASE("joins") { joins = true; }
+        SUBCASE("waits") {}
+        auto running = begin_on(loop.get_executor(), [&]() -> coroutine<> {
+            gate inner;
+            const witness outer(alive);
+            const environment& env = co_await get_environment();
+            async_scope scope(env);
+            const auto waiting = [&]() -> coroutine<> {
+                const witness local(alive);
+                co_await inner.wait(); // goes with the parent's frame
+            };
+            const auto queued = [&]() -> coroutine<> {
+                const witness local(alive);
+                co_await open.wait();
+            };
+            CHECK(scope.spawn(waiting));
+            CHECK(scope.spawn(queued));
+            if (!joins) co_await never.wait();
+            co_await scope.join();
+        });
+        loop.poll();
+        CHECK(alive == 3);
+        open.open();
+    }
+    SUBCASE("the scope is in an object that lives longer") {
+        std::optional<loop_context> loop(std::in_place);
+        async_scope scope(loop->get_executor());
+        const auto waiting = [&]() -> coroutine<> {
+            const witness local(alive);
+            co_await never.wait();
+        };
+        CHECK(scope.spawn(waiting));
+        CHECK(scope.spawn(waiting));
+        loop->poll();
+        CHECK(alive == 2);
+        loop.reset();
+        CHECK(scope.size() == 0);
+    }
+    SUBCASE("the pool has stopped: a child ends at once") {
+        thread_pool pool(1);
+        pool.stop();
+        async_scope scope(pool.get_executor());
+        const auto child = [&]() -> coroutine<> {
+            const witness local(alive);
+            co_return;
+        };
+        CHECK(scope.spawn(child));
+        CHECK(scope.size() == 0);
+    }
+    CHECK(alive == 0);
+    CHECK(never.waiting() == 0);
+}
+
+TEST_CASE("10^5 children of one scope come and go") {
+    thread_pool pool(2);
+    std::atomic<int> ended{0};
+    const int count = rounds(100000);
+    run_on(pool.get_executor(), [&]() -> coroutine<> {
+        const environment& env = co_await get_environment();
+        async_scope scope(env);
+        const auto child = [&]() -> coroutine<> {
+            ++ended;
+            co_return;
+        };
+        for (int i = 0; i != count; ++i) (void)scope.spawn(child);
+        co_await scope.join();
+    });
+    CHECK(ended == count);
+}

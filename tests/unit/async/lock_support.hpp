@@ -1,0 +1,64 @@
+// What the tests of awaited locks share: coroutines begun on a pool, with a stop and a deadline.
+#pragma once
+
+#include <ekiden/async/coroutine.hpp>
+#include <ekiden/async/root_coroutine.hpp>
+#include <ekiden/async/stop_state.hpp>
+#include <ekiden/pool/thread_pool.hpp>
+
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <thread>
+#include <utility>
+
+namespace lock_support {
+
+/// The body keeps the callable for as long as its coroutine lives. `ended` counts the frames that have ended.
+template <class F>
+ekiden::detail::root_coroutine root(F body, std::atomic<int>& ended) {
+    struct count {
+        std::atomic<int>& ended;
+        ~count() { ended.fetch_add(1); }
+    } counted{ended};
+    co_await body();
+}
+
+/// Coroutines of a test, waited for at its end.
+class party {
+public:
+    explicit party(ekiden::any_executor where, ekiden::stop_state* stop = nullptr) noexcept
+        : where_(std::move(where)), stop_(stop) {}
+    party(const party&) = delete;
+    party& operator=(const party&) = delete;
+    ~party() { join(); }
+
+    template <class F>
+    void spawn(F body) {
+        spawn(where_, stop_, std::move(body));
+    }
+    template <class F>
+    void spawn(const ekiden::any_executor& where, ekiden::stop_state* stop, F body) {
+        ++begun_;
+        auto& promise = root(std::move(body), ended_).promise();
+        promise.given_environment().stop = stop;
+        promise.begin(where);
+    }
+    [[nodiscard]] int running() const noexcept { return begun_ - ended_; }
+    void join() const noexcept {
+        while (running() > 0) std::this_thread::yield();
+    }
+
+private:
+    ekiden::any_executor where_;
+    ekiden::stop_state* stop_;
+    int begun_ = 0;
+    std::atomic<int> ended_{0};
+};
+
+template <class Condition>
+void until(Condition is_so) {
+    while (!is_so()) std::this_thread::yield();
+}
+
+} // namespace lock_support

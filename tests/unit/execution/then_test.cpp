@@ -1,0 +1,207 @@
+#include "user_executor.hpp"
+
+#include <ekiden/execution/then.hpp>
+#include <ekiden/future/promise.hpp>
+#include <ekiden/pool/thread_pool.hpp>
+
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <chrono>
+#include <future>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <system_error>
+#include <thread>
+#include <utility>
+#include <vector>
+
+TEST_CASE("then goes on with the result, on the executor that was named") {
+    ekiden::thread_pool pool(1);
+    ekiden::thread_pool other(1);
+    auto result =
+        pool.submit([] { return 6; })
+            .then(other.get_executor(),
+                  [&](int i) { return std::to_string(i) + (other.runs_in_this_thread() ? "y" : "n"); })
+            .then(pool.get_executor(),
+                  [&](std::string s) { return s + (pool.runs_in_this_thread() ? "y" : "n"); });
+    CHECK(result.get() == "6yy");
+}
+
+TEST_CASE("a generic function takes the result, and need not make sense of a future") {
+    ekiden::thread_pool pool(1);
+    auto size = pool.submit([] { return std::string("four"); }).then(pool.get_executor(), [](auto text) {
+        return text.size();
+    });
+    CHECK(size.get() == 4);
+}
+
+TEST_CASE("then is never called here and now, also if the result is there") {
+    users_context home;
+    ekiden::promise<void> promise;
+    promise.set_value();
+    bool was_called = false;
+    auto result = promise.get_future().then(home.get_executor(), [&] { was_called = true; });
+    CHECK(!was_called);
+    CHECK(!result.is_ready());
+    CHECK(home.run() == 1);
+    CHECK(was_called);
+    result.get();
+}
+
+TEST_CASE("a failure passes by a function that takes the result, and reaches one that takes the future") {
+    users_context home;
+    ekiden::promise<int> promise;
+    bool was_called = false;
+    auto passed = promise.get_future()
+                      .then(home.get_executor(),
+                            [&](int i) {
+                                was_called = true;
+                                return i;
+                            })
+                      .then(home.get_executor(), [](ekiden::future<int> ended) {
+                          REQUIRE(ended.is_ready());
+                          CHECK_THROWS_AS(ended.get(), std::runtime_error);
+                          return 5;
+                      });
+    promise.set_exception(std::make_exception_ptr(std::runtime_error("x")));
+    home.run();
+    CHECK(!was_called);
+    CHECK(passed.get() == 5);
+}
+
+TEST_CASE("a broken promise and a cancelled task pass by, too") {
+    ekiden::thread_pool pool(1);
+    auto broken = ekiden::promise<int>().get_future().then(pool.get_executor(), [](int i) { return i; });
+    CHECK_THROWS_AS(broken.get(), std::future_error);
+    pool.pause();
+    auto queued = pool.submit([] { return 1; });
+    queued.cancel();
+    pool.resume();
+    auto cancelled = std::move(queued).then(pool.get_executor(), [](int i) { return i; });
+    CHECK_THROWS_AS(cancelled.get(), std::system_error);
+}
+
+TEST_CASE("what waits for a result can be cancelled, and the result comes all the same") {
+    users_context home;
+    ekiden::promise<std::shared_ptr<int>> promise;
+    const auto held = std::make_shared<int>(1);
+    auto later =
+        promise.get_future().then(home.get_executor(), [held](std::shared_ptr<int> p) { return *p; });
+    CHECK(held.use_count() == 2);
+    CHECK(later.cancel());
+    CHECK(held.use_count() == 1); // the function has been destroyed
+    CHECK_THROWS_AS(later.get(), std::system_error);
+    auto value = std::make_shared<int>(2);
+    promise.set_value(value);
+    home.run();
+    promise = {};
+    CHECK(value.use_count() == 1);
+}
+
+TEST_CASE("the executor has work while the result is awaited") {
+    users_context home;
+    ekiden::promise<int> promise;
+    auto result = promise.get_future().then(home.get_executor(), [](int i) { return i; });
+    CHECK(home.work == 1);
+    promise.set_value(1);
+    CHECK(home.work == 0);
+    home.run();
+    CHECK(result.get() == 1);
+}
+
+TEST_CASE("an executor that takes no more: the future reports that") {
+    ekiden::thread_pool pool(1);
+    ekiden::promise<int> promise;
+    auto result = promise.get_future().then(pool.get_executor(), [](int i) { return i; });
+    pool.stop();
+    promise.set_value(1);
+    CHECK_THROWS_AS(result.get(), std::system_error);
+}
+
+TEST_CASE("a future that goes without its result being taken drops nothing but that") {
+    users_context home;
+    bool was_called = false;
+    ekiden::promise<int> promise;
+    (void)promise.get_future().then(home.get_executor(), [&](int) { was_called = true; });
+    promise.set_value(1);
+    home.run();
+    CHECK(was_called);
+}
+
+TEST_CASE("references and results that can only be moved pass through") {
+    users_context home;
+    int target = 1;
+    ekiden::promise<int&> promise;
+    auto result = promise.get_future().then(home.get_executor(), [](int& i) -> int& { return i; });
+    promise.set_value(target);
+    home.run();
+    CHECK(&result.get() == &target);
+    ekiden::promise<std::unique_ptr<int>> moving;
+    auto moved = moving.get_future().then(home.get_executor(), [](std::unique_ptr<int> p) { return p; });
+    moving.set_value(std::make_unique<int>(4));
+    home.run();
+    CHECK(*moved.get() == 4);
+}
+
+TEST_CASE("an empty function is refused, and the future stays as it is") {
+    users_context home;
+    ekiden::promise<int> promise;
+    auto result = promise.get_future();
+    CHECK_THROWS_AS((void)result.then(home.get_executor(), std::function<void(int)>()),
+                    std::invalid_argument);
+    CHECK(result.valid());
+    CHECK_THROWS_AS((void)ekiden::future<int>().then(home.get_executor(), [](int) {}), std::future_error);
+}
+
+TEST_CASE("a chain that is longer than a stack is deep ends, is refused, and is dropped") {
+    constexpr int links = 200'000;
+    const auto chain = [](ekiden::thread_pool& pool, ekiden::future<int> last) {
+        for (int i = 0; i < links; ++i) last = last.then(pool.get_executor(), [](int n) { return n + 1; });
+        return last;
+    };
+    {
+        ekiden::thread_pool pool(2);
+        ekiden::promise<int> promise;
+        auto last = chain(pool, promise.get_future());
+        promise.set_value(0);
+        CHECK(last.get() == links);
+    }
+    {
+        ekiden::thread_pool pool(1);
+        ekiden::promise<int> promise;
+        auto last = chain(pool, promise.get_future());
+        pool.stop();
+        promise.set_value(0);
+        CHECK_THROWS_AS(last.get(), std::system_error);
+    }
+    {
+        ekiden::thread_pool pool(1);
+        ekiden::promise<int> promise;
+        {
+            auto dropped = chain(pool, promise.get_future());
+        }
+        promise.set_value(0);
+        pool.wait_idle();
+    }
+}
+
+TEST_CASE(
+    "completion, continuation and cancellation at the same time: each function runs or is dropped, once") {
+    ekiden::thread_pool pool(2);
+    for (int round = 0; round < 2'000; ++round) {
+        ekiden::promise<int> promise;
+        const auto token = std::make_shared<int>(0);
+        std::atomic<int> runs{0};
+        auto source = promise.get_future();
+        std::thread producer([&promise] { promise.set_value(1); });
+        auto later = source.then(pool.get_executor(), [token, &runs](int) { ++runs; });
+        const bool was_cancelled = later.cancel();
+        later.wait();
+        producer.join();
+        CHECK(runs == (was_cancelled ? 0 : 1));
+        pool.wait_idle();
+        CHECK(token.use_count() == 1);
+    }
+}

@@ -1,0 +1,75 @@
+// The commands of the ordered server: what is understood, and what is refused.
+#include <ordered_server/command.hpp>
+
+#include <doctest/doctest.h>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace {
+
+using namespace ordered;
+
+command ask(std::vector<std::string_view> words, const options& chosen = {}) {
+    return interpret(words, chosen);
+}
+
+} // namespace
+
+TEST_CASE("requests about a key have their key and number") {
+    const command add = ask({"aDd", "k", "-7"});
+    CHECK(add.what == verb::add);
+    CHECK(add.key == "k");
+    CHECK(add.n == -7);
+    CHECK(ask({"WORK", "", "0"}).what == verb::work);
+    CHECK(ask({"GET", "k"}).what == verb::get);
+    CHECK(ask({"RESET", "k"}).what == verb::reset);
+}
+
+TEST_CASE("mistakes become errors that name them") {
+    options chosen;
+    chosen.limit.work = 10;
+    const std::vector<std::vector<std::string_view>> wrong{{"NOSUCH"},
+                                                           {"ADD", "k"},
+                                                           {"ADD", "k", "1", "2"},
+                                                           {"ADD", "k", "1x"},
+                                                           {"ADD", "k", ""},
+                                                           {"WORK", "k", "-1"},
+                                                           {"WORK", "k", "11"},
+                                                           {"ADD", "k", "9223372036854775808"},
+                                                           {"GET"},
+                                                           {"PING", "a", "b"},
+                                                           {"CONFIG", "SET", "a"},
+                                                           {"CONFIG", "GET"},
+                                                           {""},
+                                                           {"QUIT", "now"}};
+    for (const auto& words : wrong) {
+        CAPTURE(words[0]);
+        const command refused = ask(words, chosen);
+        CHECK(refused.what == verb::error);
+        CHECK(refused.text.starts_with("-ERR "));
+        CHECK(refused.text.find("\r\n") == refused.text.size() - 2);
+    }
+}
+
+TEST_CASE("a key has a longest length") {
+    const std::string longest(512, 'k');
+    CHECK(ask({"ADD", longest, "1"}).what == verb::add);
+    CHECK(ask({"ADD", longest + "k", "1"}).text == "-ERR too long a key\r\n");
+}
+
+TEST_CASE("bytes of a client do not break the line of its error") {
+    const command refused = ask({"a\r\n+OK\r\n\xff"});
+    CHECK(refused.text == "-ERR unknown command 'a  +ok   '\r\n");
+}
+
+TEST_CASE("what redis-cli and redis-benchmark ask is answered") {
+    CHECK(ask({"PING"}).text == "+PONG\r\n");
+    CHECK(ask({"PING", "x\r\n"}).text == "$3\r\nx\r\n\r\n");
+    CHECK(ask({"CONFIG", "GET", "save"}).text == "*2\r\n$4\r\nsave\r\n$0\r\n\r\n");
+    CHECK(ask({"CONFIG", "GET", "nosuch"}).text == "*0\r\n");
+    CHECK(ask({"COMMAND", "DOCS"}).text == "*0\r\n");
+    CHECK(ask({"COMMAND"}).text == "*0\r\n");
+    CHECK(ask({"INFO", "server"}).what == verb::info);
+    CHECK(ask({"QUIT"}).what == verb::quit);
+}

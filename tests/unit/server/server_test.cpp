@@ -1,0 +1,133 @@
+// The ordered server with its clients: order, kills, shutdown.
+#include "../effort.hpp"
+#include "plain_client.hpp"
+#include <tests/server/checking_client.hpp>
+
+#include <csignal>
+#include <doctest/doctest.h>
+#include <numeric>
+#include <string>
+#include <system_error>
+
+namespace {
+
+using namespace ordered_test;
+using namespace std::chrono_literals;
+
+std::uint64_t taken(const ordered::counters& all) {
+    return std::accumulate(std::begin(all.requests), std::end(all.requests), std::uint64_t{0});
+}
+
+ordered_client::plan plan_for(const running_server& server, std::uint64_t requests) {
+    ordered_client::plan p;
+    p.port = server.port();
+    p.connections = 20;
+    p.keys = 50;
+    p.requests = requests;
+    return p;
+}
+
+void expect_none(const ordered_client::report& r) {
+    for (const std::string& what : r.first_violations) MESSAGE(what);
+    CHECK(r.violations == 0);
+}
+
+} // namespace
+
+TEST_CASE("commands are answered, those of one connection in their order") {
+    running_server server;
+    plain_client client(server.port());
+    client.expect("PING\r\n", "+PONG\r\n");
+    client.expect("*3\r\n$3\r\nADD\r\n$1\r\na\r\n$1\r\n5\r\nADD a 6\r\nGET a\r\n",
+                  "*2\r\n:1\r\n:5\r\n*2\r\n:2\r\n:11\r\n*2\r\n:2\r\n:11\r\n");
+    client.expect("GET none\r\nRESET none\r\n", "$-1\r\n+OK\r\n");
+    // The first draw of the generator with its default seed is 3499211612.
+    client.expect(
+        "RESET a\r\nWORK a 1\r\nGET a\r\nNOSUCH\r\n",
+        "+OK\r\n*2\r\n:1\r\n:3499211612\r\n*2\r\n:1\r\n:3499211612\r\n-ERR unknown command 'nosuch'\r\n");
+    // Long ones first: their replies come first all the same.
+    client.expect("WORK b 100000\r\nPING\r\nADD c 1\r\n", "*2\r\n:1\r\n:");
+    CHECK(client.send("QUIT\r\nPING\r\n"));
+    CHECK(client.receive_all().ends_with("\r\n+PONG\r\n*2\r\n:1\r\n:1\r\n+OK\r\n"));
+}
+
+TEST_CASE("a total that would overflow is refused, and the request has no number") {
+    running_server server;
+    plain_client client(server.port());
+    client.expect("ADD a 9223372036854775807\r\nADD a 1\r\nADD a -1\r\n",
+                  "*2\r\n:1\r\n:9223372036854775807\r\n-ERR the total would overflow\r\n"
+                  "*2\r\n:2\r\n:9223372036854775806\r\n");
+}
+
+TEST_CASE("every key's numbers are 1 to n and its totals right while connections are killed") {
+    for (const std::int64_t on_the_spot : {-1, 100}) {
+        for (const std::int64_t draws : {-1, 500}) {
+            ordered::options chosen;
+            chosen.limit.work_on_the_spot = on_the_spot;
+            running_server server(chosen);
+            ordered_client::plan p =
+                plan_for(server, static_cast<std::uint64_t>(ekiden_test::rounds(40'000)));
+            p.kill_one_in = 500;
+            p.draws = draws;
+            const ordered_client::report r = ordered_client::run(p);
+            expect_none(r);
+            CHECK(r.answered + r.lost == r.sent);
+            const ordered::counters& all = server.end();
+            CHECK(taken(all) == all.replies + all.lost);
+            CHECK((all.on_the_spot > 0) == (on_the_spot >= 0));
+        }
+    }
+}
+
+TEST_CASE("connections wait for room in a full lane, and nothing is lost or out of order") {
+    ordered::options chosen;
+    chosen.limit.lane = 2;
+    chosen.limit.work_on_the_spot = -1;
+    running_server server(chosen);
+    ordered_client::plan p = plan_for(server, static_cast<std::uint64_t>(ekiden_test::rounds(20'000)));
+    p.keys = 3;
+    p.kill_one_in = 1000;
+    expect_none(ordered_client::run(p));
+    const ordered::counters& all = server.end();
+    CHECK(all.waits_for_room > 0);
+    CHECK(taken(all) == all.replies + all.lost);
+}
+
+TEST_CASE("a server that is stopped under load answers all that it has accepted") {
+    for (const std::int64_t draws : {-1, 2000}) {
+        running_server server;
+        ordered_client::plan p = plan_for(server, 1'000'000'000); // more than there is time for
+        p.may_be_refused = true;
+        p.draws = draws;
+        ordered_client::report r;
+        std::thread client([&] { r = ordered_client::run(p); });
+        plain_client probe(server.port()); // until it is in full swing
+        for (int number = 0; number < 500;) {
+            REQUIRE(probe.send("GET key0\r\n"));
+            if (probe.receive_lines(1) == "*2\r\n") number = std::stoi(probe.receive_lines(2).substr(1));
+        }
+        const ordered::counters& all = server.end();
+        client.join();
+        expect_none(r);
+        CHECK(r.ended == p.connections);
+        CHECK(all.lost == 0);
+        CHECK(taken(all) == all.replies);
+        CHECK(r.answered > 0);
+    }
+}
+
+TEST_CASE("SIGTERM ends the server, and a second signal ends it at once") {
+    ordered::options chosen;
+    chosen.deadline.grace = 1h;
+    chosen.deadline.linger = 1h;
+    chosen.threads = 2;
+    running_server server(chosen);
+    server.get().stop_on_signals();
+    plain_client client(server.port());
+    client.expect("WORK a 200000\r\nADD b 1\r\n", "*2\r\n:1\r\n:");
+    std::raise(SIGTERM);
+    CHECK(client.receive_all().ends_with(
+        "\r\n*2\r\n:1\r\n:1\r\n")); // answered; now it waits for this side's end
+    std::raise(SIGTERM);
+    CHECK(server.wait().lost == 0);
+}
