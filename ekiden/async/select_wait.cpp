@@ -20,13 +20,13 @@ unsigned select_priority::next(unsigned count) noexcept {
 namespace detail {
 namespace {
 
-struct turn {
+struct select_turn {
     std::uint32_t next;
 };
 
 } // namespace
 
-std::uint32_t select_wait::rotated(std::uint32_t count) noexcept { return sys::local<turn>().next++ % count; }
+std::uint32_t select_wait::rotated(std::uint32_t count) noexcept { return sys::local<select_turn>().next++ % count; }
 
 bool select_wait::claim(std::uint32_t index) noexcept {
     std::uint32_t expected = nobody;

@@ -29,7 +29,7 @@ public:
 
 namespace {
 
-struct innermost {
+struct innermost_wait {
     const timer_wait::run_scope* scope = nullptr;
     const void* posting = nullptr; // a post_scope
 };
@@ -39,11 +39,11 @@ struct innermost {
 // ---- a handler begins and ends
 
 timer_wait::run_scope::run_scope(timer_wait& begun) noexcept
-    : state_(*begun.state_), outer_(std::exchange(sys::local<innermost>().scope, this)),
+    : state_(*begun.state_), outer_(std::exchange(sys::local<innermost_wait>().scope, this)),
       is_cancelled_(state_.begin(begun)) {}
 
 timer_wait::run_scope::~run_scope() {
-    sys::local<innermost>().scope = outer_;
+    sys::local<innermost_wait>().scope = outer_;
     state_.end();
 }
 
@@ -180,7 +180,7 @@ void timer_state::abandon() noexcept {
 }
 
 void timer_state::abandon_what_is_posted_here(const timer_queue& queue) noexcept {
-    const auto* here = static_cast<const post_scope*>(sys::local<innermost>().posting);
+    const auto* here = static_cast<const post_scope*>(sys::local<innermost_wait>().posting);
     for (; here != nullptr; here = here->outer) { // each keeps its state
         if (&here->state.queue_ != &queue) continue;
         lock_guard guard(here->state.lock_);
@@ -192,9 +192,9 @@ void timer_state::abandon_what_is_posted_here(const timer_queue& queue) noexcept
 
 timer_state::post_scope::post_scope(timer_state& posted) noexcept
     : state(posted),
-      outer(static_cast<const post_scope*>(std::exchange(sys::local<innermost>().posting, this))) {}
+      outer(static_cast<const post_scope*>(std::exchange(sys::local<innermost_wait>().posting, this))) {}
 
-timer_state::post_scope::~post_scope() { sys::local<innermost>().posting = outer; }
+timer_state::post_scope::~post_scope() { sys::local<innermost_wait>().posting = outer; }
 
 // ---- with the lock
 
@@ -295,7 +295,7 @@ void timer_state::count_waiting(std::uint32_t now) noexcept {
 bool timer_state::is_of_parent() const noexcept { return generation_ != sys::fork_generation(); }
 
 bool timer_state::is_in_handler() const noexcept {
-    const timer_wait::run_scope* here = sys::local<innermost>().scope;
+    const timer_wait::run_scope* here = sys::local<innermost_wait>().scope;
     while (here != nullptr && &here->state_ != this) here = here->outer_;
     return here != nullptr;
 }

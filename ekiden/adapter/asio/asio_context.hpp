@@ -39,7 +39,12 @@ private:
         using Asio::execution_context::shutdown;
     };
 
-    void shutdown() noexcept override { context_.shutdown(); }
+    void shutdown() noexcept override {
+        // Asio shuts its reactor down before it joins the thread that works with it, so that both took the
+        // same operation to end it: the thread first.
+        Asio::join_own_thread(context_);
+        context_.shutdown();
+    }
 
     context_type context_;
 };

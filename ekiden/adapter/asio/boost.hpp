@@ -13,6 +13,7 @@
 #include <boost/asio/error.hpp>
 #include <boost/asio/execution.hpp>
 #include <boost/asio/execution_context.hpp>
+#include <boost/asio/io_context.hpp>
 #include <boost/asio/prefer.hpp>
 #include <boost/asio/query.hpp>
 #include <boost/asio/require.hpp>
@@ -55,6 +56,12 @@ struct boost_asio {
     template <class Service>
     static Service& use_service(execution_context& context) {
         return ::boost::asio::use_service<Service>(context);
+    }
+    /// The service behind an io_context. In a context that is none, it has a thread of its own.
+    static void join_own_thread(execution_context& context) {
+        using impl = ::boost::asio::detail::io_context_impl;
+        if (::boost::asio::has_service<impl>(context))
+            ::boost::asio::use_service<impl>(context).shutdown(); // may be again
     }
     template <class E>
     static execution_context& context_of(const E& e) {

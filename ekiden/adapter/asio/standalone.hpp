@@ -13,6 +13,7 @@
 #include <asio/error.hpp>
 #include <asio/execution.hpp>
 #include <asio/execution_context.hpp>
+#include <asio/io_context.hpp>
 #include <asio/prefer.hpp>
 #include <asio/query.hpp>
 #include <asio/require.hpp>
@@ -55,6 +56,11 @@ struct standalone_asio {
     template <class Service>
     static Service& use_service(execution_context& context) {
         return ::asio::use_service<Service>(context);
+    }
+    /// The service behind an io_context. In a context that is none, it has a thread of its own.
+    static void join_own_thread(execution_context& context) {
+        using impl = ::asio::detail::io_context_impl;
+        if (::asio::has_service<impl>(context)) ::asio::use_service<impl>(context).shutdown(); // may be again
     }
     template <class E>
     static execution_context& context_of(const E& e) {
