@@ -148,12 +148,12 @@ TEST_CASE_TEMPLATE("our timers expire and are cancelled on Asio's executor", Pla
     ekiden::steady_timer late(e, 1h);
     std::atomic<int> expired{0};
     std::atomic<int> cancelled{0};
+    late.async_wait([&](std::error_code error) { // first, for the other one may complete at once
+        if (error == std::errc::operation_canceled) ++cancelled;
+    });
     soon.async_wait([&](std::error_code error) {
         if (!error) ++expired;
         late.cancel();
-    });
-    late.async_wait([&](std::error_code error) {
-        if (error == std::errc::operation_canceled) ++cancelled;
     });
     place.finish(); // a wait is work of Asio's context
     CHECK(expired == 1);
