@@ -61,8 +61,8 @@ public:
     [[nodiscard]] bool begin_waiting() noexcept {
         if (can_be_stopped() && !stop_.arm(*env().stop)) post_cancel();
         std::uint8_t seen = starting;
-        // [AO1] release: the arming, and what initiating did. acquire: the result.
-        if (word_.compare_exchange_strong(seen, waiting, sys::acq_rel, sys::acquire)) return true;
+        // [AO1] release: the arming, and what initiating did. acquire: the result, if it is there already.
+        if (word_.compare_exchange_strong(seen, waiting, sys::release, sys::acquire)) return true;
         if (seen == called) return false;
         post_end();
         return true;
@@ -89,8 +89,8 @@ public:
     /// The awaiter, at its end.
     void leave() noexcept {
         disarm();
-        // [AO1] acq_rel: after the handler.
-        const std::uint8_t before = word_.exchange(left, sys::acq_rel);
+        // [AO1] relaxed: the executor, finish() or the end of the context has brought this thread here.
+        const std::uint8_t before = word_.exchange(left, sys::relaxed);
         // Destroyed while it waits, by the end of its context: nothing runs there any more.
         if (before == waiting && can_be_stopped()) cancel_(*this);
         drop();

@@ -26,11 +26,21 @@ struct slow_clock {
     [[maybe_unused]] static constexpr bool is_steady = false;
 
     static inline const ekiden::sys::clock::time_point start = ekiden::sys::clock::now();
-    static inline std::atomic<std::int64_t> set_back_us{0};
     static time_point now() noexcept {
-        const auto passed = std::chrono::duration_cast<duration>(ekiden::sys::clock::now() - start);
-        return time_point(passed / 3 - std::chrono::microseconds(set_back_us.load()));
+        return time_point(std::chrono::duration_cast<duration>(ekiden::sys::clock::now() - start) / 3);
     }
+};
+
+/// Shows what it was set to.
+struct still_clock {
+    using duration = std::chrono::microseconds;
+    using rep = duration::rep;
+    using period = duration::period;
+    using time_point = std::chrono::time_point<still_clock>;
+    [[maybe_unused]] static constexpr bool is_steady = false;
+
+    static inline std::atomic<std::int64_t> us{0};
+    static time_point now() noexcept { return time_point(duration(us.load())); }
 };
 
 template <class Duration>
@@ -107,20 +117,30 @@ TEST_CASE("a deadline of a clock that runs at a third of the speed is that clock
     CHECK(slow_clock::now() >= deadline);
 }
 
-TEST_CASE("a deadline of a clock that is set back comes later") {
+TEST_CASE("a deadline of a clock that stands still, or is set back, comes later") {
     ekiden::event event;
     std::atomic<bool> waits{true};
-    const auto deadline = slow_clock::now() + 20ms;
+    const auto deadline = still_clock::now() + 20ms;
     std::thread waiting = ekiden_test::start_asleep([&] {
         CHECK(event.wait(wait_limit::until(deadline)));
         waits = false;
     });
-    slow_clock::set_back_us = std::chrono::microseconds(1h).count();
-    // Long after the time that the waiting thread had expected.
-    const auto later = ekiden::sys::clock::now() + 100ms;
-    while (ekiden::sys::clock::now() < later) std::this_thread::sleep_for(1ms);
-    CHECK(waits);
+    for (const auto set : {0us, -std::chrono::microseconds(1h)}) {
+        still_clock::us = set.count();
+        // Long after the time that the waiting thread has expected.
+        const auto later = ekiden::sys::clock::now() + 50ms;
+        while (ekiden::sys::clock::now() < later) std::this_thread::sleep_for(1ms);
+        CHECK(waits);
+    }
     event.set();
     waiting.join();
-    slow_clock::set_back_us = 0;
+}
+
+TEST_CASE("a deadline of a clock that is set has come when that clock says so") {
+    ekiden::event never;
+    const auto deadline = still_clock::now() + 20ms;
+    std::thread waiting =
+        ekiden_test::start_asleep([&] { CHECK_FALSE(never.wait(wait_limit::until(deadline))); });
+    still_clock::us = std::chrono::microseconds(1h).count();
+    waiting.join();
 }
