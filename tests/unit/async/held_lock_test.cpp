@@ -59,7 +59,7 @@ TEST_CASE("rule: a thread that waits for coroutines while it holds a lock is rep
     });
     CHECK(child.signal == SIGABRT);
     CHECK(child.error_output
-          == "ekiden: future::get: this thread waits for the work of others while it holds a mutex\n");
+          == "ekiden: wait: this thread waits for the work of others while it holds a mutex\n");
 }
 
 TEST_CASE("rule: what a coroutine has locked by an awaited form may be held over an await, in any thread") {
