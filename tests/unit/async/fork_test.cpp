@@ -216,7 +216,7 @@ TEST_CASE("rule: forks at any moment while threads and coroutines are inside of 
     };
     for (int i = 0; i != 8; ++i) co_spawn(*pool, busy);
     until([&] { return running == 8; });
-    for (int i = 0; i != ekiden_test::rounds(50); ++i) {
+    for (int i = 0; i != ekiden_test::rounds(20); ++i) {
         const auto child = run_in_child([&] {
             bool is_refused = false;
             try {
