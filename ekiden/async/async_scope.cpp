@@ -132,6 +132,7 @@ void scope_state::destroy_children(const coroutine_service& ending) noexcept {
             while (one != nullptr && one->promise_->env().keeper != &ending) one = one->next_;
         }
         if (one == nullptr) return;
+        one->promise_->destroy_awaited();
         one->promise_->handle().destroy(); // takes itself out
     }
 }

@@ -31,8 +31,14 @@ struct await_link {
     await_link(const await_link&) = delete;
     await_link& operator=(const await_link&) = delete;
     ~await_link() {
-        if (child) std::exchange(child, nullptr).destroy();
+        if (!child) return;
+        // Another library's coroutine may be what goes: it destroys nothing below it by hand.
+        if (parent == nullptr) destroy_awaited_by_child();
+        std::exchange(child, nullptr).destroy();
     }
+
+private:
+    void destroy_awaited_by_child() const noexcept;
 };
 
 template <class T>
@@ -69,6 +75,12 @@ public:
     /// the root.
     void abandon_chain() noexcept;
 
+    /// By whoever is about to destroy its frame, while it is suspended: destroys all that it awaits first,
+    /// from the leaf up. (A chain may be longer than a stack is deep.)
+    void destroy_awaited() noexcept {
+        if (child != nullptr) destroy_chain_below();
+    }
+
     /// Before it begins, by the awaiter: who is resumed at the end. Null in a root.
     detail::await_link* link = nullptr;
 
@@ -101,6 +113,7 @@ protected:
 
 private:
     void drop_environment() noexcept;
+    void destroy_chain_below() noexcept;
 
     const environment* env_ = nullptr;
     const std::source_location where_;

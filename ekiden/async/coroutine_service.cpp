@@ -1,5 +1,6 @@
 #include <ekiden/async/coroutine_service.hpp>
 
+#include <ekiden/async/coroutine_promise.hpp>
 #include <ekiden/sys/mutant.hpp>
 #include <ekiden/sys/thread.hpp>
 
@@ -20,19 +21,25 @@ root_entry::~root_entry() {
 }
 
 /// The context has dropped its tasks, and its other services what they had: whatever has not ended waits for
-/// something, or is buried.
+/// something, or is buried. All of it lies below some root, and goes with that. What is buried in a frame is
+/// not looked at any more: the end of one frame destroys others, and sends home, which means buries, what
+/// waits in a third one.
 coroutine_service::~coroutine_service() {
     const tear_down here(this);
+    {
+        const std::lock_guard guard(buried_lock_);
+        is_ending_ = true;
+        buried_.store(nullptr, sys::relaxed);
+    }
     for (shard& each : shards_) {
         while (!EKIDEN_MUTANT(context_leaves_roots)) {
-            // Also after each root: what its end has buried would be gone with another one.
-            end_buried();
             root_entry* left = nullptr;
             {
                 const std::lock_guard guard(each.lock);
                 left = each.first;
             }
             if (left == nullptr) break;
+            left->root_.destroy_awaited();
             left->destroy_(*left); // and takes itself out
         }
     }
@@ -45,7 +52,8 @@ coroutine_service::shard& coroutine_service::shard_of(const root_entry& entry) n
 }
 
 void coroutine_service::add(root_entry& fresh) noexcept {
-    if (buried_.load(sys::relaxed) != nullptr) end_buried();
+    // Hints: those that are buried at this moment may wait for the next one.
+    if (buried_.load(sys::relaxed) != nullptr || buried_loose_.load(sys::relaxed) != nullptr) end_buried();
     shard& own = shard_of(fresh);
     const std::lock_guard guard(own.lock);
     fresh.service_ = this;
@@ -62,24 +70,38 @@ void coroutine_service::remove(root_entry& ended) noexcept {
     ended.service_ = nullptr;
 }
 
+namespace {
+
+void push(sys::atomic<task*>& list, task& buried) noexcept {
+    buried.queued_at = reinterpret_cast<std::uintptr_t>(list.load(sys::relaxed));
+    list.store(&buried, sys::relaxed);
+}
+
+} // namespace
+
 void coroutine_service::bury(task& refused) noexcept {
     const std::lock_guard guard(buried_lock_);
-    refused.queued_at = reinterpret_cast<std::uintptr_t>(buried_.load(sys::relaxed));
-    buried_.store(&refused, sys::relaxed); // a hint outside of the lock
+    if (!is_ending_) push(buried_, refused);
+}
+
+void coroutine_service::bury_loose(task& refused) noexcept {
+    const std::lock_guard guard(buried_lock_);
+    push(buried_loose_, refused);
+}
+
+task* coroutine_service::take_buried() noexcept {
+    const std::lock_guard guard(buried_lock_);
+    for (list* const from : {&buried_, &buried_loose_}) {
+        task* const newest = from->load(sys::relaxed);
+        if (newest == nullptr) continue;
+        from->store(reinterpret_cast<task*>(static_cast<std::uintptr_t>(newest->queued_at)), sys::relaxed);
+        return newest;
+    }
+    return nullptr;
 }
 
 void coroutine_service::end_buried() noexcept {
-    for (;;) {
-        task* dead = nullptr;
-        {
-            const std::lock_guard guard(buried_lock_);
-            dead = buried_.load(sys::relaxed);
-            if (dead == nullptr) return;
-            buried_.store(reinterpret_cast<task*>(static_cast<std::uintptr_t>(dead->queued_at)),
-                          sys::relaxed);
-        }
-        dead->abandon();
-    }
+    while (task* const dead = take_buried()) dead->abandon();
 }
 
 /// A loop has tasks yet when it shuts its services down: coroutines that are queued are not destroyed here.

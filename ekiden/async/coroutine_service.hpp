@@ -71,9 +71,12 @@ public:
     void add(root_entry& fresh) noexcept;
     void remove(root_entry& ended) noexcept;
 
-    /// The executor has refused `refused`, a coroutine, on a stack where it cannot be abandoned. It will be:
-    /// by end_buried(), which is called with each add(), or by the context's end.
+    /// The executor has refused `refused`, a coroutine, on a stack where it cannot be abandoned. It will be
+    /// by end_buried(), which is called with each add() and as the context shuts down. It lies in the frame
+    /// of a root of this context, or of what that waits for: the context's end destroys it with the root.
     void bury(task& refused) noexcept;
+    /// The same for a task that lies elsewhere: the context's end abandons it.
+    void bury_loose(task& refused) noexcept;
     void end_buried() noexcept;
 
     /// await_chain() of every root. While none of them runs. Throws std::bad_alloc.
@@ -91,8 +94,14 @@ private:
     [[nodiscard]] shard& shard_of(const root_entry& entry) noexcept;
 
     shard shards_[shards];
+    /// Lists of tasks, the newest first.
+    using list = sys::atomic<task*>;
+    [[nodiscard]] task* take_buried() noexcept;
+
     sys::slow_lock buried_lock_;
-    sys::atomic<task*> buried_{nullptr};
+    list buried_{nullptr};
+    list buried_loose_{nullptr};
+    bool is_ending_ = false; // with the lock: the frames are being destroyed, and all that lies in them
 };
 
 } // namespace ekiden::inline EKIDEN_ABI::detail

@@ -169,6 +169,7 @@ unsigned group::next_turn() noexcept { return sys::local<turn>().next++; }
 void group::end_members() noexcept {
     while (group_member::promise_type* const one = newest_) {
         newest_ = one->older_;
+        one->destroy_awaited();
         one->handle().destroy();
     }
 }

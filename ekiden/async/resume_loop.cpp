@@ -173,6 +173,22 @@ void coroutine_promise::abandon_chain() noexcept {
     leaf->type()(leaf, task_request::dispose);
 }
 
+/// Each frame by hand, not by the awaiter in the one above.
+void coroutine_promise::destroy_chain_below() noexcept {
+    coroutine_promise* leaf = this;
+    while (leaf->child != nullptr) leaf = leaf->child;
+    while (leaf != this) {
+        detail::await_link& above = *leaf->link;
+        leaf = above.parent;
+        leaf->child = nullptr;
+        std::exchange(above.child, nullptr).destroy();
+    }
+}
+
+void detail::await_link::destroy_awaited_by_child() const noexcept {
+    std::coroutine_handle<coroutine_promise>::from_address(child.address()).promise().destroy_awaited();
+}
+
 environment& coroutine_promise::own_environment() {
     if (!owns_environment_) {
         env_ = recycler::create<environment>(*env_);

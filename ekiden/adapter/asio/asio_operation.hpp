@@ -167,7 +167,7 @@ private:
         const bool is_there = own.word_.load(sys::relaxed) == dropped;
         if (is_there && request == task_request::abandon && !own.is_buried_) {
             own.is_buried_ = true; // the stack is that of whoever posted it
-            use_service<coroutine_service>(own.env().executor.context()).bury(*self);
+            use_service<coroutine_service>(own.env().executor.context()).bury_loose(*self);
             return nullptr;
         }
         if (is_there) own.way_home_.abandon();

@@ -54,7 +54,7 @@ TEST_CASE("a scope's join waits for all children, and what they have done is vis
     });
 }
 
-TEST_CASE("spawn after close is refused and says so; nothing has happened then") {
+TEST_CASE("spawn after close is refused and says so, and nothing has happened then") {
     thread_pool pool(1);
     bool has_begun = false;
     run_on(pool.get_executor(), [&]() -> coroutine<> {
@@ -149,7 +149,7 @@ TEST_CASE("cancellation of a scope is no error, and a stop from outside reaches 
     running.get();
 }
 
-TEST_CASE("a scope that is stopped before the first resume of a child ends") {
+TEST_CASE("rule: a scope that is stopped before the first resume of a child ends") {
     thread_pool pool(1);
     std::atomic<int> stopped{0};
     run_on(pool.get_executor(), [&]() -> coroutine<> {
@@ -171,7 +171,7 @@ TEST_CASE("a scope that is stopped before the first resume of a child ends") {
     CHECK(stopped == 2);
 }
 
-TEST_CASE("join from inside a child is refused") {
+TEST_CASE("rule: join from inside a child is refused") {
     thread_pool pool(2);
     int refused = 0;
     run_on(pool.get_executor(), [&]() -> coroutine<> {
@@ -223,7 +223,7 @@ TEST_CASE("the callable of a child is kept as long as its coroutine, and gone be
     running.get();
 }
 
-TEST_CASE("the last child may destroy the scope's owner") {
+TEST_CASE("rule: the last child may destroy the scope's owner") {
     thread_pool pool(2);
     for (int round = rounds(500); round >= 0; --round) {
         struct owner {
@@ -248,7 +248,7 @@ TEST_CASE("the last child may destroy the scope's owner") {
     }
 }
 
-TEST_CASE("spawn against join: what was accepted is awaited, what comes later is refused") {
+TEST_CASE("rule: spawn against join: what was accepted is awaited, what comes later is refused") {
     thread_pool pool(2);
     for (int round = rounds(300); round >= 0; --round) {
         async_scope scope(pool.get_executor());
@@ -368,7 +368,8 @@ TEST_CASE("with_scope joins in any case, and gives the result of its body") {
     });
 }
 
-TEST_CASE("executor gone first: children of a scope that wait or are queued are destroyed once, locals too") {
+TEST_CASE(
+    "rule: executor gone first: children of a scope that wait or are queued are destroyed once, locals too") {
     std::atomic<int> alive{0};
     gate never;
     gate open;

@@ -241,8 +241,8 @@ TEST_CASE("children inherit the environment, and a hop of one stays its own") {
     CHECK(sync_wait(pool.get_executor(), body, spawn_options().name("named")));
 }
 
-TEST_CASE(
-    "an awaitable made on one executor and awaited on another resumes the awaiter where the awaiter runs") {
+TEST_CASE("rule: an awaitable made on one executor and awaited on another resumes the awaiter where the "
+          "awaiter runs") {
     thread_pool pool(1);
     thread_pool other(1);
     const auto here = [&pool]() -> coroutine<bool> {
@@ -267,7 +267,7 @@ TEST_CASE("yield goes behind what waits") {
     CHECK(order == "abc");
 }
 
-TEST_CASE("fairness: a coroutine whose awaits are all ready at once lets a plain post through") {
+TEST_CASE("rule: fairness: a coroutine whose awaits are all ready at once lets a plain post through") {
     thread_pool pool(1);
     std::atomic<bool> has_run{false};
     const auto busy = [&]() -> coroutine<bool> {

@@ -76,7 +76,7 @@ TEST_CASE("a stop ends a sleep at once, with operation_canceled") {
     CHECK_THROWS_AS(running.get(), operation_canceled);
 }
 
-TEST_CASE("an operation started after the stop completes at once with operation_canceled, posted") {
+TEST_CASE("rule: an operation started after the stop completes at once with operation_canceled, posted") {
     loop_context loop;
     stop_state stop;
     stop.request_stop();
@@ -144,7 +144,7 @@ TEST_CASE("many sleeps, stopped and expiring in several threads") {
     }
 }
 
-TEST_CASE("context destroyed with sleeping coroutines: all frames destroyed once") {
+TEST_CASE("rule: context destroyed with sleeping coroutines: all frames destroyed once") {
     std::atomic<int> ended{0};
     std::vector<future<void>> all;
     const int count = rounds(10000);
@@ -305,7 +305,7 @@ TEST_CASE("members that end while their alarm is set or rings") {
     CHECK(in_time + late == 2 * count);
 }
 
-TEST_CASE("clean-up after cancel can await: under shield; leaving the shield sees the stop again") {
+TEST_CASE("rule: clean-up after cancel can await: under shield, and leaving the shield sees the stop again") {
     thread_pool pool(2);
     stop_state stop;
     gate never;

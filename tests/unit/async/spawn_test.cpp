@@ -119,7 +119,7 @@ TEST_CASE("the callable is kept until its coroutine has ended, so that a lambda 
     CHECK(living == 0);
 }
 
-TEST_CASE("an exception of a detached coroutine reaches the handler of the pool once") {
+TEST_CASE("rule: an exception of a detached coroutine reaches the handler of the pool once") {
     std::atomic<int> reported{0};
     std::string what;
     {
@@ -139,7 +139,7 @@ TEST_CASE("an exception of a detached coroutine reaches the handler of the pool 
     CHECK(what == "too far");
 }
 
-TEST_CASE("that a detached coroutine was stopped is no error") {
+TEST_CASE("rule: that a detached coroutine was stopped is no error") {
     std::atomic<int> reported{0};
     std::stop_source source;
     {
@@ -163,7 +163,7 @@ TEST_CASE("that a detached coroutine was stopped is no error") {
     CHECK(reported == 0);
 }
 
-TEST_CASE("co_spawn from a thread of no context and from a destructor of a thread_local object") {
+TEST_CASE("rule: co_spawn from a thread of no context and from a destructor of a thread_local object") {
     thread_pool pool(1);
     std::atomic<int> ran{0};
     static thread_pool* target;
@@ -193,7 +193,7 @@ TEST_CASE("co_spawn from a thread of no context and from a destructor of a threa
     CHECK(ran == 2);
 }
 
-TEST_CASE("co_spawn on the pool of the parent throws in a forked child, and leaves nothing behind") {
+TEST_CASE("rule: co_spawn on the pool of the parent throws in a forked child, and leaves nothing behind") {
     thread_pool pool(1);
     std::atomic<int> living{0};
     const auto child = run_in_child([&] {
@@ -220,8 +220,8 @@ TEST_CASE("co_spawn on a pool that takes no more destroys the coroutine at once"
     CHECK_THROWS_AS(result.get(), std::future_error);
 }
 
-TEST_CASE(
-    "executor gone first: the frames of 10^4 suspended coroutines are destroyed once, and none is resumed") {
+TEST_CASE("rule: executor gone first: the frames of 10^4 suspended coroutines are destroyed once, and none "
+          "is resumed") {
     std::atomic<int> living{0};
     std::atomic<int> resumed{0};
     constexpr int many = 10'000;
@@ -452,7 +452,7 @@ TEST_CASE("resume_on: the coroutine is at home there from then on, and its paren
     CHECK(right.get());
 }
 
-TEST_CASE("sync_wait on a pool of one thread, nested three deep, ends") {
+TEST_CASE("rule: sync_wait on a pool of one thread, nested three deep, ends") {
     thread_pool pool(1);
     const auto leaf = []() -> coroutine<int> {
         co_await yield();
@@ -470,7 +470,7 @@ TEST_CASE("sync_wait on a pool of one thread, nested three deep, ends") {
     CHECK_THROWS_AS(sync_wait([] { return fails(); }), std::out_of_range);
 }
 
-TEST_CASE("sync_wait in a function of a strand is refused with a message") {
+TEST_CASE("rule: sync_wait in a function of a strand is refused with a message") {
     thread_pool pool(1);
     strand<thread_pool::executor> serial(pool.get_executor());
     auto refused = serial.submit([] { return sync_wait([]() -> coroutine<int> { co_return 1; }); });

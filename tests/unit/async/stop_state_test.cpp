@@ -117,7 +117,7 @@ TEST_CASE("a child that has gone is not stopped") {
     CHECK(parent.request_stop());
 }
 
-TEST_CASE("stop callbacks do not deadlock: two sources that cancel each other end") {
+TEST_CASE("rule: stop callbacks do not deadlock: two sources that cancel each other end") {
     SUBCASE("in one thread") {
         stop_state one;
         stop_state other;
@@ -146,7 +146,7 @@ TEST_CASE("stop callbacks do not deadlock: two sources that cancel each other en
     }
 }
 
-TEST_CASE("registration nodes and states are destroyed inside of a callback with no lock held") {
+TEST_CASE("rule: registration nodes and states are destroyed inside of a callback with no lock held") {
     SUBCASE("the node itself") {
         stop_state state;
         std::optional<telling<std::function<void()>>> node;

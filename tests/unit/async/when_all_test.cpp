@@ -78,7 +78,7 @@ TEST_CASE("when_all of a range gives a vector, and moves from what is given away
     running.get();
 }
 
-TEST_CASE("when_all of none completes") {
+TEST_CASE("rule: when_all of none completes") {
     thread_pool pool(1);
     run_on(pool.get_executor(), []() -> coroutine<> {
         std::vector<coroutine<int>> none;
@@ -226,7 +226,8 @@ TEST_CASE("many members that wait, on several threads") {
     }
 }
 
-TEST_CASE("context destroyed with members of when_all that wait: all frames destroyed once, no resume") {
+TEST_CASE(
+    "rule: context destroyed with members of when_all that wait: all frames destroyed once, no resume") {
     struct witness {
         std::atomic<int>* ended;
         explicit witness(std::atomic<int>& e) : ended(&e) {}

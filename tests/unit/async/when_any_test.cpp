@@ -57,7 +57,7 @@ TEST_CASE("when_any of a pack gives the first result and its number") {
     running.get();
 }
 
-TEST_CASE("when_any of a range gives number and value; of none it is refused with a message") {
+TEST_CASE("rule: when_any of a range gives number and value, and of none it is refused with a message") {
     thread_pool pool(2);
     gate never;
     gate go;
@@ -84,7 +84,7 @@ TEST_CASE("when_any of a range gives number and value; of none it is refused wit
     }
 }
 
-TEST_CASE("the first child of when_any ready at once means that the others never start") {
+TEST_CASE("rule: the first child of when_any ready at once means that the others never start") {
     thread_pool pool(1);
     run_on(pool.get_executor(), []() -> coroutine<> {
         int begun = 0;
@@ -119,7 +119,7 @@ TEST_CASE("the order in which when_any looks at its children rotates") {
     });
 }
 
-TEST_CASE("after when_any no loser's frame exists, and results of losers are destroyed") {
+TEST_CASE("rule: after when_any no loser's frame exists, and results of losers are destroyed") {
     thread_pool pool(2);
     std::atomic<int> alive{0};
     gate go;
@@ -193,7 +193,7 @@ TEST_CASE("if the first one throws, its exception comes out of when_any") {
     });
 }
 
-TEST_CASE("a stop from outside ends all of when_any; operation_canceled comes out") {
+TEST_CASE("a stop from outside ends all of when_any, and operation_canceled comes out") {
     thread_pool pool(2);
     stop_state stop;
     gate never;
@@ -205,7 +205,7 @@ TEST_CASE("a stop from outside ends all of when_any; operation_canceled comes ou
     CHECK_THROWS_AS(running.get(), operation_canceled);
 }
 
-TEST_CASE("what one child was granted before the stop counts before the operation_canceled of others") {
+TEST_CASE("rule: what one child was granted before the stop counts before the operation_canceled of others") {
     loop_context loop;
     stop_state stop;
     gate never;
@@ -245,7 +245,7 @@ TEST_CASE("what one child was granted before the stop counts before the operatio
     CHECK(second.get() == 8);
 }
 
-TEST_CASE("when_any registers for the stop before it starts its first child") {
+TEST_CASE("rule: when_any registers for the stop before it starts its first child") {
     thread_pool pool(2);
     stop_state stop;
     gate never;
@@ -262,7 +262,8 @@ TEST_CASE("when_any registers for the stop before it starts its first child") {
     CHECK_THROWS_AS(running.get(), operation_canceled);
 }
 
-TEST_CASE("when_any races itself: three children end on three threads while a stop comes from a fourth") {
+TEST_CASE(
+    "rule: when_any races itself: three children end on three threads while a stop comes from a fourth") {
     thread_pool pool(3);
     int with_result = 0;
     int with_stop = 0;
@@ -314,7 +315,7 @@ TEST_CASE("when_any races itself: three children end on three threads while a st
     CHECK(with_result > 0);
 }
 
-TEST_CASE("each child's stop is delivered by its own executor") {
+TEST_CASE("rule: each child's stop is delivered by its own executor") {
     thread_pool pool(2);
     gate never;
     auto on_strand = strand(pool.get_executor());
@@ -334,7 +335,7 @@ TEST_CASE("each child's stop is delivered by its own executor") {
     CHECK(running.get());
 }
 
-TEST_CASE("context destroyed with members of when_any that wait or are queued") {
+TEST_CASE("rule: context destroyed with members of when_any that wait or are queued") {
     std::atomic<int> alive{0};
     gate never;
     gate open;

@@ -363,7 +363,7 @@ TEST_CASE("A plain post beside two strands that never run dry waits for some bat
     CHECK(second > 0);
 }
 
-TEST_CASE("Of 10,000 strands one is blocked, and the others go on") {
+TEST_CASE("rule: Of 10,000 strands one is blocked, and the others go on") {
     constexpr int count = 10'000;
     thread_pool pool(2);
     std::latch release(1);

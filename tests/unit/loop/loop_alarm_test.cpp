@@ -181,7 +181,7 @@ TEST_CASE("run_for ends before an alarm that is later") {
     }
 }
 
-TEST_CASE("Of several threads one watches the clock; another one does when that is at work") {
+TEST_CASE("Of several threads one watches the clock, and another one does when that is at work") {
     for (int round = 0; round != ekiden_test::rounds(50); ++round) {
         loop_context loop(4);
         const auto executor = loop.get_executor();

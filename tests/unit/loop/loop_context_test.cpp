@@ -71,7 +71,7 @@ TEST_CASE("run returns how many tasks it has run, with those that they post") {
     }
 }
 
-TEST_CASE("run_one and poll_one run one task; the context stops with its last one") {
+TEST_CASE("run_one and poll_one run one task, and the context stops with its last one") {
     for (const int hint : hints) {
         loop_context loop(hint);
         int ran = 0;
@@ -106,7 +106,7 @@ TEST_CASE("poll with outstanding work returns 0 and does not stop") {
     }
 }
 
-TEST_CASE("While work is outstanding run waits; when that ends it returns") {
+TEST_CASE("While work is outstanding run waits, and when that ends it returns") {
     for (const int hint : hints) {
         for (int round = 0; round != ekiden_test::rounds(200); ++round) {
             loop_context loop(hint);
@@ -282,7 +282,7 @@ TEST_CASE("With the hint 1 the order is that of posting, whichever threads post"
 
 // ---- exceptions
 
-TEST_CASE("What a task throws leaves run; the rest runs in the next one, without a restart") {
+TEST_CASE("What a task throws leaves run, and the rest runs in the next one, without a restart") {
     for (const int hint : hints) {
         loop_context loop(hint);
         const auto executor = loop.get_executor();
@@ -396,7 +396,7 @@ TEST_CASE("A task that waits for a result blocks its thread, and others bring th
     }
 }
 
-TEST_CASE("submit gives a future; of a task that the context drops it reports so") {
+TEST_CASE("submit gives a future, which reports so if the context drops the task") {
     for (const int hint : hints) {
         ekiden::future<int> dropped;
         {

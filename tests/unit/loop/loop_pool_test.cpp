@@ -227,7 +227,7 @@ TEST_CASE("Tasks that are dropped with the pool may post to any of its loops") {
     CHECK(token.use_count() == 1);
 }
 
-TEST_CASE("join in a thread of the pool is refused; too many threads are, too") {
+TEST_CASE("join in a thread of the pool is refused, and so are too many threads") {
     loop_pool pool({.threads = 1});
     const bool was_refused = pool.executor(0)
                                  .submit([&] {

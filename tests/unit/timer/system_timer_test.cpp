@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 #include <ekiden/timer/steady_timer.hpp>
 
+#include <atomic>
 #include <chrono>
 #include <limits>
 #include <system_error>
@@ -28,7 +29,7 @@ int fired(hand_driven& context) {
 
 } // namespace
 
-TEST_CASE("When a clock is set forward, its timers fire at the next look; set back, they wait again") {
+TEST_CASE("When a clock is set forward, its timers fire at the next look, and set back they wait again") {
     using clock = hand_clock<std::chrono::milliseconds, struct set_forward_and_back>;
     clock::set(1h);
     hand_driven context;
@@ -195,4 +196,44 @@ TEST_CASE("A clock in fractions of a second is met to the nanosecond, never earl
     CHECK(fired(context) == 0);
     clock::set(std::chrono::duration<double>(1.0 + 2e-7));
     CHECK(fired(context) == 1);
+}
+
+namespace {
+
+/// Can hold up whoever looks at it: as the timers do, with their locks held.
+struct held_clock {
+    using duration = std::chrono::milliseconds;
+    using rep = duration::rep;
+    using period = duration::period;
+    using time_point = std::chrono::time_point<held_clock>;
+
+    static inline std::atomic<bool> holds{false};
+    static inline std::atomic<bool> has_somebody{false};
+
+    static time_point now() noexcept {
+        while (holds) has_somebody = true;
+        return time_point(1h);
+    }
+};
+
+} // namespace
+
+TEST_CASE("rule: a timer on which nobody waits is cancelled without a lock") {
+    hand_driven context;
+    timer_on<held_clock> timer(context);
+    timer.expires_at(held_clock::time_point(3h));
+    timer.async_wait([](std::error_code) {});
+    CHECK(timer.cancel() == 1);
+    CHECK(context.run_all() == 1);
+    timer.expires_at(held_clock::time_point(2h));
+    held_clock::holds = true;
+    std::thread other([&] { timer.async_wait([](std::error_code) {}); });
+    while (!held_clock::has_somebody) std::this_thread::yield();
+    // The other thread has the timer's lock and that of all timers of this clock, and does not get on before:
+    CHECK(timer.cancel() == 0);
+    CHECK(timer.cancel_one() == 0);
+    held_clock::holds = false;
+    other.join();
+    CHECK(timer.cancel() == 1);
+    context.run_all();
 }

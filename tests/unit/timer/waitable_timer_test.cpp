@@ -222,7 +222,8 @@ TEST_CASE(
     }
 }
 
-TEST_CASE("With several threads too all handlers that have expired and are queued report so when cancelled") {
+TEST_CASE(
+    "rule: With several threads too all handlers that have expired and are queued report so when cancelled") {
     thread_pool pool({.threads = 2});
     for (int round = 0; round != ekiden_test::rounds(200); ++round) {
         std::atomic<int> reports{0};

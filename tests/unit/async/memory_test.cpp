@@ -1,0 +1,176 @@
+// The memory of frames: none is asked for in the long run, and a thread's frames outlive the thread.
+#include "../effort.hpp"
+#include "../failing_allocations.hpp"
+#include "run_coroutine.hpp"
+
+#include <ekiden/async/async_event.hpp>
+#include <ekiden/async/async_lock.hpp>
+#include <ekiden/async/co_spawn.hpp>
+#include <ekiden/async/sync_wait.hpp>
+#include <ekiden/async/yield.hpp>
+#include <ekiden/loop/loop_context.hpp>
+#include <ekiden/pool/thread_pool.hpp>
+#include <ekiden/queue/recycler.hpp>
+#include <ekiden/sync/event.hpp>
+#include <ekiden/sync/mutex.hpp>
+
+#include <doctest/doctest.h>
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <deque>
+#include <memory>
+#include <thread>
+#include <utility>
+#include <vector>
+
+using namespace ekiden;
+using ekiden_test::allocation_count;
+using ekiden_test::live_allocation_count;
+using ekiden_test::witness;
+
+namespace {
+
+/// A frame with a local of so many bytes over an await, and a witness.
+template <std::size_t Bytes>
+coroutine<std::size_t> with_local(event& e, std::atomic<int>& alive) {
+    const witness local(alive);
+    std::array<unsigned char, Bytes> bytes{};
+    bytes[Bytes / 2] = 1;
+    const bool is_set = co_await async_wait(e);
+    co_return static_cast<std::size_t>(is_set ? bytes[Bytes / 2] : 0);
+}
+
+/// Frames of all sizes: from each class of the recycler, and one that is too large for it.
+coroutine<std::size_t> of_all_sizes(event& e, std::atomic<int>& alive, int n) {
+    std::size_t sum = 0;
+    switch (n % 4) {
+    case 0:
+        sum += co_await with_local<1>(e, alive);
+        break;
+    case 1:
+        sum += co_await with_local<200>(e, alive);
+        break;
+    case 2:
+        sum += co_await with_local<600>(e, alive);
+        break;
+    default:
+        sum += co_await with_local<3000>(e, alive);
+        break;
+    }
+    co_return sum;
+}
+
+} // namespace
+
+TEST_CASE("rule: in the long run 1e5 live coroutines that suspend and go on allocate nothing") {
+    // One worker, which also sets the events: so each round needs as much as the last one, and more threads
+    // would only spread it.
+    const int n = ekiden_test::rounds(100'000);
+    constexpr int warm_rounds = 3;
+    constexpr int rounds = 6;
+    thread_pool pool(1);
+    std::deque<event> begin(rounds);
+    mutex m;
+    std::atomic<int> living{0};
+    int through = 0;
+    bool is_exact = true;
+    const auto child = [&](int round) -> coroutine<int> {
+        const bool is_set = co_await async_wait(begin[static_cast<std::size_t>(round)]);
+        co_return is_set ? 1 : 0;
+    };
+    const auto body = [&]() -> coroutine<> {
+        const witness local(living);
+        for (int round = 0; round != rounds; ++round) {
+            const int one = co_await child(round); // suspends in a frame of its own
+            co_await yield();
+            const auto guard = co_await async_scoped_lock(m);
+            co_await yield(); // so that the others have to wait for the lock
+            through += one;
+        }
+    };
+    const auto driver = [&]() -> coroutine<> {
+        while (living != n) co_await yield();
+        for (int round = 0; round != rounds; ++round) {
+            const long before = allocation_count();
+            is_exact = is_exact && living == n;
+            begin[static_cast<std::size_t>(round)].set();
+            while (through != (round + 1) * n) co_await yield();
+            if (round >= warm_rounds) is_exact = is_exact && allocation_count() == before;
+        }
+    };
+    for (int i = 0; i != n; ++i) co_spawn(pool, body);
+    sync_wait(pool.get_executor(), driver);
+    CHECK(is_exact);
+    pool.join();
+    CHECK(living == 0);
+    CHECK(through == rounds * n);
+}
+
+TEST_CASE("rule: frames are freed by another thread after the one that made them has ended, and memory stays "
+          "bounded") {
+    const int rounds = ekiden_test::rounds(1000);
+    constexpr int n = 200;
+    std::atomic<int> alive{0};
+    std::size_t after_first = 0;
+    long live_after_first = 0;
+    for (int round = 0; round != rounds; ++round) {
+        event never;
+        std::vector<coroutine<std::size_t>> unstarted;
+        auto loop = std::make_unique<loop_context>();
+        std::thread([&] {
+            for (int i = 0; i != n; ++i) {
+                unstarted.push_back(of_all_sizes(never, alive, i));
+                co_spawn(*loop, [&never, &alive, i] { return of_all_sizes(never, alive, i); });
+            }
+            loop->poll(); // they begin in this thread, and wait
+        }).join();
+        REQUIRE(alive == n);
+        std::thread([&] {
+            unstarted.clear();
+            loop.reset();
+        }).join();
+        REQUIRE(alive == 0);
+        if (round == rounds / 10) {
+            after_first = recycler::footprint();
+            live_after_first = live_allocation_count();
+        }
+    }
+    CHECK(recycler::footprint() == after_first);
+    CHECK(live_allocation_count() <= live_after_first);
+}
+
+TEST_CASE("rule: frames that one thread makes and another one frees, on and on, keep memory bounded") {
+    const int rounds = ekiden_test::rounds(300);
+    constexpr int n = 1000;
+    std::atomic<int> alive{0};
+    std::size_t after_first = 0;
+    // The frames wander: begun by this thread, resumed and ended by a worker.
+    thread_pool pool(1);
+    loop_context loop;
+    for (int round = 0; round != rounds; ++round) {
+        event go;
+        std::atomic<std::size_t> sum{0};
+        std::atomic<int> ended{0};
+        for (int i = 0; i != n; ++i) {
+            co_spawn(loop, [&, i]() -> coroutine<> {
+                const std::size_t one = co_await of_all_sizes(go, alive, i);
+                sum += one;
+                ++ended;
+            });
+        }
+        loop.poll();
+        REQUIRE(alive == n);
+        pool.post([&] { // the same work, driven by a thread of its own
+            go.set();
+            while (ended != n) loop.poll();
+        });
+        pool.wait_idle();
+        loop.restart();
+        REQUIRE(sum == n);
+        REQUIRE(alive == 0);
+        if (round == rounds / 10) after_first = recycler::footprint();
+    }
+    CHECK(recycler::footprint() == after_first);
+}
