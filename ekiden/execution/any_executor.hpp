@@ -8,6 +8,7 @@
 
 #include <concepts>
 #include <cstddef>
+#include <cstring>
 #include <memory>
 #include <new>
 #include <type_traits>
@@ -65,7 +66,10 @@ public:
     /// Both hold plain executors.
     void swap_plain(any_executor& other) noexcept {
         std::swap(table_, other.table_);
-        std::swap(place_, other.place_);
+        std::byte own[room]; // in one piece: a word that is stored byte by byte is read late
+        std::memcpy(own, place_, room);
+        std::memcpy(place_, other.place_, room);
+        std::memcpy(other.place_, own, room);
     }
 
     [[nodiscard]] explicit operator bool() const noexcept { return table_ != nullptr; }

@@ -11,7 +11,6 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
-#include <type_traits>
 #include <utility>
 
 namespace ekiden::inline EKIDEN_ABI {
@@ -30,43 +29,6 @@ class buffer_closed : public std::logic_error {
 public:
     buffer_closed() : std::logic_error("the buffer is closed") {}
 };
-
-namespace detail {
-
-/// What a step has thrown, if it can throw; nothing otherwise, since each operation would pay for it.
-template <bool CanThrow>
-class caught {
-public:
-    /// Calls `f()`. False: it has thrown.
-    template <class F>
-    [[nodiscard]] bool call(F f) noexcept {
-        try {
-            f();
-        } catch (...) {
-            error_ = std::current_exception();
-            return false;
-        }
-        return true;
-    }
-    void rethrow() {
-        if (error_) std::rethrow_exception(std::move(error_));
-    }
-
-private:
-    std::exception_ptr error_;
-};
-template <>
-class caught<false> {
-public:
-    template <class F>
-    [[nodiscard]] static bool call(F f) noexcept {
-        f();
-        return true;
-    }
-    static void rethrow() noexcept {}
-};
-
-} // namespace detail
 
 /// A buffer whose lock's states are given by `States`, a class with
 ///   initial, push_states, pop_states, closed_states    masks or indices; pushes and pops admit closed_states
@@ -168,13 +130,13 @@ public:
     /// A push or a pop: run once, inside the lock, by the caller or by the thread that made it possible.
     struct step_base {
         buffer_base& buffer;
-        [[no_unique_address]] detail::caught<!std::is_nothrow_move_constructible_v<T>> error{};
+        std::exception_ptr error{};
         bool ended = false;
 
         explicit step_base(buffer_base& b) noexcept : buffer(b) {}
         /// What the step came to. Rethrows what T's move constructor threw.
         buffer_result outcome() {
-            error.rethrow();
+            if (error) std::rethrow_exception(std::move(error));
             return ended ? buffer_result::closed : buffer_result::done;
         }
         state_value after(state_value now) noexcept {
@@ -189,7 +151,12 @@ public:
         state_value operator()(state_value now) noexcept {
             this->ended = is_closed(now.state);
             if (this->ended) return now;
-            if (!this->error.call([&] { this->buffer.ring_.push(std::move(item)); })) return now;
+            try {
+                this->buffer.ring_.push(std::move(item));
+            } catch (...) {
+                this->error = std::current_exception();
+                return now;
+            }
             return this->after(now);
         }
     };
@@ -203,7 +170,12 @@ public:
             ring_buffer<T>& ring = this->buffer.ring_;
             this->ended = finds_nothing();
             if (this->ended) return now;
-            if (!this->error.call([&] { item.emplace(std::move(ring.front())); })) return now;
+            try {
+                item.emplace(std::move(ring.front()));
+            } catch (...) {
+                this->error = std::current_exception();
+                return now;
+            }
             ring.drop();
             return this->after(now);
         }
