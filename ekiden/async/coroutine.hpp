@@ -129,10 +129,7 @@ class [[nodiscard]] coroutine_awaiter {
 public:
     static constexpr bool transfers = true;
 
-    explicit coroutine_awaiter(std::coroutine_handle<promise_type> child) noexcept : link_(child) {
-        sys::expects(static_cast<bool>(child),
-                     "co_await: the coroutine has been awaited or moved from before; each is awaited once");
-    }
+    explicit coroutine_awaiter(std::coroutine_handle<promise_type> child) noexcept : link_(child) {}
 
     [[nodiscard]] static bool await_ready() noexcept { return false; }
 
@@ -193,6 +190,8 @@ public:
     [[nodiscard]] bool valid() const noexcept { return static_cast<bool>(handle_); }
 
     [[nodiscard]] detail::coroutine_awaiter<T> operator co_await() && noexcept {
+        sys::expects(valid(),
+                     "co_await: the coroutine has been awaited or moved from before; each is awaited once");
         return detail::coroutine_awaiter<T>(std::exchange(handle_, nullptr));
     }
 

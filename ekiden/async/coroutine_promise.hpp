@@ -60,9 +60,22 @@ public:
     [[nodiscard]] const environment& env() const noexcept { return *env_; }
     /// Before the coroutine begins: it works under this one, which outlives it.
     void work_under(const environment& given) noexcept { env_ = &given; }
-    /// One of its own that is not inherited from anybody, a copy of the present one at first. Throws
-    /// std::bad_alloc.
-    [[nodiscard]] environment& own_environment();
+    /// Home is elsewhere from now on, for this coroutine and those that it awaits later: in an environment of
+    /// its own, that is not inherited from anybody. False: it is that already. Throws std::bad_alloc; then
+    /// home is where it was.
+    template <executor E>
+    [[nodiscard]] bool move_home(const E& to) {
+        if (env_->executor.holds(to)) return false;
+        if (!owns_environment_) make_environment();
+        auto& own = static_cast<detail::hopped_environment&>(const_cast<environment&>(*env_)); // NOLINT
+        if (own.before && own.before.holds(to)) {
+            own.executor.swap_plain(own.before);
+        } else {
+            any_executor left = std::exchange(own.executor, any_executor(to));
+            own.before = left.is_plain() && own.executor.is_plain() ? std::move(left) : any_executor();
+        }
+        return true;
+    }
 
     [[nodiscard]] std::coroutine_handle<> handle() noexcept {
         return std::coroutine_handle<coroutine_promise>::from_promise(*this);
@@ -95,9 +108,8 @@ public:
 
     /// Whatever is awaited, one of ours or another library's: the coroutine comes home from it.
     template <class T>
-    [[nodiscard]] auto await_transform(T&& awaitable,
-                                       std::source_location at = std::source_location::current()) {
-        line_ = at.line();
+    [[nodiscard]] auto await_transform(T&& awaitable, std::uint32_t line = __builtin_LINE()) {
+        line_ = line;
         return detail::await_in_place(std::forward<T>(awaitable));
     }
 
@@ -112,6 +124,7 @@ protected:
     static const char* answer_as_coroutine(task* self, task_request request);
 
 private:
+    void make_environment();
     void drop_environment() noexcept;
     void destroy_chain_below() noexcept;
 

@@ -29,6 +29,14 @@ struct environment {
     detail::coroutine_service* keeper = nullptr;
 };
 
+namespace detail {
+/// Of a coroutine that has hopped: `before` is where it was before the last hop. Strands count their handles,
+/// with an atomic step each; a coroutine that hops to and fro between two has both already.
+struct hopped_environment : environment {
+    any_executor before; // one that is_plain()
+};
+} // namespace detail
+
 /// That of coroutines that nobody gave one, such as those that another library's coroutine awaits: the
 /// system_executor, no stop, no deadline.
 [[nodiscard]] const environment& default_environment() noexcept;

@@ -69,6 +69,43 @@ bool run_loop(std::coroutine_handle<> first, const void* foreign) noexcept {
     return true;
 }
 
+/// Goes on with `to` directly if the caller's stack is near the loop, and else by way of that. Inlined, so
+/// that the frame is that of the function that a coroutine has called.
+[[gnu::always_inline]] inline std::coroutine_handle<> go_to(std::coroutine_handle<> to,
+                                                            resume_record& here) noexcept {
+    const auto* const top = static_cast<const char*>(__builtin_frame_address(0));
+    if (static_cast<std::size_t>(here.base - top) < direct_range) [[likely]]
+        return to;
+    here.next = to;
+    return std::noop_coroutine();
+}
+
+/// Every look_every awaits.
+[[gnu::noinline]] std::coroutine_handle<> look_and_go_to(coroutine_promise& to) noexcept {
+    resume_record& here = sys::local<resume_record>();
+    if (look_at_clock(here) && &to.env() != &default_environment()) {
+        to.post(task_order::deferred);
+        return std::noop_coroutine();
+    }
+    return go_to(to.handle(), here);
+}
+
+/// The end of a coroutine whose environment is not that of the one that waits: another one, or none of ours.
+[[gnu::noinline]] std::coroutine_handle<> end_elsewhere(coroutine_promise& ended) noexcept {
+    const await_link& link = *ended.link;
+    resume_record& here = sys::local<resume_record>();
+    if (coroutine_promise* const parent = link.parent) {
+        if (!(parent->env().executor == ended.env().executor)) {
+            parent->post(task_order::usual);
+            return std::noop_coroutine();
+        }
+    } else if (here.foreign == &link) {
+        here.foreign_has_ended = true; // its await_suspend() is beneath on this stack
+        return std::noop_coroutine();
+    }
+    return go_to(link.waiting, here);
+}
+
 } // namespace
 
 [[gnu::noinline]] resume_record& resume_record::here() noexcept { return sys::local<resume_record>(); }
@@ -81,24 +118,18 @@ bool run_loop(std::coroutine_handle<> first, const void* foreign) noexcept {
     return run_loop(link.child, &link);
 }
 
+// The three that follow are called for each await: what is rare stands in functions of its own, so that these
+// save no registers.
+
 [[gnu::noinline]] std::coroutine_handle<> transfer(std::coroutine_handle<> to) noexcept {
-    resume_record& here = sys::local<resume_record>();
-    const auto* const top = static_cast<const char*>(__builtin_frame_address(0));
-    if (static_cast<std::size_t>(here.base - top) < direct_range) return to;
-    here.next = to;
-    return std::noop_coroutine();
+    return go_to(to, sys::local<resume_record>());
 }
 
 [[gnu::noinline]] std::coroutine_handle<> transfer_counted(coroutine_promise& to) noexcept {
     resume_record& here = sys::local<resume_record>();
-    if (--here.left == 0 && look_at_clock(here) && &to.env() != &default_environment()) {
-        to.post(task_order::deferred);
-        return std::noop_coroutine();
-    }
-    const auto* const top = static_cast<const char*>(__builtin_frame_address(0));
-    if (static_cast<std::size_t>(here.base - top) < direct_range) return to.handle();
-    here.next = to.handle();
-    return std::noop_coroutine();
+    if (--here.left == 0) [[unlikely]]
+        return look_and_go_to(to);
+    return go_to(to.handle(), here);
 }
 
 [[gnu::noinline]] bool is_slice_over() noexcept {
@@ -108,18 +139,14 @@ bool run_loop(std::coroutine_handle<> first, const void* foreign) noexcept {
 
 [[gnu::noinline]] std::coroutine_handle<> end_of(coroutine_promise& ended) noexcept {
     const await_link& link = *ended.link;
-    if (coroutine_promise* const parent = link.parent) {
-        parent->child = nullptr;
-        // One compare, nearly always: those that inherit an environment have the same one.
-        if (&parent->env() != &ended.env() && !(parent->env().executor == ended.env().executor)) {
-            parent->post(task_order::usual);
-            return std::noop_coroutine();
-        }
-    } else if (resume_record& here = sys::local<resume_record>(); here.foreign == &link) {
-        here.foreign_has_ended = true; // its await_suspend() is beneath on this stack
-        return std::noop_coroutine();
-    }
-    return transfer(link.waiting);
+    coroutine_promise* const parent = link.parent;
+    if (parent == nullptr) [[unlikely]]
+        return end_elsewhere(ended);
+    parent->child = nullptr;
+    // Nearly always: those that inherit an environment have the same one.
+    if (&parent->env() != &ended.env()) [[unlikely]]
+        return end_elsewhere(ended);
+    return go_to(link.waiting, sys::local<resume_record>());
 }
 
 } // namespace detail
@@ -189,16 +216,14 @@ void detail::await_link::destroy_awaited_by_child() const noexcept {
     std::coroutine_handle<coroutine_promise>::from_address(child.address()).promise().destroy_awaited();
 }
 
-environment& coroutine_promise::own_environment() {
-    if (!owns_environment_) {
-        env_ = recycler::create<environment>(*env_);
-        owns_environment_ = true;
-    }
-    return const_cast<environment&>(*env_); // NOLINT: made here
+void coroutine_promise::make_environment() {
+    env_ = recycler::create<detail::hopped_environment>(detail::hopped_environment{*env_, {}});
+    owns_environment_ = true;
 }
 
 void coroutine_promise::drop_environment() noexcept {
-    recycler::destroy(const_cast<environment*>(env_)); // NOLINT: made by own_environment()
+    auto* const own = static_cast<const detail::hopped_environment*>(env_);
+    recycler::destroy(const_cast<detail::hopped_environment*>(own)); // NOLINT: made here
 }
 
 const environment& default_environment() noexcept {

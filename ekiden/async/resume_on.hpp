@@ -8,17 +8,20 @@
 
 #include <concepts>
 #include <coroutine>
+#include <type_traits>
 #include <utility>
 
 namespace ekiden::inline EKIDEN_ABI {
 
 namespace detail {
 
+/// `Kept` is an executor, or a reference to one that the program keeps.
+template <class Kept>
 class hop_awaiter {
 public:
     static constexpr bool comes_home = true;
 
-    explicit hop_awaiter(any_executor to) noexcept : to_(std::move(to)) {}
+    explicit hop_awaiter(Kept to) noexcept : to_(std::forward<Kept>(to)) {}
     hop_awaiter(const hop_awaiter&) = delete;
     hop_awaiter& operator=(const hop_awaiter&) = delete;
 
@@ -28,13 +31,11 @@ public:
     [[nodiscard]] bool await_suspend(std::coroutine_handle<Promise> hopping) {
         if constexpr (std::derived_from<Promise, coroutine_promise>) {
             coroutine_promise& promise = hopping.promise();
-            if (promise.env().executor == to_) return false;
-            environment& own = promise.own_environment();
-            own.executor = std::move(to_);
+            if (!promise.move_home(to_)) return false;
             promise.post(task_order::usual);
         } else {
             way_there_.bind(hopping);
-            const any_executor to = std::move(to_); // this may be gone before the post has returned
+            const any_executor to(to_); // this may be gone before the post has returned
             way_there_.resume_at(to);
         }
         return true;
@@ -42,7 +43,7 @@ public:
     static void await_resume() noexcept {}
 
 private:
-    any_executor to_;
+    Kept to_;
     suspension way_there_; // of a coroutine of another library
 };
 
@@ -53,13 +54,21 @@ private:
 /// is there already. The first hop of a coroutine makes an environment of its own, in recycled memory; the
 /// next ones allocate nothing. Throws std::bad_alloc; then it is where it was. If the executor takes no more,
 /// the coroutine is destroyed, with those that wait for it.
+///
+/// `where`, if it is no temporary object, is there until the await has begun. A strand, or an executor that
+/// is trivially copyable, may be kept by the coroutine until the next hop but one.
 template <executor E>
-[[nodiscard]] detail::hop_awaiter resume_on(const E& where) {
-    return detail::hop_awaiter(any_executor(where));
+[[nodiscard]] auto resume_on(const E& where) {
+    return detail::hop_awaiter<const E&>(where);
+}
+template <executor E>
+    requires(!std::is_lvalue_reference_v<E>)
+[[nodiscard]] auto resume_on(E&& where) {
+    return detail::hop_awaiter<E>(std::forward<E>(where));
 }
 template <std::derived_from<execution_context> Context>
-[[nodiscard]] detail::hop_awaiter resume_on(Context& context) {
-    return detail::hop_awaiter(any_executor(context.get_executor()));
+[[nodiscard]] auto resume_on(Context& context) {
+    return resume_on(context.get_executor());
 }
 
 } // namespace ekiden::inline EKIDEN_ABI

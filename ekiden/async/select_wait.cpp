@@ -26,7 +26,9 @@ struct select_turn {
 
 } // namespace
 
-std::uint32_t select_wait::rotated(std::uint32_t count) noexcept { return sys::local<select_turn>().next++ % count; }
+std::uint32_t select_wait::rotated(std::uint32_t count) noexcept {
+    return sys::local<select_turn>().next++ % count;
+}
 
 bool select_wait::claim(std::uint32_t index) noexcept {
     std::uint32_t expected = nobody;

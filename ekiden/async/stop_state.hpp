@@ -44,8 +44,8 @@ private:
 
     const callback call_;
     stop_state* state_ = nullptr; // from arm() to disarm()
-    stop_node* next_ = nullptr;   // in a ring of the state, the oldest first; null: in none
-    stop_node* prev_ = nullptr;
+    stop_node* next_;             // set by arm(): in a ring of the state, the oldest first; null: in none
+    stop_node* prev_;
     bool has_run_ = false; // or begun
 };
 

@@ -8,12 +8,18 @@
 
 #include <concepts>
 #include <cstddef>
+#include <cstring>
 #include <memory>
 #include <new>
 #include <type_traits>
 #include <utility>
 
 namespace ekiden::inline EKIDEN_ABI {
+
+/// Whether executors of this type can be kept longer than their context, for their end does not touch it, and
+/// moved as bytes.
+template <class E>
+inline constexpr bool plain_executor = std::is_trivially_copyable_v<E>;
 
 /// Holds a copy of an executor, or none. One of up to two words, as all of this library are, lies inside;
 /// others in memory that the copies share. Posting through it costs one indirect call more, and no
@@ -43,6 +49,27 @@ public:
     }
     ~any_executor() {
         if (table_ != nullptr) table_->destroy(place());
+    }
+
+    /// As `*this == any_executor(inner)`.
+    template <executor E>
+    [[nodiscard]] bool holds(const E& inner) const noexcept {
+        if constexpr (std::same_as<E, any_executor>) {
+            return *this == inner;
+        } else {
+            const E* const own = target<E>();
+            return own != nullptr && *own == inner;
+        }
+    }
+    /// Whether it holds a plain_executor.
+    [[nodiscard]] bool is_plain() const noexcept { return table_ != nullptr && table_->is_plain; }
+    /// Both hold plain executors.
+    void swap_plain(any_executor& other) noexcept {
+        std::swap(table_, other.table_);
+        std::byte own[room]; // in one piece: a word that is stored byte by byte is read late
+        std::memcpy(own, place_, room);
+        std::memcpy(place_, other.place_, room);
+        std::memcpy(other.place_, own, room);
     }
 
     [[nodiscard]] explicit operator bool() const noexcept { return table_ != nullptr; }
@@ -78,6 +105,7 @@ public:
 
 private:
     struct operations {
+        bool is_plain;
         void (*copy)(void* to, const void* from) noexcept;
         void (*move)(void* to, void* from) noexcept; // and ends `from`
         void (*destroy)(void* self) noexcept;
@@ -122,6 +150,7 @@ private:
 
     template <class Stored>
     static constexpr operations table_of{
+        plain_executor<Stored>,
         [](void* to, const void* from) noexcept { ::new (to) Stored(*static_cast<const Stored*>(from)); },
         [](void* to, void* from) noexcept {
             ::new (to) Stored(std::move(*static_cast<Stored*>(from)));

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <ekiden/context/serial_scope.hpp>
+#include <ekiden/execution/any_executor.hpp>
 #include <ekiden/execution/executor.hpp>
 #include <ekiden/execution/strand_state.hpp>
 #include <ekiden/execution/task_sink.hpp>
@@ -140,6 +141,10 @@ private:
 
     state* state_;
 };
+
+/// A handle that ends frees memory at most.
+template <class Executor>
+inline constexpr bool plain_executor<strand<Executor>> = plain_executor<Executor>;
 
 template <class Executor>
 strand(const Executor&) -> strand<Executor>;

@@ -54,15 +54,6 @@ bool slab::unused(std::uint64_t at_hand, unsigned size_class) const noexcept {
 
 // ---- slab_heap
 
-void* slab_heap::allocate(unsigned size_class) {
-    bin& here = bins_[size_class];
-    if (here.available == 0) [[unlikely]]
-        refill(here, size_class);
-    const auto first_unit = static_cast<unsigned>(std::countr_zero(here.available));
-    here.available &= here.available - 1;
-    return here.current->node_at(first_unit);
-}
-
 void slab_heap::refill(bin& here, unsigned size_class) {
     if (here.current != nullptr) {
         here.available = here.current->take_or_detach(size_class);

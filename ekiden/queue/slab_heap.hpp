@@ -8,6 +8,7 @@
 #include <ekiden/sys/contract.hpp>
 #include <ekiden/sys/lock.hpp>
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 
@@ -82,7 +83,14 @@ public:
     explicit slab_heap(slab_depot& depot) noexcept : depot_(&depot) {}
 
     /// The next free node of the size class, in the order of addresses. Throws std::bad_alloc.
-    [[nodiscard]] void* allocate(unsigned size_class);
+    [[nodiscard]] void* allocate(unsigned size_class) {
+        bin& here = bins_[size_class];
+        if (here.available == 0) [[unlikely]]
+            refill(here, size_class);
+        const auto first_unit = static_cast<unsigned>(std::countr_zero(here.available));
+        here.available &= here.available - 1;
+        return here.current->node_at(first_unit);
+    }
 
     /// Takes a node back if it belongs to the slab in use; false otherwise.
     [[nodiscard]] bool take_back(slab* from, std::uint64_t bit, unsigned size_class) noexcept {

@@ -45,6 +45,21 @@ private:
     std::atomic<int>* living_;
 };
 
+/// One whose end could touch its context, as far as the library knows. Counts those that live.
+class mortal_executor : public system_executor {
+public:
+    explicit mortal_executor(std::atomic<int>& living) noexcept : living_(&living) { ++*living_; }
+    mortal_executor(const mortal_executor& other) noexcept : system_executor(other), living_(other.living_) {
+        ++*living_;
+    }
+    mortal_executor& operator=(const mortal_executor&) = delete;
+    ~mortal_executor() { --*living_; }
+    friend bool operator==(const mortal_executor&, const mortal_executor&) noexcept { return true; }
+
+private:
+    std::atomic<int>* living_;
+};
+
 coroutine<int> fails() {
     throw std::out_of_range("too far");
     co_return 1;
@@ -450,6 +465,52 @@ TEST_CASE("resume_on: the coroutine is at home there from then on, and its paren
         },
         use_future);
     CHECK(right.get());
+}
+
+TEST_CASE("resume_on: a coroutine that hops to and fro is at each place in its turn") {
+    using on_pool = strand<thread_pool::executor>;
+    thread_pool pool(2);
+    const std::vector<on_pool> strands{on_pool(pool.get_executor()), on_pool(pool.get_executor()),
+                                       on_pool(pool.get_executor())};
+    const auto traveller = [&]() -> coroutine<int> {
+        int lost = 0;
+        const auto look = [&](std::size_t where) {
+            for (std::size_t i = 0; i != strands.size(); ++i)
+                lost += strands[i].running_in_this_thread() != (i == where) ? 1 : 0;
+        };
+        const std::vector<std::size_t> way{0, 1, 0, 1, 2, 1, 1, 3, 1, 3, 0, 2, 3, 2, 0};
+        for (int round = 0; round != 20; ++round) {
+            for (const std::size_t where : way) {
+                if (where < strands.size())
+                    co_await resume_on(strands[where]);
+                else
+                    co_await resume_on(pool.get_executor());
+                look(where);
+                co_await yield();
+                look(where);
+            }
+        }
+        co_return lost;
+    };
+    std::vector<future<int>> lost;
+    for (int i = 0; i != 8; ++i) lost.push_back(co_spawn(pool, traveller(), use_future));
+    for (auto& each : lost) CHECK(each.get() == 0);
+}
+
+TEST_CASE("resume_on: an executor whose end could touch its context is not kept after the hop away") {
+    thread_pool pool(1);
+    std::atomic<int> living{0};
+    auto found = co_spawn(
+        pool,
+        [&]() -> coroutine<std::pair<int, int>> {
+            co_await resume_on(mortal_executor(living));
+            const int there = living;
+            co_await resume_on(pool);
+            co_return std::pair(there, living.load());
+        },
+        use_future);
+    CHECK(found.get() == std::pair(1, 0));
+    CHECK(living == 0);
 }
 
 TEST_CASE("rule: sync_wait on a pool of one thread, nested three deep, ends") {
