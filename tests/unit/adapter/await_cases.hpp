@@ -342,14 +342,20 @@ TEST_CASE_TEMPLATE("a context that ends destroys coroutines that await Asio, onc
 
 namespace {
 
-coroutine<> goes_on_for_ever(net::any_io_executor e, std::atomic<int>& ends, std::atomic<int>& rounds,
-                             std::atomic<bool>& is_warm) {
+struct warm_up {
+    std::atomic<int> begun{0};
+    std::atomic<int> rounds{0};
+    std::atomic<bool> is_over{false};
+};
+
+coroutine<> goes_on_for_ever(net::any_io_executor e, std::atomic<int>& ends, warm_up& warm) {
     const counts_end local(ends);
+    ++warm.begun;
     net::steady_timer timer(e);
     for (;;) {
         timer.expires_after(20us);
         co_await timer.async_wait(use_awaitable);
-        if (++rounds > 40) is_warm = true;
+        if (++warm.rounds > 40 && warm.begun == 4) warm.is_over = true;
     }
 }
 
@@ -358,17 +364,15 @@ coroutine<> goes_on_for_ever(net::any_io_executor e, std::atomic<int>& ends, std
 TEST_CASE_TEMPLATE("a context may end while Asio completes what coroutines await", Place, EKIDEN_ALL_PLACES) {
     for (int i = 0; i != 10; ++i) {
         std::atomic<int> ends{0};
-        std::atomic<int> rounds{0};
-        std::atomic<bool> is_warm{false};
+        warm_up warm;
         std::stop_source source;
         Place place;
         for (int k = 0; k != 4; ++k) {
-            ekiden::co_spawn(place.executor(), goes_on_for_ever(for_objects(place), ends, rounds, is_warm),
-                             ekiden::detached,
-                             k % 2 == 0 ? ekiden::spawn_options()
-                                        : ekiden::spawn_options().stop(source.get_token()));
+            ekiden::co_spawn(
+                place.executor(), goes_on_for_ever(for_objects(place), ends, warm), ekiden::detached,
+                k % 2 == 0 ? ekiden::spawn_options() : ekiden::spawn_options().stop(source.get_token()));
         }
-        place.run_until_set(is_warm);
+        place.run_until_set(warm.is_over);
         place.end();
         REQUIRE(ends == 4);
     }
