@@ -13,8 +13,8 @@ namespace ekiden::inline EKIDEN_ABI::sys {
 
 thread_probe thread_probe::of_this_thread() noexcept {
     thread_probe made;
-    clockid_t clock = 0;
-    if (pthread_getcpuclockid(pthread_self(), &clock) == 0) made.clock_ = clock;
+    clockid_t own = 0;
+    if (pthread_getcpuclockid(pthread_self(), &own) == 0) made.clock_ = own;
     made.thread_ = ::syscall(SYS_gettid);
     return made;
 }
