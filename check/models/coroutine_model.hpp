@@ -1,93 +1,24 @@
-/// What models of coroutines need: a context that the model's threads run, a gate to wait at, and roots.
+/// What models of coroutines need: a gate to wait at, and roots, on a context that the model's threads run.
 #pragma once
 
 #include <check/engine/model.hpp>
+#include <check/models/context_model.hpp>
 #include <ekiden/async/coroutine.hpp>
 #include <ekiden/async/operation_canceled.hpp>
 #include <ekiden/async/root_coroutine.hpp>
 #include <ekiden/async/stop_state.hpp>
 #include <ekiden/async/suspension.hpp>
-#include <ekiden/execution/execution_context.hpp>
-#include <ekiden/execution/task_sink.hpp>
 #include <ekiden/sys/atomic.hpp>
 #include <ekiden/sys/lock.hpp>
 #include <ekiden/sys/thread.hpp>
 
 #include <coroutine>
-#include <deque>
 #include <mutex>
 #include <utility>
 
 namespace coroutine_model {
 
-using namespace ekiden;
-
-/// Its tasks wait in a list until some thread of the model runs them.
-class model_context : public execution_context {
-public:
-    class executor_type;
-
-    model_context() = default;
-    ~model_context() override {
-        shut_down_services();
-        while (task* const one = take()) one->abandon();
-        end_services();
-    }
-
-    executor_type get_executor() noexcept;
-    void ring() {
-        if (alarm_ != nullptr) alarm_->ring();
-    }
-    void run() {
-        while (task* const one = take()) one->run();
-    }
-    void accept(task* given) {
-        const std::lock_guard guard(lock_);
-        tasks_.push_back(given);
-    }
-
-private:
-    bool adopt(alarm_clock& alarm) override {
-        alarm_ = &alarm;
-        return true;
-    }
-    task* take() {
-        const std::lock_guard guard(lock_);
-        if (tasks_.empty()) return nullptr;
-        task* const oldest = tasks_.front();
-        tasks_.pop_front();
-        return oldest;
-    }
-
-    alarm_clock* alarm_ = nullptr;
-    sys::slow_lock lock_;
-    std::deque<task*> tasks_;
-};
-
-class model_context::executor_type : public task_sink<executor_type> {
-public:
-    explicit executor_type(model_context& context) noexcept : context_(&context) {}
-    friend bool operator==(const executor_type&, const executor_type&) = default;
-
-    [[nodiscard]] model_context& context() const noexcept { return *context_; }
-    void on_work_started() const noexcept {}
-    void on_work_finished() const noexcept {}
-    [[nodiscard]] bool running_in_this_thread() const noexcept { return false; }
-    bool accept(task* given, task_order) const {
-        context_->accept(given);
-        return true;
-    }
-    [[nodiscard]] task* continue_with(task* given) const {
-        context_->accept(given);
-        return nullptr;
-    }
-    void report_unhandled(const char*) const noexcept {}
-
-private:
-    model_context* context_;
-};
-
-inline model_context::executor_type model_context::get_executor() noexcept { return executor_type(*this); }
+using namespace context_model;
 
 /// One coroutine waits here until it is opened or stopped.
 class model_gate {

@@ -2,24 +2,20 @@
 // context's end against a new wait; the wait for a handler; the thread that rings. In each: every wait ends
 // once, and as many handlers report that they were cancelled as were counted.
 #include <check/engine/model.hpp>
-#include <ekiden/execution/execution_context.hpp>
-#include <ekiden/execution/task_sink.hpp>
+#include <check/models/context_model.hpp>
 #include <ekiden/sys/atomic.hpp>
-#include <ekiden/sys/lock.hpp>
 #include <ekiden/sys/parker.hpp>
 #include <ekiden/sys/thread.hpp>
 #include <ekiden/timer/waitable_timer.hpp>
 
 #include <chrono>
-#include <deque>
 #include <memory>
-#include <mutex>
 #include <system_error>
 #include <utility>
 
 namespace {
 
-using namespace ekiden;
+using namespace context_model;
 using namespace std::chrono_literals;
 
 /// Shows what a model has set, before it starts threads.
@@ -33,80 +29,6 @@ struct set_clock {
     static inline std::int64_t shown = 0;
     static time_point now() noexcept { return time_point(duration(shown)); }
 };
-
-/// A context that the model's threads run; or one that the timers' own thread rings.
-class model_context : public execution_context {
-public:
-    class executor_type;
-
-    explicit model_context(bool rings = true) : rings_(rings) {}
-    ~model_context() override { end(); }
-
-    /// No thread uses it any more.
-    void end() {
-        if (std::exchange(has_ended_, true)) return;
-        shut_down_services();
-        while (task* const one = take()) one->abandon();
-        end_services();
-    }
-
-    executor_type get_executor() noexcept;
-    void ring() {
-        if (alarm_ != nullptr) alarm_->ring();
-    }
-    void run() {
-        while (task* const one = take()) one->run();
-    }
-    void shut_down() { shut_down_services(); }
-    void accept(task* given) {
-        const std::lock_guard guard(lock_);
-        tasks_.push_back(given);
-    }
-
-private:
-    bool adopt(alarm_clock& alarm) override {
-        if (rings_) alarm_ = &alarm;
-        return rings_;
-    }
-    task* take() {
-        const std::lock_guard guard(lock_);
-        if (tasks_.empty()) return nullptr;
-        task* const oldest = tasks_.front();
-        tasks_.pop_front();
-        return oldest;
-    }
-
-    const bool rings_;
-    bool has_ended_ = false;
-    alarm_clock* alarm_ = nullptr;
-    sys::slow_lock lock_;
-    std::deque<task*> tasks_;
-};
-
-class model_context::executor_type : public task_sink<executor_type> {
-public:
-    explicit executor_type(model_context& context) noexcept : context_(&context) {}
-    friend bool operator==(const executor_type&, const executor_type&) = default;
-
-    [[nodiscard]] model_context& context() const noexcept { return *context_; }
-    void on_work_started() const noexcept {}
-    void on_work_finished() const noexcept {}
-    [[nodiscard]] bool running_in_this_thread() const noexcept { return false; }
-    bool accept(task* given, task_order) const {
-        context_->accept(given);
-        return true;
-    }
-    [[nodiscard]] task* continue_with(task* given) const {
-        accept(given, task_order::usual);
-        return nullptr;
-    }
-    void report_unhandled(const char*) const noexcept {}
-
-private:
-    model_context* context_;
-};
-
-inline model_context::executor_type model_context::get_executor() noexcept { return executor_type(*this); }
 
 template <class Clock = set_clock>
 using model_timer = basic_waitable_timer<Clock, model_context::executor_type>;

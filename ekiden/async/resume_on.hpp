@@ -55,8 +55,9 @@ private:
 /// next ones allocate nothing. Throws std::bad_alloc; then it is where it was. If the executor takes no more,
 /// the coroutine is destroyed, with those that wait for it.
 ///
-/// `where`, if it is no temporary object, is there until the await has begun. A strand, or an executor that
-/// is trivially copyable, may be kept by the coroutine until the next hop but one.
+/// `where`, if it is no temporary object, is there until the await has begun. A plain_executor, which a
+/// strand or a trivially copyable one is, may be kept by the coroutine until the next hop but one, and
+/// compared.
 template <executor E>
 [[nodiscard]] auto resume_on(const E& where) {
     return detail::hop_awaiter<const E&>(where);

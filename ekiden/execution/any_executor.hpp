@@ -16,8 +16,9 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// Whether executors of this type can be kept longer than their context, for their end does not touch it, and
-/// moved as bytes.
+/// Whether executors of this type can be moved as bytes, and kept longer than their context: neither their
+/// end nor their comparison touches it. To be specialised, as false, for a trivially copyable one that
+/// cannot.
 template <class E>
 inline constexpr bool plain_executor = std::is_trivially_copyable_v<E>;
 
@@ -63,7 +64,7 @@ public:
     }
     /// Whether it holds a plain_executor.
     [[nodiscard]] bool is_plain() const noexcept { return table_ != nullptr && table_->is_plain; }
-    /// Both hold plain executors.
+    /// Exchanges the two, which both hold plain executors (unchecked). Not thread-safe, as assignment is not.
     void swap_plain(any_executor& other) noexcept {
         std::swap(table_, other.table_);
         std::byte own[room]; // in one piece: a word that is stored byte by byte is read late

@@ -45,7 +45,8 @@ inline constexpr std::size_t max_frame = 1024;
 void deallocate(void* node, unsigned size_class) noexcept;
 
 /// As allocate() and deallocate(), for what mostly ends soon, as the frame of a coroutine does: of each size
-/// class the thread keeps one node that it has freed, for the next one.
+/// class the thread keeps one node that it has freed, for the next one, until it ends or flushes. Nodes of
+/// the two pairs of functions are alike.
 [[nodiscard]] void* allocate_again(unsigned size_class);
 void deallocate_soon(void* node, unsigned size_class) noexcept;
 

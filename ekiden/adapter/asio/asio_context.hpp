@@ -40,8 +40,8 @@ private:
     };
 
     void shutdown() noexcept override {
-        // Asio shuts its reactor down before it joins the thread that works with it, so that both took the
-        // same operation to end it: the thread first.
+        // Asio would shut its reactor down before it joins the thread that works with it, and both would end
+        // the same operation. So the thread goes first.
         Asio::join_own_thread(context_);
         context_.shutdown();
     }

@@ -57,10 +57,11 @@ struct standalone_asio {
     static Service& use_service(execution_context& context) {
         return ::asio::use_service<Service>(context);
     }
-    /// The service behind an io_context. In a context that is none, it has a thread of its own.
+    /// Ends and joins the thread that Asio gives a context that is no io_context, if there is one, and drops
+    /// what is queued there. It belongs to the service behind an io_context, which may be shut down again.
     static void join_own_thread(execution_context& context) {
         using impl = ::asio::detail::io_context_impl;
-        if (::asio::has_service<impl>(context)) ::asio::use_service<impl>(context).shutdown(); // may be again
+        if (::asio::has_service<impl>(context)) ::asio::use_service<impl>(context).shutdown();
     }
     template <class E>
     static execution_context& context_of(const E& e) {
