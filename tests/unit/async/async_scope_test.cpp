@@ -308,7 +308,7 @@ TEST_CASE("with_scope joins in any case, and gives the result of its body") {
     thread_pool pool(2);
     gate never;
     run_on(pool.get_executor(), [&]() -> coroutine<> {
-        int ended = 0;
+        std::atomic<int> ended = 0; // the pool may run both children at once
         const auto working = [&](async_scope& scope) -> coroutine<int> {
             const auto child = [&]() -> coroutine<> {
                 co_await sleep_for(1ms);
