@@ -148,10 +148,12 @@ task* shared_loop::find(visit& here) noexcept {
     }
     // In company, one at a time: a lease that two threads share costs them a heavy fence, which is more than
     // they save. Alone, by leases, which cost no exchange for each task.
-    if (seats_.has_company()) {
+    if (!seats_.has_company()) {
+        if (task* const found = queue_.take(here.seat())) return found;
+    } else {
+        if (task* const found = queue_.take_leased(here.seat())) return found; // while it was alone
         if (task* const found = queue_.take_one(here.turn / fair_turn)) return found;
     }
-    if (task* const found = queue_.take(here.seat())) return found;
     return queue_.steal(here.seat());
 }
 

@@ -126,11 +126,17 @@ task* injection_queue::take_one(std::size_t start) noexcept {
 task* injection_queue::take_and_lease(std::size_t me) noexcept {
     const std::size_t count = count_.load(sys::relaxed);
     visit& own = visits_[me];
+    if (leases_[me].was_shared()) own.singles = most_singles;
     std::size_t i = own.turn < count ? own.turn : 0; // no division: it costs as much as the rest
     for (std::size_t turn = 0; turn != count; ++turn) {
         inlet* const here = inlets_[i].load(sys::acquire); // [IQ4]
         if (here != nullptr && here->ring.maybe_unleased()) {
-            if (task* const found = here->ring.take_and_lease(leases_, me)) {
+            if (own.singles != 0) {
+                if (task* const found = here->ring.take_one(leases_)) {
+                    own.turn = --own.singles == 0 ? i + 1 : i;
+                    return found;
+                }
+            } else if (task* const found = here->ring.take_and_lease(leases_, me)) {
                 // Stays for some leases, since they grow longer meanwhile; then goes on, so that a producer
                 // that never stops does not keep the others waiting.
                 constexpr unsigned most_stays = 8;
@@ -154,12 +160,17 @@ task* injection_queue::steal_if_slow(std::size_t me) noexcept {
     if (now.lease == own.seen.lease && now.left != 0) {
         const std::uint64_t passed = sys::now_ns() - own.seen_ns;
         if (passed < watched_ns && !now.is_shared) return nullptr;
-        if (now.is_shared || passed >= slow_ns * (own.seen.left - now.left))
-            return own.ring->steal(leases_, me);
+        if (now.is_shared || passed >= slow_ns * (own.seen.left - now.left)) return shared(me);
         own.has_declined = true;
     }
     own.ring = nullptr;
     return nullptr;
+}
+
+/// The oldest task of the lease that `me` watches.
+task* injection_queue::shared(std::size_t me) noexcept {
+    visits_[me].singles = most_singles;
+    return visits_[me].ring->steal(leases_, me);
 }
 
 task* injection_queue::steal(std::size_t me, bool is_patient) noexcept {
@@ -182,7 +193,7 @@ task* injection_queue::steal(std::size_t me, bool is_patient) noexcept {
         own.ring = &here->ring;
         own.seen = now;
         own.seen_ns = sys::now_ns();
-        return now.is_shared ? own.ring->steal(leases_, me) : nullptr;
+        return now.is_shared ? shared(me) : nullptr;
     }
     return nullptr;
 }

@@ -36,11 +36,12 @@ public:
     /// nothing has changed.
     void push(task* element);
 
-    /// Any thread: takes the oldest element, or null if the ring is empty, others have a lease, or another
-    /// thread was faster. `leases` are those of all consumers.
+    /// Any thread: takes the oldest element, or null if the ring is empty or others have a lease. `leases`
+    /// are those of all consumers.
     [[nodiscard]] task* take_one(std::span<ring_lease> leases) noexcept { return take(leases, 0, 1); }
 
-    /// Consumer `me`, when nothing is left of its lease: as take_one(), and leases the next elements.
+    /// Consumer `me`, when nothing is left of its lease: as take_one(), and leases the next elements; null
+    /// also if another thread was faster.
     [[nodiscard]] task* take_and_lease(std::span<ring_lease> leases, std::size_t me) noexcept {
         return take(leases, me, 1 + ring_lease::longest);
     }
@@ -142,13 +143,17 @@ public:
     /// After the gate was closed: waits until each push that found it open has put its task into the queue.
     void quiesce() noexcept;
 
-    /// Takes the oldest task of one producer, of the rings from number `start` on; or null.
+    /// Takes the oldest task of one producer, of the rings from number `start` on. Null if there is none but
+    /// in leases.
     [[nodiscard]] task* take_one(std::size_t start) noexcept;
+
+    /// Consumer `me`: takes the oldest task of its lease; or null.
+    [[nodiscard]] task* take_leased(std::size_t me) noexcept { return leases_[me].take(); }
 
     /// Consumer `me`: takes the oldest task of its lease; when that is used up, of another ring, which it
     /// leases then. Null if there is none but in leases of others.
     [[nodiscard]] task* take(std::size_t me) noexcept {
-        if (task* const found = leases_[me].take()) return found;
+        if (task* const found = take_leased(me)) return found;
         return take_and_lease(me);
     }
 
@@ -203,6 +208,7 @@ public:
 private:
     [[nodiscard]] task* take_and_lease(std::size_t me) noexcept;
     [[nodiscard]] task* steal_if_slow(std::size_t me) noexcept;
+    [[nodiscard]] task* shared(std::size_t me) noexcept;
     struct follow_up {
         void (*call)(void* self);
         void* self;
@@ -239,10 +245,14 @@ private:
     const std::uint64_t id_; // never reused, unlike the address
     const std::size_t capacity_;
     const std::uint64_t first_index_;
+    // A lease that two consumers share costs them more than it saves: half a microsecond of watching, a heavy
+    // fence, and an exchange for each task all the same. So after one they take that many one at a time.
+    static constexpr unsigned most_singles = 512;
     // What consumers keep. The visits are each consumer's own.
     struct alignas(sys::isolation) visit {
         std::size_t turn = 0;           // the ring at which the next look for tasks begins
         unsigned stays = 0;             // leases taken
+        unsigned singles = 0;           // tasks to take one at a time before the next lease
         std::size_t theft = 0;          // and the next look for a lease of another
         injection_ring* ring = nullptr; // whose lease is being watched
         injection_ring::sight seen;

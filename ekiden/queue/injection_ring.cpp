@@ -36,26 +36,30 @@ injection_ring::slots* injection_ring::make_room(slots* here, std::uint64_t tail
 task* injection_ring::take(std::span<ring_lease> leases, std::size_t me, std::uint64_t most) noexcept {
     // [IR3] acquire: the lease that the word names, and the takes before it; pairs with the release below.
     std::uint64_t word = word_.load(sys::acquire);
-    const std::uint64_t tail = tail_.load(sys::acquire); // [IR1]
-    const std::uint64_t available = ring_index::distance(end(word), tail);
-    if (available == 0) return nullptr;
-    const bool is_mine = most != 1 && holder(word) == me; // used up, as the caller promises
-    if (holder(word) != nobody && !is_mine && !EKIDEN_MUTANT(ring_leases_twice)
-        && !leases[holder(word)].is_used_up(key(word)))
-        return nullptr;
-    slots* const here = array_.current_for_reader();
-    // The slot may be overwritten while it is read; then the word has changed and the exchange fails.
-    task* const oldest = here->at(end(word)).load(sys::relaxed);
-    const std::uint64_t rest = std::min(available, most) - 1;
-    const std::uint64_t next = packed(end(word) + 1 + rest, rest, rest != 0 ? me : nobody);
-    if (rest != 0) leases[me].begin(key(next), rest, here);
-    // [IR2] release: the reads of the slots before their reuse, this one's and those of the last lease; pairs
-    // with the acquire in make_room(). [IR3] release.
-    if (word_.compare_exchange_strong(word, next, sys::acq_rel, sys::relaxed)
-        || EKIDEN_MUTANT(ring_take_ignores_others))
-        return oldest;
-    if (rest != 0) leases[me].cancel();
-    return nullptr;
+    for (;;) {
+        const std::uint64_t tail = tail_.load(sys::acquire); // [IR1]
+        const std::uint64_t available = ring_index::distance(end(word), tail);
+        if (available == 0) return nullptr;
+        const bool is_mine = most != 1 && holder(word) == me; // used up, as the caller promises
+        if (holder(word) != nobody && !is_mine && !EKIDEN_MUTANT(ring_leases_twice)
+            && !leases[holder(word)].is_used_up(key(word)))
+            return nullptr;
+        slots* const here = array_.current_for_reader();
+        // The slot may be overwritten while it is read; then the word has changed and the exchange fails.
+        task* const oldest = here->at(end(word)).load(sys::relaxed);
+        const std::uint64_t rest = std::min(available, most) - 1;
+        const std::uint64_t next = packed(end(word) + 1 + rest, rest, rest != 0 ? me : nobody);
+        if (rest != 0) leases[me].begin(key(next), rest, here);
+        // [IR2] release: the reads of the slots before their reuse, this one's and those of the last lease;
+        // pairs with the acquire in make_room(). [IR3] release.
+        if (word_.compare_exchange_strong(word, next, sys::acq_rel, sys::acquire)
+            || EKIDEN_MUTANT(ring_take_ignores_others))
+            return oldest;
+        if (rest != 0) {
+            leases[me].cancel();
+            return nullptr;
+        }
+    }
 }
 
 task* injection_ring::steal(std::span<ring_lease> leases, std::size_t me) noexcept {

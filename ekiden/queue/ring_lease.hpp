@@ -44,6 +44,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 namespace ekiden::inline EKIDEN_ABI {
 
@@ -100,6 +101,9 @@ public:
         next_ = after;
         return oldest;
     }
+
+    /// Holder, when nothing is left: whether others had a share in its last lease; says so once.
+    [[nodiscard]] bool was_shared() noexcept { return std::exchange(is_shared_, false); }
 
     /// Any thread but the holder: ends that the holder takes alone. False if that lease is over. Costs a
     /// heavy fence the first time.

@@ -152,6 +152,42 @@ TEST_CASE("Each task comes out once with many producers and many consumers") {
     for (const numbered_tasks& some : all) CHECK(some.taken_wrongly() == 0);
 }
 
+TEST_CASE("Consumers that have shared a lease take one task at a time for a while") {
+    const gate open{0};
+    injection_queue queue(open, 2);
+    constexpr int n = 2000;
+    numbered_tasks all(n);
+    for (int i = 0; i != n; ++i) REQUIRE(queue.push(all.at(i), closed));
+    const auto take_next = [&](int i) {
+        task* const next = queue.take(0);
+        CHECK(next == all.at(i));
+        if (next != nullptr) ekiden_test::take(next);
+    };
+    int next = 0;
+    take_next(next++);
+    CHECK(queue.take(1) == nullptr); // the others are leased, or behind that
+    task* const stolen = queue.steal(1, false);
+    CHECK(stolen == all.at(next++));
+    ekiden_test::take(stolen);
+    while (task* const leased = queue.take_leased(0)) {
+        CHECK(leased == all.at(next++));
+        ekiden_test::take(leased);
+    }
+    int singles = 0;
+    task* leased = nullptr;
+    for (; next != n && leased == nullptr; ++singles) {
+        take_next(next++);
+        leased = queue.take_leased(0);
+    }
+    CHECK(singles > 100);
+    REQUIRE(leased != nullptr); // it leases again
+    CHECK(leased == all.at(next++));
+    ekiden_test::take(leased);
+    while (next != n) take_next(next++);
+    CHECK(queue.take(0) == nullptr);
+    CHECK(all.taken_wrongly() == 0);
+}
+
 TEST_CASE("After the gate was closed and the queue is quiet exactly the accepted tasks are in it") {
     const int rounds = ekiden_test::rounds(400);
     for (int round = 0; round != rounds; ++round) {
