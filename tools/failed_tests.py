@@ -1,13 +1,22 @@
-"""Names the tests that failed, each with the end of what it printed: failed_tests.py JUNIT_FILE...
+"""Names the tests that failed, each with the end of what it printed, or with what a sanitizer says first:
+failed_tests.py JUNIT_FILE...
 
 ctest prints them too, but where they ran, thousands of lines above the end.
 """
 
 import pathlib
+import re
 import sys
 import xml.etree.ElementTree as xml
 
 LINES = 40  # of each test's output
+REPORT = re.compile("WARNING: ThreadSanitizer|ERROR: (Address|Leak)Sanitizer|: runtime error: ")
+
+
+def excerpt(output: str) -> list[str]:
+    lines = output.splitlines()
+    first = next((i for i, line in enumerate(lines) if REPORT.search(line)), None)
+    return lines[-LINES:] if first is None else lines[first : first + LINES]
 
 
 def main() -> None:
@@ -16,7 +25,7 @@ def main() -> None:
             if case.get("status") != "fail":
                 continue
             print(f"\nFAILED in {pathlib.Path(path).parent.name}: {case.get('name')}")
-            for line in (case.findtext("system-out") or "").splitlines()[-LINES:]:
+            for line in excerpt(case.findtext("system-out") or ""):
                 print("    " + line)
 
 
