@@ -1,6 +1,7 @@
 // What happens when the system, the program or the task misbehaves.
 #include "../child_process.hpp"
 #include "../failing_allocations.hpp"
+#include "../failing_threads.hpp"
 
 #include <ekiden/pool/thread_pool.hpp>
 
@@ -9,9 +10,7 @@
 #include <array>
 #include <atomic>
 #include <chrono>
-#include <cstdio>
 #include <cstdlib>
-#include <dlfcn.h>
 #include <functional>
 #include <latch>
 #include <new>
@@ -25,57 +24,10 @@
 using namespace std::chrono_literals;
 using ekiden::thread_pool;
 using ekiden_test::allocation_count;
+using ekiden_test::count_threads;
 using ekiden_test::failing_allocation;
 using ekiden_test::run_in_child;
-
-// ---- this executable's own pthread_create, which can be told to fail
-
-static std::atomic<int> threads_until_failure{-1}; // -1: none fails
-
-extern "C" {
-using create_function = int (*)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
-// The sanitizers' own, where one is linked in.
-[[gnu::weak]] int __interceptor_pthread_create(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
-
-int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*start)(void*),
-                   void* argument) {
-    if (threads_until_failure >= 0 && threads_until_failure-- == 0) return EAGAIN;
-    if (__interceptor_pthread_create != nullptr) {
-        return __interceptor_pthread_create(thread, attributes, start, argument);
-    }
-    static const auto real = reinterpret_cast<create_function>(dlsym(RTLD_NEXT, "pthread_create"));
-    return real(thread, attributes, start, argument);
-}
-}
-
-namespace {
-
-int count_threads_now() {
-    static const bool warm =
-        (std::thread([] {}).join(), true); // the sanitizers start a thread beside the first one
-    (void)warm;
-    int threads = 0;
-    if (std::FILE* status = std::fopen("/proc/self/status", "r")) {
-        char line[256];
-        while (std::fgets(line, sizeof line, status) != nullptr) std::sscanf(line, "Threads: %d", &threads);
-        std::fclose(status);
-    }
-    return threads;
-}
-
-/// The threads of this process; `expected` if that is so within a second. A thread that has been joined may
-/// still be on its last steps in the kernel.
-int count_threads(int expected) {
-    int threads = 0;
-    for (int i = 0; i != 1000; ++i) {
-        threads = count_threads_now();
-        if (threads == expected) break;
-        std::this_thread::sleep_for(1ms);
-    }
-    return threads;
-}
-
-} // namespace
+using ekiden_test::threads_until_failure;
 
 TEST_CASE("a thread count above the limit is refused before anything is started") {
     const int before = count_threads(1);
