@@ -44,7 +44,7 @@ def _head(results):
              ("Used by others before", f"{others:.2f} cores" if others is not None else "unknown"),
              ("Reading the clock", f"{m['clock_ns']:.0f} ns"),
              ("Measured", f"{m['date'].replace('T', ' ').replace('Z', ' UTC')}, {KINDS[run['scale']]}, "
-                          f"{run['seconds']:.0f} s")]
+                          f"{run['seconds']:.0f}\N{NO-BREAK SPACE}s")]
     rows = "".join(f"<div><dt>{k}</dt><dd>{html.escape(v)}</dd></div>" for k, v in facts)
     warnings = ""
     if run["scale"] == "smoke":

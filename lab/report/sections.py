@@ -53,8 +53,9 @@ def _bars(results, experiment):
                 source[(len(panels), implementation)] = value
         panels.append((variant["title"], rows))
     names = sum(len(panels) for panels, _ in scales.values()) > 1
-    medians = [[v for _, rows in panels for v in rows["median"]] for panels, _ in scales.values()]
-    logarithmic = any(min(of) * 4 < max(of) for of in medians)
+    shown = [[v for _, rows in panels for v in rows["median"]] + list(source.values())
+             for panels, source in scales.values()]
+    logarithmic = any(min(of) * 20 < max(of) for of in shown)
     drawn = "".join(plots.bars(panels, unit, source, logarithmic, f"{experiment['name']}-{unit}", experiment["title"],
                                names)
                     for unit, (panels, source) in scales.items())
