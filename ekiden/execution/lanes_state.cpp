@@ -26,12 +26,13 @@ constexpr unsigned most_shards = 4096;
 std::size_t shard_count_of(const lanes_options& options) {
     if (options.shards > most_shards) {
         throw std::invalid_argument("ekiden: lanes: shards is " + std::to_string(options.shards)
-                                    + "; allowed are 0 (one for two usable processors) to "
+                                    + "; allowed are 0 (one per usable processor) to "
                                     + std::to_string(most_shards));
     }
-    const unsigned wanted =
-        options.shards != 0 ? options.shards : std::min((sys::usable_concurrency() + 1) / 2, most_shards);
-    return std::bit_ceil(std::max(wanted, 1U));
+    if (options.shards != 0) return std::bit_ceil(options.shards);
+    // Two threads that run lanes of one shard hold each other up; a shard without a thread of its own makes
+    // the others' batches short.
+    return std::bit_floor(std::min(sys::usable_concurrency(), most_shards));
 }
 
 std::uint64_t probe_mask_of(unsigned sampling) {
