@@ -25,8 +25,8 @@ struct no_completion {
 
 /// What a thread does before it sleeps at a barrier.
 enum class barrier_wait : std::uint8_t {
-    parks,       ///< sleeps at once: right when the others are far away, or the machine is shared
-    yields_first ///< lets others run a few times first: right when threads outnumber cores and come together
+    yields_first, ///< lets others run a few times first: fewer sleeps, in wall and in CPU time
+    parks         ///< sleeps at once: for threads that come far apart
 };
 
 /// Like std::barrier, with timed waits and waits that end at a stop request. Thread-safe; may be destroyed
@@ -54,7 +54,7 @@ public:
 
     /// `expected` arrivals, in [0, max()], complete a round; otherwise throws std::invalid_argument.
     constexpr explicit barrier(std::ptrdiff_t expected, Completion completion = Completion(),
-                               barrier_wait how = barrier_wait::parks)
+                               barrier_wait how = barrier_wait::yields_first)
         : lock_(state_value{0, in_word(checked(expected)) ? static_cast<std::uint32_t>(expected) : 0},
                 how == barrier_wait::parks ? parking : yielding),
           expected_(expected), missing_(expected), in_word_(in_word(expected)),

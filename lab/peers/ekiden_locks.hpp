@@ -44,10 +44,10 @@ struct ekiden_barrier : ekiden::barrier<> {
     static constexpr peers::row row{"ekiden", "ekiden::barrier", 0};
     explicit ekiden_barrier(unsigned size) : ekiden::barrier<>(size) {}
 };
-struct ekiden_yielding_barrier : ekiden::barrier<> {
-    static constexpr peers::row row{"ekiden-yields", "ekiden::barrier, yields first", 1};
-    explicit ekiden_yielding_barrier(unsigned size)
-        : ekiden::barrier<>(size, {}, ekiden::barrier_wait::yields_first) {}
+struct ekiden_parking_barrier : ekiden::barrier<> {
+    static constexpr peers::row row{"ekiden-parks", "ekiden::barrier, parks", 1};
+    explicit ekiden_parking_barrier(unsigned size)
+        : ekiden::barrier<>(size, {}, ekiden::barrier_wait::parks) {}
 };
 struct ekiden_elastic_barrier : ekiden::elastic_barrier {
     static constexpr peers::row row{"ekiden", "ekiden::elastic_barrier", 0};

@@ -95,9 +95,9 @@ SYNCHRONISATION = [
     _at_most("rw-starvation", ("seldom", "waiting", "empty"), "A writer's longest wait among 8 readers, against pthread_rwlock "
              "preferring writers", "pthread-rwlock-writers", 1.1, "longest_wait_us", noun="wait"),
     _at_most("barrier", _BARRIERS, "Barrier that only sleeps, three settings, against pthread_barrier",
-             "pthread-barrier", 1.05, "elapsed_ms"),
+             "pthread-barrier", 1.05, "elapsed_ms", "ekiden-parks"),
     _at_most("barrier", _BARRIERS, "Barrier that yields first, three settings, against std::barrier", "std-barrier",
-             0.9, "elapsed_ms", "ekiden-yields"),
+             0.9, "elapsed_ms"),
     _at_most("elastic-barrier", _ELASTIC, "Elastic barrier, against condition variables", "condition-elastic", 0.35,
              "elapsed_ms"),
     _at_most("elastic-barrier", _ELASTIC, "Elastic barrier, against the source's two locks", "source-elastic", 0.5,

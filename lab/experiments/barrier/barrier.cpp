@@ -32,8 +32,8 @@ const bool added =
                    .title = "Barriers",
                    .about = "200,000 passes of a barrier by 20, 200 and 2,000 threads that do nothing else. "
                             "The quick scale does a tenth "
-                            "of the rounds. std::barrier yields before it sleeps: compare it with the row of "
-                            "ours that does so too.",
+                            "of the rounds. Ours and std::barrier yield before they sleep; "
+                            "compare pthread_barrier with the row of ours that does not.",
                    .source_note = "Ohki and Kuno; FreeBSD 6.2, 4 cores at 2.66 GHz, full repetitions",
                    .figures = {{.name = "elapsed_ms", .title = "elapsed", .unit = "ms"},
                                {.name = "cpu_ms", .title = "CPU time", .unit = "ms"}},
