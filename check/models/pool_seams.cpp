@@ -80,6 +80,17 @@ POOL_MODEL(pool_work_during_join, .about = "work that a task begins while the po
     elsewhere->join();
 }
 
+POOL_MODEL(pool_stop_during_join, .about = "stop ends a join that waits for work elsewhere, or is about to",
+           .preemptions = 1, .spurious = 0, .timeouts = 0) {
+    thread_pool pool({.threads = 1});
+    const auto executor = pool.get_executor();
+    executor.on_work_started(); // ends after the join
+    sys::thread stopper([&pool] { pool.stop(); });
+    pool.join();
+    stopper.join();
+    executor.on_work_finished();
+}
+
 // The place of the worker that has ended may have another thread already.
 POOL_MODEL(elastic_end_of_thread_posts, .about = "what a retired worker's thread posts comes from outside",
            .preemptions = 0, .spurious = 0) {

@@ -123,10 +123,12 @@ private:
     }
     [[nodiscard]] injection_queue& checked_queue(priority level);
 
-    // outstanding_: how much work there is elsewhere that will post its end here, and a bit that is set while
-    // join() sleeps until there is none.
+    // outstanding_: how much work there is elsewhere that will post its end here, a bit that is set while
+    // join() sleeps until there is none, and one that is set when stop() has said that none is awaited any
+    // more.
     static constexpr std::uint32_t work_awaited = std::uint32_t{1} << 31;
-    static constexpr std::uint32_t work_count = work_awaited - 1;
+    static constexpr std::uint32_t work_in_vain = std::uint32_t{1} << 30;
+    static constexpr std::uint32_t work_count = work_in_vain - 1;
 
     thread_pool& face_;
     void (*const shut_down_services_)(thread_pool&) noexcept;

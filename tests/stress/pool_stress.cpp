@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <charconv>
+#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
@@ -34,6 +35,14 @@ long entries(const char* directory) {
         closedir(dir);
     }
     return count;
+}
+
+/// The threads of this process, once there are no more than `expected` of them or a minute has passed: one
+/// that has been joined may still be on its last steps in the kernel.
+long threads_left(long expected) {
+    for (int i = 0; i != 60'000 && entries("/proc/self/task") > expected; ++i)
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    return entries("/proc/self/task");
 }
 
 /// Each task sets its own bit; a bit that is set twice, or not at all, is an error.
@@ -87,7 +96,7 @@ bool run_pools(std::uint64_t cycles) {
     const long descriptors = entries("/proc/self/fd");
     for (std::uint64_t i = 0; i != cycles; ++i) right = cycle() && right;
     const long more_memory = resident_kib() - memory;
-    const long more_threads = entries("/proc/self/task") - threads;
+    const long more_threads = threads_left(threads) - threads;
     const long more_descriptors = entries("/proc/self/fd") - descriptors;
     std::printf("%llu pools: %s; %+ld KiB, %+ld threads, %+ld descriptors\n",
                 static_cast<unsigned long long>(cycles), right ? "every task ran" : "TASKS LOST", more_memory,

@@ -73,14 +73,14 @@ using question = std::function<bool()>;
 struct timed {
     timed(const net::any_io_executor& e, question is_inside)
         : soon(e, 1ms), late(e, 1h), is_inside_(std::move(is_inside)) {
+        late.async_wait([this](auto error) { // first, for the other one may complete at once
+            if (error == net::error::operation_aborted) ++aborted;
+            if (is_inside_()) ++inside;
+        });
         soon.async_wait([this](auto error) {
             if (!error) ++expired;
             if (is_inside_()) ++inside;
             late.cancel();
-        });
-        late.async_wait([this](auto error) {
-            if (error == net::error::operation_aborted) ++aborted;
-            if (is_inside_()) ++inside;
         });
     }
     net::steady_timer soon;

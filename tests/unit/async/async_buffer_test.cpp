@@ -336,7 +336,7 @@ TEST_CASE("rule: an element that nobody takes goes to a given function") {
         auto& promise = lock_support::root(std::move(body), ended).promise();
         promise.begin(gone.get_executor());
         until([&] { return asked.load(); });
-        gone.post([] {});
+        gone.wait_idle(); // it waits
         gone.stop();
         buffer.push(42); // moved into the coroutine's frame, which cannot go on
     }

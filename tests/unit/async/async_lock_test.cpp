@@ -413,7 +413,7 @@ TEST_CASE("what a coroutine was granted goes on to the next if its executor is g
             });
         }
         until([&] { return asked == 200; });
-        gone.post([] {});
+        gone.wait_idle(); // the last one waits, too
         gone.stop();
         m.unlock();
         s.release();

@@ -173,7 +173,7 @@ TEST_CASE("rule: a scope that is stopped before the first resume of a child ends
 
 TEST_CASE("rule: join from inside a child is refused") {
     thread_pool pool(2);
-    int refused = 0;
+    std::atomic<int> refused{0}; // the pool may run all three at once
     run_on(pool.get_executor(), [&]() -> coroutine<> {
         const environment& env = co_await get_environment();
         async_scope scope(env);

@@ -212,8 +212,7 @@ TEST_CASE("after disarm the callback neither runs nor will run") {
             is_requesting = true;
             s->request_stop();
         });
-        while (!is_requesting) {
-        }
+        while (!is_requesting) std::this_thread::yield();
         const bool is_in_time = node.disarm();
         REQUIRE(*watched == (is_in_time ? 0 : 1));
         watched.reset();

@@ -230,6 +230,7 @@ TEST_CASE("other threads cancel a task_group and take tokens while its wait ends
             std::this_thread::yield();
         }
     });
+    while (requests == 0) std::this_thread::yield(); // it has begun
     std::atomic<int> entered = 0;
     for (int round = 0; round != rounds; ++round) {
         for (int i = 0; i != 3; ++i)
@@ -241,7 +242,6 @@ TEST_CASE("other threads cancel a task_group and take tokens while its wait ends
     group.wait();
     CHECK_FALSE(group.is_cancelled());
     CHECK_FALSE(group.get_token().stop_requested());
-    CHECK(requests > 0);
     CHECK(entered <= 3 * rounds);
 }
 

@@ -196,6 +196,7 @@ TEST_CASE("A saturated pool reports what its threads wait for, once") {
              reports.push_back(report);
          }});
     std::latch release(1);
+    pool.pause(); // so that all four are there when the first one blocks
     for (int i = 0; i != 3; ++i) {
         pool.post([&] {
             const blocking_region region("the third task");
@@ -203,6 +204,7 @@ TEST_CASE("A saturated pool reports what its threads wait for, once") {
         });
     }
     pool.post([] {});
+    pool.resume();
     CHECK(eventually([&] {
         const std::lock_guard guard(lock);
         return !reports.empty();

@@ -304,17 +304,19 @@ TEST_CASE("Work that a task begins while the pool is joined is waited for") {
     }
 }
 
-TEST_CASE("stop ends a join that waits for outstanding work") {
-    thread_pool pool({.threads = 1});
-    const auto executor = pool.get_executor();
-    executor.on_work_started();
-    std::thread stopper([&] {
-        std::this_thread::sleep_for(1ms);
-        pool.stop();
-    });
-    pool.join();
-    stopper.join();
-    executor.on_work_finished();
+TEST_CASE("stop ends a join that waits for outstanding work, or is about to") {
+    for (int round = 0; round != ekiden_test::rounds(500); ++round) {
+        thread_pool pool({.threads = 1});
+        const auto executor = pool.get_executor();
+        executor.on_work_started();
+        std::thread stopper([&] {
+            if (round % 10 == 0) std::this_thread::sleep_for(1ms);
+            pool.stop();
+        });
+        pool.join();
+        stopper.join();
+        executor.on_work_finished();
+    }
 }
 
 namespace {

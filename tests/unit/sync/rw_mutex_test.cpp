@@ -116,15 +116,17 @@ TEST_CASE_TEMPLATE("a waiting writer keeps new readers out, and a cancelled one 
     m.lock_shared();
     CHECK(m.try_lock_shared());
     m.unlock_shared();
-    std::thread writer([&] { CHECK_FALSE(m.try_lock_for(80ms)); });
+    std::stop_source stop;
+    std::thread writer([&] { CHECK_FALSE(m.lock(ekiden::wait_limit(stop.get_token()))); });
     while (m.try_lock_shared()) {
         m.unlock_shared();
         std::this_thread::yield();
     }
-    std::thread reader([&] {
+    std::thread reader = ekiden_test::start_asleep([&] {
         m.lock_shared(); // until the writer gives up
         m.unlock_shared();
     });
+    stop.request_stop();
     writer.join();
     reader.join();
     CHECK(m.try_lock_shared());

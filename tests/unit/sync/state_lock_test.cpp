@@ -149,11 +149,14 @@ TEST_CASE("the releaser runs the transitions of waiters, in order, and all take 
 TEST_CASE("waiting turns into a state, and a cancelled wait turns it back and leaves no trace") {
     state_lock lock({}, settling);
     const auto stay = [](state_value v) noexcept { return v; };
-    std::thread waiting([&] { CHECK_FALSE(lock.enter(bit(2), wait_limit::after(60ms))); });
+    std::stop_source stop;
+    std::thread waiting([&] { CHECK_FALSE(lock.enter(bit(2), wait_limit(stop.get_token()))); });
     while (lock.passes(bit(0))) std::this_thread::yield();
     CHECK(lock.passes(bit(1)));
     CHECK(lock.try_apply(bit(0), stay) == attempt::refused);
-    std::thread second([&] { lock.apply(bit(0), stay); }); // waits until the first gives up
+    std::thread second =
+        ekiden_test::start_asleep([&] { lock.apply(bit(0), stay); }); // until the first gives up
+    stop.request_stop();
     waiting.join();
     second.join();
     CHECK(lock.passes(bit(0)));

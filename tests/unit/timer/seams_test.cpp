@@ -260,7 +260,10 @@ TEST_CASE("Waits of one timer end in order while a thread fires and another one 
         constexpr int waits = 40;
         for (int i = 0; i != waits; ++i) timer.async_wait([&, i](std::error_code) { order.push_back(i); });
         int ran = 0;
-        while (ran != waits) ran += context.run_all();
+        while (ran != waits) {
+            ran += context.run_all();
+            std::this_thread::yield();
+        }
         CHECK(std::is_sorted(order.begin(), order.end()));
     }
 }
@@ -348,6 +351,7 @@ TEST_CASE("The last reference to a pool may be dropped by a handler that the tim
             }
         };
         auto pool = std::make_shared<thread_pool>(thread_pool_options{.threads = 1});
+        pool->stop(); // takes no more: what fires is destroyed where it fires
         // With others, some behind it in the same batch, some far away.
         std::vector<std::unique_ptr<pool_timer>> timers;
         for (const auto distance : {2'000us, 2'000us, 2'001us, 3'600'000'000us}) {
@@ -358,7 +362,6 @@ TEST_CASE("The last reference to a pool may be dropped by a handler that the tim
                 timers.back()->async_wait([](std::error_code) {});
             }
         }
-        pool->stop(); // takes no more: what fires now is destroyed where it fires
         pool.reset();
         wait_for(has_ended);
     }
@@ -388,11 +391,11 @@ TEST_CASE("A pool that ends in the thread of its timers may have timers of anoth
     int ends = 0;
     {
         auto pool = std::make_shared<thread_pool>(thread_pool_options{.threads = 1});
+        pool->stop(); // as above
         system_timer other(*pool, std::chrono::system_clock::now() + 1h);
         other.async_wait([w = witness(ends)](std::error_code) {});
-        pool_timer timer(*pool, 250ms); // not before stop()
+        pool_timer timer(*pool, 50ms); // not before reset()
         timer.async_wait(pool_keeper(pool, has_ended));
-        pool->stop();
         pool.reset();
         wait_for(has_ended);
     }
@@ -405,11 +408,11 @@ TEST_CASE("A pool may end while one of several waits of a timer is posted: the o
         int ends = 0;
         {
             auto pool = std::make_shared<thread_pool>(thread_pool_options{.threads = 1});
-            pool_timer timer(*pool, cancels ? 3'600'000ms : 250ms); // not before stop()
+            pool->stop();
+            pool_timer timer(*pool, cancels ? 3'600'000ms : 50ms); // not before reset()
             timer.async_wait(pool_keeper(pool, has_ended));
             timer.async_wait([w = witness(ends)](std::error_code) {});
             timer.async_wait([w = witness(ends)](std::error_code) {});
-            pool->stop();
             pool.reset();
             if (cancels) CHECK(timer.cancel() == 3);
             wait_for(has_ended);

@@ -514,10 +514,12 @@ TEST_CASE("Timers of a context that cannot ring fire all the same") {
     basic_waitable_timer<std::chrono::steady_clock> early(context, 1ms);
     late.async_wait(seen.handler("late"));
     early.async_wait(seen.handler("early"));
+    const bool is_in_time = std::chrono::steady_clock::now() < late.expiry(); // else `late` may be the first
     while (context.queued() != 2) std::this_thread::yield();
     CHECK(std::chrono::steady_clock::now() >= late.expiry());
     context.run_all();
-    CHECK(seen.ends == strings{"early", "late"});
+    CHECK(seen.ends.size() == 2);
+    if (is_in_time) CHECK(seen.ends == strings{"early", "late"});
 }
 
 TEST_CASE("A pool's timers fire in its workers, never early") {
