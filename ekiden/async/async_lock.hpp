@@ -10,7 +10,8 @@
 #include <ekiden/sync/mutex_base.hpp>
 #include <ekiden/sync/rw_mutex.hpp>
 #include <ekiden/sync/state_mutex.hpp>
-#include <ekiden/sys/thread.hpp>
+#include <ekiden/sys/clock.hpp>
+#include <ekiden/sys/spin.hpp>
 
 #include <concepts>
 #include <cstddef>
@@ -108,11 +109,13 @@ private:
 /// Runs `change` inside the lock, unless somebody is inside even after a moment or the state is another one.
 template <class Change>
 [[nodiscard]] bool run_soon(state_lock& lock, state_lock::mask states, Change&& change) noexcept {
-    constexpr unsigned looks = 16; // a change takes about as long as a few of them
+    // Twice as long between two looks each time: what the other thread changes stays in its cache meanwhile,
+    // for several changes. 480 pauses in all, about 10 us.
+    constexpr unsigned looks = 4;
     for (unsigned i = 0;; ++i) {
         const attempt result = lock.try_run(states, change);
-        if (result != attempt::busy || i == looks) return result == attempt::done;
-        sys::spin_hint();
+        if (result != attempt::busy || i == looks || !sys::spinning_pays()) return result == attempt::done;
+        for (unsigned pauses = 32U << i; pauses != 0; --pauses) sys::spin_hint();
     }
 }
 
