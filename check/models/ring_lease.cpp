@@ -167,6 +167,22 @@ EKIDEN_MODEL(lease_slots_are_reused, .about = "the producer goes on while the ta
     r.finish();
 }
 
+EKIDEN_MODEL(lease_ends_when_it_is_settled,
+             .about = "the holder has claimed the last task, a thief asks: the slot is not reused yet",
+             .preemptions = 3) {
+    leased_ring<4, 3> r(2);
+    r.push(2);
+    r.lease(0);
+    r.push();
+    sys::thread holder([&] { r.own(0); });
+    sys::thread thief([&] { r.steal(1); });
+    r.lease(2);
+    r.push(); // into the slot of the leased task, if that counts as taken
+    thief.join();
+    holder.join();
+    r.finish();
+}
+
 EKIDEN_MODEL(lease_two_rings, .about = "a consumer's next lease is of another ring, and has the same end",
              .preemptions = 4) {
     leased_ring<2, 2> r(2);
