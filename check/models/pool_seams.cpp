@@ -82,6 +82,43 @@ POOL_MODEL(pool_pause_in_wait, .about = "a task that waits for a result gets it 
     check::that(ran.read() == 1, "what it had put back ran later");
 }
 
+POOL_MODEL(pool_resume_publishes_to_a_wait,
+           .about = "what was done before resume is visible to a task that a worker runs while it waits",
+           .preemptions = 1, .spurious = 0, .timeouts = 0) {
+    promise<int> source;
+    future<int> awaited = source.get_future();
+    sys::cell<int> written{0};
+    sys::atomic<bool> has_begun{false};
+    thread_pool pool({.threads = 1});
+    future<int> running = pool.submit([&] {
+        has_begun.store(true, sys::relaxed);
+        return awaited.get() + 1;
+    });
+    while (!has_begun.load(sys::relaxed)) sys::yield();
+    pool.pause();
+    future<void> seen = pool.submit([&written] { check::that(written.read() == 1, "the write"); });
+    written.write(1);
+    pool.resume();
+    seen.get();
+    source.set_value(3);
+    check::that(running.get() == 4, "the value");
+}
+
+POOL_MODEL(pool_join_sees_work_elsewhere, .about = "what work elsewhere has done is visible after join",
+           .preemptions = 1, .spurious = 0, .timeouts = 0) {
+    sys::cell<int> written{0};
+    thread_pool pool({.threads = 1});
+    const auto executor = pool.get_executor();
+    executor.on_work_started();
+    sys::thread elsewhere([&] {
+        written.write(1);
+        executor.on_work_finished();
+    });
+    pool.join();
+    check::that(written.read() == 1, "the write");
+    elsewhere.join();
+}
+
 // Two old values: that what the work has posted is not seen takes as many.
 EKIDEN_MODEL(pool_outstanding_work, .load_buffering = false, .old_values = 2,
              .about = "join waits for work elsewhere, and for what that posts", .preemptions = 1,

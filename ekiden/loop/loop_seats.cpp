@@ -255,10 +255,11 @@ loop_seats::wake_up loop_seats::cancel_wait(unsigned seat) noexcept {
 }
 
 loop_seats::verdict loop_seats::try_finish(unsigned seat) noexcept {
-    std::uint64_t state = state_.load(sys::acquire); // [LO6] what the others and their work have done
+    // relaxed, as the next step: what counts is acquired behind them, by the fence and with the decision.
+    std::uint64_t state = state_.load(sys::relaxed);
     if (!is_undecided(state)) return verdict::not_yet;
     const std::uint64_t mine = state | searching | deciding;
-    if (!state_.compare_exchange_strong(state, mine, sys::acquire, sys::relaxed)) {
+    if (!state_.compare_exchange_strong(state, mine, sys::relaxed, sys::relaxed)) {
         const bool has_token = cancel_wait(seat) == wake_up::notified;
         return has_token ? verdict::look_again : verdict::changed;
     }
@@ -266,8 +267,10 @@ loop_seats::verdict loop_seats::try_finish(unsigned seat) noexcept {
     // sees the publication, or the thread that has published ends the decision.
     sys::fence(sys::seq_cst);
     std::uint64_t expected = mine;
+    // [LO6] acquire: what the others and their work have done, also what has begun and ended since that
+    // fence. It releases nothing: what this thread has done, prepare_wait() has released.
     if ((EKIDEN_MUTANT(loop_stops_without_a_look) || !source_.has_work(source_.self))
-        && state_.compare_exchange_strong(expected, (mine | stopped) & ~(searching | deciding), sys::acq_rel,
+        && state_.compare_exchange_strong(expected, (mine | stopped) & ~(searching | deciding), sys::acquire,
                                           sys::relaxed)) {
         (void)cancel_wait(seat);
         sys::fence(sys::seq_cst); // [LO3], [LO9]
