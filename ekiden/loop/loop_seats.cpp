@@ -87,10 +87,11 @@ void loop_seats::stand_up(unsigned seat) noexcept {
     // [LO1] light: what this thread has left alone (tasks that it has posted for itself, and those of its
     // lease) before the look at state_; pairs with the heavy fence in prepare_wait(), as in notify().
     if (!EKIDEN_MUTANT(loop_leaves_in_a_hurry)) sys::fence_light();
-    if ((state_.load(sys::relaxed) & waiting_mask) != 0) {
-        sys::fence(sys::seq_cst); // [LO2]
-        if (source_.has_work(source_.self) && !EKIDEN_MUTANT(loop_leaves_work_alone)) notify_sleepers();
-    }
+    // No full fence before the look at the queues, for nobody relies on this thread: it has no token. What it
+    // answers for it has put there itself.
+    if ((state_.load(sys::relaxed) & waiting_mask) != 0 && source_.has_work(source_.self)
+        && !EKIDEN_MUTANT(loop_leaves_work_alone))
+        notify_sleepers();
     taken_[seat / bits].fetch_and(~(std::uint64_t{1} << seat % bits), sys::release); // [LO8]
     if (is_undecided(state_.fetch_sub(one_seated, sys::release) - one_seated)
         && !EKIDEN_MUTANT(loop_leaves_undecided))
