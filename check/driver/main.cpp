@@ -61,6 +61,7 @@ int command(int argc, char** argv) {
     CLI::App app("Explores the models of ekiden's protocols: every schedule, value and order up to a bound.");
     std::vector<std::string> wanted;
     std::string replay_text;
+    std::string mutant;
     bool deep = false;
     bool mutants = false;
     bool list = false;
@@ -71,6 +72,7 @@ int command(int argc, char** argv) {
                  "two more preemptions and old values, ten minutes a model, ten million random executions");
     app.add_flag("--mutants", mutants,
                  "weaken each memory order and switch each logic mutant; print the score");
+    app.add_option("--mutant", mutant, "the same for those whose line in the report contains this");
     app.add_flag("--list", list, "print the models' names, one a line");
     app.add_option("--replay", replay_text, "run one execution of one model again and print it");
     app.add_option("--seconds", seconds, "processor time for one model, at most")->check(CLI::PositiveNumber);
@@ -87,7 +89,7 @@ int command(int argc, char** argv) {
         std::puts(v.text.c_str());
         return v.good ? 0 : 1;
     }
-    if (mutants) return score_mutants(chosen, processes, deep);
+    if (mutants || !mutant.empty()) return score_mutants(chosen, mutant, processes, deep);
     effort how;
     how.seconds = deep ? std::max(seconds, 600.0) : seconds;
     how.more = deep ? 2 : 0;

@@ -8,6 +8,7 @@
 #include <ekiden/async/when_all.hpp>
 #include <ekiden/async/when_any.hpp>
 #include <ekiden/async/with_deadline.hpp>
+#include <ekiden/timer/timer_service.hpp>
 
 #include <chrono>
 #include <memory>
@@ -183,6 +184,29 @@ EKIDEN_MODEL(sleep_against_stop,
     context.ring();
     context.run();
     check::that(outcome == 1, "it goes on once");
+}
+
+EKIDEN_MODEL(sleep_fires_while_it_begins,
+             .about = "the timer fires in another thread, which goes on with the coroutine, while it begins",
+             .preemptions = 3, .spurious = 0, .timeouts = 0) {
+    model_context context;
+    (void)use_service<timer_service<sys::clock::time_point::clock>>(
+        context); // or the other thread may find nothing to ring
+    bool has_slept = false;
+    auto sleeping = [&]() -> coroutine<> {
+        co_await sleep_until(sys::clock::now());
+        has_slept = true;
+    };
+    begin(context, sleeping);
+    sys::thread other([&] {
+        context.ring();
+        context.run();
+    });
+    context.run();
+    other.join();
+    context.ring();
+    context.run();
+    check::that(has_slept, "it has ended");
 }
 
 EKIDEN_MODEL(sleep_stopped_for_good, .about = "a stop while a long sleep begins ends it", .preemptions = 3,

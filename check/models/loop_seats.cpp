@@ -61,6 +61,16 @@ public:
         return count;
     }
 
+    [[nodiscard]] bool has_work() const noexcept { return queued_.load(sys::relaxed) > 0; }
+
+    bool take() {
+        int seen = queued_.load(sys::relaxed);
+        while (seen > 0) {
+            if (queued_.compare_exchange_strong(seen, seen - 1, sys::acquire, sys::relaxed)) return true;
+        }
+        return false;
+    }
+
     loop_seats seats;
     // An alarm: work that comes when it rings.
     sys::atomic<std::int64_t> alarm{never};
@@ -87,16 +97,6 @@ private:
                 all.seats.alarm_moved();
         }
     };
-
-    [[nodiscard]] bool has_work() const noexcept { return queued_.load(sys::relaxed) > 0; }
-
-    bool take() {
-        int seen = queued_.load(sys::relaxed);
-        while (seen > 0) {
-            if (queued_.compare_exchange_strong(seen, seen - 1, sys::acquire, sys::relaxed)) return true;
-        }
-        return false;
-    }
 
     bool ring() {
         std::int64_t due = 0;
@@ -445,4 +445,125 @@ SEATS_MODEL(seats_end, .about = "the context ends when its work has ended, or it
     check::that(all->run() == 0, "nothing to do");
     all.reset();
     elsewhere.join();
+}
+
+SEATS_MODEL(seats_searcher_goes_to_work, .old_values = 1,
+            .about = "a poster relies on a searcher that goes to work, and waits for what was posted",
+            .preemptions = 2) {
+    party all;
+    sys::atomic<bool> is_done{false};
+    all.seats.work_started();
+    const unsigned seat = all.seats.sit_down(true);
+    (void)all.seats.try_begin_search();
+    sys::thread sleeper([&] { (void)all.run([&] { is_done.store(true, sys::release); }); });
+    sys::thread poster([&] { all.post(); });
+    all.seats.end_search();
+    while (!is_done.load(sys::acquire)) sys::yield();
+    all.seats.work_finished();
+    all.seats.stand_up(seat);
+    sleeper.join();
+    poster.join();
+}
+
+SEATS_MODEL(seats_token_comes_back, .old_values = 1,
+            .about = "a poster relies on another one, which has found no sleeper and gives the token back",
+            .preemptions = 2) {
+    party all;
+    sys::atomic<bool> is_done{false};
+    bool has_one = false;
+    all.seats.work_started();
+    const unsigned seat = all.seats.sit_down(true);
+    sys::thread sleeper([&] { (void)all.run([&] { is_done.store(true, sys::release); }); });
+    sys::thread first([&] { all.post(); });
+    sys::thread second([&] { all.post(); });
+    while (!is_done.load(sys::acquire)) { // busy with one of the tasks, until the sleeper has done the other
+        if (!has_one) has_one = all.take();
+        sys::yield();
+    }
+    all.seats.work_finished();
+    all.seats.stand_up(seat);
+    sleeper.join();
+    first.join();
+    second.join();
+}
+
+SEATS_MODEL(seats_wake_up_carries, .about = "what the waker did before is visible to the woken thread",
+            .preemptions = 3) {
+    party all(1);
+    sys::cell<int> note{0};
+    all.seats.work_started();
+    sys::thread waker([&] {
+        note.write(1);
+        all.defer();
+        all.seats.notify();
+    });
+    const unsigned seat = all.seats.sit_down(true);
+    all.seats.prepare_wait(seat, false);
+    const loop_seats::wake_up woken =
+        all.has_work() ? all.seats.cancel_wait(seat) : all.seats.commit_wait(seat, nullptr);
+    if (woken == loop_seats::wake_up::notified) check::that(note.read() == 1, "the note");
+    waker.join();
+}
+
+SEATS_MODEL(
+    seats_alarm_and_its_keeper, .old_values = 1,
+    .about = "the one that watches the clock learns of a new alarm, though another one was woken for it",
+    .preemptions = 2) {
+    party all;
+    all.seats.work_started();
+    sys::atomic<bool> is_set{false};
+    const auto watch = [&] {
+        const unsigned seat = all.seats.sit_down(true);
+        if (seat == loop_seats::none) return;
+        while (!all.seats.is_stopped()) {
+            all.seats.prepare_wait(seat, false);
+            if (all.seats.is_stopped()) {
+                (void)all.seats.cancel_wait(seat);
+            } else if (all.seats.try_keep_time(seat) && is_set.load(sys::relaxed)) {
+                (void)all.seats.cancel_wait(seat);
+                all.seats.stop();
+            } else {
+                (void)all.seats.commit_wait(seat, nullptr);
+            }
+        }
+        all.seats.stand_up(seat);
+    };
+    sys::thread other(watch);
+    sys::thread setter([&] {
+        is_set.store(true, sys::relaxed);
+        all.seats.alarm_moved();
+    });
+    watch();
+    other.join();
+    setter.join();
+}
+
+SEATS_MODEL(seats_passed_on, .about = "who takes a seat sees what was left there", .preemptions = 3) {
+    party all(1);
+    sys::cell<int> left{0};
+    all.seats.work_started();
+    const auto visit = [&] {
+        const unsigned seat = all.seats.sit_down(true);
+        left.write(left.read() + 1);
+        all.seats.stand_up(seat);
+    };
+    sys::thread other(visit);
+    visit();
+    other.join();
+    check::that(left.read() == 2, "both");
+}
+
+SEATS_MODEL(seats_leaver_is_seen,
+            .about = "what a thread has done that has left is visible to the one that stops",
+            .preemptions = 3) {
+    party all;
+    sys::cell<int> written{0};
+    const unsigned seat = all.seats.sit_down(true);
+    sys::thread other([&] {
+        (void)all.run();
+        check::that(written.read() == 1, "the write");
+    });
+    written.write(1);
+    all.seats.stand_up(seat);
+    other.join();
 }

@@ -4,7 +4,9 @@
 
 #include <ekiden/future/promise.hpp>
 #include <ekiden/pool/blocking_region.hpp>
+#include <ekiden/pool/scheduler.hpp>
 #include <ekiden/pool/thread_pool.hpp>
+#include <ekiden/pool/work_source.hpp>
 #include <ekiden/sys/atomic.hpp>
 #include <ekiden/sys/thread.hpp>
 
@@ -24,6 +26,20 @@ sys::thread work_elsewhere(thread_pool::executor executor, sys::cell<int>& ran) 
     });
 }
 
+/// Has no work; each look at it reads what its constructor has written.
+class idle_source final : public work_source {
+public:
+    [[nodiscard]] bool has_work() const noexcept override { return made_.read() != 1; }
+    [[nodiscard]] task* find(unsigned) noexcept override {
+        check::that(!has_work(), "made whole");
+        return nullptr;
+    }
+    void ask() noexcept override { check::that(!has_work(), "made whole"); }
+
+private:
+    sys::cell<int> made_{1};
+};
+
 } // namespace
 
 POOL_MODEL(pool_ends_during_post, .about = "a pool may end as soon as the effect of its last task is seen",
@@ -34,6 +50,15 @@ POOL_MODEL(pool_ends_during_post, .about = "a pool may end as soon as the effect
     while (!ran.load(sys::relaxed)) sys::yield();
     pool.reset();
     poster.join();
+}
+
+POOL_MODEL(pool_source_while_it_searches,
+           .about = "a work source is added while a worker looks for work, and is seen whole",
+           .preemptions = 1, .spurious = 0, .timeouts = 0) {
+    std::unique_ptr<idle_source> source; // outlives the pool's threads
+    thread_pool pool({.threads = 1});
+    source = std::make_unique<idle_source>();
+    engine_of(pool).add_source(*source);
 }
 
 POOL_MODEL(pool_pause_in_wait, .about = "a task that waits for a result gets it while the pool is paused",
@@ -55,6 +80,43 @@ POOL_MODEL(pool_pause_in_wait, .about = "a task that waits for a result gets it 
     pool.resume();
     pool.wait_idle();
     check::that(ran.read() == 1, "what it had put back ran later");
+}
+
+POOL_MODEL(pool_resume_publishes_to_a_wait,
+           .about = "what was done before resume is visible to a task that a worker runs while it waits",
+           .preemptions = 1, .spurious = 0, .timeouts = 0) {
+    promise<int> source;
+    future<int> awaited = source.get_future();
+    sys::cell<int> written{0};
+    sys::atomic<bool> has_begun{false};
+    thread_pool pool({.threads = 1});
+    future<int> running = pool.submit([&] {
+        has_begun.store(true, sys::relaxed);
+        return awaited.get() + 1;
+    });
+    while (!has_begun.load(sys::relaxed)) sys::yield();
+    pool.pause();
+    future<void> seen = pool.submit([&written] { check::that(written.read() == 1, "the write"); });
+    written.write(1);
+    pool.resume();
+    seen.get();
+    source.set_value(3);
+    check::that(running.get() == 4, "the value");
+}
+
+POOL_MODEL(pool_join_sees_work_elsewhere, .about = "what work elsewhere has done is visible after join",
+           .preemptions = 1, .spurious = 0, .timeouts = 0) {
+    sys::cell<int> written{0};
+    thread_pool pool({.threads = 1});
+    const auto executor = pool.get_executor();
+    executor.on_work_started();
+    sys::thread elsewhere([&] {
+        written.write(1);
+        executor.on_work_finished();
+    });
+    pool.join();
+    check::that(written.read() == 1, "the write");
+    elsewhere.join();
 }
 
 // Two old values: that what the work has posted is not seen takes as many.

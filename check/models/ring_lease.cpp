@@ -167,6 +167,22 @@ EKIDEN_MODEL(lease_slots_are_reused, .about = "the producer goes on while the ta
     r.finish();
 }
 
+EKIDEN_MODEL(lease_ends_when_it_is_settled,
+             .about = "the holder has claimed the last task, a thief asks: the slot is not reused yet",
+             .preemptions = 3) {
+    leased_ring<4, 3> r(2);
+    r.push(2);
+    r.lease(0);
+    r.push();
+    sys::thread holder([&] { r.own(0); });
+    sys::thread thief([&] { r.steal(1); });
+    r.lease(2);
+    r.push(); // into the slot of the leased task, if that counts as taken
+    thief.join();
+    holder.join();
+    r.finish();
+}
+
 EKIDEN_MODEL(lease_two_rings, .about = "a consumer's next lease is of another ring, and has the same end",
              .preemptions = 4) {
     leased_ring<2, 2> r(2);
@@ -193,6 +209,31 @@ EKIDEN_MODEL(lease_two_rings, .about = "a consumer's next lease is of another ri
     r.finish();
 }
 
+EKIDEN_MODEL(lease_ends_at_another_ring,
+             .about =
+                 "what a holder did before its last take is seen by who takes next, also when the holder has "
+                 "the next lease elsewhere",
+             .preemptions = 3) {
+    leased_ring<3, 2> r(4);
+    injection_ring other(2, ~std::uint64_t{0}, 1);
+    item elsewhere[2];
+    sys::cell<int> note{0};
+    for (item& one : elsewhere) other.push(&one);
+    r.push(2);
+    r.lease(0);
+    r.push();
+    sys::thread next([&] {
+        if (r.lease(1)) check::that(note.read() == 1, "it was written before the task before was taken");
+    });
+    note.write(1);
+    const bool has_last = r.own(0);
+    check::that(has_last, "nobody else wants it");
+    check::that(other.take_and_lease(r.leases, 0) != nullptr, "one");
+    check::that(r.leases[0].take() != nullptr, "and the other");
+    next.join();
+    r.finish();
+}
+
 EKIDEN_MODEL(lease_in_sight, .about = "a leased task is in sight until it is taken", .preemptions = 4) {
     leased_ring<3, 2> r(4);
     sys::atomic<bool> is_taken{false};
@@ -206,6 +247,21 @@ EKIDEN_MODEL(lease_in_sight, .about = "a leased task is in sight until it is tak
         check::that(r.steal(1), "one of them can be stolen");
     } else {
         check::that(r.ring.maybe_filled(r.leases), "at least two are left");
+    }
+    holder.join();
+    r.finish();
+}
+
+EKIDEN_MODEL(lease_is_seen_whole, .about = "who sees in the ring that there is a lease finds its tasks",
+             .preemptions = 4) {
+    leased_ring<3, 2> r(4);
+    r.push(3);
+    sys::thread holder([&] { r.lease(0); });
+    if (check::choose(2) == 0) {
+        const injection_ring::sight seen = r.ring.lease_of_another(r.leases, 1);
+        check::that(seen.lease == 0 || seen.left == 2, "two are left");
+    } else if (!r.ring.maybe_unleased()) {
+        check::that(r.steal(1), "one of them can be stolen");
     }
     holder.join();
     r.finish();

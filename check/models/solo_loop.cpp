@@ -249,3 +249,27 @@ LOOP_MODEL(solo_await_work,
     worker.join();
     loop.work_finished();
 }
+
+LOOP_MODEL(solo_handed_over, .about = "a thread that runs the loop when another has left sees what that did",
+           .preemptions = 3, .spurious = 0, .timeouts = 0) {
+    struct place {
+        solo_loop loop{nullptr};
+        sys::cell<int> written{0};
+        sys::atomic<bool> is_inside{false};
+    } here;
+    plain_task task(
+        [](plain_task& self) {
+            auto& at = *static_cast<place*>(self.argument);
+            at.is_inside.store(true, sys::release);
+            at.loop.stop();
+            at.written.write(1); // after all that the other one acquires but for the thread's end in there
+        },
+        &here);
+    here.loop.push(&task);
+    sys::thread first([&here] { (void)here.loop.run({}); });
+    while (!here.is_inside.load(sys::acquire)) sys::yield();
+    while (!here.loop.is_empty()) sys::yield();
+    check::that(here.loop.run({}) == 0, "it has stopped");
+    check::that(here.written.read() == 1, "the write");
+    first.join();
+}

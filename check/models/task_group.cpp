@@ -22,6 +22,19 @@ POOL_MODEL(group_wait, .about = "what the tasks of a group did is visible after 
     check::that(written.read() == 1, "the write");
 }
 
+POOL_MODEL(group_cancel_is_seen, .about = "what was done before cancel() is visible to who sees it",
+           .preemptions = 1, .spurious = 0, .timeouts = 0) {
+    thread_pool pool({.threads = 1});
+    task_group group(pool);
+    sys::cell<int> written{0};
+    sys::thread canceller([&] {
+        written.write(1);
+        group.cancel();
+    });
+    if (group.is_cancelled()) check::that(written.read() == 1, "the write");
+    canceller.join();
+}
+
 EKIDEN_MODEL(group_count_ends_after_wait, .about = "nobody touches a group whose wait has returned",
              .preemptions = 4) {
     auto tasks = std::make_unique<task_count>();

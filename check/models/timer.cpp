@@ -122,6 +122,20 @@ EKIDEN_MODEL(timer_end_against_expiry, .about = "a timer ends while it fires and
     check::that(waits.succeeded + waits.cancelled == 1, "the wait ends once");
 }
 
+EKIDEN_MODEL(timer_end_while_it_posts,
+             .about = "a handler has ended and the timer goes while the thread that posted it is still at it",
+             .preemptions = 3, .spurious = 0) {
+    model_context context;
+    account waits;
+    auto timer = about_to_fire(context, waits, 1);
+    sys::thread loop([&] { context.ring(); });
+    context.run();
+    timer.reset();
+    loop.join();
+    context.run();
+    check::that(waits.succeeded + waits.cancelled == 1, "the wait ends once");
+}
+
 EKIDEN_MODEL(timer_set_again_while_it_fires, .about = "a thread has taken a timer out that is set anew",
              .preemptions = 3, .spurious = 0) {
     model_context context;

@@ -32,7 +32,7 @@ std::uint32_t select_wait::rotated(std::uint32_t count) noexcept {
 
 bool select_wait::claim(std::uint32_t index) noexcept {
     std::uint32_t expected = nobody;
-    // [SW3] release; pairs with served(). The item is carried by the lock of the branch and by pending_.
+    // [SW3] release; pairs with wait(). The item is carried by the lock of the branch and by pending_.
     return winner_.compare_exchange_strong(expected, index, sys::release, sys::relaxed)
            || EKIDEN_MUTANT(select_takes_from_two);
 }
@@ -76,9 +76,9 @@ bool select_wait::wait(branches all, std::uint32_t first) noexcept {
             mine.transition = one.change;
             mine.context = &one;
             mine.resume = &served;
-            one.is_waiting = true;
+            one.is_waiting.write(true);
             if (!one.lock->start(mine)) continue; // and `one` may be served already
-            one.is_waiting = false;
+            one.is_waiting.write(false);
         }
         ++settled;
         const bool is_last = one.has_ended && open_.fetch_sub(1, sys::relaxed) == 1;
@@ -104,7 +104,7 @@ bool select_wait::meet(std::uint8_t one) noexcept {
 std::uint32_t select_wait::sweep() noexcept {
     std::uint32_t settled = 1;
     for (select_branch* one : all_) {
-        if (!one->is_waiting || EKIDEN_MUTANT(select_leaves_losers)) continue;
+        if (!one->is_waiting.read() || EKIDEN_MUTANT(select_leaves_losers)) continue;
         // One that has been served settles itself.
         if (one->lock->withdraw(*one->waiter) == withdrawal::taken_out) ++settled;
     }
@@ -129,8 +129,8 @@ void select_wait::served(waiter& who) noexcept {
     select_wait& self = *one.owner;
     // relaxed: a count, and nothing else.
     const bool is_last = one.has_ended && self.open_.fetch_sub(1, sys::relaxed) == 1;
-    // [SW3] acquire; pairs with claim(): a claim that follows from what this thread does next is not seen.
-    if (self.winner_.load(sys::acquire) == one.index || (is_last && self.claim(all_ended)))
+    // relaxed: only this waiter's transition claims for its branch, and it has been run, by this thread.
+    if (self.winner_.load(sys::relaxed) == one.index || (is_last && self.claim(all_ended)))
         self.decided(1);
     else if (self.settle(1))
         self.home_.resume();

@@ -42,8 +42,8 @@ struct select_branch {
     state_transition change; ///< with the branch as its context
     select_wait* owner = nullptr;
     std::uint32_t index = 0;
-    bool is_waiting = false; ///< start() has left the waiter in the lock's hands
-    bool has_ended = false;  ///< the buffer is closed and empty
+    sys::cell<bool> is_waiting{false}; ///< start() has left the waiter in the lock's hands [SW2]
+    bool has_ended = false;            ///< the buffer is closed and empty
     async_waiter waiter{};
 
     select_branch(state_lock& l, state_lock::mask s, state_transition c) noexcept

@@ -67,10 +67,10 @@ private:
     suspension home_;
     stop_of_sleep stop_;
     sys::clock::time_point time_;
-    timer_state* timer_ = nullptr;
+    sys::cell<timer_state*> timer_{nullptr};
     sys::atomic<std::uint8_t> parts_{0};
-    bool is_cut_ = false;       // the environment's deadline comes first
-    bool is_cancelled_ = false; // written before is_due
+    bool is_cut_ = false;                 // the environment's deadline comes first
+    sys::cell<bool> is_cancelled_{false}; // written before is_due
 };
 
 } // namespace detail

@@ -6,7 +6,6 @@
 #include <ekiden/timer/timer_service.hpp>
 
 #include <exception>
-#include <utility>
 
 namespace ekiden::inline EKIDEN_ABI::detail {
 
@@ -21,24 +20,32 @@ bool deadline_group::set_alarm() noexcept {
     try {
         auto& queue =
             use_service<timer_service<sys::clock::time_point::clock>>(env().executor.context()).queue();
-        timer_ = recycler::create<timer_state>(queue);
-        timer_->add(alarm_, timer_service<sys::clock::time_point::clock>::count(env().deadline));
+        timer_.write(recycler::create<timer_state>(queue));
+        timer_.read()->add(alarm_, timer_service<sys::clock::time_point::clock>::count(env().deadline));
     } catch (...) { // no memory, or no thread
-        if (timer_ != nullptr) std::exchange(timer_, nullptr)->leave();
+        leave_timer();
         failed(std::current_exception()); // which stops the member
         return false;
     }
     std::uint8_t seen = is_setting;
-    // [AL1] release: the timer; acquire: that the member has ended. Whoever comes later takes it back.
-    if (!phase_.compare_exchange_strong(seen, is_set, sys::acq_rel, sys::acquire)
+    // [AL1] release: the timer. Whoever comes later takes it back. Nothing is acquired: what the member has
+    // done comes through the group's count.
+    if (!phase_.compare_exchange_strong(seen, is_set, sys::release, sys::relaxed)
         && !EKIDEN_MUTANT(deadline_alarm_stays_set))
-        (void)timer_->cancel();
+        (void)timer_.read()->cancel();
     return true;
 }
 
 void deadline_group::member_ends() noexcept {
-    // [AL1] acquire: the timer; release: that the member has ended. The group stays until it is counted.
-    if (phase_.exchange(is_over, sys::acq_rel) == is_set) (void)timer_->cancel();
+    // [AL1] acquire: the timer. The group stays until the member is counted, which releases what it has done.
+    if (phase_.exchange(is_over, sys::acquire) == is_set) (void)timer_.read()->cancel();
+}
+
+void deadline_group::leave_timer() noexcept {
+    timer_state* const timer = timer_.read();
+    if (timer == nullptr) return;
+    timer_.write(nullptr);
+    timer->leave();
 }
 
 void deadline_group::alarm::come_due(timer_wait& self) noexcept {
@@ -64,7 +71,7 @@ const char* deadline_group::alarm::answer(task* self, task_request request) {
 }
 
 void deadline_group::finish_in_time() {
-    if (timer_ != nullptr) std::exchange(timer_, nullptr)->leave();
+    leave_timer();
     const stop_state* const outer = outer_stop();
     const bool is_from_outside = is_outer_earlier_ || (outer != nullptr && outer->stop_requested());
     // What is enclosed may have noticed the deadline before the alarm.
@@ -74,9 +81,9 @@ void deadline_group::finish_in_time() {
 }
 
 deadline_group::~deadline_group() {
-    if (timer_ == nullptr) return;
-    end_other([this] { (void)timer_->cancel(); });
-    timer_->leave();
+    if (timer_.read() == nullptr) return;
+    end_other([this] { (void)timer_.read()->cancel(); });
+    leave_timer();
 }
 
 } // namespace ekiden::inline EKIDEN_ABI::detail

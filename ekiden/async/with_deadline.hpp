@@ -66,10 +66,11 @@ private:
 
     void member_ends() noexcept override;
     [[nodiscard]] bool set_alarm() noexcept;
+    void leave_timer() noexcept;
 
     alarm alarm_;
     const sys::clock::time_point deadline_;
-    timer_state* timer_ = nullptr;
+    sys::cell<timer_state*> timer_{nullptr};
     sys::atomic<std::uint8_t> phase_{is_setting};
     bool is_outer_earlier_ = false;
     bool has_come_ = false; // the deadline

@@ -87,10 +87,11 @@ void loop_seats::stand_up(unsigned seat) noexcept {
     // [LO1] light: what this thread has left alone (tasks that it has posted for itself, and those of its
     // lease) before the look at state_; pairs with the heavy fence in prepare_wait(), as in notify().
     if (!EKIDEN_MUTANT(loop_leaves_in_a_hurry)) sys::fence_light();
-    if ((state_.load(sys::relaxed) & waiting_mask) != 0) {
-        sys::fence(sys::seq_cst); // [LO2]
-        if (source_.has_work(source_.self) && !EKIDEN_MUTANT(loop_leaves_work_alone)) notify_sleepers();
-    }
+    // No full fence before the look at the queues, for nobody relies on this thread: it has no token. What it
+    // answers for it has put there itself.
+    if ((state_.load(sys::relaxed) & waiting_mask) != 0 && source_.has_work(source_.self)
+        && !EKIDEN_MUTANT(loop_leaves_work_alone))
+        notify_sleepers();
     taken_[seat / bits].fetch_and(~(std::uint64_t{1} << seat % bits), sys::release); // [LO8]
     if (is_undecided(state_.fetch_sub(one_seated, sys::release) - one_seated)
         && !EKIDEN_MUTANT(loop_leaves_undecided))
@@ -255,10 +256,11 @@ loop_seats::wake_up loop_seats::cancel_wait(unsigned seat) noexcept {
 }
 
 loop_seats::verdict loop_seats::try_finish(unsigned seat) noexcept {
-    std::uint64_t state = state_.load(sys::acquire); // [LO6] what the others and their work have done
+    // relaxed, as the next step: what counts is acquired behind them, by the fence and with the decision.
+    std::uint64_t state = state_.load(sys::relaxed);
     if (!is_undecided(state)) return verdict::not_yet;
     const std::uint64_t mine = state | searching | deciding;
-    if (!state_.compare_exchange_strong(state, mine, sys::acquire, sys::relaxed)) {
+    if (!state_.compare_exchange_strong(state, mine, sys::relaxed, sys::relaxed)) {
         const bool has_token = cancel_wait(seat) == wake_up::notified;
         return has_token ? verdict::look_again : verdict::changed;
     }
@@ -266,8 +268,10 @@ loop_seats::verdict loop_seats::try_finish(unsigned seat) noexcept {
     // sees the publication, or the thread that has published ends the decision.
     sys::fence(sys::seq_cst);
     std::uint64_t expected = mine;
+    // [LO6] acquire: what the others and their work have done, also what has begun and ended since that
+    // fence. It releases nothing: what this thread has done, prepare_wait() has released.
     if ((EKIDEN_MUTANT(loop_stops_without_a_look) || !source_.has_work(source_.self))
-        && state_.compare_exchange_strong(expected, (mine | stopped) & ~(searching | deciding), sys::acq_rel,
+        && state_.compare_exchange_strong(expected, (mine | stopped) & ~(searching | deciding), sys::acquire,
                                           sys::relaxed)) {
         (void)cancel_wait(seat);
         sys::fence(sys::seq_cst); // [LO3], [LO9]

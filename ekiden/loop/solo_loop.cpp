@@ -112,13 +112,13 @@ bool solo_loop::rest(const loop_request& request) noexcept {
     if (alarm != loop_alarms::never) until = loop_time(alarm);
     if (request.deadline != nullptr) until = std::min(until, *request.deadline);
 
-    // [LP1] acquire: what was done before the stop, or by the work that has ended; pairs with the releases in
-    // ring() and work_finished().
-    std::uint32_t now = word_.fetch_or(asleep, sys::acquire) | asleep;
+    // relaxed up to the last step, [LP1] and [LP2]: all steps are of one word, and all but this thread's
+    // loads are read-modify-writes, so the last one acquires what each before it has released.
+    std::uint32_t now = word_.fetch_or(asleep, sys::relaxed) | asleep;
     while ((now & (work | look | stopped)) == 0) {
         if (now < one_work) {
             // A push since the queue was left has set `work`, or its call has not returned.
-            if (word_.compare_exchange_strong(now, now | stopped, sys::acquire, sys::acquire)) break;
+            if (word_.compare_exchange_strong(now, now | stopped, sys::relaxed, sys::relaxed)) break;
             continue;
         }
         if (!request.waits) break;
@@ -127,15 +127,16 @@ bool solo_loop::rest(const loop_request& request) noexcept {
             sys::futex_wait(word_, now);
         else if (!sys::futex_wait_until(word_, now, until))
             break;
-        now = word_.load(sys::acquire); // [LP1]
+        now = word_.load(sys::relaxed);
     }
     if (!queue_.try_begin()) {
         // A thread has pushed, and sees to it that a consumer comes: this is the one when it has said so.
         // Then it touches the loop no more, and its task may end that.
-        while ((word_.load(sys::acquire) & work) == 0 && !EKIDEN_MUTANT(solo_takes_over_early)) // [LP2]
-            sys::yield();
+        while ((word_.load(sys::relaxed) & work) == 0 && !EKIDEN_MUTANT(solo_takes_over_early)) sys::yield();
     }
-    word_.fetch_and(~(asleep | work | look), sys::acquire); // [LP1], also of a look that came just now
+    // [LP1] acquire: what was done before the stop, or a look that came just now, or by the work that has
+    // ended; [LP2] that a push is over. Pairs with the releases in ring() and work_finished().
+    word_.fetch_and(~(asleep | work | look), sys::acquire);
     return true;
 }
 

@@ -51,8 +51,9 @@ task* injection_ring::take(std::span<ring_lease> leases, std::size_t me, std::ui
         const std::uint64_t next = packed(end(word) + 1 + rest, rest, rest != 0 ? me : nobody);
         if (rest != 0) leases[me].begin(key(next), rest, here);
         // [IR2] release: the reads of the slots before their reuse, this one's and those of the last lease;
-        // pairs with the acquire in make_room(). [IR3] release.
-        if (word_.compare_exchange_strong(word, next, sys::acq_rel, sys::acquire)
+        // pairs with the acquire in make_room(). [IR3] release. What success would acquire, the look before
+        // has: an index comes once.
+        if (word_.compare_exchange_strong(word, next, sys::release, sys::acquire)
             || EKIDEN_MUTANT(ring_take_ignores_others))
             return oldest;
         if (rest != 0) {

@@ -22,8 +22,9 @@ void ring_lease::begin(key which, std::uint64_t count, slots* where) noexcept {
     is_shared_ = false;
     for (std::uint64_t i = next_; i != end_; i = (i + 1) & ring_index::mask)
         copies_[i % longest] = where->at(i).load(sys::relaxed);
-    claimed_.store(next_, sys::relaxed);        // visible to whoever has learnt of the lease from the ring
-    word_.store(exclusive_word_, sys::release); // [RL3]
+    claimed_.store(next_, sys::relaxed); // visible to whoever has learnt of the lease from the ring
+    // [RL3] release, as above: this too says that the last lease is over.
+    word_.store(exclusive_word_, sys::release);
 }
 
 /// The lease is no longer exclusive: was the claim of `oldest` counted?
