@@ -13,8 +13,9 @@
 
 namespace {
 
-/// The number that a call takes in the step that queues it is the one that is due when it gets in. The
-/// first owner lets all others queue up; from then on the mutex is handed over, and who leaves it comes back.
+/// The number that a call takes in the step that queues it is the one that is due when it gets in. Owners
+/// let others queue up until an unlock has found some; from then on the mutex is handed over, and who leaves
+/// it comes back.
 bool run_fifo(std::uint64_t total) {
     constexpr std::uint64_t threads = 8;
     const std::uint64_t each = (total + threads - 1) / threads;
@@ -29,7 +30,9 @@ bool run_fifo(std::uint64_t total) {
                 for (std::uint64_t i = 0; i != each; ++i) {
                     inversions += mutex.lock_numbered() != due;
                     due = (due + 1) % ekiden::fifo_mutex::numbers;
-                    if (acquired++ == 0) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+                    ++acquired;
+                    if (mutex.longest_queue() == 0)
+                        std::this_thread::sleep_for(std::chrono::milliseconds(20));
                     mutex.unlock();
                 }
             });

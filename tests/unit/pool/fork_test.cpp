@@ -44,7 +44,7 @@ public:
         ::close(ends_[0]);
         ::dup2(ends_[1], STDERR_FILENO);
         for (const int s : {SIGABRT, SIGSEGV, SIGALRM}) std::signal(s, SIG_DFL);
-        ::alarm(20);
+        ::alarm(60);
         return true;
     }
 
