@@ -10,8 +10,6 @@
 #include <ekiden/sync/mutex_base.hpp>
 #include <ekiden/sync/rw_mutex.hpp>
 #include <ekiden/sync/state_mutex.hpp>
-#include <ekiden/sys/clock.hpp>
-#include <ekiden/sys/spin.hpp>
 
 #include <concepts>
 #include <cstddef>
@@ -109,13 +107,9 @@ private:
 /// Runs `change` inside the lock, unless somebody is inside even after a moment or the state is another one.
 template <class Change>
 [[nodiscard]] bool run_soon(state_lock& lock, state_lock::mask states, Change&& change) noexcept {
-    // Twice as long between two looks each time: what the other thread changes stays in its cache meanwhile,
-    // for several changes. 480 pauses in all, about 10 us.
-    constexpr unsigned looks = 4;
-    for (unsigned i = 0;; ++i) {
+    for (unsigned looks = 1;; ++looks) {
         const attempt result = lock.try_run(states, change);
-        if (result != attempt::busy || i == looks || !sys::spinning_pays()) return result == attempt::done;
-        for (unsigned pauses = 32U << i; pauses != 0; --pauses) sys::spin_hint();
+        if (result != attempt::busy || !pause_before_look(looks)) return result == attempt::done;
     }
 }
 

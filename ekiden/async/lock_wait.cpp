@@ -2,6 +2,7 @@
 
 #include <ekiden/sys/clock.hpp>
 #include <ekiden/sys/mutant.hpp>
+#include <ekiden/sys/spin.hpp>
 #include <ekiden/sys/thread.hpp>
 
 namespace ekiden::inline EKIDEN_ABI::detail {
@@ -88,6 +89,16 @@ bool lock_wait::leave_queue() noexcept {
     // [AW1] acquire: the releaser's last touch of the frame; pairs with served().
     while (phase_.load(sys::acquire) != phase::let_go) sys::yield();
     return !EKIDEN_MUTANT(async_end_forgets_the_grant);
+}
+
+bool pause_before_look(unsigned looks) noexcept {
+    // 480 pauses in all, about 10 us: meanwhile what the other thread changes stays in its cache, for several
+    // changes.
+    constexpr unsigned most_looks = 5;
+    constexpr unsigned first_pauses = 32;
+    if (looks == most_looks || !sys::spinning_pays()) return false;
+    for (unsigned pauses = first_pauses << (looks - 1); pauses != 0; --pauses) sys::spin_hint();
+    return true;
 }
 
 } // namespace ekiden::inline EKIDEN_ABI::detail

@@ -143,5 +143,9 @@ private:
     };
 };
 
+/// Between two looks at a lock that somebody is inside of, for a change as short as the caller's: waits twice
+/// as long after each of the `looks` so far. False, at once: it has been looked at often enough.
+[[nodiscard]] bool pause_before_look(unsigned looks) noexcept;
+
 } // namespace detail
 } // namespace ekiden::inline EKIDEN_ABI

@@ -38,8 +38,8 @@ struct lanes_options {
     std::size_t capacity =
         0; ///< the most that wait in all lanes; 0: no limit. Costs a common lock for each task
     when_full policy = when_full::reject;
-    unsigned shards = 0; ///< parts with a lock each, rounded up to a power of two; 0: one per usable
-                         ///< processor, rounded down
+    /// Parts with a lock each, rounded up to a power of two; 0: one per usable processor, rounded down.
+    unsigned shards = 0;
     unsigned delay_sampling = 16; ///< the delay of one task in so many is measured; 0: of none
 };
 

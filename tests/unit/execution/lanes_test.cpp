@@ -570,8 +570,7 @@ TEST_CASE("A function for which no lane can be made is dropped, counted, and rep
 
 TEST_CASE("Options that make no sense are refused") {
     thread_pool pool(1);
-    CHECK_THROWS_WITH_AS(
-        pool_lanes(pool.get_executor(), {.shards = 5000}),
-        "ekiden: lanes: shards is 5000; allowed are 0 (one per usable processor) to 4096",
-        std::invalid_argument);
+    CHECK_THROWS_WITH_AS(pool_lanes(pool.get_executor(), {.shards = 5000}),
+                         "ekiden: lanes: shards is 5000; allowed are 0 (one per usable processor) to 4096",
+                         std::invalid_argument);
 }
