@@ -111,7 +111,7 @@ func main() {
 	}
 	asked.report = os.NewFile(uintptr(asked.ReportDescriptor), "report")
 	experiments := map[string]func(*request){
-		"channel": channel, "coroutine-hop": hop, "io-models": ioModels, "socket-echo": echo}
+		"channel": channel, "coroutine-hop": hop, "io-models": ioModels, "socket-echo": echo, "timers": timers}
 	run, known := experiments[asked.Experiment]
 	if !known {
 		asked.fail("this executable has no cell of %s", asked.Experiment)
