@@ -219,6 +219,32 @@ SEATS_MODEL(seats_need_two, .old_values = 2,
     check::that(met.load(sys::relaxed) == 2, "both");
 }
 
+SEATS_MODEL(seats_token_is_taken_on, .about = "a thread takes the token on, whatever else changes meanwhile",
+            .preemptions = 1) {
+    party all;
+    const unsigned searcher = all.seats.sit_down(true);
+    const unsigned sleeper = all.seats.sit_down(true);
+    check::that(all.seats.try_begin_search(), "nobody else searches");
+    all.seats.work_started();
+    all.seats.prepare_wait(sleeper, false);
+    all.post(); // two pieces, left to the token
+    all.post();
+    sys::thread other([&] {
+        if (all.seats.commit_wait(sleeper, nullptr) == loop_seats::wake_up::notified) all.seats.end_search();
+        check::that(all.take(), "one piece");
+        all.seats.stand_up(sleeper);
+    });
+    sys::thread elsewhere([&] { all.seats.work_finished(); }); // wakes the searcher, and leaves
+    all.seats.prepare_wait(searcher, true);
+    bool has_token = all.seats.cancel_wait(searcher) == loop_seats::wake_up::notified;
+    if (!has_token) has_token = all.seats.try_begin_search();
+    check::that(all.take(), "one piece");
+    if (has_token) all.seats.end_search();
+    other.join(); // what it has found waits for the other one
+    elsewhere.join();
+    all.seats.stand_up(searcher);
+}
+
 SEATS_MODEL(seats_work_against_the_decision, .old_values = 1,
             .about = "work ends while two threads fall asleep", .preemptions = 2) {
     party all;

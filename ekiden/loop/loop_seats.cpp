@@ -210,8 +210,13 @@ void loop_seats::stop() noexcept {
 
 bool loop_seats::try_begin_search() noexcept {
     std::uint64_t state = state_.load(sys::relaxed);
-    return (state & searching) == 0
-           && state_.compare_exchange_strong(state, state | searching, sys::relaxed, sys::relaxed);
+    while ((state & searching) == 0) {
+        // One that fails has met a change of something else, mostly. The caller may have given the token back
+        // to take it on again: then nobody else may have seen what it has to look for.
+        if (state_.compare_exchange_strong(state, state | searching, sys::relaxed, sys::relaxed)) return true;
+        if (EKIDEN_MUTANT(loop_leaves_the_token)) break;
+    }
+    return false;
 }
 
 void loop_seats::end_search() noexcept {

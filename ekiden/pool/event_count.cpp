@@ -66,8 +66,11 @@ void event_count::signal_all() noexcept {
 
 bool event_count::try_begin_search() noexcept {
     std::uint32_t state = state_.load(sys::relaxed);
-    return (state & searching) == 0
-           && state_.compare_exchange_strong(state, state | searching, sys::relaxed, sys::relaxed);
+    while ((state & searching) == 0) {
+        // One that fails has met a change of the count, mostly.
+        if (state_.compare_exchange_strong(state, state | searching, sys::relaxed, sys::relaxed)) return true;
+    }
+    return false;
 }
 
 void event_count::end_search() noexcept {
