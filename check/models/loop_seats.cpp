@@ -492,22 +492,20 @@ SEATS_MODEL(seats_searcher_goes_to_work, .old_values = 1,
 }
 
 SEATS_MODEL(seats_token_comes_back, .old_values = 1,
-            .about = "a poster relies on another one, which has found no sleeper and gives the token back",
+            .about = "a poster relies on a thread that has found no sleeper and gives the token back",
             .preemptions = 2) {
-    party all;
-    sys::atomic<bool> is_done{false};
-    bool has_one = false;
+    party all(1);
     all.seats.work_started();
     const unsigned seat = all.seats.sit_down(true);
-    sys::thread sleeper([&] { (void)all.run([&] { is_done.store(true, sys::release); }); });
-    sys::thread first([&] { all.post(); });
+    sys::thread sleeper([&] {
+        all.seats.prepare_wait(seat, false);
+        if (all.has_work() && !all.seats.is_searched())
+            (void)all.seats.cancel_wait(seat);
+        else
+            (void)all.seats.commit_wait(seat, nullptr);
+    });
+    sys::thread first([&] { all.seats.notify(); }); // for work that somebody has taken since
     sys::thread second([&] { all.post(); });
-    while (!is_done.load(sys::acquire)) { // busy with one of the tasks, until the sleeper has done the other
-        if (!has_one) has_one = all.take();
-        sys::yield();
-    }
-    all.seats.work_finished();
-    all.seats.stand_up(seat);
     sleeper.join();
     first.join();
     second.join();
@@ -585,9 +583,18 @@ SEATS_MODEL(seats_leaver_is_seen,
     party all;
     sys::cell<int> written{0};
     const unsigned seat = all.seats.sit_down(true);
+    const unsigned other_seat = all.seats.sit_down(true);
     sys::thread other([&] {
-        (void)all.run();
+        for (;;) {
+            all.seats.prepare_wait(other_seat, false);
+            const loop_seats::verdict found = all.seats.try_finish(other_seat);
+            if (found == loop_seats::verdict::stopped) break;
+            if (found == loop_seats::verdict::not_yet) (void)all.seats.commit_wait(other_seat, nullptr);
+            if (found == loop_seats::verdict::look_again) all.seats.end_search();
+        }
+        // Before stand_up(): its step in the word of the seats sees who has left as well.
         check::that(written.read() == 1, "the write");
+        all.seats.stand_up(other_seat);
     });
     written.write(1);
     all.seats.stand_up(seat);

@@ -8,10 +8,13 @@
 #include <ekiden/pool/thread_pool.hpp>
 #include <ekiden/pool/work_source.hpp>
 #include <ekiden/sys/atomic.hpp>
+#include <ekiden/sys/futex.hpp>
 #include <ekiden/sys/thread.hpp>
 
+#include <cstdint>
 #include <memory>
 #include <optional>
+#include <utility>
 
 namespace {
 
@@ -38,6 +41,54 @@ public:
 
 private:
     sys::cell<int> made_{1};
+};
+
+/// Counts up without ordering anything; those who wait sleep.
+class unordered_count {
+public:
+    void add() noexcept {
+        value_.fetch_add(1, sys::relaxed);
+        sys::futex_wake_all(value_);
+    }
+    void wait_for(std::uint32_t most) noexcept {
+        for (std::uint32_t now = 0; (now = value_.load(sys::relaxed)) < most;) sys::futex_wait(value_, now);
+    }
+
+private:
+    sys::atomic<std::uint32_t> value_{0};
+};
+
+/// Has no work. Pauses the pool when a worker that waits has seen the gate open, and has not looked
+/// everywhere yet; holds that worker up when it looks again, paused.
+class pausing_source final : public work_source {
+public:
+    /// By the task that is about to wait.
+    void begin(thread_pool& pool) { pool_ = &pool; }
+
+    unordered_count held_up; ///< the worker is
+    unordered_count let_go;  ///< it may go on
+
+    [[nodiscard]] bool has_work() const noexcept override { return false; }
+    [[nodiscard]] task* find(unsigned) noexcept override {
+        if (pool_ == nullptr) return nullptr;
+        switch (looks_++) {
+        case 0:
+            pool_->pause();
+            break;
+        case 1:
+            held_up.add();
+            let_go.wait_for(1);
+            break;
+        default:
+            break;
+        }
+        return nullptr;
+    }
+    void ask() noexcept override {}
+
+private:
+    thread_pool* pool_ = nullptr;
+    int looks_ = 0;
 };
 
 } // namespace
@@ -82,9 +133,10 @@ POOL_MODEL(pool_pause_in_wait, .about = "a task that waits for a result gets it 
     check::that(ran.read() == 1, "what it had put back ran later");
 }
 
-POOL_MODEL(pool_resume_publishes_to_a_wait,
-           .about = "what was done before resume is visible to a task that a worker runs while it waits",
-           .preemptions = 1, .spurious = 0, .timeouts = 0) {
+// The worker that the post has woken is held up until after resume(): that takes no preemption.
+EKIDEN_MODEL(pool_resume_publishes_to_a_wait, .load_buffering = false, .old_values = 0,
+             .about = "what was done before resume is visible to a task that a worker runs while it waits",
+             .preemptions = 0, .spurious = 0, .timeouts = 0) {
     promise<int> source;
     future<int> awaited = source.get_future();
     sys::cell<int> written{0};
@@ -102,6 +154,42 @@ POOL_MODEL(pool_resume_publishes_to_a_wait,
     seen.get();
     source.set_value(3);
     check::that(running.get() == 4, "the value");
+}
+
+// What the other worker sees of the task it sees through the place where it was put: it resumes the pool
+// itself, finds nobody asleep, and does not look before into the queue that the task was posted to.
+EKIDEN_MODEL(pool_put_back_for_another, .load_buffering = false, .old_values = 0,
+             .about = "a task that a waiting worker puts back is run by another one, and is seen whole",
+             .preemptions = 0, .spurious = 0, .timeouts = 0) {
+    pausing_source pauses; // outlives the pool's threads
+    promise<void> source;
+    future<void> awaited = source.get_future();
+    sys::cell<int> written{0};
+    unordered_count busy;
+    unordered_count run;
+    thread_pool pool({.threads = 2});
+    engine_of(pool).add_source(pauses);
+    const auto late = [&] {
+        check::that(written.read() == 1, "the write");
+        run.add();
+    };
+    const auto waits = [&] {
+        busy.wait_for(1);
+        written.write(1);
+        (void)pool.post(late, priority::low); // looked for behind the sources
+        pauses.begin(pool);
+        awaited.get();
+    };
+    const auto resumes = [&] {
+        busy.add();
+        pauses.held_up.wait_for(1);
+        pool.resume();
+        pauses.let_go.add();
+    };
+    (void)pool.post(waits, priority::high); // one at a time, so each worker has one
+    (void)pool.post(resumes, priority::high);
+    run.wait_for(1);
+    source.set_value();
 }
 
 POOL_MODEL(pool_join_sees_work_elsewhere, .about = "what work elsewhere has done is visible after join",
@@ -139,6 +227,27 @@ POOL_MODEL(pool_work_during_join, .about = "work that a task begins while the po
     (void)pool.post([&] { elsewhere.emplace(work_elsewhere(pool.get_executor(), ran)); });
     pool.join();
     check::that(ran.read() == 1, "the task ran");
+    elsewhere->join();
+}
+
+POOL_MODEL(pool_join_sees_what_was_begun, .about = "join waits for work that a task began just before",
+           .preemptions = 1, .spurious = 0, .timeouts = 0) {
+    sys::cell<int> written{0};
+    sys::atomic<bool> has_begun{false};
+    std::optional<sys::thread> elsewhere;
+    thread_pool pool({.threads = 1});
+    const auto executor = pool.get_executor();
+    (void)pool.post([&] {
+        executor.on_work_started();
+        has_begun.store(true, sys::relaxed); // orders nothing
+        elsewhere.emplace([&] {
+            written.write(1);
+            executor.on_work_finished();
+        });
+    });
+    while (!has_begun.load(sys::relaxed)) sys::yield();
+    pool.join();
+    check::that(written.read() == 1, "the write");
     elsewhere->join();
 }
 

@@ -231,6 +231,24 @@ EKIDEN_MODEL(timer_cancel_and_wait, .about = "what a handler has done is visible
     context.run();
 }
 
+EKIDEN_MODEL(timer_cancel_sees_the_begin,
+             .about = "a cancel that finds nobody waiting sees what came before the handler",
+             .preemptions = 3) {
+    model_context context;
+    sys::cell<int> written{0};
+    set_clock::shown = 0;
+    model_timer<> timer(context, 0ns);
+    timer.async_wait([](std::error_code) {});
+    context.ring();
+    sys::thread worker([&] {
+        written.write(1);
+        context.run();
+    });
+    if (timer.cancel() == 0) check::that(written.read() == 1, "the handler has begun");
+    worker.join();
+    context.run();
+}
+
 // What the thread reads of the next alarm and of its own word only decides whether it looks closer: hints, so
 // that load buffering is not reported.
 EKIDEN_MODEL(timer_thread_sees_earlier, .load_buffering = false,
@@ -244,5 +262,19 @@ EKIDEN_MODEL(timer_thread_sees_earlier, .load_buffering = false,
     soon.async_wait([&](std::error_code error) { has_fired = !error; });
     for (context.run(); !has_fired; context.run()) sys::yield();
     never.cancel();
+    context.end();
+}
+
+EKIDEN_MODEL(timer_queue_while_it_rings, .load_buffering = false,
+             .about = "the thread that rings sees the queue of another clock whole", .preemptions = 2,
+             .timeouts = 0) {
+    model_context context(false);
+    model_timer<std::chrono::steady_clock> never(context, std::chrono::steady_clock::time_point::max());
+    never.async_wait([](std::error_code) {}); // starts the thread
+    set_clock::shown = 0;
+    model_timer<> other(context, 100ns);
+    other.async_wait([](std::error_code) {}); // makes the queue
+    never.cancel();
+    other.cancel();
     context.end();
 }

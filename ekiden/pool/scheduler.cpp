@@ -296,9 +296,10 @@ void scheduler::stop() noexcept {
     // [ST1] release: the tasks that quiesce() has waited for; pairs with the acquire in worker::is_stopped().
     gate_.fetch_or(gate_bit::stopped, sys::release);
     sys::futex_wake_all(gate_);
-    // [OW3] release: that the pool has stopped; pairs with the acquires in wait_for_outstanding_work(). In
-    // the word itself, so that a join() that is about to sleep on it does not.
-    if (!EKIDEN_MUTANT(pool_stop_leaves_the_work)) outstanding_.fetch_or(work_in_vain, sys::release);
+    // In the word itself, so that a join() that is about to sleep on it does not. relaxed: one that does not
+    // see the gate stopped yet goes round once more in drain(), if work has begun meanwhile, and waits for
+    // none.
+    if (!EKIDEN_MUTANT(pool_stop_leaves_the_work)) outstanding_.fetch_or(work_in_vain, sys::relaxed);
     sys::futex_wake_all(outstanding_);
     sleep_.signal_all();
     threads_.stop();
@@ -339,14 +340,12 @@ void scheduler::drain() noexcept {
 
 void scheduler::wait_for_outstanding_work() noexcept {
     // [OW2] acquire: what the work has done, its posts among that; pairs with the release in work_finished().
-    // [OW3] acquire: that the pool has stopped, which drain() asks afterwards; pairs with the release in
-    // stop().
     std::uint32_t now = outstanding_.load(sys::acquire);
     while ((now & work_count) != 0 && (now & work_in_vain) == 0) {
         if ((now & work_awaited) != 0
             || outstanding_.compare_exchange_strong(now, now | work_awaited, sys::relaxed, sys::relaxed))
             sys::futex_wait(outstanding_, now | work_awaited);
-        now = outstanding_.load(sys::acquire); // [OW2] [OW3]
+        now = outstanding_.load(sys::acquire); // [OW2]
     }
     outstanding_.fetch_and(~work_awaited, sys::relaxed);
 }

@@ -42,7 +42,7 @@ void timer_driver::shutdown() noexcept {
     bool is_own_thread = false;
     {
         const std::lock_guard guard(starting_);
-        is_closed_.store(true, sys::release); // [TM6] pairs with the acquire in run()
+        is_closed_.store(true, sys::relaxed); // as in run()
         if (!thread_.joinable()) return;
         is_own_thread = rings_in_this_thread();
     }
@@ -92,15 +92,15 @@ void timer_driver::start_thread() {
         sys::set_thread_name("ekiden-timer");
         run();
     });
-    is_running_.store(true, sys::release); // [TM4] the thread
+    is_running_.store(true, sys::relaxed); // as in start()
 }
 
 void timer_driver::run() noexcept {
     bool is_gone = false;
     is_gone_ = &is_gone;
     sys::local<rings_for>().driver = this;
-    // [TM6] acquire: nothing that this thread does comes after the end; pairs with the release in shutdown().
-    while (!is_closed_.load(sys::acquire)) {
+    // relaxed: that the thread learns of the end is [TM2], and that nothing it does comes later is the join.
+    while (!is_closed_.load(sys::relaxed)) {
         ring_all(&is_gone);
         if (is_gone) return;
         sleep();

@@ -26,9 +26,9 @@ public:
 
     /// There is a thread that rings. Throws std::system_error if the system gives none.
     void start() {
-        // [TM4] acquire: the thread, which the end joins; pairs with the release in
-        // start_thread().
-        if (!is_running_.load(sys::acquire)) start_thread();
+        // relaxed: that there is a thread is all. The end, which joins it, finds it under the lock that
+        // start_thread() held.
+        if (!is_running_.load(sys::relaxed)) start_thread();
     }
 
     /// Whether the context calls ring(). It looks at what is due between its tasks, so that nothing that
