@@ -227,8 +227,7 @@ SEATS_MODEL(seats_token_is_taken_on, .about = "a thread takes the token on, what
     check::that(all.seats.try_begin_search(), "nobody else searches");
     all.seats.work_started();
     all.seats.prepare_wait(sleeper, false);
-    all.post(); // two pieces, left to the token
-    all.post();
+    for (int pieces = 0; pieces != 2; ++pieces) all.post(); // left to the token
     sys::thread other([&] {
         if (all.seats.commit_wait(sleeper, nullptr) == loop_seats::wake_up::notified) all.seats.end_search();
         check::that(all.take(), "one piece");
@@ -236,8 +235,8 @@ SEATS_MODEL(seats_token_is_taken_on, .about = "a thread takes the token on, what
     });
     sys::thread elsewhere([&] { all.seats.work_finished(); }); // wakes the searcher, and leaves
     all.seats.prepare_wait(searcher, true);
-    bool has_token = all.seats.cancel_wait(searcher) == loop_seats::wake_up::notified;
-    if (!has_token) has_token = all.seats.try_begin_search();
+    const bool has_token =
+        all.seats.cancel_wait(searcher) == loop_seats::wake_up::notified || all.seats.try_begin_search();
     check::that(all.take(), "one piece");
     if (has_token) all.seats.end_search();
     other.join(); // what it has found waits for the other one
@@ -577,8 +576,7 @@ SEATS_MODEL(seats_passed_on, .about = "who takes a seat sees what was left there
     check::that(left.read() == 2, "both");
 }
 
-SEATS_MODEL(seats_leaver_is_seen,
-            .about = "what a thread has done that has left is visible to the one that stops",
+SEATS_MODEL(seats_leaver_is_seen, .about = "a thread that stops sees what one that left has done",
             .preemptions = 3) {
     party all;
     sys::cell<int> written{0};
