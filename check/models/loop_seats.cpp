@@ -561,7 +561,7 @@ SEATS_MODEL(
     setter.join();
 }
 
-SEATS_MODEL(seats_passed_on, .about = "who takes a seat sees what was left there", .preemptions = 3) {
+SEATS_MODEL(seats_passed_on, .about = "the next in a seat sees what was left there", .preemptions = 3) {
     party all(1);
     sys::cell<int> left{0};
     all.seats.work_started();

@@ -252,7 +252,7 @@ EKIDEN_MODEL(lease_in_sight, .about = "a leased task is in sight until it is tak
     r.finish();
 }
 
-EKIDEN_MODEL(lease_is_seen_whole, .about = "who sees in the ring that there is a lease finds its tasks",
+EKIDEN_MODEL(lease_is_seen_whole, .about = "a thread that sees a lease in the ring finds its tasks",
              .preemptions = 4) {
     leased_ring<3, 2> r(4);
     r.push(3);

@@ -22,7 +22,7 @@ POOL_MODEL(group_wait, .about = "what the tasks of a group did is visible after 
     check::that(written.read() == 1, "the write");
 }
 
-POOL_MODEL(group_cancel_is_seen, .about = "what was done before cancel() is visible to who sees it",
+POOL_MODEL(group_cancel_is_seen, .about = "what was done before cancel() is visible to a thread that sees it",
            .preemptions = 1, .spurious = 0, .timeouts = 0) {
     thread_pool pool({.threads = 1});
     task_group group(pool);

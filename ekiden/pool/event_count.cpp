@@ -67,7 +67,8 @@ void event_count::signal_all() noexcept {
 bool event_count::try_begin_search() noexcept {
     std::uint32_t state = state_.load(sys::relaxed);
     while ((state & searching) == 0) {
-        // One that fails has met a change of the count, mostly.
+        // One that fails has met a change of the count, mostly. At W4 of sleep.md a worker relies on having
+        // it, or on somebody else who has.
         if (state_.compare_exchange_strong(state, state | searching, sys::relaxed, sys::relaxed)) return true;
     }
     return false;

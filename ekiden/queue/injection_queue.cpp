@@ -167,7 +167,7 @@ task* injection_queue::steal_if_slow(std::size_t me) noexcept {
     return nullptr;
 }
 
-/// The oldest task of the lease that `me` watches.
+/// The oldest task of the lease that `me` watches and others have a share in; and it takes single ones then.
 task* injection_queue::shared(std::size_t me) noexcept {
     visits_[me].singles = most_singles;
     return visits_[me].ring->steal(leases_, me);

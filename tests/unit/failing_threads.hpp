@@ -12,7 +12,8 @@
 
 namespace ekiden_test {
 
-inline std::atomic<int> threads_until_failure{-1}; // -1: none fails
+/// After so many more threads one cannot be started. -1: each can.
+inline std::atomic<int> threads_until_failure{-1};
 
 } // namespace ekiden_test
 

@@ -22,8 +22,7 @@ const bool added = add(experiment{
         "50 us, and the processor time per timer; one that is early fails the cell. Memory: what the "
         "process grows by per timer with a wait and its handler of 16 bytes. Tokio's handlers are tasks "
         "where timers fire and for the memory; where waits are begun and cancelled there are none. Go's "
-        "handlers "
-        "run where it fires them; its cancelled timers tell nobody.",
+        "handlers run where it fires them; its cancelled timers tell nobody.",
     .figures = {{.name = "schedule_ns", .title = "expires_after and async_wait", .unit = "ns"},
                 {.name = "cancel_ns", .title = "cancel", .unit = "ns"},
                 {.name = "run_ns", .title = "run the handler", .unit = "ns"},

@@ -42,7 +42,7 @@ TEST_CASE("A pool of loops for which the system refuses a thread ends those that
 namespace {
 
 /// Calls `attempt` with the 0th, 1st, 2nd ... allocation failing, until one call meets no failure. Returns
-/// how many have failed. What `attempt` throws but std::bad_alloc is an error of the test.
+/// how many have failed.
 template <class Attempt>
 int with_each_failure(Attempt attempt) {
     for (int n = 0;; ++n) {
