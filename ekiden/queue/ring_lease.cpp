@@ -7,8 +7,8 @@ namespace ekiden::inline EKIDEN_ABI {
 void ring_lease::begin(key which, std::uint64_t count, slots* where) noexcept {
     // The last lease is over for late thieves too, before claimed_ speaks of the next one. An exchange: a
     // store could still be on its way when a thief succeeds with an older word. [RL3] release: each of its
-    // tasks has been taken, and its slot read; pairs with the acquire in is_used_up(). acquire: a thief's
-    // looks at claimed_ before the store below; pairs with the releases in share().
+    // tasks has been taken, and its slot read; pairs with the acquire in is_used_up(). acquire: the looks of
+    // others at claimed_ before the store below; pairs with the releases in share() and is_used_up().
     const std::uint64_t over = shared_word(key_.bits_, 0);
     if (EKIDEN_MUTANT(lease_ends_with_a_store))
         word_.store(over, sys::release);
@@ -32,12 +32,14 @@ task* ring_lease::settle(task* oldest) noexcept {
     const std::uint64_t left_before = ring_index::distance(next_, end_);
     next_ = end_;
     is_shared_ = true;
-    // [RL4] acquire: the takes of others.
-    std::uint64_t word = word_.load(sys::acquire);
-    // The thief has not counted yet, and may not run: this gives its claim up in the thief's place.
+    // relaxed, as the exchange below: if the claim was counted, others have taken only what is behind it; if
+    // not, take_shared() acquires.
+    std::uint64_t word = word_.load(sys::relaxed);
+    // The thief has not counted yet, and may not run: this gives its claim up in the thief's place. [RL4]
+    // release: the takes before, for those that take next.
     if (word == (key_.bits_ | asked)
-        && word_.compare_exchange_strong(word, shared_word(key_.bits_, left_before), sys::acq_rel,
-                                         sys::acquire))
+        && word_.compare_exchange_strong(word, shared_word(key_.bits_, left_before), sys::release,
+                                         sys::relaxed))
         return take_shared(key_, *slots_);
     const std::uint64_t base = word >> base_shift & count_mask;
     if (base != left_before || EKIDEN_MUTANT(lease_holder_keeps_its_claim)) return oldest;
@@ -47,12 +49,14 @@ task* ring_lease::settle(task* oldest) noexcept {
 // ---- the others
 
 bool ring_lease::share(key which) noexcept {
-    std::uint64_t word = word_.load(sys::acquire); // [RL4]
+    // relaxed, as what the exchanges read: take_shared() acquires the takes of others.
+    std::uint64_t word = word_.load(sys::relaxed);
     for (;;) {
         if ((word & key_mask) != which.bits_) return false;
         switch (word & state_mask) {
         case exclusive:
-            if (word_.compare_exchange_strong(word, which.bits_ | asked, sys::acq_rel, sys::acquire))
+            // [RL3] release: the look of left() at claimed_; pairs with the acquire in begin().
+            if (word_.compare_exchange_strong(word, which.bits_ | asked, sys::release, sys::relaxed))
                 word = which.bits_ | asked;
             break;
         case asked: {
@@ -60,10 +64,11 @@ bool ring_lease::share(key which) noexcept {
             // for one that another thief has written: this may be the one that answers it.
             if (!EKIDEN_MUTANT(lease_shares_without_fence)) sys::fence_heavy();
             // [RL2] acquire. If the holder has gone on, this is some other number, and the exchange fails.
+            // [RL4] release: the holder's takes that this has counted, for those that take next.
             const std::uint64_t claimed = claimed_.load(sys::acquire);
             const std::uint64_t rest = ring_index::distance(claimed, which.bits_ >> end_shift) & count_mask;
             const std::uint64_t next = shared_word(which.bits_, rest);
-            if (word_.compare_exchange_strong(word, next, sys::acq_rel, sys::acquire)) return true;
+            if (word_.compare_exchange_strong(word, next, sys::release, sys::relaxed)) return true;
             break;
         }
         default:
@@ -80,8 +85,9 @@ task* ring_lease::take_shared(key which, slots& where) noexcept {
         task* const oldest = where.at(index).load(sys::relaxed);
         const std::uint64_t next = word - (std::uint64_t{1} << left_shift);
         // [RL4] release: the read of the slot before its reuse, and what was taken before; pairs with the
-        // acquires of word_.
-        if (word_.compare_exchange_strong(word, next, sys::acq_rel, sys::acquire)
+        // acquires of word_, here and in is_used_up(). What success would acquire, the look before has: a
+        // word comes once.
+        if (word_.compare_exchange_strong(word, next, sys::release, sys::acquire)
             || EKIDEN_MUTANT(lease_take_ignores_others))
             return oldest;
     }
@@ -95,9 +101,9 @@ bool ring_lease::is_used_up(key which) noexcept {
     if ((word & state_mask) != exclusive) return false;
     if (claimed_.load(sys::acquire) != which.bits_ >> end_shift) return false; // [RL2]
     // The holder has claimed the last task, but may not have looked: a thief that has not seen the claim
-    // could still make it void. So this counts it.
+    // could still make it void. So this counts it. [RL4] release: the holder's takes.
     if (EKIDEN_MUTANT(lease_end_is_not_settled)) return true;
-    return word_.compare_exchange_strong(word, shared_word(which.bits_, 0), sys::acq_rel, sys::relaxed);
+    return word_.compare_exchange_strong(word, shared_word(which.bits_, 0), sys::release, sys::relaxed);
 }
 
 std::uint64_t ring_lease::left(key which) const noexcept {

@@ -89,8 +89,8 @@ public:
             return is_shared_ ? take_shared(key_, *slots_) : nullptr;
         task* const oldest = copies_[next_ % longest];
         const std::uint64_t after = (next_ + 1) & ring_index::mask;
-        // [RL2] release: the read of the slot, by begin(), before its reuse; pairs with the acquires in
-        // is_used_up() and share().
+        // [RL2] release: what this thread did before the take, for those that take next; pairs with the
+        // acquires in is_used_up() and share().
         claimed_.store(after, sys::release);
         // [RL1] light: the claim before the look at the word; pairs with the heavy fence in share(). Either
         // the thief counts the claim, or this sees that the lease is no longer exclusive.
