@@ -49,12 +49,6 @@ public:
         }
     }
 
-    event_count sleep;
-
-private:
-    [[nodiscard]] bool waiting() const noexcept { return queued_.load(sys::relaxed) > 0; }
-    [[nodiscard]] bool ends() const noexcept { return stopped_.load(sys::relaxed); }
-
     bool take() {
         int seen = queued_.load(sys::relaxed);
         while (seen > 0) {
@@ -62,6 +56,12 @@ private:
         }
         return false;
     }
+
+    event_count sleep;
+
+private:
+    [[nodiscard]] bool waiting() const noexcept { return queued_.load(sys::relaxed) > 0; }
+    [[nodiscard]] bool ends() const noexcept { return stopped_.load(sys::relaxed); }
 
     bool park(unsigned w, bool has_token) {
         sleep.prepare_wait(w, has_token);
@@ -167,6 +167,33 @@ HINTED_MODEL(sleep_spawned_work, .about = "a worker's own post wakes the other o
     w.post();
     first.join();
     second.join();
+}
+
+HINTED_MODEL(
+    sleep_token_is_taken_on,
+    .about = "a worker takes the token on, while another one is taken off the count that will not look",
+    .preemptions = 1) {
+    constexpr unsigned sleeper = 0;
+    constexpr unsigned searcher = 1;
+    constexpr unsigned waits_for_a_result = 2; // and goes on with its task then
+    work w(3);
+    check::that(w.sleep.try_begin_search(), "nobody else searches");
+    w.sleep.prepare_wait(sleeper, false);
+    w.sleep.prepare_wait(waits_for_a_result, false);
+    for (int pieces = 0; pieces != 2; ++pieces) w.post(); // left to the token
+    sys::thread other([&] {
+        const bool has_token = w.sleep.commit_wait(sleeper, nullptr) == event_count::wake_up::notified;
+        check::that(w.take(), "one piece");
+        if (has_token) w.sleep.end_search();
+    });
+    sys::thread elsewhere([&] { w.sleep.signal(waits_for_a_result); });
+    w.sleep.prepare_wait(searcher, true);
+    const bool has_token =
+        w.sleep.cancel_wait(searcher) == event_count::wake_up::notified || w.sleep.try_begin_search();
+    check::that(w.take(), "one piece");
+    if (has_token) w.sleep.end_search();
+    other.join(); // what it has found waits for the other one
+    elsewhere.join();
 }
 
 HINTED_MODEL(sleep_signal, .about = "a worker that waits for something else is signalled", .preemptions = 5) {

@@ -68,8 +68,10 @@ bool event_count::try_begin_search() noexcept {
     std::uint32_t state = state_.load(sys::relaxed);
     while ((state & searching) == 0) {
         // One that fails has met a change of the count, mostly. At W4 of sleep.md a worker relies on having
-        // it, or on somebody else who has.
+        // it, or on somebody else who has; and a worker that was just taken off the count need not look at
+        // the queues: its result is there, or it retires.
         if (state_.compare_exchange_strong(state, state | searching, sys::relaxed, sys::relaxed)) return true;
+        if (EKIDEN_MUTANT(sleep_leaves_the_token)) break;
     }
     return false;
 }
