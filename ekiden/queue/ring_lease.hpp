@@ -18,17 +18,14 @@
 ///     17-22   number of the ring
 ///     23-63   end: the index behind the last task, modulo 2^41
 ///
-///     state      meaning                                    left by
-///     nothing    there has been no lease yet                the holder
-///     exclusive  the holder takes, and says in claimed_     a thief, to asked; one who sees that all is
-///     claimed,
-///                how far it is                              to shared with nothing left
-///     asked      a thief wants to know how far it is        the thief, another one, or the holder in its
-///     place: to
-///                                                           shared
-///     shared     a task goes to the thread that lowers      the holder, when nothing is left: to the next
-///     lease
-///                `left`
+///     state      meaning                          left by
+///     nothing    there has been no lease yet      the holder
+///     exclusive  the holder takes, and says in    a thief, to asked; one that sees that all is claimed,
+///                claimed_ how far it is           to shared with nothing left
+///     asked      a thief wants to know how far    the thief, another one, or the holder in its place: to
+///                it is                            shared
+///     shared     a task goes to the thread that   the holder, when nothing is left: to the next lease
+///                lowers `left`
 ///
 /// Every step out of a state that others may leave is a compare-exchange. Ring and end together name a lease:
 /// a ring leases each index once (in 2^41 tasks), so one that comes late fails. Nobody waits for a thread
