@@ -1,6 +1,7 @@
 #include <ekiden/pool/worker.hpp>
 
 #include <ekiden/context/serial_scope.hpp>
+#include <ekiden/execution/run_task.hpp>
 #include <ekiden/pool/work_source.hpp>
 #include <ekiden/sys/clock.hpp>
 #include <ekiden/sys/contract.hpp>
@@ -82,7 +83,7 @@ void worker::execute(task* taken, bool is_admitted) noexcept {
         running_ = taken;
         running_type_.store(type, sys::relaxed);
         try {
-            taken->run();
+            run_task(*taken);
         } catch (...) {
             pool_.report_unhandled(type(nullptr, task_request::describe));
         }
@@ -167,6 +168,7 @@ task* worker::stolen() noexcept {
             if (from.maybe_filled()) {
                 if (task* const found = from.steal()) {
                     stolen_.add();
+                    trace::detail::moment(trace::kind::stolen, found);
                     return found;
                 }
             }
@@ -340,6 +342,7 @@ void worker::nap(const reason_to_return& reason) noexcept {
 void worker::sleep(const reason_to_return& reason) noexcept {
     if (reason.awaited != nullptr) pool_.circles().begin_wait(*this);
     parks_.add();
+    const trace::detail::interval parked(trace::kind::parked, "parked", 0);
     has_token_ = pool_.sleep().commit_wait(index_, reason.end_of_life) == event_count::wake_up::notified;
     if (has_token_) wakes_.add();
     if (reason.awaited != nullptr) pool_.circles().end_wait(*this);
@@ -373,6 +376,8 @@ bool worker::wait_for(completion& awaited, const sys::clock::time_point* deadlin
 
 bool worker::begin_blocking(const char* what) noexcept {
     if (std::exchange(is_blocking_, true)) return false;
+    if (trace::is_on()) [[unlikely]]
+        blocked_since_ = trace::detail::begin(trace::kind::blocked, what, &trace::detail::literal);
     pool_.threads().block(*this, what);
     // For what its task has deferred nobody was woken: this worker was to come to it.
     if (pool_.has_work()) (void)pool_.sleep().notify();
@@ -380,6 +385,8 @@ bool worker::begin_blocking(const char* what) noexcept {
 }
 
 void worker::end_blocking() noexcept {
+    if (blocked_since_ != trace::detail::nothing) [[unlikely]]
+        trace::detail::end(std::exchange(blocked_since_, trace::detail::nothing), 0);
     pool_.threads().unblock(*this);
     is_blocking_ = false;
 }

@@ -7,6 +7,7 @@
 #include <ekiden/future/completion.hpp>
 #include <ekiden/observe/counter.hpp>
 #include <ekiden/observe/histogram.hpp>
+#include <ekiden/observe/trace.hpp>
 #include <ekiden/pool/scheduler.hpp>
 #include <ekiden/queue/chase_lev_deque.hpp>
 #include <ekiden/sys/random.hpp>
@@ -107,6 +108,7 @@ private:
     const unsigned index_;
     bool has_token_ = false;
     bool is_blocking_ = false;
+    std::uint64_t blocked_since_ = trace::detail::nothing; // in a trace
     std::uint32_t turn_ = 0;
     sys::random random_;
     const task* piece_ = nullptr; // taken from a work source, not begun
