@@ -1,4 +1,5 @@
-// trace_ring: a reader gets whole records, each the one that its number says, however often the writer comes round.
+// trace_ring: a reader gets whole records, each the one that its number says, however often the writer comes
+// round.
 #include <check/engine/model.hpp>
 #include <ekiden/observe/trace_ring.hpp>
 #include <ekiden/sys/thread.hpp>
@@ -40,7 +41,8 @@ EKIDEN_MODEL(trace_ring_overwritten, .about = "what is overwritten while it is c
     expect_numbered(found, 3);
 }
 
-EKIDEN_MODEL(trace_ring_fresh, .about = "a record that is counted is whole, and what came before it is visible",
+EKIDEN_MODEL(trace_ring_fresh,
+             .about = "a record that is counted is whole, and what came before it is visible",
              .preemptions = 4) {
     trace_ring ring(4);
     sys::cell<int> note{0};

@@ -141,15 +141,15 @@ private:
         return to_;
     }
     void put_name(int process, std::uint64_t thread, std::string_view what, std::string_view name) {
-        begin_record() << "{\"ph\":\"M\",\"pid\":" << process << ",\"tid\":" << thread << ",\"name\":\"" << what
-                       << "\",\"args\":{\"name\":";
+        begin_record() << "{\"ph\":\"M\",\"pid\":" << process << ",\"tid\":" << thread << ",\"name\":\""
+                       << what << "\",\"args\":{\"name\":";
         put_text(to_, name);
         to_ << "}}";
     }
     void begin_event(char phase, const row& where, std::string_view category, std::string_view name,
                      std::int64_t when) {
-        begin_record() << "{\"ph\":\"" << phase << "\",\"pid\":" << where.process << ",\"tid\":" << where.thread
-                       << ",\"cat\":\"" << category << "\",\"name\":";
+        begin_record() << "{\"ph\":\"" << phase << "\",\"pid\":" << where.process
+                       << ",\"tid\":" << where.thread << ",\"cat\":\"" << category << "\",\"name\":";
         put_text(to_, name);
         to_ << ",\"ts\":";
         put_time(to_, when);
@@ -163,7 +163,8 @@ private:
     }
     void put_moment(const row& where, const event& e) {
         begin_event('i', where, kind_name(e.kind), title(e), e.begin);
-        to_ << ",\"s\":\"t\",\"args\":{\"" << (e.kind == kind::mark ? "value" : "id") << "\":" << e.id << "}}";
+        to_ << ",\"s\":\"t\",\"args\":{\"" << (e.kind == kind::mark ? "value" : "id") << "\":" << e.id
+            << "}}";
     }
 
     [[nodiscard]] row row_of(std::size_t track) const {
@@ -187,8 +188,10 @@ private:
             }
         }
         if (from.overwritten + left_out != 0) {
-            const event note{.kind = kind::mark, .name = "older events are not kept",
-                             .id = from.overwritten + left_out, .begin = chosen.empty() ? 0 : first};
+            const event note{.kind = kind::mark,
+                             .name = "older events are not kept",
+                             .id = from.overwritten + left_out,
+                             .begin = chosen.empty() ? 0 : first};
             put_moment(where, note);
         }
         std::stable_sort(chosen.begin(), chosen.end(), [](const event* a, const event* b) {

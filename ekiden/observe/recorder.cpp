@@ -46,7 +46,8 @@ recorder& recorder::instance() noexcept {
 // ---- a recording begins and ends
 
 void recorder::start(const options& chosen) {
-    if (chosen.events == 0 || chosen.events > std::size_t{1} << 24) refuse("events", chosen.events, "1 to 2^24");
+    if (chosen.events == 0 || chosen.events > std::size_t{1} << 24)
+        refuse("events", chosen.events, "1 to 2^24");
     if (chosen.threads == 0 || chosen.threads > 65'536) refuse("threads", chosen.threads, "1 to 65536");
     const std::lock_guard guard(lock_);
     options_ = chosen;
@@ -260,8 +261,8 @@ void recorder::read(const thread_trace& from, const calibration& times, track& t
     for (const std::uint64_t word : open) {
         if (word == 0) continue;
         const std::uint64_t begin = (packed::time(word) - times.begun) & packed::time_mask;
-        const std::uint64_t length = begin > times.length ? times.length + (packed::time_mask + 1 - begin)
-                                                          : times.length - begin;
+        const std::uint64_t length =
+            begin > times.length ? times.length + (packed::time_mask + 1 - begin) : times.length - begin;
         if (!read({word, packed::second(length, 0)}, times, next)) continue;
         next.is_open = true;
         to.events.push_back(next);

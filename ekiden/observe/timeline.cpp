@@ -44,10 +44,12 @@ std::string text_of(std::int64_t ns) {
 class line {
 public:
     line(const trace::track& of, std::int64_t begin, std::int64_t end, std::size_t columns)
-        : begin_(begin), width_(std::max(1.0, static_cast<double>(end - begin) / static_cast<double>(columns))),
+        : begin_(begin),
+          width_(std::max(1.0, static_cast<double>(end - begin) / static_cast<double>(columns))),
           share_(columns) {
         for (std::size_t a = 0; a != activities.size(); ++a) {
-            // From the last end backwards, so that what lies inside of another one of its kind comes after it.
+            // From the last end backwards, so that what lies inside of another one of its kind comes after
+            // it.
             std::int64_t covered_from = end;
             for (auto e = of.events.rbegin(); e != of.events.rend(); ++e) {
                 if (e->kind != activities[a].what || e->begin >= covered_from) continue;
@@ -107,7 +109,8 @@ void write_timeline(std::ostream& to, const trace::snapshot& shot, const timelin
     for (const trace::track& t : shot.tracks) widest = std::max(widest, t.thread_name.size());
     for (const trace::track& t : shot.tracks) {
         const line drawn(t, begin, end, options.columns);
-        to << t.thread_name << std::string(widest - t.thread_name.size(), ' ') << " |" << drawn.text() << "|\n";
+        to << t.thread_name << std::string(widest - t.thread_name.size(), ' ') << " |" << drawn.text()
+           << "|\n";
         to << std::string(widest, ' ') << "  ";
         std::string_view between;
         for (std::size_t a = 0; a != activities.size(); ++a) {

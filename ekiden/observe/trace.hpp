@@ -62,12 +62,12 @@ private:
 };
 
 struct event {
-    trace::kind kind;
-    bool is_open = false;        ///< an interval that had not ended; its length is that so far
-    std::string_view name;       ///< valid for the program's life
-    std::uint64_t id = 0;        ///< the same for one object while it lives; another object may have it later
-    std::int64_t begin = 0;      ///< in nanoseconds since the start
-    std::int64_t length = 0;     ///< in nanoseconds; 0 for moments
+    trace::kind kind = trace::kind::mark;
+    bool is_open = false;       ///< an interval that had not ended; its length is that so far
+    std::string_view name = {}; ///< valid for the program's life
+    std::uint64_t id = 0;       ///< the same for one object while it lives; another object may have it later
+    std::int64_t begin = 0;     ///< in nanoseconds since the start
+    std::int64_t length = 0;    ///< in nanoseconds; 0 for moments
     [[nodiscard]] std::int64_t end() const noexcept { return begin + length; }
 };
 
@@ -81,9 +81,9 @@ struct track {
 
 /// A copy; a plain value.
 struct snapshot {
-    std::vector<track> tracks;     ///< of threads with events
-    std::int64_t length = 0;       ///< nanoseconds from the start to this copy, or to the stop
-    std::uint64_t lost = 0;        ///< events of threads that had no place: too many threads, or no memory
+    std::vector<track> tracks; ///< of threads with events
+    std::int64_t length = 0;   ///< nanoseconds from the start to this copy, or to the stop
+    std::uint64_t lost = 0;    ///< events of threads that had no place: too many threads, or no memory
 };
 
 /// What has been recorded since the last start. The threads go on meanwhile; what they record is in it or

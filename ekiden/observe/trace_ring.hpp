@@ -67,7 +67,8 @@ public:
         sys::fence(sys::acquire); // [TR1]
         // Of record number `now` some words may be there, in the slot of the one that is a ring's length
         // older.
-        const std::uint64_t now = written_.load(sys::relaxed) + (EKIDEN_MUTANT(trace_ring_trusts_next) ? 0 : 1);
+        const std::uint64_t now =
+            written_.load(sys::relaxed) + (EKIDEN_MUTANT(trace_ring_trusts_next) ? 0 : 1);
         const std::uint64_t intact = now > mask_ + 1 ? now - (mask_ + 1) : 0;
         if (intact <= begin) return begin;
         const std::uint64_t first = std::min(intact, end);

@@ -57,8 +57,11 @@ const bool added_off = add(implementation{.experiment = "tracing",
                                           .run = &run<ekiden_trace<false>>,
                                           .order = 1,
                                           .ranked = false});
-const bool added_on =
-    add(implementation{.experiment = "tracing", .name = "ekiden", .title = "ekiden", .run = &run<ekiden_trace<true>>, .order = 0});
+const bool added_on = add(implementation{.experiment = "tracing",
+                                         .name = "ekiden",
+                                         .title = "ekiden",
+                                         .run = &run<ekiden_trace<true>>,
+                                         .order = 0});
 
 } // namespace
 } // namespace lab::tracing

@@ -11,8 +11,8 @@
 
 namespace lab::tracing {
 
-/// A system has begin() and end() of a recording, and moment(), interval(), task() and lock(), each so many times.
-/// Those that it lacks are not asked for: see `only` of the variants.
+/// A system has begin() and end() of a recording, and moment(), interval(), task() and lock(), each so many
+/// times. Those that it lacks are not asked for: see `only` of the variants.
 template <class System>
 void run(cell& c) {
     const std::size_t count = c.pick(10'000, 2'000'000, 10'000'000);

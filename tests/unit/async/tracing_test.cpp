@@ -1,4 +1,5 @@
-// What the library's own parts tell a trace: every task that was posted and run, waits, turns, timers, coroutines.
+// What the library's own parts tell a trace: every task that was posted and run, waits, turns, timers,
+// coroutines.
 #include <doctest/doctest.h>
 #include <ekiden/async/co_spawn.hpp>
 #include <ekiden/async/sleep.hpp>
@@ -48,7 +49,8 @@ struct traced_job {
     void operator()() const {}
 };
 
-/// Each task of this name that has run was queued before: one event of each, matched by id in the order of time.
+/// Each task of this name that has run was queued before: one event of each, matched by id in the order of
+/// time.
 void check_each_was_queued(const trace::snapshot& shot, std::string_view name, std::size_t count) {
     const auto run = all_of(shot, kind::task, name);
     CHECK(run.size() == count);

@@ -19,7 +19,8 @@ std::string written(const trace::snapshot& shot, const chrome_trace_options& opt
 }
 
 event made(kind what, std::string_view name, std::int64_t begin, std::int64_t length, std::uint64_t id = 0) {
-    event e{.kind = what};
+    event e;
+    e.kind = what;
     e.name = name;
     e.begin = begin;
     e.length = length;
@@ -50,9 +51,7 @@ const std::string thread_head =
 
 } // namespace
 
-TEST_CASE("an empty trace is a list that viewers take") {
-    CHECK(written({}) == head + "\n]\n");
-}
+TEST_CASE("an empty trace is a list that viewers take") { CHECK(written({}) == head + "\n]\n"); }
 
 TEST_CASE("an interval is a slice, in microseconds with three decimals") {
     CHECK(written(of_thread({made(kind::task, "f", 1'234'005, 42, 9)}))
@@ -77,8 +76,8 @@ TEST_CASE("names are escaped") {
 
 TEST_CASE("a slice that would end after the one that it lies in, by rounding, is cut") {
     // Viewers drop a slice that overlaps another one of its thread.
-    const std::string text = written(
-        of_thread({made(kind::span, "inner", 500, 501), made(kind::task, "outer", 0, 1000)}));
+    const std::string text =
+        written(of_thread({made(kind::span, "inner", 500, 501), made(kind::task, "outer", 0, 1000)}));
     CHECK(text.find("\"name\":\"inner\",\"ts\":0.500,\"dur\":0.500") != std::string::npos);
     CHECK(text.find("\"name\":\"outer\",\"ts\":0.000,\"dur\":1.000") != std::string::npos);
     CHECK(text.find("outer") < text.find("inner")); // the one that holds the other comes first
@@ -92,9 +91,10 @@ TEST_CASE("a slice that begins where another one ends is not cut") {
 
 TEST_CASE("an arrow goes from the post to the run of the same task, under a number of its own") {
     // The address of a task serves the next one.
-    const std::string text = written(of_thread(
-        {made(kind::queued, "?", 10, 0, 5), made(kind::task, "f", 20, 10, 5), made(kind::queued, "?", 40, 0, 5),
-         made(kind::task, "f", 50, 10, 5), made(kind::task, "unknown origin", 70, 10, 5)}));
+    const std::string text =
+        written(of_thread({made(kind::queued, "?", 10, 0, 5), made(kind::task, "f", 20, 10, 5),
+                           made(kind::queued, "?", 40, 0, 5), made(kind::task, "f", 50, 10, 5),
+                           made(kind::task, "unknown origin", 70, 10, 5)}));
     CHECK(count(text, "\"ph\":\"s\"") == 2);
     CHECK(count(text, "\"ph\":\"f\"") == 2);
     CHECK(text.find("\"name\":\"post\",\"ts\":0.010,\"id\":1}") != std::string::npos);
@@ -103,22 +103,26 @@ TEST_CASE("an arrow goes from the post to the run of the same task, under a numb
     CHECK(text.find("\"name\":\"post\",\"ts\":0.050,\"bp\":\"e\",\"id\":2}") != std::string::npos);
 }
 
-TEST_CASE("arrows go from the grant of a lock into the wait that it ends, and from a suspension to what follows") {
-    const std::string text = written(of_thread(
-        {made(kind::granted, "?", 90, 0, 5), made(kind::lock_wait, "a mutex", 10, 100, 5),
-         made(kind::suspended, "?", 200, 0, 6), made(kind::resumed, "?", 300, 0, 6)}));
-    CHECK(text.find("\"name\":\"grant\",\"ts\":0.109,\"bp\":\"e\"") != std::string::npos); // inside of the slice
+TEST_CASE(
+    "arrows go from the grant of a lock into the wait that it ends, and from a suspension to what follows") {
+    const std::string text =
+        written(of_thread({made(kind::granted, "?", 90, 0, 5), made(kind::lock_wait, "a mutex", 10, 100, 5),
+                           made(kind::suspended, "?", 200, 0, 6), made(kind::resumed, "?", 300, 0, 6)}));
+    CHECK(text.find("\"name\":\"grant\",\"ts\":0.109,\"bp\":\"e\"")
+          != std::string::npos); // inside of the slice
     CHECK(text.find("\"name\":\"resume\",\"ts\":0.300,\"bp\":\"e\"") != std::string::npos);
 }
 
 TEST_CASE("of too many events the newest are written, and the track says how many are missing") {
     std::vector<event> many;
-    for (int i = 0; i != 1000; ++i) many.push_back(made(kind::mark, "m", i, 0, static_cast<std::uint64_t>(i)));
+    for (int i = 0; i != 1000; ++i)
+        many.push_back(made(kind::mark, "m", i, 0, static_cast<std::uint64_t>(i)));
     const std::string text = written(of_thread(many), {.most_events = 10});
     CHECK(count(text, "\"name\":\"m\"") == 10);
     CHECK(text.find("\"value\":999}") != std::string::npos);
-    CHECK(text.find("\"name\":\"older events are not kept\",\"ts\":0.990,\"s\":\"t\",\"args\":{\"value\":990}")
-          != std::string::npos);
+    CHECK(
+        text.find("\"name\":\"older events are not kept\",\"ts\":0.990,\"s\":\"t\",\"args\":{\"value\":990}")
+        != std::string::npos);
 }
 
 TEST_CASE("an interval that has not ended says so") {
@@ -128,12 +132,15 @@ TEST_CASE("an interval that has not ended says so") {
 }
 
 TEST_CASE("lanes have tracks, the busiest ones, in a process of their own") {
-    const trace::snapshot shot = of_thread({made(kind::turn, "lane", 0, 10, 1), made(kind::turn, "lane", 20, 500, 2),
-                                            made(kind::turn, "strand", 600, 100, 2)});
+    const trace::snapshot shot =
+        of_thread({made(kind::turn, "lane", 0, 10, 1), made(kind::turn, "lane", 20, 500, 2),
+                   made(kind::turn, "strand", 600, 100, 2)});
     CHECK(written(shot).find("\"pid\":2") == std::string::npos);
     const std::string text = written(shot, {.most_lanes = 2});
     CHECK(text.find("strands and lanes, the busiest 2 of 3") != std::string::npos);
-    CHECK(text.find("\"tid\":1,\"name\":\"thread_name\",\"args\":{\"name\":\"lane 2\"}") != std::string::npos);
-    CHECK(text.find("\"tid\":2,\"name\":\"thread_name\",\"args\":{\"name\":\"strand 2\"}") != std::string::npos);
+    CHECK(text.find("\"tid\":1,\"name\":\"thread_name\",\"args\":{\"name\":\"lane 2\"}")
+          != std::string::npos);
+    CHECK(text.find("\"tid\":2,\"name\":\"thread_name\",\"args\":{\"name\":\"strand 2\"}")
+          != std::string::npos);
     CHECK(text.find("\"lane 1\"") == std::string::npos);
 }

@@ -13,7 +13,8 @@ using trace::kind;
 namespace {
 
 event made(kind what, std::int64_t begin, std::int64_t length) {
-    event e{.kind = what};
+    event e;
+    e.kind = what;
     e.name = "x";
     e.begin = begin;
     e.length = length;
@@ -62,7 +63,8 @@ TEST_CASE("the last part can be shown alone") {
     trace::track& a = shot.tracks.emplace_back();
     a.thread_name = "t";
     a.events = {made(kind::task, 0, 9500)};
-    CHECK(written(shot, {.columns = 10, .last = std::chrono::microseconds(1)}).find("|##### ") != std::string::npos);
+    CHECK(written(shot, {.columns = 10, .last = std::chrono::microseconds(1)}).find("|##### ")
+          != std::string::npos);
 }
 
 TEST_CASE("events of threads without a place are told") {
@@ -73,5 +75,6 @@ TEST_CASE("events of threads without a place are told") {
 
 TEST_CASE("a picture without columns is refused") {
     CHECK_THROWS_WITH_AS(written({}, {.columns = 0}),
-                         "ekiden: write_timeline: columns is 0; allowed are 1 and more", std::invalid_argument);
+                         "ekiden: write_timeline: columns is 0; allowed are 1 and more",
+                         std::invalid_argument);
 }

@@ -43,7 +43,9 @@ TEST_CASE("nothing is recorded while tracing is off") {
     trace::stop();
     CHECK_FALSE(trace::is_on());
     trace::mark("while it is off");
-    { const trace::span s("while it is off"); }
+    {
+        const trace::span s("while it is off");
+    }
     trace::start();
     CHECK(trace::is_on());
     const trace::snapshot shot = trace::take();
@@ -74,10 +76,13 @@ TEST_CASE("spans nest in time as they do in the program, and times are those of 
     const auto begin = std::chrono::steady_clock::now();
     {
         const trace::span outer("outer");
-        { const trace::span inner("inner"); }
+        {
+            const trace::span inner("inner");
+        }
         trace::mark("in between");
         const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(20);
-        while (std::chrono::steady_clock::now() < until) {}
+        while (std::chrono::steady_clock::now() < until) {
+        }
     }
     const trace::snapshot shot = trace::take();
     const auto most = std::chrono::steady_clock::now() - begin;
@@ -147,7 +152,8 @@ TEST_CASE("the oldest events are overwritten, and counted") {
         CHECK(kept.size() == 63); // the place of the next one may be half written
         CHECK(kept.back().id == 999);
         CHECK(mine->overwritten == 1000 - 63);
-    }).join();
+    })
+        .join();
 }
 
 TEST_CASE("a new recording forgets the old one, and a span that lasts through its start is cut there") {
@@ -215,7 +221,7 @@ TEST_CASE("a thread without a place loses its events, and the loss is counted") 
     trace::mark("has a place");
     std::vector<std::thread> others;
     std::atomic<unsigned> arrived{0};
-    constexpr unsigned count = 40;  // more than there are places, all at once
+    constexpr unsigned count = 40; // more than there are places, all at once
     for (unsigned i = 0; i != count; ++i) {
         others.emplace_back([&] {
             trace::mark("a place or not");
