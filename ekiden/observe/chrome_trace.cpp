@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <limits>
+#include <iterator>
 #include <map>
 #include <string>
 #include <string_view>
@@ -106,6 +106,7 @@ public:
 
     void write() {
         select();
+        for (const trace::track& t : shot_.tracks) rows_.push_back(arranged(t));
         to_ << "[\n";
         put_name(threads_process, 0, "process_name", "threads");
         for (std::size_t t = 0; t != shot_.tracks.size(); ++t) write_track(t);
@@ -136,6 +137,30 @@ private:
     }
     [[nodiscard]] bool is_selected(const event& e) const noexcept { return e.end() >= oldest_; }
 
+    /// The selected events of a thread as a viewer shows them: nested, and no two of them begin at the same
+    /// time, since arrows find their slices by the time. Clocks have steps, and inner ends are rounded apart
+    /// from outer ones: so begins move by a nanosecond, and ends are cut to what they lie in.
+    [[nodiscard]] std::vector<event> arranged(const trace::track& of) const {
+        std::vector<event> chosen;
+        std::copy_if(of.events.begin(), of.events.end(), std::back_inserter(chosen),
+                     [this](const event& e) { return is_selected(e); });
+        std::stable_sort(chosen.begin(), chosen.end(), [](const event& a, const event& b) {
+            return std::pair(a.begin, -a.length) < std::pair(b.begin, -b.length);
+        });
+        std::vector<std::int64_t> open; // the ends of the slices that the next one may lie in
+        std::int64_t last = -1;
+        for (event& e : chosen) {
+            const std::int64_t begin = std::max(e.begin, last + 1);
+            while (!open.empty() && open.back() <= begin) open.pop_back();
+            std::int64_t end = std::max(begin, e.end());
+            if (!open.empty()) end = std::min(end, open.back());
+            e.begin = last = begin;
+            e.length = end - begin;
+            if (is_interval(e.kind)) open.push_back(end);
+        }
+        return chosen;
+    }
+
     std::ostream& begin_record() {
         to_ << (std::exchange(is_first_, false) ? "" : ",\n");
         return to_;
@@ -155,10 +180,10 @@ private:
         put_time(to_, when);
     }
 
-    void put_slice(const row& where, const event& e, std::int64_t end) {
+    void put_slice(const row& where, const event& e) {
         begin_event('X', where, kind_name(e.kind), title(e), e.begin);
         to_ << ",\"dur\":";
-        put_time(to_, end - e.begin);
+        put_time(to_, e.length);
         to_ << ",\"args\":{\"id\":" << e.id << (e.is_open ? ",\"open\":true" : "") << "}}";
     }
     void put_moment(const row& where, const event& e) {
@@ -171,43 +196,20 @@ private:
         return {threads_process, shot_.tracks[track].thread_id};
     }
 
-    /// Slices of one thread nest. Times are rounded, so an inner end is cut to the outer one.
     void write_track(std::size_t number) {
         const trace::track& from = shot_.tracks[number];
+        const std::vector<event>& events = rows_[number];
         const row where = row_of(number);
         put_name(threads_process, from.thread_id, "thread_name", from.thread_name);
-        std::int64_t first = std::numeric_limits<std::int64_t>::max();
-        std::uint64_t left_out = 0;
-        std::vector<const event*> chosen;
-        for (const event& e : from.events) {
-            if (is_selected(e)) {
-                chosen.push_back(&e);
-                first = std::min(first, e.begin);
-            } else {
-                ++left_out;
-            }
-        }
-        if (from.overwritten + left_out != 0) {
-            const event note{.kind = kind::mark,
-                             .name = "older events are not kept",
-                             .id = from.overwritten + left_out,
-                             .begin = chosen.empty() ? 0 : first};
+        const std::uint64_t missing = from.overwritten + (from.events.size() - events.size());
+        if (missing != 0) {
+            event note;
+            note.name = "older events are not kept";
+            note.id = missing;
+            note.begin = events.empty() ? 0 : events.front().begin;
             put_moment(where, note);
         }
-        std::stable_sort(chosen.begin(), chosen.end(), [](const event* a, const event* b) {
-            return std::pair(a->begin, -a->length) < std::pair(b->begin, -b->length);
-        });
-        std::vector<std::int64_t> open; // the ends of the slices that the next one may lie in
-        for (const event* e : chosen) {
-            while (!open.empty() && open.back() <= e->begin) open.pop_back();
-            if (!is_interval(e->kind)) {
-                put_moment(where, *e);
-                continue;
-            }
-            const std::int64_t end = open.empty() ? e->end() : std::min(e->end(), open.back());
-            open.push_back(end);
-            put_slice(where, *e, end);
-        }
+        for (const event& e : events) is_interval(e.kind) ? put_slice(where, e) : put_moment(where, e);
     }
 
     // ---- arrows
@@ -226,9 +228,8 @@ private:
     /// address serves another object only when this one is gone. Of a wait the end is where the arrow goes.
     void write_arrows() {
         std::vector<place> all;
-        for (std::size_t t = 0; t != shot_.tracks.size(); ++t)
-            for (std::size_t i = 0; i != shot_.tracks[t].events.size(); ++i)
-                if (is_selected(at({t, i}))) all.push_back({t, i});
+        for (std::size_t t = 0; t != rows_.size(); ++t)
+            for (std::size_t i = 0; i != rows_[t].size(); ++i) all.push_back({t, i});
         const auto time = [this](const place& p) {
             const event& e = at(p);
             return e.kind == kind::lock_wait ? e.end() : e.begin;
@@ -272,18 +273,16 @@ private:
             }
         }
     }
-    [[nodiscard]] const event& at(const place& p) const noexcept {
-        return shot_.tracks[p.track].events[p.index];
-    }
+    [[nodiscard]] const event& at(const place& p) const noexcept { return rows_[p.track][p.index]; }
 
     // ---- lanes
 
     /// Tracks of turns. A lane is serial, so its turns nest as those of a thread do.
     void write_lanes() {
         std::map<std::pair<std::string_view, std::uint64_t>, std::vector<const event*>> turns;
-        for (const trace::track& t : shot_.tracks)
-            for (const event& e : t.events)
-                if (e.kind == kind::turn && is_selected(e) && !e.is_open) turns[{e.name, e.id}].push_back(&e);
+        for (const std::vector<event>& events : rows_)
+            for (const event& e : events)
+                if (e.kind == kind::turn && !e.is_open) turns[{e.name, e.id}].push_back(&e);
         using lane = std::tuple<std::int64_t, std::string, std::vector<const event*>>;
         std::vector<lane> busiest;
         for (auto& [key, list] : turns) {
@@ -309,8 +308,9 @@ private:
             for (const event* e : list) {
                 event cut = *e; // by the rounding of two threads' times, at most
                 cut.begin = std::max(e->begin, free_from);
-                free_from = std::max(cut.begin, e->end());
-                put_slice(where, cut, free_from);
+                cut.length = std::max<std::int64_t>(0, e->end() - cut.begin);
+                free_from = cut.end();
+                put_slice(where, cut);
             }
         }
     }
@@ -319,6 +319,7 @@ private:
     const trace::snapshot& shot_;
     const chrome_trace_options options_;
     std::int64_t oldest_ = 0;
+    std::vector<std::vector<event>> rows_; // of each track
     std::uint64_t arrows_ = 0;
     bool is_first_ = true;
 };

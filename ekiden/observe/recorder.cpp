@@ -26,6 +26,7 @@ namespace {
 struct here {
     thread_trace* mine = nullptr;
     bool has_ended = false;
+    std::uint32_t refused_in = 0; // the recording that has no place for it
 };
 
 std::uint64_t now(std::uint32_t state) noexcept { return sys::ticks((state & detail::by_counter) != 0); }
@@ -76,13 +77,14 @@ void recorder::after_fork(bool is_child) noexcept {
 
 // ---- threads and names
 
-thread_trace* recorder::of_this_thread() noexcept {
+thread_trace* recorder::of_this_thread(std::uint32_t now_on) noexcept {
     here& self = sys::local<here>();
-    if (self.mine == nullptr && !self.has_ended) {
+    if (self.mine == nullptr && !self.has_ended && self.refused_in != now_on) {
         try {
             self.mine = enlist();
-        } catch (...) { // no memory; the next event tries again
+        } catch (...) { // no memory
         }
+        if (self.mine == nullptr) self.refused_in = now_on;
     }
     return self.mine;
 }
@@ -106,7 +108,7 @@ thread_trace* recorder::enlist() {
     }
     if (!sys::at_thread_exit(
             [](void* mine) {
-                sys::local<here>() = {nullptr, true};
+                sys::local<here>() = {nullptr, true, 0};
                 instance().leave(*static_cast<thread_trace*>(mine));
             },
             found)) {
@@ -150,7 +152,7 @@ namespace {
 
 /// The calling thread's first record of this recording.
 [[gnu::noinline]] thread_trace* first_of(std::uint32_t now_on) noexcept {
-    thread_trace* const mine = recorder::instance().of_this_thread();
+    thread_trace* const mine = recorder::instance().of_this_thread(now_on);
     if (mine == nullptr) {
         recorder::instance().lose();
         return nullptr;

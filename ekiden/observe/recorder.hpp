@@ -100,8 +100,8 @@ public:
     void stop() noexcept;
     [[nodiscard]] snapshot take();
 
-    /// The calling thread's, for its next event; null if there is none for it.
-    [[nodiscard]] thread_trace* of_this_thread() noexcept;
+    /// The calling thread's, for events of the recording that is on; null if that has none for it.
+    [[nodiscard]] thread_trace* of_this_thread(std::uint32_t now_on) noexcept;
     /// The calling thread ends.
     void leave(thread_trace& mine) noexcept;
     /// The number of the name that `key` stands for. 0 if there are too many.

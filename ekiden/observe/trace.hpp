@@ -40,7 +40,7 @@ enum class kind : std::uint8_t {
 
 struct options {
     std::size_t events = 32'768; ///< kept for each thread, the newest; rounded up to a power of two
-    std::size_t threads = 256;   ///< that are kept; a later one takes the place of one that has ended
+    std::size_t threads = 256;   ///< that have a place; a later one takes that of one that has ended, or none
 };
 
 /// Turns tracing on, and forgets what was recorded before. A thread's memory (16 bytes an event) is taken at

@@ -187,7 +187,7 @@ TEST_CASE("a dump allocates nothing, also in a signal handler") {
 #endif
 
 TEST_CASE("dumps of a pool that works, grows and shrinks") {
-    thread_pool pool({.threads = 1, .max_threads = 6, .name = "alive", .keep_alive = 0ms});
+    thread_pool pool({.threads = 1, .name = "alive", .max_threads = 6, .keep_alive = 0ms});
     std::atomic<bool> ends{false};
     pool.post([&] {
         while (!ends.load()) {
