@@ -111,16 +111,20 @@ void write_timeline(std::ostream& to, const trace::snapshot& shot, const timelin
         const line drawn(t, begin, end, options.columns);
         to << t.thread_name << std::string(widest - t.thread_name.size(), ' ') << " |" << drawn.text()
            << "|\n";
-        to << std::string(widest, ' ') << "  ";
+        std::ostringstream sums;
         std::string_view between;
         for (std::size_t a = 0; a != activities.size(); ++a) {
             const auto sum = static_cast<std::int64_t>(drawn.total(a));
             if (sum == 0) continue;
-            to << std::exchange(between, ", ") << activities[a].sign << ' ' << activities[a].name << ' '
-               << text_of(sum);
+            sums << std::exchange(between, ", ") << activities[a].sign << ' ' << activities[a].name << ' '
+                 << text_of(sum);
         }
-        if (t.overwritten != 0) to << between << t.overwritten << " older events are not kept";
-        to << '\n';
+        const auto posted = std::count_if(t.events.begin(), t.events.end(), [begin](const event& e) {
+            return e.kind == kind::queued && e.begin >= begin;
+        });
+        if (posted != 0) sums << std::exchange(between, ", ") << posted << " posted";
+        if (t.overwritten != 0) sums << between << t.overwritten << " older events are not kept";
+        if (!sums.view().empty()) to << std::string(widest + 2, ' ') << sums.view() << '\n';
     }
     to << text_of(end - begin) << " in all";
     if (shot.lost != 0) to << "; " << shot.lost << " events of threads without a place are lost";

@@ -34,14 +34,16 @@ TEST_CASE("each thread has a line, and below it the sums") {
     shot.length = 10'000;
     trace::track& a = shot.tracks.emplace_back();
     a.thread_name = "pool-0";
-    a.events = {made(kind::parked, 0, 2000), made(kind::span, 3000, 1000), made(kind::task, 2000, 4000),
-                made(kind::lock_wait, 6000, 1000), made(kind::blocked, 8000, 2000)};
+    a.events = {made(kind::parked, 0, 2000),  made(kind::span, 3000, 1000),
+                made(kind::task, 2000, 4000), made(kind::lock_wait, 6000, 1000),
+                made(kind::queued, 6500, 0),  made(kind::blocked, 8000, 2000)};
     trace::track& b = shot.tracks.emplace_back();
     b.thread_name = "main";
     b.overwritten = 3;
     CHECK(written(shot, {.columns = 10})
           == "pool-0 |..#=##l bb|\n"
-             "        # tasks 4 us, = spans 1 us, . parked 2 us, l waiting for locks 1 us, b blocked 2 us\n"
+             "        # tasks 4 us, = spans 1 us, . parked 2 us, l waiting for locks 1 us, b blocked 2 us, 1 "
+             "posted\n"
              "main   |          |\n"
              "        3 older events are not kept\n"
              "10 us in all\n");

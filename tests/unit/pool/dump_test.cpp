@@ -14,6 +14,7 @@
 #include <csignal>
 #include <latch>
 #include <limits>
+#include <memory>
 #include <string>
 #include <unistd.h>
 
@@ -95,8 +96,8 @@ TEST_CASE("a task that runs on is shown with its type, and how many tasks wait b
     // It may still be on its way there at one look, and be in it at the next.
     const std::string text = dump_with(pool, "for 50 ms at least");
     CHECK(text.starts_with("pool busy: 1 threads, 6 tasks queued or running\n"));
-    CHECK(text.find("busy-0: runs (anonymous namespace)::dumped_job, for 50 ms at least")
-          != std::string::npos);
+    CHECK(text.find("dumped_job, for 50 ms at least") != std::string::npos);
+    CHECK(text.find("\n  busy-0: runs ") != std::string::npos);
     may_end.count_down();
     pool.wait_idle();
 }
@@ -191,15 +192,15 @@ TEST_CASE("dumps of a pool that works, grows and shrinks") {
     std::atomic<bool> ends{false};
     pool.post([&] {
         while (!ends.load()) {
-            std::latch three(3);
+            const auto three = std::make_shared<std::latch>(3); // one may still wait when the others go on
             for (int i = 0; i != 3; ++i) {
-                pool.post([&three] {
+                pool.post([three] {
                     const blocking_region here("the others");
-                    three.arrive_and_wait();
+                    three->arrive_and_wait();
                 });
             }
             const blocking_region here("all of them");
-            three.wait();
+            three->wait();
         }
     });
     for (int i = 0; i != 20; ++i) CHECK(dump_of(pool).starts_with("pool alive: "));
