@@ -17,6 +17,8 @@ bool at_thread_exit(void (*action)(void*), void* argument) {
 }
 
 void set_thread_name(std::string_view) noexcept {}
+std::string this_thread_name() { return {}; }
+std::uint64_t system_thread_id() noexcept { return 0; }
 
 bool set_thread_affinity(std::span<const int>) noexcept { return true; }
 

@@ -178,9 +178,10 @@ const char* coroutine_promise::answer_as_coroutine(task* self, task_request requ
 const char* suspension::answer(task* self, task_request request) {
     if (request == task_request::describe) return type_description<suspension>();
     auto& own = *static_cast<suspension*>(self);
-    if (request == task_request::run)
+    if (request == task_request::run) {
+        trace::detail::moment(trace::kind::resumed, own.waiting_.address());
         detail::run_coroutines(own.waiting_);
-    else if (own.promise_ != nullptr && !detail::is_buried(own, own.env()))
+    } else if (own.promise_ != nullptr && !detail::is_buried(own, own.env()))
         own.promise_->abandon_chain();
     return nullptr;
 }

@@ -5,6 +5,7 @@
 
 #include <ekiden/async/coroutine_promise.hpp>
 #include <ekiden/async/environment.hpp>
+#include <ekiden/observe/trace.hpp>
 #include <ekiden/queue/task.hpp>
 
 #include <concepts>
@@ -65,6 +66,7 @@ public:
 private:
     static const char* answer(task* self, task_request request);
     void set(std::coroutine_handle<> waiting, coroutine_promise* promise) noexcept {
+        trace::detail::moment(trace::kind::suspended, waiting.address());
         waiting_ = waiting;
         promise_ = promise;
     }

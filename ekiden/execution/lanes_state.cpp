@@ -1,6 +1,7 @@
 #include <ekiden/execution/lanes_state.hpp>
 
 #include <ekiden/context/serial_scope.hpp>
+#include <ekiden/execution/run_task.hpp>
 #include <ekiden/queue/recycler.hpp>
 #include <ekiden/sys/clock.hpp>
 #include <ekiden/sys/mutant.hpp>
@@ -317,11 +318,13 @@ void lanes_state::begin_batch(lane_shard& s, lane::index i, lane& here, batch& t
 
 bool lanes_state::run_batch(lane& here, batch& taken, batch_limit& limit) {
     const serial_scope inside(&here);
+    const trace::detail::interval turn(trace::kind::turn, "lane",
+                                       trace::is_on() ? how_.hash_of(this, here) : 0);
     while (!taken.tasks.empty()) {
         task* const next = taken.tasks.pop();
         if (taken.run++ == taken.probed) [[unlikely]]
             taken.delay = (std::uint64_t{time() - taken.since} << 10) + 1;
-        next->run();
+        run_task(*next);
         if (!limit.goes_on()) return false;
         // relaxed: a hint; end_batch() decides.
         if (closings_.load(sys::relaxed) != taken.closings) [[unlikely]]

@@ -8,6 +8,7 @@
 #include <ekiden/execution/lane_table.hpp>
 #include <ekiden/execution/task_sink.hpp>
 #include <ekiden/future/promise.hpp>
+#include <ekiden/observe/trace.hpp>
 #include <ekiden/queue/serial_queue.hpp>
 #include <ekiden/queue/task.hpp>
 #include <ekiden/sync/spin_mutex.hpp>
@@ -176,6 +177,7 @@ public:
     /// Takes a task of this state's type for keys over. False: it was refused, and abandoned. Throws what
     /// scheduling on the inner executor throws; the task has been abandoned then.
     bool enqueue(lane_shard& s, keyed_task* given, task_order order) {
+        trace::detail::moment(trace::kind::queued, given);
         if (((reinterpret_cast<std::uintptr_t>(given) >> 6) * 0x9e3779b1U >> 8 & probe_mask_) == 0)
             given->when = time();
         // Nobody else has the drain, then.

@@ -195,6 +195,7 @@ lanes_state::outcome lanes_state::push(lock guard, lane_shard& s, lane::index i,
             return outcome::accepted;
         }
     }
+    trace::detail::moment(trace::kind::queued, given);
     const std::uint64_t number = s.posted + 1;
     append(s, i, here, given, (number & probe_mask_) == 0 ? time() : 0);
     const bool needs_drain = make_ready(s, i, here);

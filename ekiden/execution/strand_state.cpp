@@ -2,6 +2,7 @@
 
 #include <ekiden/context/serial_scope.hpp>
 #include <ekiden/execution/batch_limit.hpp>
+#include <ekiden/execution/run_task.hpp>
 #include <ekiden/sys/clock.hpp>
 #include <ekiden/sys/mutant.hpp>
 #include <ekiden/sys/thread.hpp>
@@ -39,9 +40,10 @@ void strand_state::leave_after_throw(const operations& how) noexcept {
 /// Runs tasks until none is ready, or the batch is full.
 void strand_state::run_tasks() {
     const serial_scope here(this);
+    const trace::detail::interval turn(trace::kind::turn, "strand", trace::detail::id_of(this));
     batch_limit limit(tasks_are_long_);
     while (task* const taken = next()) {
-        taken->run();
+        run_task(*taken);
         if (!limit.goes_on(queue_.is_drained())) break;
     }
     tasks_are_long_ = limit.are_long();

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <ekiden/execution/task_sink.hpp>
+#include <ekiden/observe/trace.hpp>
 #include <ekiden/queue/serial_queue.hpp>
 #include <ekiden/queue/task.hpp>
 #include <ekiden/sys/atomic.hpp>
@@ -23,7 +24,10 @@ public:
 
     /// Appends a task. True: the strand was idle, and the caller has the drain: it gives it to the inner
     /// executor. Any thread that has a handle; the state may be gone after false.
-    [[nodiscard]] bool enqueue(task* given) noexcept { return queue_.push(given); }
+    [[nodiscard]] bool enqueue(task* given) noexcept {
+        trace::detail::moment(trace::kind::queued, given);
+        return queue_.push(given);
+    }
 
     /// The caller, which has the drain, lets the inner executor run it in its place: then the caller does not
     /// come to the rest of a batch soon, and others are told of it.

@@ -2,6 +2,7 @@
 
 #include <ekiden/loop/shared_loop.hpp>
 #include <ekiden/loop/solo_loop.hpp>
+#include <ekiden/observe/trace.hpp>
 #include <ekiden/sys/contract.hpp>
 
 #include <algorithm>
@@ -73,6 +74,7 @@ void loop_context::refuse_in_child(const char* operation) const {
 bool loop_context::accept(task* accepted, task_order order) {
     if (is_in_forked_child() || gate_.load(sys::relaxed) != 0) [[unlikely]]
         return refuse(accepted);
+    trace::detail::moment(trace::kind::queued, accepted);
     if (solo_ != nullptr) { // wakes nobody but the thread that sleeps
         solo_->push(accepted);
         return true;

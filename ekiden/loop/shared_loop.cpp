@@ -1,6 +1,7 @@
 #include <ekiden/loop/shared_loop.hpp>
 
 #include <ekiden/context/serial_scope.hpp>
+#include <ekiden/execution/run_task.hpp>
 #include <ekiden/queue/recycler.hpp>
 #include <ekiden/sys/futex.hpp>
 #include <ekiden/sys/mutant.hpp>
@@ -107,7 +108,7 @@ std::size_t shared_loop::run(const loop_request& request) {
         if (found == nullptr) return count;
         here.go_to_work();
         ++count;
-        found->run();
+        run_task(*found);
         expect_no_child(generation_);
         if (alarms_.any() && here.ticks.is_time()) {
             here.ticks.begin();
@@ -201,6 +202,7 @@ void shared_loop::sleep(visit& here, const loop_request& request) noexcept {
         if (next != loop_alarms::never) until = std::min(until, loop_time(next));
     }
     here.go_to_sleep();
+    const trace::detail::interval parked(trace::kind::parked, "parked", 0);
     const bool is_limited = until != sys::clock::time_point::max();
     here.has_token =
         seats_.commit_wait(here.seat(), is_limited ? &until : nullptr) == loop_seats::wake_up::notified;

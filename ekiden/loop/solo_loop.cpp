@@ -1,6 +1,7 @@
 #include <ekiden/loop/solo_loop.hpp>
 
 #include <ekiden/context/serial_scope.hpp>
+#include <ekiden/execution/run_task.hpp>
 #include <ekiden/queue/recycler.hpp>
 #include <ekiden/sys/contract.hpp>
 #include <ekiden/sys/futex.hpp>
@@ -67,7 +68,7 @@ std::size_t solo_loop::run(const loop_request& request) {
 void solo_loop::execute(task* taken) {
     running_type_ = taken->type();
     ++begun_;
-    taken->run();
+    run_task(*taken);
     expect_no_child(generation_);
 }
 
@@ -123,6 +124,7 @@ bool solo_loop::rest(const loop_request& request) noexcept {
         }
         if (!request.waits) break;
         const blocked_here waiting("work of a loop"); // if the thread works for another context too
+        const trace::detail::interval parked(trace::kind::parked, "parked", 0);
         if (until == sys::clock::time_point::max())
             sys::futex_wait(word_, now);
         else if (!sys::futex_wait_until(word_, now, until))

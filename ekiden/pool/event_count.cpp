@@ -1,5 +1,6 @@
 #include <ekiden/pool/event_count.hpp>
 
+#include <ekiden/observe/trace.hpp>
 #include <ekiden/sys/futex.hpp>
 #include <ekiden/sys/mutant.hpp>
 #include <ekiden/sys/thread.hpp>
@@ -34,7 +35,10 @@ bool event_count::notify_sleepers() noexcept {
 bool event_count::wake_one() noexcept {
     // The first ones first: fewer workers stay busy, and their caches warm.
     for (unsigned w = 0; w != workers_; ++w) {
-        if (rouse(places_[w], notified)) return true;
+        if (!rouse(places_[w], notified)) continue;
+        if (trace::is_on()) [[unlikely]]
+            trace::detail::record(trace::kind::woken, w);
+        return true;
     }
     return false;
 }

@@ -2,6 +2,7 @@
 
 #include <ekiden/context/thread_context.hpp>
 #include <ekiden/execution/unhandled.hpp>
+#include <ekiden/observe/trace.hpp>
 #include <ekiden/pool/worker.hpp>
 #include <ekiden/sys/fork.hpp>
 #include <ekiden/sys/futex.hpp>
@@ -115,6 +116,7 @@ bool scheduler::submit(task* accepted, priority level, task_order order) {
     // of the pool lies inside the push, which quiesce() waits for; a worker of this pool keeps it alive
     // itself.
     const auto notify = [this]() noexcept { this->notify(); };
+    trace::detail::moment(trace::kind::queued, accepted);
     bool is_in = false;
     try {
         worker* const here = this_worker();

@@ -183,6 +183,12 @@ public:
 
     [[nodiscard]] thread_pool_metrics metrics() const;
 
+    /// Writes to a file descriptor what each worker does, what it waits for and since when, who holds that
+    /// up, and tasks that wait for each other in a circle; for a program that hangs. Looks twice, 50 ms
+    /// apart, to tell what moves; so long it takes. Any thread, also in a signal handler, while everything is
+    /// stuck: takes no lock, allocates nothing, calls nothing of the program. The pool must live meanwhile.
+    void dump(int file = 2) const noexcept;
+
 private:
     /// For the parts on this pool.
     friend scheduler& engine_of(thread_pool& pool) noexcept { return *pool.scheduler_; }

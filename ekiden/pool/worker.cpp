@@ -1,6 +1,7 @@
 #include <ekiden/pool/worker.hpp>
 
 #include <ekiden/context/serial_scope.hpp>
+#include <ekiden/execution/run_task.hpp>
 #include <ekiden/pool/work_source.hpp>
 #include <ekiden/sys/clock.hpp>
 #include <ekiden/sys/contract.hpp>
@@ -31,13 +32,16 @@ worker::worker(scheduler& pool, unsigned index)
 
 void worker::run() noexcept {
     crew& others = pool_.threads();
+    show(glance::state::busy); // another thread may have been this worker before
     for (;;) {
         const bool has_stopped = is_stopped(); // before the last look at the queues
         const bool is_crowded = (pool_.gate().load(sys::relaxed) & gate_bit::crowded) != 0; // [EL4]
         if (is_crowded && others.is_crowded()) {
             end_search();
             stop_looking();
+            show(glance::state::standing_by);
             if (!others.stand_by(*this)) return;
+            show(glance::state::busy);
         }
         const auto end = is_crowded ? sys::clock::now() + others.keep_alive() : sys::clock::time_point();
         if (task* const next = next_task({nullptr, is_crowded ? &end : nullptr})) {
@@ -47,10 +51,13 @@ void worker::run() noexcept {
         } else if (is_crowded && sys::clock::now() >= end) {
             end_search();
             stop_looking();
+            show(glance::state::gone);
             if (others.retire(*this)) return;
+            show(glance::state::busy);
         }
     }
     stop_looking();
+    show(glance::state::gone);
 }
 
 /// This thread looks for no more tasks, and may have ended the last one.
@@ -79,10 +86,10 @@ void worker::execute(task* taken, bool is_admitted) noexcept {
         if (taken->queued_at != 0) [[unlikely]]
             delays_.record(sys::now_ns() - taken->queued_at);
         const task::function type = taken->type();
-        running_ = taken;
+        running_.store(taken, sys::relaxed);
         running_type_.store(type, sys::relaxed);
         try {
-            taken->run();
+            run_task(*taken);
         } catch (...) {
             pool_.report_unhandled(type(nullptr, task_request::describe));
         }
@@ -167,6 +174,7 @@ task* worker::stolen() noexcept {
             if (from.maybe_filled()) {
                 if (task* const found = from.steal()) {
                     stolen_.add();
+                    trace::detail::moment(trace::kind::stolen, found);
                     return found;
                 }
             }
@@ -340,7 +348,10 @@ void worker::nap(const reason_to_return& reason) noexcept {
 void worker::sleep(const reason_to_return& reason) noexcept {
     if (reason.awaited != nullptr) pool_.circles().begin_wait(*this);
     parks_.add();
+    const trace::detail::interval parked(trace::kind::parked, "parked", 0);
+    show(glance::state::asleep);
     has_token_ = pool_.sleep().commit_wait(index_, reason.end_of_life) == event_count::wake_up::notified;
+    show(glance::state::busy);
     if (has_token_) wakes_.add();
     if (reason.awaited != nullptr) pool_.circles().end_wait(*this);
 }
@@ -351,9 +362,10 @@ bool worker::wait_for(completion& awaited, const sys::clock::time_point* deadlin
         return awaited.block(deadline);
     }
     const task::function type = running_type_.load(sys::relaxed);
-    const wait_frame frame{&awaited, {running_, type}, waits_};
+    const wait_frame frame{&awaited, {running_.load(sys::relaxed), type}, waits_};
     const hidden_scopes others_are_outside;
     waits_ = &frame;
+    show_wait(frame);
     while (task* const next = next_task({&awaited, nullptr})) {
         if (EKIDEN_MUTANT(worker_takes_a_task_to_the_gate)) (void)admit();
         const std::uint32_t gate = pool_.gate().load(sys::acquire); // as in admit()
@@ -366,13 +378,18 @@ bool worker::wait_for(completion& awaited, const sys::clock::time_point* deadlin
         expects_no_child(pool_.gate().load(sys::relaxed));
     }
     waits_ = frame.outer;
-    running_ = frame.waiting.self;
+    show_end_of_wait(frame);
+    running_.store(frame.waiting.self, sys::relaxed);
     running_type_.store(type, sys::relaxed);
     return true;
 }
 
 bool worker::begin_blocking(const char* what) noexcept {
     if (std::exchange(is_blocking_, true)) return false;
+    since_ns_.store(sys::now_ns(), sys::relaxed);
+    blocked_on_.store(what, sys::relaxed);
+    if (trace::is_on()) [[unlikely]]
+        blocked_since_ = trace::detail::begin(trace::kind::blocked, what, &trace::detail::literal);
     pool_.threads().block(*this, what);
     // For what its task has deferred nobody was woken: this worker was to come to it.
     if (pool_.has_work()) (void)pool_.sleep().notify();
@@ -380,8 +397,51 @@ bool worker::begin_blocking(const char* what) noexcept {
 }
 
 void worker::end_blocking() noexcept {
+    if (blocked_since_ != trace::detail::nothing) [[unlikely]]
+        trace::detail::end(std::exchange(blocked_since_, trace::detail::nothing), 0);
     pool_.threads().unblock(*this);
+    blocked_on_.store(nullptr, sys::relaxed);
     is_blocking_ = false;
+}
+
+// ---- what others see
+
+void worker::show(glance::state is) noexcept {
+    if (is != glance::state::busy) since_ns_.store(sys::now_ns(), sys::relaxed);
+    is_.store(is, sys::relaxed);
+}
+
+void worker::show_wait(const wait_frame& begun) noexcept {
+    if (depth_ < most_shown) on_stack_[depth_].store(begun.waiting.self, sys::relaxed);
+    ++depth_;
+    awaited_type_.store(begun.awaited->type(), sys::relaxed);
+    awaited_.store(begun.awaited, sys::relaxed);
+}
+
+void worker::show_end_of_wait(const wait_frame& ended) noexcept {
+    --depth_;
+    if (depth_ < most_shown) on_stack_[depth_].store(nullptr, sys::relaxed);
+    const completion* const outer = ended.outer != nullptr ? ended.outer->awaited : nullptr;
+    awaited_type_.store(outer != nullptr ? outer->type() : nullptr, sys::relaxed);
+    awaited_.store(outer, sys::relaxed);
+}
+
+worker::glance worker::look() const noexcept {
+    return {.is = is_.load(sys::relaxed),
+            .finished = finished_.value(),
+            .task_type = running_type_.load(sys::relaxed),
+            .awaited = awaited_.load(sys::relaxed),
+            .awaited_type = awaited_type_.load(sys::relaxed),
+            .blocked_on = blocked_on_.load(sys::relaxed),
+            .since_ns = since_ns_.load(sys::relaxed)};
+}
+
+bool worker::seems_to_run(const task* one) const noexcept {
+    if (running_.load(sys::relaxed) == one) return true;
+    for (const auto& waiting : on_stack_) {
+        if (waiting.load(sys::relaxed) == one) return true;
+    }
+    return false;
 }
 
 bool worker::runs(const completion& result) const noexcept {

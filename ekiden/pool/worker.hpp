@@ -7,10 +7,12 @@
 #include <ekiden/future/completion.hpp>
 #include <ekiden/observe/counter.hpp>
 #include <ekiden/observe/histogram.hpp>
+#include <ekiden/observe/trace.hpp>
 #include <ekiden/pool/scheduler.hpp>
 #include <ekiden/queue/chase_lev_deque.hpp>
 #include <ekiden/sys/random.hpp>
 
+#include <array>
 #include <cstdint>
 #include <string_view>
 
@@ -56,6 +58,28 @@ public:
 
     bool is_waiting_for_result = false; ///< under the lock of wait_circles
 
+    /// What others can see of a worker while all is stuck. Its parts are read one after the other.
+    struct glance {
+        enum class state : std::uint8_t {
+            busy,
+            asleep,
+            standing_by,
+            gone
+        }; // the last two: perhaps no thread
+        state is;
+        std::uint64_t finished;   ///< tasks
+        task::function task_type; ///< of the task that it runs, or has run last; null: none yet
+        const task* awaited;      ///< the result that it waits for; null: none. Not to be followed
+        task::function awaited_type;
+        const char* blocked_on; ///< null: it does not block
+        std::uint64_t since_ns; ///< when it began to sleep, wait or block
+    };
+    /// Any thread, also in a signal handler: takes no lock, allocates nothing.
+    [[nodiscard]] glance look() const noexcept;
+    /// Any thread, the same way: whether the task is one that this worker runs, or has on its stack while it
+    /// waits.
+    [[nodiscard]] bool seems_to_run(const task* one) const noexcept;
+
 private:
     /// What a worker waits for besides tasks: a result, or in its main loop, where `awaited` is null, perhaps
     /// the end of its own life.
@@ -95,6 +119,9 @@ private:
     void park(const reason_to_return& reason) noexcept;
     void nap(const reason_to_return& reason) noexcept;
     void sleep(const reason_to_return& reason) noexcept;
+    void show(glance::state is) noexcept;
+    void show_wait(const wait_frame& begun) noexcept;
+    void show_end_of_wait(const wait_frame& ended) noexcept;
     void execute(task* taken, bool is_admitted) noexcept;
     [[nodiscard]] bool is_piece(const task* taken) noexcept;
     [[nodiscard]] bool is_stopped() const noexcept;
@@ -107,11 +134,22 @@ private:
     const unsigned index_;
     bool has_token_ = false;
     bool is_blocking_ = false;
+    std::uint64_t blocked_since_ = trace::detail::nothing; // in a trace
     std::uint32_t turn_ = 0;
     sys::random random_;
     const task* piece_ = nullptr; // taken from a work source, not begun
-    const task* running_ = nullptr;
-    sys::atomic<task::function> running_type_{nullptr}; // read by others
+    // Read by others.
+    sys::atomic<const task*> running_{nullptr};
+    sys::atomic<task::function> running_type_{nullptr};
+    // The same, written on slow paths: for look(). Relaxed, all of it: nothing is reached through it.
+    sys::atomic<glance::state> is_{glance::state::busy};
+    sys::atomic<const task*> awaited_{nullptr};
+    sys::atomic<task::function> awaited_type_{nullptr};
+    sys::atomic<const char*> blocked_on_{nullptr};
+    sys::atomic<std::uint64_t> since_ns_{0};
+    static constexpr std::size_t most_shown = 8;
+    std::array<sys::atomic<const task*>, most_shown> on_stack_{}; // the tasks that wait, the outermost first
+    std::size_t depth_ = 0;
     const wait_frame* waits_ = nullptr;
 
     chase_lev_deque<task> deque_; // what this worker's tasks have posted

@@ -1,5 +1,6 @@
 // The waiting half of state_lock: waiting, leaving with a queue, cancelling. Protocol: sync/state_lock.md.
 #include <ekiden/context/thread_context.hpp>
+#include <ekiden/observe/trace.hpp>
 #include <ekiden/sync/state_lock.hpp>
 #include <ekiden/sys/contract.hpp>
 #include <ekiden/sys/futex.hpp>
@@ -257,6 +258,7 @@ sys::atomic<std::uint32_t>& state_lock::group_word() const noexcept {
 }
 
 state_lock::wake state_lock::sleep(waiter& me, const wait_limit& limit) noexcept {
+    const trace::detail::interval waiting(trace::kind::lock_wait, rules_->name, trace::detail::id_of(this));
     sys::atomic<std::uint32_t>& group = group_word();
     for (;;) {
         // [SL5] acquire; pairs with the release that counts the generation up after the statuses are set: a
@@ -363,6 +365,8 @@ void state_lock::serve_and_leave(state_value next, std::uint64_t word) noexcept 
         }
     }
     // The lock may be gone from here on: only the chosen waiters are touched, each for the last time.
+    if (chosen.owner != nullptr || chosen.overtakable != nullptr || chosen.completed != nullptr)
+        trace::detail::moment(trace::kind::granted, this); // its address
     grant(chosen, group);
 }
 

@@ -1,11 +1,14 @@
 #include <ekiden/sys/thread.hpp>
 
+#include <functional>
 #include <utility>
 #include <vector>
 
 #if defined(__linux__)
 #include <pthread.h>
 #include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 #endif
 
 namespace ekiden::inline EKIDEN_ABI::sys {
@@ -50,6 +53,22 @@ void set_thread_name(std::string_view name) noexcept {
     (void)pthread_setname_np(pthread_self(), buffer);
 #else
     (void)name;
+#endif
+}
+
+std::string this_thread_name() {
+    char buffer[16] = {};
+#if defined(__linux__)
+    (void)pthread_getname_np(pthread_self(), buffer, sizeof buffer);
+#endif
+    return buffer;
+}
+
+std::uint64_t system_thread_id() noexcept {
+#if defined(__linux__)
+    return static_cast<std::uint64_t>(::syscall(SYS_gettid));
+#else
+    return std::hash<std::thread::id>()(std::this_thread::get_id());
 #endif
 }
 

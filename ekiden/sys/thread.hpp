@@ -5,7 +5,9 @@
 
 #include <ekiden/sys/config.hpp>
 
+#include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 
 #if defined(EKIDEN_CHECKING)
@@ -45,6 +47,12 @@ namespace ekiden::inline EKIDEN_ABI::sys {
 
 /// Makes `name` visible to debuggers and system tools for the calling thread; cut to 15 bytes on Linux.
 void set_thread_name(std::string_view name) noexcept;
+
+/// What set_thread_name() or the system has named the calling thread; empty where that cannot be told.
+[[nodiscard]] std::string this_thread_name();
+
+/// The number that the system's tools show for the calling thread. Unique among the threads that live.
+[[nodiscard]] std::uint64_t system_thread_id() noexcept;
 
 /// Restricts the calling thread to these processors. False if the system refused or knows no such call.
 [[nodiscard]] bool set_thread_affinity(std::span<const int> cpus) noexcept;

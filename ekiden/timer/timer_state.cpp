@@ -1,6 +1,7 @@
 #include <ekiden/timer/timer_state.hpp>
 
 #include <ekiden/context/thread_context.hpp>
+#include <ekiden/observe/trace.hpp>
 #include <ekiden/queue/recycler.hpp>
 #include <ekiden/sys/fork.hpp>
 #include <ekiden/sys/futex.hpp>
@@ -157,6 +158,7 @@ void timer_state::fire() noexcept {
     if (is_outdated_ && !EKIDEN_MUTANT(timer_fires_what_was_disarmed)) {
         is_outdated_ = false;
     } else {
+        trace::detail::moment(trace::kind::timer, this);
         is_armed_ = false;
         timer_wait* one = waiting_.first;
         for (bool more = one != nullptr; more; more = (one = one->next_) != waiting_.first)

@@ -1,0 +1,134 @@
+#include <ekiden/observe/timeline.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <iomanip>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace ekiden::inline EKIDEN_ABI {
+namespace {
+
+using trace::event;
+using trace::kind;
+
+/// What a thread can be shown as doing. Of intervals that cover each other the later one in this list counts.
+struct activity {
+    kind what;
+    char sign;
+    std::string_view name;
+};
+constexpr std::array activities{activity{kind::task, '#', "tasks"}, activity{kind::span, '=', "spans"},
+                                activity{kind::parked, '.', "parked"},
+                                activity{kind::lock_wait, 'l', "waiting for locks"},
+                                activity{kind::blocked, 'b', "blocked"}};
+
+std::string text_of(std::int64_t ns) {
+    static constexpr std::array<std::pair<double, std::string_view>, 4> units{
+        {{1e9, " s"}, {1e6, " ms"}, {1e3, " us"}, {1, " ns"}}};
+    std::ostringstream out;
+    for (const auto& [size, unit] : units) {
+        if (static_cast<double>(ns) < size && size != 1) continue;
+        out << std::setprecision(3) << static_cast<double>(ns) / size << unit;
+        break;
+    }
+    return out.str();
+}
+
+/// For each part of the time and each activity: how much of it the thread did that.
+class line {
+public:
+    line(const trace::track& of, std::int64_t begin, std::int64_t end, std::size_t columns)
+        : begin_(begin),
+          width_(std::max(1.0, static_cast<double>(end - begin) / static_cast<double>(columns))),
+          share_(columns) {
+        for (std::size_t a = 0; a != activities.size(); ++a) {
+            // From the last end backwards, so that what lies inside of another one of its kind comes after
+            // it.
+            std::int64_t covered_from = end;
+            for (auto e = of.events.rbegin(); e != of.events.rend(); ++e) {
+                if (e->kind != activities[a].what || e->begin >= covered_from) continue;
+                add(a, std::max(e->begin, begin), std::min(e->end(), covered_from));
+                covered_from = e->begin;
+            }
+        }
+    }
+
+    [[nodiscard]] std::string text() const {
+        std::string signs;
+        for (const auto& column : share_) {
+            char sign = ' ';
+            double shown = 0;
+            for (std::size_t a = 0; a != activities.size(); ++a) {
+                if (column[a] < width_ / 100 || column[a] < shown / 2) continue; // not worth a sign
+                sign = activities[a].sign;
+                shown = std::max(shown, column[a]);
+            }
+            signs += sign;
+        }
+        return signs;
+    }
+    [[nodiscard]] double total(std::size_t a) const {
+        double sum = 0;
+        for (const auto& column : share_) sum += column[a];
+        return sum;
+    }
+
+private:
+    void add(std::size_t a, std::int64_t from, std::int64_t to) {
+        const auto last = static_cast<double>(share_.size());
+        double at = static_cast<double>(from - begin_) / width_;
+        const double end = std::min(static_cast<double>(to - begin_) / width_, last);
+        while (at < end) {
+            const auto column = static_cast<std::size_t>(at);
+            const double next = std::min(static_cast<double>(column + 1), end);
+            share_[column][a] += (next - at) * width_;
+            at = next;
+        }
+    }
+
+    std::int64_t begin_;
+    double width_;
+    std::vector<std::array<double, activities.size()>> share_;
+};
+
+} // namespace
+
+void write_timeline(std::ostream& to, const trace::snapshot& shot, const timeline_options& options) {
+    if (options.columns == 0)
+        throw std::invalid_argument("ekiden: write_timeline: columns is 0; allowed are 1 and more");
+    const std::int64_t end = shot.length;
+    const std::int64_t begin =
+        options.last.count() > 0 ? std::max<std::int64_t>(0, end - options.last.count()) : 0;
+    std::size_t widest = 0;
+    for (const trace::track& t : shot.tracks) widest = std::max(widest, t.thread_name.size());
+    for (const trace::track& t : shot.tracks) {
+        const line drawn(t, begin, end, options.columns);
+        to << t.thread_name << std::string(widest - t.thread_name.size(), ' ') << " |" << drawn.text()
+           << "|\n";
+        std::ostringstream sums;
+        std::string_view between;
+        for (std::size_t a = 0; a != activities.size(); ++a) {
+            const auto sum = static_cast<std::int64_t>(drawn.total(a));
+            if (sum == 0) continue;
+            sums << std::exchange(between, ", ") << activities[a].sign << ' ' << activities[a].name << ' '
+                 << text_of(sum);
+        }
+        const auto posted = std::count_if(t.events.begin(), t.events.end(), [begin](const event& e) {
+            return e.kind == kind::queued && e.begin >= begin;
+        });
+        if (posted != 0) sums << std::exchange(between, ", ") << posted << " posted";
+        if (t.overwritten != 0) sums << between << t.overwritten << " older events are not kept";
+        if (!sums.view().empty()) to << std::string(widest + 2, ' ') << sums.view() << '\n';
+    }
+    to << text_of(end - begin) << " in all";
+    if (shot.lost != 0) to << "; " << shot.lost << " events of threads without a place are lost";
+    to << '\n';
+}
+
+} // namespace ekiden::inline EKIDEN_ABI

@@ -1,0 +1,28 @@
+#include <ekiden/sys/ticks.hpp>
+
+#include <fstream>
+#include <string>
+
+namespace ekiden::inline EKIDEN_ABI::sys {
+
+bool has_even_counter() noexcept {
+#if defined(__x86_64__) && defined(__linux__)
+    // The kernel compares the counters of all processors, and takes another clock if they differ.
+    static const bool is_trusted = [] {
+        try {
+            std::ifstream file("/sys/devices/system/clocksource/clocksource0/current_clocksource");
+            std::string name;
+            return static_cast<bool>(file >> name) && name == "tsc";
+        } catch (...) { // no memory
+            return false;
+        }
+    }();
+    return is_trusted;
+#elif defined(__aarch64__)
+    return true; // the architecture's timer, which the system's clock is made of
+#else
+    return false;
+#endif
+}
+
+} // namespace ekiden::inline EKIDEN_ABI::sys

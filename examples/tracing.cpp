@@ -1,0 +1,50 @@
+/// Sees what a program does: records it, prints a picture for the terminal, writes a trace for the browser.
+#include <ekiden/execution/lanes.hpp>
+#include <ekiden/observe/chrome_trace.hpp>
+#include <ekiden/observe/timeline.hpp>
+#include <ekiden/observe/trace.hpp>
+#include <ekiden/pool/thread_pool.hpp>
+
+#include <cstdint>
+#include <cstdlib>
+#include <fstream>
+#include <iostream>
+#include <string_view>
+
+namespace {
+
+std::uint64_t digits_of(std::uint64_t n) {
+    const ekiden::trace::span here("count digits"); // to the end of the scope
+    std::uint64_t sum = 0;
+    for (std::uint64_t i = 0; i != n; ++i) sum += i % 10;
+    return sum;
+}
+
+} // namespace
+
+/// With an argument: the name of the file for the trace. Without one it is only made.
+int main(int count, char** words) {
+    ekiden::thread_pool pool({.threads = 2, .name = "requests"});
+    ekiden::trace::start();
+
+    ekiden::lanes<int> customers(pool.get_executor());
+    for (int i = 0; i != 30; ++i) customers.post(i % 3, [] { (void)digits_of(100'000); });
+    ekiden::trace::mark("all are posted", 30);
+    pool.wait_idle();
+
+    ekiden::trace::stop();
+    const ekiden::trace::snapshot shot = ekiden::trace::take();
+    ekiden::write_timeline(std::cout, shot, {.columns = 60});
+
+    if (count > 1) {
+        std::ofstream file(words[1]);
+        ekiden::write_chrome_trace(file, shot, {.most_lanes = 50});
+        if (!file.flush()) return EXIT_FAILURE;
+    }
+    std::size_t spans = 0;
+    for (const auto& track : shot.tracks)
+        for (const auto& event : track.events)
+            if (event.name == "count digits") ++spans;
+    std::cout << spans << " spans\n";
+    return spans == 30 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

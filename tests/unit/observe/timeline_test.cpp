@@ -1,0 +1,82 @@
+// The picture of a trace for a terminal, from snapshots made by hand.
+#include <doctest/doctest.h>
+#include <ekiden/observe/timeline.hpp>
+
+#include <sstream>
+#include <stdexcept>
+#include <string>
+
+using namespace ekiden;
+using trace::event;
+using trace::kind;
+
+namespace {
+
+event made(kind what, std::int64_t begin, std::int64_t length) {
+    event e;
+    e.kind = what;
+    e.name = "x";
+    e.begin = begin;
+    e.length = length;
+    return e;
+}
+
+std::string written(const trace::snapshot& shot, const timeline_options& options) {
+    std::ostringstream out;
+    write_timeline(out, shot, options);
+    return out.str();
+}
+
+} // namespace
+
+TEST_CASE("each thread has a line, and below it the sums") {
+    trace::snapshot shot;
+    shot.length = 10'000;
+    trace::track& a = shot.tracks.emplace_back();
+    a.thread_name = "pool-0";
+    a.events = {made(kind::parked, 0, 2000),  made(kind::span, 3000, 1000),
+                made(kind::task, 2000, 4000), made(kind::lock_wait, 6000, 1000),
+                made(kind::queued, 6500, 0),  made(kind::blocked, 8000, 2000)};
+    trace::track& b = shot.tracks.emplace_back();
+    b.thread_name = "main";
+    b.overwritten = 3;
+    CHECK(written(shot, {.columns = 10})
+          == "pool-0 |..#=##l bb|\n"
+             "        # tasks 4 us, = spans 1 us, . parked 2 us, l waiting for locks 1 us, b blocked 2 us, 1 "
+             "posted\n"
+             "main   |          |\n"
+             "        3 older events are not kept\n"
+             "10 us in all\n");
+}
+
+TEST_CASE("tasks inside of a task are not counted twice") {
+    trace::snapshot shot;
+    shot.length = 1000;
+    trace::track& a = shot.tracks.emplace_back();
+    a.thread_name = "t";
+    a.events = {made(kind::task, 100, 100), made(kind::task, 300, 100), made(kind::task, 0, 500),
+                made(kind::task, 600, 100)};
+    CHECK(written(shot, {.columns = 10}).find("# tasks 600 ns") != std::string::npos);
+}
+
+TEST_CASE("the last part can be shown alone") {
+    trace::snapshot shot;
+    shot.length = 10'000;
+    trace::track& a = shot.tracks.emplace_back();
+    a.thread_name = "t";
+    a.events = {made(kind::task, 0, 9500)};
+    CHECK(written(shot, {.columns = 10, .last = std::chrono::microseconds(1)}).find("|##### ")
+          != std::string::npos);
+}
+
+TEST_CASE("events of threads without a place are told") {
+    trace::snapshot shot;
+    shot.lost = 5;
+    CHECK(written(shot, {}) == "0 ns in all; 5 events of threads without a place are lost\n");
+}
+
+TEST_CASE("a picture without columns is refused") {
+    CHECK_THROWS_WITH_AS(written({}, {.columns = 0}),
+                         "ekiden: write_timeline: columns is 0; allowed are 1 and more",
+                         std::invalid_argument);
+}
