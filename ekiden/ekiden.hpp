@@ -51,6 +51,9 @@
 #include <ekiden/future/when_any.hpp>
 #include <ekiden/loop/loop_context.hpp>
 #include <ekiden/loop/loop_pool.hpp>
+#include <ekiden/observe/chrome_trace.hpp>
+#include <ekiden/observe/timeline.hpp>
+#include <ekiden/observe/trace.hpp>
 #include <ekiden/pool/blocking_region.hpp>
 #include <ekiden/pool/default_pool.hpp>
 #include <ekiden/pool/stall.hpp>

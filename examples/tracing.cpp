@@ -1,10 +1,12 @@
-/// Sees what a program does: records it, prints a picture for the terminal, writes a trace for the browser.
+/// Sees what a program does: records it, prints a picture for the terminal, writes a trace for the browser. And
+/// asks the pool what it is at, as one would if it hung.
 #include <ekiden/execution/lanes.hpp>
 #include <ekiden/observe/chrome_trace.hpp>
 #include <ekiden/observe/timeline.hpp>
 #include <ekiden/observe/trace.hpp>
 #include <ekiden/pool/thread_pool.hpp>
 
+#include <csignal>
 #include <cstdint>
 #include <cstdlib>
 #include <fstream>
@@ -20,11 +22,15 @@ std::uint64_t digits_of(std::uint64_t n) {
     return sum;
 }
 
+ekiden::thread_pool* looked_at = nullptr; // by the signal's handler
+
 } // namespace
 
 /// With an argument: the name of the file for the trace. Without one it is only made.
 int main(int count, char** words) {
     ekiden::thread_pool pool({.threads = 2, .name = "requests"});
+    looked_at = &pool;
+    std::signal(SIGUSR1, [](int) { looked_at->dump(); }); // kill -USR1 PID
     ekiden::trace::start();
 
     ekiden::lanes<int> customers(pool.get_executor());
@@ -41,6 +47,7 @@ int main(int count, char** words) {
         ekiden::write_chrome_trace(file, shot, {.most_lanes = 50});
         if (!file.flush()) return EXIT_FAILURE;
     }
+    std::raise(SIGUSR1);
     std::size_t spans = 0;
     for (const auto& track : shot.tracks)
         for (const auto& event : track.events)

@@ -1,4 +1,4 @@
-/// Who has which ring, what the names are, and how records become events.
+/// The rings of all threads, the names that records refer to, and how records become events.
 ///
 /// Part: observe. Used by: trace. Private.
 #pragma once
