@@ -1,5 +1,5 @@
-/// Sees what a program does: records it, prints a picture for the terminal, writes a trace for the browser. And
-/// asks the pool what it is at, as one would if it hung.
+/// Sees what a program does: records it, prints a picture for the terminal, writes a trace for the browser.
+/// And asks the pool what it is at, as one would if it hung.
 #include <ekiden/execution/lanes.hpp>
 #include <ekiden/observe/chrome_trace.hpp>
 #include <ekiden/observe/timeline.hpp>
