@@ -33,10 +33,10 @@ struct ekiden_hybrid_mutex : ekiden::hybrid_mutex {
 template <ekiden::rw_policy Policy>
 struct ekiden_rw : ekiden::rw_mutex<Policy> {
     static constexpr peers::row row =
-        Policy == ekiden::rw_policy::writer_next ? peers::row{"ekiden", "ekiden, writer_next", 0}
-        : Policy == ekiden::rw_policy::basic     ? peers::row{"ekiden-basic", "ekiden, basic", 1}
-        : Policy == ekiden::rw_policy::writer_first
-            ? peers::row{"ekiden-writer-first", "ekiden, writer_first", 2}
+        Policy == ekiden::rw_policy::writer_first ? peers::row{"ekiden", "ekiden, writer_first", 0}
+        : Policy == ekiden::rw_policy::basic      ? peers::row{"ekiden-basic", "ekiden, basic", 1}
+        : Policy == ekiden::rw_policy::writer_next
+            ? peers::row{"ekiden-writer-next", "ekiden, writer_next", 2}
             : peers::row{"ekiden-rw-fifo", "ekiden, fifo", 3};
 };
 
