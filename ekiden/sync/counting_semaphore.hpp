@@ -56,7 +56,8 @@ public:
     /// False if there is none at this moment.
     [[nodiscard]] bool try_acquire() noexcept {
         for (;;) {
-            const attempt result = lock_.try_count<-1>(most_quick) ? attempt::done : lock_.try_run(is_some, take{*this});
+            const attempt result =
+                lock_.try_count<-1>(most_quick) ? attempt::done : lock_.try_run(is_some, take{*this});
             if (result != attempt::busy) return result == attempt::done;
             sys::yield(); // somebody is inside, for a few steps
         }
@@ -108,8 +109,7 @@ private:
     }
     state_value added(state_value now, std::ptrdiff_t count) noexcept {
         if (count < 0 || count > max() - rest_ - std::ptrdiff_t{now.payload})
-            sys::contract_broken(
-                "counting_semaphore::release: a negative count, or more permits than max()");
+            sys::contract_broken("counting_semaphore::release: a negative count, or more permits than max()");
         return changed(now, count);
     }
 

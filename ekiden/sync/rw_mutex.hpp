@@ -156,8 +156,7 @@ public:
     [[nodiscard]] state_lock& core() noexcept { return lock_; }
     static state_value begin_writing(state_value now) noexcept {
         const bool in_turn = now.state == static_cast<std::uint32_t>(rw_state::writer_only);
-        return rules::value(rw_state::write,
-                            in_turn ? std::min(now.payload + 1, rules::writers_in_turn) : 0);
+        return rules::value(rw_state::write, in_turn ? std::min(now.payload + 1, rules::writers_in_turn) : 0);
     }
     static state_value begin_reading(state_value now) noexcept {
         const auto state = static_cast<rw_state>(now.state);

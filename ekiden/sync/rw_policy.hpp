@@ -51,8 +51,8 @@ struct rw_rules {
     static constexpr state_lock::mask reader_enters =
         any_of(rw_state::free, rw_state::read, rw_state::reader_only, rw_state::readers_turn);
     static constexpr state_lock::mask writer_enters = any_of(rw_state::free, rw_state::writer_only);
-    static constexpr state_lock::mask reader_inside = any_of(
-        rw_state::read, rw_state::full, rw_state::drain, rw_state::upgrading, rw_state::readers_turn);
+    static constexpr state_lock::mask reader_inside =
+        any_of(rw_state::read, rw_state::full, rw_state::drain, rw_state::upgrading, rw_state::readers_turn);
 
     /// Under writer_first: so many writers in a row, and then the readers that wait. Fewer would cost much:
     /// each turn of the readers makes all of them wait once more.

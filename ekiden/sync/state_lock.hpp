@@ -249,8 +249,8 @@ public:
 
     /// For locks of which state 0 says that the payload is 0, and state 1 that it is not: adds `By` to the
     /// payload, in one step and without waiting. False unless nobody is inside, the state is one of the two,
-    /// the new payload is at most `most`, and no waiter has to be looked at. What happened before the lock got
-    /// its value has happened before, as after apply.
+    /// the new payload is at most `most`, and no waiter has to be looked at. What happened before the lock
+    /// got its value has happened before, as after apply.
     template <int By>
     [[nodiscard]] bool try_count(std::uint32_t most) noexcept {
         static_assert(By != 0);
@@ -259,12 +259,13 @@ public:
         for (;; step_aside()) {
             std::uint64_t word = word_.load(sys::relaxed);
             const std::uint64_t payload = word & payload_bits;
-            const bool fits = By < 0 ? payload >= step : payload + step <= std::uint64_t{most} << payload_shift;
+            const bool fits =
+                By < 0 ? payload >= step : payload + step <= std::uint64_t{most} << payload_shift;
             if (!fits || (word & (locked | (state_bits & ~some))) != 0) return false;
             std::uint64_t next = By < 0 ? word - step : word + step;
             // To 0 or from 0: the state changes.
             if (payload == (By < 0 ? step : 0)) {
-                if (must_serve(word)) return false;
+                if (must_serve(word) && !EKIDEN_MUTANT(state_lock_count_overlooks_waiters)) return false;
                 next ^= some;
             }
             // [SL1] acq_rel: an entry and an exit in one step.

@@ -7,6 +7,7 @@
 
 #include <ekiden/sync/barrier.hpp>
 #include <ekiden/sync/bounded_buffer.hpp>
+#include <ekiden/sync/counting_semaphore.hpp>
 #include <ekiden/sync/elastic_barrier.hpp>
 #include <ekiden/sync/fifo_mutex.hpp>
 #include <ekiden/sync/hybrid_mutex.hpp>
@@ -38,6 +39,11 @@ struct ekiden_rw : ekiden::rw_mutex<Policy> {
         : Policy == ekiden::rw_policy::writer_next
             ? peers::row{"ekiden-writer-next", "ekiden, writer_next", 2}
             : peers::row{"ekiden-rw-fifo", "ekiden, fifo", 3};
+};
+
+struct ekiden_semaphore : ekiden::counting_semaphore<> {
+    static constexpr peers::row row{"ekiden", "ekiden::counting_semaphore", 0};
+    using counting_semaphore::counting_semaphore;
 };
 
 struct ekiden_barrier : ekiden::barrier<> {

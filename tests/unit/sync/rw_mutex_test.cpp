@@ -196,7 +196,8 @@ TEST_CASE("writer_first lets waiting readers in after so many writers in a row, 
     CHECK(is(now, ekiden::rw_state::drain));
     // Without waiting readers the writers go on, however many they were.
     now = rules::value(ekiden::rw_state::reader_only, rules::writers_in_turn);
-    CHECK(rules::settle(now, rules::writer_enters) == static_cast<std::uint32_t>(ekiden::rw_state::writer_only));
+    CHECK(rules::settle(now, rules::writer_enters)
+          == static_cast<std::uint32_t>(ekiden::rw_state::writer_only));
     CHECK(rules::settle(now, 0) == static_cast<std::uint32_t>(ekiden::rw_state::free));
     CHECK(m::begin_reading(rules::value(ekiden::rw_state::free, 7)).payload == 1);
 }
