@@ -2,6 +2,7 @@
 #include <check/engine/model.hpp>
 #include <ekiden/sync/barrier.hpp>
 #include <ekiden/sync/bounded_buffer.hpp>
+#include <ekiden/sync/counting_semaphore.hpp>
 #include <ekiden/sync/elastic_barrier.hpp>
 #include <ekiden/sync/event.hpp>
 #include <ekiden/sync/fifo_mutex.hpp>
@@ -117,6 +118,73 @@ EKIDEN_MODEL(rw_writer_first_gives_up, .about = "the same under writer_first", .
 }
 EKIDEN_MODEL(rw_fifo_gives_up, .about = "the same under fifo", .preemptions = 3) {
     writer_gives_up<rw_policy::fifo>();
+}
+
+EKIDEN_MODEL(rw_readers_turn, .about = "after a writer it is the turn of a reader, which may give up",
+             .preemptions = 3, .spurious = 0, .weak_failures = 0) {
+    rw_mutex<rw_policy::writer_first> lock;
+    sys::cell<int> data{0};
+    const auto write = [&] {
+        data.write(data.read() + 1);
+        lock.unlock();
+    };
+    lock.lock();
+    sys::thread reader([&] {
+        if (!lock.try_lock_shared_for(std::chrono::milliseconds(1))) return;
+        (void)data.read();
+        lock.unlock_shared();
+    });
+    sys::thread writer([&] {
+        lock.lock();
+        write();
+    });
+    write();
+    lock.lock();
+    write();
+    reader.join();
+    writer.join();
+    check::that(data.read() == 3, "every writer was alone");
+    check::that(lock.try_lock(), "free at the end");
+    lock.unlock();
+}
+
+EKIDEN_MODEL(semaphore_loop, .about = "a permit taken and given back by three threads", .preemptions = 3,
+             .spurious = 0, .weak_failures = 0) {
+    counting_semaphore<> permits(1);
+    sys::cell<int> count{0};
+    const auto work = [&] {
+        permits.acquire();
+        count.write(count.read() + 1);
+        permits.release();
+    };
+    sys::thread second(work);
+    sys::thread third(work);
+    work();
+    second.join();
+    third.join();
+    check::that(count.read() == 3, "one at a time");
+    check::that(permits.try_acquire(), "the permit is there");
+    check::that(!permits.try_acquire(), "which is one");
+}
+
+EKIDEN_MODEL(semaphore_released_together, .about = "two permits given back at once, one waiter may give up",
+             .preemptions = 3, .spurious = 0, .weak_failures = 0) {
+    counting_semaphore<> permits(0);
+    sys::cell<int> message{0};
+    bool got = false;
+    sys::thread second([&] {
+        permits.acquire();
+        check::that(message.read() == 1, "what was done before the release is seen");
+    });
+    sys::thread third([&] {
+        got = permits.try_acquire_for(std::chrono::milliseconds(1));
+        if (got) check::that(message.read() == 1, "by this one too");
+    });
+    message.write(1);
+    permits.release(2);
+    second.join();
+    third.join();
+    check::that(permits.try_acquire() != got, "no permit is lost");
 }
 
 EKIDEN_MODEL(rw_upgrade, .about = "two readers upgrade: one is told to step back", .preemptions = 3) {

@@ -243,7 +243,8 @@ template <auto Op, class StateMutex>
     return detail::lock_awaiter<detail::enter_operation<Op, StateMutex>>(m);
 }
 
-/// `co_await async_acquire(s)`: takes a permit, in the order of arrival. False: a stop was requested first.
+/// `co_await async_acquire(s)`: takes a permit. Those who wait get theirs in the order of arrival, but who
+/// comes while one is there takes it. False: a stop was requested first.
 template <std::ptrdiff_t Max>
 [[nodiscard]] auto async_acquire(counting_semaphore<Max>& s) noexcept {
     return detail::lock_awaiter<detail::acquire_operation<Max>>(s);

@@ -1,14 +1,17 @@
 /// A counting semaphore whose waits may be timed, stopped, or not a thread's.
 ///
-/// Part: sync. Used by: users. A state_lock with the states "zero" and "some"; the releaser of a permit takes
-/// it on behalf of the waiter, so permits go to waiters in the order of their arrival.
+/// Part: sync. Used by: users. A state_lock whose payload is the number of permits: while they fit into it,
+/// to take one and to give some back is one atomic step each. A running thread may take a permit before a
+/// woken one does; who has waited for more than 500 us gets the next one.
 #pragma once
 
 #include <ekiden/sync/state_lock.hpp>
 #include <ekiden/sys/contract.hpp>
 #include <ekiden/sys/thread.hpp>
 
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <limits>
 #include <stdexcept>
 #include <string>
@@ -21,27 +24,40 @@ template <std::ptrdiff_t Max = std::numeric_limits<std::ptrdiff_t>::max()>
 class counting_semaphore {
     static_assert(Max >= 0, "counting_semaphore: the largest number of permits is negative");
 
+    // Permits beyond what the payload holds lie in rest_, which only a change inside the lock may touch.
+    enum state : std::uint32_t {
+        zero,  ///< no permit
+        some,  ///< the payload is their number, not 0
+        plenty ///< more than the payload: it is changed inside only
+    };
+    static constexpr auto most_quick =
+        static_cast<std::uint32_t>(std::min(Max, std::ptrdiff_t{state_lock::max_payload}));
+
 public:
     /// The most permits that there may be: exactly `Max`.
     [[nodiscard]] static constexpr std::ptrdiff_t max() noexcept { return Max; }
 
     /// `permits` in [0, max()]; otherwise throws std::invalid_argument.
     constexpr explicit counting_semaphore(std::ptrdiff_t permits)
-        : lock_({permits > 0 ? some : zero, 0}, rules), permits_(permits) {
+        : lock_(value_of(permits), rules), rest_(rest_of(permits)) {
         if (permits < 0 || permits > max())
             throw std::invalid_argument("counting_semaphore: permits is " + std::to_string(permits)
                                         + ", allowed is 0 to " + std::to_string(max()));
     }
 
-    void acquire() noexcept { lock_.run(1U << some, take{permits_}); }
+    void acquire() noexcept {
+        if (!lock_.try_count<-1>(most_quick)) [[unlikely]]
+            lock_.run(is_some, take{*this}, conduct::opens);
+    }
     /// False if `limit` was reached first: a time, or a stop request.
     [[nodiscard]] bool acquire(const wait_limit& limit) noexcept {
-        return lock_.run(1U << some, take{permits_}, limit);
+        return lock_.try_count<-1>(most_quick) || lock_.run(is_some, take{*this}, limit, conduct::opens);
     }
     /// False if there is none at this moment.
     [[nodiscard]] bool try_acquire() noexcept {
         for (;;) {
-            const attempt result = lock_.try_run(1U << some, take{permits_});
+            const attempt result =
+                lock_.try_count<-1>(most_quick) ? attempt::done : lock_.try_run(is_some, take{*this});
             if (result != attempt::busy) return result == attempt::done;
             sys::yield(); // somebody is inside, for a few steps
         }
@@ -57,34 +73,48 @@ public:
 
     /// Adds `count` >= 0 permits; their sum stays at most max().
     void release(std::ptrdiff_t count = 1) noexcept {
-        lock_.run(state_lock::any_state, [&](state_value now) noexcept {
-            if (count < 0 || count > max() - permits_)
-                sys::contract_broken(
-                    "counting_semaphore::release: a negative count, or more permits than max()");
-            permits_ += count;
-            return count > 0 ? state_value{some, 0} : now;
-        });
+        if (count != 1 || !lock_.try_count<1>(most_quick)) [[unlikely]]
+            lock_.run(state_lock::any_state, [&](state_value now) noexcept { return added(now, count); });
     }
 
     /// The lock inside, for waits that are not a thread's: start() with mask `is_some` and the transition
     /// take_one(), which runs inside.
     [[nodiscard]] state_lock& core() noexcept { return lock_; }
-    [[nodiscard]] state_value take_one(state_value now) noexcept { return take{permits_}(now); }
-    static constexpr state_lock::mask is_some = 2;
+    [[nodiscard]] state_value take_one(state_value now) noexcept { return changed(now, -1); }
+    static constexpr state_lock::mask is_some = 1U << some | 1U << plenty;
 
 private:
-    static constexpr state_rules rules{.name = "a semaphore"};
-    static constexpr std::uint32_t zero = 0;
-    static constexpr std::uint32_t some = 1;
+    static constexpr state_rules rules{.spins = 12, .yields = 4, .first_only = true, .name = "a semaphore"};
 
     struct take {
-        std::ptrdiff_t& permits;
+        counting_semaphore& semaphore;
 
-        state_value operator()(state_value) const noexcept { return {--permits > 0 ? some : zero, 0}; }
+        state_value operator()(state_value now) const noexcept { return semaphore.take_one(now); }
     };
 
+    static constexpr std::ptrdiff_t rest_of(std::ptrdiff_t permits) noexcept {
+        return permits > most_quick ? permits - most_quick : 0;
+    }
+    static constexpr state_value value_of(std::ptrdiff_t permits) noexcept {
+        if (permits <= 0) return {zero, 0};
+        return permits > most_quick ? state_value{plenty, most_quick}
+                                    : state_value{some, static_cast<std::uint32_t>(permits)};
+    }
+
+    // Inside the lock.
+    state_value changed(state_value now, std::ptrdiff_t by) noexcept {
+        const std::ptrdiff_t permits = rest_ + std::ptrdiff_t{now.payload} + by;
+        rest_ = rest_of(permits);
+        return value_of(permits);
+    }
+    state_value added(state_value now, std::ptrdiff_t count) noexcept {
+        if (count < 0 || count > max() - rest_ - std::ptrdiff_t{now.payload})
+            sys::contract_broken("counting_semaphore::release: a negative count, or more permits than max()");
+        return changed(now, count);
+    }
+
     state_lock lock_;
-    std::ptrdiff_t permits_; // guarded by lock_
+    std::ptrdiff_t rest_; // guarded by lock_
 };
 
 using binary_semaphore = counting_semaphore<1>;

@@ -1,7 +1,8 @@
 /// A mutex that spins for a moment before it sleeps.
 ///
 /// Part: sync. Used by: users whose sections are about as long as a wake-up (a few microseconds). It looks
-/// again a number of times that its type says; `mutex` is the one that never does.
+/// again a number of times that its type says, whoever else waits; `mutex` does so for a short moment only,
+/// and only while nobody else waits.
 #pragma once
 
 #include <ekiden/sync/mutex_base.hpp>

@@ -2,7 +2,8 @@
 ///
 /// Part: sync. Used by: users. A running thread may take the free mutex before a woken one does, which keeps
 /// the throughput; one that has waited for more than 500 us is handed the mutex. (Eventual fairness: WebKit's
-/// WTF::Lock and parking_lot.)
+/// WTF::Lock and parking_lot.) The only thread that waits looks again for a third of a microsecond, the
+/// others sleep at once.
 #pragma once
 
 #include <ekiden/sync/mutex_base.hpp>

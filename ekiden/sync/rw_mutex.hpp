@@ -9,6 +9,7 @@
 #include <ekiden/sync/rw_policy.hpp>
 #include <ekiden/sys/contract.hpp>
 
+#include <algorithm>
 #include <exception>
 #include <utility>
 
@@ -21,7 +22,7 @@ namespace ekiden::inline EKIDEN_ABI {
 /// An unlock() while no writer is inside ends the program with a message, as does an unlock_shared() while no
 /// reader is; so do upgrades and downgrades. Where lock_checks is set, the calling thread must be that writer
 /// or reader, and one that would wait for itself is reported.
-template <rw_policy Policy = rw_policy::writer_next>
+template <rw_policy Policy = rw_policy::writer_first>
 class rw_mutex {
     using rules = rw_rules<Policy>;
 
@@ -140,28 +141,35 @@ public:
     void run(Section&& section) {
         note_.wanted(lock_.name(), "run");
         std::exception_ptr error;
-        lock_.run(rules::writer_enters, [&](state_value) noexcept {
+        lock_.run(rules::writer_enters, [&](state_value now) noexcept {
             try {
                 std::forward<Section>(section)();
             } catch (...) {
                 error = std::current_exception();
             }
-            return rules::value(rw_state::free);
+            return rules::value(rw_state::free, begin_writing(now).payload);
         });
         if (error) std::rethrow_exception(std::move(error));
     }
 
     /// The lock inside and the transitions, for waits that are not a thread's (state_lock::start).
     [[nodiscard]] state_lock& core() noexcept { return lock_; }
-    static state_value begin_writing(state_value) noexcept { return rules::value(rw_state::write); }
+    static state_value begin_writing(state_value now) noexcept {
+        const bool in_turn = now.state == static_cast<std::uint32_t>(rw_state::writer_only);
+        return rules::value(rw_state::write, in_turn ? std::min(now.payload + 1, rules::writers_in_turn) : 0);
+    }
     static state_value begin_reading(state_value now) noexcept {
-        return rules::value(rules::reading(now.payload + 1), now.payload + 1);
+        const auto state = static_cast<rw_state>(now.state);
+        if (state == rw_state::reader_only) return rules::value(rw_state::readers_turn, 1);
+        const std::uint32_t readers = state == rw_state::free ? 1 : now.payload + 1;
+        const bool in_turn = state == rw_state::readers_turn && readers < max_readers;
+        return rules::value(in_turn ? state : rules::reading(readers), readers);
     }
     /// What entered through it leaves through these, in any thread: no thread holds the lock.
     void end_hold() noexcept {
         lock_.apply_held_from(
             rules::value(rw_state::write), rules::any_of(rw_state::write),
-            [](state_value) noexcept { return rules::value(rw_state::free); },
+            [](state_value now) noexcept { return rules::value(rw_state::free, now.payload); },
             "rw_mutex::unlock: no writer is inside (a reader leaves by unlock_shared)");
     }
     void end_hold_shared() noexcept {
@@ -175,6 +183,7 @@ private:
         const auto state = static_cast<rw_state>(now.state);
         if (left > 0) return rules::value(state == rw_state::full ? rw_state::read : state, left);
         if (state == rw_state::drain) return rules::value(rules::after_last_reader);
+        if (state == rw_state::readers_turn) return rules::value(rw_state::reader_only);
         return rules::value(state == rw_state::upgrading ? rw_state::upgrade : rw_state::free);
     }
 

@@ -2,8 +2,8 @@
 /// state_lock.
 ///
 /// Part: sync. Used by: rw_mutex. Source: the read-write lock and its variants (a) and (b) of Ohki and Kuno.
-/// Their counter of waiting writers is replaced by the settle rule; fifo, upgrading and the limit of readers
-/// are ours.
+/// Their counter of waiting writers is replaced by the settle rule; fifo, upgrading, the limit of readers and
+/// the readers' turn are ours.
 #pragma once
 
 #include <ekiden/sync/state_lock.hpp>
@@ -15,11 +15,12 @@ namespace ekiden::inline EKIDEN_ABI {
 enum class rw_policy : std::uint8_t {
     basic,        ///< after the last reader, and after a writer: whoever comes first
     writer_next,  ///< after the last reader a waiting writer; after a writer whoever comes first
-    writer_first, ///< no reader enters as long as any writer waits (a stream of writers starves readers)
+    writer_first, ///< no reader enters as long as any writer waits, up to 8000 of them in a row
     fifo          ///< in order of arrival, successive readers together
 };
 
-/// The states of a read-write lock. The payload is the number of readers inside.
+/// The states of a read-write lock. The payload is the number of readers inside; without any, of writers in a
+/// row.
 enum class rw_state : std::uint8_t {
     free,
     read,        ///< readers inside, more may enter
@@ -28,7 +29,9 @@ enum class rw_state : std::uint8_t {
     writer_only, ///< nobody inside, a writer waits and is next (the source's WONLY)
     write,       ///< a writer inside
     upgrading,   ///< readers inside, one that was a reader waits to become the writer
-    upgrade      ///< nobody inside, that one is next
+    upgrade,     ///< nobody inside, that one is next
+    reader_only, ///< nobody inside, readers wait and are next
+    readers_turn ///< readers inside, and those who wait enter too, writers or not
 };
 
 /// The rules of a read-write lock: masks, settling, and the state after the last reader.
@@ -45,10 +48,20 @@ struct rw_rules {
         return readers == state_lock::max_payload ? rw_state::full : rw_state::read;
     }
 
-    static constexpr state_lock::mask reader_enters = any_of(rw_state::free, rw_state::read);
+    static constexpr state_lock::mask reader_enters =
+        any_of(rw_state::free, rw_state::read, rw_state::reader_only, rw_state::readers_turn);
     static constexpr state_lock::mask writer_enters = any_of(rw_state::free, rw_state::writer_only);
     static constexpr state_lock::mask reader_inside =
-        any_of(rw_state::read, rw_state::full, rw_state::drain, rw_state::upgrading);
+        any_of(rw_state::read, rw_state::full, rw_state::drain, rw_state::upgrading, rw_state::readers_turn);
+
+    /// Under writer_first: so many writers in a row, and then the readers that wait. Fewer would cost much:
+    /// each turn of the readers makes all of them wait once more.
+#if defined(EKIDEN_CHECKING)
+    static constexpr std::uint32_t writers_in_turn = 1; // so that a model comes to a turn of the readers
+#else
+    static constexpr std::uint32_t writers_in_turn = 8000;
+#endif
+    static_assert(writers_in_turn <= state_lock::max_payload);
 
     static constexpr rw_state after_last_reader =
         Policy == rw_policy::writer_next || Policy == rw_policy::writer_first ? rw_state::writer_only
@@ -56,11 +69,23 @@ struct rw_rules {
 
     static constexpr std::uint32_t settle(state_value now, state_lock::mask queued) noexcept {
         const bool writer_waits = (queued & any_of(rw_state::writer_only)) != 0;
+        const bool reader_waits = (queued & any_of(rw_state::read)) != 0;
+        const auto nobody_inside = [&] {
+            if (Policy != rw_policy::writer_first || !writer_waits) return rw_state::free;
+            return reader_waits && now.payload == writers_in_turn ? rw_state::reader_only
+                                                                  : rw_state::writer_only;
+        };
         const bool close = Policy == rw_policy::fifo ? (queued & any_of(rw_state::free)) != 0 : writer_waits;
         auto state = static_cast<rw_state>(now.state);
         switch (state) {
         case rw_state::free:
-            if (Policy == rw_policy::writer_first && writer_waits) state = rw_state::writer_only;
+            state = nobody_inside();
+            break;
+        case rw_state::reader_only:
+            if (!reader_waits) state = nobody_inside();
+            break;
+        case rw_state::readers_turn:
+            if (!reader_waits) state = close ? rw_state::drain : reading(now.payload);
             break;
         case rw_state::writer_only:
             if (!writer_waits) state = rw_state::free;

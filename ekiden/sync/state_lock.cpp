@@ -78,6 +78,13 @@ state_lock::~state_lock() {
         sys::contract_broken("state_lock: destroyed while somebody waits for it");
 }
 
+// A step has failed because another processor took one: for some steps of the other one the word stays in
+// that one's cache, which takes less time in all than to fetch it for each.
+void state_lock::step_aside() noexcept {
+    constexpr unsigned pauses = 8;
+    for (unsigned i = 0; i < pauses; ++i) sys::spin_hint();
+}
+
 // ---- waiting -----------------------------------------------------
 
 /// Interrupts the waiter's sleep when a stop is requested.
@@ -142,7 +149,8 @@ bool state_lock::wait(waiter& me, const wait_limit& limit) noexcept {
             if (woken && !EKIDEN_MUTANT(state_lock_swallows_a_wake_up)) pass_on();
             return false;
         }
-        if (looks < unsigned{rules_->spins} + rules_->yields) {
+        if (looks < unsigned{rules_->spins} + rules_->yields
+            && (!rules_->first_only || (word & (newest | queued)) == 0)) {
             if (looks++ < rules_->spins)
                 sys::spin_hint();
             else

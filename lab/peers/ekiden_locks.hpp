@@ -7,6 +7,7 @@
 
 #include <ekiden/sync/barrier.hpp>
 #include <ekiden/sync/bounded_buffer.hpp>
+#include <ekiden/sync/counting_semaphore.hpp>
 #include <ekiden/sync/elastic_barrier.hpp>
 #include <ekiden/sync/fifo_mutex.hpp>
 #include <ekiden/sync/hybrid_mutex.hpp>
@@ -33,11 +34,16 @@ struct ekiden_hybrid_mutex : ekiden::hybrid_mutex {
 template <ekiden::rw_policy Policy>
 struct ekiden_rw : ekiden::rw_mutex<Policy> {
     static constexpr peers::row row =
-        Policy == ekiden::rw_policy::writer_next ? peers::row{"ekiden", "ekiden, writer_next", 0}
-        : Policy == ekiden::rw_policy::basic     ? peers::row{"ekiden-basic", "ekiden, basic", 1}
-        : Policy == ekiden::rw_policy::writer_first
-            ? peers::row{"ekiden-writer-first", "ekiden, writer_first", 2}
+        Policy == ekiden::rw_policy::writer_first ? peers::row{"ekiden", "ekiden, writer_first", 0}
+        : Policy == ekiden::rw_policy::basic      ? peers::row{"ekiden-basic", "ekiden, basic", 1}
+        : Policy == ekiden::rw_policy::writer_next
+            ? peers::row{"ekiden-writer-next", "ekiden, writer_next", 2}
             : peers::row{"ekiden-rw-fifo", "ekiden, fifo", 3};
+};
+
+struct ekiden_semaphore : ekiden::counting_semaphore<> {
+    static constexpr peers::row row{"ekiden", "ekiden::counting_semaphore", 0};
+    using counting_semaphore::counting_semaphore;
 };
 
 struct ekiden_barrier : ekiden::barrier<> {

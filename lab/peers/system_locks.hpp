@@ -7,6 +7,7 @@
 
 #include <barrier>
 #include <mutex>
+#include <semaphore>
 #include <shared_mutex>
 
 #include <pthread.h>
@@ -15,6 +16,11 @@ namespace lab::peers {
 
 struct std_mutex : std::mutex {
     static constexpr peers::row row{"std-mutex", "std::mutex", 10};
+};
+
+struct std_semaphore : std::counting_semaphore<> {
+    static constexpr peers::row row{"std-semaphore", "std::counting_semaphore", 10};
+    using counting_semaphore::counting_semaphore;
 };
 
 /// glibc's mutex that spins for a while before it sleeps.

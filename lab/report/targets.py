@@ -114,6 +114,12 @@ SYNCHRONISATION = [
     Target("mutex", "64 threads", "Mutex, 64 threads, against std::mutex", "ns_per_section", peer="std-mutex", times=4),
     _at_most("mutex", "64 threads", "Mutex, 64 threads, longest wait, against nsync", "nsync", 1.3, "longest_wait_ms",
              noun="wait"),
+    _at_most("mutex", ("2 threads", "8 threads", "64 threads"), "Mutex, 2, 8 and 64 threads, against std::mutex",
+             "std-mutex", 1.0, "ns_per_section"),
+    _at_most("mutex", ("2 threads", "8 threads", "64 threads"), "the same, against nsync", "nsync", 1.0,
+             "ns_per_section"),
+    _at_most("semaphore", ("1 permit", "2 permits", "4 permits", "answers"), "Semaphore taken and given back, against "
+             "std::counting_semaphore", "std-semaphore", 1.1, "ns_per_turn"),
     _at_most("mutex", "free", "Mutex that is free, against std::mutex", "std-mutex", 0.7, "ns_per_section"),
     _at_most("mutex", "free", "Mutex that is free, against nsync", "nsync", 1.0, "ns_per_section"),
     _at_most("bounded-buffer", _CAPACITIES, "Bounded buffer, three capacities, against two semaphores and a mutex",

@@ -110,3 +110,18 @@ TEST_CASE("permits released together go to as many waiters") {
     stop.request_stop();
     CHECK_FALSE(s.acquire(wait_limit(stop.get_token())));
 }
+
+TEST_CASE("more permits than the lock's word counts are kept exactly") {
+    constexpr std::ptrdiff_t many = std::ptrdiff_t{ekiden::state_lock::max_payload} + 2;
+    ekiden::counting_semaphore<many> s(many);
+    for (std::ptrdiff_t i = 0; i < many; ++i) REQUIRE(s.try_acquire());
+    CHECK_FALSE(s.try_acquire());
+    for (std::ptrdiff_t i = 0; i < many - 1; ++i) s.release();
+    s.release(0);
+    s.release();
+    for (std::ptrdiff_t i = 0; i < many; ++i) s.acquire();
+    CHECK_FALSE(s.try_acquire());
+    s.release(many);
+    s.acquire();
+    CHECK(s.try_acquire());
+}

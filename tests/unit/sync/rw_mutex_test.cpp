@@ -171,6 +171,37 @@ TEST_CASE("writer_first lets all waiting writers in before any reader") {
     CHECK(order_after_writer<rw_mutex<rw_policy::writer_first>>("RWRW") == "WWRR");
 }
 
+TEST_CASE("writer_first lets waiting readers in after so many writers in a row, and then writers again") {
+    using m = rw_mutex<>;
+    using rules = ekiden::rw_rules<m::policy>;
+    constexpr auto waiting = rules::reader_enters | rules::writer_enters;
+    const auto settled = [](ekiden::state_value now) {
+        now.state = rules::settle(now, waiting);
+        return now;
+    };
+    const auto is = [](ekiden::state_value now, ekiden::rw_state state) {
+        return now.state == static_cast<std::uint32_t>(state);
+    };
+    ekiden::state_value now = settled(rules::value(ekiden::rw_state::free));
+    for (std::uint32_t writers = 0; writers < rules::writers_in_turn; ++writers) {
+        REQUIRE(is(now, ekiden::rw_state::writer_only));
+        now = settled(rules::value(ekiden::rw_state::free, m::begin_writing(now).payload));
+    }
+    REQUIRE(is(now, ekiden::rw_state::reader_only));
+    now = settled(m::begin_reading(now)); // one that waited; another still does
+    CHECK(is(now, ekiden::rw_state::readers_turn));
+    now = m::begin_reading(now);
+    CHECK(now.payload == 2);
+    now.state = rules::settle(now, rules::writer_enters);
+    CHECK(is(now, ekiden::rw_state::drain));
+    // Without waiting readers the writers go on, however many they were.
+    now = rules::value(ekiden::rw_state::reader_only, rules::writers_in_turn);
+    CHECK(rules::settle(now, rules::writer_enters)
+          == static_cast<std::uint32_t>(ekiden::rw_state::writer_only));
+    CHECK(rules::settle(now, 0) == static_cast<std::uint32_t>(ekiden::rw_state::free));
+    CHECK(m::begin_reading(rules::value(ekiden::rw_state::free, 7)).payload == 1);
+}
+
 TEST_CASE("fifo keeps the order of arrival, and successive readers go together") {
     CHECK(order_after_writer<rw_mutex<rw_policy::fifo>>("RWRWRRW") == "RWRWRRW");
     rw_mutex<rw_policy::fifo> m;

@@ -1,0 +1,22 @@
+#include <lab/harness/registry.hpp>
+
+namespace lab::semaphore {
+namespace {
+
+const bool added = add(experiment{
+    .name = "semaphore",
+    .title = "Semaphores taken and given back",
+    .about =
+        "Four threads take a permit of a semaphore and give it back, over and over, with one, two and four "
+        "permits; and two threads answer each other through two semaphores. A semaphore that hands each "
+        "permit over pays a switch of threads per turn.",
+    .figures = {{.name = "ns_per_turn", .title = "time per turn", .unit = "ns"},
+                {.name = "cpu_ns_per_turn", .title = "CPU time", .unit = "ns"}},
+    .variants = {{.name = "1 permit", .title = "4 threads, 1 permit"},
+                 {.name = "2 permits", .title = "4 threads, 2 permits", .headline = "4 threads"},
+                 {.name = "4 permits", .title = "4 threads, 4 permits"},
+                 {.name = "answers", .title = "2 threads answer each other"}},
+    .order = 30});
+
+} // namespace
+} // namespace lab::semaphore
