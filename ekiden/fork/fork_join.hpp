@@ -99,6 +99,8 @@ protected:
     /// result is there. Of the newest child that has not been joined.
     [[nodiscard]] bool take_back() noexcept { return !is_published() || reclaim(); }
 
+    [[nodiscard]] bool is_published() const noexcept { return run_ == nullptr; }
+
 private:
     friend class fork_party;
 
@@ -108,7 +110,6 @@ private:
     // done      its result is there                             who ran it
     enum : std::uint32_t { begun, awaited, done };
 
-    [[nodiscard]] bool is_published() const noexcept { return run_ == nullptr; }
     [[nodiscard, gnu::cold]] bool reclaim() noexcept;
 
     function run_; // null once published: each word here is a store of every fork
@@ -176,8 +177,10 @@ auto in_fork_tree(thread_pool* pool, Body&& body) {
 
 /// The exception being handled, and those that were suppressed on the way.
 [[nodiscard, gnu::cold]] fork_errors caught_fork_errors() noexcept;
-/// Throws the first one, and keeps the others for suppressed_exceptions(). One of the two may be empty.
-[[noreturn, gnu::cold]] void throw_fork_errors(fork_errors first, fork_errors second);
+/// The first one, with the others as suppressed ones. One of the two may be empty.
+[[nodiscard, gnu::cold]] fork_errors joined(fork_errors first, fork_errors second) noexcept;
+/// Throws, and keeps what is suppressed for suppressed_exceptions().
+[[noreturn, gnu::cold]] void throw_fork_errors(fork_errors errors);
 
 /// Results come as tuples: empty for void.
 template <class F>
@@ -220,18 +223,19 @@ public:
 
     using fork_child::take_back;
 
-    /// The result of a call that another thread has ended.
+    /// The result of a call that another thread has ended. Throws its exception, or what join_and_keep() has
+    /// kept.
     [[gnu::cold, gnu::noinline]] result stolen_result() {
         struct end {
             forked_call& self;
             ~end() { self.destroy_outcome(); }
         } guard{*this};
-        if (has_thrown_) throw_fork_errors({}, std::move(errors_));
+        if (has_thrown_) throw_fork_errors(std::move(errors_));
         return std::move(value_);
     }
 
-    /// After an exception of the parent, which is being handled: waits for the end and throws.
-    [[noreturn, gnu::cold, gnu::noinline]] void join_and_throw(fork_scope& scope) {
+    /// After an exception of the parent, which is being handled: waits for the end. Then rethrow().
+    [[gnu::cold, gnu::noinline]] void join_and_keep(fork_scope& scope) noexcept {
         fork_errors first = caught_fork_errors();
         fork_errors second;
         if (take_back()) {
@@ -244,7 +248,8 @@ public:
             if (has_thrown_) second = std::move(errors_);
             destroy_outcome();
         }
-        throw_fork_errors(std::move(first), std::move(second));
+        ::new (static_cast<void*>(&errors_)) fork_errors(joined(std::move(first), std::move(second)));
+        has_thrown_ = true;
     }
 
 private:
@@ -306,12 +311,14 @@ detail::fork_result<F, More...> parallel_invoke(fork_scope& scope, F&& f, More&&
         std::optional<detail::fork_result<F>> first;
         { // The child's life ends before its call if this thread makes it: a tail call may become a loop.
             detail::forked_call<More...> child(scope, more...);
+            bool is_whole = true;
             try {
                 first.emplace(detail::fork_call(std::forward<F>(f), child));
             } catch (...) {
-                child.join_and_throw(scope);
+                is_whole = false;
+                child.join_and_keep(scope);
             }
-            if (!child.take_back()) [[unlikely]]
+            if (!is_whole || !child.take_back()) [[unlikely]]
                 return std::tuple_cat(*std::move(first), child.stolen_result());
         }
         return std::tuple_cat(*std::move(first), parallel_invoke(scope, std::forward<More>(more)...));
