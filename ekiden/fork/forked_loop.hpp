@@ -1,19 +1,19 @@
 /// Loops whose iterations fork: a fork of a number of calls that is known at run time.
 ///
-/// Part: fork. Used by: parallel_for. Private.
+/// Part: fork. Used by: parallel_invoke(), parallel_for(). Private.
 ///
-/// One child stands for the younger half of the iterations that are left, instead of one child for each
-/// split: while nobody takes it, the loop goes on into it and sets it to half of what is left then. So an
-/// iteration costs less than a fork, and who takes the child gets as much as from binary splitting.
+/// One child stands for all iterations that have not begun, instead of one for each split: while nobody takes
+/// it, the loop goes on and takes them off it one by one. So an iteration costs less than a fork. Who takes the
+/// child halves it while it is large, so that it is not given to and fro for each iteration; a small one becomes
+/// a loop of the same kind, whose rest is on offer at once, and so as many threads take part as it has
+/// iterations.
 #pragma once
 
-#include <ekiden/fork/fork_join.hpp>
+#include <ekiden/fork/fork_child.hpp>
 #include <ekiden/sys/atomic.hpp>
 
 #include <cstddef>
-#include <memory>
 #include <new>
-#include <type_traits>
 #include <utility>
 
 namespace ekiden::inline EKIDEN_ABI::detail {
@@ -38,39 +38,45 @@ public:
     explicit forked_loop(Call call) noexcept : call_(call) {}
     forked_loop(Run run, Call call) noexcept : run_(run), call_(call) {}
 
-    /// All of [first, last), in order where nobody takes part. Not inlined: a recursion's last calls, most of
-    /// all, would pay for the frame of a loop that they do not make.
+    /// All of [first, last), in order where nobody takes part. Not inlined: the last calls of a recursion, most
+    /// of all, would pay for the frame of a loop that they do not make.
     [[gnu::noinline]] void operator()(fork_scope& scope, std::size_t first, std::size_t last) {
-        if (first == last || run_.is_over()) return;
-        rest younger(*this, scope, middle(first, last), last);
-        bool is_whole = true;
-        try {
-            for (;;) {
-                const bool can_split = last - first > run_.grain();
-                call_(can_split ? static_cast<fork_scope&>(younger) : scope, first);
-                run_.advance(1);
-                ++first;
-                if (younger.is_published() || run_.is_over()) [[unlikely]]
-                    break;
-                if (first == last) return;
-                if (first == younger.first()) younger.set_first(middle(first, last));
-                if (last - first > run_.grain()) younger.offer();
-                if (younger.is_published()) [[unlikely]]
-                    break;
+        while (first != last && !run_.is_over()) {
+            rest others(*this, scope, first + 1, last);
+            bool is_whole = true;
+            try {
+                for (;;) {
+                    const bool can_split = last - first > run_.grain();
+                    if (can_split) others.offer();
+                    call_(can_split ? static_cast<fork_scope&>(others) : scope, first);
+                    run_.advance(1);
+                    ++first;
+                    if (others.is_published() || run_.is_over()) [[unlikely]]
+                        break;
+                    if (first == last) return;
+                    others.set_first(first + 1);
+                }
+            } catch (...) {
+                is_whole = false;
+                others.join_and_keep();
             }
-        } catch (...) {
-            is_whole = false;
-            younger.join_and_keep(scope);
+            if (others.finish(is_whole)) return;
         }
-        younger.finish(scope, first, is_whole);
     }
 
 private:
-    static std::size_t middle(std::size_t first, std::size_t last) noexcept {
-        return first + (last - first + 1) / 2;
+    /// All of [first, last) by a thread that has taken them.
+    void halve(fork_scope& scope, std::size_t first, std::size_t last) {
+        if (run_.is_over()) return;
+        if (last - first <= small) return (*this)(scope, first, last);
+        const std::size_t middle = first + (last - first + 1) / 2;
+        parallel_invoke(
+            scope, [this, first, middle](fork_scope& s) { halve(s, first, middle); },
+            [this, middle, last](fork_scope& s) { halve(s, middle, last); });
     }
+    static constexpr std::size_t small = 16;
 
-    /// The younger half of what is left.
+    /// The iterations that have not begun.
     class rest final : public fork_child {
     public:
         rest(forked_loop& loop, fork_scope& scope, std::size_t first, std::size_t last) noexcept
@@ -79,47 +85,34 @@ private:
 
         using fork_child::is_published;
         using fork_child::offer;
-        [[nodiscard]] std::size_t first() const noexcept { return first_; }
         void set_first(std::size_t first) noexcept { first_ = first; } // while it is private
 
         /// After an exception of the parent, which is being handled: waits for the others. Then finish().
-        [[gnu::cold, gnu::noinline]] void join_and_keep(fork_scope& scope) noexcept {
+        [[gnu::cold, gnu::noinline]] void join_and_keep() noexcept {
             fork_errors own = caught_fork_errors();
             loop_.run_.end();
-            keep(joined(std::move(own), join(scope)));
+            keep(joined(std::move(own), is_published() && !take_back() ? kept() : fork_errors()));
         }
 
-        /// When this may be another thread's, or the run is over: makes the parent's iterations from `place`,
-        /// and these too if nobody has taken them. Throws what anybody has thrown, also what was kept.
-        [[gnu::cold, gnu::noinline]] void finish(fork_scope& scope, std::size_t place, bool is_whole) {
-            fork_errors errors;
-            if (!is_whole) {
-                errors = kept();
-            } else if (is_published()) {
-                errors = attempt(*this, place, first_);
-                errors = joined(std::move(errors), join(scope));
-            }
+        /// When this may be another thread's, or the run is over. False if nobody has taken these iterations:
+        /// the loop goes on. Throws what has been thrown in them, and what was kept.
+        [[gnu::cold, gnu::noinline]] bool finish(bool is_whole) {
+            if (is_whole && !is_published()) return true;
+            if (is_whole && take_back()) return false;
+            fork_errors errors = kept();
             if (errors.thrown != nullptr) throw_fork_errors(std::move(errors));
+            return true;
         }
 
     private:
         static void run(fork_child* base, fork_scope& scope) noexcept {
             auto* const self = static_cast<rest*>(base);
-            self->keep(self->attempt(scope, self->first_, self->last_));
-        }
-
-        fork_errors attempt(fork_scope& scope, std::size_t first, std::size_t last) const noexcept {
             try {
-                loop_(scope, first, last);
-                return {};
+                self->loop_.halve(scope, self->first_, self->last_);
+                self->keep({});
             } catch (...) {
-                return caught_fork_errors();
+                self->keep(caught_fork_errors());
             }
-        }
-
-        fork_errors join(fork_scope& scope) noexcept {
-            if (!is_published()) return {};
-            return take_back() ? attempt(scope, first_, last_) : kept();
         }
 
         void keep(fork_errors errors) noexcept {
