@@ -56,11 +56,15 @@ detail::fork_errors detail::caught_fork_errors() noexcept {
     return {std::current_exception(), std::exchange(sys::local<suppressed_list>().list, nullptr)};
 }
 
-void detail::throw_fork_errors(fork_errors first, fork_errors second) {
+detail::fork_errors detail::joined(fork_errors first, fork_errors second) noexcept {
     if (first.thrown == nullptr) std::swap(first, second);
     append(first.suppressed, std::move(second));
-    set_suppressed(first.suppressed);
-    std::rethrow_exception(std::move(first.thrown));
+    return first;
+}
+
+void detail::throw_fork_errors(fork_errors errors) {
+    set_suppressed(errors.suppressed);
+    std::rethrow_exception(std::move(errors.thrown));
 }
 
 // ---- the root of a tree

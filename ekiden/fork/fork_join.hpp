@@ -9,11 +9,11 @@
 /// also stands for workers that sleep, so that nobody searches in vain and nobody is forgotten.
 #pragma once
 
-#include <ekiden/sys/atomic.hpp>
+#include <ekiden/fork/fork_child.hpp>
+#include <ekiden/fork/forked_loop.hpp>
 
 #include <concepts>
 #include <cstddef>
-#include <cstdint>
 #include <exception>
 #include <functional>
 #include <memory>
@@ -26,103 +26,7 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-class fork_party;
-class fork_scope;
 class thread_pool;
-
-/// What others write of a thread that forks. Private.
-struct alignas(sys::isolation) fork_request {
-    // asked      meaning                                            set by
-    // nothing    there is a published child, or nothing to publish  share
-    // restock    none is published: the next fork does it           thief, the party's thread
-    // wanted     somebody looks for work                            who looks, share while somebody sleeps
-    enum : std::uint32_t { nothing, restock, wanted };
-    // [AS1] On a line that else only the party's thread reads, at each fork.
-    sys::atomic<std::uint32_t> asked{nothing};
-};
-
-/// A place where a thread can fork. Given to the callables of parallel_invoke(); valid during the call, for
-/// the thread that runs it, and not inside of calls that pass a scope of their own.
-class fork_scope {
-public:
-    fork_scope(const fork_scope&) = delete;
-    fork_scope& operator=(const fork_scope&) = delete;
-
-    /// Whether somebody asks this thread for work, and it has forked nothing that it could give away: then a
-    /// long loop does well to fork the rest of itself. Otherwise gives away what it has. One relaxed load
-    /// unless somebody asks.
-    [[nodiscard]] bool should_split() noexcept {
-        return party_->asked.load(sys::relaxed) == fork_request::wanted && !share();
-    }
-
-protected:
-    explicit fork_scope(fork_request* party) noexcept : party_(party) {}
-    ~fork_scope() = default;
-
-    [[nodiscard]] bool is_asked() const noexcept {
-        return party_->asked.load(sys::relaxed) != fork_request::nothing;
-    }
-
-    /// Answers the request: publishes the oldest private child. False if there is nothing to take.
-    bool share() noexcept;
-
-    friend class fork_child;
-    friend class fork_party;
-    friend struct fork_segment;
-
-    fork_request* party_; // of the thread
-    fork_scope* newer_;   // the next one that was forked from this one; valid while that is not joined
-};
-
-/// A forked call, on the stack of the call that forked it, and the scope of the call that runs meanwhile.
-/// Private to its thread until that publishes it.
-class fork_child : public fork_scope {
-public:
-    /// Runs the child in another thread than its parent's.
-    using function = void (*)(fork_child* self, fork_scope& scope) noexcept;
-
-protected:
-    fork_child(function run, fork_scope& scope) noexcept : fork_scope(scope.party_), run_(run) {
-        scope.newer_ = this;
-    }
-    ~fork_child() {
-        if (is_published()) shared_.~publication();
-    }
-
-    /// After the construction: publishes the oldest child if somebody asks.
-    void offer() noexcept {
-        if (is_asked()) [[unlikely]]
-            share();
-    }
-
-    /// True if the parent runs it, and it is no child any more; false if another thread has run it: its
-    /// result is there. Of the newest child that has not been joined.
-    [[nodiscard]] bool take_back() noexcept { return !is_published() || reclaim(); }
-
-private:
-    friend class fork_party;
-
-    // state_    meaning                                         set by
-    // begun     somebody runs it, or it waits to be taken       publication, the waiting parent
-    // awaited   and the parent sleeps                           the waiting parent
-    // done      its result is there                             who ran it
-    enum : std::uint32_t { begun, awaited, done };
-
-    [[nodiscard]] bool is_published() const noexcept { return run_ == nullptr; }
-    [[nodiscard, gnu::cold]] bool reclaim() noexcept;
-
-    function run_; // null once published: each word here is a store of every fork
-    struct publication {
-        function run;
-        fork_scope* older; // that it was forked from
-        sys::atomic<std::uint32_t> state{begun};
-        sys::atomic<fork_party*> thief{nullptr}; // who runs it, once it has begun
-        sys::atomic<std::uint64_t> first_own{0}; // where the thief's own children begin in its ring
-    };
-    union {
-        publication shared_; // valid once published
-    };
-};
 
 /// What went wrong in the calls of the last parallel_invoke() or parallel algorithm that threw in this
 /// thread, besides the exception that it threw: in the order of the callables. The next fork-join call of
@@ -136,12 +40,6 @@ concept fork_callable = std::invocable<F, fork_scope&> || std::invocable<F>;
 // ---- private: the parts of parallel_invoke()
 
 namespace detail {
-
-/// What one callable has thrown, and what was suppressed inside of it.
-struct fork_errors {
-    std::exception_ptr thrown;
-    std::vector<std::exception_ptr>* suppressed = nullptr; // owned by whoever throws it
-};
 
 /// Calls `body(argument, scope)` as the root of a fork tree: in this thread, with the workers of `pool`
 /// (null: the pool whose worker this thread is, or default_pool()) invited. Its exception passes through.
@@ -174,11 +72,6 @@ auto in_fork_tree(thread_pool* pool, Body&& body) {
     }
 }
 
-/// The exception being handled, and those that were suppressed on the way.
-[[nodiscard, gnu::cold]] fork_errors caught_fork_errors() noexcept;
-/// Throws the first one, and keeps the others for suppressed_exceptions(). One of the two may be empty.
-[[noreturn, gnu::cold]] void throw_fork_errors(fork_errors first, fork_errors second);
-
 /// Results come as tuples: empty for void.
 template <class F>
 auto fork_call(F&& f, fork_scope& scope) {
@@ -206,81 +99,149 @@ template <class F>
 using fork_held =
     std::conditional_t<!std::is_reference_v<F> && std::is_trivially_copyable_v<F> && sizeof(F) <= 32, F, F&&>;
 
-/// `F...` are as in std::forward.
-template <class... F>
+/// What has become of a call. `F` is as in std::forward, here and below.
+template <class F>
+class fork_outcome {
+public:
+    using result = fork_result<F>;
+
+    fork_outcome() noexcept {} // there is none before call()
+    ~fork_outcome() {
+        if (has_thrown_)
+            errors_.~fork_errors();
+        else
+            value_.~result();
+    }
+    fork_outcome(const fork_outcome&) = delete;
+    fork_outcome& operator=(const fork_outcome&) = delete;
+
+    void call(F&& f, fork_scope& scope) noexcept {
+        try {
+            ::new (static_cast<void*>(std::addressof(value_))) result(fork_call(std::forward<F>(f), scope));
+            has_thrown_ = false;
+        } catch (...) {
+            ::new (static_cast<void*>(&errors_)) fork_errors(caught_fork_errors());
+            has_thrown_ = true;
+        }
+    }
+
+    void set_errors(fork_errors errors) noexcept {
+        std::destroy_at(this);
+        ::new (static_cast<void*>(&errors_)) fork_errors(std::move(errors));
+        has_thrown_ = true;
+    }
+
+    [[nodiscard]] bool has_thrown() const noexcept { return has_thrown_; }
+    [[nodiscard]] result&& value() noexcept { return std::move(value_); }
+    [[nodiscard]] fork_errors errors() noexcept { return has_thrown_ ? std::move(errors_) : fork_errors(); }
+
+private:
+    bool has_thrown_;
+    union {
+        result value_;
+        fork_errors errors_;
+    };
+};
+
+template <class F>
 class forked_call final : public fork_child {
 public:
-    using result = fork_result<F...>;
+    using result = fork_result<F>;
 
-    explicit forked_call(fork_scope& scope, F&... f) noexcept
-        : fork_child(run_here_, scope), held_(static_cast<F&&>(f)...) {
+    forked_call(fork_scope& scope, F& f) noexcept : fork_child(run_here_, scope), held_(static_cast<F&&>(f)) {
         offer();
     }
     ~forked_call() {}
 
     using fork_child::take_back;
 
-    /// The result of a call that another thread has ended.
+    /// The result of a call that another thread has ended. Throws its exception, or what join_and_keep() has
+    /// kept.
     [[gnu::cold, gnu::noinline]] result stolen_result() {
         struct end {
-            forked_call& self;
-            ~end() { self.destroy_outcome(); }
-        } guard{*this};
-        if (has_thrown_) throw_fork_errors({}, std::move(errors_));
-        return std::move(value_);
+            fork_outcome<F>& outcome;
+            ~end() { outcome.~fork_outcome<F>(); }
+        } guard{outcome_};
+        if (outcome_.has_thrown()) throw_fork_errors(outcome_.errors());
+        return outcome_.value();
     }
 
-    /// After an exception of the parent, which is being handled: waits for the end and throws.
-    [[noreturn, gnu::cold, gnu::noinline]] void join_and_throw(fork_scope& scope) {
-        fork_errors first = caught_fork_errors();
-        fork_errors second;
-        if (take_back()) {
-            try {
-                call(scope);
-            } catch (...) {
-                second = caught_fork_errors();
-            }
-        } else {
-            if (has_thrown_) second = std::move(errors_);
-            destroy_outcome();
-        }
-        throw_fork_errors(std::move(first), std::move(second));
+    /// After an exception of the parent, which is being handled: waits for the end. Then stolen_result() throws.
+    [[gnu::cold, gnu::noinline]] void join_and_keep(fork_scope& scope) noexcept {
+        fork_errors own = caught_fork_errors();
+        if (take_back()) run(this, scope);
+        outcome_.set_errors(joined(std::move(own), outcome_.errors()));
     }
 
 private:
     static void run(fork_child* base, fork_scope& scope) noexcept {
         auto* const self = static_cast<forked_call*>(base);
-        try {
-            ::new (static_cast<void*>(std::addressof(self->value_))) result(self->call(scope));
-            self->has_thrown_ = false;
-        } catch (...) {
-            ::new (static_cast<void*>(&self->errors_)) fork_errors(caught_fork_errors());
-            self->has_thrown_ = true;
-        }
-    }
-
-    result call(fork_scope& scope) {
-        return std::apply([&](auto&... f) -> result { return parallel_invoke(scope, std::forward<F>(f)...); },
-                          held_);
-    }
-
-    void destroy_outcome() noexcept {
-        if (has_thrown_)
-            errors_.~fork_errors();
-        else
-            value_.~result();
+        ::new (static_cast<void*>(std::addressof(self->outcome_))) fork_outcome<F>;
+        self->outcome_.call(std::forward<F>(self->held_), scope);
     }
 
     // volatile: read at each fork. The compiler would keep the address in a register, and each call save it.
     static inline const volatile function run_here_ = &run;
 
-    std::tuple<fork_held<F>...> held_;
-    bool has_thrown_; // this and the outcome: valid once another thread has run it
+    fork_held<F> held_;
     union {
-        result value_;
-        fork_errors errors_;
+        fork_outcome<F> outcome_; // once somebody else than the parent has run it
     };
 };
+
+/// Always inlined, and without a throw: clang and g++ inline the first few only of calls in a row, and clang
+/// gives the calls of a recursion that do not fork the frame of those that do, if an exception leaves from here.
+template <class F, class G>
+[[gnu::always_inline]] inline fork_result<F, G> invoke_two(fork_scope& scope, F&& f, G&& g) {
+    std::optional<fork_result<F>> first;
+    { // The child's life ends before its call if this thread makes it: a tail call may become a loop.
+        forked_call<G> child(scope, g);
+        bool is_whole = true;
+        try {
+            first.emplace(fork_call(std::forward<F>(f), child));
+        } catch (...) {
+            is_whole = false;
+            child.join_and_keep(scope);
+        }
+        if (!is_whole || !child.take_back()) [[unlikely]]
+            return std::tuple_cat(*std::move(first), child.stolen_result());
+    }
+    return std::tuple_cat(*std::move(first), fork_call(std::forward<G>(g), scope));
+}
+
+/// The run of a loop that goes on whatever is thrown.
+class whole_run {
+public:
+    static constexpr bool is_over() noexcept { return false; }
+    static constexpr void end() noexcept {}
+    static constexpr void advance(std::size_t) noexcept {}
+    static constexpr std::size_t grain() noexcept { return 1; }
+};
+
+/// More than two: the iterations of a loop.
+template <class... F, std::size_t... I>
+fork_result<F...> invoke_many(fork_scope& scope, std::index_sequence<I...>, F&&... f) {
+    std::tuple<F&&...> callables(std::forward<F>(f)...);
+    std::tuple<fork_outcome<F>...> outcomes;
+    sys::atomic<bool> has_thrown{false};
+    const auto call = [&](fork_scope& inner, std::size_t place) noexcept {
+        const auto call_one = [&](auto& outcome, auto&& callable) {
+            outcome.call(std::forward<decltype(callable)>(callable), inner);
+            if (outcome.has_thrown()) has_thrown.store(true, sys::relaxed); // the loop's end orders it
+            return true;
+        };
+        // The compiler makes a jump table of it.
+        (void)((place == I && call_one(std::get<I>(outcomes), std::get<I>(std::move(callables)))) || ...);
+    };
+    forked_loop<whole_run, decltype(call)> loop(call);
+    loop(scope, 0, sizeof...(F));
+    if (has_thrown.load(sys::relaxed)) [[unlikely]] {
+        fork_errors all;
+        ((all = joined(std::move(all), std::get<I>(outcomes).errors())), ...);
+        throw_fork_errors(std::move(all));
+    }
+    return std::tuple_cat(std::get<I>(outcomes).value()...);
+}
 
 } // namespace detail
 
@@ -299,23 +260,15 @@ private:
 ///
 /// This form is for callables that were given a scope; about 2 ns per call.
 template <fork_callable F, fork_callable... More>
-detail::fork_result<F, More...> parallel_invoke(fork_scope& scope, F&& f, More&&... more) {
-    if constexpr (sizeof...(More) == 0) {
+[[gnu::always_inline]] inline detail::fork_result<F, More...> parallel_invoke(fork_scope& scope, F&& f,
+                                                                              More&&... more) {
+    if constexpr (sizeof...(More) == 0)
         return detail::fork_call(std::forward<F>(f), scope);
-    } else {
-        std::optional<detail::fork_result<F>> first;
-        { // The child's life ends before its call if this thread makes it: a tail call may become a loop.
-            detail::forked_call<More...> child(scope, more...);
-            try {
-                first.emplace(detail::fork_call(std::forward<F>(f), child));
-            } catch (...) {
-                child.join_and_throw(scope);
-            }
-            if (!child.take_back()) [[unlikely]]
-                return std::tuple_cat(*std::move(first), child.stolen_result());
-        }
-        return std::tuple_cat(*std::move(first), parallel_invoke(scope, std::forward<More>(more)...));
-    }
+    else if constexpr (sizeof...(More) == 1)
+        return detail::invoke_two(scope, std::forward<F>(f), std::forward<More>(more)...);
+    else
+        return detail::invoke_many(scope, std::index_sequence_for<F, More...>(), std::forward<F>(f),
+                                   std::forward<More>(more)...);
 }
 
 /// As above, as the root of a fork tree of its own: with the workers of `pool`. Any thread may call it; it

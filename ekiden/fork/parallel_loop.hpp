@@ -153,12 +153,19 @@ void loop_all(fork_scope& scope, loop_run& run, std::size_t first, std::size_t l
         [middle, last, &run, &step](fork_scope& s) { loop_all(s, run, middle, last, step); });
 }
 
-/// The whole of such a loop. False if a stop has been requested before the end.
-template <class Step>
-bool run_loop(thread_pool* pool, std::size_t total, const loop_options& options, Step&& step) {
+/// Calls `body(scope)` in the tree of that scope: what in_fork_tree() does where there is a tree already.
+template <class Body>
+void in_fork_tree(fork_scope* scope, Body&& body) {
+    body(*scope);
+}
+
+/// The whole of such a loop. `Tree`: a scope's, or the root of a new one for a pool; null for this_pool().
+/// False if a stop has been requested before the end.
+template <class Tree, class Step>
+bool run_loop(Tree* tree, std::size_t total, const loop_options& options, Step&& step) {
     loop_run run(options, total);
     if (total != 0 && !run.is_over())
-        in_fork_tree(pool, [&](fork_scope& scope) { loop_all(scope, run, std::size_t{0}, total, step); });
+        in_fork_tree(tree, [&](fork_scope& scope) { loop_all(scope, run, std::size_t{0}, total, step); });
     return !run.is_over();
 }
 

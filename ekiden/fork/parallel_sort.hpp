@@ -3,10 +3,12 @@
 /// Part: fork. Used by: programs.
 ///
 /// Quicksort (C. A. R. Hoare 1962) whose parts are forked; std::sort for small parts, and for those whose
-/// pivots were bad for too long, as in introsort (D. R. Musser 1997). The first partitions are made by one
-/// thread, which limits the gain to about half the logarithm of the number of elements.
+/// pivots were bad for too long, as in introsort (D. R. Musser 1997). Numbers in their own order, or the
+/// reverse one: branchless_sort. The first partitions are made by one thread, which limits the gain to about
+/// half the logarithm of the number of elements.
 #pragma once
 
+#include <ekiden/fork/branchless_sort.hpp>
 #include <ekiden/fork/parallel_loop.hpp>
 
 #include <algorithm>
@@ -15,6 +17,7 @@
 #include <cstddef>
 #include <functional>
 #include <iterator>
+#include <memory>
 #include <ranges>
 #include <type_traits>
 #include <utility>
@@ -88,6 +91,41 @@ struct quicksort {
     }
 };
 
+/// Numbers, whose comparisons throw nothing.
+template <class T, bool Descending>
+struct number_sort {
+    using algorithm = branchless_sort<T, Descending>;
+    loop_run& run;
+    const std::ptrdiff_t small;
+
+    static bool looks_sorted(T* first, T* last) noexcept {
+        return algorithm::looks_sorted(first, last) && !algorithm::is_in_order(first, last);
+    }
+
+    void sort(fork_scope& scope, T* first, T* last, const T* bound, int levels) const {
+        if (run.is_over()) return;
+        if (last - first <= small || levels == 0 || algorithm::is_in_order(first, last)) {
+            algorithm::sort(first, last, bound, levels);
+            advance(last - first);
+            return;
+        }
+        const auto [middle, rest] = algorithm::partition(first, last, bound);
+        advance(rest - middle); // they are where they belong
+        parallel_invoke(
+            scope, [=, this, end = middle](fork_scope& s) { sort(s, first, end, bound, levels - 1); },
+            [=, this, begin = rest](fork_scope& s) { sort(s, begin, last, begin - 1, levels - 1); });
+    }
+
+    void advance(std::ptrdiff_t count) const {
+        try {
+            if (count != 0) run.advance(static_cast<std::size_t>(count));
+        } catch (...) {
+            run.end();
+            throw;
+        }
+    }
+};
+
 template <class Iterator, class Compare>
 bool sort_elements(thread_pool* pool, Iterator first, Iterator last, Compare& compare,
                    const loop_options& options) {
@@ -103,10 +141,18 @@ bool sort_elements(thread_pool* pool, Iterator first, Iterator last, Compare& co
         const std::size_t grain = std::min(run.has_grain() ? run.grain() : 2048, count);
         const auto small =
             std::max<std::ptrdiff_t>(static_cast<std::ptrdiff_t>(grain), 16); // see partition()
-        const quicksort<Iterator, Compare> algorithm{compare, run, small};
+        const int levels = 2 * static_cast<int>(std::bit_width(count));
         if (count != 0 && !run.is_over()) {
             in_fork_tree(pool, [&](fork_scope& scope) {
-                algorithm.sort(scope, first, last, 2 * static_cast<int>(std::bit_width(count)));
+                if constexpr (is_branchless<Iterator, Compare>) {
+                    using value = std::iter_value_t<Iterator>;
+                    const number_sort<value, is_greater<Compare, value>> numbers{run, small};
+                    auto* const begin = std::to_address(first);
+                    if (!numbers.looks_sorted(begin, begin + count))
+                        return numbers.sort(scope, begin, begin + count, nullptr, levels);
+                }
+                const quicksort<Iterator, Compare> algorithm{compare, run, small};
+                algorithm.sort(scope, first, last, levels);
             });
         }
         return !run.is_over();
