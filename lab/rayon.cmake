@@ -8,7 +8,7 @@ if(lab_cargo)
   foreach(file Cargo.toml src/lib.rs)
     configure_file(peers/rayon/${file} ${rayon_folder}/${file} COPYONLY)
   endforeach()
-  execute_process(COMMAND ${CMAKE_COMMAND} -E env CARGO_NET_RETRY=0 CARGO_HTTP_TIMEOUT=10
+  execute_process(COMMAND ${CMAKE_COMMAND} -E env CARGO_NET_RETRY=0 CARGO_HTTP_TIMEOUT=10 ${lab_cargo_settings}
                           ${lab_cargo} build --release --quiet --target-dir ${rayon_folder}/target
                   WORKING_DIRECTORY ${rayon_folder} TIMEOUT 180 RESULT_VARIABLE failed OUTPUT_QUIET
                   ERROR_FILE ${rayon_folder}/cargo.log)

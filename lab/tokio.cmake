@@ -11,7 +11,7 @@ if(lab_cargo)
   foreach(file ${tokio_files})
     configure_file(peers/tokio/${file} ${tokio_folder}/${file} COPYONLY)
   endforeach()
-  execute_process(COMMAND ${CMAKE_COMMAND} -E env CARGO_NET_RETRY=0 CARGO_HTTP_TIMEOUT=10
+  execute_process(COMMAND ${CMAKE_COMMAND} -E env CARGO_NET_RETRY=0 CARGO_HTTP_TIMEOUT=10 ${lab_cargo_settings}
                           ${lab_cargo} build --release --quiet --locked --target-dir ${tokio_folder}/target
                   WORKING_DIRECTORY ${tokio_folder} TIMEOUT 600 RESULT_VARIABLE failed OUTPUT_QUIET
                   ERROR_FILE ${tokio_folder}/cargo.log)

@@ -12,7 +12,7 @@
 namespace ekiden::inline EKIDEN_ABI {
 namespace {
 
-using state = worker::glance::state;
+using doing = worker::glance::state;
 
 /// From one look to the next: what has not moved meanwhile stands still.
 constexpr std::uint64_t between_looks_ns = 50'000'000;
@@ -33,7 +33,7 @@ public:
         : out_(file), workers_(workers), name_(name) {
         for (std::size_t i = 0; i != compared(); ++i) {
             const worker::glance now = workers_[i]->look();
-            before_[i] = {now.finished, now.awaited, now.since_ns, now.is == state::asleep};
+            before_[i] = {now.finished, now.awaited, now.since_ns, now.is == doing::asleep};
         }
         sys::raw_sleep(between_looks_ns);
         now_ns_ = sys::now_ns();
@@ -41,7 +41,7 @@ public:
 
     void head(std::uint64_t pending, std::uint32_t gate) {
         std::uint64_t threads = 0;
-        for (const auto& w : workers_) threads += w->look().is != state::gone ? 1U : 0U;
+        for (const auto& w : workers_) threads += w->look().is != doing::gone ? 1U : 0U;
         out_ << "pool " << name_ << ": " << threads << " threads, " << pending << " tasks queued or running";
         if ((gate & gate_bit::paused) != 0) out_ << ", paused";
         if ((gate & gate_bit::stopped) != 0)
@@ -53,10 +53,10 @@ public:
 
     void line(std::size_t i) {
         const worker::glance now = workers_[i]->look();
-        if (now.is == state::gone) return;
+        if (now.is == doing::gone) return;
         out_ << "  ";
         put_worker(i) << ": ";
-        if (now.is == state::standing_by) {
+        if (now.is == doing::standing_by) {
             out_ << "stands by, or has ended\n";
             return;
         }
@@ -64,10 +64,10 @@ public:
             out_ << "blocked on " << now.blocked_on << " ";
             put_length(now) << ", in ";
             put_type(now.task_type);
-        } else if (now.is == state::asleep && now.awaited == nullptr) {
+        } else if (now.is == doing::asleep && now.awaited == nullptr) {
             out_ << "sleeps for want of tasks ";
             put_length(now);
-        } else if (now.is == state::asleep) {
+        } else if (now.is == doing::asleep) {
             out_ << "waits for ";
             put_type(now.awaited_type) << " ";
             put_length(now);
@@ -138,7 +138,7 @@ private:
         if (i >= compared()) return none;
         const worker::glance now = workers_[i]->look();
         const first_look& before = before_[i];
-        const bool stands_still = now.is == state::asleep && now.awaited != nullptr && before.is_asleep
+        const bool stands_still = now.is == doing::asleep && now.awaited != nullptr && before.is_asleep
                                   && before.awaited == now.awaited && before.since_ns == now.since_ns
                                   && before.finished == now.finished;
         if (!stands_still) return none;

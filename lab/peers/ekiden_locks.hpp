@@ -18,48 +18,48 @@
 
 namespace lab::peers {
 
-struct ekiden_mutex : ekiden::mutex {
+struct ekiden_mutex : ::ekiden::mutex {
     static constexpr peers::row row{"ekiden", "ekiden::mutex", 0};
 };
-struct ekiden_fifo_mutex : ekiden::fifo_mutex {
+struct ekiden_fifo_mutex : ::ekiden::fifo_mutex {
     static constexpr peers::row row{"ekiden-fifo", "ekiden::fifo_mutex", 1};
 };
-struct ekiden_spin_mutex : ekiden::spin_mutex {
+struct ekiden_spin_mutex : ::ekiden::spin_mutex {
     static constexpr peers::row row{"ekiden-spin", "ekiden::spin_mutex", 2};
 };
-struct ekiden_hybrid_mutex : ekiden::hybrid_mutex {
+struct ekiden_hybrid_mutex : ::ekiden::hybrid_mutex {
     static constexpr peers::row row{"ekiden-hybrid", "ekiden::hybrid_mutex", 3};
 };
 
-template <ekiden::rw_policy Policy>
-struct ekiden_rw : ekiden::rw_mutex<Policy> {
+template <::ekiden::rw_policy Policy>
+struct ekiden_rw : ::ekiden::rw_mutex<Policy> {
     static constexpr peers::row row =
-        Policy == ekiden::rw_policy::writer_first ? peers::row{"ekiden", "ekiden, writer_first", 0}
-        : Policy == ekiden::rw_policy::basic      ? peers::row{"ekiden-basic", "ekiden, basic", 1}
-        : Policy == ekiden::rw_policy::writer_next
+        Policy == ::ekiden::rw_policy::writer_first ? peers::row{"ekiden", "ekiden, writer_first", 0}
+        : Policy == ::ekiden::rw_policy::basic      ? peers::row{"ekiden-basic", "ekiden, basic", 1}
+        : Policy == ::ekiden::rw_policy::writer_next
             ? peers::row{"ekiden-writer-next", "ekiden, writer_next", 2}
             : peers::row{"ekiden-rw-fifo", "ekiden, fifo", 3};
 };
 
-struct ekiden_semaphore : ekiden::counting_semaphore<> {
+struct ekiden_semaphore : ::ekiden::counting_semaphore<> {
     static constexpr peers::row row{"ekiden", "ekiden::counting_semaphore", 0};
     using counting_semaphore::counting_semaphore;
 };
 
-struct ekiden_barrier : ekiden::barrier<> {
+struct ekiden_barrier : ::ekiden::barrier<> {
     static constexpr peers::row row{"ekiden", "ekiden::barrier", 0};
-    explicit ekiden_barrier(unsigned size) : ekiden::barrier<>(size) {}
+    explicit ekiden_barrier(unsigned size) : ::ekiden::barrier<>(size) {}
 };
-struct ekiden_parking_barrier : ekiden::barrier<> {
+struct ekiden_parking_barrier : ::ekiden::barrier<> {
     static constexpr peers::row row{"ekiden-parks", "ekiden::barrier, parks", 1};
     explicit ekiden_parking_barrier(unsigned size)
-        : ekiden::barrier<>(size, {}, ekiden::barrier_wait::parks) {}
+        : ::ekiden::barrier<>(size, {}, ::ekiden::barrier_wait::parks) {}
 };
-struct ekiden_elastic_barrier : ekiden::elastic_barrier {
+struct ekiden_elastic_barrier : ::ekiden::elastic_barrier {
     static constexpr peers::row row{"ekiden", "ekiden::elastic_barrier", 0};
-    explicit ekiden_elastic_barrier(unsigned size) : ekiden::elastic_barrier(size) {}
+    explicit ekiden_elastic_barrier(unsigned size) : ::ekiden::elastic_barrier(size) {}
 };
-struct ekiden_buffer : ekiden::bounded_buffer<long> {
+struct ekiden_buffer : ::ekiden::bounded_buffer<long> {
     static constexpr peers::row row{"ekiden", "ekiden::bounded_buffer", 0};
     using bounded_buffer::bounded_buffer;
 };
