@@ -15,22 +15,26 @@ namespace {
 /// As a reactor is: an interruption and an event end a wait, or the next one.
 class model_source final : public event_source {
 public:
-    bool run_one(event_wait* wait) override {
-        if (take(happened)) return run();
-        sys::clock::time_point until;
-        if (wait == nullptr || !wait->begin(until)) return false;
-        while (signals_.load(sys::relaxed) == 0) sys::futex_wait(signals_, 0);
-        (void)take(interrupted);
-        wait->end();
-        return take(happened) && run();
+    std::size_t run(std::size_t most, event_wait* wait) override {
+        check::that(brought.read() == 1, "it is seen whole");
+        std::size_t count = 0;
+        while (count != most && run_one(wait)) {
+            ++count;
+            if (wait != nullptr && wait->is_wanted()) break;
+        }
+        return count;
     }
-    void interrupt() noexcept override { signal(interrupted); }
+    void interrupt() noexcept override {
+        check::that(brought.read() == 1, "it is seen whole");
+        signal(interrupted);
+    }
     /// The system: what the thread runs then is visible to it.
     void happen() noexcept { signal(happened); }
 
     int events = 0;
     void (*on_event)(model_source&) = nullptr;
     solo_loop* loop = nullptr;
+    sys::cell<int> brought{0};
 
 private:
     static constexpr std::uint32_t interrupted = 1;
@@ -40,9 +44,18 @@ private:
         if (signals_.fetch_or(why, sys::release) == 0) sys::futex_wake(signals_);
     }
     bool take(std::uint32_t why) noexcept {
-        return (signals_.load(sys::relaxed) & why) != 0 && (signals_.fetch_and(~why, sys::acquire) & why) != 0;
+        return (signals_.load(sys::relaxed) & why) != 0
+               && (signals_.fetch_and(~why, sys::acquire) & why) != 0;
     }
-    bool run() {
+    bool run_one(event_wait* wait) {
+        sys::clock::time_point until;
+        if (!take(happened)) {
+            if (wait == nullptr || !wait->begin(until)) return false;
+            while (signals_.load(sys::relaxed) == 0) sys::futex_wait(signals_, 0);
+            (void)take(interrupted);
+            wait->end();
+            if (!take(happened)) return false;
+        }
         ++events;
         if (on_event != nullptr) on_event(*this);
         return true;
@@ -58,6 +71,7 @@ struct place {
 
     void bring() {
         source.loop = &loop;
+        source.brought.write(1);
         loop.adopt(source);
     }
 };
@@ -158,8 +172,9 @@ LOOP_MODEL(solo_outside_end,
 }
 
 LOOP_MODEL(solo_outside_ended_by_event,
-           .about = "an event ends the wait, and the loop stops and ends, while a post is under way or a call "
-                    "interrupts",
+           .about =
+               "an event ends the wait, and the loop stops and ends, while a post is under way or a call "
+               "interrupts",
            .preemptions = 2, .spurious = 0, .timeouts = 0) {
     auto here = std::make_unique<place>();
     here->bring();
@@ -169,7 +184,7 @@ LOOP_MODEL(solo_outside_ended_by_event,
     sys::thread stopper([at = here.get()] { at->loop.stop(); });
     const std::size_t count = here->loop.run({});
     check::that(count <= 1 && here->loop.is_stopped(), "run");
-    system.join(); // of the source, which the kernel would keep
+    system.join();                  // of the source, which the kernel would keep
     if (count == 1) stopper.join(); // may be late: it is not known to have begun
     here.reset();
     if (count == 0) stopper.join();

@@ -58,7 +58,9 @@ public:
 
         /// Asks whether the context takes a source of events. False: it cannot, or has one of another kind.
         /// `kind` is any address. Of the services of one kind, of which one will be added, all hear the same.
-        [[nodiscard]] bool may_bring_events(const void* kind) noexcept { return context_.reserve_source(kind); }
+        [[nodiscard]] bool may_bring_events(const void* kind) noexcept {
+            return context_.reserve_source(kind);
+        }
         /// Once, in added(): the threads that run the context run these events too, and wait for them.
         void bring_events(event_source& source) noexcept { context_.adopt(source); }
 

@@ -61,11 +61,18 @@ public:
     outing(const outing&) = delete;
     outing& operator=(const outing&) = delete;
 
+    [[nodiscard]] bool is_wanted() noexcept override {
+        expect_no_child(loop_.generation_); // of one of the events
+        return !loop_.queue_.is_drained() || (loop_.word_.load(sys::relaxed) & (work | look | stopped)) != 0
+               || is_over(loop_.bedtime_end(request_));
+    }
     [[nodiscard]] bool begin(sys::clock::time_point& until) noexcept override {
-        if (!loop_.queue_.try_rest()) return false;
-        recycler::flush();
+        expect_no_child(loop_.generation_);
         until = loop_.bedtime_end(request_);
-        // [LP3] release: the source; pairs with the acquires in ring() and work_finished(). Else as in rest().
+        if (is_over(until) || !loop_.queue_.try_rest()) return false;
+        recycler::flush();
+        // [LP3] release: the source; pairs with the acquires in ring() and work_finished(). Else as in
+        // rest().
         std::uint32_t now = loop_.word_.fetch_or(outside, sys::release) | outside;
         if (loop_.is_needed(now)) {
             loop_.get_up();
@@ -80,6 +87,10 @@ public:
     }
 
 private:
+    [[nodiscard]] static bool is_over(sys::clock::time_point until) noexcept {
+        return until != sys::clock::time_point::max() && until <= sys::clock::now();
+    }
+
     solo_loop& loop_;
     const loop_request& request_;
     std::optional<blocked_here> waiting_;
@@ -132,10 +143,10 @@ task* solo_loop::next(const loop_request& request, std::size_t& count) {
         }
         if (event_source* const source = source_.load(sys::acquire); source != nullptr) { // [LP4]
             outing out(*this, request);
-            const bool has_run = run_event(*source, request.waits ? &out : nullptr);
-            count += has_run ? 1 : 0;
+            const std::size_t ran = run_source(*source, request.most - count, request.waits ? &out : nullptr);
+            count += ran;
             if (count == request.most || request.is_over()) return nullptr;
-            if (has_run || request.waits) continue;
+            if (ran != 0 || request.waits) continue;
         } else if (request.waits && has_work_elsewhere()) {
             if (task* const found = spin()) return found;
         }
@@ -164,18 +175,17 @@ bool solo_loop::reserve_source(const void* kind) noexcept {
 }
 
 void solo_loop::adopt(event_source& source) noexcept {
-    source_.store(&source, sys::release); // [LP4] the source; pairs with the acquires in next() and run_events()
-    look_again();                         // a thread that sleeps already would not wait for events
+    source_.store(&source,
+                  sys::release); // [LP4] the source; pairs with the acquires in next() and run_events()
+    look_again();                // a thread that sleeps already would not wait for events
 }
 
-bool solo_loop::run_event(event_source& source, event_wait* wait) {
+std::size_t solo_loop::run_source(event_source& source, std::size_t most, event_wait* wait) {
     running_type_ = [](task*, task_request) { return type_description<event_source>(); };
-    const bool has_run = source.run_one(wait);
-    if (has_run) {
-        ++begun_;
-        expect_no_child(generation_);
-    }
-    return has_run;
+    const std::size_t ran = source.run(most, wait);
+    begun_ += ran;
+    expect_no_child(generation_);
+    return ran;
 }
 
 /// Between tasks, of which there are so many that the thread does not come to wait: as many as are there, but
@@ -186,7 +196,7 @@ void solo_loop::run_events(const loop_request& request, std::size_t& count) {
     const std::uint64_t begin = sys::now_ns();
     last_events_ns_ = begin;
     for (unsigned i = 0; i != most_events && count != request.most && !is_stopped(); ++i) {
-        if (!run_event(source, nullptr)) return;
+        if (run_source(source, 1, nullptr) == 0) return;
         ++count;
         last_events_ns_ = sys::now_ns();
         if (last_events_ns_ - begin > events_every_ns) return;

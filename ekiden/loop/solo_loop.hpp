@@ -93,7 +93,7 @@ private:
     void ring(std::uint32_t why) noexcept;
     void rouse(std::uint32_t seen, bool calls) noexcept;
     void execute(task* taken);
-    [[nodiscard]] bool run_event(event_source& source, event_wait* wait);
+    std::size_t run_source(event_source& source, std::size_t most, event_wait* wait);
     void run_events(const loop_request& request, std::size_t& count);
     [[nodiscard]] bool has_work_elsewhere() const noexcept { return word_.load(sys::relaxed) >= one_work; }
     [[nodiscard]] bool has_source() const noexcept { return source_.load(sys::relaxed) != nullptr; }

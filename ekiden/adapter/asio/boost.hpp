@@ -72,8 +72,9 @@ struct boost_asio {
 #endif
     }
     template <class Executor>
-    using timer = ::boost::asio::basic_waitable_timer<std::chrono::steady_clock,
-                                              ::boost::asio::wait_traits<std::chrono::steady_clock>, Executor>;
+    using timer =
+        ::boost::asio::basic_waitable_timer<std::chrono::steady_clock,
+                                            ::boost::asio::wait_traits<std::chrono::steady_clock>, Executor>;
     template <class Service, class... Args>
     static Service& make_service(execution_context& context, Args&&... args) {
         return ::boost::asio::make_service<Service>(context, std::forward<Args>(args)...);

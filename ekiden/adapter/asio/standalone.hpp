@@ -73,7 +73,7 @@ struct standalone_asio {
     }
     template <class Executor>
     using timer = ::asio::basic_waitable_timer<std::chrono::steady_clock,
-                                              ::asio::wait_traits<std::chrono::steady_clock>, Executor>;
+                                               ::asio::wait_traits<std::chrono::steady_clock>, Executor>;
     template <class Service, class... Args>
     static Service& make_service(execution_context& context, Args&&... args) {
         return ::asio::make_service<Service>(context, std::forward<Args>(args)...);

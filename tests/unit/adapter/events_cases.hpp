@@ -1,6 +1,6 @@
-/// A loop that one thread runs, and Asio's events in it. Included by a source for each of the two Asios, which
-/// has said what `net` and `adapted()` are, and EKIDEN_LOOP_HAS_EVENTS if that Asio lets the loop's thread
-/// wait. Without that a thread of Asio's does, and the cases are about that meeting.
+/// A loop that one thread runs, and Asio's events in it. Included by a source for each of the two Asios,
+/// which has said what `net` and `adapted()` are, and EKIDEN_LOOP_HAS_EVENTS if that Asio lets the loop's
+/// thread wait. Without that a thread of Asio's does, and the cases are about that meeting.
 #pragma once
 
 #include <ekiden/execution/work_guard.hpp>
@@ -104,7 +104,8 @@ TEST_CASE("what ends in Asio while nobody runs the loop waits for the next one w
 
 TEST_CASE("an exception that an operation of Asio's throws leaves the loop, which goes on") {
     place p;
-    net::basic_waitable_timer<std::chrono::steady_clock, net::wait_traits<std::chrono::steady_clock>, unguarded>
+    net::basic_waitable_timer<std::chrono::steady_clock, net::wait_traits<std::chrono::steady_clock>,
+                              unguarded>
         timer(unguarded(net::query(p.e, net::execution::context)), 0ms);
     bool has_thrown = false;
     timer.async_wait([&](auto) {
