@@ -29,6 +29,8 @@ protected:
     ~alarm_clock() = default;
 };
 
+class event_source;
+
 /// The base of contexts. The life of its services, in this order:
 ///   shut down   the newest first, while the threads of the context still run, and no task of it does;
 ///   ended       the newest first, when the threads have ended.
@@ -53,6 +55,14 @@ public:
         [[nodiscard]] bool be_rung(alarm_clock& alarm) { return context_.adopt(alarm); }
         /// `alarm.next_ns()` may have become earlier than the context knows. Any thread.
         void tell_earlier_alarm() noexcept { context_.alarm_moved(); }
+
+        /// Asks whether the context takes a source of events. False: it cannot, or has one of another kind.
+        /// `kind` is any address. Of the services of one kind, of which one will be added, all hear the same.
+        [[nodiscard]] bool may_bring_events(const void* kind) noexcept {
+            return context_.reserve_source(kind);
+        }
+        /// Once, in added(): the threads that run the context run these events too, and wait for them.
+        void bring_events(event_source& source) noexcept { context_.adopt(source); }
 
     private:
         friend class execution_context;
@@ -119,6 +129,9 @@ private:
     /// See service::be_rung(). At most one alarm clock.
     [[nodiscard]] virtual bool adopt(alarm_clock&) { return false; }
     virtual void alarm_moved() noexcept {}
+    /// See service::may_bring_events(). At most one source.
+    [[nodiscard]] virtual bool reserve_source(const void*) noexcept { return false; }
+    virtual void adopt(event_source&) noexcept {}
 
     template <class S>
     static const void* key_of() noexcept {

@@ -64,8 +64,8 @@ public:
     /// After each task: whether it is time to look.
     [[nodiscard]] bool is_time() noexcept { return --left_ == 0; }
 
-    /// After a look.
-    void begin() noexcept {
+    /// After a look. What the clock says now.
+    std::uint64_t begin() noexcept {
         const std::uint64_t now = sys::now_ns();
         const std::uint64_t passed = std::max<std::uint64_t>(now - last_ns_, 1);
         last_ns_ = now;
@@ -73,6 +73,7 @@ public:
         const std::uint64_t fit = length_ * longest_ns / passed;
         length_ = static_cast<unsigned>(std::clamp<std::uint64_t>(fit, 1, std::min(2 * length_, most)));
         left_ = length_;
+        return now;
     }
     /// After a sleep.
     void begin_anew() noexcept {

@@ -169,4 +169,12 @@ void loop_context::alarm_moved() noexcept {
     }
 }
 
+// ---- events
+
+bool loop_context::reserve_source(const void* kind) noexcept {
+    return solo_ != nullptr && solo_->reserve_source(kind);
+}
+
+void loop_context::adopt(event_source& source) noexcept { solo_->adopt(source); }
+
 } // namespace ekiden::inline EKIDEN_ABI

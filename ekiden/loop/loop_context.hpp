@@ -126,6 +126,8 @@ private:
 
     [[nodiscard]] bool adopt(alarm_clock& clock) noexcept override;
     void alarm_moved() noexcept override;
+    [[nodiscard]] bool reserve_source(const void* kind) noexcept override;
+    void adopt(event_source& source) noexcept override;
 
     // For executor_type.
     bool accept(task* accepted, task_order order);
@@ -152,7 +154,7 @@ public:
 
     /// Work elsewhere has begun that will post its end to the context: the context does not stop for lack of
     /// work before as many calls of on_work_finished(), which may be the last that a thread does with it. At
-    /// most 2^27 - 1 at a time.
+    /// most 2^25 - 1 at a time.
     void on_work_started() const noexcept { context_->work_started(); }
     void on_work_finished() const noexcept { context_->work_finished(); }
 

@@ -10,8 +10,18 @@
 #include <ekiden/sys/thread.hpp>
 
 #include <algorithm>
+#include <optional>
 
 namespace ekiden::inline EKIDEN_ABI {
+
+namespace {
+
+// A busy thread runs events after 50 us of tasks, as a rule, and then for as long: a look at the system costs
+// as much as ten small tasks.
+constexpr std::uint64_t events_every_ns = 50'000;
+constexpr unsigned most_events = 64;
+
+} // namespace
 
 // The thread is the queue's consumer always, but for its sleep: also while nobody is inside.
 solo_loop::solo_loop(const void* context) noexcept : context_(context), generation_(sys::fork_generation()) {
@@ -45,18 +55,61 @@ private:
     const hidden_scopes strands_; // around this run: its tasks are outside of them
 };
 
+/// Around a wait of the thread for events, instead of its sleep.
+class solo_loop::outing final : public event_wait {
+public:
+    outing(solo_loop& loop, const loop_request& request) noexcept : loop_(loop), request_(request) {}
+    outing(const outing&) = delete;
+    outing& operator=(const outing&) = delete;
+
+    [[nodiscard]] bool is_wanted() noexcept override {
+        expect_no_child(loop_.generation_); // of one of the events
+        return !loop_.queue_.is_drained() || (loop_.word_.load(sys::relaxed) & (work | look | stopped)) != 0
+               || is_over(loop_.bedtime_end(request_));
+    }
+    [[nodiscard]] bool begin(sys::clock::time_point& until) noexcept override {
+        expect_no_child(loop_.generation_);
+        until = loop_.bedtime_end(request_);
+        if (is_over(until) || !loop_.queue_.try_rest()) return false;
+        recycler::flush();
+        // [LP3] release: the source; pairs with the acquires in ring() and work_finished(). Else as in
+        // rest().
+        std::uint32_t now = loop_.word_.fetch_or(outside, sys::release) | outside;
+        if (loop_.is_needed(now)) {
+            loop_.get_up();
+            return false;
+        }
+        waiting_.emplace("work of a loop"); // if the thread works for another context too
+        return true;
+    }
+    void end() noexcept override {
+        waiting_.reset();
+        loop_.get_up();
+    }
+
+private:
+    [[nodiscard]] static bool is_over(sys::clock::time_point until) noexcept {
+        return until != sys::clock::time_point::max() && until <= sys::clock::now();
+    }
+
+    solo_loop& loop_;
+    const loop_request& request_;
+    std::optional<blocked_here> waiting_;
+};
+
 std::size_t solo_loop::run(const loop_request& request) {
     const visit here(*this);
     ticks_.begin_anew();
     alarms_.ring_if_due();
     std::size_t count = 0;
     while (count != request.most && !request.is_over()) {
-        task* const found = next(request);
-        if (found == nullptr) return count;
+        task* const found = next(request, count);
+        if (found == nullptr) break;
         ++count;
         execute(found);
-        if (alarms_.any() && ticks_.is_time()) {
-            ticks_.begin();
+        if ((alarms_.any() || has_source()) && ticks_.is_time()) {
+            const std::uint64_t now = ticks_.begin();
+            is_turn_of_events_ = has_source() && now - last_events_ns_ > events_every_ns;
             alarms_.ring_if_due();
         }
     }
@@ -73,10 +126,15 @@ void solo_loop::execute(task* taken) {
 }
 
 /// The next task; or null: stopped, out of work, out of time, or there is none now and the caller does not
-/// wait.
-task* solo_loop::next(const loop_request& request) noexcept {
+/// wait. Runs events meanwhile, which count as tasks do.
+task* solo_loop::next(const loop_request& request, std::size_t& count) {
     for (;;) {
         if (is_stopped()) return nullptr;
+        if (is_turn_of_events_) {
+            run_events(request, count);
+            if (count == request.most || request.is_over()) return nullptr;
+            continue;
+        }
         if (task* const found = queue_.take()) return found;
         if ((word_.load(sys::relaxed) & look) != 0) word_.fetch_and(~look, sys::acquire); // [LP1]
         if (alarms_.ring_if_due()) continue;
@@ -84,7 +142,13 @@ task* solo_loop::next(const loop_request& request) noexcept {
             sys::yield(); // a push is under way
             continue;
         }
-        if (request.waits && has_work_elsewhere()) {
+        if (event_source* const source = source_.load(sys::acquire); source != nullptr) { // [LP4]
+            outing out(*this, request);
+            const std::size_t ran = run_source(*source, request.most - count, request.waits ? &out : nullptr);
+            count += ran;
+            if (count == request.most || request.is_over()) return nullptr;
+            if (ran != 0 || request.waits) continue;
+        } else if (request.waits && has_work_elsewhere()) {
             if (task* const found = spin()) return found;
         }
         if (rest(request) && !request.waits && queue_.is_drained()) return nullptr;
@@ -103,26 +167,55 @@ task* solo_loop::spin() noexcept {
     return found;
 }
 
+// ---- events
+
+bool solo_loop::reserve_source(const void* kind) noexcept {
+    const void* before = nullptr;
+    return kind_of_source_.compare_exchange_strong(before, kind, sys::relaxed, sys::relaxed)
+           || before == kind;
+}
+
+void solo_loop::adopt(event_source& source) noexcept {
+    source_.store(&source,
+                  sys::release); // [LP4] the source; pairs with the acquires in next() and run_events()
+    look_again();                // a thread that sleeps already would not wait for events
+}
+
+std::size_t solo_loop::run_source(event_source& source, std::size_t most, event_wait* wait) {
+    running_type_ = [](task*, task_request) { return type_description<event_source>(); };
+    const std::size_t ran = source.run(most, wait);
+    begun_ += ran;
+    expect_no_child(generation_);
+    return ran;
+}
+
+/// Between tasks, of which there are so many that the thread does not come to wait: as many as are there, but
+/// for no longer than tasks have had.
+void solo_loop::run_events(const loop_request& request, std::size_t& count) {
+    event_source& source = *source_.load(sys::acquire); // [LP4]
+    is_turn_of_events_ = false;
+    const std::uint64_t begin = sys::now_ns();
+    last_events_ns_ = begin;
+    for (unsigned i = 0; i != most_events && count != request.most && !is_stopped(); ++i) {
+        if (run_source(source, 1, nullptr) == 0) return;
+        ++count;
+        last_events_ns_ = sys::now_ns();
+        if (last_events_ns_ - begin > events_every_ns) return;
+    }
+}
+
+// ---- sleep
+
 /// Stops the context if there is no outstanding work; otherwise sleeps, if asked to, until there may be
 /// something to do. False if something is queued.
 bool solo_loop::rest(const loop_request& request) noexcept {
     if (!queue_.try_rest()) return false;
     recycler::flush();
-    const std::int64_t alarm = alarms_.next_ns();
-    sys::clock::time_point until = sys::clock::time_point::max();
-    if (alarm != loop_alarms::never) until = loop_time(alarm);
-    if (request.deadline != nullptr) until = std::min(until, *request.deadline);
-
+    const sys::clock::time_point until = bedtime_end(request);
     // relaxed up to the last step, [LP1] and [LP2]: all steps are of one word, and all but this thread's
     // loads are read-modify-writes, so the last one acquires what each before it has released.
     std::uint32_t now = word_.fetch_or(asleep, sys::relaxed) | asleep;
-    while ((now & (work | look | stopped)) == 0) {
-        if (now < one_work) {
-            // A push since the queue was left has set `work`, or its call has not returned.
-            if (word_.compare_exchange_strong(now, now | stopped, sys::relaxed, sys::relaxed)) break;
-            continue;
-        }
-        if (!request.waits) break;
+    while (!is_needed(now) && request.waits) {
         const blocked_here waiting("work of a loop"); // if the thread works for another context too
         const trace::detail::interval parked(trace::kind::parked, "parked", 0);
         if (until == sys::clock::time_point::max())
@@ -131,37 +224,88 @@ bool solo_loop::rest(const loop_request& request) noexcept {
             break;
         now = word_.load(sys::relaxed);
     }
+    get_up();
+    return true;
+}
+
+/// When the thread has to be back.
+sys::clock::time_point solo_loop::bedtime_end(const loop_request& request) const noexcept {
+    const std::int64_t alarm = alarms_.next_ns();
+    sys::clock::time_point until = sys::clock::time_point::max();
+    if (alarm != loop_alarms::never) until = loop_time(alarm);
+    if (request.deadline != nullptr) until = std::min(until, *request.deadline);
+    return until;
+}
+
+/// The thread that is about to sleep, when others can see that: whether it must not. Without outstanding
+/// work it stops the context. `now`: what the word was, and is then.
+bool solo_loop::is_needed(std::uint32_t& now) noexcept {
+    while ((now & (work | look | stopped)) == 0) {
+        if (now >= one_work) return false;
+        // A push since the queue was left has set `work`, or its call has not returned.
+        if (word_.compare_exchange_strong(now, now | stopped, sys::relaxed, sys::relaxed)) return true;
+    }
+    return true;
+}
+
+/// After the sleep: the thread is the consumer again.
+void solo_loop::get_up() noexcept {
     if (!queue_.try_begin()) {
         // A thread has pushed, and sees to it that a consumer comes: this is the one when it has said so.
         // Then it touches the loop no more, and its task may end that.
         while ((word_.load(sys::relaxed) & work) == 0 && !EKIDEN_MUTANT(solo_takes_over_early)) sys::yield();
     }
-    // [LP1] acquire: what was done before the stop, or a look that came just now, or by the work that has
-    // ended; [LP2] that a push is over. Pairs with the releases in ring() and work_finished().
-    word_.fetch_and(~(asleep | work | look), sys::acquire);
-    return true;
+    std::uint32_t now = word_.load(sys::relaxed);
+    for (;;) {
+        if ((now & called) != 0 && !EKIDEN_MUTANT(solo_leaves_its_caller)) {
+            sys::yield(); // to the thread that interrupts: then it touches the loop no more either
+            now = word_.load(sys::relaxed);
+            // [LP1] acquire: what was done before the stop, or a look that came just now, or by the work that
+            // has ended; [LP2] that a push is over; [LP5] that an interruption is. Pairs with the releases in
+            // ring(), work_finished() and rouse().
+        } else if (word_.compare_exchange_weak(now, now & ~(asleep | outside | work | look), sys::acquire,
+                                               sys::relaxed)) {
+            return;
+        }
+    }
 }
 
 void solo_loop::ring(std::uint32_t why) noexcept {
-    // [LP2] release: the push; pairs with the acquires in rest(). [LP1] release. The loop may be gone
-    // afterwards: only the word's address is used.
-    const std::uint32_t before = word_.fetch_or(why, sys::release);
-    if ((before & (asleep | watched)) != 0) wake(before);
+    // [LP2] release: the push; pairs with the acquire in get_up(). [LP1] release. The loop may be gone
+    // afterwards, but if the thread waits outside: in the same step it is told to stay until rouse() is over.
+    // [LP3] acquire: the source for which it waits.
+    std::uint32_t before = word_.load(sys::relaxed);
+    while (!word_.compare_exchange_weak(before, before | why | (must_call(before) ? called : 0), sys::acq_rel,
+                                        sys::relaxed)) {
+    }
+    rouse(before, must_call(before));
 }
 
-void solo_loop::wake(std::uint32_t seen) noexcept {
+/// After a step from `seen`: wakes the thread, and one that watches. `calls`: it has set `called`; else only
+/// the word's address is used.
+void solo_loop::rouse(std::uint32_t seen, bool calls) noexcept {
     if (EKIDEN_MUTANT(solo_rings_in_silence)) return;
+    if (calls) {
+        source_.load(sys::relaxed)->interrupt(); // [LP3] acquired with the word
+        word_.fetch_and(~called, sys::release);  // [LP5] the interruption; pairs with the acquire in get_up()
+    }
     if ((seen & watched) != 0) [[unlikely]]
         sys::futex_wake_all(word_);
-    else
+    else if ((seen & asleep) != 0)
         sys::futex_wake(word_);
 }
 
 void solo_loop::work_finished() noexcept {
-    // [LP1] release: what the work has done. As in ring().
-    const std::uint32_t before = word_.fetch_sub(one_work, sys::release);
-    const bool was_last = before < 2 * one_work && !EKIDEN_MUTANT(solo_work_ends_in_silence);
-    if ((was_last && (before & asleep) != 0) || (before & watched) != 0) wake(before);
+    // [LP1] release: what the work has done. [LP3] acquire. As in ring().
+    std::uint32_t before = word_.load(sys::relaxed);
+    bool was_last = false;
+    bool calls = false;
+    do {
+        was_last = before < 2 * one_work && !EKIDEN_MUTANT(solo_work_ends_in_silence);
+        calls = was_last && must_call(before);
+    } while (!word_.compare_exchange_weak(before, (before - one_work) | (calls ? called : 0), sys::acq_rel,
+                                          sys::relaxed));
+    if (was_last || (before & watched) != 0) rouse(before, calls);
 }
 
 void solo_loop::await_work(std::uint32_t most) noexcept {

@@ -3,6 +3,7 @@
 /// Part: loop. Used by: loop_context. Private. The protocol and its proof: loop.md.
 #pragma once
 
+#include <ekiden/execution/event_source.hpp>
 #include <ekiden/loop/loop_alarms.hpp>
 #include <ekiden/loop/loop_role.hpp>
 #include <ekiden/queue/serial_queue.hpp>
@@ -43,6 +44,10 @@ public:
     /// An alarm has become earlier. Any thread.
     void look_again() noexcept { ring(look); }
 
+    /// See execution_context::service.
+    [[nodiscard]] bool reserve_source(const void* kind) noexcept;
+    void adopt(event_source& source) noexcept;
+
     [[nodiscard]] loop_alarms& alarms() noexcept { return alarms_; }
     [[nodiscard]] bool is_empty() const noexcept { return inside_.load(sys::relaxed) == 0; }
 
@@ -53,34 +58,49 @@ public:
     [[nodiscard]] std::uint32_t outstanding() const noexcept {
         return word_.load(sys::acquire) / one_work; // [LP1]
     }
-    /// The thread inside: the type of the task that runs, or has run last; and how many have begun.
+    /// The thread inside: the type of the task or event that runs, or has run last; and how many have begun.
     [[nodiscard]] task::function running_type() const noexcept { return running_type_; }
     [[nodiscard]] std::uint64_t begun() const noexcept { return begun_; }
 
 private:
     class visit;
+    class outing;
 
     // word_:
     //   bit 0      asleep: the thread sleeps or is about to; the queue has no consumer   the thread
-    //   bit 1      work: a task was pushed when there was no consumer                    push
-    //   bit 2      look: at the alarms                                                   look_again
-    //   bit 3      stopped                                                               stop, the thread
-    //   bit 4      watched: another thread waits for the end of outstanding work         await_work
-    //   bits 5-31  outstanding work                                                      work_...
+    //   bit 1      outside: the same, but it waits for events of the source              the thread
+    //   bit 2      called: somebody interrupts that wait; the thread stays until then    ring, work_finished
+    //   bit 3      work: a task was pushed when there was no consumer                    push
+    //   bit 4      look: at the alarms, at the source                                    look_again, adopt
+    //   bit 5      stopped                                                               stop, the thread
+    //   bit 6      watched: another thread waits for the end of outstanding work         await_work
+    //   bits 7-31  outstanding work                                                      work_...
     static constexpr std::uint32_t asleep = 1;
-    static constexpr std::uint32_t work = 2;
-    static constexpr std::uint32_t look = 4;
-    static constexpr std::uint32_t stopped = 8;
-    static constexpr std::uint32_t watched = 16;
-    static constexpr std::uint32_t one_work = 32;
+    static constexpr std::uint32_t outside = 2;
+    static constexpr std::uint32_t called = 4;
+    static constexpr std::uint32_t work = 8;
+    static constexpr std::uint32_t look = 16;
+    static constexpr std::uint32_t stopped = 32;
+    static constexpr std::uint32_t watched = 64;
+    static constexpr std::uint32_t one_work = 128;
 
-    [[nodiscard]] task* next(const loop_request& request) noexcept;
+    [[nodiscard]] task* next(const loop_request& request, std::size_t& count);
     [[nodiscard]] task* spin() noexcept;
     bool rest(const loop_request& request) noexcept;
+    [[nodiscard]] sys::clock::time_point bedtime_end(const loop_request& request) const noexcept;
+    [[nodiscard]] bool is_needed(std::uint32_t& now) noexcept;
+    void get_up() noexcept;
     void ring(std::uint32_t why) noexcept;
-    void wake(std::uint32_t seen) noexcept;
+    void rouse(std::uint32_t seen, bool calls) noexcept;
     void execute(task* taken);
+    std::size_t run_source(event_source& source, std::size_t most, event_wait* wait);
+    void run_events(const loop_request& request, std::size_t& count);
     [[nodiscard]] bool has_work_elsewhere() const noexcept { return word_.load(sys::relaxed) >= one_work; }
+    [[nodiscard]] bool has_source() const noexcept { return source_.load(sys::relaxed) != nullptr; }
+    /// Whether a thread that has changed the word from `before` has to end a wait outside.
+    [[nodiscard]] static bool must_call(std::uint32_t before) noexcept {
+        return (before & (outside | called)) == outside;
+    }
 
     const void* const context_;
     const std::uint16_t generation_; // of forks
@@ -89,6 +109,10 @@ private:
     task::function running_type_ = nullptr;
     std::uint64_t begun_ = 0;
     loop_alarms alarms_;
+    sys::atomic<event_source*> source_{nullptr};
+    sys::atomic<const void*> kind_of_source_{nullptr};
+    bool is_turn_of_events_ = false;
+    std::uint64_t last_events_ns_ = 0;
     alignas(sys::isolation) sys::atomic<std::uint32_t> word_{0};
     alignas(sys::isolation) serial_queue queue_;
 };

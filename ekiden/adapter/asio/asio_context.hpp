@@ -4,6 +4,7 @@
 /// Part: adapter. Used by: to_asio, from_asio. `Asio` is standalone_asio or boost_asio: the names of the two.
 #pragma once
 
+#include <ekiden/adapter/asio/asio_events.hpp>
 #include <ekiden/async/coroutine_service.hpp>
 #include <ekiden/execution/execution_context.hpp>
 #include <ekiden/sys/fork.hpp>
@@ -13,13 +14,16 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <utility>
 
 namespace ekiden::inline EKIDEN_ABI::detail {
 
 /// Asio's context for a context of this library, made by the first question for it. Asio keeps its services
-/// there. The first timer or socket among them has Asio start one thread of its own, which waits for the
-/// system and brings what has completed to the handler's executor; without one there is none.
+/// there. If our context can (a loop that one thread runs), its thread waits for the system too, see
+/// asio_events. Otherwise the first timer or socket among the services has Asio start one thread of its own,
+/// which waits for the system and brings what has completed to the handler's executor; without one there is
+/// none.
 ///
 /// It ends with our context: what waits in Asio's services is dropped when our services are shut down, and
 /// Asio's thread is joined then. Sockets and timers of Asio must be gone when the context is, or lie in
@@ -30,23 +34,30 @@ public:
     explicit asio_side(execution_context& owner) : service(owner) {
         // Older than this, it ends later: Asio's thread is gone when the context ends its coroutines.
         (void)use_service<coroutine_service>(owner);
+        if constexpr (asio_has_events<Asio>) {
+            if (may_bring_events(&kind)) events_.emplace(context_);
+        }
     }
 
     [[nodiscard]] typename Asio::execution_context& asio_context() noexcept { return context_; }
 
 private:
-    struct context_type final : Asio::execution_context {
-        using Asio::execution_context::shutdown;
-    };
-
+    void added() noexcept override {
+        if constexpr (asio_has_events<Asio>) {
+            if (events_) bring_events(*events_);
+        }
+    }
     void shutdown() noexcept override {
+        if (events_) events_->end();
         // Asio would shut its reactor down before it joins the thread that works with it, and both would end
         // the same operation. So the thread goes first.
         Asio::join_own_thread(context_);
         context_.shutdown();
     }
 
-    context_type context_;
+    static constexpr char kind = 0; // has an address
+    asio_own_context<Asio> context_;
+    std::optional<asio_events<Asio>> events_;
 };
 
 /// Our context for one of Asio's: it has services, and so timers. A service of Asio's, which ends with it.

@@ -10,6 +10,7 @@
 #include <ekiden/async/use_awaitable.hpp>
 
 #include <boost/asio/async_result.hpp>
+#include <boost/asio/basic_waitable_timer.hpp>
 #include <boost/asio/error.hpp>
 #include <boost/asio/execution.hpp>
 #include <boost/asio/execution_context.hpp>
@@ -21,7 +22,13 @@
 #if BOOST_ASIO_VERSION >= 101900
 #include <boost/asio/cancellation_signal.hpp>
 #endif
+#if BOOST_ASIO_VERSION >= 102200 && defined(BOOST_ASIO_HAS_THREADS) && !defined(BOOST_ASIO_HAS_IOCP)
+#define EKIDEN_BOOST_ASIO_HAS_EVENTS
+#include <boost/asio/detail/reactor.hpp>
+#include <boost/asio/detail/scheduler.hpp>
+#endif
 
+#include <chrono>
 #include <concepts>
 #include <utility>
 
@@ -51,6 +58,27 @@ struct boost_asio {
         static cancellation_slot slot() noexcept { return {}; }
     };
     static void cancel(cancellation_signal&) noexcept {}
+#endif
+
+#if defined(EKIDEN_BOOST_ASIO_HAS_EVENTS) // what asio_events is made of
+    using scheduler = ::boost::asio::detail::scheduler;
+    using scheduler_task = ::boost::asio::detail::scheduler_task;
+    using scheduler_operations = ::boost::asio::detail::op_queue<scheduler::operation>;
+    static scheduler_task& reactor_of(execution_context& context) {
+#if defined(BOOST_ASIO_HAS_IO_URING_AS_DEFAULT)
+        return ::boost::asio::use_service<::boost::asio::detail::io_uring_service>(context);
+#else
+        return ::boost::asio::use_service<::boost::asio::detail::reactor>(context);
+#endif
+    }
+    template <class Executor>
+    using timer =
+        ::boost::asio::basic_waitable_timer<std::chrono::steady_clock,
+                                            ::boost::asio::wait_traits<std::chrono::steady_clock>, Executor>;
+    template <class Service, class... Args>
+    static Service& make_service(execution_context& context, Args&&... args) {
+        return ::boost::asio::make_service<Service>(context, std::forward<Args>(args)...);
+    }
 #endif
 
     template <class Service>

@@ -10,6 +10,7 @@
 #include <ekiden/async/use_awaitable.hpp>
 
 #include <asio/async_result.hpp>
+#include <asio/basic_waitable_timer.hpp>
 #include <asio/error.hpp>
 #include <asio/execution.hpp>
 #include <asio/execution_context.hpp>
@@ -21,7 +22,13 @@
 #if ASIO_VERSION >= 101900
 #include <asio/cancellation_signal.hpp>
 #endif
+#if ASIO_VERSION >= 102200 && defined(ASIO_HAS_THREADS) && !defined(ASIO_HAS_IOCP)
+#define EKIDEN_ASIO_HAS_EVENTS
+#include <asio/detail/reactor.hpp>
+#include <asio/detail/scheduler.hpp>
+#endif
 
+#include <chrono>
 #include <concepts>
 #include <utility>
 
@@ -51,6 +58,26 @@ struct standalone_asio {
         static cancellation_slot slot() noexcept { return {}; }
     };
     static void cancel(cancellation_signal&) noexcept {}
+#endif
+
+#if defined(EKIDEN_ASIO_HAS_EVENTS) // what asio_events is made of
+    using scheduler = ::asio::detail::scheduler;
+    using scheduler_task = ::asio::detail::scheduler_task;
+    using scheduler_operations = ::asio::detail::op_queue<scheduler::operation>;
+    static scheduler_task& reactor_of(execution_context& context) {
+#if defined(ASIO_HAS_IO_URING_AS_DEFAULT)
+        return ::asio::use_service<::asio::detail::io_uring_service>(context);
+#else
+        return ::asio::use_service<::asio::detail::reactor>(context);
+#endif
+    }
+    template <class Executor>
+    using timer = ::asio::basic_waitable_timer<std::chrono::steady_clock,
+                                               ::asio::wait_traits<std::chrono::steady_clock>, Executor>;
+    template <class Service, class... Args>
+    static Service& make_service(execution_context& context, Args&&... args) {
+        return ::asio::make_service<Service>(context, std::forward<Args>(args)...);
+    }
 #endif
 
     template <class Service>

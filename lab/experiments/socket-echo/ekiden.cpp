@@ -8,7 +8,7 @@
 namespace lab::socket_echo {
 namespace {
 
-// Asio's sockets on our contexts; Asio has a thread of its own for each, which waits for the system.
+// Asio's sockets on our contexts, whose threads wait for the system.
 struct own_contexts {
     using context = ekiden::loop_context;
     using executor = ekiden::asio_executor_type<context::executor_type>;
