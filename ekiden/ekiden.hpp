@@ -31,6 +31,7 @@
 #include <ekiden/execution/deferred.hpp>
 #include <ekiden/execution/detached.hpp>
 #include <ekiden/execution/dispatch.hpp>
+#include <ekiden/execution/event_source.hpp>
 #include <ekiden/execution/inline_executor.hpp>
 #include <ekiden/execution/lanes.hpp>
 #include <ekiden/execution/post.hpp>
