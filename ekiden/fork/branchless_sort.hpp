@@ -3,9 +3,9 @@
 /// Part: fork. Used by: parallel_sort. Private.
 ///
 /// Quicksort with N. Lomuto's partition, each step of which is the same whatever the comparison says (A.
-/// Alexandrescu, "Lomuto's comeback", 2020; in the cyclic form of L. Bergdoll's and O. Peters's ipnsort, 2023:
-/// a move an element less than swapping). Elements equal to a pivot are left out as in O. Peters's pdqsort
-/// (2021). Small parts: M. W. Green's sorting network for 16.
+/// Alexandrescu, "Lomuto's comeback", 2020; in the cyclic form of L. Bergdoll's and O. Peters's ipnsort,
+/// 2023: a move an element less than swapping). Elements equal to a pivot are left out as in O. Peters's
+/// pdqsort (2021). Small parts: M. W. Green's sorting network for 16.
 #pragma once
 
 #include <ekiden/sys/config.hpp>
@@ -66,12 +66,13 @@ struct branchless_sort {
         T* rest;
     };
 
-    /// [first, middle) comes before the pivot or is empty, [middle, rest) is equal to it, and holds it; nothing
-    /// from there on comes before it. Of more than `small` elements.
+    /// [first, middle) comes before the pivot or is empty, [middle, rest) is equal to it, and holds it;
+    /// nothing from there on comes before it. Of more than `small` elements.
     static cut partition(T* first, T* last, const T* bound) noexcept {
         std::iter_swap(first, choose_pivot(first, last));
         const T pivot = *first;
-        if (bound != nullptr && !before(*bound, pivot)) // the least there is: all that are equal go to the left
+        if (bound != nullptr
+            && !before(*bound, pivot)) // the least there is: all that are equal go to the left
             return {first, split(first + 1, last, [pivot](T x) { return !before(pivot, x); })};
         T* const place = split(first + 1, last, [pivot](T x) { return before(x, pivot); }) - 1;
         std::iter_swap(first, place);
@@ -87,12 +88,13 @@ struct branchless_sort {
         return true;
     }
 
-    /// Whether a sample is nearly in order, or in reverse order: then branches can be predicted, and a sort that
-    /// leaves most elements where they are is quicker.
+    /// Whether a sample is nearly in order, or in reverse order: then branches can be predicted, and a sort
+    /// that leaves most elements where they are is quicker.
     static bool looks_sorted(const T* first, const T* last) noexcept {
         const std::ptrdiff_t step = (last - first) / 16;
         if (step < 16) return false;
-        int rise = 0; // steps up, less steps down: about 0 of 15 if there is no order, and seldom far from that
+        int rise =
+            0; // steps up, less steps down: about 0 of 15 if there is no order, and seldom far from that
         for (int i = 0; i != 15; ++i) {
             const T one = first[i * step];
             const T next = first[(i + 1) * step];
@@ -165,7 +167,8 @@ private:
     }
 
     template <std::size_t... I>
-    static void orders(T* v, std::index_sequence<I...>, const unsigned char (&pairs)[2 * sizeof...(I)]) noexcept {
+    static void orders(T* v, std::index_sequence<I...>,
+                       const unsigned char (&pairs)[2 * sizeof...(I)]) noexcept {
         (order(v[pairs[2 * I]], v[pairs[2 * I + 1]]), ...);
     }
     static void network_of_8(T* v) noexcept {
@@ -175,16 +178,16 @@ private:
     }
     static void network_of_16(T* v) noexcept {
         static constexpr unsigned char pairs[120] = {
-            0, 1,  2, 3,  4, 5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 15, //
-            0, 2,  4, 6,  8, 10, 12, 14, 1,  3,  5,  7,  9,  11, 13, 15, //
-            0, 4,  8, 12, 1, 5,  9,  13, 2,  6,  10, 14, 3,  7,  11, 15, //
-            0, 8,  1, 9,  2, 10, 3,  11, 4,  12, 5,  13, 6,  14, 7,  15, //
-            5, 10, 6, 9,  3, 12, 13, 14, 7,  11, 1,  2,  4,  8,          //
-            1, 4,  7, 13, 2, 8,  11, 14,                                 //
-            2, 4,  5, 6,  9, 10, 11, 13, 3,  8,  7,  12,                 //
-            6, 8,  10, 12, 3, 5, 7,  9,                                  //
-            3, 4,  5, 6,  7, 8,  9,  10, 11, 12,                         //
-            6, 7,  8, 9};
+            0, 1,  2,  3,  4, 5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 15, //
+            0, 2,  4,  6,  8, 10, 12, 14, 1,  3,  5,  7,  9,  11, 13, 15, //
+            0, 4,  8,  12, 1, 5,  9,  13, 2,  6,  10, 14, 3,  7,  11, 15, //
+            0, 8,  1,  9,  2, 10, 3,  11, 4,  12, 5,  13, 6,  14, 7,  15, //
+            5, 10, 6,  9,  3, 12, 13, 14, 7,  11, 1,  2,  4,  8,          //
+            1, 4,  7,  13, 2, 8,  11, 14,                                 //
+            2, 4,  5,  6,  9, 10, 11, 13, 3,  8,  7,  12,                 //
+            6, 8,  10, 12, 3, 5,  7,  9,                                  //
+            3, 4,  5,  6,  7, 8,  9,  10, 11, 12,                         //
+            6, 7,  8,  9};
         orders(v, std::make_index_sequence<60>(), pairs);
     }
 };

@@ -166,7 +166,8 @@ public:
         return outcome_.value();
     }
 
-    /// After an exception of the parent, which is being handled: waits for the end. Then stolen_result() throws.
+    /// After an exception of the parent, which is being handled: waits for the end. Then stolen_result()
+    /// throws.
     [[gnu::cold, gnu::noinline]] void join_and_keep(fork_scope& scope) noexcept {
         fork_errors own = caught_fork_errors();
         if (take_back()) run(this, scope);
@@ -190,7 +191,8 @@ private:
 };
 
 /// Always inlined, and without a throw: clang and g++ inline the first few only of calls in a row, and clang
-/// gives the calls of a recursion that do not fork the frame of those that do, if an exception leaves from here.
+/// gives the calls of a recursion that do not fork the frame of those that do, if an exception leaves from
+/// here.
 template <class F, class G>
 [[gnu::always_inline]] inline fork_result<F, G> invoke_two(fork_scope& scope, F&& f, G&& g) {
     std::optional<fork_result<F>> first;

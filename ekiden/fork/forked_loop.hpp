@@ -3,10 +3,10 @@
 /// Part: fork. Used by: parallel_invoke(), parallel_for(). Private.
 ///
 /// One child stands for all iterations that have not begun, instead of one for each split: while nobody takes
-/// it, the loop goes on and takes them off it one by one. So an iteration costs less than a fork. Who takes the
-/// child halves it while it is large, so that it is not given to and fro for each iteration; a small one becomes
-/// a loop of the same kind, whose rest is on offer at once, and so as many threads take part as it has
-/// iterations.
+/// it, the loop goes on and takes them off it one by one. So an iteration costs less than a fork. A thread
+/// that takes the child halves it while it is large, so that it is not given to and fro for each iteration; a
+/// small one becomes a loop of the same kind, whose rest is on offer at once, and so as many threads take part
+/// as it has iterations.
 #pragma once
 
 #include <ekiden/fork/fork_child.hpp>
@@ -38,8 +38,8 @@ public:
     explicit forked_loop(Call call) noexcept : call_(call) {}
     forked_loop(Run run, Call call) noexcept : run_(run), call_(call) {}
 
-    /// All of [first, last), in order where nobody takes part. Not inlined: the last calls of a recursion, most
-    /// of all, would pay for the frame of a loop that they do not make.
+    /// All of [first, last), in order where nobody takes part. Not inlined: the last calls of a recursion,
+    /// most of all, would pay for the frame of a loop that they do not make.
     [[gnu::noinline]] void operator()(fork_scope& scope, std::size_t first, std::size_t last) {
         while (first != last && !run_.is_over()) {
             rest others(*this, scope, first + 1, last);

@@ -3,12 +3,15 @@
 
 #include <lab/peers/row.hpp>
 
+#include <array>
 #include <cstddef>
+#include <cstdint>
 #include <ekiden/fork/parallel_for.hpp>
 #include <ekiden/fork/parallel_reduce.hpp>
 #include <ekiden/fork/parallel_sort.hpp>
 #include <ekiden/pool/thread_pool.hpp>
 #include <functional>
+#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -37,6 +40,15 @@ public:
     template <class F, class G>
     static auto both(place& here, F f, G g) {
         return ::ekiden::parallel_invoke(here, std::move(f), std::move(g));
+    }
+
+    /// The sum of what `child(place, i)` returns for i in [0, 10).
+    template <class Child>
+    static std::int64_t each(place& here, const Child& child) {
+        std::array<std::int64_t, 10> results;
+        ::ekiden::parallel_for(here, 0, 10,
+                               [&](place& p, int i) { results[static_cast<std::size_t>(i)] = child(p, i); });
+        return std::accumulate(results.begin(), results.end(), std::int64_t{0});
     }
 
     template <class Body>

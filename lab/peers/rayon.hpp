@@ -15,10 +15,19 @@ void lab_rayon_end(void* pool);
 std::int64_t lab_rayon_fib(void* pool, std::int64_t n);
 std::int64_t lab_rayon_lopsided(void* pool, std::int64_t height);
 std::int64_t lab_rayon_queens(void* pool, std::int64_t n);
+std::int64_t lab_rayon_skynet(void* pool, std::int64_t size);
 void lab_rayon_light(void* pool, float* at, std::size_t n);
 void lab_rayon_skewed(void* pool, float* at, std::size_t n);
 double lab_rayon_harmonic(void* pool, std::size_t n);
 void lab_rayon_sort(void* pool, unsigned* at, std::size_t n);
+std::int64_t lab_rust_fib(std::int64_t n);
+std::int64_t lab_rust_lopsided(std::int64_t height);
+std::int64_t lab_rust_queens(std::int64_t n);
+std::int64_t lab_rust_skynet(std::int64_t size);
+void lab_rust_light(float* at, std::size_t n);
+void lab_rust_skewed(float* at, std::size_t n);
+double lab_rust_harmonic(std::size_t n);
+void lab_rust_sort(unsigned* at, std::size_t n);
 }
 
 namespace lab::peers {
@@ -39,6 +48,19 @@ public:
 
 protected:
     void* pool_;
+};
+
+/// Not a peer: the same in plain Rust, in one thread.
+class rust_serial {
+public:
+    static constexpr peers::row row{"rust-serial", "serial, Rust", 91};
+
+    explicit rust_serial(unsigned) {}
+
+    void light(float* at, std::size_t n) { lab_rust_light(at, n); }
+    void skewed(float* at, std::size_t n) { lab_rust_skewed(at, n); }
+    double harmonic(std::size_t n) { return lab_rust_harmonic(n); }
+    void sort(std::vector<unsigned>& values) { lab_rust_sort(values.data(), values.size()); }
 };
 
 } // namespace lab::peers

@@ -71,6 +71,42 @@ struct queens {
     }
 };
 
+/// Skynet: the sum of the numbers of all leaves of a tree in which each node has ten children. A fork of a
+/// number of calls: System::each(place, child) calls child(place, i) for i in [0, 10), and returns the
+/// sum; without it, the calls are split by halves.
+struct skynet {
+    template <class System>
+    [[gnu::noinline]] static std::int64_t call(typename System::place& here, std::int64_t size) {
+        return leaves<System>(here, 0, size);
+    }
+
+    template <class System>
+    [[gnu::noinline]] static std::int64_t leaves(typename System::place& here, std::int64_t first,
+                                                 std::int64_t size) {
+        using place = typename System::place;
+        if (size == 1) return first;
+        const std::int64_t part = size / 10;
+        const auto child = [first, part](place& p, int i) {
+            return leaves<System>(p, first + i * part, part);
+        };
+        if constexpr (requires { System::each(here, child); })
+            return System::each(here, child);
+        else
+            return halves<System>(here, child, 0, 10);
+    }
+
+    template <class System, class Child>
+    static std::int64_t halves(typename System::place& here, const Child& child, int from, int to) {
+        using place = typename System::place;
+        if (to - from == 1) return child(here, from);
+        const int middle = (from + to) / 2;
+        auto [a, b] = System::both(
+            here, [child, from, middle](place& p) { return halves<System>(p, child, from, middle); },
+            [child, middle, to](place& p) { return halves<System>(p, child, middle, to); });
+        return a + b;
+    }
+};
+
 template <class System, class Workload>
 void measure(cell& c, std::int64_t height, unsigned workers) {
     peers::serial plain(1);
@@ -105,11 +141,13 @@ void measure(cell& c, std::int64_t height, unsigned workers) {
 template <class System>
 void run(cell& c) {
     const std::string& variant = c.asked().variant;
-    const unsigned workers = variant == "fib, 1 thread" ? 1 : c.workers();
+    const unsigned workers = variant.ends_with(", 1 thread") ? 1 : c.workers();
     if (variant == "tree")
         measure<System, lopsided>(c, static_cast<std::int64_t>(c.pick(40, 1500, 1500)), workers);
     else if (variant == "queens")
         measure<System, queens>(c, static_cast<std::int64_t>(c.pick(6, 11, 11)), workers);
+    else if (variant.starts_with("skynet"))
+        measure<System, skynet>(c, static_cast<std::int64_t>(c.pick(1000, 10'000'000, 10'000'000)), workers);
     else
         measure<System, fib>(c, static_cast<std::int64_t>(c.pick(16, 35, 35)), workers);
 }

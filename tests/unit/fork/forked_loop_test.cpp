@@ -190,9 +190,9 @@ TEST_CASE("a loop of forks reports its progress") {
     std::size_t last = 0; // one call at a time
     CHECK(parallel_for(pool, 0, 5000, [](fork_scope&, int) {},
                        {.progress = [&](std::size_t done, std::size_t total) {
-                            CHECK(total == 5000);
-                            CHECK(done > last);
-                            last = done;
-                        }}));
+                           CHECK(total == 5000);
+                           CHECK(done > last);
+                           last = done;
+                       }}));
     CHECK(last == 5000);
 }

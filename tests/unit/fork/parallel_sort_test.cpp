@@ -57,7 +57,8 @@ void check_numbers(ekiden::thread_pool& pool, Compare compare) {
     for (const std::size_t count : {0U, 1U, 15U, 16U, 17U, 300U, 5'000U, 100'000U}) {
         for (const int kind : {0, 1, 2, 3}) {
             std::vector<T> input(count);
-            for (T& n : input) n = static_cast<T>(static_cast<T>(random.below(kind == 0 ? 3 : 2'000'000'000)) - 1000);
+            for (T& n : input)
+                n = static_cast<T>(static_cast<T>(random.below(kind == 0 ? 3 : 2'000'000'000)) - 1000);
             if (count > 2) {
                 input[count / 2] = std::numeric_limits<T>::max();
                 input[count / 3] = std::numeric_limits<T>::lowest();
@@ -125,12 +126,13 @@ TEST_CASE("numbers that are no numbers stay what they are when they are sorted")
 TEST_CASE("a stop request ends the sorting of numbers") {
     std::stop_source source;
     auto input = numbers(300'000, 1'000'000);
-    CHECK_FALSE(parallel_sort(input, std::less<>(),
-                              {.stop = source.get_token(),
-                               .progress = [&](std::size_t, std::size_t) { source.request_stop(); }}));
-    CHECK_THROWS_WITH(parallel_sort(input, std::less<>(),
-                                    {.progress = [](std::size_t, std::size_t) { throw std::runtime_error("no"); }}),
-                      "no");
+    CHECK_FALSE(parallel_sort(
+        input, std::less<>(),
+        {.stop = source.get_token(), .progress = [&](std::size_t, std::size_t) { source.request_stop(); }}));
+    CHECK_THROWS_WITH(
+        parallel_sort(input, std::less<>(),
+                      {.progress = [](std::size_t, std::size_t) { throw std::runtime_error("no"); }}),
+        "no");
     CHECK(parallel_sort(input));
     CHECK(std::is_sorted(input.begin(), input.end()));
 }
