@@ -12,6 +12,7 @@ namespace ekiden::inline EKIDEN_ABI {
 
 class completion;
 class fork_party;
+class simulated_thread;
 
 /// What a thread is while it works for an execution context: a worker of a pool, or the thread in a loop's
 /// run(). Its thread alone calls it.
@@ -51,6 +52,7 @@ struct thread_record {
     flat_call** flat_calls = nullptr;      ///< see run_flat(); null while none runs
     const hidden_scopes* hidden = nullptr; ///< what `serial` and `flat_calls` were before, the innermost
     fork_party* party = nullptr;           ///< with which it takes part in fork-join
+    simulated_thread* simulation = nullptr; ///< that it is in; null but in tests of programs
     /// The thread has just woken the worker that will do what it waits for. To spin meanwhile would keep a
     /// processor from that worker, and where processors sleep deeply the system starts it sooner on the one
     /// that this thread leaves.
