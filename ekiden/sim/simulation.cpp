@@ -100,12 +100,19 @@ void simulation::put(task* given, sim_context& where, task_order order, std::uin
 }
 
 task* simulation::take_any(const sim_context& where) noexcept {
-    const auto found =
-        std::find_if(queued_.begin(), queued_.end(), [&where](const queued& q) { return q.where == &where; });
+    return take(std::find_if(queued_.begin(), queued_.end(),
+                             [&where](const queued& q) { return q.where == &where; }));
+}
+
+task* simulation::take_line(std::uint32_t line) noexcept {
+    return take(
+        std::find_if(queued_.begin(), queued_.end(), [line](const queued& q) { return q.line == line; }));
+}
+
+task* simulation::take(std::vector<queued>::iterator found) noexcept {
     if (found == queued_.end()) return nullptr;
     task* const taken = found->what;
-    log(step_kind::dropped,
-        {found->where, taken->type(), found->chain, coroutine_promise::of(*taken)});
+    log(step_kind::dropped, {found->where, taken->type(), found->chain, coroutine_promise::of(*taken)});
     queued_.erase(found);
     return taken;
 }

@@ -92,6 +92,8 @@ public:
     void put(task* given, sim_context& where, task_order order, std::uint32_t line, std::int64_t delay);
     /// Takes out what is queued for `where`, the oldest first; null: nothing.
     [[nodiscard]] task* take_any(const sim_context& where) noexcept;
+    /// The same of a line.
+    [[nodiscard]] task* take_line(std::uint32_t line) noexcept;
     [[nodiscard]] bool is_running(const sim_context& where) const noexcept { return running_ == &where; }
     [[nodiscard]] std::size_t depth() const noexcept { return depth_; }
 
@@ -197,6 +199,7 @@ private:
 
     template <class Draw>
     std::uint32_t choose(stream of, std::uint32_t range, fault kind, Draw&& draw) noexcept;
+    [[nodiscard]] task* take(std::vector<queued>::iterator found) noexcept;
     void gather();
     [[nodiscard]] std::int64_t next_event() const noexcept;
     [[nodiscard]] std::uint32_t pick(bool can_jump);
