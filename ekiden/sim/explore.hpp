@@ -67,7 +67,14 @@ template <simulated_test F>
 /// Runs all schedules that differ from the dull one in at most `bound` choices, without faults; at most
 /// options::seeds of them. report::is_complete says whether those were all.
 template <simulated_test F>
-[[nodiscard]] report explore_all(unsigned bound, F&& test, const options& chosen = {.seeds = 100'000}) {
+[[nodiscard]] report explore_all(unsigned bound, F&& test, const options& chosen) {
+    return detail::explore_all(chosen, bound, detail::test_reference(test));
+}
+/// At most 100,000 of them.
+template <simulated_test F>
+[[nodiscard]] report explore_all(unsigned bound, F&& test) {
+    options chosen;
+    chosen.seeds = 100'000;
     return detail::explore_all(chosen, bound, detail::test_reference(test));
 }
 

@@ -30,6 +30,13 @@ TEST_CASE("each of the seeded bugs is found within 1000 seeds, as what it is, an
     }
 }
 
+TEST_CASE("the dull run shows none of them") {
+    for (const bugs::bug& one : bugs::all()) {
+        const auto result = sim::explore(for_bug(one, 1), one.broken);
+        CHECK_MESSAGE(result.is_clean(), one.name << ": " << result.text);
+    }
+}
+
 TEST_CASE("a repaired program is clean with 2000 seeds, and with faults that it did not ask for") {
     for (const bugs::bug& one : bugs::all()) {
         auto result = sim::explore(for_bug(one, 2000), one.repaired);

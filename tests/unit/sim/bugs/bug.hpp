@@ -5,12 +5,24 @@
 #include <ekiden/sim/checks.hpp>
 #include <ekiden/sim/explore.hpp>
 
+#include <chrono>
 #include <vector>
 
 namespace bugs {
 
 using namespace ekiden; // NOLINT: these are programs, which happen to be in headers
 using namespace std::chrono_literals;
+
+/// Calls `f` in a task that comes after so many others of one chain: somebody who comes later, most times.
+template <class F>
+void later(sim_context& sim, int hops, F f) {
+    sim.get_executor().post([&sim, hops, f] {
+        if (hops == 0)
+            f();
+        else
+            later(sim, hops - 1, f);
+    });
+}
 
 struct bug {
     int number;

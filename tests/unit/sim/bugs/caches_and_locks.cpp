@@ -3,6 +3,7 @@
 #include <ekiden/async/async_lock.hpp>
 #include <ekiden/async/co_spawn.hpp>
 #include <ekiden/async/sleep.hpp>
+#include <ekiden/async/yield.hpp>
 #include <ekiden/execution/post.hpp>
 #include <ekiden/sim/link.hpp>
 #include <ekiden/sync/mutex.hpp>
@@ -37,9 +38,11 @@ public:
 private:
     void loaded(bool is_good) {
         has_failed_ = !is_good;
-        if (is_repaired) forget();
+        if (is_repaired)
+            forget();
+        else
+            post(sim_, [this] { forget(); });
         tell_all(is_good);
-        if (!is_repaired) post(sim_, [this] { forget(); });
     }
     void forget() { is_loading_ = has_failed_ = false; }
     void tell_all(bool is_good) {
@@ -109,7 +112,7 @@ void lock_for_the_loser(sim_context& sim) {
         if (!is_loser || is_repaired) async_unlock(m);
     });
     co_spawn(sim, [&]() -> coroutine<> { // the other one: a limit
-        co_await sleep_for(5ms);
+        co_await sleep_for(6ms);
         is_decided = true;
     });
     co_spawn(sim, [&]() -> coroutine<> { // somebody else
@@ -135,7 +138,7 @@ void circle_of_locks(sim_context& sim) {
         account* second = &to;
         if (is_repaired && std::less<>()(second, first)) std::swap(first, second);
         (void)co_await async_lock(first->lock);
-        co_await sleep_for(1ms); // the audit
+        co_await yield(); // the audit
         (void)co_await async_lock(second->lock);
         --from.balance;
         ++to.balance;
@@ -143,7 +146,7 @@ void circle_of_locks(sim_context& sim) {
         async_unlock(first->lock);
     };
     co_spawn(sim, transfer(a, b));
-    co_spawn(sim, transfer(b, a));
+    later(sim, 5, [&] { co_spawn(sim, transfer(b, a)); });
     sim.run();
 }
 
@@ -154,13 +157,13 @@ void check_and_act(sim_context& sim) {
     int balance = 10;
     const auto withdraw = [&](int amount) -> coroutine<> {
         if (balance < amount) co_return;
-        co_await sleep_for(1ms); // the fraud check
+        co_await yield(); // the fraud check
         if (is_repaired && balance < amount) co_return;
         balance -= amount;
         sim::expect(balance >= 0, "the account is not overdrawn");
     };
     co_spawn(sim, withdraw(7));
-    co_spawn(sim, withdraw(7));
+    later(sim, 5, [&] { co_spawn(sim, withdraw(7)); });
     sim.run();
 }
 

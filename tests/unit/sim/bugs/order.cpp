@@ -4,6 +4,7 @@
 #include <ekiden/execution/post.hpp>
 #include <ekiden/execution/strand.hpp>
 #include <ekiden/sync/mutex.hpp>
+#include <ekiden/timer/steady_timer.hpp>
 
 #include <deque>
 #include <functional>
@@ -49,7 +50,7 @@ void interleaved_writes(sim_context& sim) {
         });
     };
     for (int message = 1; message <= 2; ++message) {
-        post(sim, [&, message] {
+        later(sim, 5 * (message - 1), [&, message] {
             const std::lock_guard guard(starting);
             if constexpr (is_repaired) {
                 queued.push_back(message);
@@ -72,7 +73,8 @@ void key_on_two_strands(sim_context& sim) {
     const lanes<int> by_key(sim.get_executor());
     sim::in_order<int> handled("the messages of a key");
     int load = 0;
-    for (int message = 0; message < 3; ++message) {
+    steady_timer source(sim);
+    std::function<void(int)> arrive = [&](int message) {
         reader.post([&, message] {
             const auto handle = [&, message] {
                 handled.saw(7, message);
@@ -86,7 +88,11 @@ void key_on_two_strands(sim_context& sim) {
             else
                 reader.post(handle);
         });
-    }
+        if (message == 2) return;
+        source.expires_after(1ms);
+        source.async_wait([&, message](std::error_code) { arrive(message + 1); });
+    };
+    arrive(0);
     sim.run();
 }
 

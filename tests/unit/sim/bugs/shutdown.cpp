@@ -8,6 +8,7 @@
 #include <ekiden/sync/mutex.hpp>
 #include <ekiden/timer/steady_timer.hpp>
 
+#include <array>
 #include <deque>
 #include <functional>
 #include <memory>
@@ -114,12 +115,12 @@ void waits_in_its_pool(sim_context&) {
     int sum = 0;
     const auto part = [] { return 1; };
     for (int i = 0; i < 2; ++i) {
-        post(pool, [&] {
-            auto other = pool.get_executor().submit(part);
+        const auto other = std::make_shared<future<int>>(pool.get_executor().submit(part));
+        post(pool, [&, other] {
             if (is_repaired)
-                (void)other.then(pool.get_executor(), [&](future<int> f) { sum += f.get(); });
+                (void)other->then(pool.get_executor(), [&](future<int> f) { sum += f.get(); });
             else
-                sum += other.get();
+                sum += other->get();
         });
     }
     pool.run();
@@ -133,8 +134,7 @@ void lock_across_a_wait(sim_context&) {
     sim_context pool({.name = "pool", .helps = true});
     mutex guard;
     int total = 0;
-    const auto charge = [&] {
-        auto price = pool.get_executor().submit([] { return 1; });
+    const auto charge = [&](future<int>& price) {
         if constexpr (is_repaired) {
             const int got = price.get();
             const std::lock_guard held(guard);
@@ -144,7 +144,11 @@ void lock_across_a_wait(sim_context&) {
             total += price.get();
         }
     };
-    for (int i = 0; i < 2; ++i) post(pool, charge);
+    std::array<future<int>, 2> prices;
+    for (auto& price : prices) {
+        price = pool.get_executor().submit([] { return 1; });
+        post(pool, [&] { charge(price); });
+    }
     pool.run();
     sim::expect(total == 2, "both are charged");
 }

@@ -120,7 +120,7 @@ template <bool is_repaired>
 void forgotten_retry(sim_context& sim) {
     std::optional<retries<is_repaired>> queue(std::in_place, sim);
     queue->add(1);
-    steady_timer closing(sim, 10ms);
+    steady_timer closing(sim, 12ms);
     closing.async_wait([&](std::error_code) {
         queue->cancel(1);
         if (queue->empty()) queue.reset();
@@ -158,7 +158,7 @@ template <bool is_repaired>
 void handler_of_the_dead(sim_context& sim) {
     auto owner = std::make_shared<heartbeat<is_repaired>>(sim);
     owner->start();
-    steady_timer closing(sim, 10ms);
+    steady_timer closing(sim, 12ms);
     closing.async_wait([&](std::error_code) { owner.reset(); });
     sim.run();
 }

@@ -44,7 +44,7 @@ void missed_stop(sim_context& sim) {
             co_await changed.wait();
         }
     });
-    post(sim, [&] {
+    later(sim, 5, [&] {
         stops = true;
         changed.notify_all();
     });
@@ -107,7 +107,7 @@ void permit_for_nobody(sim_context& sim) {
     const auto use = [&](bool has_permit) {
         if (has_permit) post(sim, [&] { gate.release(); });
     };
-    steady_timer work(sim, 5ms);
+    steady_timer work(sim, 4ms);
     gate.acquire(1s, [&](bool) { work.async_wait([&](std::error_code) { gate.release(); }); });
     gate.acquire(5ms, use);
     sim.run();
