@@ -39,9 +39,7 @@ protected:
 };
 
 /// The simulation in which the calling thread is, or null: nearly always.
-[[nodiscard]] inline simulated_thread* simulation_here() noexcept {
-    return thread_record::here().simulation;
-}
+[[nodiscard]] inline simulated_thread* simulation_here() noexcept { return thread_record::here().simulation; }
 
 /// Now on `Clock`, as the calling thread sees it: in a simulation the library's clock and the system's stand
 /// still until they are told to move on.
@@ -51,7 +49,8 @@ template <class Clock>
         if (const simulated_thread* const here = simulation_here()) [[unlikely]] {
             const std::chrono::nanoseconds since_epoch(sys::is_own_clock<Clock> ? here->now_ns()
                                                                                 : here->system_now_ns());
-            return typename Clock::time_point(std::chrono::duration_cast<typename Clock::duration>(since_epoch));
+            return
+                typename Clock::time_point(std::chrono::duration_cast<typename Clock::duration>(since_epoch));
         }
     }
     return Clock::now();

@@ -76,15 +76,15 @@ void exactly_once::done() {
     if (is_simulated_ && here != nullptr)
         here->done_once(number_);
     else if (was_done)
-        found(verdict::count, "done more than once");
+        found(verdict::count, "it is done twice");
 }
 
 void life::watch::expect_alive() const {
-    if (of_->has_ended) found(verdict::dead, "used after its end: " + of_->name);
+    if (of_->has_ended) found(verdict::dead, of_->name);
 }
 
 void detail::fail_order(const std::string& name, std::int64_t before, std::int64_t number) {
-    found(verdict::order, name + " is out of order",
+    found(verdict::order, name,
           "  " + std::to_string(number) + " came after " + std::to_string(before) + "\n");
 }
 

@@ -32,8 +32,9 @@ void tell(report& to, const outcome& shown, const std::string& how) {
     to.replay = smallest.text();
     to.shrunk_choices = smallest.weight();
     to.shrunk_steps = shown.step_count;
-    to.text = "ekiden: simulation: " + to.why + "\n" + how + shown.steps.text(most_lines) + shown.found.details
-              + "  replay: ekiden::sim::replay(\"" + to.replay + "\", test), with the same build\n";
+    to.text = "ekiden: simulation: " + to.why + "\n" + how + shown.steps.text(most_lines)
+              + shown.found.details + "  replay: ekiden::sim::replay(\"" + to.replay
+              + "\", test), with the same build\n";
 }
 
 /// `failed` has been found by a run; a smaller one is looked for.
@@ -67,9 +68,8 @@ report detail::explore(const options& chosen, test_reference test) {
     if (chosen.first == 0) take(answer, result);
     if (answer.last.is_clean() && (chosen.first != 0 || chosen.seeds > 1)) {
         const std::uint64_t from = chosen.first == 0 ? 1 : chosen.first;
-        answer = with.run({.seed = from,
-                           .end = chosen.first + chosen.seeds,
-                           .expected = answer.last.schedule_choices});
+        answer = with.run(
+            {.seed = from, .end = chosen.first + chosen.seeds, .expected = answer.last.schedule_choices});
         take(answer, result);
     }
     if (answer.last.is_clean()) return result;

@@ -31,8 +31,8 @@ public:
         requires(!std::same_as<std::remove_const_t<F>, test_reference>)
     explicit test_reference(F& test) noexcept
         : call_([](const test_reference& self, sim_context& context) {
-        (*reinterpret_cast<F*>(self.test_))(context);
-    }) {
+              (*reinterpret_cast<F*>(self.test_))(context);
+          }) {
         if constexpr (std::is_function_v<F>)
             test_ = reinterpret_cast<std::uintptr_t>(&test);
         else
@@ -51,8 +51,9 @@ private:
 
 } // namespace detail
 
-/// Runs seeds until one fails, makes that one smaller, and prints it. Seed 0 is the dull one, in which nothing
-/// is out of the ordinary. Throws std::system_error if the system gives no thread, and std::bad_alloc.
+/// Runs seeds until one fails, makes that one smaller, and prints it. Seed 0 is the dull one, in which
+/// nothing is out of the ordinary. Throws std::system_error if the system gives no thread, and
+/// std::bad_alloc.
 template <simulated_test F>
 [[nodiscard]] report explore(const options& chosen, F&& test) {
     return detail::explore(chosen, detail::test_reference(test));

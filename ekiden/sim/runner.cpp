@@ -66,7 +66,8 @@ bool runner::place::run_one(std::uint64_t seed, outcome& to) {
         try {
             test(*first);
             if (!world->has_run() && world->has_queued())
-                world->fail(verdict::lost, "the test has returned and run nothing: it calls run() of its context");
+                world->fail(verdict::lost,
+                            "the test has returned and run nothing: it calls run() of its context");
             world->throw_if_failed();
         } catch (const run_ended&) {
         } catch (const std::exception& error) {
@@ -87,14 +88,16 @@ void runner::place::run_all() {
         bool is_clean = run_one(seed, answer.last);
         answer.steps += answer.last.step_count;
         for (const auto& [mark, count] : answer.last.marks) ++answer.marks[mark];
-        if (is_clean && chosen.check_every != 0 && request.played == nullptr && seed % chosen.check_every == 0) {
+        if (is_clean && chosen.check_every != 0 && request.played == nullptr
+            && seed % chosen.check_every == 0) {
             outcome again;
             (void)run_one(seed, again);
             const std::string difference = answer.last.steps.first_difference(again.steps);
             if (!difference.empty()) {
-                answer.last.found = {verdict::irreproducible,
-                                     "two runs with the same choices differ: something else than the seed decides",
-                                     difference};
+                answer.last.found = {
+                    verdict::irreproducible,
+                    "two runs with the same choices differ: something else than the seed decides",
+                    difference};
                 is_clean = false;
             }
         }
@@ -165,7 +168,8 @@ void runner::watch(place& at) {
         const task::function type = at.beat.type.load(sys::relaxed);
         if (now == seen && type != nullptr) {
             const std::string name(described_type(type(nullptr, task_request::describe)));
-            std::fprintf(stderr, "ekiden: simulation: for over a second nothing has followed %s: does it block?\n",
+            std::fprintf(stderr,
+                         "ekiden: simulation: nothing has followed %s for some time: does it block?\n",
                          name.c_str());
             return at.explorer.park();
         }

@@ -107,7 +107,8 @@ std::uint32_t seed_plan::pick_by_priority(std::span<const std::uint32_t> chains)
 std::uint32_t seed_plan::first_undelayed(std::span<const std::uint32_t> chains) const {
     const auto is_delayed = [this](std::uint32_t chain) {
         if (chain == time_chain) return !delays_behind_time_;
-        return std::any_of(delays_.begin(), delays_.end(), [chain](const delay& d) { return d.chain == chain; });
+        return std::any_of(delays_.begin(), delays_.end(),
+                           [chain](const delay& d) { return d.chain == chain; });
     };
     const auto first = std::find_if_not(chains.begin(), chains.end(), is_delayed);
     return first == chains.end() ? 0 : static_cast<std::uint32_t>(first - chains.begin());
@@ -171,8 +172,9 @@ const char* name_of(scheduler kind) noexcept {
 }
 
 const char* name_of(fault kind) noexcept {
-    constexpr const char* names[] = {"late tasks", "late timers", "throwing", "ending in the middle",
-                                     "failed allocations", "slow links", "lost messages", "cut links"};
+    constexpr const char* names[] = {"late tasks",           "late timers",        "throwing",
+                                     "ending in the middle", "failed allocations", "slow links",
+                                     "lost messages",        "cut links"};
     return names[static_cast<std::size_t>(kind)];
 }
 

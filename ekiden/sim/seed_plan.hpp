@@ -4,8 +4,9 @@
 ///
 /// Three schedulers, because each finds what the others miss: uniformly random; priorities with change points
 /// (S. Burckhardt et al., "A Randomized Scheduler with Probabilistic Guarantees of Finding Bugs", 2010); and
-/// few delays of an otherwise dull order (M. Emmi et al., "Delay-Bounded Scheduling", 2011). What is different
-/// here: time is one more that can be next, and a delayed one may stay so until nothing else can run.
+/// few delays of an otherwise dull order (M. Emmi et al., "Delay-Bounded Scheduling", 2011). What is
+/// different here: time is one more that can be next, and a delayed one may stay so until nothing else can
+/// run.
 #pragma once
 
 #include <ekiden/sim/fault.hpp>
@@ -29,7 +30,7 @@ public:
     [[nodiscard]] scheduler kind() const noexcept { return kind_; }
     [[nodiscard]] fault_set faults() const noexcept { return faults_; }
 
-    /// Who is next: an index of `chains`, which are sorted, the oldest first, and time, chain 0, last. Where
+    /// The next one: an index of `chains`, which are sorted, the oldest first, and time, chain 0, last. Where
     /// somebody is running and can be interrupted, that comes first.
     [[nodiscard]] std::uint32_t pick(std::span<const std::uint32_t> chains);
     /// Which of so many lanes that are ready.
@@ -58,14 +59,14 @@ private:
     sys::random fault_random_;
     sys::random data_random_;
     scheduler kind_;
-    std::uint32_t choices_ = 0;        // made so far
-    std::uint32_t fair_from_ = 0;      // choices; then at random, so that nothing starves for ever
+    std::uint32_t choices_ = 0;         // made so far
+    std::uint32_t fair_from_ = 0;       // choices; then at random, so that nothing starves for ever
     std::vector<std::uint32_t> points_; // choices at which something changes
-    std::uint32_t jumps_ = 0;          // of time in a row
-    unsigned time_permille_ = 0;       // at random: time
-    bool time_is_low_ = true;          // by priority: below all others
+    std::uint32_t jumps_ = 0;           // of time in a row
+    unsigned time_permille_ = 0;        // at random: time
+    bool time_is_low_ = true;           // by priority: below all others
     std::vector<std::uint64_t> priorities_;
-    std::uint64_t low_priorities_;     // given away below those that were drawn
+    std::uint64_t low_priorities_; // given away below those that were drawn
     struct delay {
         std::uint32_t chain;
         std::uint32_t left; // choices

@@ -66,7 +66,8 @@ void sim_context::end_early() noexcept {
 }
 
 void sim_context::expect_own_thread() const noexcept {
-    sys::expects(simulation_here() == &world_, "a sim_context is used by a thread that is not in its simulation");
+    sys::expects(simulation_here() == &world_,
+                 "a sim_context is used by a thread that is not in its simulation");
 }
 
 // ---- tasks come in

@@ -41,8 +41,8 @@ struct context_options {
 ///
 /// A task is a step: it runs whole, and no other one comes in between, but at a sim::point(). What is to run
 /// next is chosen among all that can: tasks without an order between them, each strand's and each lane's
-/// oldest, and time, which moves to the next timer when nothing else can run, and sometimes before. Tasks take
-/// no time. Of a strand or lane one task is taken at a time.
+/// oldest, and time, which moves to the next timer when nothing else can run, and sometimes before. Tasks
+/// take no time. Of a strand or lane one task is taken at a time.
 ///
 /// One thread makes, uses and ends it: in a simulation there is no other one.
 class sim_context final : public execution_context {

@@ -31,8 +31,7 @@ bool sim_role::begin_blocking(const char* what) noexcept { world_.blocked(what);
 /// The thread runs a step, in the middle of others perhaps.
 class simulation::step_scope {
 public:
-    step_scope(simulation& world, const current& step)
-        : world_(world), outer_(world.running_) {
+    step_scope(simulation& world, const current& step) : world_(world), outer_(world.running_) {
         world_.stack_.push_back(step);
         world_.running_ = step.context;
         ++world_.depth_;
@@ -77,10 +76,12 @@ simulation::~simulation() { thread_record::here().simulation = nullptr; }
 
 void simulation::remove(sim_context& ended) noexcept { std::erase(contexts_, &ended); }
 
-std::uint32_t simulation::chain_of(const task& given, task_order order) {
+std::uint32_t simulation::chain_of(const task& given, task_order order, std::uint32_t line) {
+    if (line != 0) return line_chains_[line - 1];
     // What puts itself back goes on as the same chain: a strand that has more, a coroutine that yields.
     if (const coroutine_promise* root = coroutine_promise::of(given)) {
-        const bool is_fresh = root->link == nullptr && root->line() == 0; // at the place of another one perhaps
+        const bool is_fresh =
+            root->link == nullptr && root->line() == 0; // at the place of another one perhaps
         while (root->link != nullptr && root->link->parent != nullptr) root = root->link->parent;
         std::uint32_t& chain = coroutines_[root];
         if (is_fresh || chain == 0) chain = ++last_chain_;
@@ -95,8 +96,9 @@ void simulation::put(task* given, sim_context& where, task_order order, std::uin
                      std::int64_t delay) {
     const bool is_timer = is_ringing_;
     const fault late = is_timer ? fault::late_timer : fault::late_task;
-    if (delay == 0) delay = choose_delay(late, described_type(given->type()(given, task_request::describe)).data());
-    queued_.push_back({given, &where, now_ns_ + delay, line, chain_of(*given, order)});
+    if (delay == 0)
+        delay = choose_delay(late, described_type(given->type()(given, task_request::describe)).data());
+    queued_.push_back({given, &where, now_ns_ + delay, line, chain_of(*given, order, line)});
 }
 
 task* simulation::take_any(const sim_context& where) noexcept {
@@ -230,6 +232,19 @@ void simulation::jump(std::int64_t to) noexcept {
     is_ringing_ = false;
 }
 
+/// What leaves a step is a failure.
+template <class Step>
+void simulation::run_guarded(Step&& body, const char* who) {
+    try {
+        body();
+    } catch (const run_ended&) { // known already
+    } catch (const std::exception& error) {
+        fail(verdict::exception, std::string(who) + " has thrown: " + error.what());
+    } catch (...) {
+        fail(verdict::exception, std::string(who) + " has thrown something that is no std::exception");
+    }
+}
+
 void simulation::run_queued(std::size_t index) {
     const queued taken = queued_[index];
     queued_.erase(queued_.begin() + static_cast<std::ptrdiff_t>(index));
@@ -241,14 +256,7 @@ void simulation::run_queued(std::size_t index) {
     }
     const step_scope here(*this, step);
     const role_scope role(*taken.where->role_);
-    try {
-        taken.what->run();
-    } catch (const run_ended&) {
-    } catch (const std::exception& error) {
-        fail(verdict::exception, std::string("a handler has thrown: ") + error.what());
-    } catch (...) {
-        fail(verdict::exception, "a handler has thrown something that is no std::exception");
-    }
+    run_guarded([&] { taken.what->run(); }, "a handler");
 }
 
 /// Between two steps: what the program said may come at any time.
@@ -259,12 +267,7 @@ void simulation::offer_ending() {
         const ending chosen = std::move(endings_[i]);
         endings_.erase(endings_.begin() + static_cast<std::ptrdiff_t>(i));
         const step_scope here(*this, current{nullptr, nullptr, ++last_chain_});
-        try {
-            chosen.action();
-        } catch (const run_ended&) {
-        } catch (const std::exception& error) {
-            fail(verdict::exception, std::string(chosen.name) + " has thrown: " + error.what());
-        }
+        run_guarded([&] { chosen.action(); }, chosen.name);
         return;
     }
 }
@@ -327,7 +330,7 @@ bool simulation::wait_for(completion& awaited, const sys::clock::time_point* dea
 }
 
 void simulation::blocked(const char* what) noexcept {
-    give_up(verdict::blocking, std::string("a call would block the thread: ") + what,
+    give_up(verdict::blocking, std::string("it waits for ") + what,
             running_text() + "  called from:\n" + sys::call_stack("    "));
 }
 
@@ -414,7 +417,7 @@ std::size_t simulation::expect_once(std::string name) {
 void simulation::done_once(std::size_t number) {
     once& of = onces_[number];
     if (!std::exchange(of.is_done, true) || failure_.kind != verdict::none) return;
-    fail(verdict::count, "done more than once: " + of.name);
+    fail(verdict::count, of.name);
     throw_if_failed();
 }
 

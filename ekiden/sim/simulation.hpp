@@ -58,7 +58,8 @@ class sim_role final : public thread_role {
 public:
     sim_role(const void* context, simulation& world, bool helps) noexcept
         : thread_role(context), world_(world), helps_(helps) {}
-    [[nodiscard]] bool wait_for(completion& awaited, const sys::clock::time_point* deadline) noexcept override;
+    [[nodiscard]] bool wait_for(completion& awaited,
+                                const sys::clock::time_point* deadline) noexcept override;
     [[nodiscard]] bool begin_blocking(const char* what) noexcept override;
     void end_blocking() noexcept override {}
 
@@ -78,16 +79,17 @@ public:
     simulation(const tape& played, const options& chosen);
     ~simulation();
 
-    [[nodiscard]] static simulation* here() noexcept {
-        return static_cast<simulation*>(simulation_here());
-    }
+    [[nodiscard]] static simulation* here() noexcept { return static_cast<simulation*>(simulation_here()); }
 
     // ---- contexts
 
     void add(sim_context& fresh) { contexts_.push_back(&fresh); }
     void remove(sim_context& ended) noexcept;
     /// A number of its own for what keeps an order: of one line only the oldest task can run.
-    [[nodiscard]] std::uint32_t new_line() noexcept { return ++lines_; }
+    [[nodiscard]] std::uint32_t new_line() {
+        line_chains_.push_back(++last_chain_);
+        return static_cast<std::uint32_t>(line_chains_.size());
+    }
     /// Takes `given` over, to be run in `where` after `delay`. Throws std::bad_alloc.
     void put(task* given, sim_context& where, task_order order, std::uint32_t line, std::int64_t delay);
     /// Takes out what is queued for `where`, the oldest first; null: nothing.
@@ -204,9 +206,11 @@ private:
     [[nodiscard]] std::int64_t next_event() const noexcept;
     [[nodiscard]] std::uint32_t pick(bool can_jump);
     void jump(std::int64_t to) noexcept;
+    template <class Step>
+    void run_guarded(Step&& body, const char* who);
     void run_queued(std::size_t index);
     void offer_ending();
-    [[nodiscard]] std::uint32_t chain_of(const task& given, task_order order);
+    [[nodiscard]] std::uint32_t chain_of(const task& given, task_order order, std::uint32_t line);
     void log(step_kind kind, const current& of, std::string text = {});
     void check_rest();
     void tear_down() noexcept;
@@ -225,7 +229,7 @@ private:
     std::vector<std::size_t> candidates_;
     std::vector<std::uint32_t> chains_; // of the candidates
     std::vector<std::uint32_t> blocked_lines_;
-    std::uint32_t lines_ = 0;
+    std::vector<std::uint32_t> line_chains_; // of the lines, from 1 on
     std::uint32_t last_chain_ = 0;
     std::map<const coroutine_promise*, std::uint32_t> coroutines_; // the chains of roots
 

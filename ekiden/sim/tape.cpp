@@ -93,8 +93,8 @@ tape tape::parse(std::string_view text) {
     if (in.number() != 1 || !in.skip(';')) refuse(text); // the version
     made.faults = fault_set::of_bits(in.number() & fault_set::all().bits());
     while (in.skip(';')) {
-        const auto* const letter = in.left.empty() ? letters.end()
-                                                   : std::find(letters.begin(), letters.end(), in.left.front());
+        const auto* const letter =
+            in.left.empty() ? letters.end() : std::find(letters.begin(), letters.end(), in.left.front());
         if (letter == letters.end()) refuse(text);
         in.left.remove_prefix(1);
         in.choices(made.choices[static_cast<std::size_t>(letter - letters.begin())]);

@@ -53,9 +53,15 @@ std::string timeline::line(std::size_t i) const {
     case step_kind::task:
         text += "[" + std::to_string(s.chain) + "] " + s.where + ": " + name_of(s);
         break;
-    case step_kind::time: text += "time moves"; break;
-    case step_kind::fault: text += "FAULT " + (s.text.empty() ? std::string(s.what) : s.text); break;
-    case step_kind::note: text += "- " + s.text; break;
+    case step_kind::time:
+        text += "time moves";
+        break;
+    case step_kind::fault:
+        text += "FAULT " + (s.text.empty() ? std::string(s.what) : s.text);
+        break;
+    case step_kind::note:
+        text += "- " + s.text;
+        break;
     case step_kind::dropped:
         text += std::string(s.where) + " drops " + name_of(s);
         break;
@@ -75,7 +81,9 @@ std::string timeline::first_difference(const timeline& other) const {
     std::size_t i = 0;
     while (i != both && steps_[i] == other.steps_[i]) ++i;
     if (i == both && size() == other.size()) return {};
-    const auto line_of = [i](const timeline& t) { return i < t.size() ? t.line(i) : std::string("  the end\n"); };
+    const auto line_of = [i](const timeline& t) {
+        return i < t.size() ? t.line(i) : std::string("  the end\n");
+    };
     return "  first run:\n" + line_of(*this) + "  second run:\n" + line_of(other);
 }
 

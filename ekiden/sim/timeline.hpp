@@ -16,13 +16,13 @@ enum class step_kind : std::uint8_t { task, time, fault, note, dropped };
 
 struct step {
     step_kind kind;
-    std::uint8_t depth;    ///< steps in the middle of which this one came
-    std::uint32_t chain;   ///< of a task
-    std::int64_t time;     ///< since the beginning of the simulation, in ns
-    const char* what;      ///< a type_description() of a task; or the name of a coroutine,
-    const char* file;      ///< then where its latest await stands; null: a task
+    std::uint8_t depth;  ///< steps in the middle of which this one came
+    std::uint32_t chain; ///< of a task
+    std::int64_t time;   ///< since the beginning of the simulation, in ns
+    const char* what;    ///< a type_description() of a task; or the name of a coroutine,
+    const char* file;    ///< then where its latest await stands; null: a task
     std::uint32_t line;
-    const char* where;     ///< the context
+    const char* where; ///< the context
     std::string text = {};
 
     friend bool operator==(const step&, const step&) = default;

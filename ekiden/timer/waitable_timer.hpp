@@ -153,8 +153,7 @@ public:
 
     /// Returns when the clock has shown the expiry. Blocks the thread.
     void wait() const {
-        while (now() < expiry_)
-            detail::sleep_until(sys::deadline_of(expiry_), sys::is_own_clock<Clock>);
+        while (now() < expiry_) detail::sleep_until(sys::deadline_of(expiry_), sys::is_own_clock<Clock>);
     }
 
     /// Calls the handler of `token`, void(std::error_code), when the clock has shown the expiry, or when the

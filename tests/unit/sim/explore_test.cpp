@@ -70,7 +70,8 @@ TEST_CASE("a wrong result is found, made smaller, and found again by its replay"
 }
 
 TEST_CASE("each scheduler finds it") {
-    for (const auto kind : {sim::scheduler::random, sim::scheduler::priorities, sim::scheduler::delay_bounded}) {
+    for (const auto kind :
+         {sim::scheduler::random, sim::scheduler::priorities, sim::scheduler::delay_bounded}) {
         const auto swapped = [](sim_context& sim) {
             bool is_set = false;
             post(sim, [&] { is_set = true; });
@@ -249,7 +250,9 @@ TEST_CASE("what must happen once is found missing, twice, and at the end of its 
     });
     CHECK(result.kind == sim::verdict::count);
     result = sim::explore(quiet(1), [](sim_context& sim) {
-        { const sim::exactly_once reply("the reply"); }
+        {
+            const sim::exactly_once reply("the reply");
+        }
         sim.run();
     });
     CHECK(result.kind == sim::verdict::lost);

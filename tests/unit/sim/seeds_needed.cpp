@@ -16,7 +16,8 @@ constexpr std::uint64_t most = 20'000;
 constexpr std::uint64_t starts = 20;
 
 /// 0: not found.
-std::uint64_t seeds_until_found(const bugs::bug& one, std::optional<sim::scheduler> only, std::uint64_t start) {
+std::uint64_t seeds_until_found(const bugs::bug& one, std::optional<sim::scheduler> only,
+                                std::uint64_t start) {
     sim::options chosen;
     chosen.first = 1 + start * 1'000'000; // without the dull one
     chosen.seeds = most;
@@ -32,7 +33,8 @@ std::uint64_t seeds_until_found(const bugs::bug& one, std::optional<sim::schedul
 
 void print_cell(const bugs::bug& one, std::optional<sim::scheduler> only) {
     std::vector<std::uint64_t> needed;
-    for (std::uint64_t start = 0; start != starts; ++start) needed.push_back(seeds_until_found(one, only, start));
+    for (std::uint64_t start = 0; start != starts; ++start)
+        needed.push_back(seeds_until_found(one, only, start));
     std::sort(needed.begin(), needed.end());
     std::printf(" %5llu %6llu |", static_cast<unsigned long long>(needed[starts / 2]),
                 static_cast<unsigned long long>(needed.back()));
@@ -42,8 +44,8 @@ void print_cell(const bugs::bug& one, std::optional<sim::scheduler> only) {
 } // namespace
 
 int main() {
-    std::printf("%-34s|%14s|%14s|%14s|%14s| repaired: runs, steps a run, runs/s\n", "bug: seeds, median and worst",
-                "random", "priorities", "delay-bounded", "mixed");
+    std::printf("%-34s|%14s|%14s|%14s|%14s| repaired: runs, steps a run, runs/s\n",
+                "bug: seeds, median and worst", "random", "priorities", "delay-bounded", "mixed");
     for (const bugs::bug& one : bugs::all()) {
         std::printf("%2d %-31s|", one.number, one.name);
         print_cell(one, sim::scheduler::random);

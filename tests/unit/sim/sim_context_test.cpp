@@ -47,7 +47,8 @@ TEST_CASE("the dull simulation runs tasks in the order of their posts") {
     CHECK(sim.run() == 0);
 }
 
-TEST_CASE("seeds see all orders of independent tasks, and one of tasks of a strand, a lane or a context in order") {
+TEST_CASE(
+    "seeds see all orders of independent tasks, and one of tasks of a strand, a lane or a context in order") {
     std::set<std::vector<int>> orders;
     const auto result = sim::explore(quiet(200), [&](sim_context& sim) {
         std::vector<int> free;
@@ -178,14 +179,17 @@ TEST_CASE("coroutines, awaited locks, sleeps and deadlines work unchanged") {
 
 TEST_CASE("the test itself can wait for a result, which runs the simulation") {
     sim_context sim;
-    auto doubled = sim.get_executor().submit([] { return 21; }).then(sim.get_executor(), [](future<int> half) {
-        return 2 * half.get();
-    });
+    auto doubled =
+        sim.get_executor().submit([] { return 21; }).then(sim.get_executor(), [](future<int> half) {
+            return 2 * half.get();
+        });
     CHECK(doubled.get() == 42);
-    CHECK(sync_wait(sim.get_executor(), [&]() -> coroutine<int> {
-              co_await sleep_for(1h);
-              co_return 7;
-          }) == 7);
+    CHECK(sync_wait(sim.get_executor(),
+                    [&]() -> coroutine<int> {
+                        co_await sleep_for(1h);
+                        co_return 7;
+                    })
+          == 7);
     CHECK(sim.elapsed() == 1h);
     promise<int> kept;
     CHECK(kept.get_future().wait_for(1min) == false);

@@ -200,12 +200,21 @@ void effect_twice(sim_context& sim) {
 std::vector<bug> of_caches_and_locks() {
     return {
         {15, "an old failure", old_failure<false>, old_failure<true>, sim::verdict::expectation},
-        {16, "a load that fails", failed_load<false>, failed_load<true>, sim::verdict::stuck,
+        {16,
+         "a load that fails",
+         failed_load<false>,
+         failed_load<true>,
+         sim::verdict::stuck,
          {sim::fault::throwing}},
-        {17, "a lock for the loser", lock_for_the_loser<false>, lock_for_the_loser<true>, sim::verdict::stuck},
+        {17, "a lock for the loser", lock_for_the_loser<false>, lock_for_the_loser<true>,
+         sim::verdict::stuck},
         {18, "a circle of locks", circle_of_locks<false>, circle_of_locks<true>, sim::verdict::stuck},
         {19, "check, await, act", check_and_act<false>, check_and_act<true>, sim::verdict::expectation},
-        {20, "an effect twice", effect_twice<false>, effect_twice<true>, sim::verdict::expectation,
+        {20,
+         "an effect twice",
+         effect_twice<false>,
+         effect_twice<true>,
+         sim::verdict::expectation,
          {sim::fault::link_cut}},
     };
 }

@@ -135,7 +135,11 @@ std::vector<bug> of_order() {
         {8, "two writes in flight", interleaved_writes<false>, interleaved_writes<true>,
          sim::verdict::expectation},
         {9, "a key on two strands", key_on_two_strands<false>, key_on_two_strands<true>, sim::verdict::order},
-        {10, "a retry at the tail", retry_at_the_tail<false>, retry_at_the_tail<true>, sim::verdict::order,
+        {10,
+         "a retry at the tail",
+         retry_at_the_tail<false>,
+         retry_at_the_tail<true>,
+         sim::verdict::order,
          {sim::fault::throwing}},
     };
 }

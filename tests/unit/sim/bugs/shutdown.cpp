@@ -24,7 +24,8 @@ namespace {
 template <bool is_repaired>
 class jobs {
 public:
-    explicit jobs(sim_context& home) : home_(home), pool_(std::in_place, sim_context::options{.name = "jobs"}) {}
+    explicit jobs(sim_context& home)
+        : home_(home), pool_(std::in_place, sim_context::options{.name = "jobs"}) {}
 
     void submit(std::function<void()> job) {
         ++accepted_;

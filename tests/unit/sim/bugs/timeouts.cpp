@@ -32,9 +32,8 @@ private:
             if (!error) strand_.post([this, mine] { time_out(mine); });
         });
         const auto answer = std::make_shared<steady_timer>(sim_, answered_after);
-        answer->async_wait([this, mine, answer](std::error_code) {
-            strand_.post([this, mine] { end(mine); });
-        });
+        answer->async_wait(
+            [this, mine, answer](std::error_code) { strand_.post([this, mine] { end(mine); }); });
     }
     void end(int answered) {
         if (answered != generation_) return;
