@@ -59,6 +59,9 @@
 #include <ekiden/pool/default_pool.hpp>
 #include <ekiden/pool/stall.hpp>
 #include <ekiden/pool/thread_pool.hpp>
+#include <ekiden/sim/checks.hpp>
+#include <ekiden/sim/explore.hpp>
+#include <ekiden/sim/link.hpp>
 #include <ekiden/sync/barrier.hpp>
 #include <ekiden/sync/bounded_buffer.hpp>
 #include <ekiden/sync/counting_semaphore.hpp>

@@ -2,6 +2,7 @@
 
 #include <ekiden/async/coroutine_service.hpp>
 #include <ekiden/async/spawn_options.hpp>
+#include <ekiden/context/simulated.hpp>
 #include <ekiden/queue/recycler.hpp>
 #include <ekiden/sys/contract.hpp>
 #include <ekiden/sys/mutant.hpp>
@@ -86,7 +87,7 @@ void scope_state::failed() noexcept {
     std::exception_ptr error = std::current_exception();
     if (is_of_stop(error)
         && (stop_.stop_requested()
-            || (env_.deadline != sys::clock::time_point::max() && sys::clock::now() >= env_.deadline)))
+            || (env_.deadline != sys::clock::time_point::max() && now_here<sys::clock>() >= env_.deadline)))
         return;
     {
         const std::lock_guard guard(lock_);

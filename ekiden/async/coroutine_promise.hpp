@@ -103,6 +103,8 @@ public:
     /// Where the coroutine is defined, and the line of its latest await. For dumps.
     [[nodiscard]] const std::source_location& where() const noexcept { return where_; }
     [[nodiscard]] std::uint32_t line() const noexcept { return line_; }
+    /// That of the coroutine which `queued` begins or resumes; null if that does something else.
+    [[nodiscard]] static const coroutine_promise* of(const task& queued) noexcept;
 
     static std::suspend_always initial_suspend() noexcept { return {}; }
 

@@ -2,6 +2,7 @@
 #include <ekiden/async/group.hpp>
 #include <ekiden/async/operation_canceled.hpp>
 #include <ekiden/async/resume_loop.hpp>
+#include <ekiden/context/simulated.hpp>
 #include <ekiden/sys/mutant.hpp>
 #include <ekiden/sys/thread.hpp>
 
@@ -136,7 +137,7 @@ const char* group::dropping::answer(task* self, task_request request) {
 
 bool group::is_to_stop() const noexcept {
     return stop_->stop_requested()
-           || (env_.deadline != sys::clock::time_point::max() && sys::clock::now() >= env_.deadline);
+           || (env_.deadline != sys::clock::time_point::max() && now_here<sys::clock>() >= env_.deadline);
 }
 
 bool group::decide() noexcept {

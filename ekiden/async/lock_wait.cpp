@@ -1,6 +1,6 @@
 #include <ekiden/async/lock_wait.hpp>
 
-#include <ekiden/sys/clock.hpp>
+#include <ekiden/context/simulated.hpp>
 #include <ekiden/sys/mutant.hpp>
 #include <ekiden/sys/spin.hpp>
 #include <ekiden/sys/thread.hpp>
@@ -75,7 +75,7 @@ wait_result lock_wait::collect_late(phase ended) noexcept {
 
 wait_result way_home::why_stopped() const noexcept {
     const auto deadline = home_.env().deadline;
-    const bool is_late = deadline != sys::clock::time_point::max() && sys::clock::now() >= deadline;
+    const bool is_late = deadline != sys::clock::time_point::max() && now_here<sys::clock>() >= deadline;
     return is_late ? wait_result::timed_out : wait_result::stopped;
 }
 
@@ -96,7 +96,7 @@ bool pause_before_look(unsigned looks) noexcept {
     // for several changes.
     constexpr unsigned most_looks = 5;
     constexpr unsigned first_pauses = 32;
-    if (looks == most_looks || !sys::spinning_pays()) return false;
+    if (looks == most_looks || !sys::spinning_pays() || simulation_here() != nullptr) return false;
     for (unsigned pauses = first_pauses << (looks - 1); pauses != 0; --pauses) sys::spin_hint();
     return true;
 }

@@ -2,9 +2,9 @@
 #include <ekiden/async/coroutine_service.hpp>
 #include <ekiden/async/resume_loop.hpp>
 #include <ekiden/async/suspension.hpp>
+#include <ekiden/context/simulated.hpp>
 #include <ekiden/execution/system_executor.hpp>
 #include <ekiden/pool/thread_pool.hpp>
-#include <ekiden/sys/clock.hpp>
 #include <ekiden/sys/mutant.hpp>
 #include <ekiden/sys/thread.hpp>
 
@@ -62,7 +62,7 @@ bool run_loop(std::coroutine_handle<> first, const void* foreign) noexcept {
 /// True: the time slice has passed. Called every look_every awaits.
 [[gnu::noinline]] bool look_at_clock(resume_record& here) noexcept {
     here.left = look_every;
-    const std::uint64_t now = sys::now_ns();
+    const std::uint64_t now = now_here_ns();
     if (here.slice_began == 0) here.slice_began = now;
     if (now - here.slice_began < slice_ns) return false;
     here.slice_began = 0;
@@ -183,6 +183,12 @@ const char* suspension::answer(task* self, task_request request) {
         detail::run_coroutines(own.waiting_);
     } else if (own.promise_ != nullptr && !detail::is_buried(own, own.env()))
         own.promise_->abandon_chain();
+    return nullptr;
+}
+
+const coroutine_promise* coroutine_promise::of(const task& queued) noexcept {
+    if (queued.type() == &suspension::answer) return static_cast<const suspension&>(queued).promise_;
+    if (queued.type() == &answer_as_coroutine) return static_cast<const coroutine_promise*>(&queued);
     return nullptr;
 }
 

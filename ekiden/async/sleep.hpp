@@ -6,6 +6,7 @@
 #include <ekiden/async/operation_canceled.hpp>
 #include <ekiden/async/stop_state.hpp>
 #include <ekiden/async/suspension.hpp>
+#include <ekiden/context/simulated.hpp>
 #include <ekiden/sys/atomic.hpp>
 #include <ekiden/sys/clock.hpp>
 #include <ekiden/timer/timer_state.hpp>
@@ -89,7 +90,7 @@ sleep_until(const std::chrono::time_point<Clock, Duration>& time) noexcept {
 /// The same for a time from now, at the call.
 template <class Rep, class Period>
 [[nodiscard]] detail::sleep_awaiter sleep_for(const std::chrono::duration<Rep, Period>& length) noexcept {
-    return detail::sleep_awaiter(sys::clock::now() + sys::bounded(length));
+    return detail::sleep_awaiter(now_here<sys::clock>() + sys::bounded(length));
 }
 
 } // namespace ekiden::inline EKIDEN_ABI

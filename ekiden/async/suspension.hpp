@@ -64,6 +64,7 @@ public:
     void give_up() noexcept;
 
 private:
+    friend class coroutine_promise;
     static const char* answer(task* self, task_request request);
     void set(std::coroutine_handle<> waiting, coroutine_promise* promise) noexcept {
         trace::detail::moment(trace::kind::suspended, waiting.address());

@@ -1,5 +1,6 @@
 #include <ekiden/async/with_deadline.hpp>
 
+#include <ekiden/context/simulated.hpp>
 #include <ekiden/queue/recycler.hpp>
 #include <ekiden/sys/mutant.hpp>
 #include <ekiden/sys/thread.hpp>
@@ -75,7 +76,7 @@ void deadline_group::finish_in_time() {
     const stop_state* const outer = outer_stop();
     const bool is_from_outside = is_outer_earlier_ || (outer != nullptr && outer->stop_requested());
     // What is enclosed may have noticed the deadline before the alarm.
-    if (is_only_stopped() && !is_from_outside && (has_come_ || sys::clock::now() >= deadline_))
+    if (is_only_stopped() && !is_from_outside && (has_come_ || now_here<sys::clock>() >= deadline_))
         throw timed_out("with_deadline: the deadline has come before the end");
     finish();
 }

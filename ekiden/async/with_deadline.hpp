@@ -5,6 +5,7 @@
 
 #include <ekiden/async/group.hpp>
 #include <ekiden/async/operation_canceled.hpp>
+#include <ekiden/context/simulated.hpp>
 #include <ekiden/sys/atomic.hpp>
 #include <ekiden/sys/clock.hpp>
 #include <ekiden/timer/timer_state.hpp>
@@ -146,7 +147,7 @@ template <class Clock, class Duration, class F>
 template <class Rep, class Period, class F>
     requires detail::group_source<std::decay_t<F>>
 [[nodiscard]] auto with_timeout(const std::chrono::duration<Rep, Period>& length, F&& f) {
-    return detail::with_deadline_awaiter<std::decay_t<F>>(sys::clock::now() + sys::bounded(length),
+    return detail::with_deadline_awaiter<std::decay_t<F>>(now_here<sys::clock>() + sys::bounded(length),
                                                           std::forward<F>(f));
 }
 

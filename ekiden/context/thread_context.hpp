@@ -12,6 +12,7 @@ namespace ekiden::inline EKIDEN_ABI {
 
 class completion;
 class fork_party;
+class simulated_thread;
 
 /// What a thread is while it works for an execution context: a worker of a pool, or the thread in a loop's
 /// run(). Its thread alone calls it.
@@ -45,12 +46,13 @@ struct flat_call;
 
 /// What the library keeps for each thread besides its memory.
 struct thread_record {
-    thread_role* role = nullptr;           ///< the innermost one; null in a thread that works for no context
-    const role_scope* scope = nullptr;     ///< that gave it
-    const serial_scope* serial = nullptr;  ///< the innermost of the strands and lanes whose task it runs
-    flat_call** flat_calls = nullptr;      ///< see run_flat(); null while none runs
-    const hidden_scopes* hidden = nullptr; ///< what `serial` and `flat_calls` were before, the innermost
-    fork_party* party = nullptr;           ///< with which it takes part in fork-join
+    thread_role* role = nullptr;            ///< the innermost one; null in a thread that works for no context
+    const role_scope* scope = nullptr;      ///< that gave it
+    const serial_scope* serial = nullptr;   ///< the innermost of the strands and lanes whose task it runs
+    flat_call** flat_calls = nullptr;       ///< see run_flat(); null while none runs
+    const hidden_scopes* hidden = nullptr;  ///< what `serial` and `flat_calls` were before, the innermost
+    fork_party* party = nullptr;            ///< with which it takes part in fork-join
+    simulated_thread* simulation = nullptr; ///< that it is in; null but in tests of programs
     /// The thread has just woken the worker that will do what it waits for. To spin meanwhile would keep a
     /// processor from that worker, and where processors sleep deeply the system starts it sooner on the one
     /// that this thread leaves.

@@ -3,6 +3,7 @@
 /// Part: execution. Used by: strands, lanes, loops.
 #pragma once
 
+#include <ekiden/context/simulated.hpp>
 #include <ekiden/sys/clock.hpp>
 
 #include <algorithm>
@@ -34,7 +35,8 @@ public:
 
 private:
     [[nodiscard]] bool look() noexcept {
-        if (run_ >= most_tasks) return false;
+        // In a simulation others may come after each task: which one does is chosen there.
+        if (run_ >= most_tasks || simulation_here() != nullptr) return false;
         const std::uint64_t now = sys::now_ns();
         if (start_ == 0) { // the length of the first one is not known, and belongs to the batch's grace
             start_ = now;

@@ -1,6 +1,7 @@
 #include <ekiden/execution/lanes_state.hpp>
 
 #include <ekiden/context/serial_scope.hpp>
+#include <ekiden/context/simulated.hpp>
 #include <ekiden/execution/run_task.hpp>
 #include <ekiden/queue/recycler.hpp>
 #include <ekiden/sys/clock.hpp>
@@ -31,6 +32,7 @@ std::size_t shard_count_of(const lanes_options& options) {
                                     + std::to_string(most_shards));
     }
     if (options.shards != 0) return std::bit_ceil(options.shards);
+    if (simulation_here() != nullptr) return 4; // the same on every machine
     // Two threads that run lanes of one shard hold each other up; a shard without a thread of its own makes
     // the others' batches short.
     return std::bit_floor(std::min(sys::usable_concurrency(), most_shards));
@@ -223,6 +225,7 @@ void lanes_state::run_ready(lane_shard& s) {
     bool has_drain = true;
     s.drain_is_queued = false;
     batch_limit limit(s.tasks_are_long);
+    simulated_thread* const simulation = simulation_here();
     try {
         const serial_scope inside(this);
         for (bool goes_on = true; goes_on;) {
@@ -230,6 +233,8 @@ void lanes_state::run_ready(lane_shard& s) {
             // wait for its end.
             if (s.first_ready == lane::none || std::exchange(s.has_long_lane, false)) (void)sort(s);
             if (s.first_ready == lane::none) break;
+            if (simulation != nullptr) [[unlikely]]
+                choose_first(s, *simulation);
             const lane::index i = s.first_ready;
             lane& here = s.table.at(i);
             s.first_ready = here.next_ready;
@@ -242,6 +247,21 @@ void lanes_state::run_ready(lane_shard& s) {
     }
     s.tasks_are_long = limit.are_long();
     leave(std::move(guard), s, has_drain, task_order::deferred);
+}
+
+/// Makes one that the simulation chooses the first of the lanes that are ready.
+void lanes_state::choose_first(lane_shard& s, simulated_thread& simulation) noexcept {
+    (void)sort(s); // all that were posted have their chance
+    std::uint32_t ready = 0;
+    for (lane::index i = s.first_ready; i != lane::none; i = s.table.at(i).next_ready) ++ready;
+    std::uint32_t steps = simulation.choose_lane(ready);
+    if (steps == 0) return;
+    lane::index before = s.first_ready;
+    while (--steps != 0) before = s.table.at(before).next_ready;
+    const lane::index chosen = s.table.at(before).next_ready;
+    s.table.at(before).next_ready = s.table.at(chosen).next_ready;
+    if (s.last_ready == chosen) s.last_ready = before;
+    s.table.at(chosen).next_ready = std::exchange(s.first_ready, chosen);
 }
 
 /// The thread runs no more lanes of this shard.

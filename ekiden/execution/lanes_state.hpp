@@ -74,6 +74,7 @@ private:
 };
 
 class lanes_state;
+class simulated_thread;
 
 /// A thread that waits for room in a lane, or in all, or until a lane is idle. It lies on its stack.
 struct lane_waiter {
@@ -266,6 +267,7 @@ private:
 
     void run_ready(lane_shard& s);
     void run_claimed(lane_shard& s, lane::index i);
+    void choose_first(lane_shard& s, simulated_thread& simulation) noexcept;
     void abandon_ready(lane_shard& s) noexcept;
     void abandon_claimed(lane_shard& s, lane::index i) noexcept;
 

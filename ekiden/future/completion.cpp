@@ -1,5 +1,6 @@
 #include <ekiden/future/completion.hpp>
 
+#include <ekiden/context/simulated.hpp>
 #include <ekiden/context/thread_context.hpp>
 #include <ekiden/sys/futex.hpp>
 #include <ekiden/sys/mutant.hpp>
@@ -78,7 +79,7 @@ bool completion::wait_asleep() noexcept {
 }
 
 bool completion::block(const sys::clock::time_point* deadline) noexcept {
-    if (deadline != nullptr && sys::clock::now() >= *deadline) return is_ready(); // a poll
+    if (deadline != nullptr && now_here<sys::clock>() >= *deadline) return is_ready(); // a poll
     const bool is_far = std::exchange(thread_record::here().has_woken_a_worker, false);
     if (!is_far && sys::spin_until([this] { return is_ready(); })) return true;
     return sleep(deadline);

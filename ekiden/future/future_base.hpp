@@ -4,6 +4,7 @@
 #pragma once
 
 #include <ekiden/context/held_locks.hpp>
+#include <ekiden/context/simulated.hpp>
 #include <ekiden/future/shared_state.hpp>
 
 #include <chrono>
@@ -67,7 +68,7 @@ public:
     /// ready. Runs no other tasks meanwhile, since they might take longer.
     template <class Rep, class Period>
     [[nodiscard]] bool wait_for(const std::chrono::duration<Rep, Period>& duration) const {
-        return wait_until(sys::clock::now() + sys::bounded(duration));
+        return wait_until(now_here<sys::clock>() + sys::bounded(duration));
     }
 
     /// Waits at most until `deadline`, of any clock, unit and value. True if ready. Otherwise as wait_for().
@@ -80,7 +81,7 @@ public:
             return awaited->wait_until(sys::deadline_of(deadline));
         } else { // the other clock may be set meanwhile: look again when its time should have come
             for (auto left = sys::time_left(deadline); left.count() > 0; left = sys::time_left(deadline)) {
-                if (awaited->wait_until(sys::clock::now() + left)) return true;
+                if (awaited->wait_until(now_here<sys::clock>() + left)) return true;
             }
             return awaited->is_ready();
         }

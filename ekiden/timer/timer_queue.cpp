@@ -1,6 +1,6 @@
 #include <ekiden/timer/timer_queue.hpp>
 
-#include <ekiden/sys/clock.hpp>
+#include <ekiden/context/simulated.hpp>
 #include <ekiden/timer/timer_driver.hpp>
 #include <ekiden/timer/timer_state.hpp>
 
@@ -111,7 +111,7 @@ void timer_queue::plan(std::uint64_t now, std::uint64_t next) noexcept {
         } else { // a guess, not trusted for long
             constexpr auto longest = static_cast<std::uint64_t>(timer_clock::longest_trust);
             const std::uint64_t left = next > now ? std::min(next - now, longest) : 0;
-            at = static_cast<std::int64_t>(sys::now_ns() + left);
+            at = static_cast<std::int64_t>(now_here_ns() + left);
         }
     }
     next_ns_.store(at, sys::relaxed);

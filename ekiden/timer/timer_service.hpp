@@ -3,6 +3,7 @@
 /// Part: timer. Used by: basic_waitable_timer.
 #pragma once
 
+#include <ekiden/context/simulated.hpp>
 #include <ekiden/execution/execution_context.hpp>
 #include <ekiden/sys/clock.hpp>
 #include <ekiden/timer/timer_driver.hpp>
@@ -33,9 +34,9 @@ public:
 private:
     static std::uint64_t now() noexcept {
         if constexpr (sys::is_own_clock<Clock>)
-            return timer_clock::ordered(static_cast<std::int64_t>(sys::now_ns()));
+            return timer_clock::ordered(static_cast<std::int64_t>(now_here_ns()));
         else
-            return count(Clock::now());
+            return count(now_here<Clock>());
     }
 
     void added() noexcept override { queue_.driver().add(queue_); }

@@ -4,6 +4,7 @@
 /// Networking TS (N4771, 15) and of Asio; what differs is said at cancel(). The protocol: timer.md.
 #pragma once
 
+#include <ekiden/context/simulated.hpp>
 #include <ekiden/execution/any_executor.hpp>
 #include <ekiden/execution/associated_executor.hpp>
 #include <ekiden/execution/async_result.hpp>
@@ -109,6 +110,10 @@ public:
     /// As cancel(). Handlers that run go on.
     ~basic_waitable_timer() { leave(); }
 
+    /// Now, as the timers of the calling thread see it: what the clock shows, or in a simulation its virtual
+    /// time. What is given to expires_at() is counted from it.
+    [[nodiscard]] static time_point now() noexcept { return now_here<Clock>(); }
+
     [[nodiscard]] executor_type get_executor() const noexcept { return executor_; }
     [[nodiscard]] time_point expiry() const noexcept { return expiry_; }
 
@@ -148,8 +153,7 @@ public:
 
     /// Returns when the clock has shown the expiry. Blocks the thread.
     void wait() const {
-        while (Clock::now() < expiry_)
-            detail::sleep_until(sys::deadline_of(expiry_), sys::is_own_clock<Clock>);
+        while (now() < expiry_) detail::sleep_until(sys::deadline_of(expiry_), sys::is_own_clock<Clock>);
     }
 
     /// Calls the handler of `token`, void(std::error_code), when the clock has shown the expiry, or when the
@@ -167,7 +171,7 @@ public:
 
 private:
     [[nodiscard]] static time_point after(const duration& distance) noexcept {
-        return detail::later<Clock>(Clock::now(), distance);
+        return detail::later<Clock>(now(), distance);
     }
 
     template <class H>

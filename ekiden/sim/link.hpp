@@ -1,0 +1,63 @@
+/// A connection between two contexts of a simulation, over which messages travel: in order, for some time,
+/// and not always.
+///
+/// Part: sim. Used by: tests of programs, in place of a network.
+#pragma once
+
+#include <ekiden/queue/task.hpp>
+#include <ekiden/sim/sim_context.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <utility>
+
+namespace ekiden::inline EKIDEN_ABI::sim {
+
+/// A message is a function, called at the other end. Those of one direction keep their order; those of
+/// different connections overtake each other. With the faults link_delay, link_drop and link_cut they are
+/// late, are lost, and the connection breaks. The contexts outlive it; what is under way when it ends is
+/// lost.
+class link {
+public:
+    link(sim_context& here, sim_context& there, std::string name,
+         std::chrono::nanoseconds latency = std::chrono::milliseconds(1));
+    ~link();
+    link(const link&) = delete;
+    link& operator=(const link&) = delete;
+
+    /// Has `f()` called there. False if the connection is broken; true says nothing.
+    template <class F>
+    bool send(F&& f) {
+        return transmit(make_task(std::forward<F>(f), "link::send"), there_, forth_);
+    }
+    /// The same from there to here.
+    template <class F>
+    bool send_back(F&& f) {
+        return transmit(make_task(std::forward<F>(f), "link::send_back"), here_, back_);
+    }
+
+    /// Breaks it: what is under way is lost, and `f` of on_cut() is posted here.
+    void cut() { cut(true); }
+    [[nodiscard]] bool is_cut() const noexcept { return is_cut_; }
+    /// It works again. Nothing is under way.
+    void repair() noexcept { is_cut_ = false; }
+    void on_cut(std::function<void()> f) { on_cut_ = std::move(f); }
+
+private:
+    bool transmit(task* message, sim_context& to, std::uint32_t line);
+    void cut(bool loses);
+    void lose() noexcept;
+
+    sim_context& here_;
+    sim_context& there_;
+    const std::string name_;
+    const std::int64_t latency_;
+    const std::uint32_t forth_;
+    const std::uint32_t back_;
+    bool is_cut_ = false;
+    std::function<void()> on_cut_;
+};
+
+} // namespace ekiden::inline EKIDEN_ABI::sim

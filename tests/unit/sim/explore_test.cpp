@@ -1,0 +1,357 @@
+// What an exploration finds, says, replays and makes smaller.
+#include <ekiden/async/async_event.hpp>
+#include <ekiden/async/async_lock.hpp>
+#include <ekiden/async/co_spawn.hpp>
+#include <ekiden/async/sleep.hpp>
+#include <ekiden/execution/post.hpp>
+#include <ekiden/execution/strand.hpp>
+#include <ekiden/execution/work_guard.hpp>
+#include <ekiden/sim/checks.hpp>
+#include <ekiden/sim/explore.hpp>
+#include <ekiden/sync/event.hpp>
+#include <ekiden/sync/mutex.hpp>
+#include <ekiden/timer/steady_timer.hpp>
+
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+using namespace ekiden;
+using namespace std::chrono_literals;
+
+namespace {
+
+sim::options quiet(std::uint64_t seeds, sim::fault_set faults = {}) {
+    sim::options chosen;
+    chosen.seeds = seeds;
+    chosen.faults = faults;
+    chosen.prints = false;
+    return chosen;
+}
+
+bool contains(const std::string& text, const char* part) { return text.find(part) != std::string::npos; }
+
+/// Wrong if the last of many tasks is run before the first.
+void overtaking(sim_context& sim) {
+    std::vector<int> seen;
+    for (int i = 0; i < 10; ++i) post(sim, [&seen, i] { seen.push_back(i); });
+    sim.run();
+    sim::expect(seen.front() != 9, "the last one is not the first");
+}
+
+} // namespace
+
+TEST_CASE("a wrong result is found, made smaller, and found again by its replay") {
+    const auto result = sim::explore(quiet(1000), overtaking);
+    REQUIRE_FALSE(result.is_clean());
+    CHECK(result.kind == sim::verdict::expectation);
+    CHECK(contains(result.why, "the last one is not the first"));
+    CHECK(result.shrunk_choices == 1); // one task is chosen out of turn
+    CHECK(result.choices >= result.shrunk_choices);
+    CHECK(contains(result.text, "replay"));
+
+    const auto again = sim::replay(result.replay, overtaking, quiet(1));
+    CHECK(again.kind == result.kind);
+    CHECK(again.why == result.why);
+    CHECK(again.replay == result.replay);
+    // The seed alone leads there too.
+    auto one = quiet(1);
+    one.first = result.seed;
+    CHECK(sim::explore(one, overtaking).replay == result.replay);
+    CHECK_THROWS_AS((void)sim::replay("no tape", overtaking, quiet(1)), std::invalid_argument);
+    CHECK_THROWS_AS((void)sim::replay("1;0;s1,x", overtaking, quiet(1)), std::invalid_argument);
+    CHECK(sim::replay("1;0", overtaking, quiet(1)).is_clean()); // the dull run
+}
+
+TEST_CASE("each scheduler finds it") {
+    for (const auto kind :
+         {sim::scheduler::random, sim::scheduler::priorities, sim::scheduler::delay_bounded}) {
+        const auto swapped = [](sim_context& sim) {
+            bool is_set = false;
+            post(sim, [&] { is_set = true; });
+            post(sim, [&] { sim::expect(is_set, "the first one is first"); });
+            sim.run();
+        };
+        auto chosen = quiet(1000);
+        chosen.only = kind;
+        const auto result = sim::explore(chosen, swapped);
+        CHECK(result.kind == sim::verdict::expectation);
+        CHECK(result.found_by == kind);
+    }
+}
+
+TEST_CASE("all schedules up to a bound are run, each once") {
+    std::vector<std::vector<int>> orders;
+    const auto three = [&](sim_context& sim) {
+        std::vector<int> seen;
+        for (int i = 0; i < 3; ++i) post(sim, [&seen, i] { seen.push_back(i); });
+        sim.run();
+        orders.push_back(seen);
+    };
+    auto result = sim::explore_all(2, three, quiet(100));
+    CHECK(result.is_complete);
+    CHECK(result.runs == 6);
+    std::sort(orders.begin(), orders.end());
+    CHECK(std::unique(orders.begin(), orders.end()) == orders.end());
+
+    result = sim::explore_all(1, three, quiet(100));
+    CHECK(result.is_complete);
+    CHECK(result.runs == 4); // 0 1 2, 0 2 1, 1 0 2, 2 0 1
+    result = sim::explore_all(2, three, quiet(3));
+    CHECK_FALSE(result.is_complete);
+    CHECK(sim::explore_all(1, overtaking, quiet(1000)).kind == sim::verdict::expectation);
+}
+
+TEST_CASE("a deadlock says which coroutines wait, and where") {
+    const auto transfer = [](sim_context& sim) {
+        mutex a;
+        mutex b;
+        const auto both = [&](mutex& first, mutex& second) -> coroutine<> {
+            (void)co_await async_lock(first);
+            co_await sleep_for(1ms);
+            (void)co_await async_lock(second);
+            async_unlock(second);
+            async_unlock(first);
+        };
+        co_spawn(sim, both(a, b));
+        co_spawn(sim, both(b, a));
+        sim.run();
+    };
+    const auto result = sim::explore(quiet(1000), transfer);
+    CHECK(result.kind == sim::verdict::stuck);
+    CHECK(contains(result.text, "explore_test.cpp"));
+    CHECK(contains(result.text, "at line"));
+    CHECK(contains(result.text, "2 outstanding work"));
+}
+
+TEST_CASE("work that was announced and does not end is stuck, and time that ends nothing is no progress") {
+    const auto guarded = [](sim_context& sim) {
+        const auto guard = make_work_guard(sim.get_executor());
+        sim.run();
+    };
+    CHECK(sim::explore(quiet(1), guarded).kind == sim::verdict::stuck);
+    const auto ticking = [](sim_context& sim) {
+        steady_timer timer(sim);
+        std::function<void()> tick = [&] {
+            timer.expires_after(1s);
+            timer.async_wait([&](std::error_code error) {
+                if (!error) tick();
+            });
+        };
+        tick();
+        sim.run();
+    };
+    auto limited = quiet(1);
+    limited.max_steps = 1000;
+    CHECK(sim::explore(limited, ticking).kind == sim::verdict::no_progress);
+    limited = quiet(1);
+    limited.max_time = 1min;
+    CHECK(sim::explore(limited, ticking).kind == sim::verdict::no_progress);
+}
+
+TEST_CASE("a call that blocks the thread is named, with the task that makes it and where") {
+    const auto waits = [](sim_context& sim) {
+        mutex m;
+        m.lock();
+        post(sim, [&] { m.lock(); });
+        sim.run();
+    };
+    auto result = sim::explore(quiet(1), waits);
+    CHECK(result.kind == sim::verdict::blocking);
+    CHECK(contains(result.why, "mutex"));
+    CHECK(contains(result.text, "called from"));
+
+    promise<int> never;
+    const auto asks = [&](sim_context& sim) {
+        auto given = sim.get_executor().submit([] { return 1; });
+        post(sim, [&] { (void)given.get(); });
+        sim.run();
+    };
+    auto chosen = quiet(1000);
+    result = sim::explore(chosen, asks);
+    CHECK(result.kind == sim::verdict::blocking); // with a seed in which it comes first
+    CHECK(contains(result.why, "a result"));
+}
+
+TEST_CASE("in a context that helps a task can wait for another one, but not for itself") {
+    const auto helped = [](sim_context&) {
+        sim_context pool({.name = "pool", .helps = true});
+        auto given = pool.get_executor().submit([] { return 1; });
+        int got = 0;
+        post(pool, [&] { got = given.get(); });
+        pool.run();
+        sim::expect(got == 1, "it got it");
+    };
+    CHECK(sim::explore(quiet(100), helped).is_clean());
+    const auto circle = [](sim_context&) {
+        sim_context pool({.name = "pool", .helps = true});
+        std::optional<future<void>> own;
+        own = pool.get_executor().submit([&] { own->get(); });
+        pool.run();
+    };
+    const auto result = sim::explore(quiet(1), circle);
+    CHECK(result.kind == sim::verdict::stuck);
+    CHECK(contains(result.why, "a result that nobody brings"));
+}
+
+TEST_CASE("an exception of a handler and of the test is found") {
+    auto result = sim::explore(quiet(1), [](sim_context& sim) {
+        post(sim, [] { throw std::runtime_error("of a handler"); });
+        sim.run();
+    });
+    CHECK(result.kind == sim::verdict::exception);
+    CHECK(contains(result.why, "of a handler"));
+    result = sim::explore(quiet(1), [](sim_context& sim) {
+        co_spawn(sim, []() -> coroutine<> {
+            throw std::runtime_error("of a coroutine");
+            co_return;
+        });
+        sim.run();
+    });
+    CHECK(result.kind == sim::verdict::exception);
+    CHECK(contains(result.why, "of a coroutine"));
+    result = sim::explore(quiet(1), [](sim_context&) { throw std::runtime_error("of the test"); });
+    CHECK(contains(result.why, "of the test"));
+    result = sim::explore(quiet(1), [](sim_context& sim) { post(sim, [] {}); });
+    CHECK(result.kind == sim::verdict::lost); // nothing was run
+}
+
+TEST_CASE("a test that something else than the seed decides is told the first step that differs") {
+    int calls = 0;
+    const auto moody = [&](sim_context& sim) {
+        const bool is_odd = ++calls % 2 != 0;
+        post(sim, [] {});
+        if (is_odd) post(sim, [] { sim::note("odd"); });
+        sim.run();
+    };
+    const auto result = sim::explore(quiet(1), moody);
+    CHECK(result.kind == sim::verdict::irreproducible);
+    CHECK(contains(result.text, "first run"));
+    CHECK(contains(result.text, "the end"));
+}
+
+TEST_CASE("what must happen once is found missing, twice, and at the end of its owner") {
+    auto result = sim::explore(quiet(1), [](sim_context& sim) {
+        sim::exactly_once reply("the reply");
+        sim.run();
+    });
+    CHECK(result.kind == sim::verdict::stuck);
+    CHECK(contains(result.text, "not done: the reply"));
+    result = sim::explore(quiet(1), [](sim_context& sim) {
+        sim::exactly_once reply("the reply");
+        for (int i = 0; i < 2; ++i) post(sim, [&] { reply.done(); });
+        sim.run();
+    });
+    CHECK(result.kind == sim::verdict::count);
+    result = sim::explore(quiet(1), [](sim_context& sim) {
+        {
+            const sim::exactly_once reply("the reply");
+        }
+        sim.run();
+    });
+    CHECK(result.kind == sim::verdict::lost);
+    result = sim::explore(quiet(1), [](sim_context& sim) {
+        sim::exactly_once reply("the reply");
+        post(sim, [&] { reply.done(); });
+        sim.run();
+    });
+    CHECK(result.is_clean());
+}
+
+TEST_CASE("order and life are checked") {
+    auto result = sim::explore(quiet(1000), [](sim_context& sim) {
+        sim::in_order<int> seen("replies");
+        for (int i = 0; i < 3; ++i) post(sim, [&seen, i] { seen.saw(7, i); });
+        sim.run();
+    });
+    CHECK(result.kind == sim::verdict::order);
+    result = sim::explore(quiet(1), [](sim_context& sim) {
+        auto owner = std::make_unique<sim::life>("the owner");
+        post(sim, [alive = owner->watched()] { alive.expect_alive(); });
+        owner.reset();
+        sim.run();
+    });
+    CHECK(result.kind == sim::verdict::dead);
+    CHECK(contains(result.why, "the owner"));
+}
+
+TEST_CASE("a context that ends with tasks has lost them, unless it was stopped") {
+    const auto ends = [](bool stops) {
+        return [stops](sim_context& sim) {
+            std::optional<sim_context> pool(std::in_place, sim_context::options{.name = "pool"});
+            post(*pool, [] {});
+            if (stops) pool->stop();
+            pool.reset();
+            sim.run();
+        };
+    };
+    CHECK(sim::explore(quiet(1), ends(false)).kind == sim::verdict::lost);
+    CHECK(sim::explore(quiet(1), ends(true)).is_clean());
+}
+
+TEST_CASE("others run at a point in the middle of a step") {
+    const auto reads_twice = [](sim_context& sim) {
+        int value = 0;
+        post(sim, [&] {
+            const int before = value;
+            sim::point();
+            sim::expect(value == before, "nobody came in between");
+        });
+        post(sim, [&] { ++value; });
+        sim.run();
+    };
+    CHECK(sim::explore(quiet(1000), reads_twice).kind == sim::verdict::expectation);
+    sim::point(); // outside it is nothing
+}
+
+TEST_CASE("faults come when they are asked for, and not otherwise") {
+    const auto test = [](sim_context& sim) {
+        bool is_late = false;
+        steady_timer timer(sim, 1ms);
+        timer.async_wait([&](std::error_code) { is_late = sim.elapsed() > 1ms; });
+        bool has_thrown = false;
+        bool has_failed = false;
+        bool has_no_memory = false;
+        bool has_ended = false;
+        sim::at_any_time("the end", [&] { has_ended = true; });
+        const auto work = [&] {
+            try {
+                sim::may_throw("a mark");
+            } catch (const sim::injected_fault&) {
+                has_thrown = true;
+            }
+            has_failed = sim::may_fail("another mark");
+            try {
+                (void)std::vector<int, sim::allocator<int>>(3);
+            } catch (const std::bad_alloc&) {
+                has_no_memory = true;
+            }
+        };
+        try {
+            post(sim, work);
+        } catch (const std::bad_alloc&) {
+            sim::reached("no room for a task");
+        }
+        sim.run();
+        if (is_late) sim::reached("late");
+        if (has_thrown) sim::reached("thrown");
+        if (has_failed) sim::reached("failed");
+        if (has_no_memory) sim::reached("no memory");
+        if (has_ended) sim::reached("ended");
+    };
+    auto result = sim::explore(quiet(300), test);
+    CHECK(result.is_clean());
+    CHECK(result.reached.count("thrown") == 0);
+    CHECK(result.reached.count("ended") == 0);
+    auto all = quiet(300, sim::fault_set::all());
+    result = sim::explore(all, test);
+    CHECK_MESSAGE(result.is_clean(), result.text);
+    for (const char* mark : {"no room for a task", "late", "thrown", "failed", "no memory", "ended"})
+        CHECK_MESSAGE(result.reached[mark] > 0, mark);
+}
