@@ -5,8 +5,8 @@
 /// One child stands for all iterations that have not begun, instead of one for each split: while nobody takes
 /// it, the loop goes on and takes them off it one by one. So an iteration costs less than a fork. A thread
 /// that takes the child halves it while it is large, so that it is not given to and fro for each iteration; a
-/// small one becomes a loop of the same kind, whose rest is on offer at once, and so as many threads take part
-/// as it has iterations.
+/// small one becomes a loop of the same kind, whose rest is on offer at once, and so as many threads take
+/// part as it has iterations.
 #pragma once
 
 #include <ekiden/fork/fork_child.hpp>
