@@ -31,6 +31,7 @@ refused check --list=3
 refused check --seconds
 refused check no_such_model
 refused test surplus
+refused test --deep surplus
 refused soak surplus
 refused arm64 surplus
 refused format surplus
