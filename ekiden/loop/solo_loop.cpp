@@ -263,8 +263,8 @@ void solo_loop::get_up() noexcept {
             // [LP1] acquire: what was done before the stop, or a look that came just now, or by the work that
             // has ended; [LP2] that a push is over; [LP5] that an interruption is. Pairs with the releases in
             // ring(), work_finished() and rouse().
-        } else if (word_.compare_exchange_weak(now, now & ~(asleep | outside | work | look), sys::acquire,
-                                               sys::relaxed)) {
+        } else if (word_.compare_exchange_strong(now, now & ~(asleep | outside | work | look), sys::acquire,
+                                                 sys::relaxed)) {
             return;
         }
     }
@@ -275,8 +275,8 @@ void solo_loop::ring(std::uint32_t why) noexcept {
     // afterwards, but if the thread waits outside: in the same step it is told to stay until rouse() is over.
     // [LP3] acquire: the source for which it waits.
     std::uint32_t before = word_.load(sys::relaxed);
-    while (!word_.compare_exchange_weak(before, before | why | (must_call(before) ? called : 0), sys::acq_rel,
-                                        sys::relaxed)) {
+    while (!word_.compare_exchange_strong(before, before | why | (must_call(before) ? called : 0),
+                                          sys::acq_rel, sys::relaxed)) {
     }
     rouse(before, must_call(before));
 }
@@ -303,8 +303,8 @@ void solo_loop::work_finished() noexcept {
     do {
         was_last = before < 2 * one_work && !EKIDEN_MUTANT(solo_work_ends_in_silence);
         calls = was_last && must_call(before);
-    } while (!word_.compare_exchange_weak(before, (before - one_work) | (calls ? called : 0), sys::acq_rel,
-                                          sys::relaxed));
+    } while (!word_.compare_exchange_strong(before, (before - one_work) | (calls ? called : 0), sys::acq_rel,
+                                            sys::relaxed));
     if (was_last || (before & watched) != 0) rouse(before, calls);
 }
 

@@ -82,7 +82,10 @@ public:
     void run_until(const std::atomic<bool>& flag) {
         while (!flag) loop_->poll();
     }
-    void run_until_set(const std::atomic<bool>& flag) { run_until(flag); }
+    /// One at a time: where operations end faster than they are run, a poll never returns.
+    void run_until_set(const std::atomic<bool>& flag) {
+        while (!flag) loop_->poll_one();
+    }
     void end() { loop_.reset(); }
     thrown_list thrown;
 
