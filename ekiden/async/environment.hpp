@@ -8,6 +8,8 @@
 #include <ekiden/execution/priority.hpp>
 #include <ekiden/sys/clock.hpp>
 
+#include <cstdint>
+
 namespace ekiden::inline EKIDEN_ABI {
 
 class stop_state;
@@ -24,6 +26,8 @@ struct environment {
     sys::clock::time_point deadline = sys::clock::time_point::max();
     /// The executor has it already: see at_priority().
     enum priority priority = ekiden::priority::normal;
+    /// Which chain of a simulation the coroutines under it are, 0: none. In the room behind the priority.
+    std::uint32_t chain = 0;
     const char* name = nullptr; ///< for dumps
     /// Of the context that the root was spawned on: ends what cannot come home. Private; copies keep it.
     detail::coroutine_service* keeper = nullptr;

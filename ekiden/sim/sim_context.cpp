@@ -45,7 +45,8 @@ sim_context::~sim_context() {
     end_services();
     world_.remove(*this);
     if (dropped != 0 && !has_stopped && !world_.has_test_ended() && std::uncaught_exceptions() == 0) {
-        world_.fail(sim::verdict::lost, name_ + " ends with tasks that it has accepted and not run",
+        world_.fail(sim::verdict::lost,
+                    std::string(name_) + " ends with tasks that it has accepted and not run",
                     "  " + std::to_string(dropped) + " of them\n");
     }
 }

@@ -25,7 +25,7 @@ class link;
 
 /// What a context stands for.
 struct context_options {
-    const char* name = "context";
+    const char* name = "context"; ///< outlives the exploration
     /// Tasks begin in the order of their posts, as in a loop_context that one thread runs. Otherwise in any
     /// order, as in a pool.
     bool in_order = false;
@@ -82,7 +82,7 @@ public:
 
     /// Since the beginning of the simulation.
     [[nodiscard]] std::chrono::nanoseconds elapsed() const noexcept;
-    [[nodiscard]] const char* name() const noexcept { return name_.c_str(); }
+    [[nodiscard]] const char* name() const noexcept { return name_; }
 
 private:
     friend class sim::simulation;
@@ -100,7 +100,7 @@ private:
 
     const std::unique_ptr<sim::simulation> own_; // of the first context, but in explore
     sim::simulation& world_;
-    const std::string name_;
+    const char* const name_;
     const std::unique_ptr<sim::sim_role> role_;
     const std::uint32_t line_; // 0: no order
     alarm_clock* alarm_ = nullptr;

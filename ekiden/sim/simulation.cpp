@@ -79,13 +79,12 @@ void simulation::remove(sim_context& ended) noexcept { std::erase(contexts_, &en
 std::uint32_t simulation::chain_of(const task& given, task_order order, std::uint32_t line) {
     if (line != 0) return line_chains_[line - 1];
     // What puts itself back goes on as the same chain: a strand that has more, a coroutine that yields.
-    if (const coroutine_promise* root = coroutine_promise::of(given)) {
-        const bool is_fresh =
-            root->link == nullptr && root->line() == 0; // at the place of another one perhaps
-        while (root->link != nullptr && root->link->parent != nullptr) root = root->link->parent;
-        std::uint32_t& chain = coroutines_[root];
-        if (is_fresh || chain == 0) chain = ++last_chain_;
-        return chain;
+    if (const coroutine_promise* const of = coroutine_promise::of(given)) {
+        const environment& env = of->env();
+        const bool begins = of->link == nullptr && of->line() == 0 && &env != &default_environment();
+        // The environment of a root lies in its promise; that of others is a copy, or the same.
+        if (env.chain == 0 && begins) const_cast<environment&>(env).chain = ++last_chain_; // NOLINT
+        return env.chain != 0 ? env.chain : ++last_chain_;
     }
     if (order != task_order::usual && !stack_.empty() && stack_.back().type == given.type())
         return stack_.back().chain;

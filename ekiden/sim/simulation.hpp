@@ -231,7 +231,6 @@ private:
     std::vector<std::uint32_t> blocked_lines_;
     std::vector<std::uint32_t> line_chains_; // of the lines, from 1 on
     std::uint32_t last_chain_ = 0;
-    std::map<const coroutine_promise*, std::uint32_t> coroutines_; // the chains of roots
 
     sim_context* running_ = nullptr;
     std::vector<current> stack_; // steps that run, the innermost last
