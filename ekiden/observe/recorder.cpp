@@ -219,21 +219,29 @@ struct recorder::calibration {
     std::uint64_t length; // of the recording so far, in ticks
     double ns_a_tick;
 
+    /// The time of a record. A record from before the start has one near the end of the range.
+    [[nodiscard]] std::uint64_t since_start(std::uint64_t first) const noexcept {
+        return (packed::time(first) - begun) & packed::time_mask;
+    }
+    [[nodiscard]] static bool is_before_start(std::uint64_t since_start) noexcept {
+        return since_start > packed::time_mask / 2;
+    }
     [[nodiscard]] std::int64_t ns(std::uint64_t ticks) const noexcept {
         return static_cast<std::int64_t>(std::floor(static_cast<double>(ticks) * ns_a_tick));
     }
 };
 
-/// False if it is of no use: it began after the end of the recording.
+/// False if it is of no use: it ended before the start of the recording, or began after its end.
 bool recorder::read(trace_record from, const calibration& times, event& to) const {
-    std::uint64_t begin = (packed::time(from.first) - times.begun) & packed::time_mask;
+    std::uint64_t begin = times.since_start(from.first);
     std::uint64_t length = packed::length(from.second);
-    if (begin > times.length) { // begun before the start?
-        const std::uint64_t early = (times.begun - packed::time(from.first)) & packed::time_mask;
+    if (times.is_before_start(begin)) {
+        const std::uint64_t early = packed::time_mask + 1 - begin;
         if (early >= length) return false;
         begin = 0;
         length -= early;
     }
+    if (begin > times.length) return false; // after the end
     const std::uint64_t end = std::min(begin + length, times.length);
     to.kind = packed::what(from.first);
     to.name = names_[packed::name(from.first)];
@@ -262,9 +270,9 @@ void recorder::read(const thread_trace& from, const calibration& times, track& t
     }
     for (const std::uint64_t word : open) {
         if (word == 0) continue;
-        const std::uint64_t begin = (packed::time(word) - times.begun) & packed::time_mask;
-        const std::uint64_t length =
-            begin > times.length ? times.length + (packed::time_mask + 1 - begin) : times.length - begin;
+        const std::uint64_t begin = times.since_start(word);
+        const std::uint64_t length = (times.length - begin) & packed::time_mask; // also if it is from before
+        if (!times.is_before_start(begin) && begin > times.length) continue;
         if (!read({word, packed::second(length, 0)}, times, next)) continue;
         next.is_open = true;
         to.events.push_back(next);

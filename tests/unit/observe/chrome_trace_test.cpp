@@ -60,7 +60,7 @@ TEST_CASE("an interval is a slice, in microseconds with three decimals") {
                    "\"dur\":0.042,\"args\":{\"id\":9}}\n]\n");
 }
 
-TEST_CASE("a moment is an instant of the thread; a mark has a value") {
+TEST_CASE("a moment is an instant of the thread, and a mark has a value") {
     CHECK(written(of_thread({made(kind::mark, "m", 5, 0, 3), made(kind::timer, "?", 6, 0, 4)}))
           == thread_head
                  + ",\n{\"ph\":\"i\",\"pid\":1,\"tid\":7,\"cat\":\"mark\",\"name\":\"m\",\"ts\":0.005,"
