@@ -228,3 +228,21 @@ LOOP_MODEL(solo_outside_poll, .about = "a poll runs the event that is there, and
     check::that(count + here.loop.run({.waits = false}) == 1, "now or then");
     check::that(here.loop.is_stopped(), "nothing is left");
 }
+
+LOOP_MODEL(solo_source_arrives_at_work,
+           .about = "a source that comes between two tasks has its turn, and is seen whole then",
+           .preemptions = 3, .spurious = 0, .timeouts = 0) {
+    place here;
+    plain_task first(here, [](place&) {});
+    plain_task second(here, [](place&) {});
+    here.loop.push(&first);
+    here.loop.push(&second);
+    sys::thread bringer([&] {
+        here.bring();
+        here.source.happen();
+    });
+    const std::size_t count = here.loop.run({.waits = false});
+    check::that(count == 2 + static_cast<std::size_t>(here.source.events),
+                "both tasks, and the event or not yet");
+    bringer.join();
+}
