@@ -120,8 +120,8 @@ EKIDEN_MODEL(rw_fifo_gives_up, .about = "the same under fifo", .preemptions = 3)
     writer_gives_up<rw_policy::fifo>();
 }
 
-EKIDEN_MODEL(rw_readers_turn, .about = "after a writer it is the turn of a reader",
-             .preemptions = 1, .spurious = 0, .weak_failures = 0) {
+EKIDEN_MODEL(rw_readers_turn, .old_values = 1, .about = "after a writer it is the turn of a reader",
+             .preemptions = 3, .spurious = 0, .weak_failures = 0) {
     rw_mutex<rw_policy::writer_first> lock;
     sys::cell<int> data{0};
     const auto write = [&] {
