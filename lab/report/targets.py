@@ -212,7 +212,6 @@ TARGETS = [
            most=0.9),
     Target("fork-join", "fib", "fib(35) without cut-off, against oneTBB", "ms", peer="onetbb", times=20),
     _at_most("fork-join", "fib", "fib(35) without cut-off, against rayon", "rayon", 0.3, "ms"),
-    _at_most("fork-join", "skynet", "skynet of 10^7 leaves, 2 threads, against rayon", "rayon", 0.3, "ms"),
     _at_most("parallel-for", "sort", "4 million 32-bit numbers sorted, against rayon", "rayon", 1.1, "ms"),
     Target("parallel-for", "light", "Light loop on 2 threads, against the serial loop", "ms", peer="serial", times=1.9),
     Target("parallel-for", "skewed", "Skewed loop on 2 threads, against the serial loop", "ms", peer="serial",
