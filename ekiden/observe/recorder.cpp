@@ -31,6 +31,27 @@ struct here {
 
 std::uint64_t now(std::uint32_t state) noexcept { return sys::ticks((state & detail::by_counter) != 0); }
 
+/// One moment on both clocks.
+struct clock_reading {
+    std::uint64_t ns = 0;
+    std::uint64_t ticks = 0;
+};
+
+/// The best of some attempts: between two readings the thread may have to wait for its processor.
+clock_reading read_clocks(std::uint32_t state) noexcept {
+    clock_reading best;
+    std::uint64_t least = ~std::uint64_t{0};
+    for (int attempts = 0; attempts != 20 && least > 1000; ++attempts) {
+        const std::uint64_t before = sys::now_ns();
+        const std::uint64_t ticks = now(state);
+        const std::uint64_t apart = sys::now_ns() - before;
+        if (apart >= least) continue;
+        least = apart;
+        best = {before + apart / 2, ticks};
+    }
+    return best;
+}
+
 [[noreturn]] void refuse(const char* what, std::size_t value, const char* allowed) {
     throw std::invalid_argument(std::string("ekiden: trace::start: ") + what + " is " + std::to_string(value)
                                 + "; allowed are " + allowed);
@@ -54,8 +75,9 @@ void recorder::start(const options& chosen) {
     options_ = chosen;
     const std::uint32_t number = (state_ & ~(detail::recording - 1)) + detail::recording;
     state_ = number | detail::on | (sys::has_even_counter() ? detail::by_counter : 0);
-    begun_ns_ = sys::now_ns();
-    begun_ = now(state_);
+    const clock_reading begun = read_clocks(state_);
+    begun_ns_ = begun.ns;
+    begun_ = begun.ticks;
     ended_ = 0;
     lost_.store(0, sys::relaxed);
     // relaxed: what threads find with it is under the lock, or their own.
@@ -285,10 +307,10 @@ snapshot recorder::take() {
     snapshot copy;
     const std::lock_guard guard(lock_);
     if (state_ == 0) return copy;
-    const std::uint64_t ns = sys::now_ns() - begun_ns_;
-    const std::uint64_t ticks = now(state_);
-    const calibration times{begun_, (ended_ != 0 ? ended_ : ticks) - begun_,
-                            static_cast<double>(ns) / static_cast<double>(ticks - begun_)};
+    const clock_reading taken = read_clocks(state_);
+    const calibration times{begun_, (ended_ != 0 ? ended_ : taken.ticks) - begun_,
+                            static_cast<double>(taken.ns - begun_ns_)
+                                / static_cast<double>(taken.ticks - begun_)};
     copy.length = times.ns(times.length);
     copy.lost = lost_.load(sys::relaxed);
     for (const auto& one : threads_) {

@@ -171,7 +171,8 @@ TEST_CASE("a dump allocates nothing, also in a signal handler") {
     static int file = -1;
     thread_pool pool({.threads = 2, .name = "signalled"});
     dumped = &pool;
-    dump_with(pool, "sleeps for want of tasks");
+    dump_with(pool, "signalled-0: sleeps for want of tasks"); // and takes no memory meanwhile
+    dump_with(pool, "signalled-1: sleeps for want of tasks");
     const std::string text = written([](int to) {
         file = to;
         struct sigaction how{};
