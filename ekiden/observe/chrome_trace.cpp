@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <iterator>
 #include <map>
+#include <numeric>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -70,6 +71,21 @@ std::string title(const event& e) {
     default:
         return std::string(kind_name(e.kind));
     }
+}
+
+/// As std::stable_sort, without its temporary buffer, which some compilers call deprecated.
+template <class T, class Less>
+void sort_stably(std::vector<T>& list, Less less) {
+    std::vector<std::size_t> order(list.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+        if (less(list[a], list[b])) return true;
+        return !less(list[b], list[a]) && a < b;
+    });
+    std::vector<T> sorted;
+    sorted.reserve(list.size());
+    for (const std::size_t i : order) sorted.push_back(std::move(list[i]));
+    list = std::move(sorted);
 }
 
 void put_text(std::ostream& to, std::string_view text) {
@@ -144,7 +160,7 @@ private:
         std::vector<event> chosen;
         std::copy_if(of.events.begin(), of.events.end(), std::back_inserter(chosen),
                      [this](const event& e) { return is_selected(e); });
-        std::stable_sort(chosen.begin(), chosen.end(), [](const event& a, const event& b) {
+        sort_stably(chosen, [](const event& a, const event& b) {
             return std::pair(a.begin, -a.length) < std::pair(b.begin, -b.length);
         });
         std::vector<std::int64_t> open; // the ends of the slices that the next one may lie in
@@ -234,8 +250,7 @@ private:
             const event& e = at(p);
             return e.kind == kind::lock_wait ? e.end() : e.begin;
         };
-        std::stable_sort(all.begin(), all.end(),
-                         [&](const place& a, const place& b) { return time(a) < time(b); });
+        sort_stably(all, [&](const place& a, const place& b) { return time(a) < time(b); });
         std::unordered_map<std::uint64_t, place> queued;
         std::unordered_map<std::uint64_t, place> granted;
         std::unordered_map<std::uint64_t, place> suspended;
@@ -291,8 +306,7 @@ private:
             busiest.emplace_back(busy, std::string(key.first) + ' ' + std::to_string(key.second),
                                  std::move(list));
         }
-        std::stable_sort(busiest.begin(), busiest.end(),
-                         [](const lane& a, const lane& b) { return std::get<0>(a) > std::get<0>(b); });
+        sort_stably(busiest, [](const lane& a, const lane& b) { return std::get<0>(a) > std::get<0>(b); });
         const std::size_t shown = std::min(busiest.size(), options_.most_lanes);
         put_name(lanes_process, 0, "process_name",
                  shown == busiest.size() ? "strands and lanes"
@@ -302,8 +316,7 @@ private:
             auto& [busy, name, list] = busiest[i];
             const row where{lanes_process, i + 1};
             put_name(where.process, where.thread, "thread_name", name);
-            std::stable_sort(list.begin(), list.end(),
-                             [](const event* a, const event* b) { return a->begin < b->begin; });
+            sort_stably(list, [](const event* a, const event* b) { return a->begin < b->begin; });
             std::int64_t free_from = 0;
             for (const event* e : list) {
                 event cut = *e; // by the rounding of two threads' times, at most

@@ -79,6 +79,7 @@ void recorder::start(const options& chosen) {
     begun_ns_ = begun.ns;
     begun_ = begun.ticks;
     ended_ = 0;
+    ns_a_tick_ = 0;
     lost_.store(0, sys::relaxed);
     // relaxed: what threads find with it is under the lock, or their own.
     detail::state.store(state_, sys::relaxed);
@@ -308,9 +309,11 @@ snapshot recorder::take() {
     const std::lock_guard guard(lock_);
     if (state_ == 0) return copy;
     const clock_reading taken = read_clocks(state_);
-    const calibration times{begun_, (ended_ != 0 ? ended_ : taken.ticks) - begun_,
-                            static_cast<double>(taken.ns - begun_ns_)
-                                / static_cast<double>(taken.ticks - begun_)};
+    const double rate = ns_a_tick_ != 0 ? ns_a_tick_
+                                        : static_cast<double>(taken.ns - begun_ns_)
+                                              / static_cast<double>(taken.ticks - begun_);
+    if (ended_ != 0) ns_a_tick_ = rate;
+    const calibration times{begun_, (ended_ != 0 ? ended_ : taken.ticks) - begun_, rate};
     copy.length = times.ns(times.length);
     copy.lost = lost_.load(sys::relaxed);
     for (const auto& one : threads_) {

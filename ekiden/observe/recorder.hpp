@@ -131,6 +131,7 @@ private:
     std::uint64_t begun_ = 0; // the recording, in ticks,
     std::uint64_t begun_ns_ = 0;
     std::uint64_t ended_ = 0; // in ticks; while it is on, 0
+    double ns_a_tick_ = 0;    // once it has ended and been looked at, so that its times stay
     sys::atomic<std::uint64_t> lost_{0};
 };
 
