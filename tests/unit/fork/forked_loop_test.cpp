@@ -114,9 +114,9 @@ TEST_CASE("all iterations that have not begun are on offer while one of them run
 
 TEST_CASE("a loop whose rest is offered and taken back again and again needs no more stack for that") {
     // The worker is busy and the pool has told that it wants work: each offer is published, none is taken.
-    ekiden::thread_pool pool({.threads = 1});
-    std::atomic<int> begun = 0;
+    std::atomic<int> begun = 0; // used by the task until the pool's end
     std::atomic<bool> end = false;
+    ekiden::thread_pool pool({.threads = 1});
     pool.post([&] {
         ++begun;
         while (!end) std::this_thread::yield();
