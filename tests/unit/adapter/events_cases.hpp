@@ -185,13 +185,15 @@ TEST_CASE("our timers ring in a loop that waits for a socket") {
     wire one(p.e);
     std::vector<int> order;
     one.when_readable([&] { order.push_back(3); });
-    ekiden::steady_timer late(p.loop, 4ms);
-    ekiden::steady_timer soon(p.loop, 300us);
-    late.async_wait([&](std::error_code) {
-        order.push_back(2);
-        one.send();
+    ekiden::steady_timer timer(p.loop, 300us);
+    timer.async_wait([&](std::error_code) {
+        order.push_back(1);
+        timer.expires_after(4ms);
+        timer.async_wait([&](std::error_code) {
+            order.push_back(2);
+            one.send();
+        });
     });
-    soon.async_wait([&](std::error_code) { order.push_back(1); });
     p.loop.run();
     CHECK(order == std::vector<int>{1, 2, 3});
 }
