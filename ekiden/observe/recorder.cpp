@@ -168,7 +168,26 @@ std::uint32_t recorder::number_of(const void* key, detail::text_of text) noexcep
     }
 }
 
+const char* recorder::keep(const char* text) noexcept {
+    const std::lock_guard guard(lock_);
+    try {
+        const auto known = kept_.find(std::string_view(text));
+        if (known != kept_.end()) return known->c_str();
+        return kept_.size() < packed::most_names ? kept_.emplace(text).first->c_str() : "?";
+    } catch (...) { // no memory
+        return "?";
+    }
+}
+
 // ---- events
+
+const char* detail::kept(const char* text) noexcept {
+#if defined(EKIDEN_CHECKING)
+    return text; // as is_on(): no part of what models of other protocols explore
+#else
+    return recorder::instance().keep(text);
+#endif
+}
 
 namespace detail {
 namespace {

@@ -8,7 +8,9 @@
 #include <ekiden/sys/lock.hpp>
 
 #include <array>
+#include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -106,6 +108,7 @@ public:
     void leave(thread_trace& mine) noexcept;
     /// The number of the name that `key` stands for. 0 if there are too many.
     [[nodiscard]] std::uint32_t number_of(const void* key, detail::text_of text) noexcept;
+    [[nodiscard]] const char* keep(const char* text) noexcept;
     /// An event is lost: the thread has no place for it.
     void lose() noexcept { lost_.fetch_add(1, sys::relaxed); }
 
@@ -127,6 +130,7 @@ private:
     std::vector<std::unique_ptr<thread_trace>> threads_;
     std::vector<std::string_view> names_{"?"};
     std::unordered_map<const void*, std::uint32_t> numbers_;
+    std::set<std::string, std::less<>> kept_;
     std::uint64_t leavers_ = 0;
     std::uint64_t begun_ = 0; // the recording, in ticks,
     std::uint64_t begun_ns_ = 0;

@@ -110,6 +110,10 @@ inline constexpr std::uint64_t nothing = 0;
 using text_of = std::string_view (*)(const void* key);
 inline std::string_view literal(const void* key) { return static_cast<const char*>(key); }
 
+/// The same text, kept for ever: for one that its owner may end. "?" without memory, or after some thousands
+/// of them. Takes a lock. Any thread.
+[[nodiscard]] const char* kept(const char* text) noexcept;
+
 // While tracing is on; end() also after it.
 [[nodiscard]] std::uint64_t begin(kind what, const void* key, text_of text) noexcept;
 void end(std::uint64_t begun, std::uint64_t id) noexcept;

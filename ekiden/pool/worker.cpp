@@ -387,9 +387,11 @@ bool worker::wait_for(completion& awaited, const sys::clock::time_point* deadlin
 bool worker::begin_blocking(const char* what) noexcept {
     if (std::exchange(is_blocking_, true)) return false;
     since_ns_.store(sys::now_ns(), sys::relaxed);
-    blocked_on_.store(what, sys::relaxed);
+    if (std::string_view(last_blocked_on_) != what) last_blocked_on_ = trace::detail::kept(what);
+    blocked_on_.store(last_blocked_on_, sys::relaxed);
     if (trace::is_on()) [[unlikely]]
-        blocked_since_ = trace::detail::begin(trace::kind::blocked, what, &trace::detail::literal);
+        blocked_since_ =
+            trace::detail::begin(trace::kind::blocked, last_blocked_on_, &trace::detail::literal);
     pool_.threads().block(*this, what);
     // For what its task has deferred nobody was woken: this worker was to come to it.
     if (pool_.has_work()) (void)pool_.sleep().notify();

@@ -145,7 +145,8 @@ private:
     sys::atomic<glance::state> is_{glance::state::busy};
     sys::atomic<const task*> awaited_{nullptr};
     sys::atomic<task::function> awaited_type_{nullptr};
-    sys::atomic<const char*> blocked_on_{nullptr};
+    sys::atomic<const char*> blocked_on_{nullptr}; // a kept text: whoever looks may come late
+    const char* last_blocked_on_ = "";
     sys::atomic<std::uint64_t> since_ns_{0};
     static constexpr std::size_t most_shown = 8;
     std::array<sys::atomic<const task*>, most_shown> on_stack_{}; // the tasks that wait, the outermost first

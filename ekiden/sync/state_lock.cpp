@@ -266,7 +266,9 @@ sys::atomic<std::uint32_t>& state_lock::group_word() const noexcept {
 }
 
 state_lock::wake state_lock::sleep(waiter& me, const wait_limit& limit) noexcept {
-    const trace::detail::interval waiting(trace::kind::lock_wait, rules_->name, trace::detail::id_of(this));
+    const trace::detail::interval waiting(trace::kind::lock_wait,
+                                          trace::is_on() ? trace::detail::kept(rules_->name) : "",
+                                          trace::detail::id_of(this));
     sys::atomic<std::uint32_t>& group = group_word();
     for (;;) {
         // [SL5] acquire; pairs with the release that counts the generation up after the statuses are set: a

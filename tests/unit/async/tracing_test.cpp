@@ -19,6 +19,7 @@
 #include <map>
 #include <mutex>
 #include <stdexcept>
+#include <string>
 #include <string_view>
 #include <thread>
 #include <utility>
@@ -185,6 +186,19 @@ TEST_CASE("a blocked worker is shown with what it said, a sleeping one as parked
     CHECK(all_of(shot, kind::parked).size() >= 1);
     REQUIRE(all_of(shot, kind::woken).size() >= 1);
     CHECK(all_of(shot, kind::woken)[0].second.id == 0); // the worker's number
+}
+
+TEST_CASE("what a worker has blocked on is shown when that text has gone") {
+    thread_pool pool({.threads = 1});
+    const recording on;
+    for (const char* which : {"first disk", "second disk"}) {
+        std::string text = which;
+        pool.submit([&text] { const blocking_region here(text.c_str()); }).get();
+        text.assign(text.size(), 'x');
+    }
+    const trace::snapshot shot = trace::take();
+    CHECK(all_of(shot, kind::blocked, "first disk").size() == 1);
+    CHECK(all_of(shot, kind::blocked, "second disk").size() == 1);
 }
 
 TEST_CASE("a timer that fires is shown, and a coroutine's suspension with what follows") {
