@@ -388,7 +388,7 @@ bool worker::begin_blocking(const char* what) noexcept {
     if (std::exchange(is_blocking_, true)) return false;
     since_ns_.store(sys::now_ns(), sys::relaxed);
     if (std::string_view(last_blocked_on_) != what) last_blocked_on_ = trace::detail::kept(what);
-    blocked_on_.store(last_blocked_on_, sys::relaxed);
+    blocked_on_.store(last_blocked_on_, sys::release); // [DU1] the text; pairs with the acquire in look()
     if (trace::is_on()) [[unlikely]]
         blocked_since_ =
             trace::detail::begin(trace::kind::blocked, last_blocked_on_, &trace::detail::literal);
@@ -434,7 +434,7 @@ worker::glance worker::look() const noexcept {
             .task_type = running_type_.load(sys::relaxed),
             .awaited = awaited_.load(sys::relaxed),
             .awaited_type = awaited_type_.load(sys::relaxed),
-            .blocked_on = blocked_on_.load(sys::relaxed),
+            .blocked_on = blocked_on_.load(sys::acquire), // [DU1]
             .since_ns = since_ns_.load(sys::relaxed)};
 }
 

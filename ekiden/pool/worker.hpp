@@ -141,7 +141,8 @@ private:
     // Read by others.
     sys::atomic<const task*> running_{nullptr};
     sys::atomic<task::function> running_type_{nullptr};
-    // The same, written on slow paths: for look(). Relaxed, all of it: nothing is reached through it.
+    // The same, written on slow paths: for look(). Relaxed, but for the text: nothing else is reached through
+    // it.
     sys::atomic<glance::state> is_{glance::state::busy};
     sys::atomic<const task*> awaited_{nullptr};
     sys::atomic<task::function> awaited_type_{nullptr};
