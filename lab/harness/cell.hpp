@@ -31,6 +31,7 @@ struct settings {
     unsigned round = 0;      // the how-manieth process of this cell, from 0
     bool pinned = false;     // each thread bound to one processor
     double turns_per_us = 0; // of lab::turn(), calibrated once for all
+    std::string input = {};  // what the experiment is to work on; its own choice if empty
 };
 
 /// What one repetition found.

@@ -17,7 +17,8 @@ std::string to_argument(const cell_request& request) {
                           {"repetitions", s.repetitions},
                           {"round", s.round},
                           {"pinned", s.pinned},
-                          {"turns_per_us", s.turns_per_us}}
+                          {"turns_per_us", s.turns_per_us},
+                          {"input", s.input}}
         .dump();
 }
 
@@ -31,6 +32,7 @@ int run_cell(const std::string& argument) {
     s.round = j.at("round");
     s.pinned = j.at("pinned");
     s.turns_per_us = j.at("turns_per_us");
+    s.input = j.at("input");
     cell c(s, j.at("report_descriptor"));
     const std::string experiment = j.at("experiment");
     const std::string name = j.at("implementation");

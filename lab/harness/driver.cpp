@@ -104,7 +104,8 @@ bool run_once(const experiment& e, const plan& how, unsigned round, cell_result&
                      .repetitions = e.one_round ? 1 : how.repetitions,
                      .round = round,
                      .pinned = cell.pinned,
-                     .turns_per_us = how.turns_per_us};
+                     .turns_per_us = how.turns_per_us,
+                     .input = how.input};
     const std::string preload =
         e.counts_allocations ? (own_folder() / "libekiden-lab-allocations.so").string() : std::string();
     const child_outcome outcome =

@@ -24,6 +24,7 @@ struct plan {
     double limit_s = 30;         // of one process
     double table_s = 0;          // no round of a table begins that would end later; 0: all rounds
     double turns_per_us = 0;     // see calibrate_turns_per_us()
+    std::string input = {};      // of each cell, see settings
 };
 
 /// The headline of every experiment, in less than five minutes on two undisturbed processors.

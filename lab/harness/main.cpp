@@ -1,9 +1,27 @@
 #include <lab/harness/cell_process.hpp>
 #include <lab/harness/command_line.hpp>
+#include <lab/harness/registry.hpp>
+#include <lab/replay/command_line.hpp>
 
+#include <algorithm>
 #include <string_view>
+
+namespace {
+
+/// "replay FILE", as opposed to "replay" and perhaps more experiments and options.
+bool asks_for_replay(int argc, char** argv) {
+    if (argc < 3 || std::string_view(argv[1]) != "replay") return false;
+    const std::string_view next = argv[2];
+    const auto known = lab::experiments();
+    return next == "--help"
+           || (!next.starts_with('-')
+               && std::none_of(known.begin(), known.end(), [&](const auto& e) { return e.name == next; }));
+}
+
+} // namespace
 
 int main(int argc, char** argv) {
     if (argc == 3 && std::string_view(argv[1]) == lab::cell_option) return lab::run_cell(argv[2]);
+    if (asks_for_replay(argc, argv)) return lab::replay::command_line(argc - 1, argv + 1);
     return lab::command_line(argc, argv);
 }

@@ -1,6 +1,6 @@
 /// How much memory the process holds.
 ///
-/// Used by: lanes. Source: /proc/self/statm, pages in memory.
+/// Used by: lanes, replay. Source: /proc/self/statm, pages in memory; /proc/self/status for their most.
 #pragma once
 
 #include <cstdio>
@@ -17,6 +17,25 @@ inline double resident_bytes() {
     const int read = std::fscanf(file, "%lu %lu", &all, &resident);
     std::fclose(file);
     return read == 2 ? static_cast<double>(resident) * static_cast<double>(sysconf(_SC_PAGESIZE)) : 0;
+}
+
+/// From here on peak_resident_bytes() counts anew, where the system lets it.
+inline void forget_peak_resident_bytes() {
+    if (std::FILE* const file = std::fopen("/proc/self/clear_refs", "w")) {
+        std::fputs("5", file);
+        std::fclose(file);
+    }
+}
+
+/// The most bytes that it has held at a time; 0 if the system does not tell.
+inline double peak_resident_bytes() {
+    std::FILE* const file = std::fopen("/proc/self/status", "r");
+    if (!file) return 0;
+    unsigned long kib = 0;
+    for (char line[256]; std::fgets(line, sizeof line, file);)
+        if (std::sscanf(line, "VmHWM: %lu kB", &kib) == 1) break;
+    std::fclose(file);
+    return static_cast<double>(kib) * 1024;
 }
 
 } // namespace lab

@@ -1,0 +1,87 @@
+/// Experiment replay: a trace of requests through each way to process them.
+///
+/// A model is made for one run: `Model(workers, keys, service)`, post(index) from one thread in the order of
+/// the indices, and its destructor, which returns when all have been served. It serves each by
+/// service::serve<Model::promised>(index).
+#pragma once
+
+#include <lab/harness/cell.hpp>
+#include <lab/harness/memory.hpp>
+#include <lab/replay/open_loop.hpp>
+#include <lab/replay/point.hpp>
+#include <lab/replay/schedule.hpp>
+#include <lab/replay/service.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <memory>
+
+namespace lab::replay {
+
+/// Runs `offered` through a new model, and returns what was found; fails the cell if a request was lost or a
+/// promise broken.
+template <class Model>
+repetition run_once(cell& c, const schedule& offered) {
+    constexpr double most_waiting_s = 2; // of work for all workers, before a model cannot keep up
+    service s(offered);
+    open_loop clients(
+        offered, has_own_processor(c.workers()),
+        static_cast<std::size_t>(most_waiting_s * 1e9 * c.workers() / std::max(offered.mean_ns, 100.0)));
+    forget_peak_resident_bytes();
+    const double resident_before = resident_bytes();
+    run_record record;
+    repetition found;
+    {
+        place_models(c.workers());
+        auto model = std::make_unique<Model>(c.workers(), offered.keys, s);
+        place_generator(c.workers());
+        found.used = c.measure([&] {
+            record = clients.run(s, [&](std::size_t index) { model->post(index); });
+            model.reset();
+        });
+    }
+    if (s.served() != record.sent)
+        c.fail(std::to_string(s.served()) + " of " + std::to_string(record.sent) + " requests were served");
+    if (const auto fault = s.find_fault(record.sent, Model::promised)) c.fail(*fault);
+    found.figures = figures_of(offered, s, record, found.used);
+    found.figures["promise"] = static_cast<double>(Model::promised);
+    found.figures["memory_kib"] = std::max(0.0, peak_resident_bytes() - resident_before) / 1024;
+    return found;
+}
+
+/// One cell: warms up, then measures; again, at most three times, if the processor changed its speed
+/// meanwhile.
+template <class Model>
+void run(cell& c) {
+    const point at = point_of(c);
+    sleep_precisely();
+    {
+        schedule few =
+            make_schedule(at.trace, 0, std::min<std::size_t>(at.requests, 500), c.asked().turns_per_us);
+        static_cast<void>(run_once<Model>(c, few));
+    }
+    const schedule offered = make_schedule(at.trace, at.rate, at.requests, c.asked().turns_per_us);
+    for (unsigned r = 0; r < std::max(c.asked().repetitions, 1U); ++r) {
+        repetition found;
+        for (int attempt = 0; attempt < 3; ++attempt) {
+            const double before = turns_per_us_now();
+            found = run_once<Model>(c, offered);
+            found.figures["drift"] = drift(before, turns_per_us_now());
+            if (found.figures["drift"] <= most_drift || c.asked().scale == scale::smoke) break;
+        }
+        c.report(found);
+    }
+}
+
+template <class Model>
+bool add_model(const char* name, const char* title, int order, const char* note = "") {
+    return add(implementation{.experiment = "replay",
+                              .name = name,
+                              .title = title,
+                              .note = note,
+                              .run = &run<Model>,
+                              .pinnable = false,
+                              .order = order});
+}
+
+} // namespace lab::replay

@@ -1,0 +1,358 @@
+#include <lab/harness/busy.hpp>
+#include <lab/harness/disturbance.hpp>
+#include <lab/harness/driver.hpp>
+#include <lab/harness/interrupt.hpp>
+#include <lab/harness/machine.hpp>
+#include <lab/harness/results_file.hpp>
+#include <lab/harness/statistics.hpp>
+#include <lab/harness/table.hpp>
+#include <lab/replay/command_line.hpp>
+#include <lab/replay/facts.hpp>
+#include <lab/replay/point.hpp>
+#include <lab/replay/request_trace.hpp>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <unistd.h>
+#include <vector>
+
+namespace lab::replay {
+namespace {
+
+constexpr const char* fastest = "as fast as possible";
+
+/// How much is measured.
+struct effort {
+    const char* name;
+    lab::scale scale;
+    unsigned processes;         // of each model at each point
+    std::size_t requests;       // at least, at a point
+    double seconds;             // at least, at a point
+    std::vector<double> shares; // of the best rate of those that keep the promise: the points' rates
+    unsigned search;            // steps that look for the rate which a model keeps up with
+};
+
+effort usual() { return {"usual", scale::quick, 5, 10'000, 2, {0.5, 0.8}, 3}; }
+effort quick() { return {"quick", scale::quick, 3, 2'000, 0.5, {0.5, 0.8}, 2}; }
+effort full() { return {"full", scale::full, 7, 20'000, 4, {0.1, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95}, 4}; }
+effort smoke() { return {"smoke", scale::smoke, 1, 100, 0, {0.5}, 1}; }
+
+std::string text_of(double rate) {
+    return std::to_string(static_cast<std::uint64_t>(std::llround(rate))) + " requests/s";
+}
+
+/// A rate with two digits that matter.
+double rounded(double rate) {
+    const double step = std::pow(10, std::floor(std::log10(rate)) - 1);
+    return std::max(std::round(rate / step) * step, 1.0);
+}
+
+class replaying {
+public:
+    replaying(std::string trace_path, effort how, double own_rate, promise need, unsigned workers,
+              results_file& results)
+        : trace_path_(std::move(trace_path)), how_(std::move(how)), own_rate_(own_rate), need_(need),
+          workers_(workers), results_(results) {
+        for (const experiment& e : experiments())
+            if (e.name == "replay") experiment_ = e;
+        turns_per_us_ = calibrate_turns_per_us();
+    }
+
+    /// False if interrupted, or if the results could not be written.
+    bool run() {
+        if (!measure_fastest()) return false;
+        std::vector<double> rates{own_rate_};
+        for (const double share : how_.shares) rates.push_back(rounded(share * best_));
+        std::sort(rates.begin(), rates.end());
+        rates.erase(std::unique(rates.begin(), rates.end()), rates.end());
+        for (const double rate : rates)
+            if (!measure_at(rate)) return false;
+        return search();
+    }
+
+private:
+    /// One table of the results: all models that `fits` names, at a rate. False if interrupted.
+    bool measure(const std::string& title, double rate, std::vector<std::string> only, unsigned processes,
+                 bool is_kept, experiment_result& found) {
+        experiment e = experiment_;
+        e.variants = {{.name = title,
+                       .title = title,
+                       .primary = rate > 0 ? "p99_us" : "rate",
+                       .headline = rate == own_rate_ ? "at its own rate" : "",
+                       .only = std::move(only)}};
+        const experiment one = e;
+        if (is_kept) {
+            variants_.push_back(e.variants.front());
+            e.variants = variants_; // the file describes all that it holds
+        }
+        const plan how{.name = how_.name,
+                       .scale = how_.scale,
+                       .workers = workers_,
+                       .rounds = processes,
+                       .repetitions = 1,
+                       .pinned_too = false,
+                       .limit_s = 60,
+                       .turns_per_us = turns_per_us_,
+                       .input = to_input(trace_path_, rate, requests_at(rate))};
+        bool well = true;
+        found =
+            run_experiment(one, how,
+                           {.before = [&](const cell_result& cell, unsigned round,
+                                          double share) { show_progress(title, cell, round, share); },
+                            .after =
+                                [&](const experiment&, std::span<const cell_result> table, bool round_ended) {
+                                    if (!is_kept) return;
+                                    results_.put(e, table);
+                                    if (round_ended || results_.small()) well = results_.write() && well;
+                                }});
+        clear_progress();
+        if (is_kept) std::cout << '\n' << tables(found, isatty(STDOUT_FILENO) != 0) << std::flush;
+        return well && !interrupted();
+    }
+
+    [[nodiscard]] std::size_t requests_at(double rate) const {
+        constexpr std::size_t most = 400'000;
+        return std::min(most, std::max(how_.requests, static_cast<std::size_t>(rate * how_.seconds)));
+    }
+
+    /// What each model serves at most, and the best of those that keep the promise.
+    bool measure_fastest() {
+        experiment_result found;
+        if (!measure(fastest, 0, {}, how_.processes, true, found)) return false;
+        for (const cell_result& cell : found.cells) {
+            const auto rate = cell.figure("rate");
+            if (!rate) continue;
+            capacity_[cell.what.name] = rate->median;
+            if (keeps(cell)) {
+                keepers_.push_back(cell.what.name);
+                best_ = std::max(best_, rate->median);
+            }
+        }
+        if (best_ == 0) {
+            std::cerr << "ekiden-lab: replay: no model was right\n";
+            return false;
+        }
+        return true;
+    }
+
+    [[nodiscard]] bool keeps(const cell_result& cell) const {
+        const auto made = cell.figure("promise");
+        return made && made->median >= static_cast<double>(need_);
+    }
+
+    /// The models that may keep up.
+    [[nodiscard]] std::vector<std::string> those_above(double rate) const {
+        std::vector<std::string> some;
+        for (const auto& [name, capacity] : capacity_)
+            if (capacity > rate) some.push_back(name);
+        return some;
+    }
+
+    bool measure_at(double rate) {
+        const std::vector<std::string> able = those_above(rate);
+        if (able.empty()) return true; // the report says that none keeps up
+        experiment_result found;
+        if (!measure(text_of(rate), rate, able, how_.processes, true, found)) return false;
+        for (const cell_result& cell : found.cells) {
+            const auto sustained = cell.figure("sustained");
+            if (!sustained) continue;
+            if (sustained->median >= 0.5)
+                sustained_[cell.what.name] = std::max(sustained_[cell.what.name], rate);
+            else if (const auto [known, is_new] = unsustained_.try_emplace(cell.what.name, rate); !is_new)
+                known->second = std::min(known->second, rate);
+        }
+        return true;
+    }
+
+    /// Closes in on the rate that each model which keeps the promise keeps up with.
+    bool search() {
+        nlohmann::json saturation = nlohmann::json::object();
+        for (const std::string& name : keepers_) {
+            double low = sustained_.contains(name) ? sustained_[name] : capacity_[name] / 8;
+            double high = unsustained_.contains(name) ? unsustained_[name] : capacity_[name] * 1.05;
+            bool is_sure = sustained_.contains(name);
+            for (unsigned step = 0; step < how_.search && high > low * 1.05; ++step) {
+                const double rate = std::sqrt(low * high);
+                experiment_result found;
+                if (!measure("search: " + text_of(rate), rate, {name}, 1, false, found)) return false;
+                const auto sustained = found.cells.front().figure("sustained");
+                if (sustained && sustained->median >= 0.5) {
+                    low = rate;
+                    is_sure = true;
+                } else {
+                    high = rate;
+                }
+            }
+            saturation[name] = {{"sustained", is_sure ? low : 0.0}, {"not", high}};
+        }
+        results_.head()["replay"]["saturation"] = saturation;
+        return results_.write();
+    }
+
+    void show_progress(const std::string& title, const cell_result& cell, unsigned round,
+                       double share) const {
+        if (isatty(STDERR_FILENO) != 0)
+            std::cerr << "\r\033[2K  " << static_cast<int>(share * 100) << " %  " << title << ", round "
+                      << round + 1 << ": " << cell.what.title << std::flush;
+        else if (share == 0)
+            std::cerr << "  measuring " << title << std::endl;
+    }
+    static void clear_progress() {
+        if (isatty(STDERR_FILENO) != 0) std::cerr << "\r\033[0m\033[2K" << std::flush;
+    }
+
+    std::string trace_path_;
+    effort how_;
+    double own_rate_;
+    promise need_;
+    unsigned workers_;
+    results_file& results_;
+    experiment experiment_;
+    double turns_per_us_ = 0;
+    std::vector<variant> variants_;
+    std::map<std::string, double> capacity_; // by model: served a second, as fast as possible
+    std::map<std::string, double> sustained_;
+    std::map<std::string, double> unsustained_;
+    std::vector<std::string> keepers_; // the models that keep what is needed
+    double best_ = 0;
+};
+
+nlohmann::json to_json(const request_trace& trace, const trace_facts& f, unsigned workers) {
+    return {{"requests", trace.requests.size()},
+            {"keys", trace.keys},
+            {"remark", trace.remark},
+            {"seconds", static_cast<double>(trace.length_ns()) / 1e9},
+            {"rate", f.rate},
+            {"peak_rate", f.peak_rate},
+            {"mean_service_us", f.mean_service_us},
+            {"mean_block_us", f.mean_block_us},
+            {"blocking_share", f.blocking_share},
+            {"arrival_cv2", f.arrival_cv2},
+            {"service_cv2", f.service_cv2},
+            {"hottest_share", f.hottest_share},
+            {"hottest_us", f.hottest_us},
+            {"bound_of_hottest_key", bound_of_hottest_key(f)},
+            {"bound_of_processors", bound_of_processors(f, workers)}};
+}
+
+nlohmann::json describe_begin(const effort& how, unsigned workers, nlohmann::json replay) {
+    nlohmann::json head = {{"schema", results_schema},
+                           {"workers", workers},
+                           {"run",
+                            {{"scale", how.name},
+                             {"rounds", how.processes},
+                             {"repetitions", 1},
+                             {"experiments", {"replay"}},
+                             {"seconds", 0.0},
+                             {"finished", false}}},
+                           {"machine", describe_machine()},
+                           {"replay", std::move(replay)}};
+    nlohmann::json& machine = head["machine"];
+    const auto others = how.scale == scale::smoke ? std::nullopt : watch_others(1.0);
+    machine["used_by_others"] = others ? nlohmann::json(*others) : nlohmann::json();
+    machine["disturbed"] = others && disturbed(*others, usable_cores(), usable_cores());
+    return head;
+}
+
+/// "name=20us" as an entry of `classes`; throws std::invalid_argument.
+void add_class(trace_format& format, const std::string& text) {
+    const std::size_t sign = text.rfind('=');
+    if (sign == std::string::npos || sign == 0)
+        throw std::invalid_argument("--class '" + text + "': allowed is NAME=TIME, such as search=20us");
+    format.class_ns[text.substr(0, sign)] = parse_duration(text.substr(sign + 1));
+}
+
+} // namespace
+
+int command_line(int argc, char** argv) {
+    CLI::App app("Plays a trace of requests through each way to process them, and measures it.",
+                 "ekiden-lab replay");
+    std::string path, out, service, need = "order";
+    std::vector<std::string> classes;
+    trace_format format;
+    double rate = 0;
+    unsigned workers = 0;
+    bool is_quick = false, is_full = false, is_smoke = false;
+    app.add_option("file", path, "the trace: CSV, or JSON lines")->required();
+    app.add_option("--rate", rate, "requests a second instead of the trace's own rate")
+        ->check(CLI::PositiveNumber);
+    app.add_option("--need", need, "what your requests for one key need")
+        ->check(CLI::IsMember({"order", "exclusive", "nothing"}));
+    app.add_option("--columns", format.columns,
+                   "of a file without names, such as arrival:us,key,service:ns,-");
+    app.add_option("--service", service, "time of work of each request, for a trace without, such as 20us");
+    app.add_option("--class", classes, "time of work of a class: NAME=TIME; may be given again");
+    app.add_option("--workers", workers,
+                   "threads of each model; with fewer than processors, one is the clients' own")
+        ->check(CLI::Range(1, 1024));
+    app.add_option("--out", out, "where the results go as JSON (default: results/replay-<file>.json)");
+    CLI::App* efforts = app.add_option_group("effort")->require_option(0, 1);
+    efforts->add_flag("--quick", is_quick, "few and short runs: a first look");
+    efforts->add_flag("--full", is_full, "many rates, long runs");
+    efforts->add_flag("--smoke", is_smoke, "tiny sizes: proves that everything works");
+    try {
+        app.parse(argc, argv);
+    } catch (const CLI::ParseError& error) {
+        return app.exit(error) == 0 ? 0 : 2;
+    }
+    request_trace trace;
+    try {
+        if (!service.empty()) format.service_ns = parse_duration(service);
+        for (const std::string& text : classes) add_class(format, text);
+        trace = read_trace(path, format);
+    } catch (const std::exception& error) { // of what was given: nothing is measured
+        std::cerr << "ekiden-lab: replay: " << error.what() << '\n';
+        return 2;
+    }
+    const effort how = is_smoke ? smoke() : is_quick ? quick() : is_full ? full() : usual();
+    // A processor for the clients where that leaves two for the models.
+    if (workers == 0) workers = usable_cores() > 2 ? usable_cores() - 1 : std::max(usable_cores(), 2U);
+    const std::string stem = std::filesystem::path(path).stem().string();
+    if (out.empty()) out = "results/replay-" + stem + ".json";
+    const std::filesystem::path plain = std::filesystem::absolute(out + ".trace.csv"); // what the cells read
+    catch_interrupts();
+    nlohmann::json facts = to_json(trace, describe(trace), workers);
+    facts["file"] = path;
+    facts["need"] = need;
+    facts["asked_rate"] = rate > 0 ? rate : trace.rate();
+    std::error_code ignored;
+    std::filesystem::remove(out, ignored); // a replay stands for itself: nothing of an earlier one stays
+    results_file results(out, describe_begin(how, workers, std::move(facts)));
+    if (!results.write()) return 1;
+    {
+        std::ofstream file(plain);
+        write_trace(file, trace);
+        if (!file.flush()) {
+            std::cerr << "ekiden-lab: replay: cannot write '" << plain.string() << "'\n";
+            return 1;
+        }
+    }
+    std::cout << "ekiden-lab: replay of " << path << ": " << trace.requests.size() << " requests for "
+              << trace.keys << " keys, " << text_of(trace.rate())
+              << (trace.remark.empty() ? "" : "; " + trace.remark) << '\n'
+              << std::flush;
+    const double begin_s = usage_now().wall_s;
+    replaying run(plain.string(), how, rate > 0 ? rate : trace.rate(),
+                  need == "order"       ? promise::order
+                  : need == "exclusive" ? promise::exclusive
+                                        : promise::nothing,
+                  workers, results);
+    const bool well = run.run();
+    std::filesystem::remove(plain, ignored);
+    results.head()["run"]["finished"] = !interrupted();
+    results.head()["run"]["seconds"] = usage_now().wall_s - begin_s;
+    if (!results.write()) return 1;
+    std::cout << (interrupted() ? "\nekiden-lab: interrupted; what was measured before is in "
+                                : "\nresults: ")
+              << out << std::endl;
+    return interrupted() ? 130 : well ? 0 : 1;
+}
+
+} // namespace lab::replay

@@ -1,0 +1,147 @@
+#include <lab/harness/affinity.hpp>
+#include <lab/harness/busy.hpp>
+#include <lab/harness/statistics.hpp>
+#include <lab/replay/point.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <sched.h>
+
+namespace lab::replay {
+namespace {
+
+std::vector<int> all_cpus; // before anything was bound
+cpu_set_t models_cpus;
+bool has_models_cpus = false;
+
+} // namespace
+
+std::string to_input(const std::string& trace_path, double rate, std::size_t requests) {
+    return nlohmann::json{{"trace", trace_path}, {"rate", rate}, {"requests", requests}}.dump();
+}
+
+point point_of(const cell& c) {
+    if (!c.asked().input.empty()) {
+        const nlohmann::json j = nlohmann::json::parse(c.asked().input);
+        return {.trace = read_trace(j.at("trace").get<std::string>(), trace_format{}),
+                .rate = j.at("rate"),
+                .requests = j.at("requests")};
+    }
+    point shipped{.trace = read_trace(LAB_TRACES "/" + c.asked().variant + ".csv", trace_format{})};
+    shipped.rate = shipped.trace.rate();
+    shipped.requests = c.pick(200, 20'000, 40'000);
+    return shipped;
+}
+
+std::map<std::string, double> figures_of(const schedule& offered, const service& s, const run_record& record,
+                                         const usage& used) {
+    const auto count = static_cast<double>(record.sent);
+    std::uint64_t last_ns = record.begin_ns + 1;
+    std::vector<double> delays_us(record.sent);
+    std::size_t in_time = 0;
+    const std::uint64_t last_due = record.begin_ns + offered.offers.back().due_ns;
+    for (std::size_t i = 0; i < record.sent; ++i) {
+        const std::uint64_t due = record.begin_ns + offered.offers[i].due_ns;
+        const std::uint64_t end = s.end_ns(i);
+        last_ns = std::max(last_ns, end);
+        delays_us[i] = static_cast<double>(end - std::min(end, due)) / 1e3;
+        // What was sent last cannot have ended yet: it may take as long as it takes alone.
+        const offer& o = offered.offers[i];
+        const double alone_ns = offered.mean_ns * 4 + static_cast<double>(o.block_ns);
+        in_time += static_cast<double>(end) <= static_cast<double>(std::max(due, last_due)) + alone_ns;
+    }
+    std::map<std::string, double> found;
+    found["rate"] = count * 1e9 / static_cast<double>(last_ns - record.begin_ns);
+    found["cpu_us"] = std::max(0.0, used.cpu_s() - record.generator_cpu_s
+                                        + std::min(record.posting_s, record.generator_cpu_s))
+                      * 1e6 / count;
+    found["overtaken"] = static_cast<double>(s.overtaken()) / count;
+    if (!offered.is_paced()) return found;
+    std::sort(delays_us.begin(), delays_us.end());
+    const bool is_whole = record.sent == offered.offers.size();
+    const double p99 = quantile(delays_us, 0.99);
+    const bool kept_up = is_whole && static_cast<double>(in_time) >= enough_served * count
+                         && !has_grown(record.backlog) && p99 * 1e3 <= most_p99 * offered.median_ns;
+    found["sustained"] = kept_up ? 1 : 0;
+    if (!is_whole) return found; // percentiles of a part would flatter it
+    found["p50_us"] = quantile(delays_us, 0.5);
+    found["p99_us"] = p99;
+    found["p999_us"] = quantile(delays_us, 0.999);
+    found["max_us"] = delays_us.back();
+    found["mean_us"] = std::accumulate(delays_us.begin(), delays_us.end(), 0.0) / count;
+    std::vector<double> lags_us(record.sent);
+    std::transform(record.lags_ns.begin(), record.lags_ns.end(), lags_us.begin(),
+                   [](std::uint64_t ns) { return static_cast<double>(ns) / 1e3; });
+    std::sort(lags_us.begin(), lags_us.end());
+    found["lag_p99_us"] = quantile(lags_us, 0.99);
+    return found;
+}
+
+bool has_grown(const std::vector<std::size_t>& backlog) {
+    constexpr std::size_t stretches = 20;
+    const std::size_t first = backlog.size() / 3;
+    const std::size_t each = (backlog.size() - first) / stretches;
+    if (each == 0) return false;
+    double mean[stretches];
+    for (std::size_t k = 0; k < stretches; ++k) {
+        const auto begin = backlog.begin() + static_cast<std::ptrdiff_t>(first + k * each);
+        mean[k] = std::accumulate(begin, begin + static_cast<std::ptrdiff_t>(each), 0.0)
+                  / static_cast<double>(each);
+    }
+    constexpr double middle = (stretches - 1) / 2.0;
+    const double level = std::accumulate(mean, mean + stretches, 0.0) / stretches;
+    double products = 0;
+    double squares = 0;
+    for (std::size_t k = 0; k < stretches; ++k) {
+        products += (static_cast<double>(k) - middle) * (mean[k] - level);
+        squares += (static_cast<double>(k) - middle) * (static_cast<double>(k) - middle);
+    }
+    const double slope = products / squares;
+    double rest = 0;
+    for (std::size_t k = 0; k < stretches; ++k) {
+        const double off = mean[k] - level - slope * (static_cast<double>(k) - middle);
+        rest += off * off;
+    }
+    constexpr double one_sided_95 = 1.734; // Student's t with 18 degrees of freedom
+    const double error = std::sqrt(rest / (stretches - 2) / squares);
+    return slope - one_sided_95 * error > 0 && slope * stretches > static_cast<double>(backlog.size()) / 100;
+}
+
+double turns_per_us_now() {
+    constexpr std::uint64_t turns = 100'000;
+    double best = 0;
+    for (std::uint64_t trial = 0; trial < 10; ++trial) {
+        const std::uint64_t begin = now_ns();
+        static_cast<void>(turn(turns, trial));
+        best = std::max(best, static_cast<double>(turns) * 1e3
+                                  / static_cast<double>(std::max<std::uint64_t>(now_ns() - begin, 1)));
+    }
+    return best;
+}
+
+double drift(double before, double after) { return std::abs(after / before - 1); }
+
+bool has_own_processor(unsigned workers) {
+    if (all_cpus.empty()) all_cpus = usable_cpus();
+    return workers < all_cpus.size();
+}
+
+void place_models(unsigned workers) {
+    if (!has_own_processor(workers)) return;
+    CPU_ZERO(&models_cpus);
+    for (unsigned i = 0; i < workers; ++i) CPU_SET(static_cast<std::size_t>(all_cpus[i]), &models_cpus);
+    has_models_cpus = true;
+    place_started_thread();
+}
+
+void place_generator(unsigned workers) {
+    if (has_models_cpus) bind_this_thread(all_cpus, workers);
+}
+
+void place_started_thread() {
+    if (has_models_cpus) sched_setaffinity(0, sizeof models_cpus, &models_cpus);
+}
+
+} // namespace lab::replay
