@@ -61,6 +61,7 @@ void results_file::take_over() {
 }
 
 void results_file::put(const experiment& e, std::span<const cell_result> cells) {
+    described_[e.name] = e;
     std::vector<json>& all = cells_[e.name];
     std::erase_if(all, [&](const json& old) {
         return std::any_of(cells.begin(), cells.end(), [&](const cell_result& c) {
@@ -73,9 +74,11 @@ void results_file::put(const experiment& e, std::span<const cell_result> cells) 
 json results_file::document() const {
     json all = head_;
     all["experiments"] = json::array();
-    for (const experiment& e : experiments()) {
-        const auto found = cells_.find(e.name);
+    for (const experiment& registered : experiments()) {
+        const auto found = cells_.find(registered.name);
         if (found == cells_.end()) continue;
+        const auto described = described_.find(registered.name);
+        const experiment& e = described == described_.end() ? registered : described->second;
         std::vector<json> cells = found->second;
         std::erase_if(cells, [&](const json& c) { return place(e, c) == e.variants.size(); });
         std::stable_sort(cells.begin(), cells.end(), [&](const json& a, const json& b) {

@@ -30,7 +30,7 @@ public:
     /// Everything but the experiments, to be changed as the run goes on.
     [[nodiscard]] nlohmann::json& head() { return head_; }
 
-    /// The tables to which `cells` belong now hold just these.
+    /// The tables to which `cells` belong now hold just these. The file describes the variants that `e` has.
     void put(const experiment& e, std::span<const cell_result> cells);
 
     /// Writes the whole file through another one that takes its name at the end: whenever this process is
@@ -50,6 +50,7 @@ private:
     nlohmann::json head_;
     std::string remark_;
     std::map<std::string, std::vector<nlohmann::json>> cells_; // by experiment
+    std::map<std::string, experiment> described_; // those put, with the variants of this run
     std::size_t size_ = 0;
 };
 

@@ -29,6 +29,7 @@ class Results:
         self.run = document["run"]
         self.workers = document["workers"]
         self.machine = document["machine"]
+        self.replay = document.get("replay")  # what `ekiden-lab replay FILE` adds
         self.experiments = document["experiments"]
         cells, figures = [], []
         for experiment in self.experiments:

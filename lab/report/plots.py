@@ -290,3 +290,43 @@ def relative(panels, xs, xlabel, name, label):
         return figure
 
     return both(draw, name, label)
+
+
+def delays(panels, mark, unit, name, label):
+    """Delay over rate, a panel per (title, lines) below each other, both axes logarithmic.
+
+    lines: [(title, is the pick, [rates], [medians], [lowest], [highest])]. mark: a rate to point out.
+    """
+
+    def draw(width):
+        narrow = width < 5
+        figure, axes = plt.subplots(len(panels), 1, figsize=(width, 2.3 * len(panels) + (1.3 if narrow else 0.3)),
+                                    sharex=True, gridspec_kw={"hspace": 0.22}, squeeze=False)
+        rates = sorted({x for _, lines in panels for line in lines for x in line[2]})
+        for (title, lines), ax in zip(panels, axes[:, 0]):
+            others = 0
+            for line, is_pick, xs, values, low, high in lines:
+                colour = OWN if is_pick else LINES[others % len(LINES)]
+                style = "-" if is_pick or others < len(LINES) else (0, (4, 1.5))
+                others += not is_pick
+                ax.fill_between(xs, low, high, color=colour, alpha=0.15, linewidth=0)
+                ax.plot(xs, values, color=colour, linestyle=style, linewidth=2.6 if is_pick else 1.4, label=line,
+                        marker="o", markersize=4.5 if is_pick else 3, zorder=5 if is_pick else 3)
+            ax.axvline(mark, color=FAINT, linewidth=1, linestyle=":")
+            ax.set_xscale("log")
+            ax.set_yscale("log")
+            _time_axis(ax.yaxis, unit)
+            ax.set_xticks(rates, [f"{x:,.0f}" for x in rates])
+            ax.xaxis.set_minor_formatter(NullFormatter())
+            ax.margins(x=0.08)
+            ax.set_title(title)
+            ax.grid()
+        axes[-1, 0].set_xlabel("requests a second")
+        if narrow:
+            axes[-1, 0].tick_params(axis="x", labelrotation=45)
+            axes[-1, 0].legend(loc="upper center", bbox_to_anchor=(0.42, -0.42), ncol=1, fontsize=8.5)
+        else:
+            axes[0, 0].legend(loc="upper left", bbox_to_anchor=(1.01, 1.05), fontsize=9.5)
+        return figure
+
+    return both(draw, name, label)

@@ -11,6 +11,7 @@ import sys
 
 import model
 import page
+import replay
 import request_order
 import terminal
 
@@ -27,7 +28,8 @@ def main():
     except (OSError, ValueError) as error:
         print(f"report.py: cannot read '{arguments.results}': {error}", file=sys.stderr)
         return 1
-    texts = {arguments.output: page.render(results)}
+    form = replay if results.replay else page
+    texts = {arguments.output: form.render(results)}
     if arguments.csv:
         found = [e for e in results.experiments if e["name"] == "request-order"]
         if not found:
@@ -42,7 +44,8 @@ def main():
             return 1
     if arguments.page:
         columns = shutil.get_terminal_size().columns
-        print(terminal.page(results, columns, sys.stdout.isatty(), arguments.output), end="")
+        lines = replay.page if results.replay else terminal.page
+        print(lines(results, columns, sys.stdout.isatty(), arguments.output), end="")
     return 0
 
 
