@@ -180,7 +180,7 @@ def sentence(advice, facts, time):
                 f"these processors; {nearest}.")
     p99 = m.points[rate].p99
     text = (f"Take {m.title}: at {number(rate)} requests/s its P99 is {time(median(p99))} "
-            f"({time(min(p99))} to {time(max(p99))} in {len(p99)} runs), it keeps up to {number(m.keeps_up)} requests/s, "
+            f"({time(min(p99))} to {time(max(p99))} in {len(p99)} run{'s' if len(p99) > 1 else ''}), it keeps up to {number(m.keeps_up)} requests/s, "
             f"{m.keeps_up / advice.peak:.1f} times the busiest second ({number(advice.peak)}), and it {keeps}. ")
     if advice.runner_up is not None:
         r = advice.runner_up

@@ -15,7 +15,7 @@ from model import readable, span
 STYLE = pathlib.Path(__file__).with_name("style.css")
 EXAMPLE = pathlib.Path(__file__).parents[2] / "examples" / "request_models.cpp"
 LATE_US, LATE_SHARE = 100, 0.1  # clients that lag more than this, or than this share of P50, blur a row
-PROMISED = ["none", "one at a time", "order"]
+PROMISED = ["none", "exclusive", "order"]
 
 
 def is_late(point):
@@ -183,18 +183,18 @@ def page(results, width, colour, report):
     bold, faint, plain = ("\033[1m", "\033[2m", "\033[0m") if colour else ("", "", "")
     need = recommend.PROMISES.index(results.replay["need"])
     lines = [f"Requests at {recommend.number(advice.rate)}/s, busiest second {recommend.number(advice.peak)}/s", "",
-             f"{'':28}{'P50':>9}{'P99':>10}{'P99.9':>10}{'keeps up to':>14}  promise for a key"]
+             f"{'':26}{'P50':>9}{'P99':>10}{'P99.9':>10}{'keeps up to':>14}  for a key"]
     for m in sorted(models, key=lambda m: (m.promise < need, bool(m.failure), m.p99(advice.rate) or 1e18)):
         point = m.points.get(advice.rate)
         if m.failure:
-            lines.append(f"{m.title[:27]:28}{m.failure}"[:width])
+            lines.append(f"{m.title[:26]:26}{m.failure}"[:width])
             continue
         delays = (f"{'cannot keep up':>29}" if point is None or not point.p99 else
                   "".join(f"{time(recommend.median(runs)):>{w}}" for runs, w in ((point.p50, 9), (point.p99, 10),
                                                                                 (point.p999, 10))))
         keeps_up = recommend.number(m.keeps_up) + "/s" if m.keeps_up else "-"
         mark = bold if advice.pick and m.name == advice.pick.name else faint if m.promise < need else ""
-        lines.append(f"{mark}{m.title[:27]:28}{delays}{keeps_up:>14}  {PROMISED[m.promise]}{plain if mark else ''}")
+        lines.append(f"{mark}{m.title[:26]:26}{delays}{keeps_up:>14}  {PROMISED[m.promise]}{plain if mark else ''}")
     lines.append("")
     for text in warnings_of(results, models, advice):
         lines += textwrap.wrap("Note: " + text, width)

@@ -33,7 +33,8 @@ def make_tree(tree, dev, lab, report):
 
 def check_refused(tree, environment):
     for arguments in (["--quick", "--full"], ["--tour", "slow", "--quick"], ["nothing"], ["--rounds", "3"],
-                      ["--list", "slow"], ["--list", "--quick"]):
+                      ["--list", "slow"], ["--list", "--quick"], ["replay", "nothing.csv"], ["replay", "lab"],
+                      ["replay", "dev", "--rounds"], ["replay", "dev", "--rate"], ["replay", "--tour", "x"]):
         done = subprocess.run([tree / "dev", "lab", *arguments], env=environment, capture_output=True, text=True,
                               check=False)
         assert done.returncode == 2 and done.stderr.startswith("ekiden: lab: "), (arguments, done)

@@ -5,8 +5,18 @@ namespace {
 
 const bool added = add(experiment{
     .name = "replay",
-    .title = "A recorded hour of requests, played through each model",
-    .about = "",
+    .title = "Requests as they came, through each model",
+    .about =
+        "A trace says when each request came, for which key, and how long it took; three lie in lab/traces. "
+        "Each model gets it at its own rate. The loop is open: a request is sent when it is due, whatever "
+        "became of those before, and its delay counts from then, so a model that is late has nothing hidden. "
+        "Work is a number of turns, calibrated before; waiting is a sleep. Each run proves that every "
+        "request "
+        "was served once, with the right result, and in the order that the model promises. Those that "
+        "promise "
+        "less than the order of each key are shown, but win nothing. './dev lab replay FILE' takes a trace "
+        "of "
+        "your own, looks for the rate that each model keeps up with, and says which to take.",
     .figures = {{.name = "p99_us", .title = "P99 of the delay", .unit = "us"},
                 {.name = "p50_us", .title = "P50", .unit = "us"},
                 {.name = "p999_us", .title = "P99.9", .unit = "us"},

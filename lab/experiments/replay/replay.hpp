@@ -81,7 +81,8 @@ bool add_model(const char* name, const char* title, int order, const char* note 
                               .note = note,
                               .run = &run<Model>,
                               .pinnable = false,
-                              .order = order});
+                              .order = order,
+                              .ranked = Model::promised == promise::order});
 }
 
 } // namespace lab::replay
