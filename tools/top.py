@@ -1,4 +1,4 @@
-"""Shows what the ordered server does, from its page of metrics: top.py [--port N] [--interval S] [--count N]
+"""Shows what the ordered server does, from its page of metrics: top.py [--address A] [--port N] [--interval S] [--count N]
 
 On a terminal a screen that is drawn anew; elsewhere, and with TERM=dumb, a line at a time."""
 
@@ -18,9 +18,9 @@ LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
 ESCAPED = {r'\n': "\n", r'\"': '"', r'\\': "\\"}
 
 
-def read(port):
+def read(address, port):
     """The page as a dictionary: (name, labels) to value. Raises OSError."""
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
+    connection = http.client.HTTPConnection(address, port, timeout=5)
     try:
         connection.request("GET", "/metrics")
         text = connection.getresponse().read().decode("utf-8", "replace")
@@ -148,12 +148,12 @@ def draw(lines):
 
 
 def show(chosen, is_screen):
-    before, then = read(chosen.port), time.monotonic()
+    before, then = read(chosen.address, chosen.port), time.monotonic()
     count = 0
     while count != chosen.count:
         time.sleep(chosen.interval)
         try:
-            now, moment = read(chosen.port), time.monotonic()
+            now, moment = read(chosen.address, chosen.port), time.monotonic()
         except OSError as e:
             text = f"no metrics from port {chosen.port}: {e}; trying again"
             draw([text]) if is_screen else print(text)
@@ -177,6 +177,7 @@ def positive(kind):
 
 def main():
     parser = argparse.ArgumentParser(prog="./dev top", description="Shows what the ordered server does. Ctrl-C ends it.")
+    parser.add_argument("--address", default="127.0.0.1", help="the server's (default: 127.0.0.1)")
     parser.add_argument("--port", type=positive(int), default=9121, help="that of the server's metrics (default: 9121)")
     parser.add_argument("--interval", type=positive(float), default=1, help="seconds from look to look (default: 1)")
     parser.add_argument("--count", type=positive(int), default=-1, help="ends after so many looks")
@@ -184,6 +185,7 @@ def main():
     is_screen = sys.stdout.isatty() and os.environ.get("TERM", "dumb") != "dumb"
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # the terminal is restored then, too
     status = 0
+    sys.stdout.reconfigure(errors="replace")  # a key can have what the terminal's encoding lacks
     try:
         if is_screen:
             sys.stdout.write("\033[?1049h\033[?25l")  # another screen, no cursor

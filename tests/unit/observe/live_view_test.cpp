@@ -96,8 +96,8 @@ TEST_CASE("in a forked child a view shows nothing, and ends") {
 
 TEST_CASE("bad columns and intervals are refused") {
     live_view view(2, {.show = [](const live_line&) {}});
-    CHECK_THROWS_WITH_AS(live_view::task(view, 2), "ekiden: live_view: column is 2; there are 2",
-                         std::out_of_range);
+    const auto enter_third = [&view] { const live_view::task here(view, 2); };
+    CHECK_THROWS_WITH_AS(enter_third(), "ekiden: live_view: column is 2; there are 2", std::out_of_range);
     CHECK_THROWS_WITH_AS(live_view(1, {.interval = std::chrono::milliseconds(0)}),
                          "ekiden: live_view: interval is 0 ms; allowed are 1 ms and more",
                          std::invalid_argument);
