@@ -31,7 +31,7 @@ live_view::live_view(std::size_t columns, std::function<std::string()> activity,
 }
 
 live_view::~live_view() {
-    if (generation_ != sys::fork_generation()) {
+    if (is_in_forked_child()) {
         (void)thread_.release(); // there is nothing to join
         return;
     }
@@ -49,13 +49,18 @@ live_view::task::task(live_view& view, std::size_t column)
     shown_.store(view.number_of_this_thread(), sys::relaxed);
 }
 
+/// Where the view's thread does not exist, and the lock may be held by another one that does not.
+bool live_view::is_in_forked_child() const noexcept { return generation_ != sys::fork_generation(); }
+
 std::uint32_t live_view::number_of_this_thread() {
+    if (is_in_forked_child()) return none;
     const std::lock_guard guard(lock_);
     return numbers_.try_emplace(sys::system_thread_id(), static_cast<std::uint32_t>(numbers_.size() + 1))
         .first->second;
 }
 
 std::size_t live_view::threads() const noexcept {
+    if (is_in_forked_child()) return 0;
     const std::lock_guard guard(lock_);
     return numbers_.size();
 }

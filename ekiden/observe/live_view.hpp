@@ -83,7 +83,7 @@ public:
         "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ@#$&";
 
     /// How many threads have run its tasks: any thread. One whose number the system has given away again
-    /// counts once.
+    /// counts once. In the child of a fork() 0.
     [[nodiscard]] std::size_t threads() const noexcept;
 
 private:
@@ -93,6 +93,7 @@ private:
 
     live_view(std::size_t columns, std::function<std::string()> activity, options chosen);
 
+    [[nodiscard]] bool is_in_forked_child() const noexcept;
     void run() noexcept;
     void show() noexcept;
     [[nodiscard]] live_line look() const;
@@ -105,7 +106,7 @@ private:
     mutable sys::slow_lock lock_;
     std::unordered_map<std::uint64_t, std::uint32_t> numbers_; // under lock_
     const sys::clock::time_point began_ = sys::clock::now();
-    const std::uint16_t generation_; // of processes: in a child the thread does not exist
+    const std::uint16_t generation_; // of processes
     sys::atomic<std::uint32_t> leaves_{0};
     std::unique_ptr<sys::thread> thread_;
 };
