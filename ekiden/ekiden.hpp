@@ -53,8 +53,11 @@
 #include <ekiden/loop/loop_context.hpp>
 #include <ekiden/loop/loop_pool.hpp>
 #include <ekiden/observe/chrome_trace.hpp>
+#include <ekiden/observe/live_view.hpp>
+#include <ekiden/observe/prometheus.hpp>
 #include <ekiden/observe/timeline.hpp>
 #include <ekiden/observe/trace.hpp>
+#include <ekiden/pool/add_metrics.hpp>
 #include <ekiden/pool/blocking_region.hpp>
 #include <ekiden/pool/default_pool.hpp>
 #include <ekiden/pool/stall.hpp>

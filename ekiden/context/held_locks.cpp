@@ -17,9 +17,10 @@ struct held_lock {
 };
 
 struct held_locks {
-    std::array<held_lock, 32> locks;
+    std::array<held_lock, most_held> locks;
     std::size_t count;
     std::size_t forgotten; // taken while there was no room
+    shown_locks* shown;    // null: nobody looks
 
     held_lock* begin() noexcept { return locks.data(); }
     held_lock* end() noexcept { return locks.data() + count; }
@@ -38,8 +39,19 @@ struct held_locks {
 
 } // namespace
 
+void show_locks(shown_locks* there) noexcept {
+    held_locks::of_this_thread().shown = there;
+    if (there == nullptr) return;
+    there->set_wanted(nullptr);
+    for (std::size_t i = 0; i != most_held; ++i) there->set_held(i, nullptr);
+}
+
 void note_held(const void* lock, const char* kind, held how) noexcept {
     held_locks& mine = held_locks::of_this_thread();
+    if (mine.shown != nullptr) {
+        mine.shown->set_held(mine.count, lock);
+        mine.shown->set_wanted(nullptr);
+    }
     if (mine.count < mine.locks.size())
         mine.locks[mine.count++] = {lock, kind, how};
     else
@@ -49,9 +61,13 @@ void note_held(const void* lock, const char* kind, held how) noexcept {
 void note_released(const void* lock) noexcept {
     held_locks& mine = held_locks::of_this_thread();
     held_lock* const found = mine.find(lock);
-    if (found != mine.end())
+    if (found != mine.end()) {
         *found = mine.locks[--mine.count];
-    else if (mine.forgotten > 0)
+        if (mine.shown != nullptr) {
+            mine.shown->set_held(static_cast<std::size_t>(found - mine.begin()), found->lock);
+            mine.shown->set_held(mine.count, nullptr);
+        }
+    } else if (mine.forgotten > 0)
         --mine.forgotten;
 }
 
@@ -64,6 +80,8 @@ held is_held(const void* lock) noexcept {
 void expect_not_held(const void* lock, const char* kind, const char* operation) noexcept {
     if (is_held(lock) != held::no)
         report(operation, kind, "that this thread holds: it would wait for itself");
+    held_locks& mine = held_locks::of_this_thread();
+    if (mine.shown != nullptr) mine.shown->set_wanted(lock);
 }
 
 void expect_held(const void* lock, const char* kind, held how, const char* operation, bool is_free) noexcept {

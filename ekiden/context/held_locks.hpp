@@ -1,11 +1,16 @@
 /// Which locks the calling thread holds: to report misuse that would otherwise be silent, or a thread that
 /// would wait for itself. Only used where lock_checks is set.
 ///
-/// Part: context. Used by: sync (its mutexes note what they do), future (a wait under a lock).
+/// Part: context. Used by: sync (its mutexes note what they do), future (a wait under a lock), pool (shows
+/// it).
 #pragma once
 
+#include <ekiden/sys/atomic.hpp>
 #include <ekiden/sys/config.hpp>
 
+#include <algorithm>
+#include <array>
+#include <cstddef>
 #include <cstdint>
 
 namespace ekiden::inline EKIDEN_ABI {
@@ -22,6 +27,34 @@ namespace detail {
 
 enum class held : std::uint8_t { no, alone, shared };
 
+inline constexpr std::size_t most_held = 32;
+
+/// What a thread holds and waits for, for others to look at while it hangs. Empty unless lock_checks is set.
+class shown_locks {
+public:
+    /// Any thread, also in a signal handler: whether the thread holds the lock; the one that it waits for
+    /// without a limit, or null. To be compared, not followed. Relaxed: both are right of a thread that
+    /// stands still.
+    [[nodiscard]] bool has(const void* lock) const noexcept {
+        return std::any_of(held_.begin(), held_.end(),
+                           [lock](const auto& one) { return one.load(sys::relaxed) == lock; });
+    }
+    [[nodiscard]] const void* wanted() const noexcept { return wanted_.load(sys::relaxed); }
+
+    // The thread.
+    void set_held(std::size_t place, const void* lock) noexcept {
+        if (place < held_.size()) held_[place].store(lock, sys::relaxed);
+    }
+    void set_wanted(const void* lock) noexcept { wanted_.store(lock, sys::relaxed); }
+
+private:
+    std::array<sys::atomic<const void*>, lock_checks ? most_held : 0> held_{};
+    sys::atomic<const void*> wanted_{nullptr};
+};
+
+/// The calling thread, which holds no lock, shows them there from now on. Null: nowhere.
+void show_locks(shown_locks* there) noexcept;
+
 /// Notes that the calling thread has taken `lock`, a `kind` ("a mutex"), which outlives the hold. Up to 32
 /// are remembered per thread; of those beyond, nothing is reported.
 void note_held(const void* lock, const char* kind, held how) noexcept;
@@ -30,7 +63,7 @@ void note_released(const void* lock) noexcept;
 
 // Each ends the program with a message that names `operation`, if the contract is broken.
 
-/// The calling thread is about to wait for `lock`: it does not hold it.
+/// The calling thread is about to wait for `lock`, which it does not hold. Shows that.
 void expect_not_held(const void* lock, const char* kind, const char* operation) noexcept;
 /// The calling thread is about to give back `lock`: it holds it in this way. `is_free`: nobody holds it.
 void expect_held(const void* lock, const char* kind, held how, const char* operation, bool is_free) noexcept;

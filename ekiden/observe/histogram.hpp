@@ -34,6 +34,7 @@ struct histogram_snapshot {
     }
 
     std::array<std::uint64_t, buckets> counts{};
+    std::uint64_t sum_ns = 0; ///< of all durations
 
     /// How many durations were recorded.
     [[nodiscard]] std::uint64_t total() const noexcept {
@@ -48,6 +49,7 @@ struct histogram_snapshot {
 
     histogram_snapshot& operator+=(const histogram_snapshot& other) noexcept {
         for (std::size_t i = 0; i != buckets; ++i) counts[i] += other.counts[i];
+        sum_ns += other.sum_ns;
         return *this;
     }
 };
@@ -55,18 +57,23 @@ struct histogram_snapshot {
 /// One thread records, any thread takes snapshots.
 class histogram {
 public:
-    /// Owner. Costs about as much as a single_writer_counter.
-    void record(std::uint64_t ns) noexcept { counts_[histogram_snapshot::bucket_of(ns)].add(); }
+    /// Owner. Costs about as much as two of single_writer_counter.
+    void record(std::uint64_t ns) noexcept {
+        counts_[histogram_snapshot::bucket_of(ns)].add();
+        sum_ns_.add(ns);
+    }
 
     /// Any thread. Records that happen meanwhile may or may not be in it.
     [[nodiscard]] histogram_snapshot snapshot() const noexcept {
         histogram_snapshot copy;
         for (std::size_t i = 0; i != histogram_snapshot::buckets; ++i) copy.counts[i] = counts_[i].value();
+        copy.sum_ns = sum_ns_.value();
         return copy;
     }
 
 private:
     std::array<single_writer_counter, histogram_snapshot::buckets> counts_{};
+    single_writer_counter sum_ns_;
 };
 
 } // namespace ekiden::inline EKIDEN_ABI

@@ -24,17 +24,22 @@ struct first_look {
     std::uint64_t finished = 0;
     const task* awaited = nullptr;
     std::uint64_t since_ns = 0;
-    bool is_asleep = false;
+    const void* wanted_lock = nullptr;
+    doing is = doing::busy;
+    bool is_blocked = false;
+
+    [[nodiscard]] static first_look of(const worker& one) noexcept {
+        const worker::glance now = one.look();
+        return {now.finished, now.awaited, now.since_ns, now.wanted_lock, now.is, now.blocked_on != nullptr};
+    }
+    friend bool operator==(const first_look&, const first_look&) = default;
 };
 
 class dumper {
 public:
     dumper(int file, std::span<const std::unique_ptr<worker>> workers, std::string_view name)
         : out_(file), workers_(workers), name_(name) {
-        for (std::size_t i = 0; i != compared(); ++i) {
-            const worker::glance now = workers_[i]->look();
-            before_[i] = {now.finished, now.awaited, now.since_ns, now.is == doing::asleep};
-        }
+        for (std::size_t i = 0; i != compared(); ++i) before_[i] = first_look::of(*workers_[i]);
         sys::raw_sleep(between_looks_ns);
         now_ns_ = sys::now_ns();
     }
@@ -60,10 +65,18 @@ public:
             out_ << "stands by, or has ended\n";
             return;
         }
+        if (now.is == doing::held) {
+            out_ << "has a task that waits for resume()\n";
+            return;
+        }
         if (now.blocked_on != nullptr) {
             out_ << "blocked on " << now.blocked_on << " ";
             put_length(now) << ", in ";
             put_type(now.task_type);
+            if (const auto owner = holder_of(now.wanted_lock); owner != workers_.size()) {
+                out_ << ", ";
+                put_worker(owner) << " holds it";
+            }
         } else if (now.is == doing::asleep && now.awaited == nullptr) {
             out_ << "sleeps for want of tasks ";
             put_length(now);
@@ -100,11 +113,17 @@ public:
             if (at != first) continue;
             out_ << "  circle: ";
             for (std::size_t step = 0; step != length; ++step) {
+                const worker::glance now = workers_[at]->look();
                 put_worker(at) << " waits for ";
-                put_type(workers_[at]->look().awaited_type) << ", which ";
+                if (now.blocked_on != nullptr)
+                    out_ << now.blocked_on;
+                else
+                    put_type(now.awaited_type);
                 at = held_up_by(at);
                 if (at == none) break; // it moves after all
-                put_worker(at) << (step + 1 == length ? " has on its stack\n" : " has on its stack; ");
+                out_ << ", which ";
+                put_worker(at) << (now.blocked_on != nullptr ? " holds" : " has on its stack")
+                               << (step + 1 == length ? "\n" : "; ");
             }
         }
     }
@@ -133,16 +152,22 @@ private:
         return i;
     }
 
-    /// The worker that has on its stack what this one waits for, now as at the first look; or none.
+    [[nodiscard]] std::size_t holder_of(const void* lock) const noexcept {
+        std::size_t i = 0;
+        while (i != workers_.size() && (lock == nullptr || !workers_[i]->seems_to_hold(lock))) ++i;
+        return i;
+    }
+
+    /// The worker that has on its stack, or holds, what this one waits for, now as at the first look; or
+    /// none.
     [[nodiscard]] std::size_t held_up_by(std::size_t i) const noexcept {
         if (i >= compared()) return none;
-        const worker::glance now = workers_[i]->look();
-        const first_look& before = before_[i];
-        const bool stands_still = now.is == doing::asleep && now.awaited != nullptr && before.is_asleep
-                                  && before.awaited == now.awaited && before.since_ns == now.since_ns
-                                  && before.finished == now.finished;
-        if (!stands_still) return none;
-        const std::size_t owner = runner_of(now.awaited);
+        const first_look now = first_look::of(*workers_[i]);
+        if (!(now == before_[i])) return none;
+        const bool awaits = now.is == doing::asleep && now.awaited != nullptr;
+        const std::size_t owner = now.is_blocked ? holder_of(now.wanted_lock)
+                                  : awaits       ? runner_of(now.awaited)
+                                                 : workers_.size();
         return owner != workers_.size() ? owner : none;
     }
 

@@ -395,10 +395,20 @@ void scheduler::refuse_in_child(const char* operation) const {
                                 + " in the child of fork(); the pool has no threads here");
 }
 
+std::string scheduler::activity() const {
+    std::string signs;
+    for (const auto& w : workers()) signs += w->look().sign();
+    return signs;
+}
+
 thread_pool_metrics scheduler::metrics() const {
     thread_pool_metrics sum;
     threads_.add_to(sum);
-    for (const auto& w : workers()) w->add_to(sum);
+    const bool is_in_child = is_in_forked_child(); // where no worker works
+    for (const auto& w : workers()) {
+        w->add_to(sum);
+        sum.threads_at_work += !is_in_child && w->look().sign() == '#' ? 1U : 0U;
+    }
     std::uint64_t accepted = 0;
     for (const auto& w : workers()) accepted += w->spawned();
     for (const injection_queue& queue : queues_) accepted += queue.pushed();

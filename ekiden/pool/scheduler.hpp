@@ -57,6 +57,7 @@ public:
     void stop() noexcept;
     void join();
     [[nodiscard]] thread_pool_metrics metrics() const;
+    [[nodiscard]] std::string activity() const;
     void dump(int file) const noexcept;
     [[nodiscard]] bool is_in_forked_child() const noexcept {
         return (gate_.load(sys::relaxed) & gate_bit::forked) != 0;

@@ -63,6 +63,7 @@ struct thread_pool_options {
 struct thread_pool_metrics {
     unsigned threads = 0;              ///< all of them, now
     unsigned peak_threads = 0;         ///< the most there were at once
+    unsigned threads_at_work = 0;      ///< run a task, or look for one
     unsigned threads_blocked = 0;      ///< in a blocking_region, or found blocked by the watch
     unsigned threads_standing_by = 0;  ///< surplus ones, asleep until others block
     bool is_saturated = false;         ///< all are blocked, and there are `max_threads`
@@ -182,6 +183,13 @@ public:
     [[nodiscard]] std::optional<unsigned> this_worker_index() const noexcept;
 
     [[nodiscard]] thread_pool_metrics metrics() const;
+
+    /// What the threads do now, a character for each by its number:
+    ///   #  runs a task, or looks for one    b  is blocked            w  sleeps until a result is there
+    ///   .  sleeps for want of tasks         -  stands by             p  has a task that waits for resume()
+    ///   (blank)  has ended; another thread may come in its place
+    /// As many as there ever were at once. Throws std::bad_alloc. For live_view.
+    [[nodiscard]] std::string activity() const;
 
     /// Writes to a file descriptor what each worker does, what it waits for and since when, who holds that
     /// up, and tasks that wait for each other in a circle; for a program that hangs. Looks twice, 50 ms

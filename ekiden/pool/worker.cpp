@@ -23,6 +23,19 @@ void expects_no_child(std::uint32_t gate) noexcept {
         "a task ends with exec or _exit");
 }
 
+/// Until its end the calling thread shows its locks as those of a worker, which may be another thread's then.
+class locks_shown {
+public:
+    explicit locks_shown(detail::shown_locks& there) noexcept {
+        if constexpr (lock_checks) detail::show_locks(&there);
+    }
+    ~locks_shown() {
+        if constexpr (lock_checks) detail::show_locks(nullptr);
+    }
+    locks_shown(const locks_shown&) = delete;
+    locks_shown& operator=(const locks_shown&) = delete;
+};
+
 } // namespace
 
 worker::worker(scheduler& pool, unsigned index)
@@ -32,6 +45,7 @@ worker::worker(scheduler& pool, unsigned index)
 
 void worker::run() noexcept {
     crew& others = pool_.threads();
+    const locks_shown shown(locks_);
     show(glance::state::busy); // another thread may have been this worker before
     for (;;) {
         const bool has_stopped = is_stopped(); // before the last look at the queues
@@ -116,9 +130,13 @@ bool worker::admit() noexcept {
     // After the task was claimed: whoever posted it after pause() has made the paused gate visible with it.
     // Acquire: what came before resume() is visible to the task; pairs with the release there.
     std::uint32_t gate = pool_.gate().load(sys::acquire);
-    while (is_paused(gate)) [[unlikely]] {
-        sys::futex_wait(pool_.gate(), gate);
-        gate = pool_.gate().load(sys::acquire);
+    if (is_paused(gate)) [[unlikely]] {
+        show(glance::state::held);
+        do {
+            sys::futex_wait(pool_.gate(), gate);
+            gate = pool_.gate().load(sys::acquire);
+        } while (is_paused(gate));
+        show(glance::state::busy);
     }
     return (gate & gate_bit::stopped) == 0;
 }
@@ -435,7 +453,17 @@ worker::glance worker::look() const noexcept {
             .awaited = awaited_.load(sys::relaxed),
             .awaited_type = awaited_type_.load(sys::relaxed),
             .blocked_on = blocked_on_.load(sys::acquire), // [DU1]
+            .wanted_lock = locks_.wanted(),
             .since_ns = since_ns_.load(sys::relaxed)};
+}
+
+char worker::glance::sign() const noexcept {
+    if (is == state::gone) return ' ';
+    if (is == state::standing_by) return '-';
+    if (is == state::held) return 'p';
+    if (blocked_on != nullptr) return 'b';
+    if (is == state::asleep) return awaited != nullptr ? 'w' : '.';
+    return '#';
 }
 
 bool worker::seems_to_run(const task* one) const noexcept {

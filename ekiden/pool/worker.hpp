@@ -3,6 +3,7 @@
 /// Part: pool. Used by: scheduler. Private.
 #pragma once
 
+#include <ekiden/context/held_locks.hpp>
 #include <ekiden/context/thread_context.hpp>
 #include <ekiden/future/completion.hpp>
 #include <ekiden/observe/counter.hpp>
@@ -62,23 +63,29 @@ public:
     struct glance {
         enum class state : std::uint8_t {
             busy,
+            held, // has a task that waits for resume()
             asleep,
-            standing_by,
-            gone
-        }; // the last two: perhaps no thread
+            standing_by, // perhaps no thread any more
+            gone         // the same
+        };
         state is;
         std::uint64_t finished;   ///< tasks
         task::function task_type; ///< of the task that it runs, or has run last; null: none yet
         const task* awaited;      ///< the result that it waits for; null: none. Not to be followed
         task::function awaited_type;
-        const char* blocked_on; ///< null: it does not block
-        std::uint64_t since_ns; ///< when it began to sleep, wait or block
+        const char* blocked_on;  ///< null: it does not block
+        const void* wanted_lock; ///< that it may block on; where lock_checks is set
+        std::uint64_t since_ns;  ///< when it began to sleep, wait or block
+
+        /// As a character: see thread_pool::activity().
+        [[nodiscard]] char sign() const noexcept;
     };
     /// Any thread, also in a signal handler: takes no lock, allocates nothing.
     [[nodiscard]] glance look() const noexcept;
     /// Any thread, the same way: whether the task is one that this worker runs, or has on its stack while it
     /// waits.
     [[nodiscard]] bool seems_to_run(const task* one) const noexcept;
+    [[nodiscard]] bool seems_to_hold(const void* lock) const noexcept { return locks_.has(lock); }
 
 private:
     /// What a worker waits for besides tasks: a result, or in its main loop, where `awaited` is null, perhaps
@@ -152,6 +159,7 @@ private:
     static constexpr std::size_t most_shown = 8;
     std::array<sys::atomic<const task*>, most_shown> on_stack_{}; // the tasks that wait, the outermost first
     std::size_t depth_ = 0;
+    detail::shown_locks locks_;
     const wait_frame* waits_ = nullptr;
 
     chase_lev_deque<task> deque_; // what this worker's tasks have posted

@@ -1,5 +1,6 @@
 #include <ordered_server/desk.hpp>
-#include <ordered_server/metrics.hpp>
+
+#include <ekiden/pool/add_metrics.hpp>
 
 #include <asio/post.hpp>
 
@@ -37,19 +38,19 @@ bool lane_desk::take(request& r) {
 
 void lane_desk::join() { pool_.wait_idle(); }
 
-void lane_desk::describe(std::string& to) const {
+void lane_desk::add_to(ekiden::prometheus_page& page) const {
     const auto lanes = lanes_.metrics();
-    metric(to, "lanes_active", "Keys with requests that wait or run.", lanes.active);
-    metric(to, "lanes_run_total", "Requests that lanes have run.", lanes.run);
-    metric(to, "lanes_refused_total", "Requests refused for want of room in their lane.", lanes.rejected);
-    for (const auto& longest : lanes.delays)
-        metric(to, "lane_longest_wait_ns", "The longest waits, of some keys.", longest.ns, "key",
-               longest.key->key);
-    const ekiden::thread_pool_metrics pool = pool_.metrics();
-    metric(to, "pool_threads", "Threads of the pool.", pool.threads);
-    metric(to, "pool_tasks_run_total", "Tasks that the pool has run.", pool.tasks_run);
-    metric(to, "pool_tasks_pending", "Tasks that wait or run.", pool.tasks_pending);
-    metric(to, "pool_queue_delay_p99_ns", "From post to run.", pool.queue_delay.quantile(0.99));
+    page.gauge("ordered_server_lanes_active", "Keys with requests that wait or run.",
+               static_cast<double>(lanes.active));
+    page.counter("ordered_server_lanes_run_total", "Requests that lanes have run.", lanes.run);
+    page.counter("ordered_server_lanes_refused_total", "Requests for which a lane had no room.",
+                 lanes.rejected);
+    for (std::size_t i = 0; i != lanes.delays.size(); ++i)
+        page.gauge("ordered_server_lane_longest_wait_seconds",
+                   "The longest waits since the start, of some keys.",
+                   static_cast<double>(lanes.delays[i].ns) / 1e9,
+                   {{"rank", std::to_string(i + 1)}, {"key", lanes.delays[i].key->key}});
+    add_metrics(page, pool_.metrics(), "work");
 }
 
 std::unique_ptr<desk> make_lane_desk(ekiden::thread_pool& pool, const options& chosen, way_back& back) {

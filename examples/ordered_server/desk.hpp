@@ -4,6 +4,7 @@
 #include <ordered_server/request.hpp>
 
 #include <ekiden/execution/lanes.hpp>
+#include <ekiden/observe/prometheus.hpp>
 #include <ekiden/pool/thread_pool.hpp>
 
 #include <asio/io_context.hpp>
@@ -43,8 +44,7 @@ public:
     virtual bool take(request& r) = 0;
     /// Returns when no thread is inside of a request.
     virtual void join() = 0;
-    /// Appends lines of Prometheus text.
-    virtual void describe(std::string& /*to*/) const {}
+    virtual void add_to(ekiden::prometheus_page& /*page*/) const {}
 
     /// From now on requests come back without having been run. Any thread.
     void give_up() noexcept { has_given_up_.store(true, std::memory_order_relaxed); }
@@ -67,7 +67,7 @@ public:
 
     bool take(request& r) override;
     void join() override;
-    void describe(std::string& to) const override;
+    void add_to(ekiden::prometheus_page& page) const override;
 
 private:
     ekiden::thread_pool& pool_;

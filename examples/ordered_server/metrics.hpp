@@ -1,28 +1,13 @@
-/// What the server counts, and how Prometheus reads it.
+/// What the server counts.
 #pragma once
 
 #include <ordered_server/command.hpp>
 
+#include <ekiden/observe/prometheus.hpp>
+
 #include <iterator>
 
 namespace ordered {
-
-/// Appends a metric. One that has come before, with another label, gets no second head.
-inline void metric(std::string& to, std::string_view name, std::string_view help, std::uint64_t value,
-                   std::string_view label = {}, std::string_view label_value = {}) {
-    const std::string full = "ordered_server_" + std::string(name);
-    const std::string head = "# TYPE " + full + (name.ends_with("_total") ? " counter\n" : " gauge\n");
-    if (to.find(head) == std::string::npos)
-        to.append("# HELP " + full + ' ').append(help).append("\n" + head);
-    to += full;
-    if (!label.empty()) {
-        to.append("{").append(label).append("=\"");
-        for (const char c : label_value.substr(0, 64)) // a key can have any bytes
-            to += c >= ' ' && c <= '~' && c != '"' && c != '\\' ? c : '?';
-        to += "\"}";
-    }
-    to.append(" " + std::to_string(value) + '\n');
-}
 
 /// The network thread's; plain.
 struct counters {
@@ -38,19 +23,23 @@ struct counters {
     std::uint64_t bytes_in = 0;
     std::uint64_t bytes_out = 0;
 
-    void describe(std::string& to) const {
+    void add_to(ekiden::prometheus_page& page) const {
         for (std::size_t i = 0; i != std::size(requests); ++i)
-            metric(to, "requests_total", "Requests taken.", requests[i], "verb", verb_names[i]);
-        metric(to, "connections_total", "Connections accepted.", connections);
-        metric(to, "connections_refused_total", "Connections too many.", refused);
-        metric(to, "accept_failures_total", "Connections that the system did not give.", accept_failures);
-        metric(to, "on_the_spot_total", "Requests run by the network's thread.", on_the_spot);
-        metric(to, "replies_total", "Replies to requests.", replies);
-        metric(to, "replies_lost_total", "Requests whose client was gone before the reply.", lost);
-        metric(to, "waits_for_room_total", "Times that a full lane stopped a connection.", waits_for_room);
-        metric(to, "too_late_total", "Connections ended by a deadline.", too_late);
-        metric(to, "bytes_in_total", "Bytes received.", bytes_in);
-        metric(to, "bytes_out_total", "Bytes sent.", bytes_out);
+            page.counter("ordered_server_requests_total", "Requests taken.", requests[i],
+                         {{"verb", verb_names[i]}});
+        const auto add = [&page](const char* name, const char* help, std::uint64_t value) {
+            page.counter("ordered_server_" + std::string(name), help, value);
+        };
+        add("connections_total", "Connections accepted.", connections);
+        add("connections_refused_total", "Connections too many.", refused);
+        add("accept_failures_total", "Connections that the system did not give.", accept_failures);
+        add("on_the_spot_total", "Requests run by the network's thread.", on_the_spot);
+        add("replies_total", "Replies to requests.", replies);
+        add("replies_lost_total", "Requests whose client was gone before the reply.", lost);
+        add("waits_for_room_total", "Times that a full lane stopped a connection.", waits_for_room);
+        add("too_late_total", "Connections ended by a deadline.", too_late);
+        add("received_bytes_total", "Bytes received.", bytes_in);
+        add("sent_bytes_total", "Bytes sent.", bytes_out);
     }
 };
 

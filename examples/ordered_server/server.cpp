@@ -138,12 +138,13 @@ void server::after(std::chrono::milliseconds time, void (server::*what)()) {
 // ---- metrics
 
 std::string server::metrics() const {
-    std::string text;
-    metric(text, "connections", "Connections now.", connections_.size());
-    metric(text, "keys", "Keys.", keys_.size());
-    count_.describe(text);
-    desk_->describe(text);
-    return text;
+    ekiden::prometheus_page page;
+    page.gauge("ordered_server_open_connections", "Connections now.",
+               static_cast<double>(connections_.size()));
+    page.gauge("ordered_server_keys", "Keys.", static_cast<double>(keys_.size()));
+    count_.add_to(page);
+    desk_->add_to(page);
+    return page.text();
 }
 
 std::string server::info() const {

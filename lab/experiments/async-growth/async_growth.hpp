@@ -7,11 +7,14 @@
 /// where `pause(duration)` is how a task of this system waits.
 #pragma once
 
-#include <lab/experiments/async-growth/view.hpp>
+#include <lab/experiments/async-growth/ekiden_view.hpp>
 #include <lab/harness/cell.hpp>
+#include <lab/harness/completion.hpp>
 
+#include <algorithm>
 #include <chrono>
-#include <string>
+#include <filesystem>
+#include <iterator>
 #include <thread>
 
 namespace lab::async_growth {
@@ -21,17 +24,25 @@ inline constexpr std::size_t tasks = 64;
 /// How long a surplus thread stays, where that can be set.
 inline constexpr std::chrono::milliseconds keep_alive(300);
 
+/// How many threads this process has now.
+inline std::size_t threads_of_this_process() {
+    return static_cast<std::size_t>(
+        std::distance(std::filesystem::directory_iterator("/proc/self/task"), {}));
+}
+
 /// One round; returns how many threads took part.
 template <class System>
 std::size_t round(const cell& c, System& system, view& seen, std::chrono::milliseconds length) {
-    seen.begin();
-    system.run(tasks, [&](std::size_t i, auto&& pause) {
-        seen.enter(i);
-        pause(length);
-        seen.leave(i);
+    attendance present(tasks);
+    const std::size_t threads = seen.watch(tasks, [&](auto& live) {
+        system.run(tasks, [&](std::size_t i, auto&& pause) {
+            const view::task here(live, i);
+            present.mark(i);
+            pause(length);
+        });
     });
-    if (const std::string wrong = seen.end(); !wrong.empty()) c.fail(wrong);
-    return seen.threads();
+    present.check(c);
+    return threads;
 }
 
 template <class System>
@@ -47,7 +58,7 @@ void run(cell& c) {
         const std::size_t before = threads_of_this_process();
         {
             System system(c.workers());
-            view seen(tasks, length / 5, c.asked().round == 0 && r == 0);
+            view seen(length / 5, c.asked().round == 0 && r == 0);
             std::size_t most = 0;
             for (std::size_t i = 0; i < rounds; ++i) {
                 std::size_t threads = 0;

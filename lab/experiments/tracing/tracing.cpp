@@ -11,7 +11,8 @@ const bool added = add(experiment{
     .about =
         "One thread records moments (marks), or intervals (spans, with two readings of the clock), one after "
         "the other. \"Reading the clock\" is the floor: what the times of an event cost without recording "
-        "anything. A program that does not trace pays what stands in the row \"off\"; for whole tasks and "
+        "anything. LTTng-UST writes to memory that its daemon shares, while a session runs. A program that "
+        "does not trace pays what stands in the row \"off\"; for whole tasks and "
         "locks, a run of the rows \"off\" and \"on\" tells what tracing adds to them.",
     .figures = {{.name = "ns_per_event", .title = "time per event", .unit = "ns"}},
     .variants = {{.name = "moment", .title = "moment", .headline = "an event"},

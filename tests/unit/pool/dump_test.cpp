@@ -102,6 +102,23 @@ TEST_CASE("a task that runs on is shown with its type, and how many tasks wait b
     pool.wait_idle();
 }
 
+TEST_CASE("a worker that has taken a task of a paused pool is shown so") {
+    std::latch has_begun(1);
+    std::latch may_end(1);
+    thread_pool pool({.threads = 1, .name = "held"});
+    pool.post([&] {
+        has_begun.count_down();
+        may_end.wait();
+    });
+    pool.post([] {});
+    has_begun.wait();
+    pool.pause();
+    may_end.count_down();
+    dump_with(pool, "\n  held-0: has a task that waits for resume()\n");
+    pool.resume();
+    pool.wait_idle();
+}
+
 TEST_CASE("a blocked worker is shown with what it said, in which task") {
     thread_pool pool({.threads = 1, .name = "blocked"});
     std::latch may_end(1);

@@ -239,7 +239,7 @@ TEST_CASE("the second port tells what the server has done") {
         CHECK(page.starts_with("HTTP/1.0 200 OK\r\n"));
         CHECK(page.find("\nordered_server_requests_total{verb=\"add\"} 1\n") != std::string::npos);
         CHECK(page.find("\nordered_server_requests_total{verb=\"error\"} 1\n") != std::string::npos);
-        CHECK(page.find("\nordered_server_connections 1\n") != std::string::npos);
+        CHECK(page.find("\nordered_server_open_connections 1\n") != std::string::npos);
     }
     plain_client silent(server.metrics_port()); // gives way to the next one after a second
     CHECK(page_of(server, "GET / HTTP/1.0\r\n\r\n").starts_with("HTTP/1.0 200 OK\r\n"));

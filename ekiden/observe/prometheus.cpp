@@ -1,0 +1,152 @@
+#include <ekiden/observe/prometheus.hpp>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstddef>
+#include <stdexcept>
+#include <utility>
+
+namespace ekiden::inline EKIDEN_ABI {
+namespace {
+
+[[noreturn]] void refuse(std::string_view name, const char* why) {
+    throw std::invalid_argument("ekiden: prometheus_page: '" + std::string(name) + "' " + why);
+}
+
+bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
+
+/// Letters, '_' and `more`, and behind the first one digits.
+void check_name(std::string_view name, char more, const char* why) {
+    const bool is_good = !name.empty() && (is_letter(name[0]) || name[0] == more)
+                         && std::all_of(name.begin(), name.end(), [more](char c) {
+                                return is_letter(c) || c == more || (c >= '0' && c <= '9');
+                            });
+    if (!is_good) refuse(name, why);
+}
+
+/// Without what the names of counters end in, which OpenMetrics does not count as part of them.
+std::string_view base(std::string_view name) {
+    constexpr std::string_view end = "_total";
+    return name.ends_with(end) ? name.substr(0, name.size() - end.size()) : name;
+}
+
+/// How many bytes the character at the front has; 0 if that is not UTF-8. (The Unicode Standard, table 3-7.)
+std::size_t character(std::string_view text) {
+    const auto byte = [text](std::size_t i) {
+        return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U;
+    };
+    const auto is_between = [&byte](std::size_t i, unsigned low, unsigned high) {
+        return byte(i) >= low && byte(i) <= high;
+    };
+    const auto goes_on = [&is_between](std::size_t i) { return is_between(i, 0x80, 0xbf); };
+    const unsigned first = byte(0);
+    if (first < 0x80) return 1;
+    if (first >= 0xc2 && first <= 0xdf && goes_on(1)) return 2;
+    if (first >= 0xe0 && first <= 0xef && goes_on(2))
+        return is_between(1, first == 0xe0 ? 0xa0 : 0x80, first == 0xed ? 0x9f : 0xbf) ? 3 : 0;
+    if (first >= 0xf0 && first <= 0xf4 && goes_on(2) && goes_on(3))
+        return is_between(1, first == 0xf0 ? 0x90 : 0x80, first == 0xf4 ? 0x8f : 0xbf) ? 4 : 0;
+    return 0;
+}
+
+/// Line ends, backslashes and `also` are written with a backslash.
+void append_escaped(std::string& to, std::string_view text, char also) {
+    while (!text.empty()) {
+        const std::size_t bytes = character(text);
+        if (bytes == 0)
+            to += "\xef\xbf\xbd";
+        else if (text[0] == '\n')
+            to += "\\n";
+        else if (text[0] == '\\' || text[0] == also)
+            to.append("\\").append(1, text[0]);
+        else
+            to += text.substr(0, bytes);
+        text.remove_prefix(std::max<std::size_t>(bytes, 1));
+    }
+}
+
+/// As short as it can be read back.
+std::string text_of(double value) {
+    std::array<char, 32> digits;
+    const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), value).ptr;
+    const std::string_view text(digits.data(), end);
+    if (text == "inf") return "+Inf";
+    if (text == "-inf") return "-Inf";
+    return std::string(text.ends_with("nan") ? "NaN" : text); // of which there are two
+}
+
+double seconds(std::uint64_t ns) { return static_cast<double>(ns) / 1e9; }
+
+/// A line. `bound` is the label "le" of a bucket.
+void append_sample(std::string& to, std::string_view name, std::string_view suffix,
+                   prometheus_page::labels with, std::string_view bound, const std::string& value) {
+    std::string line(name);
+    line += suffix;
+    char before = '{';
+    const auto append = [&](std::string_view label, std::string_view text) {
+        line.append(1, std::exchange(before, ',')).append(label).append("=\"");
+        append_escaped(line, text, '"');
+        line += '"';
+    };
+    for (const prometheus_label& one : with) {
+        check_name(one.name, '_', "is no name of a label: those are letters, digits and '_'");
+        if (one.name == "le" || one.name.starts_with("__")) refuse(one.name, "is a label of Prometheus' own");
+        append(one.name, one.value);
+    }
+    if (!bound.empty()) append("le", bound);
+    if (before == ',') line += '}';
+    to += line.append(" ").append(value).append("\n"); // whole, or not at all
+}
+
+} // namespace
+
+std::string& prometheus_page::text_of(std::string_view name, std::string_view help, std::string_view type) {
+    check_name(name, ':', "is no name of a metric: those are letters, digits, '_' and ':'");
+    if ((type == "counter") != name.ends_with("_total"))
+        refuse(name, "is no name for this metric: those of counters end in '_total', and no others");
+    const auto known = std::find_if(metrics_.begin(), metrics_.end(),
+                                    [name](const metric& m) { return base(m.name) == base(name); });
+    if (known != metrics_.end()) {
+        if (known->type != type) refuse(name, "is, but for a '_total', the name of another kind of metric");
+        return known->text;
+    }
+    metric& fresh = metrics_.emplace_back(metric{std::string(name), type, {}});
+    fresh.text.append("# HELP ").append(name).append(" ");
+    append_escaped(fresh.text, help, '\\');
+    fresh.text.append("\n# TYPE ").append(name).append(" ").append(type).append("\n");
+    return fresh.text;
+}
+
+void prometheus_page::counter(std::string_view name, std::string_view help, std::uint64_t value,
+                              labels with) {
+    append_sample(text_of(name, help, "counter"), name, "", with, "", std::to_string(value));
+}
+
+void prometheus_page::gauge(std::string_view name, std::string_view help, double value, labels with) {
+    append_sample(text_of(name, help, "gauge"), name, "", with, "", ekiden::text_of(value));
+}
+
+void prometheus_page::histogram(std::string_view name, std::string_view help, const histogram_snapshot& of,
+                                labels with) {
+    std::string& to = text_of(name, help, "histogram");
+    std::uint64_t below = 0;
+    std::size_t bucket = 0;
+    for (unsigned power = 10; power != 35; ++power) {
+        const std::uint64_t bound = std::uint64_t{1} << power;
+        for (; histogram_snapshot::lower_bound(bucket) < bound; ++bucket) below += of.counts[bucket];
+        append_sample(to, name, "_bucket", with, ekiden::text_of(seconds(bound)), std::to_string(below));
+    }
+    const std::string total = std::to_string(of.total());
+    append_sample(to, name, "_bucket", with, "+Inf", total);
+    append_sample(to, name, "_sum", with, "", ekiden::text_of(seconds(of.sum_ns)));
+    append_sample(to, name, "_count", with, "", total);
+}
+
+std::string prometheus_page::text() const {
+    std::string all;
+    for (const metric& one : metrics_) all += one.text;
+    return all;
+}
+
+} // namespace ekiden::inline EKIDEN_ABI

@@ -1,0 +1,69 @@
+/// What a round of async-growth looks like while it runs: the library's live view, of all rows alike.
+///
+/// Used by: async_growth.hpp.
+#pragma once
+
+#include <ekiden/observe/live_view.hpp>
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <utility>
+#include <vector>
+
+namespace lab::async_growth {
+
+class view {
+public:
+    /// In a task, with what watch() gives: the calling thread runs that task until the end of this object.
+    using task = ekiden::live_view::task;
+
+    /// `watches`: keeps the lines, one each `interval`, and where the lab has a terminal (LAB_LIVE_VIEW is
+    /// set) shows them as they come.
+    view(std::chrono::milliseconds interval, bool watches) : interval_(interval), watches_(watches) {
+        if (watches && std::getenv("LAB_LIVE_VIEW") != nullptr) terminal_ = std::fopen("/dev/tty", "w");
+    }
+    ~view() {
+        if (terminal_ != nullptr) std::fclose(terminal_);
+    }
+    view(const view&) = delete;
+    view& operator=(const view&) = delete;
+
+    /// Calls `round`, which runs so many tasks. Returns how many threads took part.
+    template <class F>
+    std::size_t watch(std::size_t tasks, F&& round) {
+        std::size_t threads = 0;
+        {
+            ekiden::live_view live(tasks,
+                                   {.interval = interval_, .show = [this](const auto& line) { keep(line); }});
+            std::forward<F>(round)(live);
+            threads = live.threads();
+        }
+        if (terminal_ != nullptr) std::fprintf(terminal_, "\r\033[K%zu threads\n", threads);
+        return threads;
+    }
+
+    /// All lines one after the other: seconds since the round began, then for each task 0 (waits), -1 (has
+    /// ended), or its thread, from 1 on.
+    [[nodiscard]] const std::vector<double>& lines() const { return lines_; }
+
+private:
+    void keep(const ekiden::live_line& line) {
+        if (!watches_) return;
+        lines_.push_back(line.seconds);
+        for (const char sign : line.columns) {
+            const std::size_t letter = ekiden::live_view::letters.find(sign);
+            lines_.push_back(sign == ' ' ? 0 : sign == '.' ? -1 : static_cast<double>(letter + 1));
+        }
+        if (terminal_ == nullptr) return;
+        std::fprintf(terminal_, "\r\033[K%s\n", to_text(line).c_str());
+        std::fflush(terminal_);
+    }
+
+    const std::chrono::milliseconds interval_;
+    const bool watches_;
+    std::vector<double> lines_;
+    std::FILE* terminal_ = nullptr;
+};
+
+} // namespace lab::async_growth
