@@ -19,6 +19,7 @@
 #include <iostream>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <unistd.h>
 #include <vector>
@@ -269,30 +270,36 @@ void add_class(trace_format& format, const std::string& text) {
     format.class_ns[text.substr(0, sign)] = parse_duration(text.substr(sign + 1));
 }
 
-} // namespace
-
-int command_line(int argc, char** argv) {
-    CLI::App app("Plays a trace of requests through each way to process them, and measures it.",
-                 "ekiden-lab replay");
-    std::string path, out, service, need = "order";
-    std::vector<std::string> classes;
-    trace_format format;
+/// What the command line asks for.
+struct request_of_user {
+    std::string path, out, need = "order";
+    request_trace trace;
+    effort how;
     double rate = 0;
     unsigned workers = 0;
+};
+
+/// Reads the command line and the trace. An exit status instead if that is the end already.
+std::optional<int> read(int argc, char** argv, request_of_user& asked) {
+    CLI::App app("Plays a trace of requests through each way to process them, and measures it.",
+                 "ekiden-lab replay");
+    std::string service;
+    std::vector<std::string> classes;
+    trace_format format;
     bool is_quick = false, is_full = false, is_smoke = false;
-    app.add_option("file", path, "the trace: CSV, or JSON lines")->required();
-    app.add_option("--rate", rate, "requests a second instead of the trace's own rate")
+    app.add_option("file", asked.path, "the trace: CSV, or JSON lines")->required();
+    app.add_option("--rate", asked.rate, "requests a second instead of the trace's own rate")
         ->check(CLI::PositiveNumber);
-    app.add_option("--need", need, "what your requests for one key need")
+    app.add_option("--need", asked.need, "what your requests for one key need")
         ->check(CLI::IsMember({"order", "exclusive", "nothing"}));
     app.add_option("--columns", format.columns,
                    "of a file without names, such as arrival:us,key,service:ns,-");
     app.add_option("--service", service, "time of work of each request, for a trace without, such as 20us");
     app.add_option("--class", classes, "time of work of a class: NAME=TIME; may be given again");
-    app.add_option("--workers", workers,
+    app.add_option("--workers", asked.workers,
                    "threads of each model; with fewer than processors, one is the clients' own")
         ->check(CLI::Range(1, 1024));
-    app.add_option("--out", out, "where the results go as JSON (default: results/replay-<file>.json)");
+    app.add_option("--out", asked.out, "where the results go as JSON (default: results/replay-<file>.json)");
     CLI::App* efforts = app.add_option_group("effort")->require_option(0, 1);
     efforts->add_flag("--quick", is_quick, "few and short runs: a first look");
     efforts->add_flag("--full", is_full, "many rates, long runs");
@@ -302,57 +309,67 @@ int command_line(int argc, char** argv) {
     } catch (const CLI::ParseError& error) {
         return app.exit(error) == 0 ? 0 : 2;
     }
-    request_trace trace;
     try {
         if (!service.empty()) format.service_ns = parse_duration(service);
         for (const std::string& text : classes) add_class(format, text);
-        trace = read_trace(path, format);
+        asked.trace = read_trace(asked.path, format);
     } catch (const std::exception& error) { // of what was given: nothing is measured
         std::cerr << "ekiden-lab: replay: " << error.what() << '\n';
         return 2;
     }
-    const effort how = is_smoke ? smoke() : is_quick ? quick() : is_full ? full() : usual();
+    asked.how = is_smoke ? smoke() : is_quick ? quick() : is_full ? full() : usual();
+    if (asked.rate == 0) asked.rate = asked.trace.rate();
     // A processor for the clients where that leaves two for the models.
-    if (workers == 0) workers = usable_cores() > 2 ? usable_cores() - 1 : std::max(usable_cores(), 2U);
-    const std::string stem = std::filesystem::path(path).stem().string();
-    if (out.empty()) out = "results/replay-" + stem + ".json";
-    const std::filesystem::path plain = std::filesystem::absolute(out + ".trace.csv"); // what the cells read
+    if (asked.workers == 0)
+        asked.workers = usable_cores() > 2 ? usable_cores() - 1 : std::max(usable_cores(), 2U);
+    if (asked.out.empty())
+        asked.out = "results/replay-" + std::filesystem::path(asked.path).stem().string() + ".json";
+    return std::nullopt;
+}
+
+promise promise_of(const std::string& need) {
+    return need == "order" ? promise::order : need == "exclusive" ? promise::exclusive : promise::nothing;
+}
+
+} // namespace
+
+int command_line(int argc, char** argv) {
+    request_of_user asked;
+    if (const auto status = read(argc, argv, asked)) return *status;
     catch_interrupts();
-    nlohmann::json facts = to_json(trace, describe(trace), workers);
-    facts["file"] = path;
-    facts["need"] = need;
-    facts["asked_rate"] = rate > 0 ? rate : trace.rate();
+    nlohmann::json facts = to_json(asked.trace, describe(asked.trace), asked.workers);
+    facts["file"] = asked.path;
+    facts["need"] = asked.need;
+    facts["asked_rate"] = asked.rate;
     std::error_code ignored;
-    std::filesystem::remove(out, ignored); // a replay stands for itself: nothing of an earlier one stays
-    results_file results(out, describe_begin(how, workers, std::move(facts)));
+    std::filesystem::remove(asked.out, ignored); // nothing of an earlier replay stays
+    results_file results(asked.out, describe_begin(asked.how, asked.workers, std::move(facts)));
     if (!results.write()) return 1;
+    // What the cells read: they need not understand the user's form again.
+    const std::filesystem::path plain = std::filesystem::absolute(asked.out + ".trace.csv");
     {
         std::ofstream file(plain);
-        write_trace(file, trace);
+        write_trace(file, asked.trace);
         if (!file.flush()) {
             std::cerr << "ekiden-lab: replay: cannot write '" << plain.string() << "'\n";
             return 1;
         }
     }
-    std::cout << "ekiden-lab: replay of " << path << ": " << trace.requests.size() << " requests for "
-              << trace.keys << " keys, " << text_of(trace.rate())
-              << (trace.remark.empty() ? "" : "; " + trace.remark) << '\n'
+    std::cout << "ekiden-lab: replay of " << asked.path << ": " << asked.trace.requests.size()
+              << " requests for " << asked.trace.keys << " keys, " << text_of(asked.trace.rate())
+              << (asked.trace.remark.empty() ? "" : "; " + asked.trace.remark) << '\n'
               << std::flush;
     const double begin_s = usage_now().wall_s;
-    replaying run(plain.string(), how, rate > 0 ? rate : trace.rate(),
-                  need == "order"       ? promise::order
-                  : need == "exclusive" ? promise::exclusive
-                                        : promise::nothing,
-                  workers, results);
+    replaying run(plain.string(), asked.how, asked.rate, promise_of(asked.need), asked.workers, results);
     const bool well = run.run();
     std::filesystem::remove(plain, ignored);
-    results.head()["run"]["finished"] = !interrupted();
+    const bool finished = !interrupted();
+    results.head()["run"]["finished"] = finished;
     results.head()["run"]["seconds"] = usage_now().wall_s - begin_s;
     if (!results.write()) return 1;
-    std::cout << (interrupted() ? "\nekiden-lab: interrupted; what was measured before is in "
-                                : "\nresults: ")
-              << out << std::endl;
-    return interrupted() ? 130 : well ? 0 : 1;
+    std::cout << (finished ? "\nresults: " : "\nekiden-lab: interrupted; what was measured before is in ")
+              << asked.out << std::endl;
+    return !finished ? 130 : well ? 0 : 1;
 }
 
 } // namespace lab::replay

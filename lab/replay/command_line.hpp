@@ -1,6 +1,6 @@
 /// `ekiden-lab replay FILE...`: measures a trace of the user's own through every model.
 ///
-/// Used by: main. The report (report/replay.py) makes sentences and pictures of what it writes.
+/// Used by: main. The report (lab/report/replay.py) makes sentences and pictures of what it writes.
 #pragma once
 
 namespace lab::replay {
