@@ -112,28 +112,30 @@ def _curves(models, advice, results):
 def _table(models, advice, results):
     need = recommend.PROMISES.index(results.replay["need"])
     rows = ""
+    at_rate = [m.points[advice.rate] for m in models if advice.rate in m.points]
+    all_late = all(is_late(p) for p in at_rate)  # then a warning says so
     for m in sorted(models, key=lambda m: (m.promise < need, bool(m.failure), m.p99(advice.rate) or 1e18)):
         point = m.points.get(advice.rate)
         css = ' class="ours"' if advice.pick and m.name == advice.pick.name else ' class="absent"' if m.promise < need else ""
         if m.failure:
-            rows += (f'<tr class="failed"><th scope="row">{html.escape(m.title)}</th><td colspan="8" class="remark">'
+            rows += (f'<tr class="failed"><th scope="row">{html.escape(m.title)}</th><td colspan="6" class="remark">'
                      f"{html.escape(m.failure)}</td></tr>")
             continue
         if point is None or not point.p99:
             delays = '<td colspan="3" class="remark">cannot keep up at this rate</td>'
         else:
-            late = "<span>clients late</span>" if is_late(point) else ""
+            late = "<span>clients late</span>" if is_late(point) and not all_late else ""
             delays = "".join(f"<td>{time(recommend.median(runs))}<span>{span(min(runs), max(runs), 'us')}</span></td>"
                              for runs in (point.p50, point.p99, point.p999)).replace("</td>", late + "</td>", 1)
         keeps_up = recommend.number(m.keeps_up) + "/s" if m.keeps_up else "not seen"
         rows += (f'<tr{css}><th scope="row">{html.escape(m.title)}</th>{delays}<td>{keeps_up}'
-                 f"<span>serves {recommend.number(m.capacity)}/s flat out</span></td><td>{time(m.cpu_us)}</td>"
-                 f"<td>{m.memory_kib:,.0f} KiB</td><td>{PROMISED[m.promise]}"
+                 f"<span>serves {recommend.number(m.capacity)}/s flat out</span></td><td>{time(m.cpu_us)}"
+                 f"<span>{m.memory_kib:,.0f} KiB</span></td><td>{PROMISED[m.promise]}"
                  f"<span>{f'{m.overtaken:.2%} overtaken' if m.overtaken else ''}</span></td></tr>")
     return (f"<section><h2>All models at {recommend.number(advice.rate)} requests/s</h2><p>Those that do not give what your "
-            f"requests need stand below, in grey. Memory and CPU time are those of a run as fast as possible.</p>"
+            f"requests need stand below, in grey. CPU time of a request and memory are those of a run as fast as possible.</p>"
             f'<div class="scroll"><table><thead><tr><th></th><th>P50</th><th>P99</th><th>P99.9</th><th>keeps up to</th>'
-            f"<th>CPU a request</th><th>memory</th><th>promise for a key</th></tr></thead><tbody>{rows}</tbody></table>"
+            f"<th>CPU, memory</th><th>for a key</th></tr></thead><tbody>{rows}</tbody></table>"
             f"</div></section>")
 
 

@@ -127,7 +127,7 @@ using library = peers::ekiden_executors;
 
 const bool added =
     add_model<on_lanes<std::nullopt_t>>("ekiden", "ekiden, lanes", 1)
-    && add_model<on_lanes<ekiden::blocking_region>>("ekiden-elastic-lanes", "ekiden, lanes, elastic pool", 2)
+    && add_model<on_lanes<ekiden::blocking_region>>("ekiden-elastic-lanes", "ekiden, elastic lanes", 2)
     && add_model<strand_per_key<library>>("ekiden-strand-per-key", "ekiden, strand per key", 3)
     && add_model<context_per_thread<library>>("ekiden-context-per-thread", "ekiden, context per thread", 4)
     && add_model<single_consumer<library>>("ekiden-single-consumer", "ekiden, one thread", 5)
