@@ -65,6 +65,16 @@ std::optional<sys::clock::duration> watch_interval(const thread_pool_options& op
     return sys::bounded(options.watch_interval);
 }
 
+std::uint64_t spin_ns(const thread_pool_options& options) {
+    if (options.spin_time < std::chrono::microseconds::zero()
+        || options.spin_time > thread_pool_options::longest_spin) {
+        throw std::invalid_argument("ekiden: thread_pool: spin_time is "
+                                    + std::to_string(options.spin_time.count())
+                                    + " us; allowed are 0 us to 10 s");
+    }
+    return static_cast<std::uint64_t>(std::chrono::nanoseconds(options.spin_time).count());
+}
+
 } // namespace
 
 // ---- begin
@@ -72,7 +82,7 @@ std::optional<sys::clock::duration> watch_interval(const thread_pool_options& op
 scheduler::scheduler(thread_pool& face, void (*shut_down_services)(thread_pool&) noexcept,
                      thread_pool_options chosen)
     : face_(face), shut_down_services_(shut_down_services), options_(std::move(chosen)),
-      threads_(*this, options_),
+      spin_ns_(ekiden::spin_ns(options_)), threads_(*this, options_),
       queues_{injection_queue(gate_, 0), injection_queue(gate_, threads_.most()), injection_queue(gate_, 0)},
       circles_(*this),
       sleep_(

@@ -67,6 +67,8 @@ public:
     /// The pool that the calling thread works for, the innermost if several, or null.
     [[nodiscard]] static thread_pool* of_this_thread() noexcept;
     [[nodiscard]] thread_pool& face() const noexcept { return face_; }
+    /// How long every idle worker looks for work; 0: as sys::spin_ns, and one at a time.
+    [[nodiscard]] std::uint64_t spin_ns() const noexcept { return spin_ns_; }
     /// Calls the handler with the exception being handled.
     void report_unhandled(const char* type) noexcept;
     /// Throws std::system_error(operation_not_permitted) in the child of a fork(): the pool has no threads
@@ -135,6 +137,7 @@ private:
     thread_pool& face_;
     void (*const shut_down_services_)(thread_pool&) noexcept;
     const thread_pool_options options_;
+    const std::uint64_t spin_ns_;
     alignas(sys::isolation) sys::atomic<std::uint32_t> gate_{0}; // read by everybody, seldom written
     sys::atomic<work_source*> newest_source_{nullptr};
     crew threads_;

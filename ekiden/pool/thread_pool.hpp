@@ -38,6 +38,8 @@ enum class placement : std::uint8_t {
 struct thread_pool_options {
     /// The largest accepted number of threads.
     static constexpr unsigned most_threads = 4096;
+    /// The largest accepted spin_time.
+    static constexpr std::chrono::microseconds longest_spin = std::chrono::seconds(10);
 
     unsigned threads = 0;                          ///< 0: one per processor that this process may really use
     std::string name = "ekiden";                   ///< the threads are called name-0, name-1, ...
@@ -49,6 +51,10 @@ struct thread_pool_options {
     /// How often a thread of its own looks for workers that block without a blocking_region, if
     /// `max_threads` is above `threads` or `on_stall` is set. 0: never; there is no such thread then.
     std::chrono::milliseconds watch_interval{10};
+    /// How long every idle worker looks for work before it sleeps. For short loops that follow each other
+    /// closely: a wake-up costs more than such a loop. It takes the processors meanwhile, as OpenMP does with
+    /// its block time. 0: one worker at a time looks, for 20 us.
+    std::chrono::microseconds spin_time{0};
     /// Called by the worker when a task without a future ends with an exception, with the name of the
     /// callable's type. Must not throw. Empty: prints both to standard error and calls std::terminate.
     std::function<void(std::exception_ptr, std::string_view)> on_unhandled_exception = {};

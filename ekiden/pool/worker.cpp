@@ -10,6 +10,8 @@
 #include <ekiden/sys/spin.hpp>
 #include <ekiden/sys/thread.hpp>
 
+#include <algorithm>
+
 namespace ekiden::inline EKIDEN_ABI {
 
 namespace {
@@ -300,15 +302,18 @@ bool worker::is_stopped() const noexcept {
     return (gate & gate_bit::stopped) != 0;
 }
 
-/// Looks for a task for a while, unless another worker does so already.
+/// Looks for a task for a while, unless another worker does so already or all of them are to. For the
+/// protocol of sleep.md a worker that looks without the token is a busy one: nobody counts on it.
 task* worker::search(const reason_to_return& reason) noexcept {
     if (!has_token_) has_token_ = pool_.sleep().try_begin_search();
-    if (!has_token_) return nullptr;
+    if (!has_token_ && pool_.spin_ns() == 0) return nullptr;
     task* found = nullptr;
-    (void)sys::spin_until([&] {
-        found = find(reason);
-        return found != nullptr || should_return(reason);
-    });
+    (void)sys::spin_until(
+        [&] {
+            found = find(reason);
+            return found != nullptr || should_return(reason);
+        },
+        std::max(pool_.spin_ns(), sys::spin_ns));
     return found;
 }
 

@@ -26,10 +26,10 @@ inline bool spinning_pays() noexcept {
     return known > 1;
 }
 
-/// Calls `look()` until it returns true, or for `spin_ns`; on a machine with one processor, where nothing can
+/// Calls `look()` until it returns true, or for `ns`; on a machine with one processor, where nothing can
 /// happen meanwhile, once. Returns what the last call did.
 template <class Look>
-[[nodiscard]] bool spin_until(Look&& look) {
+[[nodiscard]] bool spin_until(Look&& look, std::uint64_t ns = spin_ns) {
     if (look()) return true;
     if (!spinning_pays()) return false;
     const std::uint64_t start = now_ns();
@@ -38,7 +38,7 @@ template <class Look>
             spin_hint();
             if (look()) return true;
         }
-    } while (now_ns() - start < spin_ns);
+    } while (now_ns() - start < ns);
     return false;
 }
 

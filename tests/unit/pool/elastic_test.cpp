@@ -289,4 +289,9 @@ TEST_CASE("Bad options are refused with the argument, its value and what is allo
     CHECK_THROWS_AS(thread_pool({.threads = 4, .max_threads = 4097}), std::invalid_argument);
     CHECK_THROWS_AS(thread_pool({.threads = 1, .keep_alive = -1ms}), std::invalid_argument);
     CHECK_THROWS_AS(thread_pool({.threads = 1, .watch_interval = -1ms}), std::invalid_argument);
+    CHECK_THROWS_WITH_AS(thread_pool({.threads = 1, .spin_time = -1us}),
+                         "ekiden: thread_pool: spin_time is -1 us; allowed are 0 us to 10 s",
+                         std::invalid_argument);
+    CHECK_THROWS_AS(thread_pool({.threads = 1, .spin_time = std::chrono::microseconds::max()}),
+                    std::invalid_argument);
 }

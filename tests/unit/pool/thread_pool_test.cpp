@@ -1,4 +1,5 @@
 #include <ekiden/pool/thread_pool.hpp>
+#include <ekiden/sys/spin.hpp>
 
 #include <doctest/doctest.h>
 
@@ -378,4 +379,21 @@ TEST_CASE("metrics count what happened") {
     const auto wakes = pool.metrics().wakes;
     pool.submit([] {}).get();
     CHECK(pool.metrics().wakes >= wakes);
+}
+
+TEST_CASE("With a spin time idle workers stay awake, and leave at once when they are to") {
+    thread_pool usual({.threads = 2});
+    thread_pool awake({.threads = 2, .spin_time = ekiden::thread_pool_options::longest_spin});
+    for (int i = 0; i < 20; ++i) {
+        std::this_thread::sleep_for(1ms); // longer than the usual pool looks
+        CHECK(usual.submit([i] { return i; }).get() == i);
+        CHECK(awake.submit([i] { return i; }).get() == i);
+    }
+    if (ekiden::sys::spinning_pays()) CHECK(awake.metrics().parks == 0);
+    CHECK(usual.metrics().parks > 0);
+    awake.pause();
+    auto held = awake.submit([] { return 1; });
+    CHECK(!held.wait_for(10ms));
+    awake.resume();
+    CHECK(held.get() == 1);
 }
