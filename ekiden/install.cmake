@@ -28,6 +28,13 @@ install(FILES ${CMAKE_CURRENT_BINARY_DIR}/ekiden-config.cmake
               ${CMAKE_CURRENT_BINARY_DIR}/ekiden-config-version.cmake
         DESTINATION ${package_folder})
 
+# GDB finds its pretty printers by the name of the shared library. The prefix is that of `cmake --install`.
+install(FILES gdb/ekiden-gdb.py DESTINATION ${CMAKE_INSTALL_DATADIR}/ekiden)
+if(BUILD_SHARED_LIBS)
+  install(FILES gdb/ekiden-gdb.py RENAME $<TARGET_FILE_NAME:ekiden>-gdb.py
+          DESTINATION "${CMAKE_INSTALL_DATADIR}/gdb/auto-load\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_LIBDIR}")
+endif()
+
 # The prefix is found from the place of the file itself, so that `cmake --install --prefix` may choose another.
 set(pkgconfig_folder ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 cmake_path(RELATIVE_PATH CMAKE_INSTALL_PREFIX BASE_DIRECTORY ${CMAKE_INSTALL_PREFIX}/${pkgconfig_folder}

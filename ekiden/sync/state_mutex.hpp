@@ -29,6 +29,8 @@ class state_mutex {
 
 public:
     using state = typename table::state;
+    /// The state in which it begins.
+    static constexpr state initial = Table.initial;
 
 private:
     static_assert(enumerator_count<state>() <= state_lock::max_states,

@@ -1,0 +1,37 @@
+#!/bin/sh
+# What a debugger shows of a program that is stopped, and of its core file, is what debugger/stopped.expected says.
+# Usage: debugger.sh PREFIX SCRATCH; the shared library with its debugging information is installed in PREFIX. CXX names
+# the compiler.
+set -eu
+prefix=$1 scratch=$2
+if ! command -v gdb >/dev/null; then
+    echo "skipped: there is no gdb"
+    exit 77
+fi
+rm -rf "$scratch"
+mkdir -p "$scratch"
+pc=$(find "$prefix" -name ekiden.pc)
+PKG_CONFIG_PATH=$(dirname "$pc")
+export PKG_CONFIG_PATH
+# shellcheck disable=SC2046  # pkg-config's answer is a list of words
+"$CXX" -std=c++20 -g -O0 $(pkg-config --cflags ekiden) debugger/stopped.cpp -o "$scratch/stopped" $(pkg-config --libs ekiden)
+LD_LIBRARY_PATH=$(pkg-config --variable=libdir ekiden)
+export LD_LIBRARY_PATH DEBUGINFOD_URLS=
+
+# As with a library below /usr, but for the place.
+show() {
+    gdb -nx -batch -iex "add-auto-load-safe-path $prefix" \
+        -iex "add-auto-load-scripts-directory $prefix/share/gdb/auto-load" \
+        -ex 'set print pretty on' -ex 'set print frame-info short-location' "$@" 2>&1
+}
+printf 'print %s\n' all pool paused fresh >"$scratch/print"
+show -ex 'break stop_here' -ex run -x "$scratch/print" -ex "gcore $scratch/core" "$scratch/stopped" >"$scratch/running.log"
+show -x "$scratch/print" "$scratch/stopped" "$scratch/core" >"$scratch/core.log"
+# Which worker runs what is left to the system: their lines are sorted.
+for what in running core; do
+    sed -n '/^\$1 = /,$p' "$scratch/$what.log" | sed -e '/corefile/d' -e 's,(/[^:]*/,(,g' -e 's/@0x[0-9a-f]*: //' \
+        -e 's/team-[0-9]/team-N/' \
+        -e 's/\[0\] = .*root.*/[0] = the root,/' >"$scratch/$what.said"
+    { grep -v team-N "$scratch/$what.said" || true; grep team-N "$scratch/$what.said" | sed 's/,$//' | LC_ALL=C sort; } >"$scratch/$what.seen"
+    diff -u debugger/stopped.expected "$scratch/$what.seen"
+done
