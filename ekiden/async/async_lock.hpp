@@ -147,6 +147,7 @@ template <rw_policy Policy>
 void async_unlock(rw_mutex<Policy>& m) noexcept {
     m.end_hold();
 }
+/// As async_unlock, of a reader.
 template <rw_policy Policy>
 void async_unlock_shared(rw_mutex<Policy>& m) noexcept {
     m.end_hold_shared();
@@ -169,6 +170,7 @@ public:
     }
     ~async_lock_guard() { unlock(); }
 
+    /// Whether it holds the lock.
     [[nodiscard]] bool owns_lock() const noexcept { return held_ != nullptr; }
     /// Before its end; nothing if it holds none.
     void unlock() noexcept {
@@ -212,6 +214,7 @@ template <rw_policy Policy>
 [[nodiscard]] auto async_lock(rw_mutex<Policy>& m) noexcept {
     return detail::lock_awaiter<detail::write_operation<Policy>>(m);
 }
+/// As async_lock, as a reader.
 template <rw_policy Policy>
 [[nodiscard]] auto async_lock_shared(rw_mutex<Policy>& m) noexcept {
     return detail::lock_awaiter<detail::read_operation<Policy>>(m);
@@ -228,6 +231,7 @@ template <rw_policy Policy>
     using lock = rw_mutex<Policy>;
     return detail::lock_awaiter<detail::guarded<detail::write_operation<Policy>, lock, false>>(m);
 }
+/// As async_scoped_lock, as a reader.
 template <rw_policy Policy>
 [[nodiscard]] auto async_scoped_lock_shared(rw_mutex<Policy>& m) noexcept {
     using lock = rw_mutex<Policy>;

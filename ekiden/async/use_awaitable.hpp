@@ -195,6 +195,7 @@ struct awaitable_initiation {
 
 } // namespace detail
 
+/// The type of use_awaitable.
 struct use_awaitable_t {
     explicit constexpr use_awaitable_t() = default;
 
@@ -203,7 +204,7 @@ struct use_awaitable_t {
     struct tuple_t {
         explicit constexpr tuple_t() = default;
     };
-    static constexpr tuple_t as_tuple{};
+    static constexpr tuple_t as_tuple{}; ///< a token of that type
 };
 
 /// `co_await timer.async_wait(use_awaitable)`: the operation starts when it is awaited, and its state lies in

@@ -21,12 +21,13 @@ namespace ekiden::inline EKIDEN_ABI {
 /// Which coroutine of a range has ended first, and with what.
 template <class T>
 struct any_winner {
-    std::size_t index;
-    T value;
+    std::size_t index; ///< its place in the range
+    T value;           ///< what it has returned
 };
+/// The same of coroutines without a result.
 template <>
 struct any_winner<void> {
-    std::size_t index;
+    std::size_t index; ///< its place in the range
 };
 
 namespace detail {

@@ -1,6 +1,6 @@
 /// An executor of any type.
 ///
-/// Part: execution. Used by: timers and everything else that does not want to be a template.
+/// Part: execution. Used by: programs, timers and everything else that does not want to be a template.
 #pragma once
 
 #include <ekiden/execution/executor.hpp>
@@ -73,6 +73,7 @@ public:
         std::memcpy(other.place_, own, room);
     }
 
+    /// Whether it holds an executor.
     [[nodiscard]] explicit operator bool() const noexcept { return table_ != nullptr; }
     /// (A template, so that the comparison of a strand<any_executor> does not consider it.)
     template <std::same_as<any_executor> Any>

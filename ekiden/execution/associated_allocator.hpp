@@ -1,7 +1,8 @@
 /// Which memory a handler wants to be kept in until it is called.
 ///
-/// Part: execution. Used by: operations that end by calling a handler. A point to plug in types of one's own:
-/// give them a member `allocator_type` and get_allocator(), or specialise. After N4771, 13.5 and 13.6.
+/// Part: execution. Used by: programs that write handlers, operations that end by calling a handler. A point
+/// to plug in types of one's own: give them a member `allocator_type` and get_allocator(), or specialise.
+/// After N4771, 13.5 and 13.6.
 #pragma once
 
 #include <ekiden/sys/config.hpp>
@@ -33,6 +34,7 @@ struct associated_allocator<T, Allocator> {
 template <class T, class Allocator>
 struct associated_allocator<std::reference_wrapper<T>, Allocator> : associated_allocator<T, Allocator> {};
 
+/// The type of it.
 template <class T, class Allocator = std::allocator<void>>
 using associated_allocator_t = typename associated_allocator<T, Allocator>::type;
 

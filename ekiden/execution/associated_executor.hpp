@@ -1,7 +1,8 @@
 /// Which executor a handler wants to run on.
 ///
-/// Part: execution. Used by: operations that end by calling a handler. A point to plug in types of one's own:
-/// give them a member `executor_type` and get_executor(), or specialise. After N4771, 13.12 and 13.13.
+/// Part: execution. Used by: programs that write handlers, operations that end by calling a handler. A point
+/// to plug in types of one's own: give them a member `executor_type` and get_executor(), or specialise. After
+/// N4771, 13.12 and 13.13.
 #pragma once
 
 #include <ekiden/execution/executor.hpp>
@@ -35,6 +36,7 @@ struct associated_executor<T, Executor> {
 template <class T, class Executor>
 struct associated_executor<std::reference_wrapper<T>, Executor> : associated_executor<T, Executor> {};
 
+/// The type of it.
 template <class T, class Executor = system_executor>
 using associated_executor_t = typename associated_executor<T, Executor>::type;
 

@@ -1,7 +1,8 @@
 /// Completion tokens: how the caller of an asynchronous operation learns of its end.
 ///
-/// Part: execution. Used by: asynchronous operations (post, timers), tokens (use_future, deferred, detached).
-/// After N4771, 13.3 to 13.4, in the form that Asio has given it since: the token starts the operation.
+/// Part: execution. Used by: programs that write tokens, asynchronous operations (post, timers), tokens
+/// (use_future, deferred, detached). After N4771, 13.3 to 13.4, in the form that Asio has given it since: the
+/// token starts the operation.
 #pragma once
 
 #include <ekiden/sys/config.hpp>

@@ -11,6 +11,7 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
+/// The type of deferred.
 struct deferred_t {
     explicit constexpr deferred_t() = default;
 };
@@ -27,6 +28,7 @@ public:
     explicit deferred_operation(std::in_place_t, I&& initiation, A&&... args)
         : initiation_(std::forward<I>(initiation)), args_(std::forward<A>(args)...) {}
 
+    /// Starts it with the arguments moved.
     template <class Token>
     decltype(auto) operator()(Token&& token) && {
         return std::apply(
@@ -36,6 +38,7 @@ public:
             },
             std::move(args_));
     }
+    /// Starts it with a copy of the arguments.
     template <class Token>
     decltype(auto) operator()(Token&& token) const& {
         return deferred_operation(*this)(std::forward<Token>(token));

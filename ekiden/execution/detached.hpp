@@ -7,6 +7,7 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
+/// The type of detached.
 struct detached_t {
     explicit constexpr detached_t() = default;
 };

@@ -1,8 +1,8 @@
 /// What runs work has services: objects of which each context has at most one of a type, and which end with
 /// it.
 ///
-/// Part: execution. Used by: pool, loop (are contexts); timers and fork-join (are services); executors.
-/// After the execution_context of the Networking TS (N4771, 13.7).
+/// Part: execution. Used by: programs that write services, pool, loop (are contexts); timers and fork-join
+/// (are services); executors. After the execution_context of the Networking TS (N4771, 13.7).
 #pragma once
 
 #include <ekiden/sys/atomic.hpp>

@@ -1,7 +1,7 @@
 /// What an executor is, and how tasks go to any of them.
 ///
-/// Part: execution. Used by: everything that takes an executor. After the executor requirements of the
-/// Networking TS (N4771, 13.2.2).
+/// Part: execution. Used by: programs, everything that takes an executor. After the executor requirements of
+/// the Networking TS (N4771, 13.2.2).
 #pragma once
 
 #include <ekiden/execution/execution_context.hpp>

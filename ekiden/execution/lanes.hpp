@@ -31,8 +31,9 @@ namespace ekiden::inline EKIDEN_ABI {
 /// What lanes have done since they began. The shards are read one after the other while they run.
 template <class Key>
 struct lanes_metrics {
+    /// How long a task of a key has waited.
     struct delay {
-        Key key;
+        Key key;          ///< of the lane
         std::uint64_t ns; ///< from post to run
     };
 
@@ -128,6 +129,7 @@ public:
     /// How many lanes have something to run, or run.
     [[nodiscard]] std::size_t active() const { return state_->active(); }
 
+    /// What the lanes have done since they began. Throws std::bad_alloc.
     [[nodiscard]] metrics_type metrics() const { return state_->metrics(); }
 
     /// Abandons what waits in the lane, and returns how much that was. If a function of it is running, then
@@ -458,6 +460,7 @@ public:
         if (state_ != nullptr) state_->drop_handle();
     }
 
+    /// The lane's key.
     [[nodiscard]] const Key& key() const noexcept { return unboxed(key_); }
     [[nodiscard]] Executor get_inner_executor() const noexcept { return state_->inner; }
     [[nodiscard]] decltype(auto) context() const noexcept { return state_->inner.context(); }

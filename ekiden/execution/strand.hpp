@@ -146,6 +146,7 @@ private:
 template <class Executor>
 inline constexpr bool plain_executor<strand<Executor>> = plain_executor<Executor>;
 
+/// A strand on an executor.
 template <class Executor>
 strand(const Executor&) -> strand<Executor>;
 

@@ -1,7 +1,7 @@
 /// The executor of those who name none: the threads of the process.
 ///
-/// Part: execution. Used by: associated_executor, as its default. After N4771, 13.20. The functions are in
-/// pool/system_executor.cpp: the threads are those of default_pool().
+/// Part: execution. Used by: programs, associated_executor, as its default. After N4771, 13.20. The functions
+/// are in pool/system_executor.cpp: the threads are those of default_pool().
 #pragma once
 
 #include <ekiden/execution/task_sink.hpp>

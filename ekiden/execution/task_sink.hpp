@@ -1,6 +1,7 @@
 /// Everything that can be done with a place that accepts tasks: post, dispatch, defer, submit, post_bulk.
 ///
-/// Part: execution. Used by: the executors of pools, loops, strands and lanes, which only accept tasks.
+/// Part: execution. Used by: programs, through the executors of pools, loops, strands and lanes, which only
+/// accept tasks.
 #pragma once
 
 #include <ekiden/future/future.hpp>

@@ -111,6 +111,7 @@ struct packaged_token {
 
 } // namespace detail
 
+/// The type of use_future.
 struct use_future_t {
     explicit constexpr use_future_t() = default;
 

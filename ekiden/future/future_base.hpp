@@ -1,6 +1,6 @@
 /// What future and shared_future have in common: a state, or none, and the ways to wait for its result.
 ///
-/// Part: future. Used by: future, shared_future.
+/// Part: future. Used by: programs, through future and shared_future.
 #pragma once
 
 #include <ekiden/context/held_locks.hpp>
@@ -19,6 +19,7 @@ namespace ekiden::inline EKIDEN_ABI {
 struct blocking_t {
     explicit blocking_t() = default;
 };
+/// For get(blocking) and wait(blocking).
 inline constexpr blocking_t blocking{};
 
 namespace detail {

@@ -1,6 +1,6 @@
 /// The producing end of a result.
 ///
-/// Part: future. Used by: code that produces a result without a task of a pool.
+/// Part: future. Used by: programs, code that produces a result without a task of a pool.
 #pragma once
 
 #include <ekiden/future/future.hpp>

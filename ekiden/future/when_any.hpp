@@ -19,8 +19,8 @@ namespace ekiden::inline EKIDEN_ABI {
 /// Several futures, of which at least the one of that index is ready.
 template <class Futures>
 struct when_any_result {
-    std::size_t index;
-    Futures futures;
+    std::size_t index; ///< of one that is ready
+    Futures futures;   ///< all of them
 };
 
 namespace detail {

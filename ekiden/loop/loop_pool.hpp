@@ -17,6 +17,7 @@ namespace ekiden::inline EKIDEN_ABI {
 
 class loop_threads;
 
+/// What a loop_pool is made with.
 struct loop_pool_options {
     /// The largest accepted number of threads.
     static constexpr unsigned most_threads = 4096;

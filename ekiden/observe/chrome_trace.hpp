@@ -11,6 +11,7 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
+/// What write_chrome_trace() writes.
 struct chrome_trace_options {
     /// The newest are written: more than some 300,000 open slowly. The tracks say how many are missing.
     std::size_t most_events = 300'000;

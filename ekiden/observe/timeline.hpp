@@ -10,6 +10,7 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
+/// What write_timeline() shows.
 struct timeline_options {
     unsigned columns = 100; ///< of the picture, without the threads' names
     /// The part of the recording that is shown: up to its end; 0: all of it.

@@ -33,11 +33,13 @@ enum class kind : std::uint8_t {
     span,      ///< interval: of the program. Name: the program's
     mark       ///< of the program. Name: the program's. Id: a number of the program's
 };
+/// Whether events of this kind last; the others are moments.
 [[nodiscard]] constexpr bool is_interval(kind k) noexcept {
     return k == kind::task || k == kind::parked || k == kind::lock_wait || k == kind::turn
            || k == kind::blocked || k == kind::span;
 }
 
+/// How much is kept.
 struct options {
     std::size_t events = 32'768; ///< kept for each thread, the newest; rounded up to a power of two
     std::size_t threads = 256;   ///< that have a place; a later one takes that of one that has ended, or none
@@ -55,19 +57,22 @@ void stop() noexcept;
 class name {
 public:
     consteval name(const char* literal) : text_(literal) {} // NOLINT(google-explicit-constructor)
+    /// The literal.
     [[nodiscard]] constexpr const char* text() const noexcept { return text_; }
 
 private:
     const char* text_;
 };
 
+/// Something that a thread has done.
 struct event {
-    trace::kind kind = trace::kind::mark;
-    bool is_open = false;       ///< an interval that had not ended; its length is that so far
-    std::string_view name = {}; ///< valid for the program's life
-    std::uint64_t id = 0;       ///< the same for one object while it lives; another object may have it later
-    std::int64_t begin = 0;     ///< in nanoseconds since the start
-    std::int64_t length = 0;    ///< in nanoseconds; 0 for moments
+    trace::kind kind = trace::kind::mark; ///< what it was
+    bool is_open = false;                 ///< an interval that had not ended; its length is that so far
+    std::string_view name = {};           ///< valid for the program's life
+    std::uint64_t id = 0;    ///< the same for one object while it lives; another object may have it later
+    std::int64_t begin = 0;  ///< in nanoseconds since the start
+    std::int64_t length = 0; ///< in nanoseconds; 0 for moments
+    /// In nanoseconds since the start.
     [[nodiscard]] std::int64_t end() const noexcept { return begin + length; }
 };
 

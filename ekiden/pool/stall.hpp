@@ -26,7 +26,7 @@ struct stall_report {
         saturated,  ///< tasks wait, all threads are blocked, and there are `max_threads` of them
         deadlocked, ///< tasks of this pool wait for each other's results, in a circle
     };
-    reason why = reason::saturated;
+    reason why = reason::saturated; ///< which of the two
     std::vector<stalled_thread>
         threads; ///< all of them; if deadlocked, those in the circle, each waiting for the next
     std::uint64_t tasks_pending = 0; ///< queued or running

@@ -35,6 +35,7 @@ enum class placement : std::uint8_t {
     numa,    ///< each on the processors of one NUMA node, the nodes filled evenly
 };
 
+/// What a thread_pool is made with.
 struct thread_pool_options {
     /// The largest accepted number of threads.
     static constexpr unsigned most_threads = 4096;
@@ -140,6 +141,7 @@ public:
         requires(!std::same_as<std::remove_cvref_t<F>, std::stop_token>
                  && !std::same_as<std::remove_cvref_t<F>, priority>)
     auto submit(F&& f, Args&&... args);
+    /// As above, at a priority.
     template <class F, class... Args>
     auto submit(priority level, F&& f, Args&&... args);
 
@@ -188,6 +190,7 @@ public:
     /// find memory of its own by; nothing if it is none of them. At most one thread at a time has a number.
     [[nodiscard]] std::optional<unsigned> this_worker_index() const noexcept;
 
+    /// What the workers have done since the pool began. Throws std::bad_alloc.
     [[nodiscard]] thread_pool_metrics metrics() const;
 
     /// What the threads do now, a character for each by its number:
@@ -229,6 +232,7 @@ private:
 class thread_pool::executor : public task_sink<executor> {
 public:
     [[nodiscard]] thread_pool& context() const noexcept { return *pool_; }
+    /// The priority of what it posts.
     [[nodiscard]] priority level() const noexcept { return level_; }
     friend bool operator==(const executor&, const executor&) = default;
 

@@ -93,6 +93,7 @@ public:
         explicit watch(std::shared_ptr<const state> of) noexcept : of_(std::move(of)) {}
         std::shared_ptr<const state> of_;
     };
+    /// For a handler to keep.
     [[nodiscard]] watch watched() const noexcept { return watch(state_); }
 
 private:

@@ -25,6 +25,7 @@ enum class fault : std::uint8_t {
     link_drop,  ///< a message is lost
     link_cut,   ///< a connection breaks
 };
+/// How many kinds there are.
 inline constexpr std::size_t fault_kinds = 8;
 
 /// "late tasks" and so on.
@@ -37,16 +38,21 @@ public:
     constexpr fault_set(std::initializer_list<fault> kinds) noexcept {
         for (const fault kind : kinds) bits_ |= bit(kind);
     }
+    /// Every kind.
     [[nodiscard]] static constexpr fault_set all() noexcept { return of_bits((1U << fault_kinds) - 1U); }
+    /// The set that bits() of another one stands for.
     [[nodiscard]] static constexpr fault_set of_bits(unsigned bits) noexcept {
         fault_set made;
         made.bits_ = static_cast<std::uint8_t>(bits);
         return made;
     }
 
+    /// Whether the kind is in it.
     [[nodiscard]] constexpr bool has(fault kind) const noexcept { return (bits_ & bit(kind)) != 0; }
     [[nodiscard]] constexpr bool empty() const noexcept { return bits_ == 0; }
+    /// Takes the kind out.
     constexpr void remove(fault kind) noexcept { bits_ = static_cast<std::uint8_t>(bits_ & ~bit(kind)); }
+    /// As a number.
     [[nodiscard]] constexpr unsigned bits() const noexcept { return bits_; }
 
     friend constexpr bool operator==(const fault_set&, const fault_set&) = default;

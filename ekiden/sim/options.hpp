@@ -21,10 +21,12 @@ enum class scheduler : std::uint8_t {
     priorities,    ///< priorities that change at few points (PCT)
     delay_bounded, ///< the oldest first, but for few delays
 };
+/// As text.
 [[nodiscard]] const char* name_of(scheduler kind) noexcept;
 
+/// What explore() does.
 struct options {
-    std::uint64_t seeds = 1000;
+    std::uint64_t seeds = 1000;                                 ///< how many are run
     std::uint64_t first = 0;                                    ///< the first seed
     fault_set faults;                                           ///< that may happen
     std::optional<scheduler> only;                              ///< instead of a drawn one
@@ -50,23 +52,26 @@ enum class verdict : std::uint8_t {
     blocking,       ///< a call that blocks the thread
     irreproducible, ///< the same choices lead to different runs
 };
+/// As text.
 [[nodiscard]] const char* name_of(verdict kind) noexcept;
 
+/// What explore() has found.
 struct report {
-    verdict kind = verdict::none;
-    std::string why;        ///< one line
-    std::string text;       ///< all that is printed: why, timeline, who waits, how to replay
-    std::string replay;     ///< for replay(): the smallest tape
-    std::uint64_t seed = 0; ///< that failed
-    scheduler found_by = scheduler::dull;
-    std::uint64_t runs = 0;         ///< without those that shrink
-    std::uint64_t steps = 0;        ///< of all these runs
-    std::size_t choices = 0;        ///< of the seed that failed, those that are not dull
-    std::size_t shrunk_choices = 0; ///< what is left of them
-    std::size_t shrunk_steps = 0;
-    bool is_complete = false;                     ///< explore_all: all of them have been run
+    verdict kind = verdict::none;         ///< what was wrong, first
+    std::string why;                      ///< one line
+    std::string text;                     ///< all that is printed: why, timeline, who waits, how to replay
+    std::string replay;                   ///< for replay(): the smallest tape
+    std::uint64_t seed = 0;               ///< that failed
+    scheduler found_by = scheduler::dull; ///< how the seed chose
+    std::uint64_t runs = 0;               ///< without those that shrink
+    std::uint64_t steps = 0;              ///< of all these runs
+    std::size_t choices = 0;              ///< of the seed that failed, those that are not dull
+    std::size_t shrunk_choices = 0;       ///< what is left of them
+    std::size_t shrunk_steps = 0;         ///< of the run that is left
+    bool is_complete = false;             ///< explore_all: all of them have been run
     std::map<std::string, std::uint64_t> reached; ///< marks: in how many runs
 
+    /// Whether nothing was wrong.
     [[nodiscard]] bool is_clean() const noexcept { return kind == verdict::none; }
 };
 

@@ -121,11 +121,13 @@ public:
     /// Whether the innermost step that runs is one of this context.
     [[nodiscard]] bool running_in_this_thread() const noexcept;
 
+    /// As that of task_sink, and a place where the seed may have an allocation fail.
     template <class F, class Allocator = std::allocator<void>>
     bool post(F&& f, const Allocator& allocator = {}) const {
         sim::allocation_point();
         return task_sink<executor_type>::post(std::forward<F>(f), allocator);
     }
+    /// The same of submit().
     template <class F, class... Args>
     auto submit(F&& f, Args&&... args) const {
         sim::allocation_point();

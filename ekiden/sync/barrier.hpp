@@ -94,6 +94,7 @@ public:
     /// True if the round of `token` is complete.
     [[nodiscard]] bool passed(arrival_token token) const noexcept { return lock_.passes(after(token)); }
 
+    /// Arrives, and waits for the end of the round.
     void arrive_and_wait() { wait(arrive()); }
 
     /// Arrives, and takes part in no later round.

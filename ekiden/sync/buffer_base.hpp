@@ -1,6 +1,6 @@
 /// What the buffers have in common: their operations on a lock and a ring, and what they answer.
 ///
-/// Part: sync. Used by: bounded_buffer, watermark_buffer.
+/// Part: sync. Used by: programs, through bounded_buffer and watermark_buffer.
 #pragma once
 
 #include <ekiden/sync/ring_buffer.hpp>
@@ -50,10 +50,12 @@ public:
         if (!lock_.run(may_push, step, limit)) return given_up(limit);
         return step.outcome();
     }
+    /// As push with a limit, without waiting: would_wait if there is no room.
     [[nodiscard]] buffer_result try_push(T&& item) {
         push_step step{*this, item};
         return tried(may_push, step);
     }
+    /// As push with a limit: a time.
     template <class Rep, class Period>
     [[nodiscard]] buffer_result push_for(T&& item, const std::chrono::duration<Rep, Period>& duration) {
         return push(std::move(item), wait_limit::after(duration));
@@ -63,6 +65,7 @@ public:
                                            const std::chrono::time_point<Clock, Duration>& deadline) {
         return push(std::move(item), wait_limit::until(deadline));
     }
+    /// As push with a limit: a stop request.
     [[nodiscard]] buffer_result push(T&& item, std::stop_token stop) {
         return push(std::move(item), wait_limit(std::move(stop)));
     }
@@ -89,11 +92,13 @@ public:
         if (!lock_.run(may_pop, step, limit)) return given_up(limit);
         return step.outcome();
     }
+    /// As pop with a limit, without waiting: would_wait if there is none.
     [[nodiscard]] buffer_result try_pop(std::optional<T>& item) {
         item.reset();
         pop_step step{*this, item};
         return tried(may_pop, step);
     }
+    /// As pop with a limit: a time.
     template <class Rep, class Period>
     [[nodiscard]] buffer_result pop_for(std::optional<T>& item,
                                         const std::chrono::duration<Rep, Period>& duration) {
@@ -104,6 +109,7 @@ public:
                                           const std::chrono::time_point<Clock, Duration>& deadline) {
         return pop(item, wait_limit::until(deadline));
     }
+    /// As pop with a limit: a stop request.
     [[nodiscard]] buffer_result pop(std::optional<T>& item, std::stop_token stop) {
         return pop(item, wait_limit(std::move(stop)));
     }
@@ -114,8 +120,10 @@ public:
         lock_.apply(state_lock::any_state,
                     [](state_value now) noexcept { return state_value{States::closing(now.state), 0}; });
     }
+    /// Whether close() has been called.
     [[nodiscard]] bool closed() const noexcept { return lock_.passes(States::closed_states); }
 
+    /// How many items there is room for.
     [[nodiscard]] std::size_t capacity() const noexcept { return ring_.capacity(); }
     /// The number of items at some moment during the call.
     [[nodiscard]] std::size_t size() const noexcept {

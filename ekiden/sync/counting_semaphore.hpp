@@ -45,6 +45,7 @@ public:
                                         + ", allowed is 0 to " + std::to_string(max()));
     }
 
+    /// Waits for a permit and takes it.
     void acquire() noexcept {
         if (!lock_.try_count<-1>(most_quick)) [[unlikely]]
             lock_.run(is_some, take{*this}, conduct::opens);
@@ -62,6 +63,7 @@ public:
             sys::yield(); // somebody is inside, for a few steps
         }
     }
+    /// As acquire with a limit: a time.
     template <class Rep, class Period>
     [[nodiscard]] bool try_acquire_for(const std::chrono::duration<Rep, Period>& duration) {
         return acquire(wait_limit::after(duration));
@@ -117,6 +119,7 @@ private:
     std::ptrdiff_t rest_; // guarded by lock_
 };
 
+/// With at most one permit.
 using binary_semaphore = counting_semaphore<1>;
 
 } // namespace ekiden::inline EKIDEN_ABI

@@ -45,9 +45,11 @@ public:
         : lock_({entering, checked(participants)}, rules),
           participants_(static_cast<std::uint32_t>(participants)) {}
 
+    /// Waits until all participants are entering.
     void enter() noexcept {
         lock_.apply(bit(entering), count{participants_, leaving}, conduct::completes_together);
     }
+    /// Waits until all participants are leaving.
     void leave() noexcept {
         lock_.apply(bit(leaving), count{participants_, entering}, conduct::completes_together);
     }
@@ -56,6 +58,7 @@ public:
     [[nodiscard]] bool enter(const wait_limit& limit) noexcept {
         return lock_.apply(bit(entering), count{participants_, leaving}, conduct::completes_together, limit);
     }
+    /// The same of leave.
     [[nodiscard]] bool leave(const wait_limit& limit) noexcept {
         return lock_.apply(bit(leaving), count{participants_, entering}, conduct::completes_together, limit);
     }

@@ -19,6 +19,7 @@ public:
     void reset() noexcept { change(0); }
     [[nodiscard]] bool is_set() const noexcept { return lock_.passes(is_one); }
 
+    /// Returns when it is set: at once, or at the next set().
     void wait() const noexcept { lock_.pass(is_one); }
     /// False if `limit` was reached first: a time, or a stop request.
     [[nodiscard]] bool wait(const wait_limit& limit) const noexcept { return lock_.pass(is_one, limit); }

@@ -26,6 +26,7 @@ public:
         note_.taken(sys::hold::alone, lock_.name());
         return number;
     }
+    /// How many arrival numbers there are.
     static constexpr std::uint32_t numbers = state_lock::max_payload + 1;
 
     /// The longest queue that an unlock has found so far. Any thread.

@@ -37,7 +37,9 @@ public:
         // The latch may go as soon as done_ is set; nothing of it is touched after that.
         if (before == count && count > 0) done_.set();
     }
+    /// Whether nothing is missing any more.
     [[nodiscard]] bool try_wait() const noexcept { return done_.is_set(); }
+    /// Returns when nothing is missing any more.
     void wait() const noexcept { done_.wait(); }
     /// False if `limit` was reached first: a time, or a stop request.
     [[nodiscard]] bool wait(const wait_limit& limit) const noexcept { return done_.wait(limit); }

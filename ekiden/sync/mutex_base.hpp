@@ -1,6 +1,6 @@
 /// What the mutexes on a state_lock have in common.
 ///
-/// Part: sync. Used by: mutex, fifo_mutex, hybrid_mutex.
+/// Part: sync. Used by: programs, through mutex, fifo_mutex and hybrid_mutex.
 #pragma once
 
 #include <ekiden/sync/lock_note.hpp>

@@ -27,6 +27,7 @@ class rw_mutex {
     using rules = rw_rules<Policy>;
 
 public:
+    /// Which of those who wait goes first.
     static constexpr rw_policy policy = Policy;
     /// More readers than this wait until one leaves.
     static constexpr unsigned max_readers = state_lock::max_payload;
@@ -70,6 +71,7 @@ public:
         return noted(lock_.apply(rules::reader_enters, begin_reading, conduct::opens, limit),
                      sys::hold::shared_tried);
     }
+    /// As lock with a limit: a time.
     template <class Rep, class Period>
     [[nodiscard]] bool try_lock_for(const std::chrono::duration<Rep, Period>& duration) {
         return lock(wait_limit::after(duration));
@@ -78,6 +80,7 @@ public:
     [[nodiscard]] bool try_lock_until(const std::chrono::time_point<Clock, Duration>& deadline) {
         return lock(wait_limit::until(deadline));
     }
+    /// As lock_shared with a limit: a time.
     template <class Rep, class Period>
     [[nodiscard]] bool try_lock_shared_for(const std::chrono::duration<Rep, Period>& duration) {
         return lock_shared(wait_limit::after(duration));

@@ -1,9 +1,9 @@
 /// Which of those who wait at a read-write lock goes first: the policies and, for each, the rules of its
 /// state_lock.
 ///
-/// Part: sync. Used by: rw_mutex. Source: the read-write lock and its variants (a) and (b) of Ohki and Kuno.
-/// Their counter of waiting writers is replaced by the settle rule; fifo, upgrading, the limit of readers and
-/// the readers' turn are ours.
+/// Part: sync. Used by: programs, as the argument of rw_mutex. Source: the read-write lock and its variants
+/// (a) and (b) of Ohki and Kuno. Their counter of waiting writers is replaced by the settle rule; fifo,
+/// upgrading, the limit of readers and the readers' turn are ours.
 #pragma once
 
 #include <ekiden/sync/state_lock.hpp>

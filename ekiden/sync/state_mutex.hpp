@@ -28,6 +28,7 @@ class state_mutex {
     using table = decltype(Table);
 
 public:
+    /// The states of its table.
     using state = typename table::state;
     /// The state in which it begins.
     static constexpr state initial = Table.initial;

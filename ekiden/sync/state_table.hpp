@@ -1,8 +1,9 @@
 /// Transition tables: which operation leads from which states to which, as a constant that the compiler
 /// checks.
 ///
-/// Part: sync. Used by: state_mutex, state_diagram. Source: the abstract states of Ohki and Kuno and, for
-/// refined tables, their answer to the inheritance anomaly: a derived object splits the states of its parent.
+/// Part: sync. Used by: programs, for state_mutex, state_diagram. Source: the abstract states of Ohki and
+/// Kuno and, for refined tables, their answer to the inheritance anomaly: a derived object splits the states
+/// of its parent.
 #pragma once
 
 #include <ekiden/sync/enumerator.hpp>
@@ -20,7 +21,7 @@ template <class State>
 struct states {
     static_assert(std::is_enum_v<State>, "states: the states of a table are an enum class");
 
-    std::uint64_t bits = 0;
+    std::uint64_t bits = 0; ///< bit i for state i
 
     constexpr states() = default;
     constexpr states(State one) : states({one}) {}
@@ -28,7 +29,9 @@ struct states {
         for (const State s : list) bits |= bit(s);
     }
 
+    /// Whether the state is in it.
     [[nodiscard]] constexpr bool contains(State s) const noexcept { return (bits & bit(s)) != 0; }
+    /// The bit of a state.
     [[nodiscard]] static constexpr std::uint64_t bit(State s) noexcept {
         return std::uint64_t{1} << (static_cast<unsigned>(s) & 63);
     }
@@ -38,9 +41,9 @@ struct states {
 /// rows.
 template <class State, class Operation>
 struct transition {
-    Operation operation;
-    states<State> from;
-    states<State> to;
+    Operation operation; ///< what is done
+    states<State> from;  ///< in which of these it may begin
+    states<State> to;    ///< in which of these it ends
 };
 
 /// A table of `Rows` rows. Use as a constant, made by make_state_table, which counts the rows.
@@ -128,8 +131,8 @@ make_state_table(State initial, const transition<State, Operation> (&list)[Rows]
 /// How a refined table splits one state of its parent.
 template <class Whole, class State>
 struct split {
-    Whole whole;
-    states<State> parts;
+    Whole whole;         ///< a state of the parent
+    states<State> parts; ///< what it is made of
 };
 
 /// The operations of a table that has none of its own.

@@ -1,6 +1,6 @@
 /// When a wait gives up: at a deadline, at a stop request, at either, or never.
 ///
-/// Part: sync. Used by: every waiting call of this part.
+/// Part: sync. Used by: programs, for every waiting call of this part.
 #pragma once
 
 #include <ekiden/sys/clock.hpp>
@@ -52,13 +52,16 @@ public:
         return both;
     }
 
+    /// Whether it never gives up.
     [[nodiscard]] bool endless() const noexcept { return !timed_ && !stop_.stop_possible(); }
+    /// Whether it has a deadline.
     [[nodiscard]] bool timed() const noexcept { return timed_; }
     /// For timed limits: when to look again whether the limit is reached. Of a deadline of another clock,
     /// when that comes at the library's pace.
     [[nodiscard]] sys::clock::time_point deadline() const noexcept {
         return left_ == nullptr ? sys::clock::time_point(deadline_) : sys::clock::now() + left_(deadline_);
     }
+    /// The stop token; one without a state if there is none.
     [[nodiscard]] const std::stop_token& stop() const noexcept { return stop_; }
 
     /// True when a wait should give up now.

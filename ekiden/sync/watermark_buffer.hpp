@@ -45,6 +45,7 @@ public:
     watermark_buffer(std::size_t low, std::size_t high)
         : base(base::checked(high, "watermark_buffer"), watermark_states{checked_low(low, high)}) {}
 
+    /// How many items there is room for.
     [[nodiscard]] std::size_t high_mark() const noexcept { return this->capacity(); }
 
 private:

@@ -9,6 +9,7 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
+/// A timer of std::chrono::steady_clock.
 using steady_timer = basic_waitable_timer<std::chrono::steady_clock>;
 
 } // namespace ekiden::inline EKIDEN_ABI

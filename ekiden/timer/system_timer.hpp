@@ -10,6 +10,7 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
+/// A timer of std::chrono::system_clock.
 using system_timer = basic_waitable_timer<std::chrono::system_clock>;
 
 } // namespace ekiden::inline EKIDEN_ABI

@@ -115,6 +115,7 @@ public:
     [[nodiscard]] static time_point now() noexcept { return now_here<Clock>(); }
 
     [[nodiscard]] executor_type get_executor() const noexcept { return executor_; }
+    /// When it expires, or has expired.
     [[nodiscard]] time_point expiry() const noexcept { return expiry_; }
 
     /// Sets the expiry. First as cancel(), whose result it returns: each wait is for one expiry.

@@ -121,6 +121,7 @@ struct boost_asio {
 /// boost::asio::post(boost_asio_executor(pool.get_executor()), f). See to_asio_executor.
 template <executor Executor>
 using boost_asio_executor_type = to_asio_executor<boost_asio, Executor>;
+/// That of an executor.
 template <executor Executor>
 [[nodiscard]] boost_asio_executor_type<Executor> boost_asio_executor(const Executor& inner) noexcept {
     return boost_asio_executor_type<Executor>(inner);

@@ -120,6 +120,7 @@ struct standalone_asio {
 /// See to_asio_executor.
 template <executor Executor>
 using asio_executor_type = to_asio_executor<standalone_asio, Executor>;
+/// That of an executor.
 template <executor Executor>
 [[nodiscard]] asio_executor_type<Executor> asio_executor(const Executor& inner) noexcept {
     return asio_executor_type<Executor>(inner);
