@@ -1,0 +1,86 @@
+/// What people ask of every pool, answered by a program: names, groups that fail, stops that are asked for,
+/// the end.
+#include <ekiden/fork/task_group.hpp>
+#include <ekiden/pool/thread_pool.hpp>
+
+#include <atomic>
+#include <cstdlib>
+#include <iostream>
+#include <stdexcept>
+#include <stop_token>
+#include <string>
+#include <system_error>
+
+#include <pthread.h>
+
+namespace {
+
+/// What debuggers, top and traces show.
+std::string name_of_a_worker() {
+    ekiden::thread_pool pool({.threads = 1, .name = "images"});
+    return pool
+        .submit([] {
+            char name[16] = {};
+            pthread_getname_np(pthread_self(), name, sizeof name);
+            return std::string(name);
+        })
+        .get();
+}
+
+/// A task that runs is asked to stop; nobody can make it.
+bool ends_when_asked(ekiden::thread_pool& pool) {
+    std::stop_source stop;
+    std::atomic<bool> begun{false};
+    auto count = pool.submit(stop.get_token(), [&begun](std::stop_token asked) {
+        begun = true;
+        long steps = 0;
+        while (!asked.stop_requested()) ++steps;
+        return steps;
+    });
+    while (!begun) {
+    }
+    stop.request_stop();
+    return count.get() >= 0;
+}
+
+/// Many tasks, one of which fails: the rest is dropped, and the exception comes out of wait().
+std::string first_failure(ekiden::thread_pool& pool) {
+    ekiden::task_group group(pool, ekiden::on_error::cancel_rest);
+    for (int i = 0; i != 100; ++i) {
+        group.run([i] {
+            if (i == 7) throw std::runtime_error("file 7 is missing");
+        });
+    }
+    try {
+        group.wait();
+    } catch (const std::runtime_error& error) {
+        return error.what();
+    }
+    return "";
+}
+
+/// The end of a pool: what is queued runs, or it is dropped.
+int ran_at_the_end(bool drain) {
+    int ran = 0;
+    ekiden::thread_pool pool(1);
+    pool.pause(); // so that all three are queued
+    for (int i = 0; i != 3; ++i) pool.post([&ran] { ++ran; });
+    if (!drain) pool.stop(); // drops what has not begun
+    pool.join();             // as the destructor does: runs the rest
+    return ran;
+}
+
+} // namespace
+
+int main() {
+    ekiden::thread_pool pool(2);
+    const std::string name = name_of_a_worker();
+    const bool ended = ends_when_asked(pool);
+    const std::string failure = first_failure(pool);
+    const int drained = ran_at_the_end(true);
+    const int dropped = ran_at_the_end(false);
+    std::cout << name << "; " << failure << "; " << drained << " and " << dropped << " tasks at the end\n";
+    return name == "images-0" && ended && failure == "file 7 is missing" && drained == 3 && dropped == 0
+               ? EXIT_SUCCESS
+               : EXIT_FAILURE;
+}
