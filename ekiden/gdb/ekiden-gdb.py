@@ -313,20 +313,11 @@ class thread_pool:
     def __init__(self, value, _name):
         self.value = value
         self.engine = owned(value["scheduler_"]).dereference()
-        self.workers = []
-        if self.is_known():
-            crew = self.engine["threads_"]
-            first = owned(value["scheduler_"])["threads_"]["workers_"].address
-            worker = beside(value, "worker").pointer()
-            first = first.cast(worker.pointer().pointer()).dereference()
-            self.workers = [first[i].dereference() for i in range(int(atomic(crew["enlisted_"])))]
-
-    def is_known(self):
-        return any(f.name == "threads_" for f in self.engine.type.strip_typedefs().fields())
+        workers = self.engine["threads_"]["workers_"].address
+        first = workers.cast(beside(value, "worker").pointer().pointer().pointer()).dereference()
+        self.workers = [first[i].dereference() for i in range(int(atomic(self.engine["threads_"]["enlisted_"])))]
 
     def to_string(self):
-        if not self.is_known():
-            return "thread_pool: its workers can be seen if the library has debugging information"
         gate = int(atomic(self.engine["gate_"]))
         alive = sum(enumerator(atomic(w["is_"])) != "gone" for w in self.workers)
         words = [("paused", 4), ("stopped", 2), ("closed", 1)]

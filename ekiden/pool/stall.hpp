@@ -22,6 +22,7 @@ struct stalled_thread {
 
 /// Why a pool does not get on.
 struct stall_report {
+    /// What holds it up.
     enum class reason : std::uint8_t {
         saturated,  ///< tasks wait, all threads are blocked, and there are `max_threads` of them
         deadlocked, ///< tasks of this pool wait for each other's results, in a circle

@@ -33,8 +33,8 @@ class sequencer {
 public:
     /// A reply and the request's number: 0 for the first that arrived. Numbers have no gaps.
     struct numbered {
-        std::uint64_t number;
-        Reply reply;
+        std::uint64_t number; ///< of the request
+        Reply reply;          ///< what the handler has returned
     };
 
     constexpr sequencer() = default;
