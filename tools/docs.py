@@ -31,7 +31,8 @@ def code_page(path):
     """A source as a page, or the list of what is in a folder."""
     if (ROOT / path).is_dir():
         files = sorted(p.name for p in (ROOT / path).iterdir() if p.suffix == ".cpp")
-        first = {name: tree.text(ROOT, path / name).lstrip("/ ").partition("\n")[0].rstrip() for name in files}
+        first = {name: re.match(r"(?:///? ?.*\n)*", tree.text(ROOT, path / name))[0] for name in files}
+        first = {name: " ".join(re.sub(r"^///? ?", "", text, flags=re.MULTILINE).split()) for name, text in first.items()}
         return f"# {path}\n\n" + "".join(f"* [{name}]({path.name}/{name}): {first[name]}\n" for name in files)
     language = LANGUAGE.get(path.suffix, "text")
     return f"# {path.name}\n\n`{path}`\n\n````{language}\n{tree.text(ROOT, path)}````\n"
