@@ -23,6 +23,7 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
+/// What a live_view shows of one moment.
 struct live_line {
     double seconds = 0;       ///< since the view began
     std::string columns = {}; ///< a character each
@@ -32,6 +33,7 @@ struct live_line {
 /// "  0.40 |01..| 2", without a line end.
 [[nodiscard]] std::string to_text(const live_line& line);
 
+/// What a live_view is made with.
 struct live_view_options {
     std::chrono::milliseconds interval{200}; ///< from line to line; at least 1 ms
     /// Gets each line, on a thread of the view's; the last one from its destructor. Must not throw. Empty:

@@ -13,8 +13,9 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
+/// A label of a value.
 struct prometheus_label {
-    std::string_view name;
+    std::string_view name;  ///< as the format allows it
     std::string_view value; ///< any bytes: those that are no UTF-8 become U+FFFD
 };
 
@@ -27,6 +28,7 @@ struct prometheus_label {
 /// metric before; std::bad_alloc. Each metric has a set of labels once.
 class prometheus_page {
 public:
+    /// Those of one value.
     using labels = std::initializer_list<prometheus_label>;
 
     /// Only ever grows while the program runs.
