@@ -7,6 +7,7 @@
 #include <ekiden/sys/mutant.hpp>
 #include <ekiden/sys/thread.hpp>
 
+#include <algorithm>
 #include <array>
 #include <optional>
 
@@ -215,7 +216,7 @@ bool state_lock::take(waiter& me, std::uint64_t& word, bool woken) noexcept {
 // closed.
 bool state_lock::push(waiter& me, std::uint64_t& word, bool woken) noexcept {
     const std::uint64_t address = reinterpret_cast<std::uintptr_t>(&me);
-    if (address >> address_bits != 0)
+    if (address >> waiter_address_bits != 0)
         sys::contract_broken("state_lock: a waiter lies beyond the known addresses");
     me.next = to_waiter((word & newest) >> newest_shift << alignment_bits);
     std::uint64_t next = (word & ~newest) | address >> alignment_bits << newest_shift;
@@ -262,7 +263,10 @@ void state_lock::pass_on() noexcept {
 }
 
 sys::atomic<std::uint32_t>& state_lock::group_word() const noexcept {
-    return shared_words[(reinterpret_cast<std::uintptr_t>(this) >> 6) % shared_words.size()].generation;
+    // Fibonacci hashing (Knuth): locks lie 24 bytes apart, or lines, or pages.
+    constexpr std::uint64_t golden_ratio = 0x9e3779b97f4a7c15;
+    static_assert(shared_words.size() == 64);
+    return shared_words[reinterpret_cast<std::uintptr_t>(this) * golden_ratio >> (64 - 6)].generation;
 }
 
 state_lock::wake state_lock::sleep(waiter& me, const wait_limit& limit) noexcept {
@@ -333,6 +337,7 @@ std::uint64_t state_lock::take_list(bool* lock_too) noexcept {
 
 // Moves the newcomers of `word`, which lie newest first, into list_.
 void state_lock::gather(std::uint64_t word) noexcept {
+    if ((word & newest) == 0) return;
     wait_link* newer = nullptr;
     wait_link* link = to_waiter((word & newest) >> newest_shift << alignment_bits);
     while (link != nullptr) {
@@ -346,6 +351,9 @@ void state_lock::gather(std::uint64_t word) noexcept {
         list_.insert(*newer);
         newer = following;
     }
+    if (rules_->settle != nullptr) return; // the note is in use
+    const std::uint32_t length = std::min(list_.size(), wait_list::max_note);
+    if (length > list_.note()) list_.set_note(length);
 }
 
 // The heart: settles the state, serves whom it admits, and leaves in one step, unless newcomers arrive
@@ -403,11 +411,15 @@ waiter* state_lock::next_for(unsigned state, bool direct_only) const noexcept {
 // Adds to `chosen` those whom its value admits, in queue order; runs their transitions.
 void state_lock::choose(choice& chosen, bool wake_on_its_way) noexcept {
     const auto settle = [&](mask waiting) {
-        if (rules_->settle != nullptr) chosen.value.state = rules_->settle(chosen.value, waiting);
+        if (rules_->settle == nullptr) return;
+        chosen.value.state = rules_->settle(chosen.value, waiting);
+        if (chosen.value.state >= max_settled_states)
+            sys::contract_broken("state_lock: more states than a lock with a settle rule may have");
     };
     while (chosen.owner == nullptr) {
         const bool direct_only = wake_on_its_way || chosen.overtakable != nullptr;
-        const mask waiting = list_.masks() | (direct_only ? in_flight_ : 0);
+        const mask waiting =
+            rules_->settle == nullptr ? 0 : list_.masks() | (direct_only ? list_.note() : 0);
         // In strict queue order a state may be closed to newcomers and open to those who already wait.
         settle(rules_->queue_order ? 0 : waiting);
         const unsigned state = chosen.value.state;
@@ -426,12 +438,16 @@ void state_lock::choose(choice& chosen, bool wake_on_its_way) noexcept {
             settle(waiting);
             return;
         }
-        list_.remove(*who);
         const bool enough = chosen.served >= most_served && !who->group && who->resume == nullptr;
         if (!who->direct || (enough && !rules_->queue_order && !direct_only)) {
+            list_.lend(*who);
             chosen.overtakable = who;
-            in_flight_ = who->mask;
-        } else if (who->transition == nullptr) {
+            if (rules_->settle != nullptr)
+                list_.set_note(static_cast<std::uint32_t>(who->mask) & wait_list::max_note);
+            continue;
+        }
+        list_.remove(*who);
+        if (who->transition == nullptr) {
             chosen.owner = who;
         } else {
             chosen.value = who->transition(who->context, chosen.value);
