@@ -452,13 +452,13 @@ private:
     bool requeue(waiter& me, std::uint64_t& word) noexcept;
     void pass_on() noexcept;
     wake sleep(waiter& me, const wait_limit& limit) noexcept;
-    sys::atomic<std::uint32_t>& group_word() const noexcept;
+    static sys::atomic<std::uint32_t>& group_word(const state_lock* lock) noexcept;
     void exit_slow(state_value next) noexcept;
     void serve_and_leave(state_value next, std::uint64_t word) noexcept;
     struct choice;
     waiter* next_for(unsigned state, bool direct_only) const noexcept;
     void choose(choice& chosen, bool wake_on_its_way) noexcept;
-    void grant(const choice& chosen, sys::atomic<std::uint32_t>& group) noexcept;
+    static void grant(const choice& chosen, const state_lock* lock) noexcept;
     std::uint64_t take_list(bool* lock_too = nullptr) noexcept;
     void gather(std::uint64_t word) noexcept;
 

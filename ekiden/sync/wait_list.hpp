@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 namespace ekiden::inline EKIDEN_ABI {
 
@@ -29,25 +30,28 @@ inline constexpr unsigned waiter_address_bits =
 #endif
 
 /// A waiter's place in a wait_list: the base of what waits. Owned by the waiter, which keeps it alive and in
-/// place as long as `linked` is set. All members belong to whoever may touch the list, except that the waiter
+/// place as long as it is `linked()`. All members belong to whoever may touch the list, except that the waiter
 /// sets `mask` (and, for its own stack of newcomers, `next`) before it is appended.
 struct wait_link {
     std::uint64_t mask = 0;    ///< the states waited for, bit i for state i
     wait_link* next = nullptr; ///< the next younger one with the same mask
 
+    /// In a list.
+    [[nodiscard]] bool linked() const noexcept { return place_ >= place::queued; }
+    /// In a list, or has been in one: returns to its old place if it was lent.
+    [[nodiscard]] bool has_ticket() const noexcept { return place_ != place::nowhere; }
+
 private:
+    enum class place : std::uint8_t { nowhere, out, queued, head };
+
     friend class wait_list;
-    wait_link* older_ = nullptr;      // the next older one with the same mask; in the head: the youngest
+    wait_link* older_ = nullptr; // the next older one with the same mask; in the head: the youngest
+    // In the first head of the chain: how many lie in the list, and in the upper half its next ticket. In one
+    // word, because to read as one what was just written as two takes a processor longer than all the rest.
+    sys::cell<std::uint64_t> totals_{0};
     wait_link* next_queue_ = nullptr; // in the head of a queue: the head of another mask's queue
     std::uint32_t ticket_ = 0;        // order of arrival, compared by signed difference
-    // In the first head of the chain: the list's next ticket, and how many lie in the list.
-    std::uint32_t next_ticket_ = 0;
-    sys::cell<std::uint32_t> size_{0};
-    bool is_head_ = false;
-
-public:
-    bool linked = false;     ///< in a list
-    bool has_ticket = false; ///< was in the list before, and returns to its old place if it was lent
+    place place_ = place::nowhere;
 };
 
 /// Not thread-safe, but for note(): the owner (a lock) says who may touch it. Empty at its destruction.
@@ -57,27 +61,25 @@ public:
     wait_list(const wait_list&) = delete;
     wait_list& operator=(const wait_list&) = delete;
 
-    /// Adds the youngest waiter, or the one that was lent last (has_ticket) at its old place.
+    /// Adds the youngest waiter, or the one that was lent last (has_ticket()) at its old place.
     void insert(wait_link& waiter) noexcept {
         const std::uint64_t word = word_.load(sys::relaxed);
         wait_link* const first = first_in(word);
-        waiter.linked = true;
         if (first == nullptr) {
             waiter.ticket_ = first_ticket;
-            waiter.next_ticket_ = first_ticket + 1;
-            waiter.size_.write(1);
-            waiter.has_ticket = true;
+            waiter.totals_.write((std::uint64_t{first_ticket} << 32) + one_ticket + 1);
             begin_queue(waiter, nullptr);
             word_.store(with_first(word, &waiter), sys::relaxed);
             return;
         }
-        if (!waiter.has_ticket) {
-            waiter.ticket_ = first->next_ticket_++;
-            waiter.has_ticket = true;
-        } else if ((word & began_anew) != 0) {
-            waiter.ticket_ = oldest()->ticket_ - 1;
+        const std::uint64_t totals = first->totals_.read();
+        if (!waiter.has_ticket()) {
+            waiter.ticket_ = static_cast<std::uint32_t>(totals >> 32);
+            first->totals_.write(totals + one_ticket + 1);
+        } else {
+            if ((word & began_anew) != 0) waiter.ticket_ = oldest()->ticket_ - 1;
+            first->totals_.write(totals + 1);
         }
-        first->size_.write(first->size_.read() + 1);
         wait_link* const head = queue_of(waiter.mask, first);
         if (head == nullptr) {
             begin_queue(waiter, first->next_queue_);
@@ -111,12 +113,11 @@ public:
         return found;
     }
 
-    /// Takes out a waiter of this list (`linked`) for good. Steps: at most the number of distinct masks.
+    /// Takes out a waiter of this list for good. Steps: at most the number of distinct masks.
     void remove(wait_link& waiter) noexcept {
         wait_link* const first = first_head();
-        first->size_.write(first->size_.read() - 1);
-        waiter.linked = false;
-        if (!waiter.is_head_) {
+        first->totals_.write(first->totals_.read() - 1);
+        if (std::exchange(waiter.place_, place::out) != place::head) {
             waiter.older_->next = waiter.next;
             if (waiter.next != nullptr)
                 waiter.next->older_ = waiter.older_;
@@ -124,10 +125,9 @@ public:
                 queue_of(waiter.mask, first)->older_ = waiter.older_; // the youngest now, perhaps the head
             return;
         }
-        waiter.is_head_ = false;
         wait_link* heir = waiter.next;
         if (heir != nullptr) {
-            heir->is_head_ = true;
+            heir->place_ = place::head;
             heir->older_ = waiter.older_; // the youngest, perhaps the heir itself
             heir->next_queue_ = waiter.next_queue_;
         } else {
@@ -155,7 +155,7 @@ public:
     [[nodiscard]] bool empty() const noexcept { return word_.load(sys::relaxed) < lowest_address; }
     [[nodiscard]] std::uint32_t size() const noexcept {
         const wait_link* const first = first_head();
-        return first == nullptr ? 0 : first->size_.read();
+        return first == nullptr ? 0 : static_cast<std::uint32_t>(first->totals_.read());
     }
 
     /// A number that the owner keeps here, at most max_note; 0 at first. Any thread may read it, which orders
@@ -171,6 +171,8 @@ public:
     static constexpr std::uint32_t max_note = (std::uint32_t{1} << note_bits) - 1;
 
 private:
+    using place = wait_link::place;
+
     // The word:
     //   bits     name        meaning
     //   lowest   note
@@ -184,6 +186,7 @@ private:
     // Where tickets begin: shortly before they wrap, so that queues of some length pass that point. Fewer
     // than 2^31 may be in use at once.
     static constexpr std::uint32_t first_ticket = ~std::uint32_t{0} - 1;
+    static constexpr std::uint64_t one_ticket = std::uint64_t{1} << 32; // in the totals
 
     static bool before(const wait_link& a, const wait_link& b) noexcept {
         return static_cast<std::int32_t>(a.ticket_ - b.ticket_) < 0;
@@ -213,8 +216,7 @@ private:
             while (queue->next_queue_ != &head) queue = queue->next_queue_;
             queue->next_queue_ = now;
         } else if (now != nullptr) {
-            now->next_ticket_ = head.next_ticket_;
-            now->size_.write(head.size_.read());
+            now->totals_.write(head.totals_.read());
             word_.store(with_first(word, now), sys::relaxed);
         } else {
             word_.store(with_first(word, nullptr) | began_anew, sys::relaxed);
@@ -225,16 +227,16 @@ private:
         waiter.next = nullptr;
         waiter.next_queue_ = next_queue;
         waiter.older_ = &waiter;
-        waiter.is_head_ = true;
+        waiter.place_ = place::head;
     }
 
     void push_front(wait_link& head, wait_link& waiter) noexcept {
         waiter.next = &head;
         waiter.older_ = head.older_; // the youngest, perhaps the old head itself
         waiter.next_queue_ = head.next_queue_;
-        waiter.is_head_ = true;
+        waiter.place_ = place::head;
         head.older_ = &waiter;
-        head.is_head_ = false;
+        head.place_ = place::queued;
         replace_head(head, &waiter);
     }
 
@@ -245,7 +247,7 @@ private:
         else
             head.older_ = &waiter; // the youngest
         waiter.older_ = &older;
-        waiter.is_head_ = false;
+        waiter.place_ = place::queued;
         older.next = &waiter;
     }
 

@@ -52,11 +52,12 @@ struct waiter : wait_link {
     bool direct : 1 = false;   ///< served by the releaser: never woken just to try again
     bool opens : 1 = true;     ///< begins something, see state_rules::queue_order
     bool group : 1 = false;    ///< sleeps on the lock's shared word: many are woken by one system call
-    std::uint32_t number = 0;  ///< the arrival's, if numbered
-    sys::atomic<std::uint32_t> status{waiting};
     state_transition transition = nullptr;      ///< null: the waiter wants to hold the lock
     void* context = nullptr;                    ///< the operation's own, for transition and resume
     void (*resume)(waiter&) noexcept = nullptr; ///< set for a coroutine: posts it to its executor
+    std::uint32_t number = 0;                   ///< the arrival's, if numbered
+    // In another cache line than the links, which a releaser may be setting while the waiter goes to sleep.
+    sys::atomic<std::uint32_t> status{waiting};
 };
 
 inline constexpr std::size_t waiter_alignment = 128;

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 using ekiden::wait_link;
@@ -89,7 +90,7 @@ TEST_CASE("a waiter that is lent stays older than those who come when the list h
     list.lend(w[4]);
     list.insert(w[5]);
     list.remove(w[5]);
-    w[5].has_ticket = false;
+    std::construct_at(&w[5]);
     w[5].mask = 2;
     list.insert(w[6]);
     list.insert(w[5]);
@@ -132,12 +133,12 @@ TEST_CASE("any sequence of inserts, removals and loans agrees with a plain vecto
     for (int step = 0; step < 40'000; ++step) {
         wait_link& w = pool[random(pool.size())];
         const bool fills = step / 200 % 2 == 0; // in turns the list grows and runs empty
-        if (w.linked) {
+        if (w.linked()) {
             if (fills && random(4) != 0) continue;
             if (random(3) == 0) {
                 if (expected.lent != nullptr) { // that one never comes back
-                    expected.lent->has_ticket = false;
                     expected.remove(expected.lent);
+                    std::construct_at(expected.lent);
                 }
                 expected.lent = &w;
                 list.lend(w);
@@ -145,7 +146,7 @@ TEST_CASE("any sequence of inserts, removals and loans agrees with a plain vecto
             } else {
                 list.remove(w);
                 expected.remove(&w);
-                w.has_ticket = false;
+                std::construct_at(&w);
             }
         } else if (&w == expected.lent) {
             list.insert(w);
