@@ -384,7 +384,7 @@ void state_lock::serve_and_leave(state_value next, std::uint64_t word) noexcept 
     // The lock may be gone from here on: only the chosen waiters are touched, each for the last time.
     if (chosen.owner != nullptr || chosen.overtakable != nullptr || chosen.completed != nullptr)
         trace::detail::moment(trace::kind::granted, this); // its address
-    grant(chosen, this); // its address
+    grant(chosen, this);
 }
 
 // The oldest waiter that may be served in `state`, or null. With `direct_only`, somebody else's wake-up is on

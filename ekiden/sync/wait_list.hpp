@@ -30,8 +30,8 @@ inline constexpr unsigned waiter_address_bits =
 #endif
 
 /// A waiter's place in a wait_list: the base of what waits. Owned by the waiter, which keeps it alive and in
-/// place as long as it is `linked()`. All members belong to whoever may touch the list, except that the waiter
-/// sets `mask` (and, for its own stack of newcomers, `next`) before it is appended.
+/// place as long as it is `linked()`. All members belong to whoever may touch the list, except that the
+/// waiter sets `mask` (and, for its own stack of newcomers, `next`) before it is appended.
 struct wait_link {
     std::uint64_t mask = 0;    ///< the states waited for, bit i for state i
     wait_link* next = nullptr; ///< the next younger one with the same mask
@@ -197,8 +197,8 @@ private:
             static_cast<std::uintptr_t>(word >> note_bits & ~std::uint64_t{1}));
     }
     static std::uint64_t with_first(std::uint64_t word, const wait_link* head) noexcept {
-        return (word & (lowest_address - 1)) | std::uint64_t{reinterpret_cast<std::uintptr_t>(head)}
-                                                   << note_bits;
+        return (word & (lowest_address - 1))
+               | std::uint64_t{reinterpret_cast<std::uintptr_t>(head)} << note_bits;
     }
     wait_link* first_head() const noexcept { return first_in(word_.load(sys::relaxed)); }
 

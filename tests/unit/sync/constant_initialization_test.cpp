@@ -51,7 +51,8 @@ constexpr std::size_t largest = std::max({sizeof(Locks)...});
 
 // As docs/locks.md has it.
 static_assert(largest<ekiden::mutex, ekiden::fifo_mutex, ekiden::hybrid_mutex, ekiden::rw_mutex<>,
-                      ekiden::rw_mutex<ekiden::rw_policy::fifo>, ekiden::event, ekiden::state_lock> == 24);
+                      ekiden::rw_mutex<ekiden::rw_policy::fifo>, ekiden::event, ekiden::state_lock>
+              == 24);
 static_assert(largest<ekiden::counting_semaphore<>, ekiden::latch> == 32);
 #endif
 
