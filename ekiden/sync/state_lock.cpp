@@ -7,6 +7,7 @@
 #include <ekiden/sys/mutant.hpp>
 #include <ekiden/sys/thread.hpp>
 
+#include <algorithm>
 #include <array>
 #include <optional>
 
@@ -215,7 +216,7 @@ bool state_lock::take(waiter& me, std::uint64_t& word, bool woken) noexcept {
 // closed.
 bool state_lock::push(waiter& me, std::uint64_t& word, bool woken) noexcept {
     const std::uint64_t address = reinterpret_cast<std::uintptr_t>(&me);
-    if (address >> address_bits != 0)
+    if (address >> waiter_address_bits != 0)
         sys::contract_broken("state_lock: a waiter lies beyond the known addresses");
     me.next = to_waiter((word & newest) >> newest_shift << alignment_bits);
     std::uint64_t next = (word & ~newest) | address >> alignment_bits << newest_shift;
@@ -261,15 +262,18 @@ void state_lock::pass_on() noexcept {
     }
 }
 
-sys::atomic<std::uint32_t>& state_lock::group_word() const noexcept {
-    return shared_words[(reinterpret_cast<std::uintptr_t>(this) >> 6) % shared_words.size()].generation;
+sys::atomic<std::uint32_t>& state_lock::group_word(const state_lock* lock) noexcept {
+    // Fibonacci hashing (Knuth): locks lie 24 bytes apart, or lines, or pages.
+    constexpr std::uint64_t golden_ratio = 0x9e3779b97f4a7c15;
+    static_assert(shared_words.size() == 64);
+    return shared_words[reinterpret_cast<std::uintptr_t>(lock) * golden_ratio >> (64 - 6)].generation;
 }
 
 state_lock::wake state_lock::sleep(waiter& me, const wait_limit& limit) noexcept {
     const trace::detail::interval waiting(trace::kind::lock_wait,
                                           trace::is_on() ? trace::detail::kept(rules_->name) : "",
                                           trace::detail::id_of(this));
-    sys::atomic<std::uint32_t>& group = group_word();
+    sys::atomic<std::uint32_t>& group = group_word(this);
     for (;;) {
         // [SL5] acquire; pairs with the release that counts the generation up after the statuses are set: a
         // thread that reads the new generation sees its own status, and the old one does not let it sleep
@@ -333,6 +337,7 @@ std::uint64_t state_lock::take_list(bool* lock_too) noexcept {
 
 // Moves the newcomers of `word`, which lie newest first, into list_.
 void state_lock::gather(std::uint64_t word) noexcept {
+    if ((word & newest) == 0) return;
     wait_link* newer = nullptr;
     wait_link* link = to_waiter((word & newest) >> newest_shift << alignment_bits);
     while (link != nullptr) {
@@ -346,13 +351,15 @@ void state_lock::gather(std::uint64_t word) noexcept {
         list_.insert(*newer);
         newer = following;
     }
+    if (rules_->settle != nullptr) return; // the note is in use
+    const std::uint32_t length = std::min(list_.size(), wait_list::max_note);
+    if (length > list_.note()) list_.set_note(length);
 }
 
 // The heart: settles the state, serves whom it admits, and leaves in one step, unless newcomers arrive
 // meanwhile. The caller is locked and listing; `word` is what take_list returned.
 void state_lock::serve_and_leave(state_value next, std::uint64_t word) noexcept {
     choice chosen{.value = next};
-    sys::atomic<std::uint32_t>& group = group_word();
     for (;;) {
         const bool was_waking = (word & waking) != 0;
         choose(chosen, was_waking);
@@ -377,7 +384,7 @@ void state_lock::serve_and_leave(state_value next, std::uint64_t word) noexcept 
     // The lock may be gone from here on: only the chosen waiters are touched, each for the last time.
     if (chosen.owner != nullptr || chosen.overtakable != nullptr || chosen.completed != nullptr)
         trace::detail::moment(trace::kind::granted, this); // its address
-    grant(chosen, group);
+    grant(chosen, this);
 }
 
 // The oldest waiter that may be served in `state`, or null. With `direct_only`, somebody else's wake-up is on
@@ -402,14 +409,12 @@ waiter* state_lock::next_for(unsigned state, bool direct_only) const noexcept {
 
 // Adds to `chosen` those whom its value admits, in queue order; runs their transitions.
 void state_lock::choose(choice& chosen, bool wake_on_its_way) noexcept {
-    const auto settle = [&](mask waiting) {
-        if (rules_->settle != nullptr) chosen.value.state = rules_->settle(chosen.value, waiting);
-    };
+    const auto settle = [&](mask waiting) { chosen.value.state = rules_->settle(chosen.value, waiting); };
     while (chosen.owner == nullptr) {
         const bool direct_only = wake_on_its_way || chosen.overtakable != nullptr;
-        const mask waiting = list_.masks() | (direct_only ? in_flight_ : 0);
+        const auto waiting = [&] { return list_.masks() | (direct_only ? list_.note() : 0); };
         // In strict queue order a state may be closed to newcomers and open to those who already wait.
-        settle(rules_->queue_order ? 0 : waiting);
+        if (rules_->settle != nullptr) settle(rules_->queue_order ? 0 : waiting());
         const unsigned state = chosen.value.state;
         waiter* const who = next_for(state, direct_only);
         if (waiter* const woken = chosen.overtakable; woken != nullptr) {
@@ -423,15 +428,22 @@ void state_lock::choose(choice& chosen, bool wake_on_its_way) noexcept {
             }
         }
         if (who == nullptr) {
-            settle(waiting);
+            if (rules_->settle != nullptr && rules_->queue_order) settle(waiting());
             return;
         }
-        list_.remove(*who);
         const bool enough = chosen.served >= most_served && !who->group && who->resume == nullptr;
         if (!who->direct || (enough && !rules_->queue_order && !direct_only)) {
+            list_.lend(*who);
             chosen.overtakable = who;
-            in_flight_ = who->mask;
-        } else if (who->transition == nullptr) {
+            if (rules_->settle != nullptr) {
+                if (state >= max_settled_states)
+                    sys::contract_broken("state_lock: more states than a lock with a settle rule may have");
+                list_.set_note(static_cast<std::uint32_t>(who->mask) & wait_list::max_note);
+            }
+            continue;
+        }
+        list_.remove(*who);
+        if (who->transition == nullptr) {
             chosen.owner = who;
         } else {
             chosen.value = who->transition(who->context, chosen.value);
@@ -443,8 +455,8 @@ void state_lock::choose(choice& chosen, bool wake_on_its_way) noexcept {
     }
 }
 
-// Tells the chosen what they got. Each waiter may be gone as soon as it knows.
-void state_lock::grant(const choice& chosen, sys::atomic<std::uint32_t>& group) noexcept {
+// Tells the chosen what they got. Each waiter may be gone as soon as it knows; the lock may be already.
+void state_lock::grant(const choice& chosen, const state_lock* lock) noexcept {
     const auto give = [](waiter& who) {
         if (who.resume != nullptr)
             resume_in_turn(who);
@@ -466,6 +478,7 @@ void state_lock::grant(const choice& chosen, sys::atomic<std::uint32_t>& group) 
         }
     }
     if (groups) {
+        sys::atomic<std::uint32_t>& group = group_word(lock);
         // [SL5] release; pairs with the acquire in sleep().
         if (!EKIDEN_MUTANT(state_lock_group_is_not_counted)) group.fetch_add(1, sys::release);
         sys::futex_wake_all(group);
@@ -491,11 +504,11 @@ withdrawal state_lock::withdraw(waiter& who) noexcept {
     std::uint64_t word = take_list(&entered);
     // A waiter is in the list from its push, or from the gathering just done, until a releaser chooses it. It
     // keeps the ticket that it got there: without one it has not been pushed yet.
-    const bool never_came = !who.has_ticket && !EKIDEN_MUTANT(state_lock_withdraw_overlooks_who_comes);
-    const withdrawal result = who.linked   ? withdrawal::taken_out
+    const bool never_came = !who.has_ticket() && !EKIDEN_MUTANT(state_lock_withdraw_overlooks_who_comes);
+    const withdrawal result = who.linked() ? withdrawal::taken_out
                               : never_came ? withdrawal::not_there
                                            : withdrawal::served;
-    if (who.linked && !EKIDEN_MUTANT(state_lock_cancel_leaves_a_trace)) list_.remove(who);
+    if (who.linked() && !EKIDEN_MUTANT(state_lock_cancel_leaves_a_trace)) list_.remove(who);
     if (entered) {
         // Without this waiter the state may be another (settle), and others may be admitted.
         serve_and_leave(value_of(word), word);

@@ -28,7 +28,8 @@ namespace ekiden::inline EKIDEN_ABI {
 struct state_rules {
     /// The state that `value` becomes when the queue holds waiters for the states `queued` (a mask), or null.
     /// Turns "a writer waits" into a state. It changes the state alone, gives the same for its own result,
-    /// and leaves the values that transitions return as they are while nobody waits.
+    /// and leaves the values that transitions return as they are while nobody waits. A lock with such a rule
+    /// has at most state_lock::max_settled_states states.
     std::uint32_t (*settle)(state_value value, std::uint64_t queued) noexcept = nullptr;
 
     /// The state that a settled `value` becomes when one more waiter, for the states `arriving`, joins the
@@ -82,6 +83,7 @@ public:
     using mask = std::uint64_t; ///< a set of states, bit i for state i
 
     static constexpr unsigned max_states = 63;
+    static constexpr unsigned max_settled_states = wait_list::note_bits; ///< for rules with settle
     static constexpr mask any_state = ~mask{0};
 
 private:
@@ -96,16 +98,8 @@ private:
     //   others  newest   the newest waiter that is not in      the waiter       listing's owner
     //                    list_, linked to the one before
     // listing is held for short: it is taken by a thread that has set locked, and by a canceller.
-    static constexpr unsigned address_bits =
-#if defined(__x86_64__)
-        47;
-#elif defined(__LP64__)
-        48;
-#else
-        32;
-#endif
     static constexpr unsigned alignment_bits = std::countr_zero(waiter_alignment);
-    static constexpr unsigned newest_shift = 64 - (address_bits - alignment_bits);
+    static constexpr unsigned newest_shift = 64 - (waiter_address_bits - alignment_bits);
     static constexpr unsigned state_shift = 4;
     static constexpr unsigned payload_shift = 10;
     static constexpr std::uint64_t locked = 1;
@@ -333,8 +327,11 @@ public:
     /// What it is, in reports.
     [[nodiscard]] const char* name() const noexcept { return rules_->name; }
 
-    /// The longest queue of waiters that a release of this lock has seen so far. Any thread. Orders nothing.
-    [[nodiscard]] std::size_t longest_queue() const noexcept { return list_.longest(); }
+    /// The longest queue of waiters that a release of this lock has seen so far; it does not count beyond
+    /// wait_list::max_note (at least 65,535). 0 for rules with settle. Any thread. Orders nothing.
+    [[nodiscard]] std::size_t longest_queue() const noexcept {
+        return rules_->settle == nullptr ? list_.note() : 0;
+    }
 
 private:
     template <class Change>
@@ -455,13 +452,13 @@ private:
     bool requeue(waiter& me, std::uint64_t& word) noexcept;
     void pass_on() noexcept;
     wake sleep(waiter& me, const wait_limit& limit) noexcept;
-    sys::atomic<std::uint32_t>& group_word() const noexcept;
+    static sys::atomic<std::uint32_t>& group_word(const state_lock* lock) noexcept;
     void exit_slow(state_value next) noexcept;
     void serve_and_leave(state_value next, std::uint64_t word) noexcept;
     struct choice;
     waiter* next_for(unsigned state, bool direct_only) const noexcept;
     void choose(choice& chosen, bool wake_on_its_way) noexcept;
-    void grant(const choice& chosen, sys::atomic<std::uint32_t>& group) noexcept;
+    static void grant(const choice& chosen, const state_lock* lock) noexcept;
     std::uint64_t take_list(bool* lock_too = nullptr) noexcept;
     void gather(std::uint64_t word) noexcept;
 
@@ -469,10 +466,9 @@ private:
 
     sys::atomic<std::uint64_t> word_;
     const state_rules* rules_; // never null; no reference, so that locks are of standard layout
-    // Both belong to whoever holds listing. Tickets start shortly before they wrap, so that every long run
-    // passes that point.
-    wait_list list_{~std::uint64_t{0} - 1000};
-    mask in_flight_ = 0; // what the woken waiter waits for, while waking is set
+    // Belongs to whoever holds listing. Its note is, for rules with settle, what the woken waiter waits for,
+    // while waking is set; for others the longest queue.
+    wait_list list_;
 };
 
 } // namespace ekiden::inline EKIDEN_ABI

@@ -5,69 +5,92 @@
 /// A waiter waits for a set of states, given as a mask. The list keeps one first-in-first-out queue per
 /// distinct mask; the heads of these queues form a chain. Finding the oldest waiter that a state admits
 /// therefore costs as many steps as there are distinct masks, whatever the number of waiters. The links lie
-/// in the waiters: nothing is allocated. Idea: the queue of masks of the abstract-state locks of Ohki and
-/// Kuno; the queues per mask are ours.
+/// in the waiters, and so does what the list has to remember while it is not empty: the list itself is one
+/// word, and nothing is allocated. Idea: the queue of masks of the abstract-state locks of Ohki and Kuno; the
+/// queues per mask are ours.
 #pragma once
 
 #include <ekiden/sys/atomic.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 namespace ekiden::inline EKIDEN_ABI {
 
+/// The addresses of waiters are below 2 to the power of this.
+inline constexpr unsigned waiter_address_bits =
+#if defined(__x86_64__)
+    47;
+#elif defined(__LP64__)
+    48;
+#else
+    32;
+#endif
+
 /// A waiter's place in a wait_list: the base of what waits. Owned by the waiter, which keeps it alive and in
-/// place as long as `linked` is set. All members belong to whoever may touch the list, except that the waiter
-/// sets `mask` (and, for its own stack of newcomers, `next`) before it is appended.
+/// place as long as it is `linked()`. All members belong to whoever may touch the list, except that the
+/// waiter sets `mask` (and, for its own stack of newcomers, `next`) before it is appended.
 struct wait_link {
     std::uint64_t mask = 0;    ///< the states waited for, bit i for state i
-    std::uint64_t ticket = 0;  ///< order of arrival, compared by signed difference
     wait_link* next = nullptr; ///< the next younger one with the same mask
 
-private:
-    friend class wait_list;
-    wait_link* older_ = nullptr;      // the next older one with the same mask; in the head: the youngest
-    wait_link* next_queue_ = nullptr; // in the head of a queue: the head of another mask's queue
-    bool is_head_ = false;
+    /// In a list.
+    [[nodiscard]] bool linked() const noexcept { return place_ >= place::queued; }
+    /// In a list, or has been in one: returns to its old place if it was lent.
+    [[nodiscard]] bool has_ticket() const noexcept { return place_ != place::nowhere; }
 
-public:
-    bool linked = false;     ///< in a list
-    bool has_ticket = false; ///< was in the list before and returns to its old place
+private:
+    enum class place : std::uint8_t { nowhere, out, queued, head };
+
+    friend class wait_list;
+    wait_link* older_ = nullptr; // the next older one with the same mask; in the head: the youngest
+    // In the first head of the chain: how many lie in the list, and in the upper half its next ticket. In one
+    // word, because to read as one what was just written as two takes a processor longer than all the rest.
+    sys::cell<std::uint64_t> totals_{0};
+    wait_link* next_queue_ = nullptr; // in the head of a queue: the head of another mask's queue
+    std::uint32_t ticket_ = 0;        // order of arrival, compared by signed difference
+    place place_ = place::nowhere;
 };
 
-/// Not thread-safe: the owner (a lock) says who may touch it. Empty at its destruction.
+/// Not thread-safe, but for note(): the owner (a lock) says who may touch it. Empty at its destruction.
 class wait_list {
 public:
-    /// `first_ticket`: where the tickets start. They wrap; fewer than 2^63 may be in use at once.
-    constexpr explicit wait_list(std::uint64_t first_ticket = 0) noexcept : next_ticket_(first_ticket) {}
+    constexpr wait_list() noexcept = default;
     wait_list(const wait_list&) = delete;
     wait_list& operator=(const wait_list&) = delete;
 
-    /// Adds the youngest waiter, or one that comes back (has_ticket) at the place of its old ticket.
+    /// Adds the youngest waiter, or the one that was lent last (has_ticket()) at its old place.
     void insert(wait_link& waiter) noexcept {
-        if (!waiter.has_ticket) {
-            waiter.ticket = next_ticket_++;
-            waiter.has_ticket = true;
-        }
-        waiter.linked = true;
-        size_.write(size_.read() + 1);
-        if (size_.read() > longest()) longest_.store(size_.read(), sys::relaxed);
-        wait_link** place = queue_of(waiter.mask);
-        if (*place == nullptr) {
-            waiter.next = waiter.next_queue_ = nullptr;
-            waiter.older_ = &waiter;
-            waiter.is_head_ = true;
-            *place = &waiter;
+        const std::uint64_t word = word_.load(sys::relaxed);
+        wait_link* const first = first_in(word);
+        if (first == nullptr) {
+            waiter.ticket_ = first_ticket;
+            waiter.totals_.write((std::uint64_t{first_ticket} << 32) + one_ticket + 1);
+            begin_queue(waiter, nullptr);
+            word_.store(with_first(word, &waiter), sys::relaxed);
             return;
         }
-        wait_link& head = **place;
-        if (before(waiter, head)) {
-            push_front(place, waiter);
-            return;
+        const std::uint64_t totals = first->totals_.read();
+        if (!waiter.has_ticket()) {
+            waiter.ticket_ = static_cast<std::uint32_t>(totals >> 32);
+            first->totals_.write(totals + one_ticket + 1);
+        } else {
+            if ((word & began_anew) != 0) waiter.ticket_ = oldest()->ticket_ - 1;
+            first->totals_.write(totals + 1);
         }
-        wait_link* older = head.older_;                       // the youngest
-        while (before(waiter, *older)) older = older->older_; // ends at the head at the latest
-        insert_after(*older, head, waiter);
+        wait_link* const head = queue_of(waiter.mask, first);
+        if (head == nullptr) {
+            begin_queue(waiter, first->next_queue_);
+            first->next_queue_ = &waiter;
+        } else if (before(waiter, *head)) {
+            push_front(*head, waiter);
+        } else {
+            wait_link* older = head->older_;                      // the youngest
+            while (before(waiter, *older)) older = older->older_; // ends at the head at the latest
+            insert_after(*older, *head, waiter);
+        }
     }
 
     /// The oldest waiter whose mask contains `state`, or null. Steps: the number of distinct masks.
@@ -84,72 +107,137 @@ public:
     template <class Accept>
     [[nodiscard]] wait_link* oldest_head(Accept accept) const noexcept {
         wait_link* found = nullptr;
-        for (wait_link* head = queues_; head != nullptr; head = head->next_queue_) {
+        for (wait_link* head = first_head(); head != nullptr; head = head->next_queue_) {
             if ((found == nullptr || before(*head, *found)) && accept(*head)) found = head;
         }
         return found;
     }
 
-    /// Takes out a waiter of this list (`linked`). Steps: at most the number of distinct masks.
+    /// Takes out a waiter of this list for good. Steps: at most the number of distinct masks.
     void remove(wait_link& waiter) noexcept {
-        waiter.linked = false;
-        size_.write(size_.read() - 1);
-        if (!waiter.is_head_) {
+        wait_link* const first = first_head();
+        first->totals_.write(first->totals_.read() - 1);
+        if (std::exchange(waiter.place_, place::out) != place::head) {
             waiter.older_->next = waiter.next;
             if (waiter.next != nullptr)
                 waiter.next->older_ = waiter.older_;
             else
-                (*queue_of(waiter.mask))->older_ = waiter.older_; // the youngest now, perhaps the head itself
+                queue_of(waiter.mask, first)->older_ = waiter.older_; // the youngest now, perhaps the head
             return;
         }
-        wait_link** place = queue_of(waiter.mask);
-        waiter.is_head_ = false;
-        if (waiter.next == nullptr) {
-            *place = waiter.next_queue_;
-            return;
+        wait_link* heir = waiter.next;
+        if (heir != nullptr) {
+            heir->place_ = place::head;
+            heir->older_ = waiter.older_; // the youngest, perhaps the heir itself
+            heir->next_queue_ = waiter.next_queue_;
+        } else {
+            heir = waiter.next_queue_;
         }
-        waiter.next->is_head_ = true;
-        if (waiter.next->next != nullptr)
-            waiter.next->older_ = waiter.older_;
-        else
-            waiter.next->older_ = waiter.next;
-        waiter.next->next_queue_ = waiter.next_queue_;
-        *place = waiter.next;
+        replace_head(waiter, heir);
+    }
+
+    /// As remove, for a waiter that may come back. Only one is out at a time: the one before has come back,
+    /// or never will.
+    void lend(wait_link& waiter) noexcept {
+        remove(waiter);
+        const std::uint64_t word = word_.load(sys::relaxed);
+        if (first_in(word) != nullptr) word_.store(word & ~began_anew, sys::relaxed);
     }
 
     /// All states that somebody in the list waits for; 0 when it is empty.
     [[nodiscard]] std::uint64_t masks() const noexcept {
         std::uint64_t all = 0;
-        for (const wait_link* head = queues_; head != nullptr; head = head->next_queue_) all |= head->mask;
+        for (const wait_link* head = first_head(); head != nullptr; head = head->next_queue_)
+            all |= head->mask;
         return all;
     }
 
-    [[nodiscard]] bool empty() const noexcept { return queues_ == nullptr; }
-    [[nodiscard]] std::size_t size() const noexcept { return size_.read(); }
-    /// Any thread: the largest size so far. Orders nothing.
-    [[nodiscard]] std::size_t longest() const noexcept { return longest_.load(sys::relaxed); }
+    [[nodiscard]] bool empty() const noexcept { return word_.load(sys::relaxed) < lowest_address; }
+    [[nodiscard]] std::uint32_t size() const noexcept {
+        const wait_link* const first = first_head();
+        return first == nullptr ? 0 : static_cast<std::uint32_t>(first->totals_.read());
+    }
+
+    /// A number that the owner keeps here, at most max_note; 0 at first. Any thread may read it, which orders
+    /// nothing.
+    [[nodiscard]] std::uint32_t note() const noexcept {
+        return static_cast<std::uint32_t>(word_.load(sys::relaxed)) & max_note;
+    }
+    void set_note(std::uint32_t note) noexcept {
+        word_.store((word_.load(sys::relaxed) & ~std::uint64_t{max_note}) | note, sys::relaxed);
+    }
+
+    static constexpr unsigned note_bits = std::min(64 - waiter_address_bits, 31U);
+    static constexpr std::uint32_t max_note = (std::uint32_t{1} << note_bits) - 1;
 
 private:
+    using place = wait_link::place;
+
+    // The word:
+    //   bits     name        meaning
+    //   lowest   note
+    //   next     began anew  the list has been empty since a waiter was lent. Tickets begin again then, so
+    //                        that waiter's is of no use any more; it is older than all who are here
+    //   others   first       the address of the first queue's head, whose lowest bit is the one before
+    static constexpr std::uint64_t began_anew = std::uint64_t{1} << note_bits;
+    static constexpr std::uint64_t lowest_address = began_anew << 1;
+    static_assert(alignof(wait_link) > 1);
+
+    // Where tickets begin: shortly before they wrap, so that queues of some length pass that point. Fewer
+    // than 2^31 may be in use at once.
+    static constexpr std::uint32_t first_ticket = ~std::uint32_t{0} - 1;
+    static constexpr std::uint64_t one_ticket = std::uint64_t{1} << 32; // in the totals
+
     static bool before(const wait_link& a, const wait_link& b) noexcept {
-        return static_cast<std::int64_t>(a.ticket - b.ticket) < 0;
+        return static_cast<std::int32_t>(a.ticket_ - b.ticket_) < 0;
     }
 
-    // Where the pointer to the head of `mask`'s queue is or, if there is none, would be.
-    wait_link** queue_of(std::uint64_t mask) noexcept {
-        wait_link** place = &queues_;
-        while (*place != nullptr && (*place)->mask != mask) place = &(*place)->next_queue_;
-        return place;
+    static wait_link* first_in(std::uint64_t word) noexcept {
+        return reinterpret_cast<wait_link*>(
+            static_cast<std::uintptr_t>(word >> note_bits & ~std::uint64_t{1}));
+    }
+    static std::uint64_t with_first(std::uint64_t word, const wait_link* head) noexcept {
+        return (word & (lowest_address - 1))
+               | std::uint64_t{reinterpret_cast<std::uintptr_t>(head)} << note_bits;
+    }
+    wait_link* first_head() const noexcept { return first_in(word_.load(sys::relaxed)); }
+
+    // The head of `mask`'s queue, or null. `head`: the first one.
+    static wait_link* queue_of(std::uint64_t mask, wait_link* head) noexcept {
+        while (head != nullptr && head->mask != mask) head = head->next_queue_;
+        return head;
     }
 
-    static void push_front(wait_link** place, wait_link& waiter) noexcept {
-        wait_link& head = **place;
+    // Puts `now`, or nothing, into the place of `head` in the chain.
+    void replace_head(const wait_link& head, wait_link* now) noexcept {
+        const std::uint64_t word = word_.load(sys::relaxed);
+        wait_link* queue = first_in(word);
+        if (queue != &head) {
+            while (queue->next_queue_ != &head) queue = queue->next_queue_;
+            queue->next_queue_ = now;
+        } else if (now != nullptr) {
+            now->totals_.write(head.totals_.read());
+            word_.store(with_first(word, now), sys::relaxed);
+        } else {
+            word_.store(with_first(word, nullptr) | began_anew, sys::relaxed);
+        }
+    }
+
+    static void begin_queue(wait_link& waiter, wait_link* next_queue) noexcept {
+        waiter.next = nullptr;
+        waiter.next_queue_ = next_queue;
+        waiter.older_ = &waiter;
+        waiter.place_ = place::head;
+    }
+
+    void push_front(wait_link& head, wait_link& waiter) noexcept {
         waiter.next = &head;
         waiter.older_ = head.older_; // the youngest, perhaps the old head itself
         waiter.next_queue_ = head.next_queue_;
-        waiter.is_head_ = true;
+        waiter.place_ = place::head;
         head.older_ = &waiter;
-        head.is_head_ = false;
-        *place = &waiter;
+        head.place_ = place::queued;
+        replace_head(head, &waiter);
     }
 
     static void insert_after(wait_link& older, wait_link& head, wait_link& waiter) noexcept {
@@ -159,14 +247,11 @@ private:
         else
             head.older_ = &waiter; // the youngest
         waiter.older_ = &older;
-        waiter.is_head_ = false;
+        waiter.place_ = place::queued;
         older.next = &waiter;
     }
 
-    wait_link* queues_ = nullptr;
-    std::uint64_t next_ticket_;
-    sys::cell<std::size_t> size_{0};
-    sys::atomic<std::size_t> longest_{0};
+    sys::atomic<std::uint64_t> word_{0}; // relaxed: what the owner says orders all but note()
 };
 
 } // namespace ekiden::inline EKIDEN_ABI

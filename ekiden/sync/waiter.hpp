@@ -47,15 +47,16 @@ struct waiter : wait_link {
     static constexpr std::uint32_t phase = 3;
     static constexpr std::uint32_t interrupted = 4;
 
-    bool numbered = false; ///< takes a number when it is pushed (see state_lock::enter_numbered)
-    bool pure = false;     ///< the transition reads nothing but the value: it may run and be discarded
-    bool direct = false;   ///< served by the releaser: never woken just to try again
-    bool opens = true;     ///< begins something, see state_rules::queue_order
-    bool group = false;    ///< sleeps on the lock's shared word: many are woken by one system call
+    bool numbered : 1 = false; ///< takes a number when it is pushed (see state_lock::enter_numbered)
+    bool pure : 1 = false;     ///< the transition reads nothing but the value: it may run and be discarded
+    bool direct : 1 = false;   ///< served by the releaser: never woken just to try again
+    bool opens : 1 = true;     ///< begins something, see state_rules::queue_order
+    bool group : 1 = false;    ///< sleeps on the lock's shared word: many are woken by one system call
     state_transition transition = nullptr;      ///< null: the waiter wants to hold the lock
     void* context = nullptr;                    ///< the operation's own, for transition and resume
     void (*resume)(waiter&) noexcept = nullptr; ///< set for a coroutine: posts it to its executor
     std::uint32_t number = 0;                   ///< the arrival's, if numbered
+    // In another cache line than the links, which a releaser may be setting while the waiter goes to sleep.
     sys::atomic<std::uint32_t> status{waiting};
 };
 

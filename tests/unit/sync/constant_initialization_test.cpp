@@ -4,6 +4,8 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <mutex>
 #include <type_traits>
 
@@ -42,6 +44,17 @@ constexpr bool standard_layout = (std::is_standard_layout_v<Locks> && ...);
 
 static_assert(standard_layout<ekiden::mutex, ekiden::fifo_mutex, ekiden::hybrid_mutex, ekiden::spin_mutex,
                               ekiden::rw_mutex<>, ekiden::state_lock>);
+
+#if !defined(EKIDEN_ANNOTATE_LOCKS)
+template <class... Locks>
+constexpr std::size_t largest = std::max({sizeof(Locks)...});
+
+// As docs/locks.md has it.
+static_assert(largest<ekiden::mutex, ekiden::fifo_mutex, ekiden::hybrid_mutex, ekiden::rw_mutex<>,
+                      ekiden::rw_mutex<ekiden::rw_policy::fifo>, ekiden::event, ekiden::state_lock>
+              == 24);
+static_assert(largest<ekiden::counting_semaphore<>, ekiden::latch> == 32);
+#endif
 
 } // namespace
 
