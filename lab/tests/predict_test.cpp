@@ -170,16 +170,17 @@ TEST_CASE("requests of one key keep their order where that is promised, and not 
 }
 
 TEST_CASE("a key's requests are served one at a time, others beside them") {
-    // Key 1 has three, and serves in its turn what waits when that begins; key 2 has one.
+    // A key serves in its turn what waits when that begins: key 1 one, then key 2 both, then key 1 two.
     const schedule offered = at_once({{.turns = 100, .key = 1},
                                       {.turns = 100, .key = 1},
                                       {.turns = 100, .key = 1},
+                                      {.turns = 50, .key = 2},
                                       {.turns = 50, .key = 2}});
-    CHECK(ends_of(offered, shape::keyed, 1) == ends{100, 250, 350, 150});
-    CHECK(ends_of(offered, shape::keyed, 2) == ends{100, 200, 300, 50});
-    CHECK(ends_of(offered, shape::pool, 2) == ends{100, 100, 200, 150});
-    CHECK(ends_of(offered, shape::serial, 2) == ends{100, 200, 300, 350});
-    CHECK(ends_of(offered, shape::sharded, 2) == ends{100, 200, 300, 50});
+    CHECK(ends_of(offered, shape::keyed, 1) == ends{100, 300, 400, 150, 200});
+    CHECK(ends_of(offered, shape::keyed, 2) == ends{100, 200, 300, 50, 100});
+    CHECK(ends_of(offered, shape::pool, 2) == ends{100, 100, 200, 150, 200});
+    CHECK(ends_of(offered, shape::serial, 2) == ends{100, 200, 300, 350, 400});
+    CHECK(ends_of(offered, shape::sharded, 2) == ends{100, 200, 300, 50, 100});
 }
 
 TEST_CASE("a worker that meets a locked key does nothing else") {
@@ -192,6 +193,10 @@ TEST_CASE("a worker that meets a locked key does nothing else") {
         at_once({{.turns = 100, .key = 1}, {.turns = 100, .key = 1}, {.turns = 100, .key = 1}});
     const costs slow{.wake = 7};
     CHECK(ends_of(again, shape::mutex_per_key, 2, slow) == ends{107, 314, 207});
+    // It wakes up once, though the key was unlocked twice meanwhile.
+    const schedule twice =
+        at_once({{.turns = 100, .key = 1}, {.turns = 1, .key = 1}, {.turns = 3, .key = 1}});
+    CHECK(ends_of(twice, shape::mutex_per_key, 2, slow) == ends{107, 115, 110});
 }
 
 TEST_CASE("a worker that waits is replaced in an elastic pool only") {
@@ -202,6 +207,17 @@ TEST_CASE("a worker that waits is replaced in an elastic pool only") {
     CHECK(ends_of(offered, shape::keyed, 1) == ends{1'010, 1'040, 1'030});
     CHECK(ends_of(offered, shape::elastic_keyed, 1) == ends{1'010, 1'020, 30});
     CHECK(ends_of(offered, shape::thread_per_request, 1).front() == 1'030); // a third of a processor for 30
+}
+
+TEST_CASE("a worker that goes on beside the one that replaced it takes nothing more") {
+    const schedule offered = at_once({{.turns = 10, .block_ns = 100}, {.turns = 200}, {.turns = 50}});
+    const prediction p = predict(offered, shape::elastic_pool, {.processors = 2, .workers = 1}, none);
+    CHECK(p.ends_ns == ends{110, 210, 260});
+}
+
+TEST_CASE("a wait in the midst of a service is as much too long as sleeps are") {
+    const schedule offered = at_once({{.turns = 10, .block_ns = 100}, {.turns = 10}});
+    CHECK(ends_of(offered, shape::pool, 1, {.sleep = 30}) == ends{140, 150});
 }
 
 TEST_CASE("no more workers are replaced than there are spare ones") {
@@ -225,6 +241,16 @@ TEST_CASE("a request that finds its worker asleep pays for waking it, one that f
     const costs each{.post = 5, .overhead = 3, .wake = 40};
     CHECK(ends_of(offered, shape::serial, 1, each)
           == ends{100 + 5 + 40 + 3 + 50, 198 + 53, 1'000 + 5 + 40 + 3 + 50});
+}
+
+TEST_CASE("nobody wakes without a request or beyond the number of workers") {
+    const costs each{.wake = 40};
+    const schedule blocks = paced({{.turns = 10, .block_ns = 1'000}, {.due_ns = 80, .turns = 10}});
+    CHECK(ends_of(blocks, shape::elastic_pool, 1, each) == ends{1'050, 130});
+    const schedule three =
+        paced({{.due_ns = 0, .turns = 1}, {.due_ns = 10, .turns = 1}, {.due_ns = 45, .turns = 1}});
+    CHECK(ends_of(three, shape::pool, 1, each) == ends{41, 42, 86});
+    CHECK(ends_of(three, shape::thread_per_request, 1, each) == ends{41, 51, 86}); // a start of its own each
 }
 
 TEST_CASE("clients that slept are late, and post what came due meanwhile at once") {
