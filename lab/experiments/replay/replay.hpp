@@ -50,7 +50,7 @@ repetition run_once(cell& c, const schedule& offered) {
     return found;
 }
 
-/// What predict.hpp has to know beside the figures of a run as fast as possible.
+/// What lab/replay/predict.hpp has to know beside the figures of a run as fast as possible.
 ///
 ///     idle_us        P50 of requests without work, each of which finds all asleep
 ///     idle_lag_us    how much of that was before it was sent
