@@ -8,6 +8,7 @@
 #include <lab/harness/table.hpp>
 #include <lab/replay/command_line.hpp>
 #include <lab/replay/facts.hpp>
+#include <lab/replay/forecast.hpp>
 #include <lab/replay/point.hpp>
 #include <lab/replay/request_trace.hpp>
 
@@ -49,25 +50,23 @@ std::string text_of(double rate) {
     return std::to_string(static_cast<std::uint64_t>(std::llround(rate))) + " requests/s";
 }
 
-/// A rate with two digits that matter.
-double rounded(double rate) {
-    const double step = std::pow(10, std::floor(std::log10(rate)) - 1);
-    return std::max(std::round(rate / step) * step, 1.0);
-}
-
 class replaying {
 public:
-    replaying(std::string trace_path, effort how, double own_rate, promise need, unsigned workers,
-              results_file& results)
-        : trace_path_(std::move(trace_path)), how_(std::move(how)), own_rate_(own_rate), need_(need),
-          workers_(workers), results_(results) {
+    /// `trace_path` is what the cells read of `trace`. `cores`: of the machine to predict for; 0: none.
+    replaying(const request_trace& trace, std::string trace_path, effort how, double own_rate, promise need,
+              unsigned workers, unsigned cores, results_file& results)
+        : trace_(trace), trace_path_(std::move(trace_path)), how_(std::move(how)), own_rate_(own_rate),
+          need_(need), workers_(workers), cores_(cores), results_(results) {
         for (const experiment& e : experiments())
             if (e.name == "replay") experiment_ = e;
         turns_per_us_ = calibrate_turns_per_us();
     }
 
     /// False if interrupted, or if the results could not be written.
-    bool run() {
+    bool run() { return measure_all() && (cores_ == 0 || foretell()); }
+
+private:
+    bool measure_all() {
         if (!measure_fastest()) return false;
         std::vector<double> rates{own_rate_};
         for (const double share : how_.shares) rates.push_back(rounded(share * best_));
@@ -78,7 +77,25 @@ public:
         return search();
     }
 
-private:
+    /// Plays what was measured, and what `cores_` processors would do, in virtual time.
+    bool foretell() {
+        const bool has_own = has_own_processor(workers_);
+        const virtual_machine here{.processors = has_own ? workers_ : usable_cores(),
+                                   .workers = workers_,
+                                   .has_clients_processor = has_own};
+        const other_machine other{.cores = cores_,
+                                  .own_rate = own_rate_,
+                                  .shares = how_.shares,
+                                  .requests_at = [this](double rate) { return requests_at(rate); }};
+        std::cerr << "  playing it in virtual time" << std::endl;
+        nlohmann::json found = forecast(trace_, measured_, here, other, [] { return !interrupted(); });
+        std::cout << "\nPredicted by playing the trace in virtual time with the costs measured here; on "
+                  << here.processors << " processors, as measured:\n"
+                  << describe_errors(found["predicted"]) << std::flush;
+        results_.head()["replay"].update(found);
+        return results_.write() && !interrupted();
+    }
+
     /// One table of the results: all models that `fits` names, at a rate. False if interrupted.
     bool measure(const std::string& title, double rate, std::vector<std::string> only, unsigned processes,
                  bool is_kept, experiment_result& found) {
@@ -114,8 +131,21 @@ private:
                                     if (round_ended || results_.small()) well = results_.write() && well;
                                 }});
         clear_progress();
+        if (is_kept) remember(found, rate);
         if (is_kept) std::cout << '\n' << tables(found, isatty(STDOUT_FILENO) != 0) << std::flush;
         return well && !interrupted();
+    }
+
+    void remember(const experiment_result& found, double rate) {
+        for (const cell_result& cell : found.cells) {
+            if (cell.status != cell_result::state::ok || cell.repetitions.empty()) continue;
+            measured_point at{
+                .model = cell.what.name, .rate = rate, .requests = requests_at(rate), .figures = {}};
+            for (const repetition& r : cell.repetitions)
+                for (const auto& [name, value] : r.figures)
+                    at.figures.try_emplace(name, cell.figure(name)->median);
+            measured_.push_back(std::move(at));
+        }
     }
 
     [[nodiscard]] std::size_t requests_at(double rate) const {
@@ -209,15 +239,18 @@ private:
         if (isatty(STDERR_FILENO) != 0) std::cerr << "\r\033[0m\033[2K" << std::flush;
     }
 
+    const request_trace& trace_;
     std::string trace_path_;
     effort how_;
     double own_rate_;
     promise need_;
     unsigned workers_;
+    unsigned cores_;
     results_file& results_;
     experiment experiment_;
     double turns_per_us_ = 0;
     std::vector<variant> variants_;
+    std::vector<measured_point> measured_;
     std::map<std::string, double> capacity_; // by model: served a second, as fast as possible
     std::map<std::string, double> sustained_;
     std::map<std::string, double> unsustained_;
@@ -277,6 +310,7 @@ struct request_of_user {
     effort how;
     double rate = 0;
     unsigned workers = 0;
+    unsigned cores = 0; // to predict for; 0: none
 };
 
 /// Reads the command line and the trace. An exit status instead if that is the end already.
@@ -298,6 +332,9 @@ std::optional<int> read(int argc, char** argv, request_of_user& asked) {
     app.add_option("--class", classes, "time of work of a class: NAME=TIME; may be given again");
     app.add_option("--workers", asked.workers,
                    "threads of each model; with fewer than processors, one is the clients' own")
+        ->check(CLI::Range(1, 1024));
+    app.add_option("--cores", asked.cores,
+                   "predict also what each model would do on so many processors, in virtual time")
         ->check(CLI::Range(1, 1024));
     app.add_option("--out", asked.out, "where the results go as JSON (default: results/replay-<file>.json)");
     CLI::App* efforts = app.add_option_group("effort")->require_option(0, 1);
@@ -360,7 +397,8 @@ int command_line(int argc, char** argv) {
               << (asked.trace.remark.empty() ? "" : "; " + asked.trace.remark) << '\n'
               << std::flush;
     const double begin_s = usage_now().wall_s;
-    replaying run(plain.string(), asked.how, asked.rate, promise_of(asked.need), asked.workers, results);
+    replaying run(asked.trace, plain.string(), asked.how, asked.rate, promise_of(asked.need), asked.workers,
+                  asked.cores, results);
     const bool well = run.run();
     std::filesystem::remove(plain, ignored);
     const bool finished = !interrupted();

@@ -39,6 +39,12 @@ inline double thread_cpu_s() {
     return static_cast<double>(used.tv_sec) + static_cast<double>(used.tv_nsec) * 1e-9;
 }
 
+/// The backlog at which the clients give up: the model cannot keep up.
+inline std::size_t most_waiting(const schedule& offered, unsigned workers) {
+    constexpr double seconds = 2; // of work for all workers
+    return static_cast<std::size_t>(seconds * 1e9 * workers / std::max(offered.mean_ns, 100.0));
+}
+
 class open_loop {
 public:
     /// `may_spin`: there is a processor for this thread alone, so it may wait awake for the last 60 us.

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <sched.h>
+#include <thread>
 
 namespace lab::replay {
 namespace {
@@ -37,6 +38,19 @@ point point_of(const cell& c) {
 
 std::map<std::string, double> figures_of(const schedule& offered, const service& s, const run_record& record,
                                          const usage& used) {
+    std::vector<std::uint64_t> ends_ns(record.sent);
+    for (std::size_t i = 0; i < record.sent; ++i) ends_ns[i] = s.end_ns(i);
+    std::map<std::string, double> found = figures_of(offered, record, ends_ns);
+    const auto count = static_cast<double>(record.sent);
+    const double posting_s = std::min(record.posting_s, record.generator_cpu_s);
+    found["cpu_us"] = std::max(0.0, used.cpu_s() - record.generator_cpu_s + posting_s) * 1e6 / count;
+    found["post_us"] = posting_s * 1e6 / count;
+    found["overtaken"] = static_cast<double>(s.overtaken()) / count;
+    return found;
+}
+
+std::map<std::string, double> figures_of(const schedule& offered, const run_record& record,
+                                         std::span<const std::uint64_t> ends_ns) {
     const auto count = static_cast<double>(record.sent);
     std::uint64_t last_ns = record.begin_ns + 1;
     std::vector<double> delays_us(record.sent);
@@ -44,7 +58,7 @@ std::map<std::string, double> figures_of(const schedule& offered, const service&
     const std::uint64_t last_due = record.begin_ns + offered.offers.back().due_ns;
     for (std::size_t i = 0; i < record.sent; ++i) {
         const std::uint64_t due = record.begin_ns + offered.offers[i].due_ns;
-        const std::uint64_t end = s.end_ns(i);
+        const std::uint64_t end = ends_ns[i];
         last_ns = std::max(last_ns, end);
         delays_us[i] = static_cast<double>(end - std::min(end, due)) / 1e3;
         // What was sent last cannot have ended yet: it may take as long as it takes alone.
@@ -54,10 +68,6 @@ std::map<std::string, double> figures_of(const schedule& offered, const service&
     }
     std::map<std::string, double> found;
     found["rate"] = count * 1e9 / static_cast<double>(last_ns - record.begin_ns);
-    found["cpu_us"] = std::max(0.0, used.cpu_s() - record.generator_cpu_s
-                                        + std::min(record.posting_s, record.generator_cpu_s))
-                      * 1e6 / count;
-    found["overtaken"] = static_cast<double>(s.overtaken()) / count;
     if (!offered.is_paced()) return found;
     std::sort(delays_us.begin(), delays_us.end());
     const bool is_whole = record.sent == offered.offers.size();
@@ -75,6 +85,7 @@ std::map<std::string, double> figures_of(const schedule& offered, const service&
     std::transform(record.lags_ns.begin(), record.lags_ns.end(), lags_us.begin(),
                    [](std::uint64_t ns) { return static_cast<double>(ns) / 1e3; });
     std::sort(lags_us.begin(), lags_us.end());
+    found["lag_p50_us"] = quantile(lags_us, 0.5);
     found["lag_p99_us"] = quantile(lags_us, 0.99);
     return found;
 }
@@ -107,6 +118,26 @@ bool has_grown(const std::vector<std::size_t>& backlog) {
     constexpr double one_sided_95 = 1.734; // Student's t with 18 degrees of freedom
     const double error = std::sqrt(rest / (stretches - 2) / squares);
     return slope - one_sided_95 * error > 0 && slope * stretches > static_cast<double>(backlog.size()) / 100;
+}
+
+schedule make_idle_schedule() {
+    constexpr std::uint64_t apart_ns = 500'000;
+    constexpr std::size_t count = 60;
+    schedule made{.offers = {}, .keys = 1, .rate = 1e9 / apart_ns};
+    for (std::size_t i = 1; i <= count; ++i) made.offers.push_back({.due_ns = i * apart_ns});
+    return made;
+}
+
+double sleep_excess_us() {
+    constexpr std::uint64_t each_ns = 100'000;
+    std::vector<double> excess_us;
+    for (int i = 0; i < 60; ++i) {
+        const std::uint64_t begin = now_ns();
+        std::this_thread::sleep_for(std::chrono::nanoseconds(each_ns));
+        excess_us.push_back((static_cast<double>(now_ns() - begin) - each_ns) / 1e3);
+    }
+    std::sort(excess_us.begin(), excess_us.end());
+    return quantile(excess_us, 0.5);
 }
 
 double turns_per_us_now() {

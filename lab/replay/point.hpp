@@ -10,7 +10,9 @@
 #include <lab/replay/service.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <map>
+#include <span>
 #include <string>
 
 namespace lab::replay {
@@ -38,15 +40,27 @@ inline constexpr double most_p99 = 100;
 ///     rate                 requests served a second
 ///     sustained            1 if the model kept up, 0 if not; absent as fast as possible, as all that follow
 ///     p50_us, p99_us, p999_us, max_us, mean_us     from when a request was due to its end
-///     lag_p99_us           from when a request was due until it was sent
+///     lag_p50_us, lag_p99_us                       from when a request was due until it was sent
 ///     cpu_us               of the model, for each request: without the generator, with its calls of post()
+///     post_us              what of that is the calls of post()
 ///     overtaken            requests served after a later one of their key, a share
 [[nodiscard]] std::map<std::string, double> figures_of(const schedule& offered, const service& s,
                                                        const run_record& record, const usage& used);
 
+/// All but the last three of them. `ends_ns`: of the requests that were sent, on the clock of
+/// record.begin_ns.
+[[nodiscard]] std::map<std::string, double> figures_of(const schedule& offered, const run_record& record,
+                                                       std::span<const std::uint64_t> ends_ns);
+
 /// Whether the backlog grew over the last two thirds of the run: the slope over the means of 20 stretches is
 /// above 0 with 95 % confidence, and so steep that it is more than a hundredth of all requests.
 [[nodiscard]] bool has_grown(const std::vector<std::size_t>& backlog);
+
+/// Requests without work, so far apart that all threads sleep when one comes.
+[[nodiscard]] schedule make_idle_schedule();
+
+/// How much too long a sleep of this thread is, the median, in microseconds; takes about 10 ms.
+[[nodiscard]] double sleep_excess_us();
 
 /// How fast this processor works just now; takes about 2 ms.
 [[nodiscard]] double turns_per_us_now();

@@ -30,4 +30,9 @@ schedule make_schedule(const request_trace& trace, double rate, std::size_t coun
     return made;
 }
 
+double rounded(double rate) {
+    const double step = std::pow(10, std::floor(std::log10(rate)) - 1);
+    return std::max(std::round(rate / step) * step, 1.0);
+}
+
 } // namespace lab::replay

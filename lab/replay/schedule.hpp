@@ -33,4 +33,7 @@ struct schedule {
 [[nodiscard]] schedule make_schedule(const request_trace& trace, double rate, std::size_t count,
                                      double turns_per_us);
 
+/// A rate above 0 with two digits that matter; at least 1.
+[[nodiscard]] double rounded(double rate);
+
 } // namespace lab::replay

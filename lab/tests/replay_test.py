@@ -78,7 +78,8 @@ def check_run(lab, report, folder):
              for i in range(200)]
     trace.write_text("\n".join(lines) + "\n")
     out = folder / "replay.json"
-    done = subprocess.run([lab, "replay", trace, "--smoke", "--out", out], capture_output=True, text=True, check=False)
+    done = subprocess.run([lab, "replay", trace, "--smoke", "--cores", "4", "--out", out], capture_output=True, text=True,
+                          check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert sorted(f.name for f in folder.iterdir()) == ["replay.json", "trace.jsonl"], list(folder.iterdir())
     results = json.loads(out.read_text())
@@ -88,13 +89,20 @@ def check_run(lab, report, folder):
     assert {"ekiden", "ekiden-fifo-lock", "std-async", "std-mutex-per-key"} <= flat, flat
     assert results["replay"]["requests"] == 200 and results["replay"]["keys"] == 7
     assert 0 < results["replay"]["bound_of_hottest_key"] < results["replay"]["bound_of_processors"] * 7
+    predicted = results["replay"]["predicted"]
+    measured = {c["implementation"] for c in cells if c["variant"] == "as fast as possible" and c["status"] == "ok"}
+    assert {p["model"] for p in predicted if p["cores"] == 4} == measured == set(results["replay"]["costs"]), predicted
+    assert all(p["measured"]["rate"] > 0 and p["predicted_over_measured"]["rate"] > 0 for p in predicted
+               if p["rate"] == 0 and "measured" in p), predicted
+    assert "predicted / measured" in done.stdout, done.stdout
 
     broken = folder / "broken.csv"
     broken.write_text("arrival_us,key,service_us\n1,a,2\n0,a,2\n")
     done = subprocess.run([lab, "replay", broken, "--out", folder / "none.json"], capture_output=True, text=True, check=False)
     assert done.returncode == 2 and "broken.csv:3:1: " in done.stderr, done
     assert not (folder / "none.json").exists()
-    for wrong in (["--need", "speed"], ["--rate", "-1"], ["--service", "3"], ["--class", "x"], ["--quick", "--full"]):
+    for wrong in (["--need", "speed"], ["--rate", "-1"], ["--service", "3"], ["--class", "x"], ["--cores", "0"],
+                  ["--cores", "1025"], ["--quick", "--full"]):
         done = subprocess.run([lab, "replay", trace, *wrong], capture_output=True, text=True, check=False)
         assert done.returncode == 2 and done.stderr, (wrong, done)
 
@@ -106,7 +114,8 @@ def check_run(lab, report, folder):
     text = page.read_text()
     for outside in ("src=", "<script", "<link", "@import", "url("):
         assert outside not in text.replace("url(#", ""), outside
-    assert "What to write" in text and "All models at" in text, text
+    for heading in ("What to write", "All models at", "Predicted: on 4 processors"):
+        assert heading in text, heading
     for plot in text.split("<svg")[1:]:
         xml.dom.minidom.parseString("<svg" + plot[:plot.index("</svg>")] + "</svg>")
 

@@ -15,9 +15,6 @@
 namespace lab::replay {
 namespace {
 
-/// What of a pool may block: as many threads more.
-constexpr unsigned spare_threads = 64;
-
 ekiden::thread_pool_options elastic(unsigned workers) {
     return {.threads = workers, .max_threads = workers + spare_threads};
 }
@@ -27,6 +24,7 @@ ekiden::thread_pool_options elastic(unsigned workers) {
 class fifo_lock {
 public:
     static constexpr promise promised = promise::order;
+    static constexpr shape formed = shape::serial;
 
     fifo_lock(unsigned workers, std::size_t, service& s) : service_(s) {
         for (unsigned i = 0; i < workers; ++i) threads_.emplace_back([this] { work(); });
@@ -64,6 +62,8 @@ template <class Guard>
 class on_lanes {
 public:
     static constexpr promise promised = promise::order;
+    static constexpr shape formed =
+        std::is_same_v<Guard, std::nullopt_t> ? shape::keyed : shape::elastic_keyed;
 
     on_lanes(unsigned workers, std::size_t, service& s)
         : service_(s), pool_(options(workers)), lanes_(pool_.get_executor()) {}
@@ -88,6 +88,7 @@ private:
 class elastic_pool {
 public:
     static constexpr promise promised = promise::nothing;
+    static constexpr shape formed = shape::elastic_pool;
 
     elastic_pool(unsigned workers, std::size_t, service& s) : service_(s), pool_(elastic(workers)) {}
     ~elastic_pool() { pool_.join(); }
@@ -105,6 +106,7 @@ private:
 class mutex_per_key {
 public:
     static constexpr promise promised = promise::exclusive;
+    static constexpr shape formed = shape::mutex_per_key;
 
     mutex_per_key(unsigned workers, std::size_t keys, service& s)
         : service_(s), mutexes_(keys), pool_({.threads = workers}) {}

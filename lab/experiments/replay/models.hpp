@@ -42,6 +42,8 @@ private:
 /// One thread that runs one context: a queue with a single consumer.
 template <class Library>
 struct single_consumer : in_contexts<io_models::shared<Library>, promise::order> {
+    static constexpr shape formed = shape::serial;
+
     single_consumer(unsigned, std::size_t, service& s)
         : in_contexts<io_models::shared<Library>, promise::order>(1, s) {}
 };
@@ -49,6 +51,8 @@ struct single_consumer : in_contexts<io_models::shared<Library>, promise::order>
 /// One context, all threads.
 template <class Library>
 struct shared_context : in_contexts<io_models::shared<Library>, promise::nothing> {
+    static constexpr shape formed = shape::pool;
+
     shared_context(unsigned workers, std::size_t, service& s)
         : in_contexts<io_models::shared<Library>, promise::nothing>(workers, s) {}
 };
@@ -56,6 +60,8 @@ struct shared_context : in_contexts<io_models::shared<Library>, promise::nothing
 /// A context for each thread; a key belongs to one of them.
 template <class Library>
 struct context_per_thread : in_contexts<io_models::per_thread<Library>, promise::order> {
+    static constexpr shape formed = shape::sharded;
+
     context_per_thread(unsigned workers, std::size_t, service& s)
         : in_contexts<io_models::per_thread<Library>, promise::order>(workers, s) {}
 };
@@ -64,6 +70,8 @@ struct context_per_thread : in_contexts<io_models::per_thread<Library>, promise:
 /// to do.
 template <class Library>
 struct half_sync : in_contexts<io_models::half_sync<Library>, promise::nothing> {
+    static constexpr shape formed = shape::pool;
+
     half_sync(unsigned workers, std::size_t, service& s)
         : in_contexts<io_models::half_sync<Library>, promise::nothing>(workers + 1, s) {}
 };
@@ -73,6 +81,7 @@ template <class Library>
 class strand_per_key {
 public:
     static constexpr promise promised = promise::order;
+    static constexpr shape formed = shape::keyed;
 
     strand_per_key(unsigned workers, std::size_t keys, service& s) : strands_(workers, keys), service_(s) {}
 
@@ -90,6 +99,7 @@ template <class Pool>
 class in_pool {
 public:
     static constexpr promise promised = promise::nothing;
+    static constexpr shape formed = shape::pool;
 
     in_pool(unsigned workers, std::size_t, service& s) : pool_(workers), service_(s) {}
 

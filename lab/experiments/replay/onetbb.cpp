@@ -7,6 +7,7 @@ namespace {
 /// The pool's tasks are enqueued, so it is told when the last has run by the service.
 class onetbb_pool : in_pool<peers::onetbb> {
 public:
+    using in_pool::formed;
     using in_pool::promised;
 
     onetbb_pool(unsigned workers, std::size_t keys, service& s) : in_pool(workers, keys, s), service_(s) {}

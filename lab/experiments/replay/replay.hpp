@@ -2,7 +2,7 @@
 ///
 /// A model is made for one run: `Model(workers, keys, service)`, post(index) from one thread in the order of
 /// the indices, and its destructor, which returns when all have been served. It serves each by
-/// service::serve<Model::promised>(index).
+/// service::serve<Model::promised>(index). `Model::formed` is its shape.
 #pragma once
 
 #include <lab/harness/cell.hpp>
@@ -11,10 +11,13 @@
 #include <lab/replay/point.hpp>
 #include <lab/replay/schedule.hpp>
 #include <lab/replay/service.hpp>
+#include <lab/replay/shape.hpp>
 
 #include <algorithm>
 #include <cstddef>
+#include <map>
 #include <memory>
+#include <string>
 
 namespace lab::replay {
 
@@ -22,11 +25,8 @@ namespace lab::replay {
 /// promise broken.
 template <class Model>
 repetition run_once(cell& c, const schedule& offered) {
-    constexpr double most_waiting_s = 2; // of work for all workers, before a model cannot keep up
     service s(offered);
-    open_loop clients(
-        offered, has_own_processor(c.workers()),
-        static_cast<std::size_t>(most_waiting_s * 1e9 * c.workers() / std::max(offered.mean_ns, 100.0)));
+    open_loop clients(offered, has_own_processor(c.workers()), most_waiting(offered, c.workers()));
     forget_peak_resident_bytes();
     const double resident_before = resident_bytes();
     run_record record;
@@ -45,8 +45,21 @@ repetition run_once(cell& c, const schedule& offered) {
     if (const auto fault = s.find_fault(record.sent, Model::promised)) c.fail(*fault);
     found.figures = figures_of(offered, s, record, found.used);
     found.figures["promise"] = static_cast<double>(Model::promised);
+    found.figures["shape"] = static_cast<double>(Model::formed);
     found.figures["memory_kib"] = std::max(0.0, peak_resident_bytes() - resident_before) / 1024;
     return found;
+}
+
+/// What lab/replay/predict.hpp has to know beside the figures of a run as fast as possible.
+///
+///     idle_us        P50 of requests without work, each of which finds all asleep
+///     idle_lag_us    how much of that was before it was sent
+///     sleep_us       P50 of how much too long a sleep is
+template <class Model>
+std::map<std::string, double> measure_idle(cell& c) {
+    std::map<std::string, double> idle = run_once<Model>(c, make_idle_schedule()).figures;
+    return {
+        {"idle_us", idle["p50_us"]}, {"idle_lag_us", idle["lag_p50_us"]}, {"sleep_us", sleep_excess_us()}};
 }
 
 /// One cell: warms up, then measures; again, at most three times, if the processor changed its speed
@@ -61,6 +74,8 @@ void run(cell& c) {
         static_cast<void>(run_once<Model>(c, few));
     }
     const schedule offered = make_schedule(at.trace, at.rate, at.requests, c.asked().turns_per_us);
+    std::map<std::string, double> idle;
+    if (!offered.is_paced()) idle = measure_idle<Model>(c);
     for (unsigned r = 0; r < std::max(c.asked().repetitions, 1U); ++r) {
         repetition found;
         for (int attempt = 0; attempt < 3; ++attempt) {
@@ -69,6 +84,7 @@ void run(cell& c) {
             found.figures["drift"] = drift(before, turns_per_us_now());
             if (found.figures["drift"] <= most_drift || c.asked().scale == scale::smoke) break;
         }
+        found.figures.insert(idle.begin(), idle.end());
         c.report(found);
     }
 }

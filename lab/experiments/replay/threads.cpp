@@ -13,17 +13,15 @@
 namespace lab::replay {
 namespace {
 
-/// More threads at a time than this, and the clients wait until one has ended.
-constexpr std::ptrdiff_t most_threads = 512;
-
 /// A thread for each request.
 class thread_per_request {
 public:
     static constexpr promise promised = promise::nothing;
+    static constexpr shape formed = shape::thread_per_request;
 
     thread_per_request(unsigned, std::size_t, service& s) : service_(s) {}
     ~thread_per_request() {
-        for (std::ptrdiff_t i = 0; i < most_threads; ++i) places_.acquire();
+        for (unsigned i = 0; i < most_threads; ++i) places_.acquire();
     }
 
     void post(std::size_t index) {
@@ -44,12 +42,12 @@ private:
 class async_per_request {
 public:
     static constexpr promise promised = promise::nothing;
+    static constexpr shape formed = shape::thread_per_request;
 
     async_per_request(unsigned, std::size_t, service& s) : service_(s) {}
 
     void post(std::size_t index) {
-        if (running_.size() >= static_cast<std::size_t>(most_threads))
-            running_.pop_front(); // waits for the eldest
+        if (running_.size() >= most_threads) running_.pop_front(); // waits for the eldest
         running_.push_back(std::async(std::launch::async, [this, index] {
             place_started_thread();
             service_.serve<promise::nothing>(index);
@@ -65,6 +63,7 @@ private:
 class mutex_per_key {
 public:
     static constexpr promise promised = promise::exclusive;
+    static constexpr shape formed = shape::mutex_per_key;
 
     mutex_per_key(unsigned workers, std::size_t keys, service& s) : service_(s), mutexes_(keys) {
         for (unsigned i = 0; i < workers; ++i) threads_.emplace_back([this] { work(); });
