@@ -23,7 +23,7 @@ struct request_log_options {
     std::size_t capacity = 1'000'000; ///< requests that are recorded, the first ones; 32 bytes each
     /// Time that a function waits is told apart from its work: as time of the clock without time of the
     /// processor. (So the time in which the system let others run counts as waiting.) Two system calls a
-    /// request, some 200 ns each. Linux only; elsewhere all time is work.
+    /// request, some 250 ns each. Linux only; elsewhere all time is work.
     bool blocking = false;
     /// Keys that are numbers are written as they are. Otherwise a hash is, which tells nothing about the key
     /// without the salt. Texts are always hashed.
