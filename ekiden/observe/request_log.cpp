@@ -64,7 +64,7 @@ request_log::service::~service() {
 
 request_log::summary request_log::write_csv(std::ostream& to) const {
     struct line {
-        std::uint64_t arrival_ns, key, service_ns, block_ns;
+        std::uint64_t arrival_ns, number, key, service_ns, block_ns;
     };
     const std::uint64_t arrived = arrived_.load(sys::relaxed);
     const std::uint64_t kept = std::min<std::uint64_t>(arrived, chosen_.capacity);
@@ -75,12 +75,13 @@ request_log::summary request_log::write_csv(std::ostream& to) const {
         const std::uint64_t ended = one.ended.load(sys::acquire); // [RQ1]
         if (ended != 0)
             lines.push_back(
-                {one.arrival_ns.read(), one.key.read(), ended - 1, one.block_ns.load(sys::relaxed)});
+                {one.arrival_ns.read(), i, one.key.read(), ended - 1, one.block_ns.load(sys::relaxed)});
     }
     found.written = lines.size();
     found.unfinished = kept - lines.size();
-    std::stable_sort(lines.begin(), lines.end(),
-                     [](const line& a, const line& b) { return a.arrival_ns < b.arrival_ns; });
+    std::sort(lines.begin(), lines.end(), [](const line& a, const line& b) {
+        return std::pair(a.arrival_ns, a.number) < std::pair(b.arrival_ns, b.number);
+    });
     to << "arrival_ns,key,service_ns,block_ns\n";
     std::string text; // the stream's locale would group the digits
     for (const line& l : lines) {
