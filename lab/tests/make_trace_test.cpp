@@ -6,9 +6,12 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <filesystem>
+#include <fstream>
 #include <numbers>
 #include <sstream>
 #include <string>
+#include <unistd.h>
 #include <vector>
 
 using namespace lab::replay;
@@ -226,6 +229,44 @@ TEST_CASE("a recipe that cannot be made says which option is wrong") {
     CHECK(refusal({.block_share = -0.5}) == "--block-share -0.5: allowed is 0 to 1");
     CHECK(refusal({.requests = 1'000'000, .rate = 0.01})
           == "--rate 0.01: allowed is what leaves no pause of an hour, and ends in 104 days");
+}
+
+TEST_CASE("the command writes what is asked for, and refuses what it does not know") {
+    const auto run = [](std::vector<std::string> words) {
+        words.insert(words.begin(), "make-trace");
+        std::vector<char*> argv;
+        for (std::string& word : words) argv.push_back(word.data());
+        return make_trace_command(static_cast<int>(argv.size()), argv.data());
+    };
+    const std::string path = "make_trace_test_" + std::to_string(::getpid()) + ".csv";
+    CHECK(run({path,    "--requests",   "50",  "--seed",        "3",       "--arrivals", "bursts", "--burst",
+               "5ms",   "--keys",       "7",   "--service",     "bimodal", "--mean",     "1us",    "--long",
+               "1.5ms", "--long-share", "0.5", "--block-share", "1",       "--block",    "2ms"})
+          == 0);
+    std::ifstream file(path);
+    std::ostringstream text;
+    text << file.rdbuf();
+    std::filesystem::remove(path);
+    CHECK(text.str()
+          == written({.requests = 50,
+                      .seed = 3,
+                      .arrivals = arrivals::bursts,
+                      .burst_ns = 5'000'000,
+                      .keys = 7,
+                      .service = services::bimodal,
+                      .service_ns = 1'000,
+                      .long_ns = 1'500'000,
+                      .long_share = 0.5,
+                      .block_share = 1,
+                      .block_ns = 2'000'000}));
+    for (const auto& wrong : std::vector<std::vector<std::string>>{{"--keys", "0"},
+                                                                   {"--keys", "many"},
+                                                                   {"--arrivals", "sometimes"},
+                                                                   {"--mean", "20"},
+                                                                   {"--unknown"},
+                                                                   {"a", "b"}})
+        CHECK(run(wrong) == 2);
+    CHECK(run({"/no/such/folder/trace.csv"}) == 1);
 }
 
 TEST_CASE("a recipe is described by the options that make it again") {
