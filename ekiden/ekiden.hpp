@@ -55,6 +55,7 @@
 #include <ekiden/observe/chrome_trace.hpp>
 #include <ekiden/observe/live_view.hpp>
 #include <ekiden/observe/prometheus.hpp>
+#include <ekiden/observe/request_log.hpp>
 #include <ekiden/observe/timeline.hpp>
 #include <ekiden/observe/trace.hpp>
 #include <ekiden/pool/add_metrics.hpp>

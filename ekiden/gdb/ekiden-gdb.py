@@ -127,12 +127,20 @@ class state_lock:
 
     def waiters(self):
         """Those in the list, the newcomers, and the one that has been woken and is on its way back."""
-        count = int(self.lock["list_"]["size_"]["value_"]) + (self.word >> 3 & 1)
+        count = self.listed() + (self.word >> 3 & 1)
         alignment = int(self.lock["alignment_bits"])
         link = gdb.Value(self.word >> self.shift << alignment).cast(beside(self.lock, "wait_link").pointer())
         while link:
             count, link = count + 1, link["next"]
         return count
+
+    def listed(self):
+        """The list's first waiter says how many there are: see sync/wait_list.hpp."""
+        words = self.lock["list_"]
+        head = (int(atomic(words["word_"])) >> int(words["note_bits"])) & ~1
+        if not head:
+            return 0
+        return int(gdb.Value(head).cast(beside(words, "wait_link").pointer())["totals_"]["value_"]) & 0xFFFFFFFF
 
     def queue(self):
         count = self.waiters()

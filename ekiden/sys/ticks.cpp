@@ -3,6 +3,10 @@
 #include <fstream>
 #include <string>
 
+#if defined(__linux__)
+#include <time.h>
+#endif
+
 namespace ekiden::inline EKIDEN_ABI::sys {
 
 bool has_even_counter() noexcept {
@@ -23,6 +27,16 @@ bool has_even_counter() noexcept {
 #else
     return false;
 #endif
+}
+
+std::uint64_t this_thread_cpu_ns() noexcept {
+#if defined(__linux__) && !defined(EKIDEN_CHECKING)
+    timespec used{};
+    if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used) == 0)
+        return static_cast<std::uint64_t>(used.tv_sec) * 1'000'000'000U
+               + static_cast<std::uint64_t>(used.tv_nsec);
+#endif
+    return 0;
 }
 
 } // namespace ekiden::inline EKIDEN_ABI::sys

@@ -1,7 +1,7 @@
 /// A clock for measurements that must cost little: the processor's own counter, where it runs evenly and the
-/// system trusts it; the steady clock elsewhere.
+/// system trusts it; the steady clock elsewhere. And a thread's own time.
 ///
-/// Part: sys. Used by: observe (the times of a trace).
+/// Part: sys. Used by: observe (the times of a trace, of requests).
 #pragma once
 
 #include <ekiden/sys/clock.hpp>
@@ -38,5 +38,8 @@ namespace ekiden::inline EKIDEN_ABI::sys {
 #endif
     return now_ns();
 }
+
+/// The time that the calling thread has had a processor, in ns; 0 where that cannot be told. A system call.
+[[nodiscard]] std::uint64_t this_thread_cpu_ns() noexcept;
 
 } // namespace ekiden::inline EKIDEN_ABI::sys

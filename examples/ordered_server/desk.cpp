@@ -28,12 +28,13 @@ void way_back::drain() {
 
 // A full lane refuses: the connection that asked stops reading until there is room.
 lane_desk::lane_desk(ekiden::thread_pool& pool, const options& chosen, way_back& back)
-    : desk(back), pool_(pool),
+    : desk(back), pool_(pool), log_(chosen.log),
       lanes_(pool.get_executor(), {.lane_capacity = chosen.limit.lane, .policy = ekiden::when_full::reject}) {
 }
 
 bool lane_desk::take(request& r) {
-    return lanes_.post(r.of, [this, &r] { run(r); });
+    const auto work = [this, &r] { run(r); };
+    return log_ ? lanes_.post(r.of, log_->wrap(r.of->key, work)) : lanes_.post(r.of, work);
 }
 
 void lane_desk::join() { pool_.wait_idle(); }

@@ -71,6 +71,7 @@ public:
 
 private:
     ekiden::thread_pool& pool_;
+    ekiden::request_log* const log_;
     ekiden::lanes<account*, ekiden::thread_pool::executor_type> lanes_;
 };
 

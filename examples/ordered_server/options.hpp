@@ -2,6 +2,8 @@
 /// and each is checked before memory is taken.
 #pragma once
 
+#include <ekiden/observe/request_log.hpp>
+
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -39,6 +41,7 @@ struct options {
     unsigned threads = 0;              ///< that work; 0: one for each usable processor
     limits limit;
     deadlines deadline;
+    ekiden::request_log* log = nullptr; ///< of the requests that are handed over
 };
 
 } // namespace ordered

@@ -2,6 +2,7 @@
 #include <lab/harness/command_line.hpp>
 #include <lab/harness/registry.hpp>
 #include <lab/replay/command_line.hpp>
+#include <lab/replay/make_trace.hpp>
 
 #include <algorithm>
 #include <string_view>
@@ -22,6 +23,8 @@ bool asks_for_replay(int argc, char** argv) {
 
 int main(int argc, char** argv) {
     if (argc == 3 && std::string_view(argv[1]) == lab::cell_option) return lab::run_cell(argv[2]);
+    if (argc >= 2 && std::string_view(argv[1]) == "make-trace")
+        return lab::replay::make_trace_command(argc - 1, argv + 1);
     if (asks_for_replay(argc, argv)) return lab::replay::command_line(argc - 1, argv + 1);
     return lab::command_line(argc, argv);
 }

@@ -15,14 +15,15 @@
 namespace lab::replay {
 namespace {
 
-constexpr double most_ns = 9007199254740992.0; // 2^53: what a double, and so JSON, holds without loss
-constexpr double longest_gap_ns = 3600e9;
+constexpr std::uint64_t most_ns = std::uint64_t{1} << 53;   // 104 days; what a double holds without loss
+constexpr std::uint64_t latest_ns = std::uint64_t{1} << 62; // 146 years: as counted from 1970
+constexpr std::uint64_t longest_gap_ns = 3'600'000'000'000;
 
 struct unit {
     std::string_view name;
-    double ns;
+    std::uint64_t ns;
 };
-constexpr std::array<unit, 4> units{{{"s", 1e9}, {"ms", 1e6}, {"us", 1e3}, {"ns", 1}}};
+constexpr std::array<unit, 4> units{{{"s", 1'000'000'000}, {"ms", 1'000'000}, {"us", 1'000}, {"ns", 1}}};
 
 const unit* find_unit(std::string_view name) {
     const auto found =
@@ -34,7 +35,7 @@ enum class meaning { skipped, arrival, key, service, klass, block };
 
 struct column {
     meaning what = meaning::skipped;
-    double ns = 1; // what one unit of it is
+    std::uint64_t ns = 1; // what one unit of it is
 };
 
 /// A column's name, with its unit behind `separator`: "arrival_us", "arrival:us". Names that mean nothing are
@@ -62,11 +63,44 @@ std::string_view trimmed(std::string_view text) {
     return text;
 }
 
+/// Text of the file as a message shows it: no more than a piece of a long one, and nothing that a terminal
+/// would take for an order.
+std::string shown(std::string_view text) {
+    constexpr std::size_t most = 60;
+    std::string made(text.substr(0, most));
+    for (char& c : made)
+        if (static_cast<unsigned char>(c) < ' ' || c == '\x7f') c = '?';
+    return text.size() > most ? made + "..." : made;
+}
+
+/// A number of units as nanoseconds: exact for digits with or without a fraction, also where a double would
+/// not be. Nothing is returned if it is no number of 0 to `most` ns.
+std::optional<std::uint64_t> nanoseconds(std::string_view text, std::uint64_t unit_ns, std::uint64_t most) {
+    const char* const end = text.data() + text.size();
+    double value = 0;
+    if (const auto [stop, error] = std::from_chars(text.data(), end, value);
+        error != std::errc{} || stop != end)
+        return std::nullopt;
+    const double about = value * static_cast<double>(unit_ns);
+    if (!(about >= 0 && about <= static_cast<double>(most))) return std::nullopt;
+    std::uint64_t whole = 0;
+    const auto [point, error] = std::from_chars(text.data(), end, whole);
+    if (error != std::errc{} || (point != end && *point != '.')
+        || text.find_first_of("eE") != std::string_view::npos)
+        return static_cast<std::uint64_t>(std::llround(about)); // as 1.5e3, .5 or -0
+    double fraction = 0;
+    std::from_chars(point, end, fraction); // none, or "." alone: stays 0
+    // No overflow: `about` is this, but for its rounding, and at most 2^62.
+    const std::uint64_t ns =
+        whole * unit_ns + static_cast<std::uint64_t>(std::llround(fraction * static_cast<double>(unit_ns)));
+    return ns <= most ? std::optional(ns) : std::nullopt;
+}
+
 /// What a line says, before anything is checked against the lines before it.
 struct record {
-    double arrival_ns = -1;
-    double service_ns = -1;
-    double block_ns = 0;
+    std::optional<std::uint64_t> arrival_ns;
+    std::optional<std::uint64_t> service_ns;
+    std::uint64_t block_ns = 0;
     std::string key;
     bool has_key = false;
     std::size_t arrival_place = 1; // its column, for messages
@@ -81,10 +115,14 @@ public:
         for (bool first = true; std::getline(in, line);) {
             ++line_;
             if (line_ == 1 && line.starts_with("\xEF\xBB\xBF")) line.erase(0, 3); // a byte order mark
+            if (const auto zero = line.find('\0'); zero != std::string::npos)
+                fail(zero + 1, "a zero byte: this is no text");
             if (trimmed(line).empty()) continue;
             if (first) {
                 first = false;
                 is_json_ = trimmed(line).front() == '{';
+                if (is_json_ && !format_.columns.empty())
+                    fail(1, "an object of JSON, which names its fields itself: --columns is for CSV");
                 if (!is_json_ && begin_table(line)) continue; // it was the names
             }
             add(is_json_ ? read_object(line) : read_row(line));
@@ -124,6 +162,9 @@ private:
             } else {
                 const std::size_t end = std::min(line.find(',', at), line.size());
                 f.text = trimmed(line.substr(at, end - at));
+                if (const auto quote = line.find('"', at); quote < end)
+                    fail(quote + 1, "a quote inside of a field: a field with quotes begins with one, and has "
+                                    "those inside of it twice");
                 at = end;
             }
             fields.push_back(std::move(f));
@@ -134,38 +175,39 @@ private:
 
     /// True if the first line holds the names.
     bool begin_table(const std::string& line) {
-        const bool has_names = format_.columns.empty();
-        const std::string saved = name_;
-        if (!has_names) name_ = "--columns";
-        for (const field& f : split(has_names ? line : format_.columns)) {
-            const auto found = column_of(f.text, has_names ? '_' : ':');
-            if (!found)
-                fail(f.place, "column '" + f.text + "' needs a unit: "
-                                  + (has_names ? "_s, _ms, _us or _ns" : ":s, :ms, :us or :ns"));
-            if (!has_names && found->what == meaning::skipped && f.text != "-")
-                fail(f.place, "unknown column '" + f.text
+        if (format_.columns.empty()) {
+            take_columns(line, '_', "needs a unit: _s, _ms, _us or _ns", "_us (or _s, _ms, _ns)");
+            return true;
+        }
+        const std::string file = std::exchange(name_, "--columns");
+        const std::size_t at = std::exchange(line_, 1);
+        take_columns(format_.columns, ':', "needs a unit: :s, :ms, :us or :ns", ":UNIT");
+        name_ = file;
+        line_ = at;
+        return false;
+    }
+
+    void take_columns(const std::string& names, char separator, const std::string& units_missing,
+                      const std::string& unit) {
+        for (const field& f : split(names)) {
+            const auto found = column_of(f.text, separator);
+            if (!found) fail(f.place, "column '" + shown(f.text) + "' " + units_missing);
+            if (separator == ':' && found->what == meaning::skipped && f.text != "-")
+                fail(f.place, "unknown column '" + shown(f.text)
                                   + "'; allowed are arrival:UNIT, key, service:UNIT, "
                                     "class, block:UNIT, and - for one that is skipped");
+            if (found->what != meaning::skipped && has(found->what))
+                fail(f.place, "'" + shown(f.text) + "' is the second column with that meaning");
             columns_.push_back(*found);
         }
-        require(meaning::arrival, has_names ? "arrival_us (or _s, _ms, _ns)" : "arrival:UNIT");
-        require(meaning::key, "key");
+        if (!has(meaning::arrival)) fail(1, "no column arrival" + unit);
+        if (!has(meaning::key)) fail(1, "no column key");
         if (!has(meaning::service) && !has(meaning::klass) && format_.service_ns == 0)
-            fail(1, std::string("no column ") + (has_names ? "service_us (or _s, _ms, _ns)" : "service:UNIT")
-                        + " or class; --service gives all requests one time");
-        name_ = saved;
-        return has_names;
+            fail(1, "no column service" + unit + " or class; --service gives all requests one time");
     }
 
     [[nodiscard]] bool has(meaning what) const {
         return std::any_of(columns_.begin(), columns_.end(), [&](const column& c) { return c.what == what; });
-    }
-
-    void require(meaning what, const std::string& title) const {
-        const auto count =
-            std::count_if(columns_.begin(), columns_.end(), [&](const column& c) { return c.what == what; });
-        if (count == 0) fail(1, "no column " + title);
-        if (count > 1) fail(1, "two columns " + title);
     }
 
     [[nodiscard]] record read_row(const std::string& line) const {
@@ -177,53 +219,89 @@ private:
         for (std::size_t i = 0; i < fields.size(); ++i) {
             const field& f = fields[i];
             if (columns_[i].what == meaning::skipped) continue;
+            if (columns_[i].what == meaning::klass && has(meaning::service)) continue;
             if (columns_[i].what == meaning::key || columns_[i].what == meaning::klass)
                 take_text(r, columns_[i].what, f.text, f.place);
             else
-                take_time(r, columns_[i], number(f.text, f.place), f.text, f.place);
+                take_time(r, columns_[i], f.text, f.place);
         }
         complete(r);
         return r;
-    }
-
-    [[nodiscard]] double number(const std::string& text, std::size_t place) const {
-        double value = 0;
-        const char* const end = text.data() + text.size();
-        const auto [stop, error] = std::from_chars(text.data(), end, value);
-        if (error != std::errc{} || stop != end) fail(place, "'" + text + "' is no number");
-        return value;
     }
 
     // ---- JSON lines
 
+    /// The columns where the names of the line's object stand, in their order; those of objects inside of it
+    /// do not count. `line` is JSON.
+    static std::vector<std::size_t> places_of_names(std::string_view line) {
+        std::vector<std::size_t> places;
+        std::size_t depth = 0;
+        bool is_name = false; // what comes next, if it is a text
+        for (std::size_t at = 0; at < line.size(); ++at) {
+            const char c = line[at];
+            if (c == '{' || c == '[') is_name = ++depth == 1;
+            if (c == '}' || c == ']') --depth;
+            if (c == ',') is_name = depth == 1;
+            if (c != '"') continue;
+            if (std::exchange(is_name, false)) places.push_back(at + 1);
+            for (++at; line[at] != '"'; ++at)
+                if (line[at] == '\\') ++at;
+        }
+        return places;
+    }
+
     [[nodiscard]] record read_object(const std::string& line) const {
+        std::vector<std::string> names; // in their order, and also one that comes twice
         nlohmann::json object;
         try {
-            object = nlohmann::json::parse(line);
+            object = nlohmann::json::parse(
+                line, [&](int depth, nlohmann::json::parse_event_t event, nlohmann::json& now) {
+                    if (depth == 1 && event == nlohmann::json::parse_event_t::key) names.push_back(now);
+                    return true;
+                });
         } catch (const nlohmann::json::parse_error& error) {
             fail(std::max<std::size_t>(error.byte, 1), "not JSON");
+        } catch (const nlohmann::json::out_of_range&) {
+            fail(1, "holds a number that is too large");
         }
         if (!object.is_object()) fail(1, "not a JSON object");
+        const std::vector<std::size_t> places = places_of_names(line);
         record r;
-        for (const auto& [name, value] : object.items()) {
-            const std::size_t place = std::min(line.find('"' + name + '"'), line.size() - 1) + 1;
+        std::vector<meaning> had;
+        const bool has_service = std::any_of(names.begin(), names.end(), [](const std::string& name) {
             const auto found = column_of(name, '_');
-            if (!found) fail(place, "'" + name + "' needs a unit: _s, _ms, _us or _ns");
+            return found && found->what == meaning::service;
+        });
+        for (std::size_t i = 0; i < names.size(); ++i) {
+            const std::string& name = names[i];
+            const auto found = column_of(name, '_');
+            if (!found) fail(places[i], "'" + shown(name) + "' needs a unit: _s, _ms, _us or _ns");
             if (found->what == meaning::skipped) continue;
-            if (found->what == meaning::key || found->what == meaning::klass) {
-                if (!value.is_string() && !value.is_number_integer())
-                    fail(place, "'" + name + "' must be a text or a whole number, but is " + value.dump());
-                take_text(r, found->what, value.is_string() ? value.get<std::string>() : value.dump(), place);
-            } else {
-                if (!value.is_number())
-                    fail(place, "'" + name + "' must be a number, but is " + value.dump());
-                take_time(r, *found, value.get<double>(), value.dump(), place);
-            }
+            if (std::find(had.begin(), had.end(), found->what) != had.end())
+                fail(places[i], "'" + shown(name) + "' is the second field with that meaning");
+            had.push_back(found->what);
+            if (found->what == meaning::klass && has_service) continue;
+            take_field(r, *found, name, object[name], places[i]);
         }
-        if (r.arrival_ns < 0) fail(1, "no 'arrival_us' (or _s, _ms, _ns)");
+        if (!r.arrival_ns) fail(1, "no 'arrival_us' (or _s, _ms, _ns)");
         if (!r.has_key) fail(1, "no 'key'");
         complete(r);
         return r;
+    }
+
+    void take_field(record& r, const column& of, const std::string& name, const nlohmann::json& value,
+                    std::size_t place) const {
+        const auto refuse = [&](const char* what) {
+            fail(place, "'" + name + "' must be " + what + ", but is "
+                            + (value.is_structured() ? value.type_name() : shown(value.dump())));
+        };
+        if (of.what == meaning::key || of.what == meaning::klass) {
+            if (!value.is_string() && !value.is_number_integer()) refuse("a text or a whole number");
+            take_text(r, of.what, value.is_string() ? value.get<std::string>() : value.dump(), place);
+        } else {
+            if (!value.is_number()) refuse("a number");
+            take_time(r, of, value.dump(), place);
+        }
     }
 
     // ---- both
@@ -236,53 +314,56 @@ private:
         }
         const auto found = format_.class_ns.find(text);
         if (found == format_.class_ns.end())
-            fail(place, "class '" + text + "' has no time; --class '" + text + "=20us' gives it one");
-        r.service_ns = static_cast<double>(found->second);
+            fail(place,
+                 "class '" + shown(text) + "' has no time; --class '" + shown(text) + "=20us' gives it one");
+        r.service_ns = found->second;
     }
 
-    void take_time(record& r, const column& of, double value, const std::string& text,
-                   std::size_t place) const {
-        const double ns = value * of.ns;
-        if (!std::isfinite(ns) || ns < 0 || ns > most_ns)
-            fail(place, "'" + text + "' is not allowed: a time is 0 to 2^53 ns");
-        if (of.what == meaning::arrival) {
+    void take_time(record& r, const column& of, const std::string& text, std::size_t place) const {
+        const bool is_arrival = of.what == meaning::arrival;
+        const auto ns = nanoseconds(text, of.ns, is_arrival ? latest_ns : most_ns);
+        if (!ns)
+            fail(place, "'" + shown(text) + "' is no time: allowed is a number, 0 to 2^"
+                            + (is_arrival ? "62" : "53") + " ns");
+        if (is_arrival) {
             r.arrival_ns = ns;
             r.arrival_place = place;
         } else if (of.what == meaning::service) {
             r.service_ns = ns;
         } else {
-            r.block_ns = ns;
+            r.block_ns = *ns;
         }
     }
 
     void complete(record& r) const {
-        if (r.service_ns >= 0) return;
+        if (r.service_ns) return;
         if (format_.service_ns == 0)
             fail(1,
                  "no 'service_us' (or _s, _ms, _ns) and no 'class'; --service gives all requests one time");
-        r.service_ns = static_cast<double>(format_.service_ns);
+        r.service_ns = format_.service_ns;
     }
 
     void add(const record& r) {
+        const std::uint64_t arrival_ns = *r.arrival_ns;
         if (made_.requests.empty()) {
-            first_ns_ = last_ns_ = r.arrival_ns;
-        } else if (r.arrival_ns < last_ns_) {
+            first_ns_ = last_ns_ = arrival_ns;
+        } else if (arrival_ns < last_ns_) {
             fail(r.arrival_place, "arrives before the request of the line before: sort the file by arrival");
-        } else if (r.arrival_ns - last_ns_ > longest_gap_ns) {
+        } else if (arrival_ns - last_ns_ > longest_gap_ns) {
             fail(r.arrival_place, "arrives more than an hour after the request before it: is the unit right? "
                                   "A longer pause has to be cut out");
+        } else if (arrival_ns - first_ns_ > most_ns) {
+            fail(r.arrival_place, "arrives more than 2^53 ns, 104 days, after the first request");
         }
-        whole_seconds_ = whole_seconds_ && std::fmod(r.arrival_ns, 1e9) == 0;
-        same_second_ = same_second_ || (!made_.requests.empty() && r.arrival_ns == last_ns_);
-        last_ns_ = r.arrival_ns;
+        whole_seconds_ = whole_seconds_ && arrival_ns % 1'000'000'000 == 0;
+        same_second_ = same_second_ || (!made_.requests.empty() && arrival_ns == last_ns_);
+        last_ns_ = arrival_ns;
         const auto [key, is_new] = keys_.try_emplace(r.key, static_cast<std::uint32_t>(keys_.size()));
-        made_.requests.push_back({.arrival_ns = rounded(r.arrival_ns - first_ns_),
-                                  .service_ns = rounded(r.service_ns),
-                                  .block_ns = rounded(r.block_ns),
+        made_.requests.push_back({.arrival_ns = arrival_ns - first_ns_,
+                                  .service_ns = *r.service_ns,
+                                  .block_ns = r.block_ns,
                                   .key = key->second});
     }
-
-    static std::uint64_t rounded(double ns) { return static_cast<std::uint64_t>(std::llround(ns)); }
 
     void finish() {
         made_.keys = static_cast<std::uint32_t>(keys_.size());
@@ -311,8 +392,8 @@ private:
     std::vector<column> columns_;
     std::unordered_map<std::string, std::uint32_t> keys_;
     request_trace made_;
-    double first_ns_ = 0;
-    double last_ns_ = 0;
+    std::uint64_t first_ns_ = 0;
+    std::uint64_t last_ns_ = 0;
     bool whole_seconds_ = true;
     bool same_second_ = false;
 };
@@ -340,21 +421,29 @@ request_trace read_trace(const std::string& path, const trace_format& format) {
 }
 
 std::uint64_t parse_duration(const std::string& text) {
-    double value = 0;
-    const char* const end = text.data() + text.size();
-    const auto [stop, error] = std::from_chars(text.data(), end, value);
-    const unit* const of = find_unit(trimmed(std::string_view(stop, static_cast<std::size_t>(end - stop))));
-    if (error != std::errc{} || !of || !(value * of->ns >= 1 && value * of->ns <= most_ns))
-        throw std::invalid_argument("'" + text
+    const std::string_view all = trimmed(text);
+    const std::string_view name =
+        trimmed(all.substr(std::min(all.find_last_of("0123456789.") + 1, all.size())));
+    const unit* const of = find_unit(name);
+    const auto ns =
+        of ? nanoseconds(trimmed(all.substr(0, all.size() - name.size())), of->ns, most_ns) : std::nullopt;
+    if (!ns || *ns == 0)
+        throw std::invalid_argument("'" + shown(text)
                                     + "' is no duration; allowed is a number with s, ms, us or ns, "
                                       "from 1ns to 2^53 ns, such as 20us");
-    return static_cast<std::uint64_t>(std::llround(value * of->ns));
+    return *ns;
 }
 
 void write_trace(std::ostream& out, const request_trace& trace) {
     out << "arrival_ns,key,service_ns,block_ns\n";
-    for (const request& r : trace.requests)
-        out << r.arrival_ns << ',' << r.key << ',' << r.service_ns << ',' << r.block_ns << '\n';
+    std::string line; // the stream's locale would group the digits
+    for (const request& r : trace.requests) {
+        line.clear();
+        for (const std::uint64_t number : {r.arrival_ns, std::uint64_t{r.key}, r.service_ns, r.block_ns})
+            line += std::to_string(number) + ',';
+        line.back() = '\n';
+        out << line;
+    }
 }
 
 } // namespace lab::replay

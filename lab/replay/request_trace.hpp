@@ -42,9 +42,9 @@ public:
 struct trace_format {
     /// The columns of a CSV file without a line of names, such as "arrival:us,key,service:ns,-". Empty: the
     /// first line names them.
-    std::string columns;
+    std::string columns = {};
     /// Service times of classes, for files that name a class instead of a time.
-    std::map<std::string, std::uint64_t> class_ns;
+    std::map<std::string, std::uint64_t> class_ns = {};
     /// Of all requests, for files without service times; 0: there is none.
     std::uint64_t service_ns = 0;
 };
@@ -55,9 +55,9 @@ struct trace_format {
 /// CSV: a line of names, then a line a request. JSON lines: an object a line; taken to be so if the first
 /// line begins with '{'. The names, in any order; others are skipped:
 ///
-///     arrival_s | _ms | _us | _ns    when it came, since any moment; must not fall
+///     arrival_s | _ms | _us | _ns    when it came, since any moment such as 1970; must not fall
 ///     key                            any text or number
-///     service_s | _ms | _us | _ns    time of work;  or  class, which `format` gives a time
+///     service_s | _ms | _us | _ns    time of work; without it  class, which `format` gives a time
 ///     block_s | _ms | _us | _ns      time of waiting inside of it; optional
 ///
 /// Arrivals in whole seconds with several in one are spread evenly over theirs, and `remark` says so.

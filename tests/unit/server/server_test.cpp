@@ -6,8 +6,10 @@
 #include <csignal>
 #include <doctest/doctest.h>
 #include <numeric>
+#include <sstream>
 #include <string>
 #include <system_error>
+#include <vector>
 
 namespace {
 
@@ -49,6 +51,29 @@ TEST_CASE("commands are answered, those of one connection in their order") {
     client.expect("WORK b 100000\r\nPING\r\nADD c 1\r\n", "*2\r\n:1\r\n:");
     CHECK(client.send("QUIT\r\nPING\r\n"));
     CHECK(client.receive_all().ends_with("\r\n+PONG\r\n*2\r\n:1\r\n:1\r\n+OK\r\n"));
+}
+
+TEST_CASE("requests are recorded in a log, each once and with its key") {
+    ekiden::request_log log({.capacity = 100});
+    ordered::options chosen;
+    chosen.log = &log;
+    chosen.limit.work_on_the_spot = -1;
+    running_server server(chosen);
+    plain_client client(server.port());
+    client.expect("ADD a 5\r\nADD b 6\r\nADD a 1\r\nPING\r\n",
+                  "*2\r\n:1\r\n:5\r\n*2\r\n:1\r\n:6\r\n*2\r\n:2\r\n:6\r\n+PONG\r\n");
+    server.end();
+    std::stringstream text;
+    const auto found = log.write_csv(text);
+    CHECK(found.written == 3);
+    CHECK(found.unfinished + found.lost == 0);
+    std::vector<std::string> keys;
+    for (std::string line; std::getline(text, line);)
+        keys.push_back(
+            line.substr(line.find(',') + 1, line.find(',', line.find(',') + 1) - line.find(',') - 1));
+    REQUIRE(keys.size() == 4);
+    CHECK(keys[1] == keys[3]);
+    CHECK(keys[1] != keys[2]);
 }
 
 TEST_CASE("a total that would overflow is refused, and the request has no number") {

@@ -1,0 +1,55 @@
+/// Many threads, each with one request, come to one service that takes them in the order of their arrival:
+/// request i adds i + 1 random numbers to a sum. The requests are recorded: what a trace of them looks like
+/// to other ways to process them, `./dev lab replay` shows.
+#include <ekiden/observe/request_log.hpp>
+#include <ekiden/sync/fifo_mutex.hpp>
+
+#include <cstdint>
+#include <cstdlib>
+#include <fstream>
+#include <iostream>
+#include <mutex>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace {
+
+/// What the sum is in the end, whoever came when.
+std::uint64_t expected(std::uint64_t requests) {
+    std::mt19937 draws;
+    std::uint64_t sum = 0;
+    std::uint64_t all = 0;
+    for (std::uint64_t i = 0; i != requests; ++i) all += sum += draws();
+    return all;
+}
+
+} // namespace
+
+/// Arguments: how many threads (100), and the name of the file for the trace (the terminal).
+int main(int count, char** words) {
+    const std::uint64_t threads = count > 1 ? std::stoul(words[1]) : 100;
+    ekiden::request_log log({.capacity = threads, .plain_numbers = true});
+    ekiden::fifo_mutex mutex;
+    std::uint64_t served = 0;
+    std::uint64_t sum = 0;
+    {
+        std::vector<std::jthread> crowd;
+        for (std::uint64_t i = 0; i != threads; ++i)
+            crowd.emplace_back([&] {
+                auto request = log.wrap(0, [&] { // it comes here
+                    std::mt19937 draws;
+                    for (std::uint64_t n = served++ + 1; n != 0; --n) sum += draws();
+                });
+                const std::lock_guard lock(mutex);
+                request(); // and is served here
+            });
+    }
+    std::ofstream file;
+    if (count > 2) file.open(words[2]);
+    std::ostream& out = count > 2 ? file : std::cout;
+    const auto found = log.write_csv(out);
+    if (!out.flush()) return EXIT_FAILURE;
+    return found.written == threads && sum == expected(threads) ? EXIT_SUCCESS : EXIT_FAILURE;
+}
