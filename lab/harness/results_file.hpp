@@ -50,7 +50,7 @@ private:
     nlohmann::json head_;
     std::string remark_;
     std::map<std::string, std::vector<nlohmann::json>> cells_; // by experiment
-    std::map<std::string, experiment> described_; // those put, with the variants of this run
+    std::map<std::string, experiment> described_;              // those put, with the variants of this run
     std::size_t size_ = 0;
 };
 
