@@ -44,8 +44,10 @@ class Model:
 
     @property
     def simplicity(self):
-        return next((i for i, name in enumerate(SIMPLE) if self.name.endswith(name)),
-                    SIMPLE.index("lanes") if self.name == "ekiden" else len(SIMPLE))
+        if self.name == "ekiden":
+            return SIMPLE.index("lanes")
+        named = [name for name in SIMPLE if self.name.endswith("-" + name)]
+        return SIMPLE.index(max(named, key=len)) if named else len(SIMPLE)
 
     def p99(self, rate):
         """The median over the runs, or None."""

@@ -50,6 +50,8 @@ def check_advice(recommend):
     assert "no difference that all runs agree on" in recommend.sentence(a, FACTS, str), recommend.sentence(a, FACTS, str)
     a = advise(("ekiden", order, fast, 9000), ("ekiden-fifo-lock", order, slow, 9000))
     assert a.pick.name == "ekiden" and not a.is_tie, a
+    a = advise(("ekiden-elastic-lanes", order, slow, 9000), ("ekiden-strand-per-key", order, mixed, 9000))
+    assert a.pick.name == "ekiden-strand-per-key", a
     # A point without one whole run is none.
     a = advise(("ekiden", order, [100, None, 100], 9000), ("ekiden-fifo-lock", order, slow, 9000))
     assert a.pick.name == "ekiden-fifo-lock", a
