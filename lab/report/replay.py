@@ -85,7 +85,7 @@ def render(results):
             f"<title>ekiden replay: {html.escape(name)}</title><style>{STYLE.read_text(encoding='utf-8')}</style></head>"
             f'<body><main><header><p class="kicker">ekiden replay</p><h1>Which model for {html.escape(name)}?</h1>'
             f'<p class="answer">{html.escape(answer)}</p><dl class="facts">{facts}</dl>{warned}</header>'
-            f"{_curves(models, advice, results)}{_table(models, advice, results)}{_predicted(results)}{code}"
+            f"{_curves(models, advice, results)}{_table(models, advice, results)}{code}{_predicted(results)}"
             f"{_method(results)}</main></body></html>\n")
 
 
