@@ -18,6 +18,7 @@ experiment described() {
         .figures = {{.name = "us", .title = "time of a loop", .unit = "us"},
                     {.name = "p90_us", .title = "P90", .unit = "us"},
                     {.name = "cpu_us", .title = "CPU time, pause included", .unit = "us"}},
+        .variants = {},
         .order = 8};
     for (const char* const pauses : {"", ", pauses"})
         for (const char* const size :
