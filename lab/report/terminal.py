@@ -1,6 +1,7 @@
 """The one page that the terminal shows at the end of a run: a line for each experiment.
 
-Used by: report.py. It fits 80 columns and 34 lines as long as nothing has failed, and uses up to 100 columns.
+Used by: report.py. It fits 80 columns and uses up to 100. As long as nothing has failed there are four lines beside those
+of the experiments.
 """
 
 import textwrap
