@@ -63,6 +63,10 @@ class Target:
         return reached
 
 
+SHORT_LOOPS = ("2 x 5 us", "20 x 0.5 us", "20 x 5 us", "200 x 0.5 us", "1000 x 1 us")
+AFTER_A_PAUSE = tuple(f"{size}, pauses" for size in SHORT_LOOPS)
+
+
 def _span(low, high, words):
     return f"{low} – {high}{words}" if low != high else f"{low}{words}"
 
@@ -218,6 +222,11 @@ TARGETS = [
            times=1.9),
     Target("parallel-for", "light", "Light loop, against oneTBB", "ms", peer="onetbb", most=1),
     Target("parallel-for", "skewed", "Skewed loop, against oneTBB", "ms", peer="onetbb", most=1),
+    _at_most("short-loops", SHORT_LOOPS, "Short loops back to back, against OpenMP", "openmp-libgomp", 1.03, "us"),
+    _at_most("short-loops", AFTER_A_PAUSE, "Short loops after a pause, against the serial loop", "serial", 1.05, "us"),
+    Target("short-loops", "20 x 5 us, pauses", "100 us of loop after a pause", "us", limit=85),
+    Target("short-loops", ("20 x 5 us, pauses", "200 x 0.5 us, pauses"),
+           "100 us of loop after a pause, idle workers awake", "us", implementation="ekiden-awake", limit=54),
     Target("async-growth", "64 tasks", "64 tasks that block, first round, against a thread per task", "first_ms",
            peer="thread-per-task", most=1.2),
     Target("ablation", "submit", "All steps together against the source's shared queue", "ns_per_task",
