@@ -67,12 +67,12 @@ std::size_t live_view::threads() const noexcept {
 
 void live_view::run() noexcept {
     sys::set_thread_name("live-view");
-    auto next = began_ + chosen_.interval;
+    const auto step = sys::bounded(chosen_.interval);
+    auto next = began_ + step;
     while (leaves_.load(sys::relaxed) == 0) {
         if (sys::futex_wait_until(leaves_, 0, next)) continue;
         show();
-        next =
-            std::max(next + chosen_.interval, sys::clock::now()); // none twice, also when the reader is slow
+        next = std::max(next + step, sys::clock::now()); // none twice, also when the reader is slow
     }
 }
 

@@ -78,6 +78,13 @@ std::string text_of(double value) {
 
 double seconds(std::uint64_t ns) { return static_cast<double>(ns) / 1e9; }
 
+void check(prometheus_page::labels with) {
+    for (const prometheus_label& one : with) {
+        check_name(one.name, '_', "is no name of a label: those are letters, digits and '_'");
+        if (one.name == "le" || one.name.starts_with("__")) refuse(one.name, "is a label of Prometheus' own");
+    }
+}
+
 /// A line. `bound` is the label "le" of a bucket.
 void append_sample(std::string& to, std::string_view name, std::string_view suffix,
                    prometheus_page::labels with, std::string_view bound, const std::string& value) {
@@ -89,11 +96,7 @@ void append_sample(std::string& to, std::string_view name, std::string_view suff
         append_escaped(line, text, '"');
         line += '"';
     };
-    for (const prometheus_label& one : with) {
-        check_name(one.name, '_', "is no name of a label: those are letters, digits and '_'");
-        if (one.name == "le" || one.name.starts_with("__")) refuse(one.name, "is a label of Prometheus' own");
-        append(one.name, one.value);
-    }
+    for (const prometheus_label& one : with) append(one.name, one.value);
     if (!bound.empty()) append("le", bound);
     if (before == ',') line += '}';
     to += line.append(" ").append(value).append("\n"); // whole, or not at all
@@ -120,15 +123,18 @@ std::string& prometheus_page::text_of(std::string_view name, std::string_view he
 
 void prometheus_page::counter(std::string_view name, std::string_view help, std::uint64_t value,
                               labels with) {
+    check(with);
     append_sample(text_of(name, help, "counter"), name, "", with, "", std::to_string(value));
 }
 
 void prometheus_page::gauge(std::string_view name, std::string_view help, double value, labels with) {
+    check(with);
     append_sample(text_of(name, help, "gauge"), name, "", with, "", ekiden::text_of(value));
 }
 
 void prometheus_page::histogram(std::string_view name, std::string_view help, const histogram_snapshot& of,
                                 labels with) {
+    check(with);
     std::string& to = text_of(name, help, "histogram");
     std::uint64_t below = 0;
     std::size_t bucket = 0;

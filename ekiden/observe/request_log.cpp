@@ -56,7 +56,7 @@ request_log::service::~service() {
         const std::uint64_t cpu = sys::this_thread_cpu_ns();
         const std::uint64_t worked = cpu - cpu_ns_;
         block = cpu == 0 || worked >= whole ? 0 : whole - worked;
-        of_->block_ns.store(block, sys::relaxed);
+        of_->block_ns.store(block + 1, sys::relaxed);
     }
     // [RQ1] release: the entry is whole; pairs with the acquire in write_csv().
     of_->ended.store(whole - block + 1, sys::release);
@@ -74,8 +74,8 @@ request_log::summary request_log::write_csv(std::ostream& to) const {
         const entry& one = entries_[i];
         const std::uint64_t ended = one.ended.load(sys::acquire); // [RQ1]
         if (ended != 0)
-            lines.push_back(
-                {one.arrival_ns.read(), i, one.key.read(), ended - 1, one.block_ns.load(sys::relaxed)});
+            lines.push_back({one.arrival_ns.read(), i, one.key.read(), ended - 1,
+                             std::max<std::uint64_t>(one.block_ns.load(sys::relaxed), 1) - 1});
     }
     found.written = lines.size();
     found.unfinished = kept - lines.size();

@@ -41,7 +41,7 @@ class request_log {
     struct entry {
         sys::cell<std::uint64_t> arrival_ns;
         sys::cell<std::uint64_t> key;
-        /// Until the end: not 0 if it is to be measured.
+        /// The time of waiting and 1; 0 if it is not measured.
         sys::atomic<std::uint64_t> block_ns{0};
         /// The service's time and 1; 0 until it has ended.
         sys::atomic<std::uint64_t> ended{0};
@@ -111,8 +111,29 @@ private:
     alignas(64) sys::atomic<std::uint64_t> arrived_{0};
 };
 
+namespace detail {
+
+/// The associated types of a function that is wrapped: none, unless it has them.
 template <class F>
-class request_log::timed {
+struct executor_of {};
+template <class F>
+    requires requires { typename F::executor_type; }
+struct executor_of<F> {
+    using executor_type = typename F::executor_type;
+};
+template <class F>
+struct allocator_of {};
+template <class F>
+    requires requires { typename F::allocator_type; }
+struct allocator_of<F> {
+    using allocator_type = typename F::allocator_type;
+};
+
+} // namespace detail
+
+/// Has the executor and the allocator that are associated with the function as its members, if it has any.
+template <class F>
+class request_log::timed : public detail::executor_of<F>, public detail::allocator_of<F> {
 public:
     /// Calls the function, and records how long that took, also if it throws. Of more than one call, also of
     /// copies, the last one counts.
@@ -121,6 +142,17 @@ public:
     decltype(auto) operator()(Args&&... args) {
         const service now(of_);
         return std::invoke(f_, std::forward<Args>(args)...);
+    }
+
+    [[nodiscard]] auto get_executor() const noexcept
+        requires requires(const F& f) { f.get_executor(); }
+    {
+        return f_.get_executor();
+    }
+    [[nodiscard]] auto get_allocator() const noexcept
+        requires requires(const F& f) { f.get_allocator(); }
+    {
+        return f_.get_allocator();
     }
 
 private:

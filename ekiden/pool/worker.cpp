@@ -307,6 +307,8 @@ bool worker::is_stopped() const noexcept {
 task* worker::search(const reason_to_return& reason) noexcept {
     if (!has_token_) has_token_ = pool_.sleep().try_begin_search();
     if (!has_token_ && pool_.spin_ns() == 0) return nullptr;
+    if (pool_.spin_ns() != 0)
+        stop_looking(); // a thread that waits for an idle pool does not wait for a long look
     task* found = nullptr;
     (void)sys::spin_until(
         [&] {

@@ -36,7 +36,8 @@ std::size_t place(const experiment& e, const json& cell) {
 
 results_file::results_file(std::string path, json head) : path_(std::move(path)), head_(std::move(head)) {
     std::error_code none;
-    if (!std::filesystem::exists(path_, none)) return;
+    if (!std::filesystem::is_regular_file(path_, none))
+        return; // write() says what is wrong with another kind
     try {
         take_over();
     } catch (const json::exception&) { // no JSON, or not of this form
@@ -103,6 +104,10 @@ bool results_file::write() {
     size_ = text.size();
     std::error_code error;
     const std::filesystem::path target(path_);
+    if (std::filesystem::exists(target, error) && !std::filesystem::is_regular_file(target, error)) {
+        std::cerr << "ekiden-lab: '" << path_ << "' is no regular file, and is left alone\n";
+        return false;
+    }
     if (target.has_parent_path()) std::filesystem::create_directories(target.parent_path(), error);
     const std::string unfinished = path_ + ".part";
     if (!error) {

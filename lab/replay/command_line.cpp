@@ -60,10 +60,12 @@ public:
         for (const experiment& e : experiments())
             if (e.name == "replay") experiment_ = e;
         turns_per_us_ = calibrate_turns_per_us();
+        const trace_facts known = describe(trace_);
+        mean_s_ = (known.mean_service_us + known.mean_block_us) / 1e6;
     }
 
     /// False if interrupted, or if the results could not be written.
-    bool run() { return measure_all() && (cores_ == 0 || foretell()); }
+    bool run() { return measure_all() && (cores_ == 0 || foretell()) && !has_failed_; }
 
 private:
     bool measure_all() {
@@ -116,7 +118,7 @@ private:
                        .rounds = processes,
                        .repetitions = 1,
                        .pinned_too = false,
-                       .limit_s = 60,
+                       .limit_s = limit_s(rate),
                        .turns_per_us = turns_per_us_,
                        .input = to_input(trace_path_, rate, requests_at(rate))};
         bool well = true;
@@ -131,6 +133,8 @@ private:
                                     if (round_ended || results_.small()) well = results_.write() && well;
                                 }});
         clear_progress();
+        for (const cell_result& cell : found.cells)
+            has_failed_ = has_failed_ || cell.status == cell_result::state::failed;
         if (is_kept) remember(found, rate);
         if (is_kept) std::cout << '\n' << tables(found, isatty(STDOUT_FILENO) != 0) << std::flush;
         return well && !interrupted();
@@ -149,8 +153,19 @@ private:
     }
 
     [[nodiscard]] std::size_t requests_at(double rate) const {
-        constexpr std::size_t most = 400'000;
-        return std::min(most, std::max(how_.requests, static_cast<std::size_t>(rate * how_.seconds)));
+        constexpr double most = 400'000;
+        constexpr double least = 100;
+        constexpr double longest_s = 20; // of the arrivals, and of the work in one thread
+        double count = std::max(static_cast<double>(how_.requests), rate * how_.seconds);
+        if (rate > 0) count = std::min(count, rate * longest_s);
+        if (mean_s_ > 0) count = std::min(count, longest_s / mean_s_);
+        return static_cast<std::size_t>(std::clamp(count, least, most));
+    }
+
+    /// Of a process: well above what its requests can take.
+    [[nodiscard]] double limit_s(double rate) const {
+        const auto count = static_cast<double>(requests_at(rate));
+        return 60 + 3 * count * mean_s_ + (rate > 0 ? 2 * count / rate : 0);
     }
 
     /// What each model serves at most, and the best of those that keep the promise.
@@ -248,6 +263,7 @@ private:
     unsigned cores_;
     results_file& results_;
     experiment experiment_;
+    double mean_s_ = 0; // of a request, with its waiting
     double turns_per_us_ = 0;
     std::vector<variant> variants_;
     std::vector<measured_point> measured_;
@@ -256,6 +272,7 @@ private:
     std::map<std::string, double> unsustained_;
     std::vector<std::string> keepers_; // the models that keep what is needed
     double best_ = 0;
+    bool has_failed_ = false; // a cell
 };
 
 nlohmann::json to_json(const request_trace& trace, const trace_facts& f, unsigned workers) {
@@ -303,6 +320,9 @@ void add_class(trace_format& format, const std::string& text) {
     format.class_ns[text.substr(0, sign)] = parse_duration(text.substr(sign + 1));
 }
 
+/// The slowest rate that is replayed, in requests a second.
+constexpr double slowest = 1;
+
 /// What the command line asks for.
 struct request_of_user {
     std::string path, out, need = "order";
@@ -323,7 +343,7 @@ std::optional<int> read(int argc, char** argv, request_of_user& asked) {
     bool is_quick = false, is_full = false, is_smoke = false;
     app.add_option("file", asked.path, "the trace: CSV, or JSON lines")->required();
     app.add_option("--rate", asked.rate, "requests a second instead of the trace's own rate")
-        ->check(CLI::PositiveNumber);
+        ->check(CLI::Range(slowest, 1e9));
     app.add_option("--need", asked.need, "what your requests for one key need")
         ->check(CLI::IsMember({"order", "exclusive", "nothing"}));
     app.add_option("--columns", format.columns,
@@ -356,6 +376,11 @@ std::optional<int> read(int argc, char** argv, request_of_user& asked) {
     }
     asked.how = is_smoke ? smoke() : is_quick ? quick() : is_full ? full() : usual();
     if (asked.rate == 0) asked.rate = asked.trace.rate();
+    if (!(asked.rate >= slowest)) { // nor if it is no number
+        std::cerr << "ekiden-lab: replay: " << asked.path << " has " << asked.rate
+                  << " requests a second; --rate replays it faster, from " << slowest << " a second\n";
+        return 2;
+    }
     // A processor for the clients where that leaves two for the models.
     if (asked.workers == 0)
         asked.workers = usable_cores() > 2 ? usable_cores() - 1 : std::max(usable_cores(), 2U);
@@ -379,11 +404,17 @@ int command_line(int argc, char** argv) {
     facts["need"] = asked.need;
     facts["asked_rate"] = asked.rate;
     std::error_code ignored;
-    std::filesystem::remove(asked.out, ignored); // nothing of an earlier replay stays
+    if (std::filesystem::equivalent(asked.out, asked.path, ignored)) {
+        std::cerr << "ekiden-lab: replay: --out is the trace itself\n";
+        return 2;
+    }
+    if (std::filesystem::is_regular_file(asked.out, ignored))
+        std::filesystem::remove(asked.out, ignored); // nothing of an earlier replay stays
     results_file results(asked.out, describe_begin(asked.how, asked.workers, std::move(facts)));
     if (!results.write()) return 1;
     // What the cells read: they need not understand the user's form again.
-    const std::filesystem::path plain = std::filesystem::absolute(asked.out + ".trace.csv");
+    const std::filesystem::path plain =
+        std::filesystem::absolute(asked.out + "." + std::to_string(getpid()) + ".trace.csv");
     {
         std::ofstream file(plain);
         write_trace(file, asked.trace);

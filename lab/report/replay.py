@@ -29,6 +29,10 @@ def time(us):
 def facts_of(results):
     """Title and text of what is known of the trace before anything is measured."""
     f = results.replay
+
+    def bound(name, more=""):  # null: no work, and so no bound
+        return f"{recommend.number(f[name])}/s at most{more}" if f[name] is not None else "any rate: there is no work"
+
     both = f["mean_service_us"] + f["mean_block_us"]
     load = f["asked_rate"] * f["mean_service_us"] / 1e6
     waits = (f["arrival_cv2"] + f["service_cv2"]) / 2
@@ -42,8 +46,8 @@ def facts_of(results):
                              if f["blocking_share"] > 0 else "")),
             ("Load", f"{load:.2f} of {results.workers} workers' processors"),
             ("Hottest key", f"{f['hottest_share']:.1%} of the requests, {time(f['hottest_us'])} each"),
-            ("A key's order allows", f"{recommend.number(f['bound_of_hottest_key'])}/s at most, whatever the model"),
-            ("The processors allow", f"{recommend.number(f['bound_of_processors'])}/s"),
+            ("A key's order allows", bound("bound_of_hottest_key", ", whatever the model")),
+            ("The processors allow", bound("bound_of_processors")),
             ("Wait in one queue with one server", f"{kingman} on average (Kingman's estimate)")]
 
 

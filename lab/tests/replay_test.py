@@ -103,10 +103,22 @@ def check_run(lab, report, folder):
     done = subprocess.run([lab, "replay", broken, "--out", folder / "none.json"], capture_output=True, text=True, check=False)
     assert done.returncode == 2 and "broken.csv:3:1: " in done.stderr, done
     assert not (folder / "none.json").exists()
-    for wrong in (["--need", "speed"], ["--rate", "-1"], ["--service", "3"], ["--class", "x"], ["--cores", "0"],
+    for wrong in (["--need", "speed"], ["--rate", "-1"], ["--rate", "nan"], ["--rate", "1e300"], ["--out", trace], ["--service", "3"], ["--class", "x"], ["--cores", "0"],
                   ["--cores", "1025"], ["--quick", "--full"]):
         done = subprocess.run([lab, "replay", trace, *wrong], capture_output=True, text=True, check=False)
         assert done.returncode == 2 and done.stderr, (wrong, done)
+
+    assert trace.read_text() == "\n".join(lines) + "\n"
+    done = subprocess.run([lab, "replay", trace, "--smoke", "--out", folder], capture_output=True, text=True, check=False)
+    assert done.returncode == 1 and "no regular file" in done.stderr, done
+
+    # Requests that only wait have no bound, and the page says so.
+    waiting = folder / "waiting.csv"
+    waiting.write_text("arrival_us,key,service_us,block_us\n" + "".join(f"{50 * i},a,0,200\n" for i in range(100)))
+    subprocess.run([lab, "replay", waiting, "--smoke", "--out", folder / "waiting.json"], capture_output=True, check=True)
+    shown = subprocess.run([sys.executable, report, folder / "waiting.json", "-o", folder / "waiting.html"], check=True,
+                           capture_output=True, text=True)
+    assert "there is no work" in (folder / "waiting.html").read_text(), shown
 
     page = folder / "replay.html"
     shown = subprocess.run([sys.executable, report, out, "-o", page, "--page"], check=True, text=True,

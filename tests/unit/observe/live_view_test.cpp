@@ -6,6 +6,7 @@
 
 #include <doctest/doctest.h>
 
+#include <atomic>
 #include <chrono>
 #include <latch>
 #include <optional>
@@ -102,6 +103,19 @@ TEST_CASE("bad columns and intervals are refused") {
     CHECK_THROWS_WITH_AS(live_view(1, {.interval = std::chrono::milliseconds(0)}),
                          "ekiden: live_view: interval is 0 ms; allowed are 1 ms and more",
                          std::invalid_argument);
+}
+
+TEST_CASE("with an interval without end a view shows its last line alone") {
+    shown_lines shown;
+    auto options = shown.options();
+    options.interval = std::chrono::milliseconds::max();
+    std::atomic<int> lines{0};
+    options.show = [&lines](const ekiden::live_line&) { ++lines; };
+    {
+        const live_view view(1, options);
+        std::this_thread::sleep_for(std::chrono::milliseconds(20)); // time for wrong ones
+    }
+    CHECK(lines.load() <= 1);
 }
 
 TEST_CASE("a line as text") {

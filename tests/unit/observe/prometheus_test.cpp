@@ -97,3 +97,10 @@ TEST_CASE("names that the format does not allow are refused, and nothing is adde
     page.gauge("a:b", "h", 1);
     CHECK_THROWS_AS(page.histogram("a:b", "h", {}), std::invalid_argument); // it is a gauge
 }
+
+TEST_CASE("a value that is refused for its label leaves nothing of its metric") {
+    prometheus_page page;
+    CHECK_THROWS_AS(page.gauge("x", "h", 1, {{"le", "1"}}), std::invalid_argument);
+    CHECK(page.text().empty());
+    page.counter("x_total", "h", 1);
+}

@@ -1,8 +1,13 @@
+#include <ekiden/execution/bind_executor.hpp>
+#include <ekiden/execution/post.hpp>
+#include <ekiden/execution/strand.hpp>
 #include <ekiden/observe/request_log.hpp>
+#include <ekiden/pool/thread_pool.hpp>
 
 #include <doctest/doctest.h>
 
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -188,4 +193,28 @@ TEST_CASE("Threads record into a request log at once, while it is written") {
     CHECK(found.counts.written == threads * each - 10);
     CHECK(found.counts.lost == 10);
     CHECK(ran == std::array{each, each, each, each});
+}
+
+TEST_CASE("Of several calls of a wrapped function the last one counts, its waiting too") {
+    request_log log({.capacity = 1, .blocking = true, .plain_numbers = true});
+    bool waits = false;
+    auto call = log.wrap(1, [&waits] {
+        if (waits) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    });
+    call();
+    waits = true;
+    call();
+    const contents found = contents_of(log);
+    REQUIRE(found.lines.size() == 1);
+    CHECK(found.lines[0].block_ns >= 4'000'000);
+}
+
+TEST_CASE("A wrapped function runs where the one inside is to run") {
+    request_log log({.capacity = 1});
+    ekiden::thread_pool pool({.threads = 1});
+    const ekiden::strand home(pool.get_executor());
+    bool is_home = false;
+    ekiden::post(log.wrap(1, ekiden::bind_executor(home, [&] { is_home = home.running_in_this_thread(); })));
+    pool.join();
+    CHECK(is_home);
 }

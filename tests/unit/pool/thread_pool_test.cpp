@@ -391,6 +391,10 @@ TEST_CASE("With a spin time idle workers stay awake, and leave at once when they
     }
     if (ekiden::sys::spinning_pays()) CHECK(awake.metrics().parks == 0);
     CHECK(usual.metrics().parks > 0);
+    // A thread that waits for an idle pool does not wait for the end of a look.
+    awake.post([] { std::this_thread::sleep_for(1ms); });
+    awake.wait_idle();
+    if (ekiden::sys::spinning_pays()) CHECK(awake.metrics().parks == 0);
     awake.pause();
     auto held = awake.submit([] { return 1; });
     CHECK(!held.wait_for(10ms));
