@@ -64,7 +64,7 @@ public:
         mean_s_ = (known.mean_service_us + known.mean_block_us) / 1e6;
     }
 
-    /// False if interrupted, or if the results could not be written.
+    /// False if interrupted, if a cell failed, or if the results could not be written.
     bool run() { return measure_all() && (cores_ == 0 || foretell()) && !has_failed_; }
 
 private:
@@ -98,7 +98,8 @@ private:
         return results_.write() && !interrupted();
     }
 
-    /// One table of the results: all models that `fits` names, at a rate. False if interrupted.
+    /// The models that `only` names, or all, at a rate: a table of the results if it `is_kept`. False if
+    /// interrupted, or if the results could not be written.
     bool measure(const std::string& title, double rate, std::vector<std::string> only, unsigned processes,
                  bool is_kept, experiment_result& found) {
         experiment e = experiment_;
@@ -222,7 +223,11 @@ private:
         nlohmann::json saturation = nlohmann::json::object();
         for (const std::string& name : keepers_) {
             double low = sustained_.contains(name) ? sustained_[name] : capacity_[name] / 8;
-            double high = unsustained_.contains(name) ? unsustained_[name] : capacity_[name] * 1.05;
+            // A lower rate that it did not keep up with once, but did here, was an accident.
+            const auto failed = unsustained_.find(name);
+            double high = failed != unsustained_.end() && failed->second > low
+                              ? failed->second
+                              : std::max(capacity_[name] * 1.05, low);
             bool is_sure = sustained_.contains(name);
             for (unsigned step = 0; step < how_.search && high > low * 1.05; ++step) {
                 const double rate = std::sqrt(low * high);

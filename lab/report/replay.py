@@ -103,7 +103,7 @@ def _curves(models, advice, results):
         lines = []
         for m in shown:
             some = [(rate, getattr(p, pick)) for rate, p in sorted(m.points.items()) if getattr(p, pick)]
-            lines.append((m.title, m is advice.pick or (advice.pick and m.name == advice.pick.name),
+            lines.append((m.title, advice.pick is not None and m.name == advice.pick.name,
                           [r for r, _ in some], [recommend.median(runs) for _, runs in some],
                           [min(runs) for _, runs in some], [max(runs) for _, runs in some]))
         panels.append((title, lines))
@@ -132,7 +132,8 @@ def _table(models, advice, results):
             delays = "".join(f"<td>{time(recommend.median(runs))}<span>{span(min(runs), max(runs), 'us')}</span></td>"
                              for runs in (point.p50, point.p99, point.p999)).replace("</td>", late + "</td>", 1)
         keeps_up = recommend.number(m.keeps_up) + "/s" if m.keeps_up else "not seen"
-        rows += (f'<tr{css}><th scope="row">{html.escape(m.title)}</th>{delays}<td>{keeps_up}'
+        note = f"<span>{html.escape(m.note)}</span>" if m.note else ""
+        rows += (f'<tr{css}><th scope="row">{html.escape(m.title)}{note}</th>{delays}<td>{keeps_up}'
                  f"<span>serves {recommend.number(m.capacity)}/s flat out</span></td><td>{time(m.cpu_us)}"
                  f"<span>{m.memory_kib:,.0f} KiB</span></td><td>{PROMISED[m.promise]}"
                  f"<span>{f'{m.overtaken:.2%} overtaken' if m.overtaken else ''}</span></td></tr>")
