@@ -5,6 +5,7 @@
 #pragma once
 
 #include <ekiden/sys/atomic.hpp>
+#include <ekiden/sys/config.hpp>
 
 #include <array>
 #include <concepts>
@@ -108,7 +109,7 @@ private:
     const options chosen_;
     const std::array<std::uint64_t, 2> salt_;
     const std::unique_ptr<entry[]> entries_;
-    alignas(64) sys::atomic<std::uint64_t> arrived_{0};
+    alignas(sys::isolation) sys::atomic<std::uint64_t> arrived_{0};
 };
 
 namespace detail {
