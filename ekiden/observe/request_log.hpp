@@ -20,6 +20,7 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
+/// What a request_log is made with.
 struct request_log_options {
     std::size_t capacity = 1'000'000; ///< requests that are recorded, the first ones; 32 bytes each
     /// Time that a function waits is told apart from its work: as time of the clock without time of the
@@ -74,7 +75,7 @@ public:
 
     /// What became of the requests that had come.
     struct summary {
-        std::uint64_t written = 0;
+        std::uint64_t written = 0;    ///< lines, but for the names
         std::uint64_t unfinished = 0; ///< had not ended, or never will; left out
         std::uint64_t lost = 0;       ///< came when the log was full
     };
