@@ -351,7 +351,7 @@ class thread_pool:
         awaited = atomic(worker["awaited_"])
         blocked_on = atomic(worker["blocked_on_"])
         if doing == "standing_by":
-            return "stands by, or has ended"
+            return "stands by"
         if blocked_on:
             return f"blocked on {blocked_on.string()}, in {current}"
         if doing == "asleep" and not awaited:

@@ -223,7 +223,7 @@ bool crew::stand_by(worker& who) noexcept {
             const std::lock_guard guard(lock_);
             if (own.hired.load(sys::relaxed) != 0 && !EKIDEN_MUTANT(crew_retires_although_hired)) return true;
             std::erase(standing_by_, who.index());
-            before = take_leave(own);
+            before = take_leave(who);
         }
         if (before.joinable()) before.join();
         return false;
@@ -239,14 +239,17 @@ bool crew::retire(worker& who) noexcept {
         if (has_stopped_ || own.is != member::duty::at_work || active_.load(sys::relaxed) <= base_)
             return false;
         change_active(-1);
-        before = take_leave(own);
+        before = take_leave(who);
     }
     if (before.joinable()) before.join();
     return true;
 }
 
-/// The calling thread ends. Returns the one that ended before it, to be joined without the lock.
-sys::thread crew::take_leave(member& own) noexcept {
+/// The calling thread, which is that worker, ends. Returns the one that ended before it, to be joined without
+/// the lock.
+sys::thread crew::take_leave(worker& who) noexcept {
+    member& own = of(who);
+    who.show(worker::glance::state::gone); // before another thread can come in its place
     own.is = member::duty::none;
     own.probe = {};
     --threads_;

@@ -107,7 +107,7 @@ private:
     void live(unsigned index);
     void change_active(int by) noexcept;
     void hire() noexcept;
-    [[nodiscard]] sys::thread take_leave(member& own) noexcept;
+    [[nodiscard]] sys::thread take_leave(worker& who) noexcept;
 
     scheduler& pool_;
     const thread_pool_options& options_;

@@ -62,7 +62,7 @@ public:
         out_ << "  ";
         put_worker(i) << ": ";
         if (now.is == doing::standing_by) {
-            out_ << "stands by, or has ended\n";
+            out_ << "stands by\n";
             return;
         }
         if (now.is == doing::held) {

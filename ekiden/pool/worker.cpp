@@ -67,9 +67,7 @@ void worker::run() noexcept {
         } else if (is_crowded && sys::clock::now() >= end) {
             end_search();
             stop_looking();
-            show(glance::state::gone);
             if (others.retire(*this)) return;
-            show(glance::state::busy);
         }
     }
     stop_looking();

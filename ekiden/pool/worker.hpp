@@ -65,8 +65,8 @@ public:
             busy,
             held, // has a task that waits for resume()
             asleep,
-            standing_by, // perhaps no thread any more
-            gone         // the same
+            standing_by,
+            gone // there is no thread, or it does nothing more for the pool
         };
         state is;
         std::uint64_t finished;   ///< tasks
@@ -82,6 +82,8 @@ public:
     };
     /// Any thread, also in a signal handler: takes no lock, allocates nothing.
     [[nodiscard]] glance look() const noexcept;
+    /// The thread, as long as no other one can come in its place.
+    void show(glance::state is) noexcept;
     /// Any thread, the same way: whether the task is one that this worker runs, or has on its stack while it
     /// waits.
     [[nodiscard]] bool seems_to_run(const task* one) const noexcept;
@@ -126,7 +128,6 @@ private:
     void park(const reason_to_return& reason) noexcept;
     void nap(const reason_to_return& reason) noexcept;
     void sleep(const reason_to_return& reason) noexcept;
-    void show(glance::state is) noexcept;
     void show_wait(const wait_frame& begun) noexcept;
     void show_end_of_wait(const wait_frame& ended) noexcept;
     void execute(task* taken, bool is_admitted) noexcept;

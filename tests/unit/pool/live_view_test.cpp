@@ -91,6 +91,32 @@ TEST_CASE("a view of a pool that grows and shrinks gets columns as threads come"
     CHECK(settled.columns.size() >= 3); // the places of those that have ended stay
 }
 
+TEST_CASE("a thread that ends while it stands by leaves its column blank") {
+    shown_lines shown;
+    std::latch may_unblock(1);
+    std::latch may_end(1);
+    thread_pool pool({.threads = 1, .max_threads = 3, .keep_alive = 0ms});
+    const live_view view(pool, shown.options());
+    const auto has = [](const live_line& line, std::ptrdiff_t count, char sign) {
+        return std::count(line.columns.begin(), line.columns.end(), sign) == count;
+    };
+    for (int i = 0; i != 2; ++i) {
+        pool.post([&] {
+            {
+                const blocking_region here("the test");
+                may_unblock.wait();
+            }
+            may_end.wait();
+        });
+    }
+    shown.wait_for([&](const live_line& line) { return has(line, 2, 'b') && has(line, 1, '.'); });
+    may_unblock.count_down();
+    shown.wait_for([&](const live_line& line) { return has(line, 2, '#') && has(line, 1, '.'); });
+    pool.post([] {}); // wakes the third thread, which is one too many
+    shown.wait_for([&](const live_line& line) { return has(line, 2, '#') && has(line, 1, ' '); });
+    may_end.count_down();
+}
+
 TEST_CASE("a pool's metrics are a page for Prometheus, and so are those of two") {
     thread_pool first({.threads = 2});
     thread_pool second({.threads = 1});
