@@ -41,6 +41,10 @@ public:
         return party_->asked.load(sys::relaxed) == fork_request::wanted && !share();
     }
 
+    /// Gives away all that this thread has forked and nobody has taken. Before something that takes long and
+    /// forks nothing: requests are answered at forks only.
+    void offer_all() noexcept;
+
 protected:
     explicit fork_scope(fork_request* party) noexcept : party_(party) {}
     ~fork_scope() = default;
@@ -105,6 +109,7 @@ private:
         sys::atomic<std::uint32_t> state{begun};
         sys::atomic<fork_party*> thief{nullptr}; // who runs it, once it has begun
         sys::atomic<std::uint64_t> first_own{0}; // where the thief's own children begin in its ring
+        sys::atomic<int> cpu{-1};                // where the thief began
     };
     union {
         publication shared_; // valid once published

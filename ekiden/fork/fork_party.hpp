@@ -76,6 +76,7 @@ private:
     friend class fork_arena;
 
     bool share(fork_scope& newest) noexcept;
+    void publish_all(fork_scope& newest) noexcept;
     [[nodiscard]] bool publish(fork_child& oldest, fork_scope& older) noexcept;
     [[nodiscard]] fork_child* sleeping_parent() const noexcept;
 

@@ -7,7 +7,8 @@
 ///
 /// Lazy binary splitting (A. Tzannes, G. C. Caragea, R. Barua, U. Vishkin, PPoPP 2010): a loop runs as one
 /// piece until another thread asks for work, and gives half of the rest away then. So nobody has to say how
-/// small the pieces should be.
+/// small the pieces should be. What is new: while an iteration runs that may be long, the rest is there to be
+/// taken.
 #pragma once
 
 #include <ekiden/fork/fork_join.hpp>
@@ -90,17 +91,22 @@ public:
 
     [[nodiscard]] std::size_t size() const noexcept { return size_; }
 
+    /// Whether others would wait too long for a look: a step took that, or none has been timed.
+    [[nodiscard]] bool may_be_long() const noexcept { return may_be_long_; }
+
     void begin() noexcept {
-        if (!is_fixed_ && untimed_ == 0) start_ = sys::now_ns();
+        if (untimed_ == 0) start_ = sys::now_ns();
     }
     void end() noexcept {
-        if (is_fixed_) return;
         if (untimed_ != 0) {
             --untimed_;
             return;
         }
         const std::uint64_t took = sys::now_ns() - start_;
-        if (took < aim_ns / 2 && size_ != most) {
+        may_be_long_ = took > long_ns;
+        if (is_fixed_) {
+            untimed_ = may_be_long_ ? 0 : 63;
+        } else if (took < aim_ns / 2 && size_ != most) {
             size_ = std::min(size_ * 2, most);
         } else if (took > aim_ns * 2) {
             size_ = std::max<std::size_t>(size_ * aim_ns / took, 1);
@@ -111,48 +117,76 @@ public:
 
 private:
     static constexpr std::uint64_t aim_ns = 2000;
+    static constexpr std::uint64_t long_ns = 16'000;
     static constexpr std::size_t most = 512;
 
     std::size_t size_;
     const bool is_fixed_;
+    bool may_be_long_ = true;
     unsigned untimed_ = 0; // steps until the clock is read again
     std::uint64_t start_ = 0;
 };
 
-/// Calls `step(from, to)` for consecutive parts of [first, last) until all are done, the run is over, or the
-/// rest is to be split at the returned place.
-template <class Step>
-std::size_t loop_until_split(fork_scope& scope, loop_run& run, std::size_t first, std::size_t last,
-                             Step&& step) {
+/// Calls `step(from, to)` for consecutive parts of [first, last), until all are done, the run is over, or
+/// others do the rest. Then it has called `halves(from, middle, to)`, which forks the two, or a thread that
+/// has taken it calls `rest(scope, from, to)`: while a step runs that may be long, and looks at no request,
+/// what follows it is there to be taken.
+template <class Step, class Halves, class Rest>
+void loop_until_split(fork_scope& scope, loop_run& run, std::size_t first, std::size_t last, Step&& step,
+                      Halves&& halves, Rest&& rest) {
     loop_step pace(run);
-    try {
-        while (first != last && !run.is_over()) {
-            const std::size_t rest = last - first;
-            if (rest > run.grain() && scope.should_split()) [[unlikely]]
-                return first;
-            const std::size_t count = std::min(pace.size(), rest);
-            pace.begin();
-            step(first, first + count);
-            pace.end();
-            first += count;
-            run.advance(count);
+    while (first != last && !run.is_over()) {
+        const std::size_t left = last - first;
+        if (left > run.grain() && scope.should_split()) [[unlikely]]
+            return halves(first, first + (left + 1) / 2, last);
+        const std::size_t next = first + std::min(pace.size(), left);
+        const auto make_step = [&] {
+            try {
+                pace.begin();
+                step(first, next);
+                pace.end();
+                run.advance(next - first);
+            } catch (...) {
+                run.end();
+                throw;
+            }
+        };
+        if (pace.may_be_long() && next != last) {
+            bool is_taken = true;
+            parallel_invoke(
+                scope,
+                [&](fork_scope& inner) {
+                    inner.offer_all();
+                    make_step();
+                },
+                [&](fork_scope& s) {
+                    if (&s == &scope)
+                        is_taken = false; // this thread: it goes on below, on the same stack
+                    else
+                        rest(s, next, last);
+                });
+            if (is_taken) return;
+        } else {
+            make_step();
         }
-    } catch (...) {
-        run.end();
-        throw;
+        first = next;
     }
-    return last;
 }
 
 /// Calls `step` for all parts of [first, last).
 template <class Step>
 void loop_all(fork_scope& scope, loop_run& run, std::size_t first, std::size_t last, Step& step) {
-    first = loop_until_split(scope, run, first, last, step);
-    if (first == last) return;
-    const std::size_t middle = first + (last - first + 1) / 2;
-    parallel_invoke(
-        scope, [first, middle, &run, &step](fork_scope& s) { loop_all(s, run, first, middle, step); },
-        [middle, last, &run, &step](fork_scope& s) { loop_all(s, run, middle, last, step); });
+    const auto rest = [&run, &step](fork_scope& s, std::size_t from, std::size_t to) {
+        loop_all(s, run, from, to, step);
+    };
+    loop_until_split(
+        scope, run, first, last, step,
+        [&](std::size_t from, std::size_t middle, std::size_t to) {
+            parallel_invoke(
+                scope, [&rest, from, middle](fork_scope& s) { rest(s, from, middle); },
+                [&rest, middle, to](fork_scope& s) { rest(s, middle, to); });
+        },
+        rest);
 }
 
 /// Calls `body(scope)` in the tree of that scope: what in_fork_tree() does where there is a tree already.

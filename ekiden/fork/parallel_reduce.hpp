@@ -8,6 +8,7 @@
 #include <concepts>
 #include <functional>
 #include <iterator>
+#include <optional>
 #include <ranges>
 #include <type_traits>
 #include <utility>
@@ -32,15 +33,18 @@ struct reduction {
     /// Splits when somebody asks.
     T on_request(fork_scope& scope, std::size_t first, std::size_t last) const {
         T sum = identity;
-        first = loop_until_split(scope, run, first, last, [&](std::size_t from, std::size_t to) {
-            sum = step(std::move(sum), from, to);
-        });
-        if (first == last) return sum;
-        const std::size_t middle = first + (last - first + 1) / 2;
-        auto [left, right] = parallel_invoke(
-            scope, [this, first, middle](fork_scope& s) { return on_request(s, first, middle); },
-            [this, middle, last](fork_scope& s) { return on_request(s, middle, last); });
-        return combine(std::move(sum), combine(std::move(left), std::move(right)));
+        std::optional<T> of_rest;
+        loop_until_split(
+            scope, run, first, last,
+            [&](std::size_t from, std::size_t to) { sum = step(std::move(sum), from, to); },
+            [&](std::size_t from, std::size_t middle, std::size_t to) {
+                auto [left, right] = parallel_invoke(
+                    scope, [this, from, middle](fork_scope& s) { return on_request(s, from, middle); },
+                    [this, middle, to](fork_scope& s) { return on_request(s, middle, to); });
+                of_rest.emplace(combine(std::move(left), std::move(right)));
+            },
+            [&](fork_scope& s, std::size_t from, std::size_t to) { of_rest.emplace(on_request(s, from, to)); });
+        return of_rest ? combine(std::move(sum), *std::move(of_rest)) : sum;
     }
 
     /// Splits always in the same places.

@@ -4,6 +4,7 @@
 #include <ekiden/sys/futex.hpp>
 #include <ekiden/sys/mutant.hpp>
 #include <ekiden/sys/thread.hpp>
+#include <ekiden/sys/topology.hpp>
 
 namespace ekiden::inline EKIDEN_ABI {
 
@@ -52,8 +53,14 @@ bool event_count::rouse(place& p, std::uint32_t how) noexcept {
         return false;
     }
     state_.fetch_sub(one_waiting, sys::relaxed);
+    p.waker_cpu.store(sys::current_cpu(), sys::relaxed);
     if (!EKIDEN_MUTANT(sleep_forgets_to_wake)) sys::futex_wake(p.word);
     return true;
+}
+
+bool event_count::is_in_way_of_waker(unsigned w) const noexcept {
+    const int waker = places_[w].waker_cpu.load(sys::relaxed);
+    return waker != -1 && waker == sys::current_cpu();
 }
 
 void event_count::signal(unsigned w) noexcept {

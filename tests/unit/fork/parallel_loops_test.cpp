@@ -10,10 +10,15 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
+#include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <functional>
+#include <latch>
 #include <limits>
 #include <list>
+#include <mutex>
 #include <set>
 #include <stdexcept>
 #include <string>
@@ -74,20 +79,85 @@ TEST_CASE("parallel_for counts over the whole range of its type") {
     CHECK(parallel_for(5, 3, [](int) { CHECK(false); }));
 }
 
+namespace {
+
+/// Returns from meet() when so many threads are in it at the same time; false if they have not come in 20 s.
+class meeting {
+public:
+    explicit meeting(int expected) : missing_(expected) {}
+    bool meet() {
+        std::unique_lock guard(lock_);
+        if (--missing_ == 0) all_here_.notify_all();
+        const bool all_came = all_here_.wait_for(guard, 20s, [&] { return missing_ <= 0; });
+        has_failed_ = has_failed_ || !all_came;
+        return !has_failed_;
+    }
+
+private:
+    std::mutex lock_;
+    std::condition_variable all_here_;
+    int missing_;
+    bool has_failed_ = false; // whoever comes too late meets nobody
+};
+
+} // namespace
+
 TEST_CASE("the iterations of a parallel_for are spread over threads that have nothing to do") {
     ekiden::thread_pool pool({.threads = 2});
     for (int round = 0; round != 10; ++round) {
         std::this_thread::sleep_for(1ms);
-        std::atomic<int> inside = 0;
-        std::atomic<bool> all_met = false;
-        // Ends only if three threads, the caller among them, are inside at the same time.
-        parallel_for(pool, 0, 3, [&](int) {
-            if (++inside == 3) all_met = true;
-            const auto deadline = std::chrono::steady_clock::now() + 20s;
-            while (!all_met && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
-        });
-        CHECK(all_met);
+        meeting all_three(3); // the caller among them
+        std::atomic<int> met = 0;
+        parallel_for(pool, 0, 3, [&](int) { met += all_three.meet(); });
+        REQUIRE(met == 3);
     }
+}
+
+TEST_CASE("iterations that have not begun are there for threads that come while a long one runs") {
+    std::latch may_come(1);
+    std::latch are_busy(2);
+    std::atomic<int> met = 0;
+    meeting all_three(3);
+    ekiden::thread_pool pool({.threads = 2});
+    for (int i = 0; i != 2; ++i) {
+        pool.post([&] {
+            are_busy.count_down();
+            may_come.wait();
+        });
+    }
+    are_busy.wait();
+    const auto body = [&](int i) {
+        if (i == 0) may_come.count_down(); // nobody has asked for work when this one begins
+        met += all_three.meet();
+    };
+    SUBCASE("a loop") { parallel_for(pool, 0, 3, body); }
+    SUBCASE("a loop with a grain") { parallel_for(pool, 0, 3, body, {.grain = 1}); }
+    SUBCASE("a loop in a loop") {
+        parallel_for(pool, 0, 1, [&](int) { parallel_for(pool, 0, 3, body); });
+    }
+    SUBCASE("a reduction") {
+        const auto map = [&](int i) {
+            body(i);
+            return std::to_string(i);
+        };
+        CHECK(parallel_reduce(pool, 0, 3, std::string(), map, std::plus<>()) == "012");
+    }
+    CHECK(met == 3);
+}
+
+TEST_CASE("a loop of long iterations that nobody takes needs no more stack for that") {
+    ekiden::thread_pool pool({.threads = 1});
+    pool.submit([] {
+            std::ptrdiff_t most = 0;
+            const char* first = nullptr;
+            parallel_for(0, 500, [&](int) {
+                const auto* const here = static_cast<const char*>(__builtin_frame_address(0));
+                if (first == nullptr) first = here;
+                most = std::max(most, std::abs(first - here));
+                spin(20us);
+            });
+            CHECK(most < 8 * 1024);
+        }).get();
 }
 
 TEST_CASE("an exception ends a parallel_for early and is thrown") {
