@@ -126,8 +126,8 @@ fork_child* fork_party::find_inside(const fork_child& child) noexcept {
     return found;
 }
 
-/// Looks for a while. True if there is something to do. A thief that this thread keeps from running, because it
-/// is on the same processor, is not waited for here.
+/// Looks for a while. True if there is something to do. A thief that this thread keeps from running, because
+/// it is on the same processor, is not waited for here.
 bool fork_party::spin_for(const fork_child& child) noexcept {
     constexpr unsigned turns_to_begin = 64; // more than a thief needs that runs
     const int here = sys::current_cpu();

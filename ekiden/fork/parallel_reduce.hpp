@@ -43,7 +43,9 @@ struct reduction {
                     [this, middle, to](fork_scope& s) { return on_request(s, middle, to); });
                 of_rest.emplace(combine(std::move(left), std::move(right)));
             },
-            [&](fork_scope& s, std::size_t from, std::size_t to) { of_rest.emplace(on_request(s, from, to)); });
+            [&](fork_scope& s, std::size_t from, std::size_t to) {
+                of_rest.emplace(on_request(s, from, to));
+            });
         return of_rest ? combine(std::move(sum), *std::move(of_rest)) : sum;
     }
 

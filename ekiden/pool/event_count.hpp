@@ -69,8 +69,8 @@ public:
     /// to it, or it will look again. Any thread.
     void signal(unsigned w) noexcept;
 
-    /// Whether worker `w`, the calling thread, runs on the processor from which it was woken last, and so keeps
-    /// its waker from running: some systems put it there although others are free. A hint.
+    /// Whether worker `w`, the calling thread, runs on the processor from which it was woken last, and so
+    /// keeps its waker from running: some systems put it there although others are free. A hint.
     [[nodiscard]] bool is_in_way_of_waker(unsigned w) const noexcept;
 
     /// signal() for each worker.

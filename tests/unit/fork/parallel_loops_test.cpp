@@ -157,7 +157,8 @@ TEST_CASE("a loop of long iterations that nobody takes needs no more stack for t
                 spin(20us);
             });
             CHECK(most < 8 * 1024);
-        }).get();
+        })
+        .get();
 }
 
 TEST_CASE("an exception ends a parallel_for early and is thrown") {
