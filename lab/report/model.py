@@ -46,6 +46,13 @@ class Results:
         self.cells = pd.DataFrame(cells, columns=CELL)
         self.fresh = self.cells.date >= self.machine["date"]
         self.figures = pd.DataFrame(figures)
+        # By table and figure: a report asks for some thousands of them.
+        self._summaries, self._no_summary = {}, self.figures
+        if not self.figures.empty:
+            self._summaries = {
+                key: rows.set_index("implementation")
+                for key, rows in self.figures.groupby(["experiment", "variant", "figure", "pinned"], sort=False)}
+            self._no_summary = self.figures.iloc[:0].set_index("implementation")
 
     def of(self, experiment, variant, pinned=False):
         """The cells of one table, in its order."""
@@ -54,11 +61,7 @@ class Results:
 
     def summary(self, experiment, variant, figure, pinned=False):
         """The summaries of one figure, a row per implementation that has it, indexed by implementation."""
-        f = self.figures
-        if f.empty:
-            return f
-        chosen = f[(f.experiment == experiment) & (f.variant == variant) & (f.figure == figure) & (f.pinned == pinned)]
-        return chosen.set_index("implementation")
+        return self._summaries.get((experiment, variant, figure, pinned), self._no_summary)
 
     def age(self, experiment, variant, pinned=False):
         """How much older than this run a table is: '3 hours older', or nothing if it was measured in it."""

@@ -11,7 +11,7 @@ import matplotlib
 
 matplotlib.use("svg")
 import matplotlib.pyplot as plt  # noqa: E402 (the backend comes first)
-from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter  # noqa: E402
+from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator  # noqa: E402
 
 from model import readable  # noqa: E402
 
@@ -28,7 +28,7 @@ plt.rcParams.update({
     "axes.spines.top": False, "axes.spines.right": False, "axes.spines.left": False,
     "axes.axisbelow": True, "grid.color": GRID, "grid.linewidth": 0.8, "xtick.major.size": 0, "ytick.major.size": 0,
     "xtick.minor.size": 0, "ytick.minor.size": 0, "axes.titlesize": 10.5, "axes.titleweight": "bold",
-    "axes.titlelocation": "left", "figure.facecolor": "none", "axes.facecolor": "none", "savefig.facecolor": "none",
+    "axes.titlelocation": "left", "axes.titley": 1.0, "figure.facecolor": "none", "axes.facecolor": "none", "savefig.facecolor": "none",
     "legend.frameon": False,
 })
 
@@ -63,7 +63,7 @@ def both(draw, name, label):
 def _time_axis(axis, unit):
     axis.set_major_formatter(FuncFormatter(
         lambda value, _: readable(value, unit).replace(".00", "").replace(".0 ", " ") if value else "0"))
-    axis.set_minor_formatter(NullFormatter())
+    axis.set_minor_locator(NullLocator())
 
 
 def bars(panels, unit, source, logarithmic, name, label, name_titles=True):
@@ -167,7 +167,7 @@ def curves(lines, xs, xlabel, name, label):
         ax.set_ylim(0, 1.05)
         ax.set_yticks([0, 0.25, 0.5, 0.75, 1], ["0", "25 %", "50 %", "75 %", "100 %"])
         ax.set_xticks(xs, [f"{x:g}" for x in xs])
-        ax.xaxis.set_minor_formatter(NullFormatter())
+        ax.xaxis.set_minor_locator(NullLocator())
         ax.set_xlabel(xlabel)
         ax.grid()
         if narrow:
@@ -278,7 +278,7 @@ def relative(panels, xs, xlabel, name, label):
             ax.set_yscale("log", base=2)
             ax.set_ylim(bottom=0.9, top=max(1.6, ax.get_ylim()[1]))
             ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}x"))
-            ax.yaxis.set_minor_formatter(NullFormatter())
+            ax.yaxis.set_minor_locator(NullLocator())
             ax.set_xticks(range(len(xs)), [x.replace(" us", " µs") for x in xs])
             ax.set_title(title)
             ax.grid()
@@ -317,7 +317,7 @@ def delays(panels, mark, unit, name, label):
             ax.set_yscale("log")
             _time_axis(ax.yaxis, unit)
             ax.set_xticks(rates, [f"{x:,.0f}" for x in rates])
-            ax.xaxis.set_minor_formatter(NullFormatter())
+            ax.xaxis.set_minor_locator(NullLocator())
             ax.margins(x=0.08)
             ax.set_title(title)
             ax.grid()
