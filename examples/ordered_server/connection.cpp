@@ -1,16 +1,13 @@
 #include <ordered_server/encoding.hpp>
 #include <ordered_server/server.hpp>
 
-#include <asio/buffer.hpp>
-#include <asio/error.hpp>
-
 namespace ordered {
 
-using clock = std::chrono::steady_clock;
+using clock = ekiden::steady_timer; // which is virtual in a simulation
 
-connection::connection(server& of, asio::ip::tcp::socket socket)
-    : server_(of), socket_(std::move(socket)), parser_(of.chosen().limit), timer_(of.pool()),
-      progress_(clock::now()), begun_(progress_) {}
+connection::connection(server& of)
+    : server_(of), parser_(of.chosen().limit), timer_(of.network()), progress_(clock::now()),
+      begun_(progress_) {}
 
 void connection::proceed() {
     if (is_closed()) return;
@@ -109,7 +106,7 @@ void connection::came_back(request& r) {
     if (is_closed() && under_way_ == 0) server_.forget(*this);
 }
 
-// ---- the socket
+// ---- the bytes
 
 void connection::send() {
     while (!requests_.empty() && requests_.front().is_done
@@ -121,17 +118,11 @@ void connection::send() {
         requests_.pop_front();
     }
     if (is_sending_ || is_closed()) return;
-    if (sent_ == sending_.size()) {
-        sending_.clear();
-        sent_ = 0;
-        sending_.swap(output_);
-    }
+    if (sending_.empty()) sending_.swap(output_);
     if (sending_.empty()) return;
     is_sending_ = true;
-    socket_.async_write_some(asio::buffer(sending_) + sent_,
-                             [self = shared_from_this()](const std::error_code& error, std::size_t bytes) {
-                                 self->sent(error, bytes);
-                             });
+    progress_ = clock::now(); // until now it was the server's turn
+    write_some(std::string_view(sending_).substr(sent_));
 }
 
 void connection::sent(const std::error_code& error, std::size_t bytes) {
@@ -139,8 +130,9 @@ void connection::sent(const std::error_code& error, std::size_t bytes) {
     if (is_closed()) return;
     if (error) return abort();
     sent_ += bytes;
+    if (sent_ == sending_.size()) sending_.resize(sent_ = 0);
     server_.count().bytes_out += bytes;
-    progress_ = clock::now();
+    begun_ = progress_ = clock::now(); // what it was to say meanwhile may not have been read
     proceed();
 }
 
@@ -148,17 +140,14 @@ void connection::receive() {
     if (is_receiving_ || is_closed() || has_client_ended_ || !input_.empty()) return;
     if (phase_ == phase::open && !has_room()) return;
     is_receiving_ = true;
-    socket_.async_read_some(asio::buffer(buffer_),
-                            [self = shared_from_this()](const std::error_code& error, std::size_t bytes) {
-                                self->received(error, bytes);
-                            });
+    read_some(buffer_);
 }
 
 void connection::received(const std::error_code& error, std::size_t bytes) {
     is_receiving_ = false;
     if (is_closed()) return;
-    if (error && error != asio::error::eof) return abort();
-    has_client_ended_ = static_cast<bool>(error);
+    if (error) return abort();
+    has_client_ended_ = bytes == 0;
     server_.count().bytes_in += bytes;
     if (phase_ == phase::open) {
         progress_ = clock::now();
@@ -177,12 +166,10 @@ void connection::finish() {
 /// has not read. So this side ends first, and what still comes is thrown away.
 void connection::end_if_done() {
     if (is_closed() || !(has_client_ended_ || phase_ != phase::open)) return;
-    if (!input_.empty() || !requests_.empty() || !output_.empty() || is_sending_ || sent_ != sending_.size())
-        return;
+    if (!input_.empty() || !requests_.empty() || !output_.empty() || !sending_.empty()) return;
     if (has_client_ended_) return abort();
     if (phase_ == phase::lingering) return;
-    std::error_code ignored;
-    socket_.shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
+    end_output();
     phase_ = phase::lingering;
     progress_ = clock::now();
 }
@@ -190,8 +177,7 @@ void connection::end_if_done() {
 void connection::abort() {
     if (is_closed()) return;
     phase_ = phase::closed;
-    std::error_code ignored;
-    socket_.close(ignored);
+    close();
     timer_.cancel();
     input_ = {};
     server_.count().lost += requests_.size();
@@ -214,11 +200,9 @@ void connection::watch() {
     if (is_closed() || due() >= armed_) return;
     armed_ = due();
     timer_.expires_at(armed_);
-    timer_.async_wait([weak = weak_from_this(), &network = server_.network()](std::error_code cancelled) {
-        if (cancelled) return;
-        asio::post(network, [weak] { // from the pool's thread to the network's
-            if (const auto self = weak.lock()) self->look_at_clock();
-        });
+    timer_.async_wait([weak = weak_from_this()](std::error_code cancelled) {
+        const auto self = weak.lock();
+        if (self && !cancelled) self->look_at_clock();
     });
 }
 

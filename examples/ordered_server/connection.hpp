@@ -1,8 +1,9 @@
 /// One client: reads requests, hands them to the lanes of their keys, and sends the replies in the order of
 /// the requests, in whichever order they come back.
 ///
-/// All of it runs on the network's thread. What keeps a client from taking too much: it is read only while
-/// there is room for its requests, for their replies and in the lane of the key that comes next.
+/// All of it runs on the network. What keeps a client from taking too much: it is read only while there is
+/// room for its requests, for their replies and in the lane of the key that comes next. It knows no sockets:
+/// what carries the bytes derives from it.
 #pragma once
 
 #include <ordered_server/request.hpp>
@@ -11,8 +12,8 @@
 #include <ekiden/timer/steady_timer.hpp>
 
 #include <array>
-#include <asio/ip/tcp.hpp>
 #include <deque>
+#include <span>
 #include <system_error>
 
 namespace ordered {
@@ -21,7 +22,8 @@ class server;
 
 class connection : public std::enable_shared_from_this<connection> {
 public:
-    connection(server& of, asio::ip::tcp::socket socket);
+    explicit connection(server& of);
+    virtual ~connection() = default;
 
     /// Does what can be done now. After whatever has happened; calling it too often does no harm.
     void proceed();
@@ -37,8 +39,24 @@ public:
     [[nodiscard]] bool is_closed() const { return phase_ == phase::closed; }
     /// For the server's list of those that something has happened to.
     bool is_listed = false;
+    /// Among the server's connections, from 1 on.
+    std::uint64_t number = 0;
+
+protected:
+    /// The bytes that read_some() has asked for. None, and no error: the client has ended its side.
+    void received(const std::error_code& error, std::size_t bytes);
+    /// So many of those that write_some() was given have gone.
+    void sent(const std::error_code& error, std::size_t bytes);
 
 private:
+    // What carries the bytes. One read and one write at a time; their ends come later, from the network.
+    virtual void read_some(std::span<char> into) = 0;
+    virtual void write_some(std::string_view bytes) = 0;
+    /// The client learns that nothing more will come.
+    virtual void end_output() = 0;
+    /// What is under way ends with an error, or never.
+    virtual void close() = 0;
+
     using time_point = std::chrono::steady_clock::time_point;
     enum class phase {
         open,      // takes requests
@@ -53,9 +71,7 @@ private:
     [[nodiscard]] bool is_small(const request& r) const;
     bool place(request& r);
     void send();
-    void sent(const std::error_code& error, std::size_t bytes);
     void receive();
-    void received(const std::error_code& error, std::size_t bytes);
     void end_if_done();
 
     [[nodiscard]] bool has_room() const;
@@ -64,7 +80,6 @@ private:
     void look_at_clock();
 
     server& server_;
-    asio::ip::tcp::socket socket_;
     phase phase_ = phase::open;
 
     request_parser parser_;
@@ -79,9 +94,9 @@ private:
     std::size_t under_way_ = 0;    // handed over, and not back
     std::size_t text_bytes_ = 0;   // of replies among them that are texts
 
-    std::string output_;  // replies that wait
-    std::string sending_; // those that the system is being given
-    std::size_t sent_ = 0;
+    std::string output_;   // replies that wait
+    std::string sending_;  // those that the system is being given,
+    std::size_t sent_ = 0; // and has so much of
     bool is_sending_ = false;
 
     ekiden::steady_timer timer_;

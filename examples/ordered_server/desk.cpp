@@ -1,8 +1,6 @@
 #include <ordered_server/desk.hpp>
 
-#include <ekiden/pool/add_metrics.hpp>
-
-#include <asio/post.hpp>
+#include <ekiden/execution/lanes.hpp>
 
 namespace ordered {
 
@@ -11,7 +9,7 @@ void way_back::push(request& done) {
     do done.next = before;
     while (
         !newest_.compare_exchange_weak(before, &done, std::memory_order_release, std::memory_order_relaxed));
-    if (before == nullptr) asio::post(network_, [this] { drain(); });
+    if (before == nullptr) network_.post([this] { drain(); });
 }
 
 void way_back::drain() {
@@ -26,36 +24,48 @@ void way_back::drain() {
     arrive_(oldest);
 }
 
-// A full lane refuses: the connection that asked stops reading until there is room.
-lane_desk::lane_desk(ekiden::thread_pool& pool, const options& chosen, way_back& back)
-    : desk(back), pool_(pool), log_(chosen.log),
-      lanes_(pool.get_executor(), {.lane_capacity = chosen.limit.lane, .policy = ekiden::when_full::reject}) {
-}
+namespace {
 
-bool lane_desk::take(request& r) {
-    const auto work = [this, &r] { run(r); };
-    return log_ ? lanes_.post(r.of, log_->wrap(r.of->key, work)) : lanes_.post(r.of, work);
-}
+class lane_desk final : public desk {
+public:
+    // A full lane refuses: the connection that asked stops reading until there is room.
+    lane_desk(const ekiden::any_executor& workers, const options& chosen, way_back& back)
+        : desk(back), log_(chosen.log),
+          lanes_(workers, {.lane_capacity = chosen.limit.lane, .policy = ekiden::when_full::reject}) {}
 
-void lane_desk::join() { pool_.wait_idle(); }
+    bool take(request& r) override {
+        const auto work = [this, &r] { run(r); };
+        return log_ ? lanes_.post(r.of, log_->wrap(r.of->key, work)) : lanes_.post(r.of, work);
+    }
 
-void lane_desk::add_to(ekiden::prometheus_page& page) const {
-    const auto lanes = lanes_.metrics();
-    page.gauge("ordered_server_lanes_active", "Keys with requests that wait or run.",
-               static_cast<double>(lanes.active));
-    page.counter("ordered_server_lanes_run_total", "Requests that lanes have run.", lanes.run);
-    page.counter("ordered_server_lanes_refused_total", "Requests for which a lane had no room.",
-                 lanes.rejected);
-    for (std::size_t i = 0; i != lanes.delays.size(); ++i)
-        page.gauge("ordered_server_lane_longest_wait_seconds",
-                   "The longest waits since the start, of some keys.",
-                   static_cast<double>(lanes.delays[i].ns) / 1e9,
-                   {{"rank", std::to_string(i + 1)}, {"key", lanes.delays[i].key->key}});
-    add_metrics(page, pool_.metrics(), "work");
-}
+    void add_to(ekiden::prometheus_page& page) const override {
+        const auto lanes = lanes_.metrics();
+        page.gauge("ordered_server_lanes_active", "Keys with requests that wait or run.",
+                   static_cast<double>(lanes.active));
+        page.counter("ordered_server_lanes_run_total", "Requests that lanes have run.", lanes.run);
+        page.counter("ordered_server_lanes_refused_total", "Requests for which a lane had no room.",
+                     lanes.rejected);
+        for (std::size_t i = 0; i != lanes.delays.size(); ++i)
+            page.gauge("ordered_server_lane_longest_wait_seconds",
+                       "The longest waits since the start, of some keys.",
+                       static_cast<double>(lanes.delays[i].ns) / 1e9,
+                       {{"rank", std::to_string(i + 1)}, {"key", lanes.delays[i].key->key}});
+    }
 
-std::unique_ptr<desk> make_lane_desk(ekiden::thread_pool& pool, const options& chosen, way_back& back) {
-    return std::make_unique<lane_desk>(pool, chosen, back);
+private:
+    struct hash { // an address would do, but be another one in each run of a simulation
+        std::size_t operator()(const account* of) const { return of->index; }
+    };
+
+    ekiden::request_log* const log_;
+    ekiden::lanes<account*, ekiden::any_executor, hash> lanes_;
+};
+
+} // namespace
+
+std::unique_ptr<desk> make_lane_desk(const ekiden::any_executor& workers, const options& chosen,
+                                     way_back& back) {
+    return std::make_unique<lane_desk>(workers, chosen, back);
 }
 
 } // namespace ordered

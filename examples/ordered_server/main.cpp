@@ -1,6 +1,6 @@
 // Serves until SIGINT or SIGTERM; then answers what it has accepted, and ends. A second signal ends it at
 // once.
-#include <ordered_server/server.hpp>
+#include <ordered_server/tcp_server.hpp>
 
 #include <charconv>
 #include <cstdlib>
@@ -56,7 +56,7 @@ int main(int count, char** words) {
             chosen.log = &log.emplace();
             chosen.limit.work_on_the_spot = -1; // all are handed over, and so recorded
         }
-        ordered::server server(chosen);
+        ordered::tcp_server server(chosen);
         server.stop_on_signals();
         std::cout << "serving on port " << server.port() << ", metrics on " << server.metrics_port()
                   << std::endl;

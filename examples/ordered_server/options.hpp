@@ -28,7 +28,7 @@ struct limits {
 struct deadlines {
     using duration = std::chrono::milliseconds;
     duration idle = std::chrono::minutes(5);   ///< without a request
-    duration read = std::chrono::seconds(20);  ///< from the first byte of a request to its last
+    duration read = std::chrono::seconds(20);  ///< for a request, from its first byte, or the reply before
     duration write = std::chrono::seconds(20); ///< until the client takes some of what waits for it
     duration linger = std::chrono::seconds(2); ///< until the client ends its side, after the server has
     duration grace = std::chrono::seconds(20); ///< from the signal to the end, for requests that are accepted

@@ -25,7 +25,7 @@ account* ledger::find(std::string_view key) {
 account* ledger::find_or_add(std::string_view key) {
     if (account* const known = find(key)) return known;
     if (accounts_.size() >= most_) return nullptr;
-    auto fresh = std::make_unique<account>(key);
+    auto fresh = std::make_unique<account>(key, accounts_.size());
     const std::string_view name = fresh->key;
     return accounts_.emplace(name, std::move(fresh)).first->second.get();
 }

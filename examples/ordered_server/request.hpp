@@ -13,9 +13,10 @@ class connection;
 
 /// What the server knows of a key.
 struct account {
-    explicit account(std::string_view k) : key(k) {}
+    account(std::string_view k, std::size_t i) : key(k), index(i) {}
 
     const std::string key;
+    const std::size_t index; // among all keys
     // Plain, for the requests of a key run one at a time: in the key's lane, or on the network's thread while
     // that has handed over none of them.
     std::int64_t number = 0; // of requests that have changed the total

@@ -121,6 +121,15 @@ TEST_CASE("a slow reader gets everything in order") {
     CHECK(all == expected);
 }
 
+TEST_CASE("more replies than may wait for a client all come, one part after the other") {
+    ordered::options chosen;
+    chosen.limit.output = 40;
+    running_server server(chosen);
+    plain_client client(server.port());
+    REQUIRE(client.send(repeat("PING\r\n", 500))); // at once: all is read before the first reply has gone
+    CHECK(client.receive(3500) == repeat("+PONG\r\n", 500));
+}
+
 TEST_CASE("connections above the limit are told so, and later ones find room again") {
     ordered::options chosen;
     chosen.limit.connections = 2;
@@ -162,19 +171,19 @@ TEST_CASE("a port in use is an error of the constructor") {
     ordered::options chosen;
     chosen.port = server.port();
     chosen.metrics_port = 0;
-    CHECK_THROWS_AS(ordered::server{chosen}, std::system_error);
+    CHECK_THROWS_AS(ordered::tcp_server{chosen}, std::system_error);
     chosen.port = 0;
     chosen.metrics_port = server.port();
-    CHECK_THROWS_AS(ordered::server{chosen}, std::system_error);
+    CHECK_THROWS_AS(ordered::tcp_server{chosen}, std::system_error);
 }
 
 TEST_CASE("a server that never runs ends, and one without clients ends when it is stopped") {
     ordered::options chosen;
     chosen.port = chosen.metrics_port = 0;
     {
-        const ordered::server never(chosen);
+        const ordered::tcp_server never(chosen);
     }
-    ordered::server stopped(chosen);
+    ordered::tcp_server stopped(chosen);
     stopped.stop();
     stopped.run();
 }

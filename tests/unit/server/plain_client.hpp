@@ -1,7 +1,7 @@
 /// A blocking connection to the server under test, and the server on a thread of its own.
 #pragma once
 
-#include <ordered_server/server.hpp>
+#include <ordered_server/tcp_server.hpp>
 
 #include <array>
 #include <chrono>
@@ -29,7 +29,7 @@ public:
 
     [[nodiscard]] std::uint16_t port() const { return server_.port(); }
     [[nodiscard]] std::uint16_t metrics_port() const { return server_.metrics_port(); }
-    ordered::server& get() { return server_; }
+    ordered::tcp_server& get() { return server_; }
 
     /// Returns when the server has ended.
     const ordered::counters& end() {
@@ -37,12 +37,12 @@ public:
             server_.stop();
             thread_.join();
         }
-        return static_cast<const ordered::server&>(server_).count();
+        return server_.count();
     }
     /// The same without asking it to.
     const ordered::counters& wait() {
         thread_.join();
-        return static_cast<const ordered::server&>(server_).count();
+        return server_.count();
     }
 
 private:
@@ -54,7 +54,7 @@ private:
         return chosen;
     }
 
-    ordered::server server_;
+    ordered::tcp_server server_;
     std::thread thread_;
 };
 

@@ -23,7 +23,6 @@ public:
         asio::post(strand_of(r.of), [this, &r] { run(r); });
         return true;
     }
-    void join() override { pool_.join(); }
 
 protected:
     strand& strand_of(const void* whose) {
@@ -56,11 +55,11 @@ private:
 
 } // namespace
 
-std::unique_ptr<ordered::desk> make_strand_desk(ekiden::thread_pool& /*unused*/,
+std::unique_ptr<ordered::desk> make_strand_desk(const ekiden::any_executor& /*unused*/,
                                                 const ordered::options& chosen, ordered::way_back& back) {
     return std::make_unique<strand_desk>(chosen, back);
 }
-std::unique_ptr<ordered::desk> make_mutex_desk(ekiden::thread_pool& /*unused*/,
+std::unique_ptr<ordered::desk> make_mutex_desk(const ekiden::any_executor& /*unused*/,
                                                const ordered::options& chosen, ordered::way_back& back) {
     return std::make_unique<mutex_desk>(chosen, back);
 }

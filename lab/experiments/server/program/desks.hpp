@@ -9,10 +9,10 @@ namespace lab::server {
 
 /// A strand for each key.
 [[nodiscard]] std::unique_ptr<ordered::desk>
-make_strand_desk(ekiden::thread_pool& unused, const ordered::options& chosen, ordered::way_back& back);
+make_strand_desk(const ekiden::any_executor& unused, const ordered::options& chosen, ordered::way_back& back);
 
 /// A strand for each connection, which keeps the order of its requests; each locks the one mutex of all keys.
 [[nodiscard]] std::unique_ptr<ordered::desk>
-make_mutex_desk(ekiden::thread_pool& unused, const ordered::options& chosen, ordered::way_back& back);
+make_mutex_desk(const ekiden::any_executor& unused, const ordered::options& chosen, ordered::way_back& back);
 
 } // namespace lab::server

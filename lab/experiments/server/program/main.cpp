@@ -1,7 +1,7 @@
 // The ordered server with one of four ways to run requests: ekiden-lab-server MODEL WORKERS ON_THE_SPOT.
 // Prints its port, and serves until SIGTERM. Parser, connections and limits are the same for all.
 #include "desks.hpp"
-#include <ordered_server/server.hpp>
+#include <ordered_server/tcp_server.hpp>
 
 #include <cstdlib>
 #include <exception>
@@ -31,7 +31,7 @@ int main(int count, char** words) {
         // One thread: the network's runs everything itself.
         chosen.limit.work_on_the_spot =
             model == "single" ? std::numeric_limits<std::int64_t>::max() : std::stoll(words[3]);
-        ordered::server server(chosen, maker(model));
+        ordered::tcp_server server(chosen, maker(model));
         server.stop_on_signals();
         std::cout << server.port() << std::endl;
         server.run();

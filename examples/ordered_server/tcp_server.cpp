@@ -1,0 +1,147 @@
+#include <ordered_server/encoding.hpp>
+#include <ordered_server/tcp_server.hpp>
+
+#include <ekiden/adapter/asio/standalone.hpp>
+#include <ekiden/async/co_spawn.hpp>
+#include <ekiden/async/sleep.hpp>
+#include <ekiden/async/with_deadline.hpp>
+#include <ekiden/pool/add_metrics.hpp>
+
+#include <asio/post.hpp>
+#include <asio/read_until.hpp>
+#include <asio/write.hpp>
+#include <csignal>
+
+namespace ordered {
+
+using asio::ip::tcp;
+using namespace std::chrono_literals;
+
+namespace {
+
+class tcp_connection final : public connection {
+public:
+    tcp_connection(server& of, tcp::socket socket) : connection(of), socket_(std::move(socket)) {}
+
+private:
+    void read_some(std::span<char> into) override {
+        socket_.async_read_some(asio::buffer(into.data(), into.size()),
+                                [this, self = shared_from_this()](std::error_code error, std::size_t bytes) {
+                                    if (error == asio::error::eof) error.clear();
+                                    received(error, bytes);
+                                });
+    }
+    void write_some(std::string_view bytes) override {
+        socket_.async_write_some(asio::buffer(bytes), [this, self = shared_from_this()](
+                                                          const std::error_code& error, std::size_t count) {
+            sent(error, count);
+        });
+    }
+    void end_output() override {
+        std::error_code ignored;
+        socket_.shutdown(tcp::socket::shutdown_send, ignored);
+    }
+    void close() override {
+        std::error_code ignored;
+        socket_.close(ignored);
+    }
+
+    tcp::socket socket_;
+};
+
+} // namespace
+
+tcp_server::tcp_server(const options& chosen, const desk_maker& make_desk)
+    : clients_(network_, {asio::ip::make_address(chosen.address), chosen.port}),
+      readers_(network_, {asio::ip::make_address(chosen.address), chosen.metrics_port}), signals_(network_),
+      pool_({.threads = chosen.threads, .name = "work"}),
+      server_(ekiden::from_asio(network_), pool_.get_executor(), chosen, make_desk,
+              [this] { ended_.request_stop(); }) {}
+
+void tcp_server::run() noexcept {
+    begin(accept());
+    begin(serve_metrics());
+    network_.run();
+    pool_.wait_idle(); // a worker may still be on its way out of the last request
+}
+
+void tcp_server::stop() {
+    asio::post(network_, [this] { end(); });
+}
+
+void tcp_server::stop_on_signals() {
+    for (const int one : {SIGINT, SIGTERM}) signals_.add(one);
+    begin(await_signals());
+}
+
+void tcp_server::begin(ekiden::coroutine<> activity) {
+    ekiden::co_spawn(server_.network(), std::move(activity), ekiden::detached,
+                     ekiden::spawn_options().stop(ended_.get_token()));
+}
+
+ekiden::coroutine<> tcp_server::await_signals() {
+    for (;;) {
+        co_await signals_.async_wait(ekiden::use_awaitable);
+        end();
+    }
+}
+
+void tcp_server::end() {
+    std::error_code ignored;
+    clients_.close(ignored);
+    server_.end();
+}
+
+// ---- clients
+
+ekiden::coroutine<> tcp_server::accept() {
+    while (clients_.is_open()) {
+        tcp::socket socket(network_);
+        const auto [error] = co_await clients_.async_accept(socket, ekiden::use_awaitable.as_tuple);
+        if (!clients_.is_open()) co_return;
+        std::error_code ignored;
+        if (error) { // no descriptor or memory is left: trying at once would only burn time
+            ++server_.count().accept_failures;
+            co_await ekiden::sleep_for(100ms);
+        } else if (server_.has_room()) {
+            socket.set_option(tcp::no_delay(true), ignored);
+            server_.add(std::make_shared<tcp_connection>(server_, std::move(socket)));
+        } else {
+            ++server_.count().refused;
+            std::string text;
+            encoding::error(text, "max number of clients reached");
+            socket.non_blocking(true, ignored);
+            socket.write_some(asio::buffer(text), ignored);
+        }
+    }
+}
+
+// ---- metrics: any HTTP request is answered with them; one reader at a time
+
+ekiden::coroutine<> tcp_server::serve_metrics() {
+    for (;;) {
+        tcp::socket reader(network_);
+        const auto [error] = co_await readers_.async_accept(reader, ekiden::use_awaitable.as_tuple);
+        if (error) {
+            co_await ekiden::sleep_for(1s); // until the system may have descriptors again
+            continue;
+        }
+        try {
+            co_await ekiden::with_timeout(1s, send_metrics(reader));
+        } catch (const std::system_error&) { // it was too slow, or is gone
+        }
+    }
+}
+
+ekiden::coroutine<> tcp_server::send_metrics(tcp::socket& reader) {
+    std::string bytes;
+    co_await asio::async_read_until(reader, asio::dynamic_buffer(bytes, 8 * 1024), "\r\n\r\n",
+                                    ekiden::use_awaitable);
+    ekiden::prometheus_page page;
+    server_.add_to(page);
+    add_metrics(page, pool_.metrics(), "work");
+    bytes = "HTTP/1.0 200 OK\r\nContent-Type: text/plain; version=0.0.4\r\n\r\n" + page.text();
+    co_await asio::async_write(reader, asio::buffer(bytes), ekiden::use_awaitable);
+}
+
+} // namespace ordered

@@ -1,0 +1,95 @@
+"""Writes the ordered server's logic with bugs that can be switched on: mutants.py SOURCES OUT
+
+Each mutant is a name, a file, a text that stands there once, and what it becomes; MUTANT in it is whether this one is
+on. So the sources themselves know nothing of mutants, and a text that has changed is an error here."""
+
+import os
+import sys
+
+MUTANTS = [
+    ("a request that is run on the spot overtakes those of its key", "connection.cpp",
+     "of.under_way == 0 && of.waiting.empty() && is_small(r)",
+     "(MUTANT || of.under_way == 0) && of.waiting.empty() && is_small(r)"),
+    ("a connection asks for room without its turn", "connection.cpp",
+     "if (has_turn_ && place(*unplaced_))",
+     "if ((MUTANT ? unplaced_ != nullptr : has_turn_) && place(*unplaced_))"),
+    ("two writes are in flight", "connection.cpp",
+     "if (is_sending_ || is_closed()) return;",
+     "if ((!MUTANT && is_sending_) || is_closed()) return;"),
+    ("two reads are in flight", "connection.cpp",
+     "if (is_receiving_ || is_closed()",
+     "if ((!MUTANT && is_receiving_) || is_closed()"),
+    ("input that waits for room is read over", "connection.cpp",
+     "|| !input_.empty()) return;\n    if (phase_ == phase::open",
+     "|| (!MUTANT && !input_.empty())) return;\n    if (phase_ == phase::open"),
+    ("requests are taken after the end has begun", "connection.cpp",
+     "    if (phase_ == phase::open) {\n        progress_",
+     "    if (MUTANT || phase_ == phase::open) {\n        progress_"),
+    ("a connection ends with requests under way", "connection.cpp",
+     "!requests_.empty() || !output_.empty()",
+     "(!MUTANT && !requests_.empty()) || !output_.empty()"),
+    ("a connection ends with replies that are partly sent", "connection.cpp",
+     "|| !sending_.empty()) return;\n    if (has_client_ended_)",
+     "|| (!MUTANT && !sending_.empty())) return;\n    if (has_client_ended_)"),
+    ("a connection is closed at once, not by turns", "connection.cpp",
+     "if (has_client_ended_) return abort();",
+     "if (MUTANT || has_client_ended_) return abort();"),
+    ("a partial write counts as a whole one", "connection.cpp",
+     "sent_ += bytes;",
+     "sent_ += MUTANT ? sending_.size() - sent_ : bytes;"),
+    ("room for replies is told to nobody", "connection.cpp",
+     "may not have been read\n    proceed();",
+     "may not have been read\n    MUTANT ? (send(), end_if_done(), receive(), watch()) : proceed();"),
+    ("the end closes instead of finishing", "server.cpp",
+     "one->finish();",
+     "MUTANT ? one->abort() : one->finish();"),
+    ("a connection that is closed is never forgotten", "connection.cpp",
+     "if (is_closed() && under_way_ == 0) server_.forget(*this);",
+     "if (!MUTANT && is_closed() && under_way_ == 0) server_.forget(*this);"),
+    ("room in a lane is told to nobody", "server.cpp",
+     "!is_given && !of.waiting.empty();",
+     "!MUTANT && !is_given && !of.waiting.empty();"),
+    ("room in a lane is given to a connection that is closed", "server.cpp",
+     "is_given = next && !next->is_closed();",
+     "is_given = next && (MUTANT || !next->is_closed());"),
+    ("a client is given up while the server works", "connection.cpp",
+     "if (!requests_.empty()) return time_point::max();",
+     "if (!MUTANT && !requests_.empty()) return time_point::max();"),
+    ("QUIT is not the last request", "connection.cpp",
+     "if (asked.what == verb::quit) refuse_more();",
+     "if (!MUTANT && asked.what == verb::quit) refuse_more();"),
+    ("a reply that is known already overtakes others", "connection.cpp",
+     "    text_bytes_ += r.text.size();\n",
+     "    if (MUTANT) output_ += std::exchange(r.text, {});\n    text_bytes_ += r.text.size();\n"),
+    ("a request that comes back wakes nobody", "desk.cpp",
+     "if (before == nullptr) network_.post",
+     "if (before == nullptr && !(MUTANT && done.what == verb::work)) network_.post"),
+    ("requests of one key are on two lanes", "desk.cpp",
+     "        return log_ ? lanes_.post(r.of, log_->wrap(r.of->key, work)) : lanes_.post(r.of, work);",
+     "        static account other(\"\", 1);\n        return lanes_.post(MUTANT && r.what == verb::work ? &other : r.of, work);"),
+    ("a write has less time if the server has taken its own", "connection.cpp",
+     "    progress_ = clock::now(); // until now",
+     "    if (!MUTANT) progress_ = clock::now(); // until now"),
+    ("a request has less time if the server has not read it", "connection.cpp",
+     "    begun_ = progress_ = clock::now();",
+     "    (MUTANT ? progress_ : begun_) = progress_ = clock::now();"),
+]
+
+
+def main(sources, out):
+    texts = {}
+    for number, (name, file, before, after) in enumerate(MUTANTS):
+        if file not in texts:
+            with open(os.path.join(sources, file), encoding="utf-8") as source:
+                texts[file] = source.read()
+        if texts[file].count(before) != 1:
+            sys.exit(f"mutants.py: '{name}': this stands in {file} {texts[file].count(before)} times, not once: {before}")
+        texts[file] = texts[file].replace(before, after.replace("MUTANT", f"(sim_server::mutant == {number})"))
+    for file, text in texts.items():
+        with open(os.path.join(out, file), "w", encoding="utf-8") as target:
+            target.write("namespace sim_server {\nextern int mutant;\n}\n" + text)
+    with open(os.path.join(out, "mutants.inc"), "w", encoding="utf-8") as target:
+        target.writelines(f'"{name}",\n' for name, *_ in MUTANTS)
+
+
+main(*sys.argv[1:])

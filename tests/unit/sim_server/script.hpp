@@ -1,0 +1,109 @@
+/// What a client asks for, and what the replies tell of a key: exactly which requests it has seen.
+///
+/// Each ADD to a key adds another power of two, so a total is a set of requests. A WORK of one draw adds a
+/// number that is larger than all of these together, so it is counted in the same total.
+#pragma once
+
+#include <ekiden/sim/checks.hpp>
+
+#include <bit>
+#include <charconv>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace sim_server {
+
+inline constexpr std::int64_t one_draw = 3'499'211'612; // the first of the generator with its default seed
+inline constexpr unsigned most_bits = 31;
+
+enum class kind : std::uint8_t { add, work, get, ping, quit, unheard };
+
+struct request {
+    kind what;
+    unsigned key = 0;
+    std::int64_t bit = 0;
+    std::string text;    // as it is sent
+    std::size_t end = 0; // of it, in all that the client sends
+};
+
+/// All that one client sends. What follows a QUIT is unheard.
+struct script {
+    std::vector<request> requests;
+    std::string bytes;
+
+    void add(request one) {
+        bytes += one.text;
+        one.end = bytes.size();
+        requests.push_back(std::move(one));
+    }
+    /// How many are to be answered if so many bytes come to the server.
+    [[nodiscard]] std::size_t heard_in(std::size_t size) const {
+        std::size_t count = 0;
+        for (const request& r : requests) count += r.end <= size && r.what != kind::unheard ? 1 : 0;
+        return count;
+    }
+    /// The bits that the first `count` requests add to a key.
+    [[nodiscard]] std::int64_t bits_of(unsigned key, std::size_t count) const {
+        std::int64_t bits = 0;
+        for (std::size_t i = 0; i != count && i != requests.size(); ++i) {
+            if (requests[i].key == key) bits |= requests[i].bit;
+        }
+        return bits;
+    }
+};
+
+/// Takes a reply from the front: its lines, the first with its kind. Nothing if it is not whole.
+inline std::optional<std::vector<std::string>> take_reply(std::string& bytes) {
+    std::vector<std::string> lines;
+    std::size_t at = 0;
+    for (std::size_t missing = 1; missing != 0; --missing) {
+        const std::size_t end = bytes.find("\r\n", at);
+        if (end == std::string::npos) return {};
+        lines.push_back(bytes.substr(at, end - at));
+        at = end + 2;
+        if (lines.back() == "*2") missing += 2;
+        if (lines.back().starts_with('$') && lines.back() != "$-1") ++missing;
+    }
+    bytes.erase(0, at);
+    return lines;
+}
+
+/// What is known of a key.
+class key_history {
+public:
+    struct state {
+        std::int64_t bits;
+        std::int64_t works;
+    };
+    /// A number and a total that belong together.
+    static state decode(std::int64_t number, std::int64_t total) {
+        const state now{total % one_draw, total / one_draw};
+        ekiden::sim::expect(std::popcount(static_cast<std::uint64_t>(now.bits)) + now.works == number,
+                            "a key's number counts what its total is made of");
+        return now;
+    }
+    /// A request that has changed the key was told this.
+    void changed(std::int64_t number, state now) {
+        ekiden::sim::expect(known_.try_emplace(number, now).second, "each number is given once");
+    }
+    /// The totals of all numbers grow out of each other, up to the last one.
+    void close(std::int64_t number, state last) {
+        known_.try_emplace(number, last);
+        ekiden::sim::expect(known_.rbegin()->first == number, "no reply is ahead of its key");
+        state before{0, 0};
+        for (const auto& [at, now] : known_) {
+            ekiden::sim::expect((before.bits & ~now.bits) == 0 && before.works <= now.works,
+                                "a key's total holds what it held before");
+            before = now;
+        }
+    }
+
+private:
+    std::map<std::int64_t, state> known_;
+};
+
+} // namespace sim_server
