@@ -36,10 +36,12 @@
 #endif
 
 /// The inline namespace of everything in ekiden. The checking build (see check/) uses another one, and so do
-/// locks with annotations (see lock_annotation.hpp) and with checks (see context/held_locks.hpp), so that
-/// objects of two builds do not link with each other.
+/// locks with annotations (see lock_annotation.hpp) and with checks (see context/held_locks.hpp), and the
+/// lab's library without traces, so that objects of two builds do not link with each other.
 #if defined(EKIDEN_CHECKING)
 #define EKIDEN_ABI checked
+#elif defined(EKIDEN_UNTRACED)
+#define EKIDEN_ABI untraced
 #elif defined(EKIDEN_TSAN) && defined(EKIDEN_ANNOTATE_LOCKS) && defined(EKIDEN_LOCK_CHECKS)
 #define EKIDEN_ABI annotated_with_lock_checks
 #elif defined(EKIDEN_TSAN) && defined(EKIDEN_ANNOTATE_LOCKS)
