@@ -174,7 +174,7 @@ void fork_sort(context& who) {
             "parallel_sort has lost values");
 }
 
-constexpr std::array operations{
+constexpr std::array of_forks{
     operation{"group", 6, operation::anybody, &group},
     operation{"group_foreign", 2, operation::drivers, &group_foreign},
     operation{"region", 5, operation::tasks, &region},
@@ -186,6 +186,6 @@ constexpr std::array operations{
 
 } // namespace
 
-std::span<const operation> fork_operations() noexcept { return operations; }
+std::span<const operation> fork_operations() noexcept { return of_forks; }
 
 } // namespace pool_random

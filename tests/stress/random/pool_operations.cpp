@@ -192,7 +192,7 @@ void default_pool(context& who) {
     require(result.get(), "this_pool() is not the default pool in its worker");
 }
 
-constexpr std::array operations{
+constexpr std::array of_pools{
     operation{"exit_post", 3, operation::anybody, &exit_post},
     operation{"exit_wait", 1, operation::anybody, &exit_wait},
     operation{"pause", 3, operation::first_driver, &pause},
@@ -233,17 +233,17 @@ ekiden::thread_pool_options some_options(generator& random, bool is_small, pool_
 
 } // namespace
 
-std::span<const operation> pool_operations() noexcept { return operations; }
+std::span<const operation> pool_operations() noexcept { return of_pools; }
 
 pool_slot::pool_slot(generator& random, bool is_small)
     : owner_(std::make_unique<ekiden::thread_pool>(some_options(random, is_small, *this))),
       pool_(owner_.get()) {}
 
-void run_in_own_pools(context& who, unsigned operations) {
+void run_in_own_pools(context& who, unsigned of_pools) {
     std::array pools{std::make_unique<pool_slot>(who.random, true)};
     world inner(pools, who.in.nesting + 1);
     context owner{inner, generator(who.random.next()), 0, nullptr, true, who.depth + 1};
-    act(owner, operations);
+    act(owner, of_pools);
     inner.close(who.random);
 }
 

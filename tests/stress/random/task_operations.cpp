@@ -267,7 +267,7 @@ void repost(context& who) {
     if (!is_in) shared->sibling_ran = true;
 }
 
-constexpr std::array operations{
+constexpr std::array of_tasks{
     operation{"post", 30, operation::anybody, &post},
     operation{"submit", 20, operation::anybody, &submit},
     operation{"wait", 20, operation::anybody, &wait},
@@ -281,7 +281,7 @@ constexpr std::array operations{
 
 } // namespace
 
-std::span<const operation> task_operations() noexcept { return operations; }
+std::span<const operation> task_operations() noexcept { return of_tasks; }
 
 new_task make(context& by, pool_slot& slot, bool must_run) {
     const bool is_at_home = by.is_at_home && (!by.is_task() || by.home == &slot);

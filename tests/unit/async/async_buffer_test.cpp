@@ -15,8 +15,8 @@
 #include <vector>
 
 using namespace ekiden;
+using ekiden_test::until;
 using lock_support::party;
-using lock_support::until;
 
 namespace {
 

@@ -14,8 +14,8 @@
 #include <vector>
 
 using namespace ekiden;
+using ekiden_test::until;
 using lock_support::party;
-using lock_support::until;
 
 TEST_CASE("an event that is set lets coroutines through at once, and others when it is set") {
     thread_pool pool(2);

@@ -19,8 +19,8 @@
 #include <vector>
 
 using namespace ekiden;
+using ekiden_test::until;
 using lock_support::party;
-using lock_support::until;
 
 namespace {
 

@@ -32,8 +32,8 @@
 
 using namespace ekiden;
 using namespace std::chrono_literals;
+using ekiden_test::until;
 using ekiden_test::witness;
-using lock_support::until;
 
 namespace {
 

@@ -27,8 +27,6 @@ using namespace ekiden;
 
 namespace {
 
-coroutine<int> number(int n) { co_return n; }
-
 coroutine<int> sum(int n) {
     int total = 0;
     for (int i = 1; i <= n; ++i) {

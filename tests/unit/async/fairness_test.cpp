@@ -20,8 +20,8 @@
 #include <utility>
 
 using namespace ekiden;
+using ekiden_test::until;
 using lock_support::party;
-using lock_support::until;
 
 namespace {
 

@@ -1,6 +1,8 @@
 // What the tests of awaited locks share: coroutines begun on a pool, with a stop and a deadline.
 #pragma once
 
+#include "run_coroutine.hpp"
+
 #include <ekiden/async/coroutine.hpp>
 #include <ekiden/async/root_coroutine.hpp>
 #include <ekiden/async/stop_state.hpp>
@@ -55,10 +57,5 @@ private:
     int begun_ = 0;
     std::atomic<int> ended_{0};
 };
-
-template <class Condition>
-void until(Condition is_so) {
-    while (!is_so()) std::this_thread::yield();
-}
 
 } // namespace lock_support

@@ -17,8 +17,8 @@
 #include <vector>
 
 using namespace ekiden;
+using ekiden_test::until;
 using lock_support::party;
-using lock_support::until;
 using namespace std::chrono_literals;
 using steady = std::chrono::steady_clock;
 

@@ -27,8 +27,8 @@
 
 using namespace ekiden;
 using namespace std::chrono_literals;
+using ekiden_test::until;
 using lock_support::party;
-using lock_support::until;
 
 namespace {
 

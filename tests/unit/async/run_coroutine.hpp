@@ -150,6 +150,14 @@ private:
     std::vector<wait_awaiter*> waiting_;
 };
 
+/// Coroutines to compose.
+inline ekiden::coroutine<int> number(int n) { co_return n; }
+inline ekiden::coroutine<int> number_behind(gate& g, int n) {
+    co_await g.wait();
+    co_return n;
+}
+inline ekiden::coroutine<> wait_at(gate& g) { co_await g.wait(); }
+
 /// Yields until `is_so()`.
 template <class Condition>
 void until(Condition is_so) {

@@ -17,8 +17,8 @@
 #include <vector>
 
 using namespace ekiden;
+using ekiden_test::until;
 using lock_support::party;
-using lock_support::until;
 
 TEST_CASE("a select takes an item that is there, and waits for one that is not") {
     thread_pool pool(1);

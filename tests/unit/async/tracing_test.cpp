@@ -26,7 +26,6 @@
 #include <vector>
 
 using namespace ekiden;
-using trace::event;
 using trace::kind;
 
 namespace {
@@ -36,11 +35,11 @@ struct recording {
     ~recording() { trace::stop(); }
 };
 
-std::vector<std::pair<const trace::track*, event>> all_of(const trace::snapshot& shot, kind what,
-                                                          std::string_view part = {}) {
-    std::vector<std::pair<const trace::track*, event>> found;
+std::vector<std::pair<const trace::track*, trace::event>> all_of(const trace::snapshot& shot, kind what,
+                                                                 std::string_view part = {}) {
+    std::vector<std::pair<const trace::track*, trace::event>> found;
     for (const trace::track& t : shot.tracks)
-        for (const event& e : t.events)
+        for (const trace::event& e : t.events)
             if (e.kind == what && e.name.find(part) != e.name.npos) found.emplace_back(&t, e);
     return found;
 }

@@ -25,13 +25,7 @@ namespace {
 using namespace ekiden;
 using namespace ekiden_test;
 
-coroutine<int> number(int n) { co_return n; }
-coroutine<int> number_behind(gate& g, int n) {
-    co_await g.wait();
-    co_return n;
-}
 coroutine<> nothing() { co_return; }
-coroutine<> wait_at(gate& g) { co_await g.wait(); }
 coroutine<> fail() {
     throw std::runtime_error("failed");
     co_return;

@@ -28,13 +28,6 @@ using namespace ekiden;
 using namespace ekiden_test;
 using namespace std::chrono_literals;
 
-coroutine<int> number(int n) { co_return n; }
-coroutine<> wait_at(gate& g) { co_await g.wait(); }
-coroutine<int> number_behind(gate& g, int n) {
-    co_await g.wait();
-    co_return n;
-}
-
 } // namespace
 
 TEST_CASE("when_any of a pack gives the first result and its number") {

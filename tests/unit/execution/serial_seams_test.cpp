@@ -33,7 +33,7 @@ using pool_strand = strand<thread_pool::executor>;
 using pool_lanes = lanes<std::uint64_t, thread_pool::executor>;
 
 /// Functions that were run, and those that have gone, run or not.
-struct account {
+struct ran_and_gone {
     std::atomic<int> ran{0};
     std::atomic<int> gone{0};
 
@@ -59,7 +59,7 @@ thread_local late_poster poster; // not in a function: there only the thread tha
 
 TEST_CASE("A strand may lose its last handle inside of its own function, and what was posted still runs") {
     for (int round = 0; round != ekiden_test::rounds(3000); ++round) {
-        account all;
+        ran_and_gone all;
         {
             thread_pool pool({.threads = 1});
             auto s = std::make_unique<pool_strand>(pool.get_executor());
@@ -77,7 +77,7 @@ TEST_CASE("A strand may lose its last handle inside of its own function, and wha
 
 TEST_CASE("The last handle of a strand may go on a thread outside while it runs") {
     thread_pool pool(2);
-    account all;
+    ran_and_gone all;
     const int rounds = ekiden_test::rounds(3000);
     for (int round = 0; round != rounds; ++round) {
         auto s = std::make_unique<pool_strand>(pool.get_executor());
@@ -93,7 +93,7 @@ TEST_CASE("The last handle of a strand may go on a thread outside while it runs"
 
 TEST_CASE("Lanes may end inside of a function of theirs, and what was posted still runs") {
     for (int round = 0; round != ekiden_test::rounds(500); ++round) {
-        account all;
+        ran_and_gone all;
         {
             thread_pool pool({.threads = 2});
             auto l = std::make_unique<pool_lanes>(pool.get_executor());
@@ -161,7 +161,7 @@ TEST_CASE("An exception of a function goes to the pool, and strand and lane go o
 
 TEST_CASE("A stopped pool abandons what is queued in strands and lanes, once, and they refuse from then on") {
     for (int round = 0; round != ekiden_test::rounds(300); ++round) {
-        account all;
+        ran_and_gone all;
         int posted = 0;
         {
             thread_pool pool({.threads = 1});
@@ -193,7 +193,7 @@ TEST_CASE("A stopped pool abandons what is queued in strands and lanes, once, an
 
 TEST_CASE("A pool that stops while others post: each function runs or is abandoned, once") {
     for (int round = 0; round != ekiden_test::rounds(300); ++round) {
-        account all;
+        ran_and_gone all;
         std::atomic<int> made{0};
         {
             thread_pool pool({.threads = 2});
@@ -220,7 +220,7 @@ TEST_CASE("A pool that stops while others post: each function runs or is abandon
 
 TEST_CASE("What is posted to strands and lanes of a paused pool runs when it goes on") {
     thread_pool pool(2);
-    account all;
+    ran_and_gone all;
     const strand s(pool.get_executor());
     const pool_lanes l(pool.get_executor());
     pool.pause();
@@ -235,7 +235,7 @@ TEST_CASE("What is posted to strands and lanes of a paused pool runs when it goe
 }
 
 TEST_CASE("A pool that is joined runs what is queued in strands and lanes, and what that posts") {
-    account all;
+    ran_and_gone all;
     {
         thread_pool pool({.threads = 1});
         const strand s(pool.get_executor());
@@ -249,14 +249,14 @@ TEST_CASE("A pool that is joined runs what is queued in strands and lanes, and w
 }
 
 TEST_CASE("An abandoned function whose destructor posts again ends") {
-    account all;
+    ran_and_gone all;
     struct stubborn {
         const pool_strand& s;
         const pool_lanes& l;
-        account& all;
+        ran_and_gone& all;
         int left;
         bool is_live = true;
-        stubborn(const pool_strand& a, const pool_lanes& b, account& c, int n)
+        stubborn(const pool_strand& a, const pool_lanes& b, ran_and_gone& c, int n)
             : s(a), l(b), all(c), left(n) {}
         stubborn(stubborn&& other) noexcept
             : s(other.s), l(other.l), all(other.all), left(other.left),
@@ -284,7 +284,7 @@ TEST_CASE("An abandoned function whose destructor posts again ends") {
 
 TEST_CASE("What destructors of thread_local objects post to strands and lanes runs") {
     thread_pool pool(2);
-    account all;
+    ran_and_gone all;
     const strand s(pool.get_executor());
     const pool_lanes l(pool.get_executor());
     const int rounds = ekiden_test::rounds(200);
@@ -421,7 +421,7 @@ TEST_CASE("A post that waits for room outlives its executor and the lanes") {
     });
 
     // Waits for the room of all, then, with that, for room in the lane. The worker runs the others meanwhile.
-    account done;
+    ran_and_gone done;
     auto own = std::make_unique<pool_lanes::executor>(l->get_executor(1));
     other.post([&done, own = std::move(own)]() mutable {
         const auto& with = *own;

@@ -1,3 +1,5 @@
+#include "code_of.hpp"
+
 #include <ekiden/future/promise.hpp>
 
 #include <doctest/doctest.h>
@@ -24,16 +26,6 @@ future<R> ready(Args&&... args) {
     promise<R> source;
     source.set_value(std::forward<Args>(args)...);
     return source.get_future();
-}
-
-template <class F>
-std::error_code code_of(F&& f) {
-    try {
-        f();
-    } catch (const std::future_error& error) {
-        return error.code();
-    }
-    return {};
 }
 
 } // namespace

@@ -1,3 +1,5 @@
+#include "code_of.hpp"
+
 #include <ekiden/future/promise.hpp>
 
 #include <tests/unit/effort.hpp>
@@ -22,16 +24,6 @@ using ekiden::future;
 using ekiden::promise;
 
 namespace {
-
-template <class F>
-std::error_code code_of(F&& f) {
-    try {
-        f();
-    } catch (const std::future_error& error) {
-        return error.code();
-    }
-    return {};
-}
 
 template <class T, class V>
 concept accepts = requires(promise<T> p, V&& v) { p.set_value(std::forward<V>(v)); };

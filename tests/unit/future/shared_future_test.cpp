@@ -1,3 +1,5 @@
+#include "code_of.hpp"
+
 #include <ekiden/future/promise.hpp>
 #include <ekiden/future/shared_future.hpp>
 
@@ -23,20 +25,6 @@ using ekiden::future;
 using ekiden::promise;
 using ekiden::shared_future;
 using namespace std::chrono_literals;
-
-namespace {
-
-template <class F>
-std::error_code code_of(F&& f) {
-    try {
-        f();
-    } catch (const std::future_error& error) {
-        return error.code();
-    }
-    return {};
-}
-
-} // namespace
 
 TEST_CASE("A shared_future has the properties of std::shared_future") {
     static_assert(std::is_nothrow_default_constructible_v<shared_future<int>>);

@@ -23,7 +23,7 @@ using namespace std::chrono_literals;
 namespace {
 
 /// Both engines keep the same rules.
-constexpr int hints[] = {1, 2, loop_context::many};
+constexpr int all_hints[] = {1, 2, loop_context::many};
 
 static_assert(ekiden::task_executor<loop_context::executor_type>);
 static_assert(sizeof(loop_context::executor_type) == sizeof(void*));
@@ -33,7 +33,7 @@ static_assert(sizeof(loop_context::executor_type) == sizeof(void*));
 // ---- run, poll, stop
 
 TEST_CASE("run without work returns 0 and stops the context") {
-    for (const int hint : hints) {
+    for (const int hint : all_hints) {
         loop_context loop(hint);
         CHECK_FALSE(loop.stopped());
         CHECK(loop.run() == 0);
@@ -49,7 +49,7 @@ TEST_CASE("run without work returns 0 and stops the context") {
 }
 
 TEST_CASE("run returns how many tasks it has run, with those that they post") {
-    for (const int hint : hints) {
+    for (const int hint : all_hints) {
         loop_context loop(hint);
         const auto executor = loop.get_executor();
         std::string order;
@@ -72,7 +72,7 @@ TEST_CASE("run returns how many tasks it has run, with those that they post") {
 }
 
 TEST_CASE("run_one and poll_one run one task, and the context stops with its last one") {
-    for (const int hint : hints) {
+    for (const int hint : all_hints) {
         loop_context loop(hint);
         int ran = 0;
         for (int i = 0; i != 4; ++i) loop.get_executor().post([&] { ++ran; });
@@ -89,7 +89,7 @@ TEST_CASE("run_one and poll_one run one task, and the context stops with its las
 }
 
 TEST_CASE("poll with outstanding work returns 0 and does not stop") {
-    for (const int hint : hints) {
+    for (const int hint : all_hints) {
         loop_context loop(hint);
         const auto executor = loop.get_executor();
         executor.on_work_started();
@@ -107,7 +107,7 @@ TEST_CASE("poll with outstanding work returns 0 and does not stop") {
 }
 
 TEST_CASE("While work is outstanding run waits, and when that ends it returns") {
-    for (const int hint : hints) {
+    for (const int hint : all_hints) {
         for (int round = 0; round != ekiden_test::rounds(200); ++round) {
             loop_context loop(hint);
             const auto executor = loop.get_executor();
@@ -127,7 +127,7 @@ TEST_CASE("While work is outstanding run waits, and when that ends it returns") 
 }
 
 TEST_CASE("stop keeps the queue, and restart goes on with it") {
-    for (const int hint : hints) {
+    for (const int hint : all_hints) {
         loop_context loop(hint);
         const auto executor = loop.get_executor();
         std::string order;
@@ -150,7 +150,7 @@ TEST_CASE("stop keeps the queue, and restart goes on with it") {
 }
 
 TEST_CASE("stop ends a run that waits") {
-    for (const int hint : hints) {
+    for (const int hint : all_hints) {
         for (int round = 0; round != ekiden_test::rounds(200); ++round) {
             loop_context loop(hint);
             const auto executor = loop.get_executor();
@@ -164,7 +164,7 @@ TEST_CASE("stop ends a run that waits") {
 }
 
 TEST_CASE("run_for and run_until end in time, also at both ends of the range") {
-    for (const int hint : hints) {
+    for (const int hint : all_hints) {
         loop_context loop(hint);
         const auto executor = loop.get_executor();
         executor.on_work_started();
@@ -186,7 +186,7 @@ TEST_CASE("run_for and run_until end in time, also at both ends of the range") {
 }
 
 TEST_CASE("run_for ends although there is always another task") {
-    for (const int hint : hints) {
+    for (const int hint : all_hints) {
         loop_context loop(hint);
         const auto executor = loop.get_executor();
         std::function<void()> again = [&] { executor.post([&] { again(); }); };
@@ -200,7 +200,7 @@ TEST_CASE("run_for ends although there is always another task") {
 // ---- order and place
 
 TEST_CASE("post and defer never run the function, dispatch does so inside only") {
-    for (const int hint : hints) {
+    for (const int hint : all_hints) {
         loop_context loop(hint);
         const auto executor = loop.get_executor();
         std::string order;
@@ -221,7 +221,7 @@ TEST_CASE("post and defer never run the function, dispatch does so inside only")
 }
 
 TEST_CASE("Inside of another context, or in another thread, dispatch posts") {
-    for (const int hint : hints) {
+    for (const int hint : all_hints) {
         loop_context inner(hint);
         loop_context outer(hint);
         std::string order;
@@ -242,7 +242,7 @@ TEST_CASE("Inside of another context, or in another thread, dispatch posts") {
 }
 
 TEST_CASE("The tasks of each thread that posts are run in its order") {
-    for (const int hint : hints) {
+    for (const int hint : all_hints) {
         const int each = ekiden_test::rounds(20'000);
         loop_context loop(hint);
         const auto executor = loop.get_executor();
@@ -283,7 +283,7 @@ TEST_CASE("With the hint 1 the order is that of posting, whichever threads post"
 // ---- exceptions
 
 TEST_CASE("What a task throws leaves run, and the rest runs in the next one, without a restart") {
-    for (const int hint : hints) {
+    for (const int hint : all_hints) {
         loop_context loop(hint);
         const auto executor = loop.get_executor();
         std::string order;
@@ -304,7 +304,7 @@ TEST_CASE("What a task throws leaves run, and the rest runs in the next one, wit
 }
 
 TEST_CASE("What dispatch throws inside passes through it") {
-    for (const int hint : hints) {
+    for (const int hint : all_hints) {
         loop_context loop(hint);
         const auto executor = loop.get_executor();
         bool was_caught = false;
@@ -321,7 +321,7 @@ TEST_CASE("What dispatch throws inside passes through it") {
 }
 
 TEST_CASE("A call of post_bulk that throws leaves run, as any task") {
-    for (const int hint : hints) {
+    for (const int hint : all_hints) {
         loop_context loop(hint);
         int ran = 0;
         loop.get_executor().post_bulk(10, [&](std::size_t i) {
@@ -337,7 +337,7 @@ TEST_CASE("A call of post_bulk that throws leaves run, as any task") {
 // ---- nesting
 
 TEST_CASE("A task may run others of the same context") {
-    for (const int hint : hints) {
+    for (const int hint : all_hints) {
         loop_context loop(hint);
         const auto executor = loop.get_executor();
         std::string order;
@@ -360,7 +360,7 @@ TEST_CASE("A task may run others of the same context") {
 }
 
 TEST_CASE("stop ends a run inside of a run, and both") {
-    for (const int hint : hints) {
+    for (const int hint : all_hints) {
         loop_context loop(hint);
         const auto executor = loop.get_executor();
         int after = 0;
@@ -378,7 +378,7 @@ TEST_CASE("stop ends a run inside of a run, and both") {
 // ---- waiting
 
 TEST_CASE("A task that waits for a result blocks its thread, and others bring the result") {
-    for (const int hint : hints) {
+    for (const int hint : all_hints) {
         loop_context loop(hint);
         const auto executor = loop.get_executor();
         ekiden::promise<int> source;
@@ -397,7 +397,7 @@ TEST_CASE("A task that waits for a result blocks its thread, and others bring th
 }
 
 TEST_CASE("submit gives a future, which reports so if the context drops the task") {
-    for (const int hint : hints) {
+    for (const int hint : all_hints) {
         ekiden::future<int> dropped;
         {
             loop_context loop(hint);
@@ -425,7 +425,7 @@ TEST_CASE("A hint below 1 is refused, and any other accepted") {
 }
 
 TEST_CASE("Executors are equal if their context is the same, and fit into any_executor") {
-    for (const int hint : hints) {
+    for (const int hint : all_hints) {
         loop_context one(hint);
         loop_context other(hint);
         CHECK(one.get_executor() == one.get_executor());
@@ -445,7 +445,7 @@ TEST_CASE("Executors are equal if their context is the same, and fit into any_ex
 }
 
 TEST_CASE("An empty function is refused, and nothing is posted") {
-    for (const int hint : hints) {
+    for (const int hint : all_hints) {
         loop_context loop(hint);
         CHECK_THROWS_AS(loop.get_executor().post(std::function<void()>()), std::invalid_argument);
         CHECK(loop.run() == 0);

@@ -27,7 +27,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr int hints[] = {1, 2};
+constexpr int few_hints[] = {1, 2};
 
 /// Posts to a context when it is destroyed, to be destroyed there in its turn.
 struct posts_at_its_end {
@@ -65,7 +65,7 @@ private:
 } // namespace
 
 TEST_CASE("The end of a context shuts services down, then destroys the tasks without running them") {
-    for (const int hint : hints) {
+    for (const int hint : few_hints) {
         std::string steps;
         life = &steps;
         {
@@ -79,7 +79,7 @@ TEST_CASE("The end of a context shuts services down, then destroys the tasks wit
 }
 
 TEST_CASE("What a task posts at its end is refused and destroyed, when the context ends") {
-    for (const int hint : hints) {
+    for (const int hint : few_hints) {
         std::string log;
         {
             loop_context loop(hint);
@@ -90,7 +90,7 @@ TEST_CASE("What a task posts at its end is refused and destroyed, when the conte
 }
 
 TEST_CASE("A context ends with many tasks, also with those that run_one has left") {
-    for (const int hint : hints) {
+    for (const int hint : few_hints) {
         auto token = std::make_shared<int>(0);
         {
             loop_context loop(hint);
@@ -111,7 +111,7 @@ TEST_CASE("A context ends with many tasks, also with those that run_one has left
 }
 
 TEST_CASE("A context may end as soon as the effect of its last task is seen, though post has not returned") {
-    for (const int hint : hints) {
+    for (const int hint : few_hints) {
         for (int round = 0; round != ekiden_test::rounds(2000); ++round) {
             auto loop = std::make_unique<loop_context>(hint);
             loop->get_executor().on_work_started();
@@ -129,7 +129,7 @@ TEST_CASE("A context may end as soon as the effect of its last task is seen, tho
 }
 
 TEST_CASE("A context may end as soon as the work that it waits for has ended, or a stop has been seen") {
-    for (const int hint : hints) {
+    for (const int hint : few_hints) {
         for (int round = 0; round != ekiden_test::rounds(2000); ++round) {
             auto loop = std::make_unique<loop_context>(hint);
             const auto executor = loop->get_executor();
@@ -183,7 +183,7 @@ TEST_CASE("A second thread inside a context with the hint 1 ends the program") {
 }
 
 TEST_CASE("A context that is destroyed by its own task ends the program") {
-    for (const int hint : hints) {
+    for (const int hint : few_hints) {
         const auto child = ekiden_test::run_in_child([hint] {
             auto loop = std::make_unique<loop_context>(hint);
             loop->get_executor().post([&] { loop.reset(); });
@@ -220,7 +220,7 @@ thread_local late_poster poster; // not in a function: there only the thread tha
 } // namespace
 
 TEST_CASE("What threads post in destructors of thread_local objects is run, once") {
-    for (const int hint : hints) {
+    for (const int hint : few_hints) {
         loop_context loop(hint);
         late_poster::target = &loop;
         late_poster::ran = late_poster::accepted = 0;
@@ -241,7 +241,7 @@ TEST_CASE("What threads post in destructors of thread_local objects is run, once
 
 TEST_CASE(
     "A worker of a pool that runs a loop counts as blocked while the loop waits, and while its task does") {
-    for (const int hint : hints) {
+    for (const int hint : few_hints) {
         ekiden::thread_pool pool({.threads = 1, .max_threads = 2, .watch_interval = 0ms});
         loop_context loop(hint);
         loop.get_executor().on_work_started();
@@ -269,7 +269,7 @@ TEST_CASE(
 // ---- fork
 
 TEST_CASE("In the child of a fork a context takes and runs nothing, and does not hang") {
-    for (const int hint : hints) {
+    for (const int hint : few_hints) {
         loop_context loop(hint);
         const auto executor = loop.get_executor();
         executor.on_work_started();
@@ -318,7 +318,7 @@ TEST_CASE("In the child of a fork a context takes and runs nothing, and does not
 }
 
 TEST_CASE("A task that forks goes on in the parent, and must not return in the child") {
-    for (const int hint : hints) {
+    for (const int hint : few_hints) {
         const auto child = ekiden_test::run_in_child([hint] {
             loop_context loop(hint);
             loop.get_executor().post([] {

@@ -188,7 +188,7 @@ TEST_CASE("A context that is stopped and restarted again and again loses no task
         const auto executor = loop.get_executor();
         std::atomic<int> ran{0};
         std::atomic<bool> is_over{false};
-        std::thread poster([&] {
+        std::thread posting([&] {
             for (int i = 0; i != count; ++i) executor.post([&] { ran.fetch_add(1); });
         });
         std::thread stopper([&] {
@@ -206,7 +206,7 @@ TEST_CASE("A context that is stopped and restarted again and again loses no task
         }
         is_over = true;
         stopper.join();
-        poster.join();
+        posting.join();
         CHECK(ran.load() == count);
     }
 }
@@ -217,12 +217,12 @@ TEST_CASE("Whoever finds the context running after a post may rely on its task b
             loop_context loop(hint);
             std::atomic<bool> ran{false};
             bool was_running = false;
-            std::thread poster([&] {
+            std::thread posting([&] {
                 loop.get_executor().post([&] { ran = true; });
                 was_running = !loop.stopped();
             });
             const std::size_t count = loop.run();
-            poster.join();
+            posting.join();
             if (was_running) CHECK(loop.stopped() == true);
             CHECK((count == 1) == ran.load());
             if (was_running) CHECK(ran.load());

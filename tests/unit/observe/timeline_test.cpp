@@ -21,7 +21,7 @@ event made(kind what, std::int64_t begin, std::int64_t length) {
     return e;
 }
 
-std::string written(const trace::snapshot& shot, const timeline_options& options) {
+std::string timeline_of(const trace::snapshot& shot, const timeline_options& options) {
     std::ostringstream out;
     write_timeline(out, shot, options);
     return out.str();
@@ -40,7 +40,7 @@ TEST_CASE("each thread has a line, and below it the sums") {
     trace::track& b = shot.tracks.emplace_back();
     b.thread_name = "main";
     b.overwritten = 3;
-    CHECK(written(shot, {.columns = 10})
+    CHECK(timeline_of(shot, {.columns = 10})
           == "pool-0 |..#=##l bb|\n"
              "        # tasks 4 us, = spans 1 us, . parked 2 us, l waiting for locks 1 us, b blocked 2 us, 1 "
              "posted\n"
@@ -56,7 +56,7 @@ TEST_CASE("tasks inside of a task are not counted twice") {
     a.thread_name = "t";
     a.events = {made(kind::task, 100, 100), made(kind::task, 300, 100), made(kind::task, 0, 500),
                 made(kind::task, 600, 100)};
-    CHECK(written(shot, {.columns = 10}).find("# tasks 600 ns") != std::string::npos);
+    CHECK(timeline_of(shot, {.columns = 10}).find("# tasks 600 ns") != std::string::npos);
 }
 
 TEST_CASE("the last part can be shown alone") {
@@ -65,18 +65,18 @@ TEST_CASE("the last part can be shown alone") {
     trace::track& a = shot.tracks.emplace_back();
     a.thread_name = "t";
     a.events = {made(kind::task, 0, 9500)};
-    CHECK(written(shot, {.columns = 10, .last = std::chrono::microseconds(1)}).find("|##### ")
+    CHECK(timeline_of(shot, {.columns = 10, .last = std::chrono::microseconds(1)}).find("|##### ")
           != std::string::npos);
 }
 
 TEST_CASE("events of threads without a place are told") {
     trace::snapshot shot;
     shot.lost = 5;
-    CHECK(written(shot, {}) == "0 ns in all; 5 events of threads without a place are lost\n");
+    CHECK(timeline_of(shot, {}) == "0 ns in all; 5 events of threads without a place are lost\n");
 }
 
 TEST_CASE("a picture without columns is refused") {
-    CHECK_THROWS_WITH_AS(written({}, {.columns = 0}),
+    CHECK_THROWS_WITH_AS(timeline_of({}, {.columns = 0}),
                          "ekiden: write_timeline: columns is 0; allowed are 1 and more",
                          std::invalid_argument);
 }

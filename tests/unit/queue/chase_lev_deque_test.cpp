@@ -1,3 +1,5 @@
+#include "nearly_wrapped.hpp"
+
 #include <ekiden/queue/chase_lev_deque.hpp>
 #include <ekiden/sys/clock.hpp>
 
@@ -20,8 +22,6 @@
 using deque = ekiden::chase_lev_deque<int>;
 
 namespace {
-
-constexpr std::uint64_t nearly_wrapped = std::numeric_limits<std::uint64_t>::max() - 2;
 
 /// Numbers 0 to n-1 at fixed addresses, and how often each was taken.
 struct elements {

@@ -1,3 +1,5 @@
+#include "nearly_wrapped.hpp"
+
 #include <ekiden/queue/injection_queue.hpp>
 
 #include <tests/unit/effort.hpp>
@@ -23,7 +25,6 @@ using gate = ekiden::sys::atomic<std::uint32_t>;
 
 namespace {
 
-constexpr std::uint64_t nearly_wrapped = std::numeric_limits<std::uint64_t>::max() - 2;
 constexpr std::uint32_t closed = 4;
 
 /// Takes note of all that is in the queue and returns how many tasks that were; -1 if those of one producer

@@ -1,3 +1,5 @@
+#include "nearly_wrapped.hpp"
+
 #include <ekiden/queue/injection_queue.hpp>
 
 #include <tests/unit/effort.hpp>
@@ -19,11 +21,7 @@ using ekiden::ring_lease;
 using ekiden::task;
 using ekiden_test::numbered_tasks;
 
-namespace {
-
-constexpr std::uint64_t nearly_wrapped = std::numeric_limits<std::uint64_t>::max() - 2;
-
-} // namespace
+namespace {} // namespace
 
 TEST_CASE("An empty ring gives nothing") {
     injection_ring ring(4, nearly_wrapped);

@@ -26,7 +26,7 @@ namespace {
 
 const gate open{0};
 
-std::size_t drain(injection_queue& queue) {
+std::size_t drained(injection_queue& queue) {
     std::size_t sum = 0;
     while (queue.maybe_filled()) {
         task* const next = queue.take_one(sum);
@@ -51,7 +51,7 @@ TEST_CASE("Tens of thousands of producers come and go one after the other and le
     const long after_first = ekiden_test::live_allocation_count();
     for (int t = 1; t != threads; ++t) {
         std::thread([&] { push(queue, all.at(t)); }).join();
-        if (t % 100 == 99) CHECK(drain(queue) == 100);
+        if (t % 100 == 99) CHECK(drained(queue) == 100);
     }
     CHECK(ekiden_test::live_allocation_count() == after_first);
     CHECK(all.taken_wrongly() == 0);
@@ -75,7 +75,7 @@ TEST_CASE("Waves of more producers than rings come and go and the rings are take
             }
             for (std::thread& thread : threads) thread.join();
         }
-        CHECK(drain(queue) == wave);
+        CHECK(drained(queue) == wave);
         // Rings grow to what one wave pushed into the shared one; that may take a second wave.
         if (w == 1) after_first = ekiden_test::live_allocation_count();
     }
@@ -99,11 +99,11 @@ TEST_CASE("A queue may end before its producer threads do") {
                 numbered_task other(0);
                 injection_queue next(open, 0); // meets the entry of the one that is gone
                 push(next, &other);
-                CHECK(drain(next) == 1);
+                CHECK(drained(next) == 1);
             });
         }
         pushed.arrive_and_wait();
-        CHECK(drain(*queue) == 3);
+        CHECK(drained(*queue) == 3);
         queue.reset();
         gone.count_down();
         for (std::thread& thread : threads) thread.join();
@@ -126,7 +126,7 @@ TEST_CASE("Queues and producer threads may end at the same time") {
             });
         }
         while (pushed.load() != 2) std::this_thread::yield();
-        REQUIRE(drain(*queue) == 2);
+        REQUIRE(drained(*queue) == 2);
         queue.reset(); // while the threads end
         for (std::thread& thread : threads) thread.join();
     }
@@ -140,7 +140,7 @@ TEST_CASE("A thread that meets thousands of short-lived queues keeps none of the
             numbered_task element(i);
             injection_queue queue(open, 0, 2);
             push(queue, &element);
-            REQUIRE(drain(queue) == 1);
+            REQUIRE(drained(queue) == 1);
             if (i == 10) after_some = ekiden_test::live_allocation_count();
         }
         CHECK(ekiden_test::live_allocation_count() == after_some);
@@ -154,7 +154,7 @@ TEST_CASE("A new queue at the address of an old one is another queue") {
         numbered_tasks all(3);
         for (int k = 0; k != 3; ++k) push(*queue, all.at(k));
         REQUIRE(queue->pushed() == 3);
-        REQUIRE(drain(*queue) == 3);
+        REQUIRE(drained(*queue) == 3);
     }
 }
 
@@ -193,7 +193,7 @@ TEST_CASE("Destructors of thread_local objects may push in a thread past its end
             (void)&at_end;
             push(*queue, &early);
         }).join();
-        REQUIRE(drain(here) == 2);
+        REQUIRE(drained(here) == 2);
         CHECK(late.taken.load() == round);
         CHECK(early.taken.load() == round);
     }
@@ -216,12 +216,12 @@ TEST_CASE("Whichever allocation of a first push fails nothing is queued and the 
                 }
             }
             if (failed) {
-                CHECK(drain(queue) == 0);
+                CHECK(drained(queue) == 0);
                 CHECK(queue.pushed() == 0);
                 push(queue, &element);
             }
         }).join();
-        CHECK(drain(queue) == 1);
+        CHECK(drained(queue) == 1);
         failures += failed;
     }
     CHECK(failures >= 4); // the thread's list of rings, the ring and what they hold
@@ -257,7 +257,7 @@ TEST_CASE("Whichever allocation of a thread past the rings fails nothing is queu
             push(queue, &element);
         }).join();
         CHECK(queue.pushed() == others + 1);
-        CHECK(drain(queue) == others + 1);
+        CHECK(drained(queue) == others + 1);
         over.count_down();
         for (std::thread& thread : threads) thread.join();
     }

@@ -1,4 +1,6 @@
 // What an exploration finds, says, replays and makes smaller.
+#include "quiet.hpp"
+
 #include <ekiden/async/async_event.hpp>
 #include <ekiden/async/async_lock.hpp>
 #include <ekiden/async/co_spawn.hpp>
@@ -26,14 +28,6 @@ using namespace ekiden;
 using namespace std::chrono_literals;
 
 namespace {
-
-sim::options quiet(std::uint64_t seeds, sim::fault_set faults = {}) {
-    sim::options chosen;
-    chosen.seeds = seeds;
-    chosen.faults = faults;
-    chosen.prints = false;
-    return chosen;
-}
 
 bool contains(const std::string& text, const char* part) { return text.find(part) != std::string::npos; }
 

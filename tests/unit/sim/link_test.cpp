@@ -1,4 +1,6 @@
 // A connection keeps its order, whatever happens to it; its faults come, and only when they are asked for.
+#include "quiet.hpp"
+
 #include <ekiden/sim/checks.hpp>
 #include <ekiden/sim/explore.hpp>
 #include <ekiden/sim/link.hpp>
@@ -12,14 +14,6 @@ using namespace ekiden;
 using namespace std::chrono_literals;
 
 namespace {
-
-sim::options quiet(std::uint64_t seeds, sim::fault_set faults = {}) {
-    sim::options chosen;
-    chosen.seeds = seeds;
-    chosen.faults = faults;
-    chosen.prints = false;
-    return chosen;
-}
 
 /// Ten messages there and their answers back, over two connections.
 void exchange(sim_context& sim) {

@@ -1,4 +1,6 @@
 // A simulation runs what programs are made of, unchanged, and its choices decide the order.
+#include "quiet.hpp"
+
 #include <ekiden/async/async_event.hpp>
 #include <ekiden/async/async_lock.hpp>
 #include <ekiden/async/co_spawn.hpp>
@@ -26,17 +28,6 @@
 
 using namespace ekiden;
 using namespace std::chrono_literals;
-
-namespace {
-
-sim::options quiet(std::uint64_t seeds) {
-    sim::options chosen;
-    chosen.seeds = seeds;
-    chosen.prints = false;
-    return chosen;
-}
-
-} // namespace
 
 TEST_CASE("the dull simulation runs tasks in the order of their posts") {
     sim_context sim;

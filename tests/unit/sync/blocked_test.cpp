@@ -120,7 +120,7 @@ void check_mutex(const char* name) {
 
 enum class door { shut, open };
 enum class door_op { push, pull };
-constexpr auto table = ekiden::make_state_table<door, door_op>(
+constexpr auto door_table = ekiden::make_state_table<door, door_op>(
     door::shut, {{door_op::push, door::shut, door::open}, {door_op::pull, door::open, door::shut}});
 
 } // namespace
@@ -189,7 +189,7 @@ TEST_CASE("a thread says that it sleeps for room or an item, or for a state") {
         CHECK(marked.pop_for(item, limit) == ekiden::buffer_result::timed_out);
     });
 
-    ekiden::state_mutex<table> states;
+    ekiden::state_mutex<door_table> states;
     says_so(
         "a state_mutex", [&] { states.enter<door_op::pull>().leave(door::shut); },
         [&] { states.enter<door_op::push>().leave(door::open); });

@@ -16,7 +16,7 @@ struct counts {
 };
 enum class shutter { a, b };
 enum class shutter_op { flip };
-constexpr auto table = ekiden::make_state_table<shutter, shutter_op>(
+constexpr auto shutter_table = ekiden::make_state_table<shutter, shutter_op>(
     shutter::a, {{shutter_op::flip, shutter::a, shutter::b}, {shutter_op::flip, shutter::b, shutter::a}});
 
 // That these compile is the test.
@@ -36,7 +36,7 @@ constinit ekiden::barrier<> a_wide_barrier(100'000);
 constinit ekiden::barrier<counts> a_barrier_that_completes(2);
 constinit ekiden::elastic_barrier an_elastic_barrier(2);
 constinit ekiden::sequencer<int, int> a_sequencer;
-constinit ekiden::state_mutex<table> a_state_mutex;
+constinit ekiden::state_mutex<shutter_table> a_state_mutex;
 constinit ekiden::state_lock a_state_lock;
 
 template <class... Locks>

@@ -42,7 +42,7 @@ std::string last_words(Broken broken) {
 
 enum class phase { a, b };
 enum class op { flip };
-constexpr auto table = ekiden::make_state_table<phase, op>(
+constexpr auto phase_table = ekiden::make_state_table<phase, op>(
     phase::a, {{op::flip, phase::a, phase::b}, {op::flip, phase::b, phase::a}});
 
 } // namespace
@@ -52,12 +52,12 @@ TEST_CASE("broken contracts are reported by name") {
           != std::string::npos);
     CHECK(last_words([] { ekiden::latch(1).count_down(2); }).find("latch::count_down") != std::string::npos);
     CHECK(last_words([] {
-              ekiden::state_mutex<table> m;
+              ekiden::state_mutex<phase_table> m;
               auto inside = m.enter<op::flip>();
           }).find("without having been told the next state")
           != std::string::npos);
     CHECK(last_words([] {
-              ekiden::state_mutex<table> m;
+              ekiden::state_mutex<phase_table> m;
               m.enter<op::flip>().leave(phase::a);
           }).find("no such transition")
           != std::string::npos);

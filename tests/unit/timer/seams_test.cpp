@@ -36,10 +36,10 @@ void wait_for(const std::atomic<bool>& flag) {
 }
 
 /// Sets a flag at its end.
-struct witness {
-    explicit witness(int& ends) noexcept : ends_(&ends) {}
-    witness(witness&& other) noexcept : ends_(std::exchange(other.ends_, nullptr)) {}
-    ~witness() {
+struct end_witness {
+    explicit end_witness(int& ends) noexcept : ends_(&ends) {}
+    end_witness(end_witness&& other) noexcept : ends_(std::exchange(other.ends_, nullptr)) {}
+    ~end_witness() {
         if (ends_ != nullptr) ++*ends_;
     }
     int* ends_;
@@ -278,12 +278,12 @@ TEST_CASE("A context's end destroys what waits and what is queued, without runni
         hand_driven context;
         survivor.emplace(context, 1h);
         hand_timer queued(context, 0ns);
-        survivor->async_wait([w = witness(ends), &ran](std::error_code) { ++ran; });
-        queued.async_wait([w = witness(ends), &ran](std::error_code) { ++ran; });
+        survivor->async_wait([w = end_witness(ends), &ran](std::error_code) { ++ran; });
+        queued.async_wait([w = end_witness(ends), &ran](std::error_code) { ++ran; });
         // A handler that owns a timer of the same context, which waits too.
         auto inner = std::make_unique<hand_timer>(context, 2h);
-        inner->async_wait([w = witness(ends), &ran](std::error_code) { ++ran; });
-        survivor->async_wait([i = std::move(inner), w = witness(ends), &ran](std::error_code) { ++ran; });
+        inner->async_wait([w = end_witness(ends), &ran](std::error_code) { ++ran; });
+        survivor->async_wait([i = std::move(inner), w = end_witness(ends), &ran](std::error_code) { ++ran; });
         context.ring();
         CHECK(context.queued() == 1);
         queued.cancel();
@@ -301,10 +301,10 @@ TEST_CASE("What waits for a timer of a context that shuts down is destroyed at o
     } context;
     hand_timer timer(context, 1h);
     int ends = 0;
-    timer.async_wait([w = witness(ends)](std::error_code) {});
+    timer.async_wait([w = end_witness(ends)](std::error_code) {});
     context.shut_down();
     CHECK(ends == 1);
-    timer.async_wait([w = witness(ends)](std::error_code) {});
+    timer.async_wait([w = end_witness(ends)](std::error_code) {});
     CHECK(ends == 2);
     CHECK(context.work() == 0);
     CHECK(timer.cancel() == 0);
@@ -393,7 +393,7 @@ TEST_CASE("A pool that ends in the thread of its timers may have timers of anoth
         auto pool = std::make_shared<thread_pool>(thread_pool_options{.threads = 1});
         pool->stop(); // as above
         system_timer other(*pool, std::chrono::system_clock::now() + 1h);
-        other.async_wait([w = witness(ends)](std::error_code) {});
+        other.async_wait([w = end_witness(ends)](std::error_code) {});
         pool_timer timer(*pool, 50ms); // not before reset()
         timer.async_wait(pool_keeper(pool, has_ended));
         pool.reset();
@@ -411,8 +411,8 @@ TEST_CASE("A pool may end while one of several waits of a timer is posted: the o
             pool->stop();
             pool_timer timer(*pool, cancels ? 3'600'000ms : 50ms); // not before reset()
             timer.async_wait(pool_keeper(pool, has_ended));
-            timer.async_wait([w = witness(ends)](std::error_code) {});
-            timer.async_wait([w = witness(ends)](std::error_code) {});
+            timer.async_wait([w = end_witness(ends)](std::error_code) {});
+            timer.async_wait([w = end_witness(ends)](std::error_code) {});
             pool.reset();
             if (cancels) CHECK(timer.cancel() == 3);
             wait_for(has_ended);
