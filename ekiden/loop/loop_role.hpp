@@ -17,9 +17,16 @@ namespace ekiden::inline EKIDEN_ABI {
 
 /// What run() and its kin differ in.
 struct loop_request {
-    std::size_t most = std::numeric_limits<std::size_t>::max(); ///< tasks to run
-    bool waits = true;                                          ///< for tasks to come
-    const sys::clock::time_point* deadline = nullptr;           ///< null: none
+    static constexpr std::size_t all = std::numeric_limits<std::size_t>::max();
+
+    std::size_t most = all;                           ///< tasks to run
+    bool waits = true;                                ///< for tasks to come
+    const sys::clock::time_point* deadline = nullptr; ///< null: none
+
+    /// How many more there may be after `count`. An event source that may run all stays in its own loop.
+    [[nodiscard]] std::size_t left(std::size_t count) const noexcept {
+        return most == all ? all : most - count;
+    }
 
     [[nodiscard]] bool is_over() const noexcept {
         return deadline != nullptr && sys::clock::now() >= *deadline;

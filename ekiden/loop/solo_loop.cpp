@@ -144,7 +144,7 @@ task* solo_loop::next(const loop_request& request, std::size_t& count) {
         }
         if (event_source* const source = source_.load(sys::acquire); source != nullptr) { // [LP4]
             outing out(*this, request);
-            const std::size_t ran = run_source(*source, request.most - count, request.waits ? &out : nullptr);
+            const std::size_t ran = run_source(*source, request.left(count), request.waits ? &out : nullptr);
             count += ran;
             if (count == request.most || request.is_over()) return nullptr;
             if (ran != 0 || request.waits) continue;

@@ -4,21 +4,24 @@
 #include <algorithm>
 #include <charconv>
 #include <iterator>
+#include <limits>
 #include <utility>
 
 namespace ordered {
 
 namespace {
 
-/// `words` with the name; negative: so many or more.
+/// With the name, from `least` to `most` words.
 struct entry {
     std::string_view name;
-    int words;
+    std::size_t least, most;
     verb what;
 };
-constexpr entry table[] = {{"add", 3, verb::add},      {"work", 3, verb::work},  {"get", 2, verb::get},
-                           {"reset", 2, verb::reset},  {"info", -1, verb::info}, {"ping", -1, verb::text},
-                           {"config", -3, verb::text}, {"quit", 1, verb::quit},  {"command", -1, verb::text}};
+constexpr std::size_t any = std::numeric_limits<std::size_t>::max();
+constexpr entry table[] = {
+    {"add", 3, 3, verb::add},     {"work", 3, 3, verb::work}, {"get", 2, 2, verb::get},
+    {"reset", 2, 2, verb::reset}, {"ping", 1, 2, verb::text}, {"config", 2, 3, verb::text},
+    {"info", 1, any, verb::info}, {"quit", 1, 1, verb::quit}, {"command", 1, any, verb::text}};
 
 std::string lower(std::string_view word) {
     std::string small(word.substr(0, 32)); // no name is longer
@@ -43,24 +46,6 @@ std::string config(std::string_view wanted, const options& chosen) {
     return reply + found;
 }
 
-command answer(const entry& e, std::span<const std::string_view> words, const options& chosen) {
-    command done{.what = e.what};
-    const std::string second = words.size() > 1 ? lower(words[1]) : "";
-    if (e.name == "quit")
-        encoding::simple(done.text, "OK");
-    else if (e.name == "ping" && words.size() == 1)
-        encoding::simple(done.text, "PONG");
-    else if (e.name == "ping" && words.size() == 2)
-        encoding::bulk(done.text, words[1]);
-    else if (e.name == "config" && second == "get" && words.size() == 3)
-        done.text = config(lower(words[2]), chosen);
-    else if (e.name == "command")
-        encoding::array(done.text, 0); // redis-cli goes on without descriptions
-    else if (e.what != verb::info)
-        return refusal("unknown subcommand or wrong number of arguments for '" + std::string(e.name) + "'");
-    return done;
-}
-
 } // namespace
 
 command refusal(std::string_view why) {
@@ -74,19 +59,27 @@ command interpret(std::span<const std::string_view> words, const options& chosen
     const entry* const known =
         std::find_if(std::begin(table), std::end(table), [&](const entry& e) { return e.name == name; });
     if (known == std::end(table)) return refusal("unknown command '" + name + "'");
-    if (known->words >= 0 ? std::ssize(words) != known->words : std::ssize(words) < -known->words)
+    if (words.size() < known->least || words.size() > known->most)
         return refusal("wrong number of arguments for '" + name + "' command");
-    if (!is_about_key(known->what)) return answer(*known, words, chosen);
-
-    if (words[1].size() > chosen.limit.key) return refusal("too long a key");
-    command asked{.what = known->what, .key = words[1]};
-    if (words.size() == 3) {
-        const std::string_view digits = words[2];
+    command asked{.what = known->what};
+    if (is_about_key(asked.what)) {
+        if (words[1].size() > chosen.limit.key) return refusal("too long a key");
+        asked.key = words[1];
+        const std::string_view digits = words.size() == 3 ? words[2] : "0";
         const auto [end, wrong] = std::from_chars(digits.data(), digits.data() + digits.size(), asked.n);
         if (wrong != std::errc() || end != digits.data() + digits.size())
             return refusal("value is not an integer or out of range");
         if (asked.what == verb::work && (asked.n < 0 || asked.n > chosen.limit.work))
             return refusal("WORK takes 0 to " + std::to_string(chosen.limit.work) + " draws");
+    } else if (name == "config") {
+        if (lower(words[1]) != "get" || words.size() != 3) return refusal("CONFIG knows only GET name");
+        asked.text = config(lower(words[2]), chosen);
+    } else if (name == "command") {
+        encoding::array(asked.text, 0); // redis-cli goes on without descriptions
+    } else if (words.size() == 2 && asked.what == verb::text) {
+        encoding::bulk(asked.text, words[1]);
+    } else if (asked.what != verb::info) {
+        encoding::simple(asked.text, asked.what == verb::quit ? "OK" : "PONG");
     }
     return asked;
 }

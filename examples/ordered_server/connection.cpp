@@ -46,7 +46,7 @@ void connection::handle(command asked) {
     ++server_.count().requests[static_cast<std::size_t>(asked.what)];
     if (is_about_key(asked.what)) {
         const bool adds = asked.what == verb::add || asked.what == verb::work;
-        r.of = adds ? server_.keys().find_or_add(asked.key) : server_.keys().find(asked.key);
+        r.of = server_.keys().find(asked.key, adds);
         if (r.of != nullptr) {
             if (!place(r)) unplaced_ = &r;
             return;
@@ -87,6 +87,7 @@ bool connection::place(request& r) {
         if (server_.work().take(r)) {
             ++of.under_way;
             ++under_way_;
+            ++server_.count().under_way;
             return true;
         }
     }

@@ -5,7 +5,7 @@
 namespace ordered {
 
 void way_back::push(request& done) {
-    request* before = newest_.load(std::memory_order_relaxed);
+    request_link* before = newest_.load(std::memory_order_relaxed);
     do done.next = before;
     while (
         !newest_.compare_exchange_weak(before, &done, std::memory_order_release, std::memory_order_relaxed));
@@ -13,15 +13,19 @@ void way_back::push(request& done) {
 }
 
 void way_back::drain() {
-    request* newest = newest_.exchange(nullptr, std::memory_order_acquire);
-    request* oldest = nullptr;
-    while (newest != nullptr) {
-        request* const older = newest->next;
-        newest->next = oldest;
-        oldest = newest;
-        newest = older;
+    request_link* newest = newest_.exchange(&looked_at_, std::memory_order_acquire);
+    request_link* oldest = nullptr;
+    while (newest != nullptr && newest != &looked_at_)
+        newest = std::exchange(newest->next, std::exchange(oldest, newest));
+    if (oldest != nullptr && arrive_(static_cast<request*>(oldest))) {
+        timer_.expires_after(time_);
+        return timer_.async_wait([this](std::error_code cancelled) {
+            if (!cancelled) drain();
+        });
     }
-    arrive_(oldest);
+    request_link* none = &looked_at_;
+    if (!newest_.compare_exchange_strong(none, nullptr, std::memory_order_relaxed))
+        network_.post([this] { drain(); });
 }
 
 namespace {

@@ -5,6 +5,7 @@
 
 #include <ekiden/execution/any_executor.hpp>
 #include <ekiden/observe/prometheus.hpp>
+#include <ekiden/timer/steady_timer.hpp>
 
 #include <atomic>
 #include <functional>
@@ -12,22 +13,27 @@
 namespace ordered {
 
 /// The way of requests back to the network: a list that any thread pushes onto. The thread that finds it
-/// empty wakes the network, so that many replies cost one wake-up.
+/// empty wakes the network, so that many replies cost one wake-up. While there is more to do than the workers
+/// can do at once, the network does not even wait to be woken: it looks from time to time.
 class way_back {
 public:
-    using receiver = std::function<void(request*)>;
+    using receiver = std::function<bool(request*)>;
 
-    /// `arrive` is called on the network with those that have come, linked, in their order.
-    way_back(const ekiden::any_executor& network, receiver arrive)
-        : network_(network), arrive_(std::move(arrive)) {}
+    /// `arrive` is called on the network with those that have come, linked, in their order. It says whether
+    /// the next ones may be collected for `time`.
+    way_back(const ekiden::any_executor& network, std::chrono::microseconds time, receiver arrive)
+        : network_(network), time_(time), arrive_(std::move(arrive)), timer_(network) {}
     void push(request& done);
 
 private:
     void drain();
 
     const ekiden::any_executor network_;
+    const std::chrono::microseconds time_;
     receiver arrive_;
-    std::atomic<request*> newest_{nullptr};
+    ekiden::steady_timer timer_;
+    request_link looked_at_; // the end of the list, while the network is going to look at it
+    std::atomic<request_link*> newest_{nullptr};
 };
 
 /// The lab compares others with that of lanes: lab/experiments/server.

@@ -9,33 +9,30 @@
 #include <iostream>
 #include <optional>
 #include <stdexcept>
+#include <string>
+#include <vector>
 
 namespace {
 
+void read(const std::string& word, std::string& into) { into = word; }
 template <class Number>
-void read(std::string_view word, Number& into) {
+void read(const std::string& word, Number& into) {
     const char* const end = word.data() + word.size();
     const auto [last, wrong] = std::from_chars(word.data(), end, into);
-    if (wrong != std::errc() || last != end)
-        throw std::invalid_argument("'" + std::string(word) + "' is no such number");
+    if (wrong != std::errc() || last != end) throw std::invalid_argument("'" + word + "' is no such number");
 }
 
-ordered::options read_options(int count, char** words, std::string& record) {
+ordered::options read_options(const std::vector<std::string>& words, std::string& record) {
     ordered::options chosen;
-    for (int i = 1; i < count; i += 2) {
-        const std::string_view name = words[i];
-        const std::string_view word = i + 1 < count ? words[i + 1] : "";
-        if (name == "--address")
-            chosen.address = word;
-        else if (name == "--port")
-            read(word, chosen.port);
-        else if (name == "--metrics-port")
-            read(word, chosen.metrics_port);
-        else if (name == "--threads")
-            read(word, chosen.threads);
-        else if (name == "--record" && !word.empty())
-            record = word;
-        else
+    for (std::size_t i = 0; i < words.size(); i += 2) {
+        const auto is = [&](const char* name, auto& value) {
+            if (words[i] != name || i + 1 == words.size() || words[i + 1].empty()) return false;
+            read(words[i + 1], value);
+            return true;
+        };
+        if (!is("--address", chosen.address) && !is("--port", chosen.port)
+            && !is("--metrics-port", chosen.metrics_port) && !is("--threads", chosen.threads)
+            && !is("--record", record))
             throw std::invalid_argument(
                 "options: --address A, --port N, --metrics-port N, --threads N, --record FILE");
     }
@@ -47,7 +44,7 @@ ordered::options read_options(int count, char** words, std::string& record) {
 int main(int count, char** words) {
     try {
         std::string record;
-        ordered::options chosen = read_options(count, words, record);
+        ordered::options chosen = read_options({words + 1, words + count}, record);
         std::optional<ekiden::request_log> log;
         std::ofstream trace;
         if (!record.empty()) {

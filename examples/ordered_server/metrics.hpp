@@ -16,6 +16,7 @@ struct counters {
     std::uint64_t refused = 0;
     std::uint64_t accept_failures = 0;
     std::uint64_t on_the_spot = 0;
+    std::uint64_t under_way = 0; ///< now
     std::uint64_t replies = 0;
     std::uint64_t lost = 0;
     std::uint64_t waits_for_room = 0;
@@ -27,6 +28,8 @@ struct counters {
         for (std::size_t i = 0; i != std::size(requests); ++i)
             page.counter("ordered_server_requests_total", "Requests taken.", requests[i],
                          {{"verb", verb_names[i]}});
+        page.gauge("ordered_server_requests_under_way", "Requests handed over and not back.",
+                   static_cast<double>(under_way));
         const auto add = [&page](const char* name, const char* help, std::uint64_t value) {
             page.counter("ordered_server_" + std::string(name), help, value);
         };

@@ -20,6 +20,7 @@ struct limits {
     std::size_t key = 512;           ///< bytes of a key
     std::size_t keys = 1'000'000;    ///< that the server remembers
     std::size_t lane = 256;          ///< requests of one key that wait: its clients stop being read
+    std::size_t under_way = 64;      ///< requests handed over: while there are more, replies are collected
     std::int64_t work = 1'000'000;   ///< draws of one WORK
     std::int64_t work_on_the_spot =
         100; ///< a WORK of at most so many draws is not worth a hand-over; -1: none is
@@ -27,6 +28,7 @@ struct limits {
 
 struct deadlines {
     using duration = std::chrono::milliseconds;
+    std::chrono::microseconds collect{100};    ///< while the server has more to do than it can: for replies
     duration idle = std::chrono::minutes(5);   ///< without a request
     duration read = std::chrono::seconds(20);  ///< for a request, from its first byte, or the reply before
     duration write = std::chrono::seconds(20); ///< until the client takes some of what waits for it

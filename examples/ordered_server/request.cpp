@@ -17,14 +17,10 @@ std::int64_t draw(std::int64_t n) {
 
 } // namespace
 
-account* ledger::find(std::string_view key) {
+account* ledger::find(std::string_view key, bool may_add) {
     const auto found = accounts_.find(key);
-    return found != accounts_.end() ? found->second.get() : nullptr;
-}
-
-account* ledger::find_or_add(std::string_view key) {
-    if (account* const known = find(key)) return known;
-    if (accounts_.size() >= most_) return nullptr;
+    if (found != accounts_.end()) return found->second.get();
+    if (!may_add || accounts_.size() >= most_) return nullptr;
     auto fresh = std::make_unique<account>(key, accounts_.size());
     const std::string_view name = fresh->key;
     return accounts_.emplace(name, std::move(fresh)).first->second.get();

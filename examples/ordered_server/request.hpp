@@ -31,10 +31,8 @@ class ledger {
 public:
     explicit ledger(std::size_t most) : most_(most) {}
 
-    /// Null if there is none.
-    [[nodiscard]] account* find(std::string_view key);
-    /// Null if there are too many.
-    [[nodiscard]] account* find_or_add(std::string_view key);
+    /// Null if there is none, and none may be added, or there are too many.
+    [[nodiscard]] account* find(std::string_view key, bool may_add);
     [[nodiscard]] std::size_t size() const { return accounts_.size(); }
 
 private:
@@ -42,8 +40,13 @@ private:
     std::unordered_map<std::string_view, std::unique_ptr<account>> accounts_; // the names lie in the accounts
 };
 
+/// In the list of those that come back.
+struct request_link {
+    request_link* next = nullptr;
+};
+
 /// Lies in its connection from its coming to its reply; the thread that runs it has a reference meanwhile.
-struct request {
+struct request : request_link {
     request(connection& came_by, verb asked, std::int64_t number_asked)
         : owner(came_by), what(asked), n(number_asked) {}
 
@@ -61,7 +64,6 @@ struct request {
     std::int64_t number = 0; // the reply, if it is not the text
     std::int64_t total = 0;
     std::string text;
-    request* next = nullptr; // in the list of those that come back
 };
 
 } // namespace ordered

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
-#include <tuple>
+#include <limits>
 
 namespace ordered {
 
@@ -10,128 +10,126 @@ namespace {
 
 constexpr std::string_view blanks = " \t\r\v\f";
 
-/// What stands behind a backslash between double quotes, and how many characters it is.
-std::pair<char, std::size_t> unescaped(std::string_view text) {
-    constexpr std::string_view letters = "nrtba";
+/// What an escape between double quotes says. Takes it from the front, but for its last character.
+char take_escape(std::string_view& text) {
+    text.remove_prefix(1); // the backslash
     int code = 0;
-    if (text.size() > 2 && text[0] == 'x' && std::from_chars(&text[1], &text[3], code, 16).ptr == &text[3])
-        return {static_cast<char>(code), 3};
-    const std::size_t known = letters.find(text[0]);
-    return {known == letters.npos ? text[0] : "\n\r\t\b\a"[known], 1};
+    if (text.size() > 2 && text[0] == 'x' && std::from_chars(&text[1], &text[3], code, 16).ptr == &text[3]) {
+        text.remove_prefix(2);
+        return static_cast<char>(code);
+    }
+    const std::size_t known = std::string_view("nrtba").find(text[0]);
+    return known == text.npos ? text[0] : "\n\r\t\b\a"[known];
 }
 
 } // namespace
 
+/// What is not whole is kept, and read again from its first byte when more has come: words are skipped by
+/// their lengths.
 request_parser::result request_parser::parse(std::string_view& input) {
-    while (error_.empty() && !input.empty()) {
-        if (missing_ != 0) {
-            if (!take_word(input)) continue;
-        } else {
-            if (!take_line(input)) continue;
-            if (expected_ != 0)
-                begin_word();
-            else if (line_.starts_with('*'))
-                begin_array();
-            else
-                split();
-            line_.clear();
-        }
-        if (places_.empty() || missing_ != 0 || places_.size() < expected_ || !error_.empty()) continue;
+    const std::size_t known = is_inside_ ? part_.size() : 0;
+    if (is_inside_) part_ += input;
+    std::string_view bytes = is_inside_ ? part_ : input;
+    const std::size_t all = bytes.size();
+    while (error_.empty() && !bytes.empty()) {
+        std::string_view rest = bytes;
         words_.clear();
-        for (const auto& [first, size] : places_)
-            words_.push_back(std::string_view(bytes_).substr(first, size));
-        places_.clear();
-        expected_ = 0;
+        if (!(rest.starts_with('*') ? take_array(rest) : take_inline(rest))) break;
+        bytes = rest;
+        if (words_.empty()) continue; // an empty request is none
+        input.remove_prefix(all - bytes.size() - known);
+        is_inside_ = false;
         return result::request;
     }
-    return error_.empty() ? result::need_more : result::broken;
+    if (!error_.empty()) return result::broken;
+    part_ = std::string(bytes);
+    is_inside_ = !bytes.empty();
+    input = {};
+    return result::need_more;
 }
 
-/// Adds what has come to line_. True at the line's end.
-bool request_parser::take_line(std::string_view& input) {
-    if (line_.empty() && expected_ == 0) bytes_.clear(); // a request begins
-    const std::size_t end = input.find('\n');
-    line_ += input.substr(0, std::min(end, limit_.frame + 1 - line_.size()));
-    const bool is_number = expected_ != 0 || line_.starts_with('*');
-    if (line_.size() > (is_number ? 24 : limit_.frame)) fail("too long a line");
-    input.remove_prefix(end == input.npos ? input.size() : end + 1);
-    return end != input.npos && error_.empty();
+bool request_parser::fail(const std::string& why) {
+    error_ = "Protocol error: " + why;
+    return false;
 }
 
-/// The number behind the first character, if it is not above `most`. One below 0 counts as 0, except of a
-/// word.
-std::optional<std::size_t> request_parser::number_on_line(std::size_t most) const {
-    long long number = 0;
-    const char* const end = line_.data() + line_.size();
-    const auto [last, wrong] = std::from_chars(line_.data() + 1, end, number);
-    if (wrong != std::errc() || std::string_view(last, end) != "\r" || number > static_cast<long long>(most))
-        return {};
-    if (number < 0 && expected_ != 0) return {};
-    return static_cast<std::size_t>(std::max(number, 0LL));
+/// Without its '\n'.
+std::optional<std::string_view> request_parser::take_line(std::string_view& bytes, std::size_t longest) {
+    const std::string_view line = bytes.substr(0, std::min(bytes.find('\n'), longest + 1));
+    if (line.size() > longest)
+        fail("too long a line");
+    else if (line.size() != bytes.size()) {
+        bytes.remove_prefix(line.size() + 1);
+        return line;
+    }
+    return {};
 }
 
-void request_parser::begin_array() {
-    const auto number = number_on_line(limit_.words);
-    if (!number) return fail("invalid multibulk length");
-    expected_ = *number; // 0: an empty request is none
+/// A line with a number behind its first character.
+std::optional<std::int64_t> request_parser::take_number(std::string_view& bytes, const char* what,
+                                                        std::int64_t least, std::size_t most) {
+    const auto line = take_line(bytes, 24);
+    if (!line) return {};
+    std::int64_t number = 0;
+    const char* const end = line->data() + line->size();
+    const auto [last, wrong] = std::from_chars(line->data() + 1, end, number);
+    if (wrong == std::errc() && std::string_view(last, end) == "\r" && number >= least
+        && number <= static_cast<std::int64_t>(most))
+        return number;
+    fail("invalid " + std::string(what) + " length");
+    return {};
 }
 
-void request_parser::begin_word() {
-    if (!line_.starts_with('$')) return fail("expected '$', got '" + line_.substr(0, 1) + '\'');
-    const auto number = number_on_line(limit_.frame - bytes_.size());
-    if (!number) return fail("invalid bulk length");
-    places_.emplace_back(bytes_.size(), *number);
-    missing_ = *number + 2;
-}
-
-/// True at the word's end.
-bool request_parser::take_word(std::string_view& input) {
-    const std::string_view part = input.substr(0, missing_);
-    bytes_ += part;
-    input.remove_prefix(part.size());
-    missing_ -= part.size();
-    if (missing_ != 0) return false;
-    if (!bytes_.ends_with("\r\n")) fail("expected a line end behind a bulk string");
-    bytes_.resize(bytes_.size() - 2);
+bool request_parser::take_array(std::string_view& bytes) {
+    // One below 0 counts as 0.
+    const auto count =
+        take_number(bytes, "multibulk", std::numeric_limits<std::int64_t>::min(), limit_.words);
+    if (!count) return false;
+    std::size_t room = limit_.frame;
+    for (std::int64_t i = 0; i < *count; ++i) {
+        if (bytes.empty()) return false;
+        if (bytes[0] != '$') return fail("expected '$', got '" + std::string(1, bytes[0]) + '\'');
+        const auto number = take_number(bytes, "bulk", 0, room);
+        if (!number) return false;
+        const auto size = static_cast<std::size_t>(*number);
+        if (bytes.size() < size + 2) return false;
+        if (bytes.substr(size, 2) != "\r\n") return fail("expected a line end behind a bulk string");
+        words_.push_back(bytes.substr(0, size));
+        bytes.remove_prefix(size + 2);
+        room -= size;
+    }
     return true;
 }
 
-/// An inline command. A word may be quoted in parts, and ends behind a closing quote.
-void request_parser::split() {
-    std::string_view line = line_;
-    for (;;) {
-        line.remove_prefix(std::min(line.find_first_not_of(blanks), line.size()));
-        if (line.empty()) return;
-        if (places_.size() == limit_.words) return fail("too many words in an inline request");
-        const std::size_t first = bytes_.size();
-        while (!line.empty() && blanks.find(line[0]) == blanks.npos) {
-            if (line[0] == '"' || line[0] == '\'') {
-                if (!take_quoted(line)) return fail("unbalanced quotes in request");
-                break;
+/// Words with blanks between them. One may be quoted in parts, and ends behind a closing quote. Between
+/// double quotes there are escapes; between single ones only that of the quote.
+bool request_parser::take_inline(std::string_view& bytes) {
+    const auto line = take_line(bytes, limit_.frame);
+    if (!line) return false;
+    unquoted_.clear();
+    unquoted_.reserve(line->size()); // it gets no longer: words stay where they are
+    for (std::string_view rest = *line;;) {
+        rest.remove_prefix(std::min(rest.find_first_not_of(blanks), rest.size()));
+        if (rest.empty()) return true;
+        if (words_.size() == limit_.words) return fail("too many words in an inline request");
+        const std::size_t first = unquoted_.size();
+        char quote = 0;
+        for (; !rest.empty() && (quote != 0 || blanks.find(rest[0]) == blanks.npos); rest.remove_prefix(1)) {
+            if (quote == 0 && (rest[0] == '"' || rest[0] == '\'')) {
+                quote = rest[0];
+            } else if (quote != 0 && rest[0] == quote) {
+                if (rest.size() > 1 && blanks.find(rest[1]) == blanks.npos) break;
+                quote = 0;
+            } else if (rest.size() > 1 && rest[0] == '\\' && quote == '\'' && rest[1] == quote) {
+                rest.remove_prefix(1);
+                unquoted_ += quote;
+            } else {
+                unquoted_ += rest.size() > 1 && rest[0] == '\\' && quote == '"' ? take_escape(rest) : rest[0];
             }
-            bytes_ += line[0];
-            line.remove_prefix(1);
         }
-        places_.emplace_back(first, bytes_.size() - first);
+        if (quote != 0) return fail("unbalanced quotes in request");
+        words_.push_back(std::string_view(unquoted_).substr(first));
     }
-}
-
-/// Between double quotes there are escapes; between single ones only that of the quote.
-bool request_parser::take_quoted(std::string_view& line) {
-    const char quote = line[0];
-    for (line.remove_prefix(1); !line.empty() && line[0] != quote;) {
-        char c = line[0];
-        std::size_t size = 1;
-        if (c == '\\' && line.size() > 1 && (quote == '"' || line[1] == quote)) {
-            std::tie(c, size) = unescaped(line.substr(1));
-            ++size;
-        }
-        bytes_ += c;
-        line.remove_prefix(size);
-    }
-    if (line.empty()) return false;
-    line.remove_prefix(1);
-    return line.empty() || blanks.find(line[0]) != blanks.npos;
 }
 
 } // namespace ordered

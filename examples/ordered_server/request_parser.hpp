@@ -2,7 +2,7 @@
 /// commands.
 ///
 /// It knows no sockets, does not recurse, and takes memory for bytes that have come, never for bytes that a
-/// length announces. Fuzzed: tests/fuzz.
+/// length announces. Requests that come whole are not copied. Fuzzed: tests/fuzz.
 #pragma once
 
 #include <ordered_server/options.hpp>
@@ -10,7 +10,6 @@
 #include <optional>
 #include <span>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 namespace ordered {
@@ -27,28 +26,26 @@ public:
     /// Takes bytes from the front of `input`, up to the end of a request. After `broken` always that.
     result parse(std::string_view& input);
 
-    /// The words of the request, at least one. Valid until the next call of parse().
+    /// The words of the request, at least one. Valid until the next call of parse(), and as long as the
+    /// input.
     [[nodiscard]] std::span<const std::string_view> words() const { return words_; }
     [[nodiscard]] const std::string& error() const { return error_; }
     /// Whether a request has begun and not ended.
-    [[nodiscard]] bool is_inside() const { return expected_ != 0 || !line_.empty(); }
+    [[nodiscard]] bool is_inside() const { return is_inside_; }
 
 private:
-    bool take_line(std::string_view& input);
-    bool take_word(std::string_view& input);
-    void begin_array();
-    void begin_word();
-    void split();
-    bool take_quoted(std::string_view& line);
-    std::optional<std::size_t> number_on_line(std::size_t most) const;
-    void fail(const std::string& why) { error_ = "Protocol error: " + why; }
+    // All take from the front. False, or nothing: more is needed, or it is broken.
+    bool take_array(std::string_view& bytes);
+    bool take_inline(std::string_view& bytes);
+    std::optional<std::string_view> take_line(std::string_view& bytes, std::size_t longest);
+    std::optional<std::int64_t> take_number(std::string_view& bytes, const char* what, std::int64_t least,
+                                            std::size_t most);
+    bool fail(const std::string& why);
 
     limits limit_;
-    std::string line_;         // as far as it has come, without its end
-    std::size_t expected_ = 0; // words of the array; 0 between requests
-    std::size_t missing_ = 0;  // bytes of this word and of the line end behind it; 0: a line is next
-    std::string bytes_;        // of all words
-    std::vector<std::pair<std::size_t, std::size_t>> places_; // first byte and length of each word
+    std::string part_; // of a request, as far as it has come; a request that has come in parts
+    bool is_inside_ = false;
+    std::string unquoted_; // the words of an inline request
     std::vector<std::string_view> words_;
     std::string error_;
 };

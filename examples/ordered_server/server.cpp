@@ -6,8 +6,8 @@ namespace ordered {
 server::server(const ekiden::any_executor& network, const ekiden::any_executor& workers,
                const options& chosen, const desk_maker& make_desk, std::function<void()> ended)
     : chosen_(chosen), network_(network), open_(network), ended_(std::move(ended)), keys_(chosen.limit.keys),
-      back_(network, [this](request* first) { arrived(first); }), desk_(make_desk(workers, chosen_, back_)),
-      grace_(network) {}
+      back_(network, chosen.deadline.collect, [this](request* first) { return arrived(first); }),
+      desk_(make_desk(workers, chosen_, back_)), grace_(network) {}
 
 void server::add(const std::shared_ptr<connection>& fresh) {
     fresh->number = ++count_.connections;
@@ -16,19 +16,22 @@ void server::add(const std::shared_ptr<connection>& fresh) {
 }
 
 /// Requests have come back, oldest first. Each connection that this concerns proceeds once: those whose
-/// requests they were, and those that wait for the room that they have left in their lanes.
-void server::arrived(request* first) {
+/// requests they were, and those that wait for the room that they have left in their lanes. True: so much is
+/// under way that more may come together.
+bool server::arrived(request* first) {
     std::vector<std::shared_ptr<connection>> concerned;
     const auto list = [&concerned](std::shared_ptr<connection> one) {
         if (!one->is_closed() && !std::exchange(one->is_listed, true)) concerned.push_back(std::move(one));
     };
     while (first != nullptr) {
-        request& r = *std::exchange(first, first->next); // gone with its connection after came_back()
+        request& r = *first; // gone with its connection after came_back()
+        first = static_cast<request*>(r.next);
         account& of = *r.of;
         connection& owner = r.owner;
         list(owner.shared_from_this());
         owner.came_back(r);
         --of.under_way;
+        --count_.under_way;
         for (bool is_given = false; !is_given && !of.waiting.empty(); of.waiting.pop_front()) {
             auto next = of.waiting.front().lock();
             is_given = next && !next->is_closed();
@@ -39,6 +42,7 @@ void server::arrived(request* first) {
     }
     for (const auto& one : concerned) one->is_listed = false;
     for (const auto& one : concerned) one->proceed();
+    return count_.under_way > chosen_.limit.under_way;
 }
 
 // ---- the end

@@ -42,7 +42,7 @@ public:
     void forget(connection& closed);
 
 private:
-    void arrived(request* first);
+    bool arrived(request* first);
     void end_now();
     void end_if_empty();
 

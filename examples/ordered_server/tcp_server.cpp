@@ -5,9 +5,9 @@
 #include <ekiden/async/co_spawn.hpp>
 #include <ekiden/async/sleep.hpp>
 #include <ekiden/async/with_deadline.hpp>
+#include <ekiden/execution/post.hpp>
 #include <ekiden/pool/add_metrics.hpp>
 
-#include <asio/post.hpp>
 #include <asio/read_until.hpp>
 #include <asio/write.hpp>
 #include <csignal>
@@ -49,13 +49,17 @@ private:
     tcp::socket socket_;
 };
 
+tcp::acceptor listen(ekiden::loop_context& on, const std::string& address, std::uint16_t port) {
+    return {ekiden::asio_executor(on), {asio::ip::make_address(address), port}};
+}
+
 } // namespace
 
 tcp_server::tcp_server(const options& chosen, const desk_maker& make_desk)
-    : clients_(network_, {asio::ip::make_address(chosen.address), chosen.port}),
-      readers_(network_, {asio::ip::make_address(chosen.address), chosen.metrics_port}), signals_(network_),
+    : clients_(listen(network_, chosen.address, chosen.port)),
+      readers_(listen(network_, chosen.address, chosen.metrics_port)), signals_(clients_.get_executor()),
       pool_({.threads = chosen.threads, .name = "work"}),
-      server_(ekiden::from_asio(network_), pool_.get_executor(), chosen, make_desk,
+      server_(network_.get_executor(), pool_.get_executor(), chosen, make_desk,
               [this] { ended_.request_stop(); }) {}
 
 void tcp_server::run() noexcept {
@@ -66,7 +70,7 @@ void tcp_server::run() noexcept {
 }
 
 void tcp_server::stop() {
-    asio::post(network_, [this] { end(); });
+    ekiden::post(network_, [this] { end(); });
 }
 
 void tcp_server::stop_on_signals() {
@@ -96,7 +100,7 @@ void tcp_server::end() {
 
 ekiden::coroutine<> tcp_server::accept() {
     while (clients_.is_open()) {
-        tcp::socket socket(network_);
+        tcp::socket socket(clients_.get_executor());
         const auto [error] = co_await clients_.async_accept(socket, ekiden::use_awaitable.as_tuple);
         if (!clients_.is_open()) co_return;
         std::error_code ignored;
@@ -120,7 +124,7 @@ ekiden::coroutine<> tcp_server::accept() {
 
 ekiden::coroutine<> tcp_server::serve_metrics() {
     for (;;) {
-        tcp::socket reader(network_);
+        tcp::socket reader(readers_.get_executor());
         const auto [error] = co_await readers_.async_accept(reader, ekiden::use_awaitable.as_tuple);
         if (error) {
             co_await ekiden::sleep_for(1s); // until the system may have descriptors again

@@ -7,9 +7,9 @@
 #include <ordered_server/server.hpp>
 
 #include <ekiden/async/coroutine.hpp>
+#include <ekiden/loop/loop_context.hpp>
 #include <ekiden/pool/thread_pool.hpp>
 
-#include <asio/io_context.hpp>
 #include <asio/ip/tcp.hpp>
 #include <asio/signal_set.hpp>
 #include <stop_token>
@@ -46,7 +46,7 @@ private:
     ekiden::coroutine<> serve_metrics();
     ekiden::coroutine<> send_metrics(tcp::socket& reader);
 
-    asio::io_context network_{1};
+    ekiden::loop_context network_{1};
     tcp::acceptor clients_;
     tcp::acceptor readers_; // of the metrics
     asio::signal_set signals_;

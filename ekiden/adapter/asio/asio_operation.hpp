@@ -49,6 +49,11 @@ public:
         if (serial_) return *serial_;
         return env().executor;
     }
+    /// Whether the root of the coroutine is work of that place until the handler has been called there.
+    [[nodiscard]] bool is_work_of_root() const noexcept {
+        const coroutine_service* const keeper = env().keeper;
+        return !can_be_stopped() && keeper != nullptr && &keeper->context() == &env().executor.context();
+    }
 
     /// Comes home with nothing begun.
     void end_stopped() noexcept {
@@ -89,17 +94,23 @@ public:
     /// The awaiter, at its end.
     void leave() noexcept {
         disarm();
-        // [AO1] relaxed: the executor, finish() or the end of the context has brought this thread here.
-        const std::uint8_t before = word_.exchange(left, sys::relaxed);
-        // Destroyed while it waits, by the end of its context: nothing runs there any more.
-        if (before == waiting && can_be_stopped()) cancel_(*this);
+        // [AO1] relaxed: the executor, finish() or the end of the context has brought this thread here. Once
+        // the handler has been called, nobody changes the word any more.
+        if (word_.load(sys::relaxed) != called) {
+            const std::uint8_t before = word_.exchange(left, sys::relaxed);
+            // Destroyed while it waits, by the end of its context: nothing runs there any more.
+            if (before == waiting && can_be_stopped()) cancel_(*this);
+        }
         drop();
     }
 
+    /// The handler's share, by the awaiter: nobody else knows the operation yet.
+    void share() noexcept { owners_.store(2, sys::relaxed); }
     void keep() noexcept { owners_.fetch_add(1, sys::relaxed); } // by an owner, who orders it
     void drop() noexcept {
-        // [AO2] acq_rel: what this owner did; what the others did, before the end.
-        if (owners_.fetch_sub(1, sys::acq_rel) == 1) end_(*this);
+        // [AO2] acq_rel: what this owner did; what the others did, before the end. acquire: the same of the
+        // last one, to which no other can be added.
+        if (owners_.load(sys::acquire) == 1 || owners_.fetch_sub(1, sys::acq_rel) == 1) end_(*this);
     }
 
 protected:
@@ -187,10 +198,10 @@ private:
     const function end_;
 };
 
-/// The handler's share of an operation.
+/// The handler's share of an operation. The first one; it can be moved.
 class operation_handle {
 public:
-    explicit operation_handle(asio_operation& of) noexcept : operation_(&of) { of.keep(); }
+    explicit operation_handle(asio_operation& of) noexcept : operation_(&of) { of.share(); }
     operation_handle(operation_handle&& other) noexcept
         : operation_(std::exchange(other.operation_, nullptr)) {}
     operation_handle& operator=(operation_handle&&) = delete;

@@ -50,7 +50,8 @@ public:
     using allocator_type = recycling_allocator<void>;
     using cancellation_slot_type = typename Asio::cancellation_slot;
 
-    explicit asio_handler(operation& of) : handle_(of), executor_(of.home()) {}
+    explicit asio_handler(operation& of)
+        : handle_(of), executor_(executor_type::of_handler(of.home(), of.is_work_of_root())) {}
 
     [[nodiscard]] const executor_type& get_executor() const noexcept { return executor_; }
     [[nodiscard]] allocator_type get_allocator() const noexcept { return {}; }

@@ -43,14 +43,19 @@ public:
     to_asio_executor(const to_asio_executor& other) noexcept
         : to_asio_executor(other.inner_, other.allocator_, other.bits_) {}
     to_asio_executor(to_asio_executor&& other) noexcept
-        : inner_(std::move(other.inner_)), allocator_(std::move(other.allocator_)),
-          bits_(std::exchange(other.bits_, static_cast<std::uint8_t>(other.bits_ & ~tracked_bit))) {}
+        : inner_(std::move(other.inner_)), allocator_(std::move(other.allocator_)), bits_(other.release()) {}
     to_asio_executor& operator=(to_asio_executor other) noexcept {
         std::destroy_at(this);
         return *std::construct_at(this, std::move(other));
     }
     ~to_asio_executor() {
-        if (has(tracked_bit)) inner_.on_work_finished();
+        if (counts()) inner_.on_work_finished();
+    }
+
+    /// For a handler. `is_counted`: the context has work as long as it matters, which the caller counts; so
+    /// tracked copies do not.
+    [[nodiscard]] static to_asio_executor of_handler(const Executor& inner, bool is_counted) noexcept {
+        return {inner, Allocator(), is_counted ? counted_bit : std::uint8_t{0}};
     }
 
     [[nodiscard]] const Executor& get_inner_executor() const noexcept { return inner_; }
@@ -129,11 +134,19 @@ public:
         return with(tracked_bit, false);
     }
     template <class A>
-    [[nodiscard]] to_asio_executor<Asio, Executor, A> require(allocator_t<A> with) const noexcept {
+    [[nodiscard]] to_asio_executor<Asio, Executor, A> require(allocator_t<A> with) const& noexcept {
         return {inner_, with.value(), bits_};
     }
-    [[nodiscard]] to_asio_executor<Asio, Executor> require(allocator_t<void>) const noexcept {
+    [[nodiscard]] to_asio_executor<Asio, Executor> require(allocator_t<void>) const& noexcept {
         return {inner_, std::allocator<void>(), bits_};
+    }
+    // Asio asks for it last, of a copy: that is work already.
+    template <class A>
+    [[nodiscard]] to_asio_executor<Asio, Executor, A> require(allocator_t<A> with) && noexcept {
+        return {*this, with.value()};
+    }
+    [[nodiscard]] to_asio_executor<Asio, Executor> require(allocator_t<void>) && noexcept {
+        return {*this, std::allocator<void>()};
     }
 
 private:
@@ -143,12 +156,24 @@ private:
     static constexpr std::uint8_t never_bit = 1;
     static constexpr std::uint8_t continuation_bit = 2;
     static constexpr std::uint8_t tracked_bit = 4;
+    static constexpr std::uint8_t counted_bit = 8; // by another
 
     to_asio_executor(const Executor& inner, const Allocator& allocator, std::uint8_t bits) noexcept
         : inner_(inner), allocator_(allocator), bits_(bits) {
-        if (has(tracked_bit)) inner_.on_work_started();
+        if (counts()) inner_.on_work_started();
     }
+    /// Takes over what `left` is and counts.
+    template <class Other>
+    to_asio_executor(to_asio_executor<Asio, Executor, Other>& left, const Allocator& allocator) noexcept
+        : inner_(std::move(left.inner_)), allocator_(allocator), bits_(left.release()) {}
 
+    /// Its properties; it counts as work no more.
+    [[nodiscard]] std::uint8_t release() noexcept {
+        return std::exchange(bits_, static_cast<std::uint8_t>(bits_ & ~tracked_bit));
+    }
+    [[nodiscard]] bool counts() const noexcept {
+        return (bits_ & (tracked_bit | counted_bit)) == tracked_bit;
+    }
     [[nodiscard]] bool has(std::uint8_t bit) const noexcept { return (bits_ & bit) != 0; }
     [[nodiscard]] to_asio_executor with(std::uint8_t bit, bool is_set) const noexcept {
         return {inner_, allocator_, static_cast<std::uint8_t>(is_set ? bits_ | bit : bits_ & ~bit)};

@@ -68,6 +68,7 @@ ordered::options draw_options(std::size_t clients) {
     chosen.limit.output = 160 - 40 * choose(4);
     chosen.limit.connections = clients - (choose(8) == 7 ? 1 : 0);
     chosen.limit.work_on_the_spot = choose(4) == 0 ? 0 : -1;
+    chosen.limit.under_way = choose(4); // above it replies are collected
     return chosen;
 }
 
@@ -105,7 +106,7 @@ public:
                "each request is answered or lost");
         std::vector<key_history::state> last;
         for (unsigned key = 0; key != keys_.size(); ++key) {
-            const ordered::account* const known = server_.keys().find("k" + std::to_string(key));
+            const ordered::account* const known = server_.keys().find("k" + std::to_string(key), false);
             const std::int64_t number = known != nullptr ? known->number : 0;
             last.push_back(key_history::decode(number, known != nullptr ? known->total : 0));
             keys_[key].close(number, last.back());
