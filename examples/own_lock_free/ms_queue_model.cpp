@@ -32,6 +32,13 @@ EKIDEN_MODEL(ms_queue_loses_nothing, .about = "two threads push and pop", .preem
     push_and_pop_in_two_threads();
 }
 
+EKIDEN_MODEL(ms_queue_hands_over, .about = "a thread that pushes nothing pops") {
+    ms_queue<int, 2> queue;
+    checkable::thread producer([&] { ms_queue<int, 2>::handle(queue, 1).push(7); });
+    check::that(ms_queue<int, 2>::handle(queue, 0).pop().value_or(7) == 7, "what is popped was pushed");
+    producer.join();
+}
+
 EKIDEN_MODEL(ms_queue_frees_at_once, .about = "https://github.com/BeRo1985/pasmp/issues/15",
              .mutant = "pop_frees_at_once") {
     push_and_pop_in_two_threads();

@@ -20,9 +20,9 @@ public:
     std::optional<std::uint32_t> take() {
         std::uint64_t head = head_.load(std::memory_order_acquire);
         while (top(head) != none) {
-            const std::uint32_t next = next_[top(head)].load(std::memory_order_relaxed);
+            const std::uint32_t next = next_[top(head)].load(std::memory_order_acquire);
             const std::uint32_t takes = EKIDEN_MUTANT(take_does_not_count) ? 0 : count(head) + 1;
-            if (head_.compare_exchange_weak(head, pack(next, takes), std::memory_order_acquire,
+            if (head_.compare_exchange_weak(head, pack(next, takes), std::memory_order_relaxed,
                                             std::memory_order_acquire))
                 return top(head);
         }
