@@ -32,11 +32,14 @@ EKIDEN_MODEL(ms_queue_loses_nothing, .about = "two threads push and pop", .preem
     push_and_pop_in_two_threads();
 }
 
-EKIDEN_MODEL(ms_queue_hands_over, .about = "a thread that pushes nothing pops") {
-    ms_queue<int, 2> queue;
-    checkable::thread producer([&] { ms_queue<int, 2>::handle(queue, 1).push(7); });
-    check::that(ms_queue<int, 2>::handle(queue, 0).pop().value_or(7) == 7, "what is popped was pushed");
-    producer.join();
+EKIDEN_MODEL(ms_queue_hands_over, .about = "two threads push, one pops", .preemptions = 2) {
+    ms_queue<int, 3> queue;
+    const auto push = [&](std::size_t number) { ms_queue<int, 3>::handle(queue, number).push(7); };
+    checkable::thread one(push, 1);
+    checkable::thread two(push, 2);
+    check::that(ms_queue<int, 3>::handle(queue, 0).pop().value_or(7) == 7, "what is popped was pushed");
+    one.join();
+    two.join();
 }
 
 EKIDEN_MODEL(ms_queue_frees_at_once, .about = "https://github.com/BeRo1985/pasmp/issues/15",
