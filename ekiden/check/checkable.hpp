@@ -80,6 +80,9 @@ class atomic : public sys::atomic<T> {
 public:
     using base::base;
     atomic() noexcept = default;
+    atomic(const atomic&) = delete;
+    atomic&
+    operator=(atomic&) = delete; // not of a constant: a number would fit that as well as operator=(placed)
 
     operator T() const noexcept { return base::load(); }
     T operator=(placed v) noexcept {
