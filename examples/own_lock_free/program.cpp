@@ -10,7 +10,7 @@
 static_assert(std::is_same_v<ekiden::checkable::atomic<int>, std::atomic<int>>);
 
 int main() {
-    constexpr int count = 100'000;
+    constexpr int count = 10'000;
     spsc_queue<int, 64> numbers;
     seqlock<int, 2> progress;
     ms_queue<int, 2> results;
