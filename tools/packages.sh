@@ -42,10 +42,11 @@ archive() {
 
 conan() {
     export CONAN_HOME="$place/cache"
+    unity="tools.cmake.cmaketoolchain:extra_variables={'CMAKE_UNITY_BUILD': 'ON'}" # quicker: only its packaging is tried
     "$tools/conan" profile detect >"$place/conan.log" 2>&1
     for shared in False True; do
         "$tools/conan" create packaging/conan -s compiler.cppstd=20 -o "ekiden/*:shared=$shared" \
-            -c tools.cmake.cmaketoolchain:generator=Ninja --build=missing >>"$place/conan.log" 2>&1 || {
+            -c tools.cmake.cmaketoolchain:generator=Ninja -c "$unity" --build=missing >>"$place/conan.log" 2>&1 || {
             tail -n 40 "$place/conan.log" >&2
             return 1
         }
@@ -96,7 +97,8 @@ vcpkg() {
 abi() {
     processor=$(uname -m)
     kept=packaging/abi/libekiden-$processor.abi.xz
-    cmake -S . -B "$place/build" -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo -DBUILD_SHARED_LIBS=ON >"$place/build.log"
+    cmake -S . -B "$place/build" -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo -DBUILD_SHARED_LIBS=ON \
+        -DCMAKE_UNITY_BUILD=ON >"$place/build.log"
     cmake --build "$place/build" >>"$place/build.log"
     abidw --no-show-locs --no-comp-dir-path --no-corpus-path --drop-private-types --headers-dir ekiden \
         "$place/build/ekiden/libekiden.so" --out-file "$place/now.abi"
@@ -114,19 +116,21 @@ abi() {
 
 workflow() { "$tools/check-jsonschema" --builtin-schema vendor.github-workflows .github/workflows/*.yml; }
 
-failed=''
-[ $# -gt 0 ] || set -- workflow archive conan debian vcpkg abi
-for way; do
-    case $way in
-    archive | conan | debian | installed | vcpkg | abi | workflow) ;;
-    *) die "packages: unknown '$way'; there are archive, conan, debian, installed, vcpkg, abi and workflow" ;;
-    esac
-    place=$PWD/build/packages/$way
+known='workflow archive conan debian installed vcpkg abi'
+if [ $# = 1 ]; then # in a shell of its own, which ends at the first command that fails
+    case " $known " in *" $1 "*) ;; *) die "packages: unknown '$1'; there are $known" ;; esac
+    place=$PWD/build/packages/$1
     rm -rf "$place"
     mkdir -p "$place"
-    if (set -e; "$way"); then say "$way: passed"; else
-        say "$way: FAILED (build/packages/$way)"
-        failed="$failed $way"
+    "$1"
+    exit
+fi
+[ $# -gt 0 ] || set -- workflow archive conan debian vcpkg abi
+failed=''
+for way; do
+    if "$0" "$way"; then say "$way: passed"; else
+        say "$way: FAILED; what was said is in build/packages/$way"
+        failed=yes
     fi
 done
 [ -z "$failed" ]

@@ -8,7 +8,7 @@ int main() {
     std::vector<int> seen;
     ekiden::thread_pool pool;
     ekiden::lanes<int> orders(pool.get_executor());
-    for (int i = 0; i < 100; ++i) ekiden::post(orders.lane(7), [&seen, i] { seen.push_back(i); });
+    for (int i = 0; i < 100; ++i) ekiden::post(orders.get_executor(7), [&seen, i] { seen.push_back(i); });
     const int product = pool.submit([] { return 6 * 7; }).get();
     pool.wait_idle();
     for (int i = 0; i < 100; ++i) {
