@@ -45,7 +45,7 @@ conan() {
     unity="tools.cmake.cmaketoolchain:extra_variables={'CMAKE_UNITY_BUILD': 'ON'}" # quicker: only its packaging is tried
     "$tools/conan" profile detect >"$place/conan.log" 2>&1
     for shared in False True; do
-        "$tools/conan" create packaging/conan -s compiler.cppstd=20 -o "ekiden/*:shared=$shared" \
+        "$tools/conan" create packaging/conan --no-remote -s compiler.cppstd=20 -o "ekiden/*:shared=$shared" \
             -c tools.cmake.cmaketoolchain:generator=Ninja -c "$unity" --build=missing >>"$place/conan.log" 2>&1 || {
             tail -n 40 "$place/conan.log" >&2
             return 1
