@@ -95,16 +95,16 @@ vcpkg() {
 
 # abidiff: 0 the same, 4 something changed, 8 incompatible; the last release's is in the repository.
 abi() {
-    processor=$(uname -m)
-    kept=packaging/abi/libekiden-$processor.abi.xz
-    cmake -S . -B "$place/build" -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo -DBUILD_SHARED_LIBS=ON \
+    here=$(uname -m)-g++$(g++ -dumpversion) # types of the standard library are in it
+    kept=packaging/abi/libekiden-$here.abi.xz
+    cmake -S . -B "$place/build" -G Ninja -DCMAKE_CXX_COMPILER=g++ -DCMAKE_BUILD_TYPE=RelWithDebInfo -DBUILD_SHARED_LIBS=ON \
         -DCMAKE_UNITY_BUILD=ON >"$place/build.log"
     cmake --build "$place/build" >>"$place/build.log"
     abidw --no-show-locs --no-comp-dir-path --no-corpus-path --drop-private-types --headers-dir ekiden \
         "$place/build/ekiden/libekiden.so" --out-file "$place/now.abi"
     xz --keep --force "$place/now.abi"
     if [ ! -f "$kept" ]; then
-        say "there is no report for $processor to compare with; this one is build/packages/abi/now.abi.xz"
+        say "there is no report for $here to compare with; this one is build/packages/abi/now.abi.xz"
         return 0
     fi
     xz --decompress --stdout "$kept" >"$place/kept.abi"

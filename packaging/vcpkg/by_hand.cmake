@@ -1,5 +1,6 @@
 # Runs the portfile without vcpkg: cmake -D PLACE=FOLDER -P by_hand.cmake. Its functions are stood for by what their
 # documentation says that they do, as far as this port asks for it.
+cmake_minimum_required(VERSION 3.25)
 set(PORT ekiden)
 set(FEATURES core checker)
 set(CURRENT_PACKAGES_DIR ${PLACE}/packages)
