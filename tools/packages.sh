@@ -46,7 +46,8 @@ conan() {
     "$tools/conan" profile detect >"$place/conan.log" 2>&1
     for shared in False True; do
         "$tools/conan" create packaging/conan --no-remote -s compiler.cppstd=20 -o "ekiden/*:shared=$shared" \
-            -c tools.cmake.cmaketoolchain:generator=Ninja -c "$unity" --build=missing >>"$place/conan.log" 2>&1 || {
+            -c tools.cmake.cmaketoolchain:generator=Ninja -c "$unity" \
+            -c tools.cmake.cmake_layout:test_folder="$place/test" -c tools.cmake.cmaketoolchain:user_presets= --build=missing >>"$place/conan.log" 2>&1 || {
             tail -n 40 "$place/conan.log" >&2
             return 1
         }
