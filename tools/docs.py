@@ -14,17 +14,12 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tools/rules"))
 import tree  # noqa: E402  the repository's files
+from rule_stability import is_for_programs  # noqa: E402
 
 LINK = re.compile(r"(\[[^\]\n]*\]\()([^)\s#]+)((?:#[^)\s]*)?\))")
 FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
-USED_BY = re.compile(r"Used by:([^.]*(?:\.[a-z][^.]*)*)", re.DOTALL)
 LANGUAGE = {".cpp": "cpp", ".hpp": "cpp", ".sh": "sh", ".py": "python", ".cmake": "cmake"}
 LEFT_OUT = ("lab/experiments/", "tests/")
-
-
-def is_for_programs(header):
-    found = USED_BY.search(tree.text(ROOT, header).replace("\n/// ", " "))
-    return found and re.search(r"\b(programs?|programs'|users?|everybody)\b", found[1])
 
 
 def code_page(path):
@@ -188,7 +183,7 @@ def main(folder):
     shutil.copytree(ROOT / "tools/site", folder / "pages/site")
     headers = tree.public_headers(ROOT) + tree.adapter_headers(ROOT)
     for header in map(Path, headers):
-        if is_for_programs(Path("ekiden") / header):
+        if is_for_programs(ROOT, Path("ekiden") / header):
             target = folder / "include/ekiden" / header
             target.parent.mkdir(parents=True, exist_ok=True)
             source = without_private(tree.text(ROOT, Path("ekiden") / header))

@@ -8,6 +8,7 @@
 #include <fstream>
 #include <map>
 #include <sstream>
+#include <stdexcept>
 #include <tuple>
 
 namespace ekiden::check {
@@ -48,10 +49,13 @@ std::string describe(const order_site& at, order becomes) {
            + std::string(text::name(at.how)) + " -> " + std::string(text::name(becomes));
 }
 
-bool in_library(const order_site& at) { return text::short_path(at.file).starts_with("ekiden/"); }
+/// Operators of the atomics that programs have carry no place of their own: all would be one mutant.
+bool is_mutable(const order_site& at, const std::string& sources) {
+    return text::short_path(at.file).starts_with(sources) && !at.file.ends_with("ekiden/check/checkable.hpp");
+}
 
 /// Explores each model briefly and collects the sites that it passes. Runs in a child process; a line a site.
-std::string discover(const model& m) {
+std::string discover(const model& m, const std::string& sources) {
     std::ostringstream out;
     for (const bool random : {false, true}) {
         search how;
@@ -63,7 +67,7 @@ std::string discover(const model& m) {
         how.discover = true;
         const result r = explore(m, how);
         for (const order_site& at : r.found.sites) {
-            if (!in_library(at)) continue;
+            if (!is_mutable(at, sources)) continue;
             out << "order\t" << at.file << '\t' << at.line << '\t' << at.column << '\t' << at.what << '\t'
                 << static_cast<int>(at.how) << '\t' << at.on_failure << '\n';
         }
@@ -101,11 +105,12 @@ void take_line(const std::string& line, const model& m, std::map<std::string, ca
     }
 }
 
-/// Lines of check/survivors.txt: "name of the mutant | why no program can tell the difference".
-std::map<std::string, std::string> explained() {
+/// Lines of the file of survivors: "name of the mutant | why no program can tell the difference".
+std::map<std::string, std::string> explained(const std::string& file) {
     std::map<std::string, std::string> known;
-    const std::string here = __FILE__;
-    std::ifstream in(here.substr(0, here.rfind("/driver/")) + "/survivors.txt");
+    if (file.empty()) return known;
+    std::ifstream in(file);
+    if (!in) throw std::invalid_argument("cannot read '" + file + "', which is to explain survivors");
     for (std::string line; std::getline(in, line);) {
         const std::size_t bar = line.rfind(" | ");
         if (line.empty() || line[0] == '#' || bar == std::string::npos) continue;
@@ -147,14 +152,14 @@ std::string try_mutant(const candidate_mutant& c, double seconds) {
     return "-";
 }
 
-std::vector<candidate_mutant> collect(const std::vector<const model*>& chosen, unsigned width) {
+std::vector<candidate_mutant> collect(const std::vector<const model*>& chosen, const mutant_search& how) {
     std::vector<const model*> healthy;
     for (const model* m : chosen) {
         if (!m->how.fails && m->how.outcomes.empty()) healthy.push_back(m);
     }
     std::map<std::string, candidate_mutant> all;
     run_jobs(
-        healthy.size(), width, [&](std::size_t i) { return discover(*healthy[i]); },
+        healthy.size(), how.width, [&](std::size_t i) { return discover(*healthy[i], how.sources); },
         [&](std::size_t i, const std::string& text) {
             std::istringstream in(text);
             for (std::string line; std::getline(in, line);) take_line(line, *healthy[i], all);
@@ -176,11 +181,14 @@ std::vector<candidate_mutant> collect(const std::vector<const model*>& chosen, u
 
 } // namespace
 
-int score_mutants(const std::vector<const model*>& chosen, const std::string& only, unsigned width,
-                  bool deep) {
-    std::vector<candidate_mutant> mutants = collect(chosen, width);
-    std::erase_if(mutants, [&](const candidate_mutant& c) { return c.name.find(only) == std::string::npos; });
-    const std::map<std::string, std::string> known = explained();
+int score_mutants(const std::vector<const model*>& chosen, const mutant_search& how) {
+    const std::map<std::string, std::string> known = explained(how.survivors);
+    std::vector<candidate_mutant> mutants = collect(chosen, how);
+    std::erase_if(mutants,
+                  [&](const candidate_mutant& c) { return c.name.find(how.only) == std::string::npos; });
+    if (mutants.empty())
+        throw std::invalid_argument("there is no mutant"
+                                    + (how.only.empty() ? "" : " with '" + how.only + "'"));
     std::printf("%zu mutants\n", mutants.size());
     std::size_t killed = 0;
     std::size_t equivalent = 0;
@@ -188,10 +196,10 @@ int score_mutants(const std::vector<const model*>& chosen, const std::string& on
     // What is held to be equivalent is only looked at. Nearly all others die in a second; a minute is for one
     // that dozens of models of whole pools reach, of which one tells.
     const auto seconds = [&](const candidate_mutant& c) {
-        return deep ? 600.0 : known.contains(c.name) ? 2.0 : 60.0;
+        return how.deep ? 600.0 : known.contains(c.name) ? 2.0 : 60.0;
     };
     run_jobs(
-        mutants.size(), width, [&](std::size_t i) { return try_mutant(mutants[i], seconds(mutants[i])); },
+        mutants.size(), how.width, [&](std::size_t i) { return try_mutant(mutants[i], seconds(mutants[i])); },
         [&](std::size_t i, const std::string& text) {
             const auto reason = known.find(mutants[i].name);
             const bool dead = text != "-"; // a process that died has noticed, too
@@ -200,7 +208,7 @@ int score_mutants(const std::vector<const model*>& chosen, const std::string& on
                         dead ? " | " : "", dead ? text.c_str() : "");
             std::fflush(stdout);
             if (dead && reason != known.end())
-                std::printf("         but check/survivors.txt calls it equivalent\n");
+                std::printf("         but %s calls it equivalent\n", how.survivors.c_str());
             if (dead) return;
             if (reason != known.end())
                 ++equivalent;
@@ -208,10 +216,9 @@ int score_mutants(const std::vector<const model*>& chosen, const std::string& on
                 survivors.push_back(mutants[i].name);
         });
     const std::size_t counted = mutants.size() - equivalent;
-    std::printf(
-        "%zu mutants, %zu killed, %zu equivalent (check/survivors.txt), %zu unexplained: score %.1f%%\n",
-        mutants.size(), killed, equivalent, survivors.size(),
-        counted == 0 ? 0.0 : 100.0 * static_cast<double>(killed) / static_cast<double>(counted));
+    std::printf("%zu mutants, %zu killed, %zu equivalent, %zu unexplained: score %.1f%%\n", mutants.size(),
+                killed, equivalent, survivors.size(),
+                counted == 0 ? 0.0 : 100.0 * static_cast<double>(killed) / static_cast<double>(counted));
     for (const std::string& name : survivors) std::printf("survivor: %s\n", name.c_str());
     return survivors.empty() ? 0 : 1;
 }

@@ -1,4 +1,4 @@
-/// Breaks the library on purpose and counts how often the models notice.
+/// Breaks the sources on purpose and counts how often the models notice.
 ///
 /// Part: check (driver).
 #pragma once
@@ -10,10 +10,17 @@
 
 namespace ekiden::check {
 
-/// Tries every mutant that `chosen` can reach and whose name contains `only`, `width` processes at a time,
-/// and prints the score and the survivors. Returns 1 if a mutant survives that check/survivors.txt does not
-/// explain, else 0.
-int score_mutants(const std::vector<const model*>& chosen, const std::string& only, unsigned width,
-                  bool deep);
+struct mutant_search {
+    std::string only;      ///< in the name of each mutant that is tried
+    std::string sources;   ///< memory orders are weakened below this folder of the root
+    std::string survivors; ///< the file that explains which may survive; empty: none
+    unsigned width = 1;    ///< processes at a time
+    bool deep = false;     ///< ten minutes for each
+};
+
+/// Tries every mutant that `chosen` can reach and prints the score and the survivors. Returns 1 if one
+/// survives that is not explained, else 0. Throws std::invalid_argument if there is no such mutant,
+/// or if the explanations cannot be read.
+int score_mutants(const std::vector<const model*>& chosen, const mutant_search& how);
 
 } // namespace ekiden::check

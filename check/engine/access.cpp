@@ -137,10 +137,37 @@ wait_result wait_on(const void* at, unsigned size, std::uint64_t expected, std::
     return in.e.wait_on(in.e.locate(at, size, where), expected, deadline, where);
 }
 
-int wake(const void* at, unsigned count, const site& where) noexcept {
+int wake(const void* at, unsigned count, const site& where, std::string_view called) noexcept {
     if (!running()) return 0;
     const inside in;
-    return in.e.wake(at, count, where);
+    return in.e.wake(at, count, where, called);
+}
+
+void lock(void* mutex, const site& where) noexcept {
+    if (!running()) return;
+    const inside in;
+    in.e.lock(in.e.locate(mutex, sizeof(std::uint32_t), where), where);
+}
+
+bool try_lock(void* mutex, const site& where) noexcept {
+    if (!running()) return true;
+    const inside in;
+    std::uint64_t expected = 0;
+    return in.e.compare_exchange(in.e.locate(mutex, sizeof(std::uint32_t), where), expected, 1,
+                                 order::acquire, order::relaxed, true, where);
+}
+
+void unlock(void* mutex, const site& where) noexcept {
+    if (!running()) return;
+    const inside in;
+    in.e.unlock(in.e.locate(mutex, sizeof(std::uint32_t), where), where);
+}
+
+wait_result wait_unlocked(const void* condition, void* mutex, std::uint64_t deadline,
+                          const site& where) noexcept {
+    if (!running()) return wait_result::unequal;
+    const inside in;
+    return in.e.wait_unlocked(condition, in.e.locate(mutex, sizeof(std::uint32_t), where), deadline, where);
 }
 
 unsigned start_thread(void (*run)(void*), void* argument, const site& where) {

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <source_location>
+#include <string_view>
 
 namespace ekiden::check {
 
@@ -51,7 +52,16 @@ enum class wait_result : std::uint8_t { unequal, woken, timed_out };
 inline constexpr std::uint64_t never = ~std::uint64_t{0};
 wait_result wait_on(const void* at, unsigned size, std::uint64_t expected, std::uint64_t deadline,
                     const site& where) noexcept;
-int wake(const void* at, unsigned count, const site& where) noexcept;
+int wake(const void* at, unsigned count, const site& where, std::string_view called = "futex_wake") noexcept;
+
+/// A mutex is a word of 4 bytes, 0 while it is free. Its orders are no place for mutants.
+void lock(void* mutex, const site& where) noexcept;
+bool try_lock(void* mutex, const site& where) noexcept;
+void unlock(void* mutex, const site& where) noexcept;
+/// What a condition variable does: the thread is in the queue of `condition` before it unlocks `mutex`, which
+/// it has locked again at the end. Notified by wake().
+wait_result wait_unlocked(const void* condition, void* mutex, std::uint64_t deadline,
+                          const site& where) noexcept;
 
 /// Starts `run(argument)` as a new thread of the model and returns its number.
 unsigned start_thread(void (*run)(void*), void* argument, const site& where);

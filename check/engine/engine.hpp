@@ -213,7 +213,11 @@ public:
 
     // sync.cpp
     wait_result wait_on(location& l, std::uint64_t expected, std::uint64_t deadline, const site& where);
-    int wake(const void* at, unsigned count, const site& where);
+    int wake(const void* at, unsigned count, const site& where, std::string_view called);
+    void lock(location& mutex, const site& where);
+    void unlock(location& mutex, const site& where);
+    wait_result wait_unlocked(const void* condition, location& mutex, std::uint64_t deadline,
+                              const site& where);
     unsigned start(void (*run)(void*), void* argument, const site& where);
     void join(unsigned target, const site& where);
     const model_thread& look_at(unsigned thread, const site& where);
@@ -292,6 +296,8 @@ private:
     void carry(message& m, order how, const carried_view* also);
     void shift(std::uint16_t at, unsigned from) noexcept;
     void gather(const location& l, bool modify, bool sequential_access);
+    std::string_view queue_up(const void* at, std::uint64_t deadline);
+    wait_result leave_queue(const site& where);
     bool eligible(unsigned thread) const noexcept;
     bool preemptible(const operation& next) const noexcept;
     void turn_to(unsigned thread);

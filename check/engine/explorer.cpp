@@ -145,6 +145,7 @@ void prepare(engine& e, const model& m, const std::optional<mutation>& mutant) {
     e.found = {};
     e.known_sites.clear();
     e.mutant = mutant;
+    if (!mutant && !m.how.mutant.empty()) e.mutant = mutation{.name = std::string(m.how.mutant)};
     e.mutate_order = mutant && mutant->name.empty();
     e.weak = m.how.weak_memory;
     e.reducing = m.how.reduce;

@@ -1,7 +1,7 @@
 /// What a model is written with: registration, assertions, choices, observed outcomes.
 ///
-/// Part: check. Used by: the models, the litmus tests, the museum. See check/README.md for a model in 20
-/// lines.
+/// Part: check. Used by: the models, the litmus tests, the museum, and programs through
+/// <ekiden/check/model.hpp>. See check/README.md for a model in 20 lines.
 #pragma once
 
 #include <cstdint>
@@ -28,6 +28,7 @@ struct options {
     unsigned max_steps = 5000;       ///< operations of one execution; more are reported as a livelock
     unsigned processors = 2;         ///< what sys::usable_concurrency() says: with 1, some waits do not spin
     bool leaks = true;               ///< report memory that is still allocated at the end
+    std::string_view mutant = {};    ///< the EKIDEN_MUTANT that is on while this model runs: it must fail
     bool fails = false;              ///< a known bug: the model must fail
     bool weak_memory = true;         ///< false: loads return the newest value (sequential consistency)
     bool reduce = true;              ///< false: no sleep sets (to test the reduction itself)
@@ -40,6 +41,7 @@ struct model {
     std::string_view folder; // the last folder of the file that registers it: litmus, models, museum
     options how;
     void (*body)();
+    std::string_view root = {}; // of the sources: file names are shown from there on
 };
 
 /// All registered models, in order of folder and name.
@@ -47,7 +49,7 @@ struct model {
 
 /// Registers a model at static initialisation. Used through EKIDEN_MODEL.
 struct registration {
-    registration(std::string_view name, void (*body)(), options how,
+    registration(std::string_view name, void (*body)(), options how, std::string_view root,
                  std::source_location where = std::source_location::current());
 };
 
@@ -68,9 +70,14 @@ void outcome(std::initializer_list<std::int64_t> values);
 
 } // namespace ekiden::check
 
+/// The folder of the sources under check, set by what builds them.
+#if !defined(EKIDEN_MODEL_ROOT)
+#define EKIDEN_MODEL_ROOT ""
+#endif
+
 /// EKIDEN_MODEL(name, .about = "…", .preemptions = 2) { body of thread 0 }
 #define EKIDEN_MODEL(name, ...)                                                                              \
     static void name##_model();                                                                              \
-    static const ::ekiden::check::registration name##_registered(#name, name##_model,                        \
-                                                                 ::ekiden::check::options{__VA_ARGS__});     \
+    static const ::ekiden::check::registration name##_registered(                                            \
+        #name, name##_model, ::ekiden::check::options{__VA_ARGS__}, EKIDEN_MODEL_ROOT);                      \
     static void name##_model()

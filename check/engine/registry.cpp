@@ -20,8 +20,10 @@ std::string_view folder_of(std::string_view file) {
 
 } // namespace
 
-registration::registration(std::string_view name, void (*body)(), options how, std::source_location where) {
-    registered().push_back({name, folder_of(where.file_name()), std::move(how), body});
+registration::registration(std::string_view name, void (*body)(), options how, std::string_view root,
+                           std::source_location where) {
+    how.fails = how.fails || !how.mutant.empty();
+    registered().push_back({name, folder_of(where.file_name()), std::move(how), body, root});
 }
 
 const std::vector<model>& models() {

@@ -5,6 +5,9 @@
 #include <algorithm>
 
 namespace ekiden::check {
+namespace {
+constexpr std::string_view sleeps = "sleeps";
+} // namespace
 
 // The kernel compares and falls asleep in one step, ordered with other futex calls on the word. Plain
 // accesses are not: the value compared may be an old one, unless its successor's writer has called futex_wake
@@ -28,44 +31,92 @@ wait_result engine::wait_on(location& l, std::uint64_t expected, std::uint64_t d
         done(op);
         return wait_result::unequal;
     }
-    // 0 sleeps; then, within their budgets, a spurious return and a timeout at some later moment.
+    const std::string_view how = queue_up(l.address, deadline);
+    if (tracing) record("futex_wait " + name_of(l), text::value(expected, l.size), std::string(how), where);
+    if (how == sleeps) t.state = status::waiting;
+    done(op);
+    return leave_queue(where);
+}
+
+/// Puts the running thread into the queue of `at`, and returns how it is to leave it, of which there is a
+/// choice: woken, or, within their budgets, after a spurious return or a timeout at some later moment.
+std::string_view engine::queue_up(const void* at, std::uint64_t deadline) {
+    model_thread& t = self();
     const bool may_wake = spurious < subject->how.spurious;
     const bool has_deadline = deadline != never;
     const bool may_expire = has_deadline && timeouts < subject->how.timeouts;
     const unsigned picked =
         has_deadline && now >= deadline ? 3 : choose(1U + (may_wake ? 1U : 0U) + (may_expire ? 1U : 0U));
     t.result = wait_result::woken;
-    t.queue = l.address;
+    t.queue = at;
     t.queued = true;
     t.deadline = deadline;
-    if (picked == 0) {
-        if (tracing) record("futex_wait " + name_of(l), text::value(expected, l.size), "sleeps", where);
-        t.state = status::waiting;
-    } else if (picked == 1 && may_wake) {
+    if (picked == 0) return sleeps;
+    if (picked == 1 && may_wake) {
         ++spurious;
-        if (tracing)
-            record("futex_wait " + name_of(l), text::value(expected, l.size),
-                   "wakes spuriously, when its turn comes", where);
-    } else {
-        ++timeouts;
-        t.result = wait_result::timed_out;
-        if (tracing)
-            record("futex_wait " + name_of(l), text::value(expected, l.size),
-                   "times out, unless woken before its turn comes", where);
+        return "wakes spuriously, when its turn comes";
     }
-    done(op);
+    ++timeouts;
+    t.result = wait_result::timed_out;
+    return "times out, unless woken before its turn comes";
+}
+
+/// Returns when the running thread, which is in a queue, has its turn again.
+wait_result engine::leave_queue(const site& where) {
+    model_thread& t = self();
     t.pending = {};
     leave();
     t.queued = false;
     t.queue = nullptr;
     if (t.result == wait_result::timed_out) {
-        now = std::max(now, deadline);
-        if (tracing) record("futex_wait " + name_of(l), "", "timed out", where);
+        now = std::max(now, t.deadline);
+        if (tracing) record("wait", "", "timed out", where);
     }
     return t.result;
 }
 
-int engine::wake(const void* at, unsigned count, const site& where) {
+// A mutex is taken and left by read-modify-writes alone, which see the newest value: it has no schedules but
+// those in which its threads take turns.
+void engine::lock(location& mutex, const site& where) {
+    while (modify(mutex, arithmetic::exchange, 1, order::acquire, where) != 0) {
+        const operation op{kind::wait, false, mutex.id, mutex.address};
+        point(op, where);
+        const bool taken = mutex.messages[mutex.count - 1U].value != 0;
+        if (taken) {
+            model_thread& t = self();
+            if (tracing) record("waits for mutex " + name_of(mutex), "", "", where);
+            t.result = wait_result::woken;
+            t.queue = mutex.address;
+            t.queued = true;
+            t.deadline = never;
+            t.state = status::waiting;
+        }
+        done(op);
+        if (taken) (void)leave_queue(where);
+    }
+}
+
+void engine::unlock(location& mutex, const site& where) {
+    (void)modify(mutex, arithmetic::exchange, 0, order::release, where);
+    (void)wake(mutex.address, 1, where, "unlock");
+}
+
+wait_result engine::wait_unlocked(const void* condition, location& mutex, std::uint64_t deadline,
+                                  const site& where) {
+    const operation op{kind::wait, false, no_location, condition};
+    point(op, where);
+    const std::string_view how = queue_up(condition, deadline);
+    if (tracing) record("wait", "", std::string(how), where);
+    done(op);
+    unlock(mutex, where);
+    model_thread& t = self();
+    if (how == sleeps && t.queued) t.state = status::waiting;
+    const wait_result woken = leave_queue(where);
+    lock(mutex, where);
+    return woken;
+}
+
+int engine::wake(const void* at, unsigned count, const site& where, std::string_view called) {
     const operation op{kind::wake, false, no_location, at};
     point(op, where);
     if (const object* o = find(at); o != nullptr && o->record != nullptr && !o->dead) {
@@ -93,9 +144,9 @@ int engine::wake(const void* at, unsigned count, const site& where) {
     if (tracing) {
         const object* o = find(at);
         const std::string name =
-            o != nullptr && o->record != nullptr ? name_of(*static_cast<location*>(o->record)) : "?";
-        record("futex_wake " + name, std::to_string(woken), woken == 0 ? "nobody sleeps" : "wakes" + who,
-               where);
+            o != nullptr && o->record != nullptr ? " " + name_of(*static_cast<location*>(o->record)) : "";
+        record(std::string(called) + name, std::to_string(woken),
+               woken == 0 ? "nobody sleeps" : "wakes" + who, where);
     }
     done(op);
     return woken;

@@ -5,6 +5,9 @@
 #include <fstream>
 
 namespace ekiden::check::text {
+namespace {
+std::string_view root;
+} // namespace
 
 std::string_view name(order how) noexcept {
     switch (how) {
@@ -39,16 +42,21 @@ std::string value(std::uint64_t bits, unsigned size) {
     return hex.data();
 }
 
+void set_root(std::string_view folder) noexcept { root = folder; }
+
 std::string short_path(std::string_view path) {
-    for (const std::string_view root : {"/ekiden/", "/check/"}) {
-        const auto at = path.rfind(root);
-        if (at != std::string_view::npos) return std::string(path.substr(at + 1));
-    }
+    const bool below = !root.empty() && path.size() > root.size() && path.starts_with(root);
+    if (below && path[root.size()] == '/') path.remove_prefix(root.size() + 1);
+    constexpr std::string_view installed = "/ekiden-check/";
+    if (const auto at = path.rfind(installed); at != path.npos) path.remove_prefix(at + installed.size());
+    // Some compiler caches make paths relative to the folder of the build, which lies in the root as a rule.
+    while (path.starts_with("../")) path.remove_prefix(3);
     return std::string(path);
 }
 
 std::string source_line(const std::string& file, unsigned line, std::size_t width) {
     std::ifstream in(file);
+    if (!in) in.open(std::string(root) + "/" + short_path(file));
     std::string text;
     for (unsigned i = 0; i < line; ++i) {
         if (!std::getline(in, text)) return {};

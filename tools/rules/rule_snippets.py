@@ -1,4 +1,4 @@
-"""Each C++ snippet of a document stands, word for word, in one of examples/*.cpp, which are compiled and run as tests, or
+"""Each C++ snippet of a document stands, word for word, in a source of examples/, which are compiled and run as tests, or
 in a source of the document's own top folder."""
 
 import re
@@ -18,7 +18,7 @@ def check(root):
         source = tree.text(root, path)
         snippets = list(SNIPPET.finditer(source))
         places = {"examples", path.parts[0]} if snippets and len(path.parts) > 1 else {"examples"}
-        compiled = [lines(tree.text(root, file)) for place in places for file in tree.files(root, ".cpp", under=place)]
+        compiled = [lines(tree.text(root, file)) for place in places for file in tree.files(root, *tree.CPP, under=place)]
         for match in snippets:
             if not any(lines(match[1]) in text for text in compiled):
                 yield f"{path}:{tree.line_of(source, match.start())}: this snippet stands in no source that is compiled"

@@ -1,3 +1,5 @@
+#include "run_coroutine.hpp"
+
 #include <ekiden/async/await_chain.hpp>
 #include <ekiden/async/await_future.hpp>
 #include <ekiden/async/co_spawn.hpp>
@@ -24,6 +26,7 @@
 #include <vector>
 
 using namespace ekiden;
+using ekiden_test::number;
 
 namespace {
 

@@ -1,0 +1,123 @@
+/// mutex and condition_variable of the checking build, for programs.
+///
+/// Part: check (engine). Included by ekiden/check/checkable.hpp when EKIDEN_CHECKING is set. The library has
+/// its own locks, which are checked themselves; these are primitives of the engine, taken to be correct.
+#pragma once
+
+#include <check/engine/access.hpp>
+#include <check/engine/model.hpp>
+#include <ekiden/sys/atomic.hpp>
+#include <ekiden/sys/clock.hpp>
+
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+
+namespace ekiden::inline EKIDEN_ABI::checkable {
+
+/// As std::mutex. What the standard leaves undefined fails the execution.
+class mutex {
+    using site = std::source_location;
+    static constexpr unsigned nobody = ~0U;
+
+public:
+    constexpr mutex() noexcept = default;
+    ~mutex() {
+        if (owner_ != nobody) check::fail("mutex destroyed while a thread holds it");
+    }
+    mutex(const mutex&) = delete;
+    mutex& operator=(const mutex&) = delete;
+
+    void lock(site where = site::current()) {
+        if (owner_ == check::current_thread()) check::fail("mutex locked twice by one thread", where);
+        check::lock(&word_, where);
+        owner_ = check::current_thread();
+    }
+    [[nodiscard]] bool try_lock(site where = site::current()) {
+        if (owner_ == check::current_thread()) check::fail("mutex locked twice by one thread", where);
+        if (!check::try_lock(&word_, where)) return false;
+        owner_ = check::current_thread();
+        return true;
+    }
+    void unlock(site where = site::current()) {
+        give_up(where);
+        check::unlock(&word_, where);
+    }
+
+private:
+    friend class condition_variable;
+
+    void give_up(const site& where) {
+        if (owner_ != check::current_thread())
+            check::fail("mutex unlocked by a thread that does not hold it", where);
+        owner_ = nobody;
+    }
+
+    sys::atomic<std::uint32_t> word_{0};
+    unsigned owner_ = nobody; // written by the thread that has the word
+};
+
+/// As std::condition_variable. A wait may return spuriously (options::spurious).
+class condition_variable {
+    using site = std::source_location;
+    using steady_clock = sys::clock;
+
+public:
+    condition_variable() noexcept = default;
+    condition_variable(const condition_variable&) = delete;
+    condition_variable& operator=(const condition_variable&) = delete;
+
+    void notify_one(site where = site::current()) noexcept {
+        (void)check::wake(this, 1, where, "notify_one");
+    }
+    void notify_all(site where = site::current()) noexcept {
+        (void)check::wake(this, ~0U, where, "notify_all");
+    }
+
+    void wait(std::unique_lock<mutex>& held, site where = site::current()) {
+        (void)sleep(held, check::never, where);
+    }
+    template <class Condition>
+    void wait(std::unique_lock<mutex>& held, Condition condition, site where = site::current()) {
+        while (!condition()) wait(held, where);
+    }
+
+    std::cv_status wait_until(std::unique_lock<mutex>& held, steady_clock::time_point deadline,
+                              site where = site::current()) {
+        const auto at =
+            std::chrono::duration_cast<std::chrono::nanoseconds>(deadline.time_since_epoch()).count();
+        const std::uint64_t ns = at > 0 ? static_cast<std::uint64_t>(at) : 0;
+        return sleep(held, ns, where) == check::wait_result::timed_out ? std::cv_status::timeout
+                                                                       : std::cv_status::no_timeout;
+    }
+    template <class Condition>
+    bool wait_until(std::unique_lock<mutex>& held, steady_clock::time_point deadline, Condition condition,
+                    site where = site::current()) {
+        while (!condition()) {
+            if (wait_until(held, deadline, where) == std::cv_status::timeout) return condition();
+        }
+        return true;
+    }
+
+    template <class Rep, class Period>
+    std::cv_status wait_for(std::unique_lock<mutex>& held, const std::chrono::duration<Rep, Period>& length,
+                            site where = site::current()) {
+        return wait_until(held, steady_clock::now() + sys::bounded(length), where);
+    }
+    template <class Rep, class Period, class Condition>
+    bool wait_for(std::unique_lock<mutex>& held, const std::chrono::duration<Rep, Period>& length,
+                  Condition condition, site where = site::current()) {
+        return wait_until(held, steady_clock::now() + sys::bounded(length), std::move(condition), where);
+    }
+
+private:
+    check::wait_result sleep(std::unique_lock<mutex>& held, std::uint64_t deadline, const site& where) {
+        mutex& m = *held.mutex();
+        m.give_up(where);
+        const check::wait_result woken = check::wait_unlocked(this, &m.word_, deadline, where);
+        m.owner_ = check::current_thread();
+        return woken;
+    }
+};
+
+} // namespace ekiden::inline EKIDEN_ABI::checkable

@@ -1,0 +1,277 @@
+// The names that programs write their own lock-free code with, as the checker knows them.
+#include <check/engine/explorer.hpp>
+#include <ekiden/check/checkable.hpp>
+#include <ekiden/check/model.hpp>
+
+#include <doctest/doctest.h>
+
+#include <array>
+#include <chrono>
+#include <string>
+
+using namespace ekiden;
+using namespace std::chrono_literals;
+
+namespace {
+
+check::result run(void (*body)(), check::options how = {}) {
+    const check::model m{"toy", "tests", how, body};
+    return check::explore(m, {.bound = how.preemptions, .seconds = 20});
+}
+
+void fails_with(void (*body)(), const char* expected) {
+    const check::result r = run(body);
+    CAPTURE(r.failure);
+    CHECK(r.failed);
+    CHECK(r.failure.find(expected) != std::string::npos);
+}
+
+void passes(void (*body)()) {
+    const check::result r = run(body);
+    CAPTURE(r.failure);
+    CAPTURE(r.table);
+    CHECK(!r.failed);
+    CHECK(r.complete);
+}
+
+/// Two threads add to a number; `Locked` says whether they lock.
+template <bool Locked>
+void add_in_two_threads() {
+    checkable::mutex guard;
+    checkable::cell<int> number;
+    const auto add = [&] {
+        if (Locked) guard.lock();
+        number.write(number.read() + 1);
+        if (Locked) guard.unlock();
+    };
+    checkable::thread other(add);
+    add();
+    other.join();
+    check::that(number.read() == 2, "both have added");
+}
+
+} // namespace
+
+TEST_CASE("checkable: a mutex excludes and orders, without it there is a race") {
+    passes(add_in_two_threads<true>);
+    fails_with(add_in_two_threads<false>, "data race");
+}
+
+TEST_CASE("checkable: each outcome of two threads that lock is explored") {
+    const auto body = [] {
+        checkable::mutex guard;
+        int order = 0;
+        const auto enter = [&](int who) {
+            const std::lock_guard hold(guard);
+            order = 10 * order + who;
+        };
+        checkable::thread other(enter, 1);
+        enter(2);
+        other.join();
+        check::outcome({order});
+    };
+    const check::result r = run(body, {.preemptions = 20});
+    CHECK(r.found.outcomes == std::set<std::string>{"12", "21"});
+    CHECK(r.unbounded);
+}
+
+TEST_CASE("checkable: two mutexes in opposite order deadlock") {
+    fails_with(
+        [] {
+            std::array<checkable::mutex, 2> guard;
+            checkable::thread other([&] {
+                const std::lock_guard first(guard[1]);
+                const std::lock_guard second(guard[0]);
+            });
+            {
+                const std::lock_guard first(guard[0]);
+                const std::lock_guard second(guard[1]);
+            }
+            other.join();
+        },
+        "deadlock");
+}
+
+TEST_CASE("checkable: misuse of a mutex is found") {
+    fails_with(
+        [] {
+            checkable::mutex guard;
+            guard.lock();
+            guard.lock();
+        },
+        "locked twice");
+    fails_with(
+        [] {
+            checkable::mutex guard;
+            guard.lock();
+            checkable::thread other([&] { guard.unlock(); });
+            other.join();
+        },
+        "does not hold it");
+    fails_with(
+        [] {
+            checkable::mutex guard;
+            guard.lock();
+        },
+        "destroyed while");
+}
+
+TEST_CASE("checkable: try_lock takes a free mutex, and may fail") {
+    const check::result r = run([] {
+        checkable::mutex guard;
+        checkable::thread other([&] {
+            if (guard.try_lock()) guard.unlock();
+        });
+        const bool taken = guard.try_lock();
+        if (taken) guard.unlock();
+        other.join();
+        check::outcome({taken});
+    });
+    CHECK(!r.failed);
+    CHECK(r.found.outcomes == std::set<std::string>{"0", "1"});
+}
+
+namespace {
+
+/// A thread waits for a number that another sets; `Loop`: with a condition, `Notify`: which is notified.
+template <bool Loop, bool Notify>
+void wait_for_a_number() {
+    checkable::mutex guard;
+    checkable::condition_variable changed;
+    int number = 0;
+    checkable::thread other([&] {
+        const std::lock_guard hold(guard);
+        number = 1;
+        if (Notify) changed.notify_one();
+    });
+    {
+        std::unique_lock hold(guard);
+        if (Loop)
+            changed.wait(hold, [&] { return number == 1; });
+        else if (number == 0)
+            changed.wait(hold);
+        check::that(number == 1, "the number is there after the wait");
+    }
+    other.join();
+}
+
+} // namespace
+
+TEST_CASE("checkable: a condition variable wakes, also without cause") {
+    passes(wait_for_a_number<true, true>);
+    fails_with(wait_for_a_number<false, true>, "the number is there after the wait");
+    fails_with(wait_for_a_number<true, false>, "lost wake-up");
+}
+
+TEST_CASE("checkable: a notification without the mutex between the look and the wait is lost") {
+    fails_with(
+        [] {
+            checkable::mutex guard;
+            checkable::condition_variable changed;
+            checkable::atomic<int> number = 0;
+            checkable::thread other([&] {
+                number = 1; // must be done with the mutex held
+                changed.notify_one();
+            });
+            {
+                std::unique_lock hold(guard);
+                changed.wait(hold, [&] { return number == 1; });
+            }
+            other.join();
+        },
+        "lost wake-up");
+}
+
+TEST_CASE("checkable: notify_one wakes one of two, and each of them may be the one") {
+    const check::result r = run([] {
+        checkable::mutex guard;
+        checkable::condition_variable changed;
+        int waiting = 0;
+        int permits = 0;
+        int first = 0;
+        const auto wait = [&](int who) {
+            std::unique_lock hold(guard);
+            ++waiting;
+            changed.wait(hold, [&] { return permits != 0; });
+            --permits;
+            if (first == 0) first = who;
+        };
+        checkable::thread one(wait, 1);
+        checkable::thread two(wait, 2);
+        for (int given = 0; given < 2; ++given) {
+            const std::lock_guard hold(guard);
+            ++permits;
+            changed.notify_one();
+        }
+        one.join();
+        two.join();
+        check::outcome({first});
+    });
+    CAPTURE(r.failure);
+    CHECK(!r.failed);
+    CHECK(r.found.outcomes == std::set<std::string>{"1", "2"});
+}
+
+TEST_CASE("checkable: a wait with a limit ends, notified or not") {
+    const check::result r = run([] {
+        checkable::mutex guard;
+        checkable::condition_variable changed;
+        bool ready = false;
+        checkable::thread other([&] {
+            const std::lock_guard hold(guard);
+            ready = true;
+            changed.notify_all();
+        });
+        {
+            std::unique_lock hold(guard);
+            check::outcome({changed.wait_for(hold, 10ms, [&] { return ready; })});
+        }
+        other.join();
+        std::unique_lock hold(guard);
+        check::that(changed.wait_until(hold, checkable::steady_clock::now()) == std::cv_status::timeout,
+                    "the time has come");
+    });
+    CAPTURE(r.failure);
+    CHECK(!r.failed);
+    CHECK(r.found.outcomes == std::set<std::string>{"0", "1"});
+}
+
+TEST_CASE("checkable: operators of atomics do what the standard library's do") {
+    passes([] {
+        checkable::atomic<int> number = 5;
+        check::that(++number == 6 && number++ == 6 && --number == 6 && number-- == 6 && number == 5,
+                    "++ and --");
+        check::that((number = 9) == 9 && (number += 3) == 12 && (number -= 2) == 10, "=, += and -=");
+        check::that((number &= 6) == 2 && (number |= 5) == 7 && (number ^= 2) == 5, "&=, |= and ^=");
+        std::array<int, 4> row{};
+        checkable::atomic<int*> place{row.data()};
+        check::that(place++ == row.data() && (place += 2) == &row[3] && --place == &row[2], "pointers");
+        place = nullptr;
+        check::that(place == nullptr, "no pointer");
+        checkable::atomic<unsigned char> small{250};
+        check::that((small += 10) == 4, "a small number wraps around");
+        checkable::atomic_flag flag;
+        check::that(!flag.test_and_set() && flag.test() && flag.test_and_set(), "a flag");
+        flag.clear();
+        check::that(!flag.test(), "a flag that is cleared");
+    });
+    fails_with(
+        [] {
+            checkable::atomic<int> count{0};
+            checkable::thread other([&] { count = count + 1; });
+            count = count + 1;
+            other.join();
+            check::that(count == 2, "nothing is lost");
+        },
+        "nothing is lost");
+}
+
+TEST_CASE("checkable: a model with a mutant of its own must fail") {
+    const auto body = [] {
+        checkable::atomic<int> number{0};
+        if (!EKIDEN_MUTANT(checkable_test_forget)) number = 1;
+        check::that(number == 1, "it was set");
+    };
+    CHECK(!run(body).failed);
+    CHECK(run(body, {.mutant = "checkable_test_forget"}).failed);
+}

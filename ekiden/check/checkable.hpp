@@ -1,0 +1,196 @@
+/// The standard library's atomics, mutex, condition variable and threads, under names that can be checked.
+///
+/// Part: check. Used by: programs, for lock-free code of their own. In a normal build each name is the
+/// standard library's own and costs nothing. In a program of models (ekiden_add_model in CMake) it is the
+/// model checker's, and the code that is written with these names is explored unchanged.
+/// docs/check-your-own.md says how, and what is not checked.
+#pragma once
+
+#include <ekiden/sys/atomic.hpp>
+#include <ekiden/sys/clock.hpp>
+#include <ekiden/sys/mutant.hpp>
+#include <ekiden/sys/thread.hpp>
+
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+
+#if defined(EKIDEN_CHECKING)
+#include <check/engine/mutex.hpp>
+#include <type_traits>
+#endif
+
+namespace ekiden::inline EKIDEN_ABI::checkable {
+
+using std::memory_order;
+using std::memory_order_acq_rel;
+using std::memory_order_acquire;
+using std::memory_order_relaxed;
+using std::memory_order_release;
+using std::memory_order_seq_cst;
+
+/// Plain data that one thread at a time may touch: `read()` and `write(value)`. The checker reports each pair
+/// of accesses that conflict and that nothing orders (a data race), and each access after the end of its
+/// life. Other plain data is not watched.
+template <class T>
+using cell = sys::cell<T>;
+
+/// std::chrono::steady_clock; in a model, time that moves when threads wait.
+using steady_clock = sys::clock;
+
+/// Tells the processor that a loop waits for another thread, and the checker as well: in a model a loop that
+/// waits needs this, this_thread::yield(), or a wait of an atomic.
+using sys::spin_hint;
+
+#if !defined(EKIDEN_CHECKING)
+
+using std::atomic;
+using std::atomic_flag;
+using std::atomic_thread_fence;
+using std::condition_variable;
+using std::cv_status;
+using std::mutex;
+using std::thread;
+namespace this_thread = std::this_thread;
+
+#else
+
+namespace detail {
+/// A value, and where in the sources it was written as the operand of an operator.
+template <class T>
+struct placed {
+    template <class U>
+        requires std::is_convertible_v<U, T>
+    placed(U&& given, std::source_location at = std::source_location::current())
+        : value(static_cast<U&&>(given)), where(at) {}
+    T value;
+    std::source_location where;
+};
+} // namespace detail
+
+/// As std::atomic<T>, for trivially copyable T of at most 8 bytes. Of the operators, ++, -- and the
+/// conversion tell no place in the sources, since the language leaves no room for one.
+template <class T>
+class atomic : public sys::atomic<T> {
+    using base = sys::atomic<T>;
+    using placed = detail::placed<T>;
+    using step = detail::placed<std::conditional_t<std::is_pointer_v<T>, std::ptrdiff_t, T>>;
+
+public:
+    using base::base;
+    atomic() noexcept = default;
+    atomic(const atomic&) = delete;
+    atomic&
+    operator=(atomic&) = delete; // not of a constant: a number would fit that as well as operator=(placed)
+
+    operator T() const noexcept { return base::load(); }
+    T operator=(placed v) noexcept {
+        base::store(v.value, memory_order_seq_cst, v.where);
+        return v.value;
+    }
+    T operator++() noexcept
+        requires requires(T t) { ++t; }
+    {
+        return next(base::fetch_add(1));
+    }
+    T operator++(int) noexcept
+        requires requires(T t) { ++t; }
+    {
+        return base::fetch_add(1);
+    }
+    T operator--() noexcept
+        requires requires(T t) { --t; }
+    {
+        return previous(base::fetch_sub(1));
+    }
+    T operator--(int) noexcept
+        requires requires(T t) { --t; }
+    {
+        return base::fetch_sub(1);
+    }
+    T operator+=(step by) noexcept
+        requires requires(T t) { t + 1; }
+    {
+        return static_cast<T>(base::fetch_add(by.value, memory_order_seq_cst, by.where) + by.value);
+    }
+    T operator-=(step by) noexcept
+        requires requires(T t) { t - 1; }
+    {
+        return static_cast<T>(base::fetch_sub(by.value, memory_order_seq_cst, by.where) - by.value);
+    }
+    T operator&=(placed bits) noexcept
+        requires std::is_integral_v<T>
+    {
+        return static_cast<T>(base::fetch_and(bits.value, memory_order_seq_cst, bits.where) & bits.value);
+    }
+    T operator|=(placed bits) noexcept
+        requires std::is_integral_v<T>
+    {
+        return static_cast<T>(base::fetch_or(bits.value, memory_order_seq_cst, bits.where) | bits.value);
+    }
+    T operator^=(placed bits) noexcept
+        requires std::is_integral_v<T>
+    {
+        return static_cast<T>(base::fetch_xor(bits.value, memory_order_seq_cst, bits.where) ^ bits.value);
+    }
+
+private:
+    static T next(T value) noexcept { return static_cast<T>(value + 1); }
+    static T previous(T value) noexcept { return static_cast<T>(value - 1); }
+};
+template <class T>
+atomic(T) -> atomic<T>;
+
+/// As std::atomic_flag.
+class atomic_flag {
+    using site = std::source_location;
+
+public:
+    constexpr atomic_flag() noexcept = default;
+    bool test_and_set(memory_order how = memory_order_seq_cst, site where = site::current()) noexcept {
+        return set_.exchange(true, how, where);
+    }
+    void clear(memory_order how = memory_order_seq_cst, site where = site::current()) noexcept {
+        set_.store(false, how, where);
+    }
+    [[nodiscard]] bool test(memory_order how = memory_order_seq_cst,
+                            site where = site::current()) const noexcept {
+        return set_.load(how, where);
+    }
+    void wait(bool old, memory_order how = memory_order_seq_cst,
+              site where = site::current()) const noexcept {
+        set_.wait(old, how, where);
+    }
+    void notify_one(site where = site::current()) noexcept { set_.notify_one(where); }
+    void notify_all(site where = site::current()) noexcept { set_.notify_all(where); }
+
+private:
+    sys::atomic<bool> set_{false};
+};
+
+/// As std::atomic_thread_fence.
+inline void atomic_thread_fence(memory_order how,
+                                std::source_location where = std::source_location::current()) noexcept {
+    check::thread_fence(how, where);
+}
+
+using std::cv_status;
+using thread = sys::thread;
+
+namespace this_thread {
+[[nodiscard]] inline thread::id get_id() noexcept { return sys::this_thread_id(); }
+inline void yield(std::source_location where = std::source_location::current()) noexcept {
+    sys::yield(where);
+}
+/// Orders nothing, and takes no time.
+template <class Rep, class Period>
+void sleep_for(const std::chrono::duration<Rep, Period>&,
+               std::source_location where = std::source_location::current()) noexcept {
+    sys::yield(where);
+}
+} // namespace this_thread
+
+#endif
+
+} // namespace ekiden::inline EKIDEN_ABI::checkable
