@@ -3,8 +3,9 @@
 /// Part: sys. Used by: queue, future, fork, pool.
 ///
 /// Of the locks inside the library those are held across a fork that new objects in the child need as well:
-/// the list of pools and the depot of memory for tasks. Neither is taken while another one is held, so their
-/// order does not matter. The locks of one pool are not held: in the child nothing takes them.
+/// the list of pools, the depot of memory for tasks, and the recorder's list of threads. None is taken while
+/// another one is held, so their order does not matter. The locks of one pool are not held: in the child
+/// nothing takes them.
 #pragma once
 
 #include <ekiden/sys/config.hpp>
