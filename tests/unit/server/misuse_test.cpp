@@ -191,7 +191,7 @@ std::string page_of(running_server& server, const std::string& request) {
 }
 
 /// A number on that page.
-long count_of(running_server& server, const std::string& name) {
+[[maybe_unused]] long count_of(running_server& server, const std::string& name) {
     const std::string page = page_of(server, "GET /metrics HTTP/1.0\r\n\r\n");
     const std::string line = "\nordered_server_" + name + " ";
     const std::size_t at = page.find(line);
