@@ -1,5 +1,6 @@
 // The names that programs write their own lock-free code with, as the checker knows them.
-#include <check/engine/explorer.hpp>
+#include "toy.hpp"
+
 #include <ekiden/check/checkable.hpp>
 #include <ekiden/check/model.hpp>
 
@@ -12,27 +13,11 @@
 using namespace ekiden;
 using namespace std::chrono_literals;
 
+using toy::fails_with;
+using toy::passes;
+using toy::run;
+
 namespace {
-
-check::result run(void (*body)(), check::options how = {}) {
-    const check::model m{"toy", "tests", how, body};
-    return check::explore(m, {.bound = how.preemptions, .seconds = 20});
-}
-
-void fails_with(void (*body)(), const char* expected) {
-    const check::result r = run(body);
-    CAPTURE(r.failure);
-    CHECK(r.failed);
-    CHECK(r.failure.find(expected) != std::string::npos);
-}
-
-void passes(void (*body)()) {
-    const check::result r = run(body);
-    CAPTURE(r.failure);
-    CAPTURE(r.table);
-    CHECK(!r.failed);
-    CHECK(r.complete);
-}
 
 /// Two threads add to a number; `Locked` says whether they lock.
 template <bool Locked>

@@ -1,5 +1,6 @@
 // A broken engine must be noticed: toy programs with one known fault each must fail, and say why.
-#include <check/engine/explorer.hpp>
+#include "toy.hpp"
+
 #include <ekiden/sys/atomic.hpp>
 #include <ekiden/sys/futex.hpp>
 #include <ekiden/sys/parker.hpp>
@@ -15,33 +16,11 @@
 using namespace ekiden::sys;
 namespace check = ekiden::check;
 
+using toy::fails_with;
+using toy::passes;
+using toy::run;
+
 namespace {
-
-check::result run(void (*body)(), check::options how = {}) {
-    const check::model m{"toy", "tests", how, body};
-    return check::explore(m, {.bound = how.preemptions, .seconds = 20});
-}
-
-void fails_with(void (*body)(), const char* expected) {
-    const check::result r = run(body);
-    CAPTURE(r.failure);
-    CHECK(r.failed);
-    CHECK(r.failure.find(expected) != std::string::npos);
-    CHECK(!r.table.empty());
-    // The same again from the replay string.
-    const check::model m{"toy", "tests", {}, body};
-    const check::result again = check::replay(m, r.replay);
-    CHECK(again.failed);
-    CHECK(again.failure == r.failure);
-    CHECK(again.table == r.table);
-}
-
-void passes(void (*body)()) {
-    const check::result r = run(body);
-    CAPTURE(r.failure);
-    CHECK(!r.failed);
-    CHECK(r.complete);
-}
 
 int* volatile kept; // keeps the compiler from leaving out an allocation
 

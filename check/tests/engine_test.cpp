@@ -1,6 +1,7 @@
 // What models rely on: fibers with exceptions and thread-local data, reset between executions, time, and a
 // reduction that loses nothing.
-#include <check/engine/explorer.hpp>
+#include "toy.hpp"
+
 #include <ekiden/sys/asymmetric_fence.hpp>
 #include <ekiden/sys/atomic.hpp>
 #include <ekiden/sys/futex.hpp>
@@ -17,23 +18,10 @@
 using namespace ekiden::sys;
 namespace check = ekiden::check;
 
+using toy::passes;
+using toy::run;
+
 namespace {
-
-check::result run(void (*body)(), check::options how = {}, check::search search = {}) {
-    const check::model m{"toy", "tests", how, body};
-    search.bound = how.preemptions;
-    search.old_values = how.old_values;
-    search.seconds = 30;
-    return check::explore(m, search);
-}
-
-void passes(void (*body)()) {
-    const check::result r = run(body);
-    CAPTURE(r.failure);
-    CAPTURE(r.table);
-    CHECK(!r.failed);
-    CHECK(r.complete);
-}
 
 struct pair {
     std::uint16_t low;

@@ -41,8 +41,9 @@ public:
         return party_->asked.load(sys::relaxed) == fork_request::wanted && !share();
     }
 
-    /// Gives away all that this thread has forked and nobody has taken. Before something that takes long and
-    /// forks nothing: requests are answered at forks only.
+    /// Puts all calls on offer that this thread has forked and that have not begun, the oldest first; at most
+    /// 32 are on offer at a time. Before something that takes long and forks nothing: requests are answered
+    /// at forks only. Called for the newest scope, as should_split(). Costs two fences a call.
     void offer_all() noexcept;
 
 protected:
@@ -109,7 +110,6 @@ private:
         sys::atomic<std::uint32_t> state{begun};
         sys::atomic<fork_party*> thief{nullptr}; // who runs it, once it has begun
         sys::atomic<std::uint64_t> first_own{0}; // where the thief's own children begin in its ring
-        sys::atomic<int> cpu{-1};                // where the thief began
     };
     union {
         publication shared_; // valid once published

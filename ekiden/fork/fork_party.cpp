@@ -4,7 +4,6 @@
 #include <ekiden/sys/contract.hpp>
 #include <ekiden/sys/mutant.hpp>
 #include <ekiden/sys/spin.hpp>
-#include <ekiden/sys/topology.hpp>
 
 #include <mutex>
 
@@ -126,28 +125,18 @@ fork_child* fork_party::find_inside(const fork_child& child) noexcept {
     return found;
 }
 
-/// Looks for a while. True if there is something to do. A thief that this thread keeps from running, because
-/// it is on the same processor, is not waited for here.
+/// Looks for a while. True if there is something to do.
 bool fork_party::spin_for(const fork_child& child) noexcept {
-    constexpr unsigned turns_to_begin = 64; // more than a thief needs that runs
-    const int here = sys::current_cpu();
     unsigned turn = 0;
-    bool is_in_its_way = false;
-    const bool has_ended = sys::spin_until([&] {
+    return sys::spin_until([&] {
         // wait_for() acquires.
         if (child.shared_.state.load(sys::relaxed) == fork_child::done) return true;
         if (turn++ % 16 != 0) return false; // the rest disturbs the thief
         fork_party* const thief =
             child.shared_.thief.load(sys::relaxed); // only to ask: parties are type-stable
-        if (thief == nullptr) {
-            is_in_its_way = turn > turns_to_begin;
-        } else {
-            thief->ask();
-            is_in_its_way = here != -1 && child.shared_.cpu.load(sys::relaxed) == here;
-        }
-        return is_in_its_way || may_find_inside(child);
+        if (thief != nullptr) thief->ask();
+        return may_find_inside(child);
     });
-    return has_ended && !is_in_its_way;
 }
 
 /// Sleeps until the child is done or its thief has something for this thread.
@@ -184,7 +173,6 @@ void fork_party::run(fork_child& taken) noexcept {
     {
         fork_segment piece(*this, &taken);
         taken.shared_.first_own.store(ring_.next_index(), sys::relaxed);
-        taken.shared_.cpu.store(sys::current_cpu(), sys::relaxed);
         taken.shared_.thief.store(this, sys::release); // [CH2] first_own; pairs with the acquires of thief
         taken.shared_.run(&taken, piece.base);
     }

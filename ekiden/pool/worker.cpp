@@ -304,8 +304,9 @@ bool worker::is_stopped() const noexcept {
     return (gate & gate_bit::stopped) != 0;
 }
 
-/// Looks for a task for a while, unless another worker does so already or all of them are to. For the
-/// protocol of sleep.md a worker that looks without the token is a busy one: nobody counts on it.
+/// Looks for a task for a while, unless another worker does so already or all of them are to, and not in the
+/// way of the thread that woke it. For the protocol of sleep.md a worker that looks without the token is a
+/// busy one: nobody counts on it.
 task* worker::search(const reason_to_return& reason) noexcept {
     if (!has_token_) has_token_ = pool_.sleep().try_begin_search();
     if (pool_.spin_ns() == 0 && (!has_token_ || pool_.sleep().is_in_way_of_waker(index_))) return nullptr;

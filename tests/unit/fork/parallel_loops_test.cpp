@@ -145,6 +145,31 @@ TEST_CASE("iterations that have not begun are there for threads that come while 
     CHECK(met == 3);
 }
 
+TEST_CASE("offer_all puts calls on offer that would stay with their thread until somebody asks") {
+    std::latch may_come(1);
+    std::latch is_busy(1);
+    std::atomic<int> met = 0;
+    meeting both(2);
+    ekiden::thread_pool pool({.threads = 1});
+    pool.post([&] {
+        is_busy.count_down();
+        may_come.wait();
+    });
+    is_busy.wait();
+    const auto offers = [&](ekiden::fork_scope& inner) {
+        inner.offer_all();
+        may_come.count_down();
+        met += both.meet();
+    };
+    ekiden::parallel_invoke(
+        pool,
+        [&](ekiden::fork_scope& outer) {
+            ekiden::parallel_invoke(outer, offers, [&] { met += both.meet(); });
+        },
+        [] {}); // this one is on offer anyway
+    CHECK(met == 2);
+}
+
 TEST_CASE("a loop of long iterations needs no more stack for that, whether others take them or nobody") {
     unsigned threads = 0;
     SUBCASE("nobody") { threads = 1; }
