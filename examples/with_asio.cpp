@@ -133,8 +133,7 @@ ekiden::coroutine<> serve_until_a_signal(tcp::acceptor& acceptor) {
     const auto asked_to_end = [&]() -> ekiden::coroutine<> {
         co_await signals.async_wait(ekiden::use_awaitable);
     };
-    co_await ekiden::when_any(serving,
-                              asked_to_end); // the signal stops serve_all, which waits for its clients
+    co_await ekiden::when_any(serving, asked_to_end); // stops the other one, and waits for it
 }
 
 void server() {
