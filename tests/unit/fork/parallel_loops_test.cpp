@@ -355,6 +355,36 @@ TEST_CASE("parallel_reduce keeps the order of what it combines") {
     CHECK(parallel_reduce(numbers, 0L, std::plus<>(), [](int n) { return n * 10L; }) == 20'000);
 }
 
+namespace {
+
+/// As a program's amount of money: converts to a number and back, and says how often it is copied.
+struct amount {
+    static inline std::atomic<int> copies = 0;
+
+    amount(long n) : cents(n) {}
+    amount(const amount& other) : cents(other.cents) { ++copies; }
+    amount(amount&&) = default;
+    amount& operator=(const amount&) = delete;
+    amount& operator=(amount&&) = default;
+    ~amount() = default;
+    operator long() const { return cents; }
+
+    long cents;
+};
+
+} // namespace
+
+TEST_CASE("parallel_reduce copies the identity, and no sum") {
+    ekiden::thread_pool pool({.threads = 1});
+    const auto map = [](int i) { return amount(i); };
+    const auto add = [](amount a, amount b) { return a.cents + b.cents; }; // no amount, but becomes one
+    for (const int n : {0, 1, 10}) {
+        amount::copies = 0;
+        CHECK(parallel_reduce(pool, 0, n, amount(0), map, add).cents == n * (n - 1) / 2);
+        if (n <= 1) CHECK(amount::copies == 1);
+    }
+}
+
 TEST_CASE("a deterministic parallel_reduce gives the same floating-point sum each time") {
     ekiden::thread_pool pool({.threads = 3});
     const auto term = [](int i) { return 1.0 / (1 + i); };
