@@ -36,7 +36,9 @@ bool fork_party::share(fork_scope& newest) noexcept {
 void fork_scope::offer_all() noexcept { static_cast<fork_party*>(party_)->publish_all(*this); }
 
 void fork_party::publish_all(fork_scope& newest) noexcept {
-    if (arena_.is_in_forked_child()) return;
+    // A call that waits for a result takes what is on offer, its own thread's too, and that may wait as well:
+    // if all were offered there again, the stack would grow with the number of calls.
+    if (arena_.is_in_forked_child() || innermost_.read()->is_in_wait) return;
     fork_scope*& newest_published = innermost_.read()->newest_published;
     while (&newest != newest_published) {
         auto* const oldest = static_cast<fork_child*>(newest_published->newer_);
@@ -168,10 +170,10 @@ fork_child* fork_party::find() noexcept {
     return found;
 }
 
-void fork_party::run(fork_child& taken) noexcept {
+void fork_party::run(fork_child& taken, bool in_wait) noexcept {
     auto* const parent = static_cast<fork_party*>(taken.party_);
     {
-        fork_segment piece(*this, &taken);
+        fork_segment piece(*this, &taken, in_wait);
         taken.shared_.first_own.store(ring_.next_index(), sys::relaxed);
         taken.shared_.thief.store(this, sys::release); // [CH2] first_own; pairs with the acquires of thief
         taken.shared_.run(&taken, piece.base);
@@ -183,8 +185,9 @@ void fork_party::run(fork_child& taken) noexcept {
         parent->parker_.unpark();
 }
 
-fork_segment::fork_segment(fork_party& owner, fork_child* taken) noexcept
-    : party(owner), base(&owner), newest_published(&base), piece(taken), outer(owner.innermost_.read()) {
+fork_segment::fork_segment(fork_party& owner, fork_child* taken, bool in_wait) noexcept
+    : party(owner), base(&owner), newest_published(&base), piece(taken), outer(owner.innermost_.read()),
+      is_in_wait(in_wait || (outer != nullptr && outer->is_in_wait)) {
     party.innermost_.write(this);
     // Somebody may have asked while this party was not there to be asked.
     if (!EKIDEN_MUTANT(fork_segment_does_not_ask))
