@@ -6,6 +6,7 @@
 #include <ekiden/sys/spin.hpp>
 
 #include <mutex>
+#include <utility>
 
 namespace ekiden::inline EKIDEN_ABI {
 
@@ -170,10 +171,10 @@ fork_child* fork_party::find() noexcept {
     return found;
 }
 
-void fork_party::run(fork_child& taken, bool in_wait) noexcept {
+void fork_party::run(fork_child& taken) noexcept {
     auto* const parent = static_cast<fork_party*>(taken.party_);
     {
-        fork_segment piece(*this, &taken, in_wait);
+        fork_segment piece(*this, &taken);
         taken.shared_.first_own.store(ring_.next_index(), sys::relaxed);
         taken.shared_.thief.store(this, sys::release); // [CH2] first_own; pairs with the acquires of thief
         taken.shared_.run(&taken, piece.base);
@@ -185,9 +186,16 @@ void fork_party::run(fork_child& taken, bool in_wait) noexcept {
         parent->parker_.unpark();
 }
 
-fork_segment::fork_segment(fork_party& owner, fork_child* taken, bool in_wait) noexcept
+void fork_party::run_as_worker(fork_child& taken) noexcept {
+    fork_segment* const outer = innermost_.read();
+    const bool before = outer != nullptr && std::exchange(outer->is_in_wait, true);
+    run(taken);
+    if (outer != nullptr) outer->is_in_wait = before;
+}
+
+fork_segment::fork_segment(fork_party& owner, fork_child* taken) noexcept
     : party(owner), base(&owner), newest_published(&base), piece(taken), outer(owner.innermost_.read()),
-      is_in_wait(in_wait || (outer != nullptr && outer->is_in_wait)) {
+      is_in_wait(outer != nullptr && outer->is_in_wait) {
     party.innermost_.write(this);
     // Somebody may have asked while this party was not there to be asked.
     if (!EKIDEN_MUTANT(fork_segment_does_not_ask))

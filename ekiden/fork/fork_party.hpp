@@ -24,9 +24,8 @@ struct fork_member;
 /// A stretch of a thread's stack: the root of a fork tree, or a child of another thread. Children that were
 /// forked in one segment are joined in it; only those of the innermost one are given away.
 struct fork_segment {
-    /// `taken`: the child that runs here, null for a root. `in_wait`: it was taken by a thread that waits for
-    /// something else, inside of a call that it has forked or taken.
-    fork_segment(fork_party& owner, fork_child* taken, bool in_wait = false) noexcept;
+    /// `taken`: the child that runs here, null for a root.
+    fork_segment(fork_party& owner, fork_child* taken) noexcept;
     ~fork_segment();
     fork_segment(const fork_segment&) = delete;
     fork_segment& operator=(const fork_segment&) = delete;
@@ -40,7 +39,7 @@ struct fork_segment {
     fork_scope* newest_published; // the base if there is none; the children newer than that are private
     fork_child* const piece;
     fork_segment* const outer;
-    const bool is_in_wait; // or an outer one is
+    bool is_in_wait; // a call of it, or of an outer one, waits for a result, and its thread runs another one
 };
 
 /// Type-stable: it lives as long as its pool. Its thread calls everything but the functions marked otherwise.
@@ -51,8 +50,10 @@ public:
     /// Takes a child that somebody has published, or returns null. It must be run().
     [[nodiscard]] fork_child* find() noexcept;
 
-    /// Runs a child that this party has taken. `in_wait`: as fork_segment.
-    void run(fork_child& taken, bool in_wait = false) noexcept;
+    /// Runs a child that this party has taken.
+    void run(fork_child& taken) noexcept;
+    /// The same for its thread as a worker, which may wait for a result inside of a call.
+    void run_as_worker(fork_child& taken) noexcept;
 
     [[nodiscard]] fork_arena& arena() const noexcept { return arena_; }
     [[nodiscard]] bool is_in_tree() const noexcept { return innermost_.read() != nullptr; }
