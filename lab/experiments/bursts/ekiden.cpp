@@ -57,11 +57,11 @@ bool add_one(const char* name, const char* title, int order, const char* note) {
                               .order = order});
 }
 
-const bool added =
-    add_one<from_outside<0>>("ekiden", "ekiden", 1, "")
-    && add_one<from_outside<1000>>("ekiden-awake", "ekiden, spin_time 1 ms", 2, "idle workers stay awake for 1 ms")
-    && add_one<in_pool>("ekiden-group", "ekiden, task_group", 3,
-                        "the caller is a worker, and runs tasks while it waits");
+const bool added = add_one<from_outside<0>>("ekiden", "ekiden", 1, "")
+                   && add_one<from_outside<1000>>("ekiden-awake", "ekiden, spin_time 1 ms", 2,
+                                                  "idle workers stay awake for 1 ms")
+                   && add_one<in_pool>("ekiden-group", "ekiden, task_group", 3,
+                                       "the caller is a worker, and runs tasks while it waits");
 
 } // namespace
 } // namespace lab::bursts

@@ -33,8 +33,8 @@ private:
     tbb::task_arena arena_;
 };
 
-const bool added = peers::add_row<onetbb_bursts>("bursts", &run<onetbb_bursts>,
-                                                 "the caller is one of the threads, and runs tasks while it waits");
+const bool added = peers::add_row<onetbb_bursts>(
+    "bursts", &run<onetbb_bursts>, "the caller is one of the threads, and runs tasks while it waits");
 
 } // namespace
 } // namespace lab::bursts

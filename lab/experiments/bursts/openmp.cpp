@@ -17,8 +17,8 @@ struct openmp_bursts : peers::openmp {
     }
 };
 
-const bool added = peers::add_openmp<openmp_bursts>("bursts", &run<openmp_bursts>,
-                                                    "the caller is one of the threads, and runs tasks while it waits");
+const bool added = peers::add_openmp<openmp_bursts>(
+    "bursts", &run<openmp_bursts>, "the caller is one of the threads, and runs tasks while it waits");
 
 } // namespace
 } // namespace lab::bursts
