@@ -146,10 +146,10 @@ EKIDEN_MODEL(deque_company, .about = "an owner that has met thieves, two thieves
     deque_under_test<4> d(4);
     d.meet_a_thief(2, 3);
     d.push(0);
-    d.push(1);
     const auto steal = [&] { d.use(d.deque.steal()); };
     sys::thread first(steal);
     sys::thread second(steal);
+    d.push(1);
     d.use(d.deque.pop());
     d.use(d.deque.pop());
     first.join();

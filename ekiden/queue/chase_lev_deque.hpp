@@ -60,7 +60,7 @@ public:
             fence_in_company();
         std::uint64_t top = top_.load(sys::relaxed);
         if (top != own_top_) [[unlikely]]
-            meet_thieves();
+            meet_thieves(top);
         if (size(top, bottom) > 0 || EKIDEN_MUTANT(deque_pop_forgets_the_last_item))
             return array_.current()->at(bottom).load(sys::relaxed);
         T* element = nullptr;
@@ -114,8 +114,8 @@ public:
         if (size(top, bottom) <= 0) return nullptr;
         // The slot may be overwritten while it is read; then top_ has moved and the claim fails.
         T* const element = array_.current_for_reader()->at(top).load(sys::relaxed);
-        // [CL4] release: the read of the slot before its reuse by push(), and the looks at company_; pairs
-        // with the acquires in make_room() and meet_thieves(). [CL3]
+        // [CL4] release: the read of the slot before its reuse by push(); pairs with the acquire in
+        // make_room(). [CL3]
         if (!top_.compare_exchange_strong(top, top + 1, sys::release, sys::relaxed) // thief's claim
             && !EKIDEN_MUTANT(deque_steal_ignores_others))
             return nullptr;
@@ -150,10 +150,9 @@ private:
         if (!EKIDEN_MUTANT(deque_company_is_unfenced)) sys::fence(sys::seq_cst);
     }
 
-    /// Thieves have advanced top_.
-    [[gnu::noinline]] void meet_thieves() noexcept {
-        // [CL4] acquire: their looks at company_ before its next change; pairs with the release in steal().
-        own_top_ = top_.load(sys::acquire);
+    /// Thieves have advanced top_ to here.
+    [[gnu::noinline]] void meet_thieves(std::uint64_t top) noexcept {
+        own_top_ = top;
         // [CL5] release: the claims until now; pairs with the acquire in steal().
         if (company_left_ == 0) company_.store(company_.load(sys::relaxed) + 1, sys::release);
         company_left_ = CompanyPops;

@@ -1,0 +1,160 @@
+/// Experiment eigen-tensor: all rows, for Eigen's headers take long to compile.
+#define EIGEN_USE_THREADS
+#include <examples/eigen_pool.hpp>
+#include <unsupported/Eigen/CXX11/Tensor>
+
+#include <lab/harness/busy.hpp>
+#include <lab/harness/cell.hpp>
+#include <lab/harness/registry.hpp>
+#include <lab/harness/statistics.hpp>
+
+#include <ekiden/pool/thread_pool.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdint>
+#include <memory>
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace lab::eigen_tensor {
+namespace {
+
+using tensor = Eigen::Tensor<float, 2>;
+
+class eigens_own {
+public:
+    explicit eigens_own(unsigned workers) : pool_(static_cast<int>(workers)) {}
+    Eigen::ThreadPoolInterface& pool() { return pool_; }
+
+private:
+    Eigen::ThreadPool pool_;
+};
+
+/// `SpinUs`: how long idle workers look for work.
+template <unsigned SpinUs>
+class ours {
+public:
+    explicit ours(unsigned workers)
+        : pool_({.threads = workers, .spin_time = std::chrono::microseconds(SpinUs)}) {}
+    Eigen::ThreadPoolInterface& pool() { return adapter_; }
+
+private:
+    ::ekiden::thread_pool pool_;
+    eigen_pool adapter_{pool_};
+};
+
+/// What a variant's name says: "contraction 512", "element-wise 256, 50 us".
+struct setting {
+    bool is_contraction = false;
+    Eigen::Index size = 0;
+    double between_us = 0;
+};
+
+setting parse(const std::string& variant) {
+    setting s;
+    std::istringstream in(variant);
+    std::string word;
+    char comma = 0;
+    in >> word >> s.size >> comma >> s.between_us;
+    s.is_contraction = word == "contraction";
+    return s;
+}
+
+struct operands {
+    explicit operands(Eigen::Index n) : a(n, n), b(n, n), result(n, n) {
+        for (Eigen::Index i = 0; i != n * n; ++i) {
+            a.data()[i] = static_cast<float>(i % 7);
+            b.data()[i] = static_cast<float>(i % 5) - 2;
+        }
+    }
+    tensor a, b, result;
+
+    template <class Device>
+    void compute(const setting& s, const Device& device) {
+        const Eigen::array<Eigen::IndexPair<int>, 1> columns_by_rows{Eigen::IndexPair<int>(1, 0)};
+        if (s.is_contraction)
+            result.device(device) = a.contract(b, columns_by_rows);
+        else
+            result.device(device) = a * b + a.sqrt();
+    }
+};
+
+/// Fails the cell unless the result is that of one thread.
+void check(const cell& c, const operands& o, const setting& s) {
+    operands plain(s.size);
+    plain.compute(s, Eigen::DefaultDevice());
+    for (Eigen::Index i = 0; i != o.result.size(); ++i)
+        if (std::abs(o.result.data()[i] - plain.result.data()[i])
+            > 1e-3F * std::abs(plain.result.data()[i]) + 1e-3F)
+            c.fail("element " + std::to_string(i) + " is wrong");
+}
+
+/// One repetition: about 200 ms; figures are medians over the expressions.
+template <class Device>
+repetition once(cell& c, const setting& s, operands& o, const Device& device) {
+    const double limit_us = c.asked().scale == scale::smoke ? 1'000 : 200'000;
+    const auto gap = static_cast<std::uint64_t>(s.between_us * c.asked().turns_per_us);
+    std::vector<double> took_us;
+    took_us.reserve(100'000);
+    repetition found;
+    found.used = c.measure([&] {
+        const std::uint64_t start = now_ns();
+        std::uint64_t end = start;
+        while (static_cast<double>(end - start) / 1e3 < limit_us) {
+            if (gap != 0) static_cast<void>(turn(gap, end));
+            const std::uint64_t begin = now_ns();
+            o.compute(s, device);
+            end = now_ns();
+            took_us.push_back(static_cast<double>(end - begin) / 1e3);
+        }
+    });
+    std::sort(took_us.begin(), took_us.end());
+    double sum_us = 0;
+    for (const double one : took_us) sum_us += one;
+    const auto number = static_cast<double>(took_us.size());
+    found.figures = {{"us", quantile(took_us, 0.5)},
+                     {"p90_us", quantile(took_us, 0.9)},
+                     {"mean_us", sum_us / number},
+                     {"cpu_us", found.used.cpu_s() * 1e6 / number - s.between_us}};
+    return found;
+}
+
+template <class Device>
+void measure(cell& c, const Device& device) {
+    const setting s = parse(c.asked().variant);
+    operands o(s.size);
+    static_cast<void>(once(c, s, o, device));
+    check(c, o, s);
+    for (unsigned r = 0; c.again(r); ++r) c.report(once(c, s, o, device));
+}
+
+template <class System>
+void run(cell& c) {
+    System system(c.workers());
+    measure(c, Eigen::ThreadPoolDevice(&system.pool(), static_cast<int>(c.workers())));
+}
+
+bool add_row(const char* name, const char* title, int order, const char* note, void (*run)(cell&),
+             bool ranked = true) {
+    return add(implementation{.experiment = "eigen-tensor",
+                              .name = name,
+                              .title = title,
+                              .note = note,
+                              .run = run,
+                              .order = order,
+                              .ranked = ranked});
+}
+
+const bool added = add_row("ekiden", "ekiden", 1, "", &run<ours<0>>)
+                   && add_row("ekiden-awake", "ekiden, spin_time 1 ms", 2, "idle workers stay awake for 1 ms",
+                              &run<ours<1000>>)
+                   && add_row("eigen", "Eigen's pool", 20, "", &run<eigens_own>)
+                   && add_row(
+                       "serial", "one thread", 90, "Eigen's default device",
+                       [](cell& c) { measure(c, Eigen::DefaultDevice()); }, false);
+
+} // namespace
+} // namespace lab::eigen_tensor
