@@ -320,6 +320,7 @@ task* worker::search(const reason_to_return& reason) noexcept {
             return found != nullptr || should_return(reason);
         },
         std::max(pool_.spin_ns(), search_time_.ns()));
+    if (found != nullptr && search_time_.looks_long()) search_time_.end_long_look(sys::now_ns());
     return found;
 }
 

@@ -1,20 +1,18 @@
-/// Experiment eigen-tensor: all rows, for Eigen's headers take long to compile.
+/// Experiment eigen-tensor: the workload, once for all pools, for Eigen's headers take long to compile; and
+/// the rows without ours.
 #define EIGEN_USE_THREADS
-#include <examples/eigen_pool.hpp>
 #include <unsupported/Eigen/CXX11/Tensor>
 
+#include <lab/experiments/eigen-tensor/eigen_tensor.hpp>
+#include <lab/peers/eigen.hpp>
+
 #include <lab/harness/busy.hpp>
-#include <lab/harness/cell.hpp>
 #include <lab/harness/registry.hpp>
 #include <lab/harness/statistics.hpp>
 
-#include <ekiden/pool/thread_pool.hpp>
-
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstdint>
-#include <memory>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -23,28 +21,6 @@ namespace lab::eigen_tensor {
 namespace {
 
 using tensor = Eigen::Tensor<float, 2>;
-
-class eigens_own {
-public:
-    explicit eigens_own(unsigned workers) : pool_(static_cast<int>(workers)) {}
-    Eigen::ThreadPoolInterface& pool() { return pool_; }
-
-private:
-    Eigen::ThreadPool pool_;
-};
-
-/// `SpinUs`: how long idle workers look for work.
-template <unsigned SpinUs>
-class ours {
-public:
-    explicit ours(unsigned workers)
-        : pool_({.threads = workers, .spin_time = std::chrono::microseconds(SpinUs)}) {}
-    Eigen::ThreadPoolInterface& pool() { return adapter_; }
-
-private:
-    ::ekiden::thread_pool pool_;
-    eigen_pool adapter_{pool_};
-};
 
 /// What a variant's name says: "contraction 512", "element-wise 256, 50 us".
 struct setting {
@@ -123,7 +99,7 @@ repetition once(cell& c, const setting& s, operands& o, const Device& device) {
 }
 
 template <class Device>
-void measure(cell& c, const Device& device) {
+void measure_on(cell& c, const Device& device) {
     const setting s = parse(c.asked().variant);
     operands o(s.size);
     static_cast<void>(once(c, s, o, device));
@@ -131,30 +107,30 @@ void measure(cell& c, const Device& device) {
     for (unsigned r = 0; c.again(r); ++r) c.report(once(c, s, o, device));
 }
 
-template <class System>
-void run(cell& c) {
-    System system(c.workers());
-    measure(c, Eigen::ThreadPoolDevice(&system.pool(), static_cast<int>(c.workers())));
-}
+class eigens_own {
+public:
+    static constexpr peers::row row = peers::eigen::row;
 
-bool add_row(const char* name, const char* title, int order, const char* note, void (*run)(cell&),
-             bool ranked = true) {
-    return add(implementation{.experiment = "eigen-tensor",
-                              .name = name,
-                              .title = title,
-                              .note = note,
-                              .run = run,
-                              .order = order,
-                              .ranked = ranked});
-}
+    explicit eigens_own(unsigned workers) : pool_(static_cast<int>(workers)) {}
+    Eigen::ThreadPoolInterface& pool() { return pool_; }
 
-const bool added = add_row("ekiden", "ekiden", 1, "", &run<ours<0>>)
-                   && add_row("ekiden-awake", "ekiden, spin_time 1 ms", 2, "idle workers stay awake for 1 ms",
-                              &run<ours<1000>>)
-                   && add_row("eigen", "Eigen's pool", 20, "", &run<eigens_own>)
-                   && add_row(
-                       "serial", "one thread", 90, "Eigen's default device",
-                       [](cell& c) { measure(c, Eigen::DefaultDevice()); }, false);
+private:
+    Eigen::ThreadPool pool_;
+};
+
+const bool added = peers::add_row<eigens_own>("eigen-tensor", &run<eigens_own>)
+                   && add(implementation{.experiment = "eigen-tensor",
+                                         .name = "serial",
+                                         .title = "one thread",
+                                         .note = "Eigen's default device",
+                                         .run = [](cell& c) { measure_on(c, Eigen::DefaultDevice()); },
+                                         .order = 90,
+                                         .ranked = false});
 
 } // namespace
+
+void measure(cell& c, Eigen::ThreadPoolInterface& pool) {
+    measure_on(c, Eigen::ThreadPoolDevice(&pool, static_cast<int>(c.workers())));
+}
+
 } // namespace lab::eigen_tensor

@@ -28,14 +28,5 @@ const bool added = add(experiment{
                  {.name = "contraction 512", .title = "contraction, 512 x 512"}},
     .order = 10});
 
-#if !__has_include(<unsupported/Eigen/CXX11/Tensor>)
-const bool lacking = add(
-    implementation{.experiment = "eigen-tensor",
-                   .name = "ekiden",
-                   .title = "ekiden",
-                   .run = [](cell& c) { c.not_applicable("built without Eigen (Debian: libeigen3-dev)"); },
-                   .order = 1});
-#endif
-
 } // namespace
 } // namespace lab::eigen_tensor

@@ -14,7 +14,6 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -199,26 +198,25 @@ struct nested {
     }
 };
 
+template <class Workload, class System>
+std::int64_t compute(System& system, std::int64_t n) {
+    asm volatile("" : "+r"(n));                                // a result is not known from the call before
+    if constexpr (requires { system.compute(Workload(), n); }) // written in another language
+        return system.compute(Workload(), n);
+    else if constexpr (requires { Workload::loops(system, n); })
+        return Workload::loops(system, n);
+    else
+        return system.root(
+            [n](typename System::place& here) { return Workload::template call<System>(here, n); });
+}
+
 template <class System, class Workload>
 void measure(cell& c, std::int64_t height, unsigned workers) {
     peers::serial plain(1);
-    const auto compute = [height](auto& system, auto type) {
-        using system_type = typename decltype(type)::type;
-        std::int64_t n = height;
-        asm volatile("" : "+r"(n)); // a result is not known from the call before
-        if constexpr (requires { system.compute(Workload(), n); }) // written in another language
-            return system.compute(Workload(), n);
-        else if constexpr (requires { Workload::loops(system, n); })
-            return Workload::loops(system, n);
-        else
-            return system.root([n](typename system_type::place& here) {
-                return Workload::template call<system_type>(here, n);
-            });
-    };
-    const std::int64_t expected = compute(plain, std::type_identity<peers::serial>());
+    const std::int64_t expected = compute<Workload>(plain, height);
     System system(workers);
     const auto run = [&] {
-        const std::int64_t found = compute(system, std::type_identity<System>());
+        const std::int64_t found = compute<Workload>(system, height);
         if (found != expected)
             c.fail("the result is " + std::to_string(found) + " instead of " + std::to_string(expected));
     };
