@@ -54,7 +54,6 @@ bool event_count::rouse(place& p, std::uint32_t how) noexcept {
     }
     state_.fetch_sub(one_waiting, sys::relaxed);
     p.waker_cpu.store(sys::current_cpu(), sys::relaxed);
-    p.woken_ns.store(sys::now_ns(), sys::relaxed);
     if (!EKIDEN_MUTANT(sleep_forgets_to_wake)) sys::futex_wake(p.word);
     return true;
 }
@@ -62,10 +61,6 @@ bool event_count::rouse(place& p, std::uint32_t how) noexcept {
 bool event_count::is_in_way_of_waker(unsigned w) const noexcept {
     const int waker = places_[w].waker_cpu.load(sys::relaxed);
     return waker != -1 && waker == sys::current_cpu();
-}
-
-std::uint64_t event_count::woken_ns(unsigned w) const noexcept {
-    return places_[w].woken_ns.load(sys::relaxed);
 }
 
 void event_count::signal(unsigned w) noexcept {

@@ -73,9 +73,6 @@ public:
     /// keeps its waker from running: some systems put it there although others are free. A hint.
     [[nodiscard]] bool is_in_way_of_waker(unsigned w) const noexcept;
 
-    /// When worker `w` was woken last, on sys::now_ns(). A hint.
-    [[nodiscard]] std::uint64_t woken_ns(unsigned w) const noexcept;
-
     /// signal() for each worker.
     void signal_all() noexcept;
 
@@ -102,7 +99,6 @@ private:
     struct alignas(sys::isolation) place {
         sys::atomic<std::uint32_t> word{awake};
         sys::atomic<int> waker_cpu{-1};
-        sys::atomic<std::uint64_t> woken_ns{0};
     };
 
     // state_: bit 0 = somebody has the token; the rest = number of workers that count as waiting, in ones of

@@ -54,8 +54,7 @@ struct thread_pool_options {
     std::chrono::milliseconds watch_interval{10};
     /// How long every idle worker looks for work before it sleeps. For short loops that follow each other
     /// closely: a wake-up costs more than such a loop. It takes the processors meanwhile, as OpenMP does with
-    /// its block time. 0: one worker at a time looks, for 20 us; for 4 us where work has come much later
-    /// the last times, and for up to 128 us where it has come so soon that the wake-ups cost more.
+    /// its block time. 0: one worker at a time looks, for 20 us.
     std::chrono::microseconds spin_time{0};
     /// Called by the worker when a task without a future ends with an exception, with the name of the
     /// callable's type. Must not throw. Empty: prints both to standard error and calls std::terminate.

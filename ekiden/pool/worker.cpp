@@ -312,15 +312,13 @@ task* worker::search(const reason_to_return& reason) noexcept {
     if (pool_.spin_ns() == 0 && (!has_token_ || pool_.sleep().is_in_way_of_waker(index_))) return nullptr;
     if (pool_.spin_ns() != 0)
         stop_looking(); // a thread that waits for an idle pool does not wait for a long look
-    search_time_.begin(sys::now_ns());
     task* found = nullptr;
     (void)sys::spin_until(
         [&] {
             found = find(reason);
             return found != nullptr || should_return(reason);
         },
-        std::max(pool_.spin_ns(), search_time_.ns()));
-    if (found != nullptr && search_time_.looks_long()) search_time_.end_long_look(sys::now_ns());
+        std::max(pool_.spin_ns(), sys::spin_ns));
     return found;
 }
 
@@ -383,10 +381,7 @@ void worker::sleep(const reason_to_return& reason) noexcept {
     has_token_ = pool_.sleep().commit_wait(index_, reason.end_of_life) == event_count::wake_up::notified;
     show(glance::state::busy);
     was_woken_ = has_token_;
-    if (has_token_) {
-        wakes_.add();
-        search_time_.end_sleep(pool_.sleep().woken_ns(index_), sys::now_ns());
-    }
+    if (has_token_) wakes_.add();
     if (reason.awaited != nullptr) pool_.circles().end_wait(*this);
 }
 

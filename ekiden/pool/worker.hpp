@@ -10,7 +10,6 @@
 #include <ekiden/observe/histogram.hpp>
 #include <ekiden/observe/trace.hpp>
 #include <ekiden/pool/scheduler.hpp>
-#include <ekiden/pool/search_time.hpp>
 #include <ekiden/queue/chase_lev_deque.hpp>
 #include <ekiden/sys/random.hpp>
 
@@ -144,7 +143,6 @@ private:
     bool has_token_ = false;
     bool was_woken_ = false; // and has not looked for pieces of tasks since
     bool is_blocking_ = false;
-    search_time search_time_;
     std::uint64_t blocked_since_ = trace::detail::nothing; // in a trace
     std::uint32_t turn_ = 0;
     sys::random random_;
