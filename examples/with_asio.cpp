@@ -1,10 +1,15 @@
 // Asio and this library together: each runs on the other's executors, and coroutines await sockets.
 #include <ekiden/adapter/asio/standalone.hpp>
+#include <ekiden/async/async_scope.hpp>
 #include <ekiden/async/co_spawn.hpp>
+#include <ekiden/async/get_environment.hpp>
+#include <ekiden/async/when_any.hpp>
+#include <ekiden/execution/detached.hpp>
 #include <ekiden/execution/lanes.hpp>
 #include <ekiden/execution/post.hpp>
 #include <ekiden/execution/strand.hpp>
 #include <ekiden/execution/use_future.hpp>
+#include <ekiden/loop/loop_context.hpp>
 #include <ekiden/pool/thread_pool.hpp>
 #include <ekiden/timer/steady_timer.hpp>
 
@@ -13,6 +18,7 @@
 #include <asio/ip/tcp.hpp>
 #include <asio/post.hpp>
 #include <asio/read.hpp>
+#include <asio/signal_set.hpp>
 #include <asio/steady_timer.hpp>
 #include <asio/strand.hpp>
 #include <asio/write.hpp>
@@ -20,12 +26,14 @@
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <csignal>
 #include <iostream>
 #include <stop_token>
 #include <string>
 #include <system_error>
 #include <thread>
 #include <tuple>
+#include <utility>
 
 using asio::ip::tcp;
 using namespace std::chrono_literals;
@@ -71,6 +79,24 @@ ekiden::coroutine<> serve(tcp::socket socket) {
     }
 }
 
+ekiden::coroutine<> serve_one(tcp::socket socket) {
+    try {
+        co_await serve(std::move(socket));
+    } catch (const std::system_error&) { // the client is gone: the others stay
+    }
+}
+
+ekiden::coroutine<> serve_all(tcp::acceptor& acceptor) {
+    ekiden::async_scope clients(co_await ekiden::get_environment());
+    for (;;) {
+        auto [error, socket] = co_await acceptor.async_accept(ekiden::use_awaitable.as_tuple);
+        if (error) break; // operation_aborted after a stop
+        auto client = [s = std::move(socket)]() mutable { return serve_one(std::move(s)); };
+        if (!clients.spawn(std::move(client))) break; // the scope is closed: not here
+    }
+    co_await clients.join();
+}
+
 ekiden::coroutine<std::string> ask(asio::any_io_executor e, tcp::endpoint where) {
     tcp::socket socket(e);
     co_await socket.async_connect(where, ekiden::use_awaitable);
@@ -101,6 +127,28 @@ void coroutines() {
     std::cout << answer << '\n';
 }
 
+ekiden::coroutine<> serve_until_a_signal(tcp::acceptor& acceptor) {
+    asio::signal_set signals(acceptor.get_executor(), SIGINT, SIGTERM);
+    const auto serving = [&] { return serve_all(acceptor); };
+    const auto asked_to_end = [&]() -> ekiden::coroutine<> {
+        co_await signals.async_wait(ekiden::use_awaitable);
+    };
+    co_await ekiden::when_any(serving, asked_to_end); // stops the other one, and waits for it
+}
+
+void server() {
+    ekiden::loop_context loop(1); // the thread that calls run() does all
+    const auto e = ekiden::asio_executor(loop);
+    tcp::acceptor acceptor(e, tcp::endpoint(asio::ip::address_v4::loopback(), 0)); // 0: any port that is free
+    const auto client = [&]() -> ekiden::coroutine<> {
+        std::cout << co_await ask(e, acceptor.local_endpoint()) << " of a server\n";
+        std::raise(SIGTERM);
+    };
+    ekiden::co_spawn(loop, client, ekiden::detached);
+    ekiden::co_spawn(loop, [&] { return serve_until_a_signal(acceptor); }, ekiden::detached);
+    loop.run(); // until all of them have ended
+}
+
 ekiden::coroutine<> waits(asio::any_io_executor e) {
     asio::steady_timer timer(e, 1h);
     const auto [error] = co_await timer.async_wait(ekiden::use_awaitable.as_tuple);
@@ -122,5 +170,6 @@ int main() {
     ours_for_asio();
     asios_for_us();
     coroutines();
+    server();
     stops();
 }

@@ -66,6 +66,7 @@ std::string discover(const model& m, const std::string& sources) {
         how.seconds = 0.3;
         how.discover = true;
         const result r = explore(m, how);
+        if (r.failed) return "wrong\n";
         for (const order_site& at : r.found.sites) {
             if (!is_mutable(at, sources)) continue;
             out << "order\t" << at.file << '\t' << at.line << '\t' << at.column << '\t' << at.what << '\t'
@@ -152,15 +153,25 @@ std::string try_mutant(const candidate_mutant& c, double seconds) {
     return "-";
 }
 
-std::vector<candidate_mutant> collect(const std::vector<const model*>& chosen, const mutant_search& how) {
+struct reachable {
+    std::vector<candidate_mutant> mutants;
+    std::vector<const model*> wrong; // fail without a mutant
+};
+
+reachable collect(const std::vector<const model*>& chosen, const mutant_search& how) {
     std::vector<const model*> healthy;
     for (const model* m : chosen) {
         if (!m->how.fails && m->how.outcomes.empty()) healthy.push_back(m);
     }
     std::map<std::string, candidate_mutant> all;
+    reachable found;
     run_jobs(
         healthy.size(), how.width, [&](std::size_t i) { return discover(*healthy[i], how.sources); },
         [&](std::size_t i, const std::string& text) {
+            if (text == "wrong\n") {
+                found.wrong.push_back(healthy[i]);
+                return;
+            }
             std::istringstream in(text);
             for (std::string line; std::getline(in, line);) take_line(line, *healthy[i], all);
         });
@@ -169,21 +180,24 @@ std::vector<candidate_mutant> collect(const std::vector<const model*>& chosen, c
     for (const auto& [key, c] : all) {
         for (const model* m : c.reached) ++passes[m];
     }
-    std::vector<candidate_mutant> mutants;
     for (auto& [key, c] : all) {
         std::sort(c.reached.begin(), c.reached.end(), [&](const model* a, const model* b) {
             return std::tie(passes[a], a->name) < std::tie(passes[b], b->name);
         });
-        mutants.push_back(std::move(c));
+        found.mutants.push_back(std::move(c));
     }
-    return mutants;
+    return found;
 }
 
 } // namespace
 
 int score_mutants(const std::vector<const model*>& chosen, const mutant_search& how) {
     const std::map<std::string, std::string> known = explained(how.survivors);
-    std::vector<candidate_mutant> mutants = collect(chosen, how);
+    auto [mutants, wrong] = collect(chosen, how);
+    for (const model* m : wrong)
+        std::printf("%s is wrong without a mutant, and would notice each: mend that first\n",
+                    full_name(*m).c_str());
+    if (!wrong.empty()) return 1;
     std::erase_if(mutants,
                   [&](const candidate_mutant& c) { return c.name.find(how.only) == std::string::npos; });
     if (mutants.empty())

@@ -19,8 +19,8 @@ struct mutant_search {
 };
 
 /// Tries every mutant that `chosen` can reach and prints the score and the survivors. Returns 1 if one
-/// survives that is not explained, else 0. Throws std::invalid_argument if there is no such mutant,
-/// or if the explanations cannot be read.
+/// survives that is not explained, or if a model fails without a mutant (then none is tried), else 0. Throws
+/// std::invalid_argument if there is no such mutant, or if the explanations cannot be read.
 int score_mutants(const std::vector<const model*>& chosen, const mutant_search& how);
 
 } // namespace ekiden::check

@@ -70,6 +70,8 @@ class lanes {
                   "ekiden: lanes: the key can be copied, assigned and compared by ==");
     static_assert(std::is_invocable_r_v<std::size_t, const Hash&, const Key&>,
                   "ekiden: lanes: the hash is a const function of the key; std::hash has none for this type");
+    static_assert(ekiden::executor<Executor>,
+                  "ekiden: lanes: the second argument is an executor; a hash is the third");
 
 public:
     using key_type = Key;

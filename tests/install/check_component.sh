@@ -17,3 +17,7 @@ grep 'first_model.cpp:12 .*write cell' "$scratch/first.txt"
 replay=$(sed -n 's/^replay: //p' "$scratch/first.txt")
 "$scratch/first" letter_arrives --replay "$replay" >"$scratch/replay.txt" && exit 1
 grep 'data race: read by T0' "$scratch/replay.txt"
+
+# A model that is wrong by itself would notice each mutant, and prove nothing.
+"$scratch/first" --mutants >"$scratch/first-mutants.txt" && exit 1
+grep 'own_lock_free/letter_arrives is wrong without a mutant' "$scratch/first-mutants.txt"

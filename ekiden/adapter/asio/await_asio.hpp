@@ -92,6 +92,19 @@ void throw_failure(const typename Asio::error_code& error, bool is_asked_for) {
     throw std::system_error(static_cast<std::error_code>(error));
 }
 
+/// What stands for a result of an operation that has not begun: an empty one, or, as Asio has it, a socket
+/// that is not open.
+template <class T, class Initiation>
+[[nodiscard]] T unbegun(const Initiation& initiation) {
+    if constexpr (std::is_default_constructible_v<T>)
+        return T();
+    else
+        return T(initiation.get_executor());
+}
+template <class T, class Initiation>
+inline constexpr bool has_unbegun =
+    std::is_default_constructible_v<T> || requires(const Initiation& from) { T(from.get_executor()); };
+
 /// An operation with its arguments, to be started when it is awaited, on the coroutine's executor. Its state
 /// is a recycled node. `Throws`: a failure is thrown, and is no result; else the result is a tuple of all.
 template <class Asio, bool Throws, class Initiation, class InitiationArgs, class... Args>
@@ -138,7 +151,7 @@ public:
         own.disarm();
         const stop_state* const stop = own.env().stop;
         const bool is_asked_for = stop != nullptr && stop->stop_requested();
-        if (!own.kept) stopped(own);
+        if (!own.kept) stopped();
         typename operation::results& results = *own.kept;
         if constexpr (Throws && says_failure) {
             throw_failure<Asio>(std::get<0>(results), is_asked_for);
@@ -152,12 +165,12 @@ public:
 
 private:
     /// It has not begun, because of a stop.
-    static void stopped(operation& own) {
-        if constexpr (says_failure && !Throws) {
+    void stopped() {
+        if constexpr (says_failure && !Throws && (has_unbegun<std::decay_t<Args>, Initiation> && ...)) {
             if constexpr (!std::same_as<std::tuple_element_t<0, typename operation::results>,
                                         std::exception_ptr>) {
-                own.kept.emplace();
-                std::get<0>(*own.kept) = Asio::operation_aborted();
+                operation_->kept.emplace(unbegun<std::decay_t<Args>>(initiation_)...);
+                std::get<0>(*operation_->kept) = Asio::operation_aborted();
                 return;
             }
         }

@@ -174,6 +174,19 @@ coroutine<int> refused(net::any_io_executor e) {
     co_return seen;
 }
 
+/// A socket among the results cannot be made of nothing.
+coroutine<int> accepts_until_stopped(tcp::acceptor& acceptor, std::stop_source& source) {
+    tcp::socket client(acceptor.get_executor());
+    client.connect(acceptor.local_endpoint());
+    int seen = 0;
+    const auto [error, accepted] = co_await acceptor.async_accept(use_awaitable.as_tuple);
+    if (!error && accepted.is_open()) ++seen;
+    source.request_stop();
+    const auto [stopped, none] = co_await acceptor.async_accept(use_awaitable.as_tuple);
+    if (stopped == net::error::operation_aborted && !none.is_open()) ++seen;
+    co_return seen;
+}
+
 } // namespace
 
 #define EKIDEN_ALL_HOMES EKIDEN_ALL_PLACES, on_io_context
@@ -199,6 +212,16 @@ TEST_CASE_TEMPLATE("a failed operation of Asio's is thrown, or is in the tuple",
     auto result = ekiden::co_spawn(place.executor(), refused(for_objects(place)), ekiden::use_future);
     place.finish();
     CHECK(result.get() == 2);
+}
+
+TEST_CASE_TEMPLATE("a coroutine accepts with a tuple, until a stop", Place, EKIDEN_ALL_HOMES) {
+    Place place;
+    tcp::acceptor acceptor(for_objects(place), tcp::endpoint(net::ip::address_v4::loopback(), 0));
+    std::stop_source source;
+    auto seen = ekiden::co_spawn(place.executor(), accepts_until_stopped(acceptor, source),
+                                 ekiden::use_future, ekiden::spawn_options().stop(source.get_token()));
+    place.finish();
+    CHECK(seen.get() == 2);
 }
 
 #ifdef EKIDEN_ASIO_CANCELS // where Asio can cancel one operation
