@@ -1,6 +1,7 @@
 """Lays out what the site is made of: docs.py FOLDER, which is emptied.
 
-FOLDER/pages    the repository's documents, at their places, and each source that one of them links to as a page of code
+FOLDER/pages    the repository's documents, at their places; what one of them links to: a source as a page of code, the
+                results of a run of the lab as its report
 FOLDER/include  the headers that programs are meant to use (their "Used by:" line says programs, users or everybody),
                 without the inline namespace, for the reference
 """
@@ -31,6 +32,11 @@ def code_page(path):
         return f"# {path}\n\n" + "".join(f"* [{name}]({path.name}/{name}): {first[name]}\n" for name in files)
     language = LANGUAGE.get(path.suffix, "text")
     return f"# {path.name}\n\n`{path}`\n\n````{language}\n{tree.text(ROOT, path)}````\n"
+
+
+def report_of(results, page):
+    """The lab's report of a results file."""
+    subprocess.run(["/usr/bin/python3", "-B", ROOT / "lab/report/report.py", ROOT / results, "-o", page], check=True)
 
 
 def page_of(path):
@@ -142,6 +148,8 @@ class Site:
         self.made.add(path)
         if path.suffix in (".png", ".svg"):
             self.write(path, None, copy=path)
+        elif path.suffix == ".json":
+            report_of(path, self.pages / path.with_suffix(".html"))
         elif path.suffix == ".md":
             self.write(path, self.linked(path, tree.text(ROOT, path)))
         else:
@@ -165,6 +173,8 @@ class Site:
                 return match[0]  # a dead link, which is reported when the site is built
             target = target.relative_to(ROOT)
             self.add(target)
+            if target.suffix == ".json":
+                return match[1] + match[2].removesuffix(".json") + ".html" + match[3]
             return match[0] if target.suffix in (".md", ".png", ".svg") else match[1] + match[2].rstrip("/") + ".md" + match[3]
 
         parts, last = [], 0

@@ -68,10 +68,12 @@ public:
     condition_variable& operator=(const condition_variable&) = delete;
 
     void notify_one(site where = site::current()) noexcept {
-        (void)check::wake(this, 1, where, "notify_one");
+        touch(where);
+        (void)check::wake(&life_, 1, where, "notify_one");
     }
     void notify_all(site where = site::current()) noexcept {
-        (void)check::wake(this, ~0U, where, "notify_all");
+        touch(where);
+        (void)check::wake(&life_, ~0U, where, "notify_all");
     }
 
     void wait(std::unique_lock<mutex>& held, site where = site::current()) {
@@ -113,11 +115,16 @@ public:
 private:
     check::wait_result sleep(std::unique_lock<mutex>& held, std::uint64_t deadline, const site& where) {
         mutex& m = *held.mutex();
+        touch(where);
         m.give_up(where);
-        const check::wait_result woken = check::wait_unlocked(this, &m.word_, deadline, where);
+        const check::wait_result woken = check::wait_unlocked(&life_, &m.word_, deadline, where);
         m.owner_ = check::current_thread();
         return woken;
     }
+    /// Each call that begins must be ordered before the end. One that waits may return after it.
+    void touch(const site& where) const noexcept { (void)life_.load(std::memory_order_relaxed, where); }
+
+    sys::atomic<std::uint8_t> life_{0}; // never changes: the engine knows when it ends
 };
 
 } // namespace ekiden::inline EKIDEN_ABI::checkable

@@ -15,12 +15,12 @@ struct element {
     int taken = 0; // by the thread that got it; only the checker's one real thread runs
 };
 
-template <std::size_t Count>
+template <std::size_t Count, unsigned CompanyPops = 64>
 struct deque_under_test {
     // Just before the indices wrap around.
     explicit deque_under_test(std::size_t capacity) : deque(capacity, ~std::uint64_t{0}) {}
 
-    chase_lev_deque<element> deque;
+    chase_lev_deque<element, CompanyPops> deque;
     std::array<element, Count> elements{};
 
     void push(std::size_t i) {
@@ -33,6 +33,12 @@ struct deque_under_test {
         got->content.write(0); // the taker owns it
         ++got->taken;
         return true;
+    }
+    /// The owner meets a thief, and is in company for the next pops.
+    void meet_a_thief(std::size_t first, std::size_t second) {
+        push(first);
+        push(second);
+        check::that(use(deque.steal()) && use(deque.pop()), "one each");
     }
     void finish(std::size_t pushed) {
         while (use(deque.pop())) {
@@ -134,6 +140,50 @@ EKIDEN_MODEL(deque_pop_oldest, .about = "the owner takes at the thieves' end", .
     d.use(d.deque.pop());
     thief.join();
     d.finish(2);
+}
+
+EKIDEN_MODEL(deque_company, .about = "an owner that has met thieves, two thieves and two elements") {
+    deque_under_test<4> d(4);
+    d.meet_a_thief(2, 3);
+    d.push(0);
+    const auto steal = [&] { d.use(d.deque.steal()); };
+    sys::thread first(steal);
+    sys::thread second(steal);
+    d.push(1);
+    d.use(d.deque.pop());
+    d.use(d.deque.pop());
+    first.join();
+    second.join();
+    d.finish(4);
+}
+
+EKIDEN_MODEL(deque_company_ends,
+             .about = "the owner has been alone for a while, and goes back to light fences") {
+    deque_under_test<5, 1> d(4);
+    d.meet_a_thief(3, 4);
+    for (std::size_t i = 0; i != 3; ++i) d.push(i);
+    const auto steal = [&] { d.use(d.deque.steal()); };
+    sys::thread first(steal);
+    sys::thread second(steal);
+    d.use(d.deque.pop()); // the last one with a full fence
+    d.use(d.deque.pop());
+    first.join();
+    second.join();
+    d.finish(5);
+}
+
+EKIDEN_MODEL(deque_company_begins, .about = "thieves come again while the owner meets the first one",
+             .preemptions = 3) {
+    deque_under_test<3> d(4);
+    for (std::size_t i = 0; i != 3; ++i) d.push(i);
+    sys::thread thief([&] {
+        d.use(d.deque.steal());
+        d.use(d.deque.steal());
+    });
+    d.use(d.deque.pop());
+    d.use(d.deque.pop());
+    thief.join();
+    d.finish(3);
 }
 
 // A thief that steals an element through another thief's work: what the first one saw, the second one sees.

@@ -5,6 +5,7 @@
 #include <ekiden/sys/thread.hpp>
 
 #include <memory>
+#include <vector>
 
 using namespace ekiden;
 
@@ -272,4 +273,59 @@ LOOP_MODEL(solo_handed_over, .about = "a thread that runs the loop when another 
     check::that(here.loop.run({}) == 0, "it has stopped");
     check::that(here.written.read() == 1, "the write");
     first.join();
+}
+
+namespace {
+
+/// A loop whose first task posts one of its own, and a task of another thread.
+struct two_ways {
+    solo_loop loop{nullptr};
+    sys::atomic<int> posted{0}; // how many, one after the other
+    std::vector<char> ran;      // only the checker's one real thread runs
+    plain_task own{[](plain_task& self) { of(self).ran.push_back('o'); }, this};
+    plain_task other{[](plain_task& self) { of(self).ran.push_back('t'); }, this};
+    bool own_was_second = false;
+    plain_task first{[](plain_task& self) {
+                         two_ways& at = of(self);
+                         at.own_was_second = at.posted.load(sys::acquire) != 0;
+                         at.loop.push(&at.own);
+                         at.posted.fetch_add(1, sys::release);
+                     },
+                     this};
+
+    static two_ways& of(plain_task& self) { return *static_cast<two_ways*>(self.argument); }
+};
+
+} // namespace
+
+LOOP_MODEL(solo_own_and_others,
+           .about = "what the thread posts to itself keeps its place among the posts of others",
+           .preemptions = 3, .spurious = 0, .timeouts = 0) {
+    two_ways here;
+    here.loop.work_started();
+    here.loop.push(&here.first);
+    bool other_was_second = false;
+    sys::thread poster([&] {
+        other_was_second = here.posted.load(sys::acquire) != 0;
+        here.loop.push(&here.other);
+        here.posted.fetch_add(1, sys::release);
+        here.loop.work_finished();
+    });
+    check::that(here.loop.run({}) == 3, "all three were run");
+    poster.join();
+    check::that(here.ran.size() == 2, "once each");
+    if (here.own_was_second) check::that(here.ran.front() == 't', "the other one was posted before");
+    if (other_was_second) check::that(here.ran.front() == 'o', "its own was posted before");
+}
+
+LOOP_MODEL(solo_own_left_behind,
+           .about = "the next thread that runs the loop finds what the last one has posted to itself",
+           .preemptions = 3, .spurious = 0, .timeouts = 0) {
+    two_ways here;
+    here.loop.push(&here.first);
+    sys::thread before([&here] { check::that(here.loop.run({.most = 1}) == 1, "the first one"); });
+    while (here.posted.load(sys::acquire) == 0) sys::yield();
+    while (!here.loop.is_empty()) sys::yield();
+    check::that(here.loop.run({}) == 1 && here.ran.size() == 1, "its own");
+    before.join();
 }

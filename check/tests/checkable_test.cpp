@@ -8,6 +8,7 @@
 
 #include <array>
 #include <chrono>
+#include <memory>
 #include <string>
 
 using namespace ekiden;
@@ -165,6 +166,64 @@ TEST_CASE("checkable: a notification without the mutex between the look and the 
             other.join();
         },
         "lost wake-up");
+}
+
+namespace {
+
+/// A mutex and a condition variable that end when the wait is over. `Inside`: with the mutex held.
+template <bool Inside>
+void end_after_a_wait() {
+    struct places {
+        checkable::mutex guard;
+        checkable::condition_variable changed;
+        bool ready = false;
+    };
+    auto both = std::make_unique<places>();
+    checkable::thread other([&here = *both] {
+        std::unique_lock hold(here.guard);
+        here.ready = true;
+        if (!Inside) hold.unlock();
+        here.changed.notify_all();
+    });
+    {
+        std::unique_lock hold(both->guard);
+        both->changed.wait(hold, [&] { return both->ready; });
+    }
+    both.reset();
+    other.join();
+}
+
+} // namespace
+
+TEST_CASE("checkable: a condition variable must not end before the notification has begun") {
+    passes(end_after_a_wait<true>);
+    fails_with(end_after_a_wait<false>, "an access by T1 is not ordered before");
+}
+
+TEST_CASE("checkable: a condition variable may end when all that wait have been notified") {
+    const auto body = [] {
+        checkable::mutex guard;
+        auto changed = std::make_unique<checkable::condition_variable>();
+        bool waits = false;
+        checkable::thread other([&] {
+            std::unique_lock hold(guard);
+            waits = true;
+            changed->wait(hold);
+        });
+        while (changed != nullptr) {
+            std::unique_lock hold(guard);
+            if (waits) {
+                changed->notify_all();
+                changed.reset();
+            }
+            hold.unlock();
+            checkable::this_thread::yield();
+        }
+        other.join();
+    };
+    const check::result r = run(body, {.spurious = 0});
+    CAPTURE(r.failure);
+    CHECK(!r.failed);
 }
 
 TEST_CASE("checkable: notify_one wakes one of two, and each of them may be the one") {

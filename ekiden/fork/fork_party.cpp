@@ -6,6 +6,7 @@
 #include <ekiden/sys/spin.hpp>
 
 #include <mutex>
+#include <utility>
 
 namespace ekiden::inline EKIDEN_ABI {
 
@@ -36,7 +37,9 @@ bool fork_party::share(fork_scope& newest) noexcept {
 void fork_scope::offer_all() noexcept { static_cast<fork_party*>(party_)->publish_all(*this); }
 
 void fork_party::publish_all(fork_scope& newest) noexcept {
-    if (arena_.is_in_forked_child()) return;
+    // A call that waits for a result takes what is on offer, its own thread's too, and that may wait as well:
+    // if all were offered there again, the stack would grow with the number of calls.
+    if (arena_.is_in_forked_child() || innermost_.read()->is_in_wait) return;
     fork_scope*& newest_published = innermost_.read()->newest_published;
     while (&newest != newest_published) {
         auto* const oldest = static_cast<fork_child*>(newest_published->newer_);
@@ -183,8 +186,16 @@ void fork_party::run(fork_child& taken) noexcept {
         parent->parker_.unpark();
 }
 
+void fork_party::run_as_worker(fork_child& taken) noexcept {
+    fork_segment* const outer = innermost_.read();
+    const bool before = outer != nullptr && std::exchange(outer->is_in_wait, true);
+    run(taken);
+    if (outer != nullptr) outer->is_in_wait = before;
+}
+
 fork_segment::fork_segment(fork_party& owner, fork_child* taken) noexcept
-    : party(owner), base(&owner), newest_published(&base), piece(taken), outer(owner.innermost_.read()) {
+    : party(owner), base(&owner), newest_published(&base), piece(taken), outer(owner.innermost_.read()),
+      is_in_wait(outer != nullptr && outer->is_in_wait) {
     party.innermost_.write(this);
     // Somebody may have asked while this party was not there to be asked.
     if (!EKIDEN_MUTANT(fork_segment_does_not_ask))

@@ -39,6 +39,7 @@ struct fork_segment {
     fork_scope* newest_published; // the base if there is none; the children newer than that are private
     fork_child* const piece;
     fork_segment* const outer;
+    bool is_in_wait; // a call of it, or of an outer one, waits for a result, and its thread runs another one
 };
 
 /// Type-stable: it lives as long as its pool. Its thread calls everything but the functions marked otherwise.
@@ -51,6 +52,8 @@ public:
 
     /// Runs a child that this party has taken.
     void run(fork_child& taken) noexcept;
+    /// The same for its thread as a worker, which may wait for a result inside of a call.
+    void run_as_worker(fork_child& taken) noexcept;
 
     [[nodiscard]] fork_arena& arena() const noexcept { return arena_; }
     [[nodiscard]] bool is_in_tree() const noexcept { return innermost_.read() != nullptr; }

@@ -42,7 +42,7 @@ const char* fork_service::place::answer(task* base, task_request request) {
     auto* const self = static_cast<place*>(base);
     fork_party*& current = thread_record::here().party;
     if (current == nullptr) current = &self->party; // until the worker's end
-    self->party.run(*self->taken);
+    self->party.run_as_worker(*self->taken);
     return nullptr;
 }
 

@@ -69,7 +69,8 @@ bool for_numbers(Tree* tree, First first, Last last, Body& body, const Options&.
 /// ended; their effects are visible. True if all have been made, false if a stop was requested meanwhile. An
 /// exception of a call ends the loop as a stop does and is thrown when the others have ended; see
 /// suppressed_exceptions() for more of them. Costs nothing per iteration while nobody looks for work, but for
-/// a look every 2 us. `body` is shared by all threads. Also throws as default_pool().
+/// a look every 2 us. `body` is shared by all threads, and waits for no task of the pool, see
+/// parallel_invoke(). Also throws as default_pool().
 ///
 /// `body(scope, i)`, for a body that forks itself: all iterations that have not begun are on offer while one
 /// runs, and each costs about 1 ns.

@@ -46,7 +46,8 @@ struct reduction {
             [&](fork_scope& s, std::size_t from, std::size_t to) {
                 of_rest.emplace(on_request(s, from, to));
             });
-        return of_rest ? combine(std::move(sum), *std::move(of_rest)) : sum;
+        if (!of_rest) return sum;
+        return combine(std::move(sum), *std::move(of_rest));
     }
 
     /// Splits always in the same places.

@@ -64,13 +64,13 @@ public:
 
     [[nodiscard]] bool is_wanted() noexcept override {
         expect_no_child(loop_.generation_); // of one of the events
-        return !loop_.queue_.is_drained() || (loop_.word_.load(sys::relaxed) & (work | look | stopped)) != 0
+        return !loop_.is_drained() || (loop_.word_.load(sys::relaxed) & (work | look | stopped)) != 0
                || is_over(loop_.bedtime_end(request_));
     }
     [[nodiscard]] bool begin(sys::clock::time_point& until) noexcept override {
         expect_no_child(loop_.generation_);
         until = loop_.bedtime_end(request_);
-        if (is_over(until) || !loop_.queue_.try_rest()) return false;
+        if (is_over(until) || !loop_.try_rest()) return false;
         recycler::flush();
         // [LP3] release: the source; pairs with the acquires in ring() and work_finished(). Else as in
         // rest().
@@ -114,7 +114,7 @@ std::size_t solo_loop::run(const loop_request& request) {
         }
     }
     // The context stops with its last task, also in run_one().
-    if (queue_.is_drained() && !has_work_elsewhere() && !is_stopped()) (void)rest({.waits = false});
+    if (is_drained() && !has_work_elsewhere() && !is_stopped()) (void)rest({.waits = false});
     return count;
 }
 
@@ -135,10 +135,10 @@ task* solo_loop::next(const loop_request& request, std::size_t& count) {
             if (count == request.most || request.is_over()) return nullptr;
             continue;
         }
-        if (task* const found = queue_.take()) return found;
+        if (task* const found = take()) return found;
         if ((word_.load(sys::relaxed) & look) != 0) word_.fetch_and(~look, sys::acquire); // [LP1]
         if (alarms_.ring_if_due()) continue;
-        if (!queue_.is_drained()) {
+        if (!is_drained()) {
             sys::yield(); // a push is under way
             continue;
         }
@@ -151,7 +151,7 @@ task* solo_loop::next(const loop_request& request, std::size_t& count) {
         } else if (request.waits && has_work_elsewhere()) {
             if (task* const found = spin()) return found;
         }
-        if (rest(request) && !request.waits && queue_.is_drained()) return nullptr;
+        if (rest(request) && !request.waits && is_drained()) return nullptr;
         if (request.is_over()) return nullptr;
     }
 }
@@ -209,7 +209,7 @@ void solo_loop::run_events(const loop_request& request, std::size_t& count) {
 /// Stops the context if there is no outstanding work; otherwise sleeps, if asked to, until there may be
 /// something to do. False if something is queued.
 bool solo_loop::rest(const loop_request& request) noexcept {
-    if (!queue_.try_rest()) return false;
+    if (!try_rest()) return false;
     recycler::flush();
     const sys::clock::time_point until = bedtime_end(request);
     // relaxed up to the last step, [LP1] and [LP2]: all steps are of one word, and all but this thread's
@@ -319,7 +319,7 @@ void solo_loop::await_work(std::uint32_t most) noexcept {
 
 void solo_loop::abandon_all() noexcept {
     for (;;) {
-        if (task* const found = queue_.take())
+        if (task* const found = take())
             found->abandon();
         else if (queue_.is_drained())
             return;

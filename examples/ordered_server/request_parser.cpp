@@ -13,8 +13,9 @@ constexpr std::string_view blanks = " \t\r\v\f";
 /// What an escape between double quotes says. Takes it from the front, but for its last character.
 char take_escape(std::string_view& text) {
     text.remove_prefix(1); // the backslash
-    int code = 0;
-    if (text.size() > 2 && text[0] == 'x' && std::from_chars(&text[1], &text[3], code, 16).ptr == &text[3]) {
+    const char* const at = text.data();
+    unsigned code = 0; // of which no sign is a digit
+    if (text.size() > 2 && *at == 'x' && std::from_chars(at + 1, at + 3, code, 16).ptr == at + 3) {
         text.remove_prefix(2);
         return static_cast<char>(code);
     }
@@ -42,7 +43,10 @@ request_parser::result request_parser::parse(std::string_view& input) {
         return result::request;
     }
     if (!error_.empty()) return result::broken;
-    part_ = std::string(bytes);
+    if (is_inside_)
+        part_.erase(0, all - bytes.size());
+    else
+        part_ = bytes;
     is_inside_ = !bytes.empty();
     input = {};
     return result::need_more;

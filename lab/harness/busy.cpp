@@ -9,11 +9,11 @@ namespace lab {
     for (std::uint64_t i = 0; i < turns; ++i) asm volatile("" : "+r"(i)); // each turn really happens
 }
 
-double calibrate_turns_per_us() {
+double calibrate_turns_per_us(int trials) {
     constexpr std::uint64_t turns = 100'000;
     double best = 0;
     std::uint64_t seed = 1;
-    for (int trial = 0; trial < 100; ++trial) {
+    for (int trial = 0; trial < trials; ++trial) {
         const std::uint64_t begin = now_ns();
         seed = turn(turns, seed);
         const std::uint64_t took = std::max<std::uint64_t>(now_ns() - begin, 1);

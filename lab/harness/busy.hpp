@@ -22,7 +22,7 @@ inline std::uint64_t turn(std::uint64_t turns, std::uint64_t seed) noexcept {
 /// one function for all, for where its code lies may double its time.
 void empty_loop(std::uint64_t turns) noexcept;
 
-/// Steps of turn() per microsecond on an undisturbed core: the best of many short trials. Takes about 20 ms.
-[[nodiscard]] double calibrate_turns_per_us();
+/// Steps of turn() per microsecond on an undisturbed core: the best of the trials, of about 0.2 ms each.
+[[nodiscard]] double calibrate_turns_per_us(int trials = 100);
 
 } // namespace lab

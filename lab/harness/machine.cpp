@@ -1,5 +1,6 @@
 #include <lab/harness/affinity.hpp>
 #include <lab/harness/busy.hpp>
+#include <lab/harness/disturbance.hpp>
 #include <lab/harness/machine.hpp>
 #include <lab/harness/registry.hpp>
 #include <lab/harness/usage.hpp>
@@ -93,9 +94,10 @@ unsigned usable_cores() {
     return quota > 0 ? std::clamp(static_cast<unsigned>(std::ceil(quota)), 1U, by_mask) : by_mask;
 }
 
-nlohmann::json describe_machine() {
+nlohmann::json describe_machine(scale how) {
     utsname kernel{};
     uname(&kernel);
+    const auto others = how == scale::smoke ? std::nullopt : watch_others(1.0);
     nlohmann::json versions = nlohmann::json::array();
     for (const peer& p : known_peers())
         versions.push_back({{"name", p.name}, {"package", p.package}, {"version", p.version}});
@@ -111,7 +113,10 @@ nlohmann::json describe_machine() {
             {"flags", LAB_FLAGS},
             {"clock_ns", clock_ns()},
             {"date", date_now()},
-            {"peers", versions}};
+            {"peers", versions},
+            {"used_by_others", others ? nlohmann::json(*others) : nlohmann::json()},
+            {"disturbed",
+             others && disturbed(*others, static_cast<unsigned>(usable_cpus().size()), usable_cores())}};
 }
 
 } // namespace lab

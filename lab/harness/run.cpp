@@ -1,7 +1,7 @@
 #include <lab/harness/affinity.hpp>
-#include <lab/harness/disturbance.hpp>
 #include <lab/harness/interrupt.hpp>
 #include <lab/harness/machine.hpp>
+#include <lab/harness/progress_line.hpp>
 #include <lab/harness/results_file.hpp>
 #include <lab/harness/run.hpp>
 #include <lab/harness/table.hpp>
@@ -17,34 +17,6 @@ namespace {
 
 constexpr int interrupted_status = 130; // as a shell tells of SIGINT
 
-// One line, rewritten in place on a terminal; elsewhere one line per table.
-class progress_line {
-public:
-    explicit progress_line(bool terminal) : terminal_(terminal) {}
-
-    void show(const experiment& e, const cell_result& cell, unsigned round, double share) {
-        const std::string where = e.name + ", " + cell.variant + (cell.pinned ? ", pinned" : "");
-        if (terminal_) {
-            char percent[8];
-            std::snprintf(percent, sizeof percent, "%3.0f %%", share * 100);
-            std::cerr << "\r\033[2K  " << percent << "  " << where << ", round " << round + 1 << ": "
-                      << cell.what.title << std::flush;
-        } else if (where != last_) {
-            std::cerr << "  measuring " << where << std::endl;
-            last_ = where;
-        }
-    }
-
-    /// Leaves the terminal as a next line wants it, whatever a cell has left there.
-    void clear() const {
-        if (terminal_) std::cerr << "\r\033[0m\033[2K" << std::flush;
-    }
-
-private:
-    bool terminal_;
-    std::string last_;
-};
-
 nlohmann::json describe_run(const std::vector<experiment>& some, const plan& how) {
     nlohmann::json names = nlohmann::json::array();
     for (const experiment& e : some) names.push_back(e.name);
@@ -58,16 +30,10 @@ nlohmann::json describe_run(const std::vector<experiment>& some, const plan& how
 }
 
 nlohmann::json describe_begin(const std::vector<experiment>& some, const plan& how) {
-    nlohmann::json head = {{"schema", results_schema},
-                           {"workers", how.workers},
-                           {"run", describe_run(some, how)},
-                           {"machine", describe_machine()}};
-    nlohmann::json& machine = head["machine"];
-    const auto others = how.scale == scale::smoke ? std::nullopt : watch_others(1.0);
-    machine["used_by_others"] = others ? nlohmann::json(*others) : nlohmann::json();
-    machine["disturbed"] =
-        others && disturbed(*others, static_cast<unsigned>(usable_cpus().size()), usable_cores());
-    return head;
+    return {{"schema", results_schema},
+            {"workers", how.workers},
+            {"run", describe_run(some, how)},
+            {"machine", describe_machine(how.scale)}};
 }
 
 void announce(const nlohmann::json& head) {
@@ -107,7 +73,7 @@ void show(const experiment_result& result, const plan& how, double seconds) {
 int run(const std::vector<experiment>& some, const plan& how, const std::string& out) {
     catch_interrupts();
     const double begin_s = usage_now().wall_s;
-    progress_line line(isatty(STDERR_FILENO) != 0);
+    progress_line line;
     // A cell may show what it sees; in the tour it would stand in the way of the lines.
     if (isatty(STDERR_FILENO) != 0 && !how.headlines_only) setenv("LAB_LIVE_VIEW", "1", 1);
     results_file results(out, describe_begin(some, how));
@@ -120,8 +86,11 @@ int run(const std::vector<experiment>& some, const plan& how, const std::string&
         const double experiment_begin_s = usage_now().wall_s;
         const experiment_result result = run_experiment(
             e, how,
-            {.before = [&](const cell_result& cell, unsigned round,
-                           double share) { line.show(e, cell, round, share); },
+            {.before =
+                 [&](const cell_result& cell, unsigned round, double share) {
+                     line.show(e.name + ", " + cell.variant + (cell.pinned ? ", pinned" : ""), cell, round,
+                               share);
+                 },
              .after =
                  [&](const experiment& of, std::span<const cell_result> table, bool round_ended) {
                      results.put(of, table);

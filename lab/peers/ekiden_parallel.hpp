@@ -55,6 +55,15 @@ public:
     void loop(std::size_t n, Body body) {
         inside([&] { return ::ekiden::parallel_for(std::size_t{0}, n, body); });
     }
+    template <class Body>
+    void nested(std::size_t outer, std::size_t inner, const Body& body) {
+        inside([&] {
+            ::ekiden::parallel_for(std::size_t{0}, outer, [&](std::size_t i) {
+                ::ekiden::parallel_for(std::size_t{0}, inner, [&, i](std::size_t k) { body(i, k); });
+            });
+            return 0;
+        });
+    }
     template <class Map>
     double sum(std::size_t n, Map map) {
         return inside([&] { return ::ekiden::parallel_reduce(std::size_t{0}, n, 0.0, map, std::plus<>()); });

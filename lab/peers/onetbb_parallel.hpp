@@ -52,6 +52,14 @@ public:
     void loop(std::size_t n, Body body) {
         arena_.execute([&] { tbb::parallel_for(std::size_t{0}, n, body); });
     }
+    template <class Body>
+    void nested(std::size_t outer, std::size_t inner, const Body& body) {
+        arena_.execute([&] {
+            tbb::parallel_for(std::size_t{0}, outer, [&](std::size_t i) {
+                tbb::parallel_for(std::size_t{0}, inner, [&, i](std::size_t k) { body(i, k); });
+            });
+        });
+    }
     template <class Map>
     double sum(std::size_t n, Map map) {
         return arena_.execute([&] {

@@ -41,6 +41,17 @@ public:
 #pragma omp parallel for num_threads(workers_) schedule(guided)
         for (std::size_t i = 0; i < n; ++i) body(i);
     }
+    /// Loops of tasks: an inner parallel region would run in one thread.
+    template <class Body>
+    void nested(std::size_t outer, std::size_t inner, const Body& body) {
+#pragma omp parallel num_threads(workers_)
+#pragma omp single
+#pragma omp taskloop shared(body)
+        for (std::size_t i = 0; i < outer; ++i) {
+#pragma omp taskloop shared(body) firstprivate(i)
+            for (std::size_t k = 0; k < inner; ++k) body(i, k);
+        }
+    }
     template <class Map>
     double sum(std::size_t n, Map map) {
         double result = 0;

@@ -32,6 +32,11 @@ public:
     void loop(std::size_t n, Body body) {
         for (std::size_t i = 0; i != n; ++i) body(i);
     }
+    template <class Body>
+    void nested(std::size_t outer, std::size_t inner, const Body& body) {
+        for (std::size_t i = 0; i != outer; ++i)
+            for (std::size_t k = 0; k != inner; ++k) body(i, k);
+    }
     template <class Map>
     double sum(std::size_t n, Map map) {
         double result = 0;

@@ -1,8 +1,8 @@
 #include <lab/harness/busy.hpp>
-#include <lab/harness/disturbance.hpp>
 #include <lab/harness/driver.hpp>
 #include <lab/harness/interrupt.hpp>
 #include <lab/harness/machine.hpp>
+#include <lab/harness/progress_line.hpp>
 #include <lab/harness/results_file.hpp>
 #include <lab/harness/statistics.hpp>
 #include <lab/harness/table.hpp>
@@ -126,14 +126,14 @@ private:
         found =
             run_experiment(one, how,
                            {.before = [&](const cell_result& cell, unsigned round,
-                                          double share) { show_progress(title, cell, round, share); },
+                                          double share) { progress_.show(title, cell, round, share); },
                             .after =
                                 [&](const experiment&, std::span<const cell_result> table, bool round_ended) {
                                     if (!is_kept) return;
                                     results_.put(e, table);
                                     if (round_ended || results_.small()) well = results_.write() && well;
                                 }});
-        clear_progress();
+        progress_.clear();
         for (const cell_result& cell : found.cells)
             has_failed_ = has_failed_ || cell.status == cell_result::state::failed;
         if (is_kept) remember(found, rate);
@@ -247,18 +247,6 @@ private:
         return results_.write();
     }
 
-    void show_progress(const std::string& title, const cell_result& cell, unsigned round,
-                       double share) const {
-        if (isatty(STDERR_FILENO) != 0)
-            std::cerr << "\r\033[2K  " << static_cast<int>(share * 100) << " %  " << title << ", round "
-                      << round + 1 << ": " << cell.what.title << std::flush;
-        else if (share == 0)
-            std::cerr << "  measuring " << title << std::endl;
-    }
-    static void clear_progress() {
-        if (isatty(STDERR_FILENO) != 0) std::cerr << "\r\033[0m\033[2K" << std::flush;
-    }
-
     const request_trace& trace_;
     std::string trace_path_;
     effort how_;
@@ -267,6 +255,7 @@ private:
     unsigned workers_;
     unsigned cores_;
     results_file& results_;
+    progress_line progress_;
     experiment experiment_;
     double mean_s_ = 0; // of a request, with its waiting
     double turns_per_us_ = 0;
@@ -299,22 +288,17 @@ nlohmann::json to_json(const request_trace& trace, const trace_facts& f, unsigne
 }
 
 nlohmann::json describe_begin(const effort& how, unsigned workers, nlohmann::json replay) {
-    nlohmann::json head = {{"schema", results_schema},
-                           {"workers", workers},
-                           {"run",
-                            {{"scale", how.name},
-                             {"rounds", how.processes},
-                             {"repetitions", 1},
-                             {"experiments", {"replay"}},
-                             {"seconds", 0.0},
-                             {"finished", false}}},
-                           {"machine", describe_machine()},
-                           {"replay", std::move(replay)}};
-    nlohmann::json& machine = head["machine"];
-    const auto others = how.scale == scale::smoke ? std::nullopt : watch_others(1.0);
-    machine["used_by_others"] = others ? nlohmann::json(*others) : nlohmann::json();
-    machine["disturbed"] = others && disturbed(*others, usable_cores(), usable_cores());
-    return head;
+    return {{"schema", results_schema},
+            {"workers", workers},
+            {"run",
+             {{"scale", how.name},
+              {"rounds", how.processes},
+              {"repetitions", 1},
+              {"experiments", {"replay"}},
+              {"seconds", 0.0},
+              {"finished", false}}},
+            {"machine", describe_machine(how.scale)},
+            {"replay", std::move(replay)}};
 }
 
 /// "name=20us" as an entry of `classes`; throws std::invalid_argument.

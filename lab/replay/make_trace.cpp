@@ -145,7 +145,7 @@ private:
     std::vector<double> sums_;
 };
 
-std::uint64_t rounded(double ns) {
+std::uint64_t whole_ns(double ns) {
     return static_cast<std::uint64_t>(std::llround(std::min(ns, longest_ns)));
 }
 
@@ -196,9 +196,9 @@ request_trace make_trace(const trace_recipe& recipe) {
         if (number == none) number = made.keys++;
         const bool blocks = wait.uniform() < recipe.block_share;
         const double block_ns = static_cast<double>(recipe.block_ns) * std::exp(wait.normal());
-        made.requests.push_back({.arrival_ns = rounded(now_ns),
-                                 .service_ns = rounded(service()),
-                                 .block_ns = blocks ? rounded(block_ns) : 0,
+        made.requests.push_back({.arrival_ns = whole_ns(now_ns),
+                                 .service_ns = whole_ns(service()),
+                                 .block_ns = blocks ? whole_ns(block_ns) : 0,
                                  .key = number});
     }
     return made;

@@ -140,18 +140,6 @@ double sleep_excess_us() {
     return quantile(excess_us, 0.5);
 }
 
-double turns_per_us_now() {
-    constexpr std::uint64_t turns = 100'000;
-    double best = 0;
-    for (std::uint64_t trial = 0; trial < 10; ++trial) {
-        const std::uint64_t begin = now_ns();
-        static_cast<void>(turn(turns, trial));
-        best = std::max(best, static_cast<double>(turns) * 1e3
-                                  / static_cast<double>(std::max<std::uint64_t>(now_ns() - begin, 1)));
-    }
-    return best;
-}
-
 double drift(double before, double after) { return std::abs(after / before - 1); }
 
 bool has_own_processor(unsigned workers) {

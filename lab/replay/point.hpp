@@ -62,8 +62,7 @@ inline constexpr double most_p99 = 100;
 /// How much too long a sleep of this thread is, the median, in microseconds; takes about 10 ms.
 [[nodiscard]] double sleep_excess_us();
 
-/// How fast this processor works just now; takes about 2 ms.
-[[nodiscard]] double turns_per_us_now();
+/// By what share the processor's speed, calibrate_turns_per_us(), has changed.
 [[nodiscard]] double drift(double before, double after);
 inline constexpr double most_drift = 0.03;
 

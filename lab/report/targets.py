@@ -64,6 +64,8 @@ class Target:
 
 
 SHORT_LOOPS = ("2 x 5 us", "20 x 0.5 us", "20 x 5 us", "200 x 0.5 us", "1000 x 1 us")
+BURSTS = tuple(f"{blocks} blocks, {gap} us" for blocks in (2, 4, 8) for gap in (0, 50, 200))
+TENSORS = ("element-wise 256", "element-wise 256, 50 us", "element-wise 1024", "contraction 128", "contraction 512")
 AFTER_A_PAUSE = tuple(f"{size}, pauses" for size in SHORT_LOOPS)
 
 
@@ -194,14 +196,17 @@ COROUTINES = [
              "asio-awaitables", 1, "us_per_trip"),
 ]
 
+_BUSY = ("queens, busy", "matmul, busy", "nested, busy")
+
 TARGETS = [
     _throughput("1 producer", "onetbb", "oneTBB", 3),
     _throughput("1 producer", "shared-queue", "a lean shared queue", 3),
     _throughput("1 producer", "boost-asio", "Boost.Asio", 10),
     _throughput("4 producers", "onetbb", "oneTBB", 10),
     _throughput("4 producers", "shared-queue", "a lean shared queue", 4),
-    Target("latency", "awake", "Submit to result, both awake, P50", "p50", limit=300),
-    Target("latency", "awake", "Submit to result, both awake, P99", "p99", limit=600),
+    _at_most("latency", "awake", "Submit to result, both awake, P50, against two threads that answer each other through "
+             "two flags", "two-flags", 2.5, "p50"),
+    Target("latency", "awake", "Submit to result, both awake, P99 over P50", "tail", limit=2),
     Target("latency", "awake", "Submit to result, both awake, P99.9", "p999", limit=5000),
     Target("latency", "awake", "P99.9 against a lean shared queue", "p999", peer="shared-queue", times=15),
     Target("latency", "idle", "After 10 ms idle, P50, against a lean shared queue", "p50", peer="shared-queue",
@@ -216,6 +221,12 @@ TARGETS = [
            most=0.9),
     Target("fork-join", "fib", "fib(35) without cut-off, against oneTBB", "ms", peer="onetbb", times=20),
     _at_most("fork-join", "fib", "fib(35) without cut-off, against rayon", "rayon", 0.3, "ms"),
+    _at_most("fork-join", ("matmul", "matmul, 1 thread", "nested", "nested, 1 thread"), "Matrices and nested loops, 1 and 2 "
+             "threads, against oneTBB", "onetbb", 1, "ms"),
+    _at_most("fork-join", ("nested", "nested, 1 thread"), "Nested loops, against OpenMP", "openmp-libgomp", 1, "ms"),
+    *(_at_most("fork-join", _BUSY, f"Slower beside a busy process, against {name}", peer, 1, "slowdown",
+               noun="slowdown") for name, peer in (("oneTBB", "onetbb"), ("OpenMP", "openmp-libgomp"),
+                                                   ("rayon", "rayon"))),
     _at_most("parallel-for", "sort", "4 million 32-bit numbers sorted, against rayon", "rayon", 1.1, "ms"),
     Target("parallel-for", "light", "Light loop on 2 threads, against the serial loop", "ms", peer="serial", times=1.9),
     Target("parallel-for", "skewed", "Skewed loop on 2 threads, against the serial loop", "ms", peer="serial",
@@ -227,6 +238,10 @@ TARGETS = [
     Target("short-loops", "20 x 5 us, pauses", "100 us of loop after a pause", "us", limit=85),
     Target("short-loops", ("20 x 5 us, pauses", "200 x 0.5 us, pauses"),
            "100 us of loop after a pause, idle workers awake", "us", implementation="ekiden-awake", limit=54),
+    _at_most("bursts", BURSTS, "Bursts of tasks of 5 us, against Eigen's pool", "eigen", 1.03, "us"),
+    _at_most("bursts", BURSTS, "the same, CPU time", "eigen", 1, "cpu_us", noun="CPU time"),
+    _at_most("eigen-tensor", TENSORS, "Eigen's Tensor module on our pool, against its own", "eigen", 1.03, "us"),
+    _at_most("eigen-tensor", TENSORS, "the same, CPU time", "eigen", 1, "cpu_us", noun="CPU time"),
     Target("async-growth", "64 tasks", "64 tasks that block, first round, against a thread per task", "first_ms",
            peer="thread-per-task", most=1.2),
     Target("ablation", "submit", "All steps together against the source's shared queue", "ns_per_task",

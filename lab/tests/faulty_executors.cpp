@@ -14,18 +14,18 @@
 namespace lab {
 namespace {
 
-enum class fault { none, loses, doubles, reorders };
+enum class mishap_kind { none, loses, doubles, reorders };
 
 /// What becomes of the 1,000th task: run(f) runs a task or queues it.
-template <fault Kind>
+template <mishap_kind Kind>
 class mishap {
 public:
     template <class Run>
     void pass(std::function<void()> f, Run run) {
         ++count_;
-        if (count_ == 1'000 && Kind == fault::loses) return;
-        if (count_ == 1'000 && Kind == fault::doubles) run(f);
-        if (count_ == 1'000 && Kind == fault::reorders) {
+        if (count_ == 1'000 && Kind == mishap_kind::loses) return;
+        if (count_ == 1'000 && Kind == mishap_kind::doubles) run(f);
+        if (count_ == 1'000 && Kind == mishap_kind::reorders) {
             kept_ = f;
             return;
         }
@@ -40,7 +40,7 @@ private:
 
 /// A context with one queue, in the names of peers/asio.hpp. Its strands are the context itself: they are
 /// right with one thread.
-template <fault Kind>
+template <mishap_kind Kind>
 struct toy {
     class context {
     public:
@@ -115,7 +115,7 @@ struct toy {
 };
 
 /// Runs what it gets at once, under a mutex.
-template <fault Kind>
+template <mishap_kind Kind>
 class toy_lanes {
 public:
     static constexpr bool keeps_order = true;
@@ -140,34 +140,35 @@ bool add_experiment(const char* name, const char* variant, const char* figure) {
                           .variants = {{.name = variant, .title = variant}}});
 }
 
-bool add_faulty(const char* experiment, const char* name, void (*run)(cell&)) {
+bool add_mishap(const char* experiment, const char* name, void (*run)(cell&)) {
     return add(implementation{.experiment = experiment, .name = name, .title = name, .run = run});
 }
 
-const bool added_strands = add_experiment("faulty-strand", "strand", "ns_per_handler")
-                           && add_faulty("faulty-strand", "right", &strand::run<toy<fault::none>>)
-                           && add_faulty("faulty-strand", "loses", &strand::run<toy<fault::loses>>)
-                           && add_faulty("faulty-strand", "doubles", &strand::run<toy<fault::doubles>>)
-                           && add_faulty("faulty-strand", "reorders", &strand::run<toy<fault::reorders>>);
+const bool added_strands =
+    add_experiment("faulty-strand", "strand", "ns_per_handler")
+    && add_mishap("faulty-strand", "right", &strand::run<toy<mishap_kind::none>>)
+    && add_mishap("faulty-strand", "loses", &strand::run<toy<mishap_kind::loses>>)
+    && add_mishap("faulty-strand", "doubles", &strand::run<toy<mishap_kind::doubles>>)
+    && add_mishap("faulty-strand", "reorders", &strand::run<toy<mishap_kind::reorders>>);
 
 const bool added_hops = add_experiment("faulty-hops", "1 thread", "ns_per_hop")
-                        && add_faulty("faulty-hops", "right", &strands_hop::run<toy<fault::none>>)
-                        && add_faulty("faulty-hops", "loses", &strands_hop::run<toy<fault::loses>>)
-                        && add_faulty("faulty-hops", "doubles", &strands_hop::run<toy<fault::doubles>>);
+                        && add_mishap("faulty-hops", "right", &strands_hop::run<toy<mishap_kind::none>>)
+                        && add_mishap("faulty-hops", "loses", &strands_hop::run<toy<mishap_kind::loses>>)
+                        && add_mishap("faulty-hops", "doubles", &strands_hop::run<toy<mishap_kind::doubles>>);
 
 const bool added_lanes =
     add_experiment("faulty-lanes", "Zipf, 10,000 keys, 4 producers", "ns_per_task")
-    && add_faulty("faulty-lanes", "right", &lanes::run_posts<toy_lanes<fault::none>>)
-    && add_faulty("faulty-lanes", "loses", &lanes::run_posts<toy_lanes<fault::loses>>)
-    && add_faulty("faulty-lanes", "doubles", &lanes::run_posts<toy_lanes<fault::doubles>>);
+    && add_mishap("faulty-lanes", "right", &lanes::run_posts<toy_lanes<mishap_kind::none>>)
+    && add_mishap("faulty-lanes", "loses", &lanes::run_posts<toy_lanes<mishap_kind::loses>>)
+    && add_mishap("faulty-lanes", "doubles", &lanes::run_posts<toy_lanes<mishap_kind::doubles>>);
 
-using right_model = io_models::shared<toy<fault::none>>;
-using losing_model = io_models::per_thread<toy<fault::loses>>;
+using right_model = io_models::shared<toy<mishap_kind::none>>;
+using losing_model = io_models::per_thread<toy<mishap_kind::loses>>;
 
 const bool added_models =
     add_experiment("faulty-models", "produced, 1,000 turns, 2 threads", "ns_per_handler")
-    && add_faulty("faulty-models", "right", &io_models::run<right_model>)
-    && add_faulty("faulty-models", "loses", &io_models::run<losing_model>);
+    && add_mishap("faulty-models", "right", &io_models::run<right_model>)
+    && add_mishap("faulty-models", "loses", &io_models::run<losing_model>);
 
 } // namespace
 } // namespace lab

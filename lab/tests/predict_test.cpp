@@ -76,7 +76,7 @@ ends ends_of(const schedule& offered, shape formed, unsigned cores, const costs&
     return predict(offered, formed, {.processors = cores, .workers = cores}, each).ends_ns;
 }
 
-constexpr std::size_t many = 300'000;
+constexpr std::size_t customers = 300'000;
 
 } // namespace
 
@@ -84,7 +84,7 @@ TEST_CASE("one server with exponential services waits as Pollaczek and Khinchine
     for (const double load : {0.3, 0.5, 0.7}) {
         CAPTURE(load);
         const double wait = load / (1 - load);
-        CHECK(mean_sojourn(poisson(load, many, true), shape::serial, 4) - 1
+        CHECK(mean_sojourn(poisson(load, customers, true), shape::serial, 4) - 1
               == doctest::Approx(wait).epsilon(0.04));
     }
 }
@@ -93,7 +93,7 @@ TEST_CASE("one server with equal services waits half as long") {
     for (const double load : {0.3, 0.5, 0.7}) {
         CAPTURE(load);
         const double wait = load / (1 - load) / 2;
-        CHECK(mean_sojourn(poisson(load, many, false), shape::serial, 4) - 1
+        CHECK(mean_sojourn(poisson(load, customers, false), shape::serial, 4) - 1
               == doctest::Approx(wait).epsilon(0.04));
     }
 }
@@ -114,13 +114,13 @@ TEST_CASE("two servers at one queue wait as Erlang's C formula has it") {
         const double offered = 2 * load;
         const double all_busy = offered * offered / 2 / (1 - load);
         const double must_wait = all_busy / (1 + offered + all_busy);
-        CHECK(mean_sojourn(poisson(offered, many, true), shape::pool, 2) - 1
+        CHECK(mean_sojourn(poisson(offered, customers, true), shape::pool, 2) - 1
               == doctest::Approx(must_wait / (2 - offered)).epsilon(0.04));
     }
 }
 
 TEST_CASE("a queue for each of two servers is as bad as one server at the same load") {
-    const schedule offered = poisson(1.4, many, true, 64);
+    const schedule offered = poisson(1.4, customers, true, 64);
     const double sharded = mean_sojourn(offered, shape::sharded, 2);
     CHECK(sharded == doctest::Approx(1 / (1 - 0.7)).epsilon(0.06));
     CHECK(sharded > 1.5 * mean_sojourn(offered, shape::pool, 2));
@@ -129,7 +129,7 @@ TEST_CASE("a queue for each of two servers is as bad as one server at the same l
 TEST_CASE("threads that share a processor end as processor sharing has it, whatever the services are") {
     for (const bool is_exponential : {true, false}) {
         CAPTURE(is_exponential);
-        CHECK(mean_sojourn(poisson(0.5, many, is_exponential), shape::thread_per_request, 1)
+        CHECK(mean_sojourn(poisson(0.5, customers, is_exponential), shape::thread_per_request, 1)
               == doctest::Approx(2).epsilon(0.04));
     }
 }

@@ -36,7 +36,7 @@ std::string written(const request_trace& trace) {
     return out.str();
 }
 
-const std::string names = "arrival_us,key,service_us\n";
+const std::string head_line = "arrival_us,key,service_us\n";
 
 } // namespace
 
@@ -69,7 +69,7 @@ TEST_CASE("a trace is written as plain digits whatever the stream's locale") {
     };
     std::ostringstream out;
     out.imbue(std::locale(std::locale::classic(), new grouping));
-    write_trace(out, read(names + "0,a,1000\n"));
+    write_trace(out, read(head_line + "0,a,1000\n"));
     CHECK(out.str() == "arrival_ns,key,service_ns,block_ns\n0,0,1000000,0\n");
 }
 
@@ -83,7 +83,7 @@ TEST_CASE("columns come in any order, others are skipped, and each unit is taken
           == expected);
 }
 
-TEST_CASE("columns of a file without names are those that are given") {
+TEST_CASE("columns of a file without head_line are those that are given") {
     const trace_format format{.columns = "-,arrival:us,key,service:ns,-,block:us"};
     CHECK(written(read("\nx,5,a,20,,1\n,6,b,30,z,0\n", format))
           == "arrival_ns,key,service_ns,block_ns\n0,0,20,1000\n1000,1,30,0\n");
@@ -103,7 +103,7 @@ TEST_CASE("wrong columns are told by the place in what was given") {
     CHECK(told("key,service:us") == "--columns:1:1: no column arrival:UNIT");
     CHECK(told("arrival:us,key,service:us,block:us") == "t:3:5: 3 fields where there are 4 columns");
     CHECK(refusal("{\"key\":1}\n", {.columns = "arrival:us,key,class"})
-          == "t:1:1: an object of JSON, which names its fields itself: --columns is for CSV");
+          == "t:1:1: an object of JSON, which head_line its fields itself: --columns is for CSV");
 }
 
 TEST_CASE("classes have the times that are given, and a service time goes first") {
@@ -137,17 +137,17 @@ TEST_CASE("one time for all stands in for a missing one, and only for that") {
 
 TEST_CASE("fields in quotes may hold commas and quotes, and keys are told apart by their text alone") {
     const request_trace t =
-        read(names + "0,\"a,b\",1\n1,\"a\"\"b\",\"2\"\n2,\"a,b\",3\n3,,4\n4,05,5\n5,5,6\n");
+        read(head_line + "0,\"a,b\",1\n1,\"a\"\"b\",\"2\"\n2,\"a,b\",3\n3,,4\n4,05,5\n5,5,6\n");
     CHECK(t.keys == 5);
     CHECK(t.requests[0].key == t.requests[2].key);
     CHECK(t.requests[1].service_ns == 2000);
 }
 
 TEST_CASE("a bad quote is told with its place") {
-    CHECK(refusal(names + "0,\"a,1\n1,b\",1\n")
+    CHECK(refusal(head_line + "0,\"a,1\n1,b\",1\n")
           == "t:2:3: a quote without its end; a field ends on its line");
-    CHECK(refusal(names + "0,\"a\"b,1\n") == "t:2:6: text behind the end of a quote");
-    CHECK(refusal(names + "0,a\"b,1\n")
+    CHECK(refusal(head_line + "0,\"a\"b,1\n") == "t:2:6: text behind the end of a quote");
+    CHECK(refusal(head_line + "0,a\"b,1\n")
           == "t:2:4: a quote inside of a field: a field with quotes begins with one, and has those inside of "
              "it twice");
 }
@@ -196,7 +196,7 @@ TEST_CASE("what is wrong with a line of JSON is told with its place") {
           == "t:2:31: 'key' must be a text or a whole number, but is object");
 }
 
-TEST_CASE("a field of JSON that comes twice is refused, also under other names") {
+TEST_CASE("a field of JSON that comes twice is refused, also under other head_line") {
     CHECK(refusal("{\"arrival_us\":1,\"key\":1,\"key\":2,\"service_us\":1}\n")
           == "t:1:25: 'key' is the second field with that meaning");
     CHECK(refusal("{\"arrival_us\":1,\"arrival_ns\":1,\"key\":2,\"service_us\":1}\n")
@@ -215,7 +215,7 @@ TEST_CASE("a value that nests deeply is refused like any other") {
 
 TEST_CASE("a number that is no time is told with its place") {
     const auto told = [](const std::string& arrival, const std::string& service) {
-        return refusal(names + arrival + ",k," + service + "\n");
+        return refusal(head_line + arrival + ",k," + service + "\n");
     };
     const std::string arrival = " is no time: allowed is a number, 0 to 2^62 ns";
     const std::string service = " is no time: allowed is a number, 0 to 2^53 ns";
@@ -252,12 +252,12 @@ TEST_CASE("times of day with their date keep their nanoseconds") {
 }
 
 TEST_CASE("requests that do not come in their order, or after too long a time, are refused") {
-    CHECK(refusal(names + "5,a,1\n5,a,1\n4.999,a,1\n")
+    CHECK(refusal(head_line + "5,a,1\n5,a,1\n4.999,a,1\n")
           == "t:4:1: arrives before the request of the line before: sort the file by arrival");
     CHECK(refusal(
               "{\"key\":1,\"arrival_s\":2,\"service_us\":1}\n{\"key\":1,\"arrival_s\":1,\"service_us\":1}\n")
           == "t:2:10: arrives before the request of the line before: sort the file by arrival");
-    CHECK(refusal(names + "0,a,1\n3600000000,a,1\n") == "");
+    CHECK(refusal(head_line + "0,a,1\n3600000000,a,1\n") == "");
     CHECK(
         refusal("key,arrival_us,service_us\na,0,1\na,3600000000.001,1\n")
         == "t:3:3: arrives more than an hour after the request before it: is the unit right? A longer pause "
@@ -297,17 +297,17 @@ TEST_CASE("a table without the columns that are needed is refused") {
 }
 
 TEST_CASE("a line with too many or too few fields is refused") {
-    CHECK(refusal(names + "0,a,1\n1,a\n") == "t:3:3: 2 fields where there are 3 columns");
-    CHECK(refusal(names + "0,a,1,\n") == "t:2:7: 4 fields where there are 3 columns");
-    CHECK(refusal(names + "x\n") == "t:2:1: 1 fields where there are 3 columns");
+    CHECK(refusal(head_line + "0,a,1\n1,a\n") == "t:3:3: 2 fields where there are 3 columns");
+    CHECK(refusal(head_line + "0,a,1,\n") == "t:2:7: 4 fields where there are 3 columns");
+    CHECK(refusal(head_line + "x\n") == "t:2:1: 1 fields where there are 3 columns");
 }
 
 TEST_CASE("what is no text, holds nothing, or cannot be read is refused") {
     using namespace std::string_literals;
     CHECK(refusal("") == "t: holds no request");
-    CHECK(refusal(names) == "t: holds no request");
+    CHECK(refusal(head_line) == "t: holds no request");
     CHECK(refusal("\n \n") == "t: holds no request");
-    CHECK(refusal(names + "0,a\0,1\n"s) == "t:2:4: a zero byte: this is no text");
+    CHECK(refusal(head_line + "0,a\0,1\n"s) == "t:2:4: a zero byte: this is no text");
     CHECK(refusal("{\"key\":1}\0rest\n"s) == "t:1:10: a zero byte: this is no text");
     const auto told = [](const std::string& path) {
         try {
@@ -323,7 +323,7 @@ TEST_CASE("what is no text, holds nothing, or cannot be read is refused") {
 }
 
 TEST_CASE("a long trace of many keys is read in time that grows with its length alone") {
-    std::string text = names;
+    std::string text = head_line;
     for (int i = 0; i < 200'000; ++i) text += std::to_string(i) + ",key" + std::to_string(i) + ",1\n";
     CHECK(read(text).keys == 200'000);
 }

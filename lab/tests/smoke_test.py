@@ -29,7 +29,8 @@ def main(lab, report):
             assert len(headlines) == 1 and len(headlines[0]) <= 16, (experiment["name"], headlines)
             for variant in experiment["variants"]:
                 own = [c for c in cells if c["implementation"] == "ekiden" and c["variant"] == variant["name"]]
-                assert own and all(c["status"] == "ok" and variant["primary"] in c["figures"] for c in own), variant
+                assert own and all(c["status"] == "ok" and variant["primary"] in c["figures"]
+                                   or "built without" in c["reason"] for c in own), variant
         if not (importlib.util.find_spec("pandas") and importlib.util.find_spec("matplotlib")):
             print("the report was not checked: pandas or matplotlib is missing")
             return

@@ -7,8 +7,8 @@
 #include <ekiden/adapter/asio/asio_operation.hpp>
 #include <ekiden/adapter/asio/recycling_allocator.hpp>
 #include <ekiden/adapter/asio/to_asio.hpp>
+#include <ekiden/async/frame.hpp>
 #include <ekiden/async/operation_canceled.hpp>
-#include <ekiden/queue/recycler.hpp>
 
 #include <coroutine>
 #include <exception>
@@ -20,14 +20,16 @@
 
 namespace ekiden::inline EKIDEN_ABI::detail {
 
-/// The operation with its results.
+/// The operation with its results, in memory as that of frames.
 template <class Asio, class... Args>
-class asio_operation_of final : public asio_operation {
+class asio_operation_of final : public asio_operation, public pooled_frame {
 public:
     using results = std::tuple<std::decay_t<Args>...>;
+    using executor_type = to_asio_executor<Asio, any_executor>;
 
     asio_operation_of() noexcept : asio_operation(&cancel, &end) {}
 
+    std::optional<executor_type> executor; // of the handler; here, since Asio moves that several times
     std::optional<results> kept;
     typename Asio::cancellation_signal signal; // its slot is used by what can be stopped
 
@@ -35,9 +37,7 @@ private:
     static void cancel(asio_operation& self) noexcept {
         Asio::cancel(static_cast<asio_operation_of&>(self).signal);
     }
-    static void end(asio_operation& self) noexcept {
-        recycler::destroy(static_cast<asio_operation_of*>(&self));
-    }
+    static void end(asio_operation& self) noexcept { delete static_cast<asio_operation_of*>(&self); }
 };
 
 /// What Asio calls at the end. It and all steps of a composed operation come to the coroutine's executor.
@@ -46,28 +46,29 @@ class asio_handler {
     using operation = asio_operation_of<Asio, Args...>;
 
 public:
-    using executor_type = to_asio_executor<Asio, any_executor>;
+    using executor_type = typename operation::executor_type;
     using allocator_type = recycling_allocator<void>;
     using cancellation_slot_type = typename Asio::cancellation_slot;
 
-    explicit asio_handler(operation& of)
-        : handle_(of), executor_(executor_type::of_handler(of.home(), of.is_work_of_root())) {}
+    explicit asio_handler(operation& of) : handle_(of) {
+        of.executor.emplace(executor_type::of_handler(of.home(), of.is_work_of_root()));
+    }
 
-    [[nodiscard]] const executor_type& get_executor() const noexcept { return executor_; }
+    [[nodiscard]] const executor_type& get_executor() const noexcept { return *own().executor; }
     [[nodiscard]] allocator_type get_allocator() const noexcept { return {}; }
     [[nodiscard]] cancellation_slot_type get_cancellation_slot() const noexcept {
-        operation& own = static_cast<operation&>(*handle_);
-        return own.can_be_stopped() ? own.signal.slot() : cancellation_slot_type();
+        return own().can_be_stopped() ? own().signal.slot() : cancellation_slot_type();
     }
 
     void operator()(Args... args) {
-        static_cast<operation&>(*handle_).kept.emplace(std::forward<Args>(args)...);
+        own().kept.emplace(std::forward<Args>(args)...);
         handle_.finish(true);
     }
 
 private:
+    [[nodiscard]] operation& own() const noexcept { return static_cast<operation&>(*handle_); }
+
     operation_handle handle_;
-    executor_type executor_;
 };
 
 /// Whether the first of the results says that the operation has failed.
@@ -131,7 +132,7 @@ public:
     /// Throws what the operation throws when it is started, and std::bad_alloc.
     template <class Promise>
     [[nodiscard]] bool await_suspend(std::coroutine_handle<Promise> waiting) {
-        operation& own = *recycler::create<operation>();
+        operation& own = *new operation;
         operation_ = &own;
         if (own.bind(waiting) && says_failure) { // a level: nothing begins any more
             own.end_stopped();

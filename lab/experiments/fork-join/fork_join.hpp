@@ -4,12 +4,18 @@
 /// The result of each repetition is compared with that of the plain function.
 #pragma once
 
+#include <lab/harness/busy.hpp>
+#include <lab/harness/busy_neighbour.hpp>
 #include <lab/harness/cell.hpp>
 #include <lab/harness/task_system.hpp>
 #include <lab/peers/serial.hpp>
 
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace lab::fork_join {
 
@@ -107,33 +113,124 @@ struct skynet {
     }
 };
 
+/// The product of two matrices of n x n numbers, n a power of two: by quarters, the eight products in two
+/// groups of four, down to blocks of 32 x 32.
+struct matmul {
+    using number = std::uint32_t;
+
+    /// A quarter of a matrix, or of a quarter: `at[row * stride + column]`.
+    struct part {
+        number* at;
+        std::int64_t stride;
+        [[nodiscard]] part quarter(std::int64_t half, int row, int column) const {
+            return {at + row * half * stride + column * half, stride};
+        }
+    };
+
+    template <class System>
+    [[gnu::noinline]] static std::int64_t call(typename System::place& here, std::int64_t n) {
+        const auto size = static_cast<std::size_t>(n * n);
+        static std::vector<number> a, b, product; // so that making them is not measured again and again
+        if (a.size() != size) {
+            a.resize(size);
+            b.resize(size);
+            for (std::size_t i = 0; i != size; ++i) {
+                a[i] = static_cast<number>(i * 7);
+                b[i] = static_cast<number>(i * 5 + 1);
+            }
+        }
+        product.assign(size, 0);
+        add<System>(here, part{product.data(), n}, part{a.data(), n}, part{b.data(), n}, n);
+        std::uint64_t sum = 0;
+        for (const number one : product) sum = sum * 31 + one;
+        return static_cast<std::int64_t>(sum);
+    }
+
+    /// c += a * b
+    template <class System>
+    [[gnu::noinline]] static void add(typename System::place& here, part c, part a, part b, std::int64_t n) {
+        if (n <= 32) return add_block(c, a, b, n);
+        using place = typename System::place;
+        const std::int64_t half = n / 2;
+        for (int k = 0; k != 2; ++k) {
+            const auto one = [=](place& p, int row, int column) {
+                add<System>(p, c.quarter(half, row, column), a.quarter(half, row, k),
+                            b.quarter(half, k, column), half);
+                return 0;
+            };
+            const auto both = [one](place& p, int row) {
+                System::both(
+                    p, [one, row](place& q) { return one(q, row, 0); },
+                    [one, row](place& q) { return one(q, row, 1); });
+                return 0;
+            };
+            System::both(
+                here, [both](place& p) { return both(p, 0); }, [both](place& p) { return both(p, 1); });
+        }
+    }
+
+    static void add_block(part c, part a, part b, std::int64_t n) {
+        for (std::int64_t i = 0; i != n; ++i)
+            for (std::int64_t k = 0; k != n; ++k) {
+                const number factor = a.at[i * a.stride + k];
+                number* const to = c.at + i * c.stride;
+                const number* const from = b.at + k * b.stride;
+                for (std::int64_t j = 0; j != n; ++j) to[j] += factor * from[j];
+            }
+    }
+};
+
+/// A loop of 64 whose body is a loop of 200 calls of turn(). Returns the sum of their results.
+struct nested {
+    static constexpr std::size_t outer = 64;
+    static constexpr std::size_t inner = 200;
+
+    template <class System>
+    static std::int64_t loops(System& system, std::int64_t turns) {
+        std::vector<std::int64_t> sums(outer * inner);
+        system.nested(outer, inner, [&sums, turns](std::size_t i, std::size_t k) {
+            const std::size_t number = i * inner + k;
+            sums[number] = static_cast<std::int64_t>(turn(static_cast<std::uint64_t>(turns), number) >> 16);
+        });
+        std::int64_t sum = 0;
+        for (const std::int64_t one : sums) sum += one;
+        return sum;
+    }
+};
+
+template <class Workload, class System>
+std::int64_t compute(System& system, std::int64_t n) {
+    asm volatile("" : "+r"(n));                                // a result is not known from the call before
+    if constexpr (requires { system.compute(Workload(), n); }) // written in another language
+        return system.compute(Workload(), n);
+    else if constexpr (requires { Workload::loops(system, n); })
+        return Workload::loops(system, n);
+    else
+        return system.root(
+            [n](typename System::place& here) { return Workload::template call<System>(here, n); });
+}
+
 template <class System, class Workload>
 void measure(cell& c, std::int64_t height, unsigned workers) {
     peers::serial plain(1);
-    const auto compute = [height](auto& system, auto type) {
-        using system_type = typename decltype(type)::type;
-        std::int64_t n = height;
-        asm volatile("" : "+r"(n)); // a result is not known from the call before
-        if constexpr (requires { system.compute(Workload(), n); }) // written in another language
-            return system.compute(Workload(), n);
-        else
-            return system.root([n](typename system_type::place& here) {
-                return Workload::template call<system_type>(here, n);
-            });
-    };
-    const std::int64_t expected = compute(plain, std::type_identity<peers::serial>());
+    const std::int64_t expected = compute<Workload>(plain, height);
     System system(workers);
     const auto run = [&] {
-        const std::int64_t found = compute(system, std::type_identity<System>());
+        const std::int64_t found = compute<Workload>(system, height);
         if (found != expected)
             c.fail("the result is " + std::to_string(found) + " instead of " + std::to_string(expected));
     };
     run();
+    const bool is_busy = c.asked().variant.ends_with(", busy");
     for (unsigned r = 0; c.again(r); ++r) {
         repetition found;
+        const double quiet_s = is_busy ? c.measure(run).wall_s : 0;
+        const std::optional<busy_neighbour> neighbour =
+            is_busy ? std::optional<busy_neighbour>(std::in_place) : std::nullopt;
         found.used = c.measure(run);
         found.figures["ms"] = found.used.wall_s * 1e3;
         found.figures["cpu_ms"] = found.used.cpu_s() * 1e3;
+        if (is_busy) found.figures["slowdown"] = found.used.wall_s / quiet_s;
         c.report(found);
     }
 }
@@ -142,12 +239,17 @@ template <class System>
 void run(cell& c) {
     const std::string& variant = c.asked().variant;
     const unsigned workers = variant.ends_with(", 1 thread") ? 1 : c.workers();
-    if (variant == "tree")
+    const auto is = [&variant](const char* name) { return variant.starts_with(name); };
+    if (is("tree"))
         measure<System, lopsided>(c, static_cast<std::int64_t>(c.pick(40, 1500, 1500)), workers);
-    else if (variant == "queens")
+    else if (is("queens"))
         measure<System, queens>(c, static_cast<std::int64_t>(c.pick(6, 11, 11)), workers);
-    else if (variant.starts_with("skynet"))
+    else if (is("skynet"))
         measure<System, skynet>(c, static_cast<std::int64_t>(c.pick(1000, 10'000'000, 10'000'000)), workers);
+    else if (is("matmul"))
+        measure<System, matmul>(c, static_cast<std::int64_t>(c.pick(64, 512, 1024)), workers);
+    else if (is("nested"))
+        measure<System, nested>(c, static_cast<std::int64_t>(c.asked().turns_per_us / 2), workers);
     else
         measure<System, fib>(c, static_cast<std::int64_t>(c.pick(16, 35, 35)), workers);
 }

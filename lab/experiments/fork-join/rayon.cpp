@@ -1,6 +1,9 @@
 #include <lab/experiments/fork-join/fork_join.hpp>
 #include <lab/peers/rayon.hpp>
 
+/// The work of `nested`, for the loops in Rust.
+extern "C" std::uint64_t lab_turn(std::uint64_t turns, std::uint64_t seed) { return lab::turn(turns, seed); }
+
 namespace lab::fork_join {
 namespace {
 
@@ -10,6 +13,8 @@ struct rayon_recursions : peers::rayon {
     std::int64_t compute(lopsided, std::int64_t height) { return lab_rayon_lopsided(pool_, height); }
     std::int64_t compute(queens, std::int64_t n) { return lab_rayon_queens(pool_, n); }
     std::int64_t compute(skynet, std::int64_t size) { return lab_rayon_skynet(pool_, size); }
+    std::int64_t compute(matmul, std::int64_t n) { return lab_rayon_matmul(pool_, n); }
+    std::int64_t compute(nested, std::int64_t turns) { return lab_rayon_nested(pool_, turns); }
 };
 
 struct rust_recursions : peers::rust_serial {
@@ -18,6 +23,8 @@ struct rust_recursions : peers::rust_serial {
     std::int64_t compute(lopsided, std::int64_t height) { return lab_rust_lopsided(height); }
     std::int64_t compute(queens, std::int64_t n) { return lab_rust_queens(n); }
     std::int64_t compute(skynet, std::int64_t size) { return lab_rust_skynet(size); }
+    std::int64_t compute(matmul, std::int64_t n) { return lab_rust_matmul(n); }
+    std::int64_t compute(nested, std::int64_t turns) { return lab_rust_nested(turns); }
 };
 
 const bool added =

@@ -60,6 +60,7 @@ inline void describe(repetition& found, std::vector<double> ns) {
     found.figures["mean"] = sum / static_cast<double>(ns.size());
     found.figures["p50"] = quantile(ns, 0.5);
     found.figures["p99"] = quantile(ns, 0.99);
+    found.figures["tail"] = found.figures["p99"] / found.figures["p50"];
     found.figures["p999"] = quantile(ns, 0.999);
 }
 

@@ -5,6 +5,7 @@
 /// service::serve<Model::promised>(index). `Model::formed` is its shape.
 #pragma once
 
+#include <lab/harness/busy.hpp>
 #include <lab/harness/cell.hpp>
 #include <lab/harness/memory.hpp>
 #include <lab/replay/open_loop.hpp>
@@ -79,9 +80,9 @@ void run(cell& c) {
     for (unsigned r = 0; r < std::max(c.asked().repetitions, 1U); ++r) {
         repetition found;
         for (int attempt = 0; attempt < 3; ++attempt) {
-            const double before = turns_per_us_now();
+            const double before = calibrate_turns_per_us(10);
             found = run_once<Model>(c, offered);
-            found.figures["drift"] = drift(before, turns_per_us_now());
+            found.figures["drift"] = drift(before, calibrate_turns_per_us(10));
             if (found.figures["drift"] <= most_drift || c.asked().scale == scale::smoke) break;
         }
         found.figures.insert(idle.begin(), idle.end());

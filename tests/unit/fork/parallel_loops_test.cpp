@@ -3,6 +3,7 @@
 #include <ekiden/fork/parallel_reduce.hpp>
 #include <ekiden/fork/parallel_sort.hpp>
 #include <ekiden/fork/parallel_transform.hpp>
+#include <ekiden/future/promise.hpp>
 #include <ekiden/pool/thread_pool.hpp>
 
 #include <doctest/doctest.h>
@@ -24,6 +25,7 @@
 #include <string>
 #include <system_error>
 #include <thread>
+#include <utility>
 #include <vector>
 
 using ekiden::loop_options;
@@ -170,24 +172,84 @@ TEST_CASE("offer_all puts calls on offer that would stay with their thread until
     CHECK(met == 2);
 }
 
+namespace {
+
+/// How much of their stacks threads use between calls of look().
+class stack_depth {
+public:
+    stack_depth() { ++current; }
+    void look() {
+        static thread_local int of = 0;
+        static thread_local const char* first = nullptr;
+        const auto* const here = static_cast<const char*>(__builtin_frame_address(0));
+        if (std::exchange(of, current) != current) first = here;
+        const std::ptrdiff_t deep = std::abs(first - here);
+        std::ptrdiff_t most = most_;
+        while (deep > most && !most_.compare_exchange_weak(most, deep)) {
+        }
+    }
+    [[nodiscard]] std::ptrdiff_t most() const { return most_; }
+
+private:
+    static inline int current = 0; // the first look of a thread is another one in each test
+    std::atomic<std::ptrdiff_t> most_ = 0;
+};
+
+} // namespace
+
 TEST_CASE("a loop of long iterations needs no more stack for that, whether others take them or nobody") {
     unsigned threads = 0;
     SUBCASE("nobody") { threads = 1; }
     SUBCASE("one other") { threads = 2; }
-    std::atomic<std::ptrdiff_t> most = 0;
+    stack_depth stack;
     ekiden::thread_pool pool({.threads = threads});
-    pool.submit([&most] {
-            parallel_for(0, 1000, [&most](int) {
-                static thread_local const char* first = nullptr;
-                const auto* const here = static_cast<const char*>(__builtin_frame_address(0));
-                if (first == nullptr) first = here;
-                const std::ptrdiff_t deep = std::abs(first - here);
-                if (deep > most.load()) most = deep;
+    pool.submit([&stack] {
+            parallel_for(0, 1000, [&stack](int) {
+                stack.look();
                 spin(20us);
             });
         })
         .get();
-    CHECK(most < 128 * 1024); // ten levels or so: each time half of what is left changes hands
+    CHECK(stack.most() < 128 * 1024); // ten levels or so: each time half of what is left changes hands
+}
+
+TEST_CASE("nor does a loop whose iterations wait for results of others, and take iterations meanwhile") {
+    unsigned threads = 0;
+    SUBCASE("one worker") { threads = 1; }
+    SUBCASE("two workers") { threads = 2; }
+    std::mutex lock;
+    std::vector<ekiden::promise<void>> asked;
+    bool is_over = false;
+    std::thread answers([&] {
+        for (bool last = false; !last; std::this_thread::sleep_for(100us)) {
+            std::vector<ekiden::promise<void>> now;
+            {
+                const std::lock_guard guard(lock);
+                now.swap(asked);
+                last = is_over;
+            }
+            for (ekiden::promise<void>& one : now) one.set_value();
+        }
+    });
+    stack_depth stack;
+    ekiden::thread_pool pool({.threads = threads});
+    const auto ask = [&](int) {
+        stack.look();
+        ekiden::promise<void> one;
+        ekiden::future<void> answer = one.get_future();
+        {
+            const std::lock_guard guard(lock);
+            asked.push_back(std::move(one));
+        }
+        answer.get();
+    };
+    pool.submit([&] { parallel_for(0, 1000, ask); }).get();
+    {
+        const std::lock_guard guard(lock);
+        is_over = true;
+    }
+    answers.join();
+    CHECK(stack.most() < 256 * 1024);
 }
 
 TEST_CASE("an exception ends a parallel_for early and is thrown") {
@@ -353,6 +415,36 @@ TEST_CASE("parallel_reduce keeps the order of what it combines") {
     std::vector<int> numbers(1000, 2);
     CHECK(parallel_reduce(numbers, 0L) == 2000);
     CHECK(parallel_reduce(numbers, 0L, std::plus<>(), [](int n) { return n * 10L; }) == 20'000);
+}
+
+namespace {
+
+/// As a program's amount of money: converts to a number and back, and says how often it is copied.
+struct amount {
+    static inline std::atomic<int> copies = 0;
+
+    amount(long n) : cents(n) {}
+    amount(const amount& other) : cents(other.cents) { ++copies; }
+    amount(amount&&) = default;
+    amount& operator=(const amount&) = delete;
+    amount& operator=(amount&&) = default;
+    ~amount() = default;
+    operator long() const { return cents; }
+
+    long cents;
+};
+
+} // namespace
+
+TEST_CASE("parallel_reduce copies the identity, and no sum") {
+    ekiden::thread_pool pool({.threads = 1});
+    const auto map = [](int i) { return amount(i); };
+    const auto add = [](amount a, amount b) { return a.cents + b.cents; }; // no amount, but becomes one
+    for (const int n : {0, 1, 10}) {
+        amount::copies = 0;
+        CHECK(parallel_reduce(pool, 0, n, amount(0), map, add).cents == n * (n - 1) / 2);
+        if (n <= 1) CHECK(amount::copies == 1);
+    }
 }
 
 TEST_CASE("a deterministic parallel_reduce gives the same floating-point sum each time") {

@@ -280,6 +280,47 @@ TEST_CASE("With the hint 1 the order is that of posting, whichever threads post"
     for (int i = 0; i != 300; ++i) CHECK(order[static_cast<std::size_t>(i)] == i);
 }
 
+TEST_CASE("With the hint 1 a task's own posts keep their place among those of other threads") {
+    loop_context loop(1);
+    const auto executor = loop.get_executor();
+    std::vector<int> order;
+    const auto post = [&](int i) { executor.post([&order, i] { order.push_back(i); }); };
+    executor.post([&] {
+        for (int i = 0; i != 300; ++i) {
+            if (i % 3 == 1)
+                std::thread([&post, i] { post(i); }).join();
+            else
+                post(i);
+        }
+    });
+    CHECK(loop.run_one() == 1);
+    CHECK(loop.run() == 300);
+    for (int i = 0; i != 300; ++i) CHECK(order[static_cast<std::size_t>(i)] == i);
+}
+
+TEST_CASE("What a task has posted stays for the next run, or is dropped with the context, as all the rest") {
+    for (const int hint : all_hints) {
+        const auto alive = std::make_shared<int>();
+        {
+            loop_context loop(hint);
+            const auto executor = loop.get_executor();
+            int ran = 0;
+            executor.post([&] {
+                for (int i = 0; i != 4; ++i) executor.post([&ran, alive] { ++ran; });
+                loop.stop();
+            });
+            CHECK(loop.run() == 1);
+            loop.restart();
+            CHECK(loop.run_one() == 1);
+            std::thread([&] { CHECK(loop.poll_one() == 1); }).join();
+            CHECK(ran == 2);
+            CHECK_FALSE(loop.stopped());
+            CHECK(alive.use_count() > 1);
+        }
+        CHECK(alive.use_count() == 1);
+    }
+}
+
 // ---- exceptions
 
 TEST_CASE("What a task throws leaves run, and the rest runs in the next one, without a restart") {

@@ -70,7 +70,7 @@ TEST_CASE("more threads than characters begin again with the first ones") {
     for (std::thread& one : threads) one.join();
 }
 
-TEST_CASE("a view without a reader prints to standard error, its last_line line when it ends") {
+TEST_CASE("a view without a reader prints to standard error, its last line when it ends") {
     const auto child = ekiden_test::run_in_child([] {
         live_view view(2, {.interval = std::chrono::hours(1)});
         const live_view::task here(view, 0);
@@ -105,7 +105,7 @@ TEST_CASE("bad columns and intervals are refused") {
                          std::invalid_argument);
 }
 
-TEST_CASE("with an interval without end a view shows its last_line line alone") {
+TEST_CASE("with an interval without end a view shows its last line alone") {
     shown_lines shown;
     auto options = shown.options();
     options.interval = std::chrono::milliseconds::max();

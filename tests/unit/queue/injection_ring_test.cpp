@@ -21,8 +21,6 @@ using ekiden::ring_lease;
 using ekiden::task;
 using ekiden_test::numbered_tasks;
 
-namespace {} // namespace
-
 TEST_CASE("An empty ring gives nothing") {
     injection_ring ring(4, nearly_wrapped);
     std::array<ring_lease, 2> leases;

@@ -80,6 +80,13 @@ TEST_CASE("inline commands are split at blanks, and quotes hold words together")
     CHECK(found.requests[2] == words{"GET", "a b\nA\"", "c'd\\n", "xy z"});
 }
 
+TEST_CASE("what is no hexadecimal number is no such escape") {
+    const outcome found = parse_both("A \"\\x-1\" \"\\x+1\" \"\\x4\" \"\\xg1\" \"\\x 1\"\n");
+    REQUIRE(found.requests.size() == 1);
+    CHECK(found.requests[0] == words{"A", "x-1", "x+1", "x4", "xg1", "x 1"});
+    CHECK(parse_both("A \"\\x41\n").error.find("unbalanced") != std::string::npos); // ends with the digits
+}
+
 TEST_CASE("an empty array and an empty line are no requests") {
     const outcome found = parse_both("*0\r\n*-1\r\n\r\n\n*1\r\n$4\r\nPING\r\n");
     REQUIRE(found.requests.size() == 1);

@@ -244,3 +244,133 @@ pub extern "C" fn lab_rust_harmonic(n: usize) -> f64 {
 pub unsafe extern "C" fn lab_rust_sort(at: *mut u32, n: usize) {
     std::slice::from_raw_parts_mut(at, n).sort_unstable();
 }
+
+/// A quarter of a matrix, or of a quarter: the number in `row` and `column` is at `row * stride + column`.
+#[derive(Clone, Copy)]
+struct Part {
+    at: *mut u32,
+    stride: usize,
+}
+
+// The parts that run at the same time do not overlap where they are written.
+unsafe impl Send for Part {}
+unsafe impl Sync for Part {}
+
+impl Part {
+    unsafe fn quarter(self, half: usize, row: usize, column: usize) -> Part {
+        Part { at: self.at.add(row * half * self.stride + column * half), stride: self.stride }
+    }
+}
+
+unsafe fn add_block(c: Part, a: Part, b: Part, n: usize) {
+    for i in 0..n {
+        for k in 0..n {
+            let factor = *a.at.add(i * a.stride + k);
+            let to = std::slice::from_raw_parts_mut(c.at.add(i * c.stride), n);
+            let from = std::slice::from_raw_parts(b.at.add(k * b.stride), n);
+            for (t, f) in to.iter_mut().zip(from) {
+                *t = t.wrapping_add(factor.wrapping_mul(*f));
+            }
+        }
+    }
+}
+
+/// c += a * b
+unsafe fn add_product(c: Part, a: Part, b: Part, n: usize, in_parallel: bool) {
+    if n <= 32 {
+        return add_block(c, a, b, n);
+    }
+    let half = n / 2;
+    for k in 0..2 {
+        let one = |row, column| {
+            add_product(
+                c.quarter(half, row, column),
+                a.quarter(half, row, k),
+                b.quarter(half, k, column),
+                half,
+                in_parallel,
+            )
+        };
+        if in_parallel {
+            join(|| join(|| one(0, 0), || one(0, 1)), || join(|| one(1, 0), || one(1, 1)));
+        } else {
+            one(0, 0);
+            one(0, 1);
+            one(1, 0);
+            one(1, 1);
+        }
+    }
+}
+
+struct Matrices {
+    a: Vec<u32>,
+    b: Vec<u32>,
+    product: Vec<u32>,
+}
+
+// So that making them is not measured again and again.
+static MATRICES: std::sync::Mutex<Matrices> =
+    std::sync::Mutex::new(Matrices { a: Vec::new(), b: Vec::new(), product: Vec::new() });
+
+fn matmul(pool: Option<&ThreadPool>, n: usize) -> i64 {
+    let mut guard = MATRICES.lock().expect("nobody panics");
+    let m = &mut *guard;
+    if m.a.len() != n * n {
+        m.a = (0..n * n).map(|i| (i as u32).wrapping_mul(7)).collect();
+        m.b = (0..n * n).map(|i| (i as u32).wrapping_mul(5).wrapping_add(1)).collect();
+        m.product = vec![0; n * n];
+    }
+    m.product.fill(0);
+    let part = |of: &mut Vec<u32>| Part { at: of.as_mut_ptr(), stride: n };
+    let (c, a, b) = (part(&mut m.product), part(&mut m.a), part(&mut m.b));
+    let whole = move |in_parallel| {
+        let (c, a, b) = (c, a, b);
+        unsafe { add_product(c, a, b, n, in_parallel) }
+    };
+    match pool {
+        Some(pool) => pool.install(|| whole(true)),
+        None => whole(false),
+    }
+    m.product.iter().fold(0u64, |sum, one| sum.wrapping_mul(31).wrapping_add(u64::from(*one))) as i64
+}
+
+/// # Safety
+/// `pool` comes from `lab_rayon_start`.
+#[no_mangle]
+pub unsafe extern "C" fn lab_rayon_matmul(pool: *mut ThreadPool, n: i64) -> i64 {
+    matmul(Some(&*pool), n as usize)
+}
+
+#[no_mangle]
+pub extern "C" fn lab_rust_matmul(n: i64) -> i64 {
+    matmul(None, n as usize)
+}
+
+extern "C" {
+    fn lab_turn(turns: u64, seed: u64) -> u64;
+}
+
+const OUTER: usize = 64;
+const INNER: usize = 200;
+
+fn nested_call(turns: i64, number: usize) -> i64 {
+    (unsafe { lab_turn(turns as u64, number as u64) } >> 16) as i64
+}
+
+/// # Safety
+/// `pool` comes from `lab_rayon_start`.
+#[no_mangle]
+pub unsafe extern "C" fn lab_rayon_nested(pool: *mut ThreadPool, turns: i64) -> i64 {
+    let mut sums = vec![0i64; OUTER * INNER];
+    (*pool).install(|| {
+        sums.par_chunks_mut(INNER).enumerate().for_each(|(i, row)| {
+            row.par_iter_mut().enumerate().for_each(|(k, sum)| *sum = nested_call(turns, i * INNER + k))
+        })
+    });
+    sums.iter().sum()
+}
+
+#[no_mangle]
+pub extern "C" fn lab_rust_nested(turns: i64) -> i64 {
+    (0..OUTER * INNER).map(|number| nested_call(turns, number)).sum()
+}
