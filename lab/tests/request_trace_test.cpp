@@ -83,7 +83,7 @@ TEST_CASE("columns come in any order, others are skipped, and each unit is taken
           == expected);
 }
 
-TEST_CASE("columns of a file without head_line are those that are given") {
+TEST_CASE("columns of a file without names are those that are given") {
     const trace_format format{.columns = "-,arrival:us,key,service:ns,-,block:us"};
     CHECK(written(read("\nx,5,a,20,,1\n,6,b,30,z,0\n", format))
           == "arrival_ns,key,service_ns,block_ns\n0,0,20,1000\n1000,1,30,0\n");
@@ -103,7 +103,7 @@ TEST_CASE("wrong columns are told by the place in what was given") {
     CHECK(told("key,service:us") == "--columns:1:1: no column arrival:UNIT");
     CHECK(told("arrival:us,key,service:us,block:us") == "t:3:5: 3 fields where there are 4 columns");
     CHECK(refusal("{\"key\":1}\n", {.columns = "arrival:us,key,class"})
-          == "t:1:1: an object of JSON, which head_line its fields itself: --columns is for CSV");
+          == "t:1:1: an object of JSON, which names its fields itself: --columns is for CSV");
 }
 
 TEST_CASE("classes have the times that are given, and a service time goes first") {
@@ -196,7 +196,7 @@ TEST_CASE("what is wrong with a line of JSON is told with its place") {
           == "t:2:31: 'key' must be a text or a whole number, but is object");
 }
 
-TEST_CASE("a field of JSON that comes twice is refused, also under other head_line") {
+TEST_CASE("a field of JSON that comes twice is refused, also under other names") {
     CHECK(refusal("{\"arrival_us\":1,\"key\":1,\"key\":2,\"service_us\":1}\n")
           == "t:1:25: 'key' is the second field with that meaning");
     CHECK(refusal("{\"arrival_us\":1,\"arrival_ns\":1,\"key\":2,\"service_us\":1}\n")
