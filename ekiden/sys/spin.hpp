@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <new>
 
 namespace ekiden::inline EKIDEN_ABI::sys {
 
@@ -20,7 +21,11 @@ inline bool spinning_pays() noexcept {
     static constinit std::atomic<unsigned> processors{0}; // 0: not asked yet
     unsigned known = processors.load(std::memory_order_relaxed);
     if (known == 0) {
-        known = usable_concurrency();
+        try {
+            known = usable_concurrency();
+        } catch (const std::bad_alloc&) {
+            return true; // as nearly everywhere; the next call asks again
+        }
         processors.store(known, std::memory_order_relaxed);
     }
     return known > 1;

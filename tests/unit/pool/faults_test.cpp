@@ -4,6 +4,7 @@
 #include "../failing_threads.hpp"
 
 #include <ekiden/pool/thread_pool.hpp>
+#include <ekiden/sys/spin.hpp>
 
 #include <doctest/doctest.h>
 
@@ -115,6 +116,8 @@ TEST_CASE("when an allocation fails in post or submit, the task is not queued an
 }
 
 TEST_CASE("a bulk that runs out of memory half-way still makes every call") {
+    (void)ekiden::sys::spinning_pays(); // which a worker that looks for work would ask for the first time,
+                                        // with an allocation
     thread_pool pool({.threads = 1});
     std::atomic<int> calls{0};
     std::atomic<bool> has_failed{false};
