@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <numeric>
 #include <optional>
 #include <string>
@@ -88,15 +89,15 @@ std::vector<int> usable_cpus() {
 #if defined(__linux__)
     for (std::size_t capacity = 1024; capacity <= most_cpus && cpus.empty();
          capacity *= 2) { // a larger machine: EINVAL, retry
-        cpu_set_t* set = CPU_ALLOC(capacity);
+        const auto free_set = [](cpu_set_t* set) { CPU_FREE(set); };
+        const std::unique_ptr<cpu_set_t, decltype(free_set)> set(CPU_ALLOC(capacity));
         if (set == nullptr) break;
         const std::size_t size = CPU_ALLOC_SIZE(capacity);
-        if (sched_getaffinity(0, size, set) == 0) {
+        if (sched_getaffinity(0, size, set.get()) == 0) {
             for (std::size_t cpu = 0; cpu < capacity; ++cpu) {
-                if (CPU_ISSET_S(cpu, size, set)) cpus.push_back(static_cast<int>(cpu));
+                if (CPU_ISSET_S(cpu, size, set.get())) cpus.push_back(static_cast<int>(cpu));
             }
         }
-        CPU_FREE(set);
     }
 #endif
     if (cpus.empty()) {
