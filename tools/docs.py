@@ -20,6 +20,7 @@ from rule_stability import is_for_programs  # noqa: E402
 LINK = re.compile(r"(\[[^\]\n]*\]\()([^)\s#]+)((?:#[^)\s]*)?\))")
 FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 LANGUAGE = {".cpp": "cpp", ".hpp": "cpp", ".sh": "sh", ".py": "python", ".cmake": "cmake"}
+RESULTS = ".json.gz"  # of a run of the lab
 LEFT_OUT = ("lab/experiments/", "tests/")
 
 
@@ -148,8 +149,8 @@ class Site:
         self.made.add(path)
         if path.suffix in (".png", ".svg"):
             self.write(path, None, copy=path)
-        elif path.suffix == ".json":
-            report_of(path, self.pages / path.with_suffix(".html"))
+        elif path.name.endswith(RESULTS):
+            report_of(path, self.pages / str(path).replace(RESULTS, ".html"))
         elif path.suffix == ".md":
             self.write(path, self.linked(path, tree.text(ROOT, path)))
         else:
@@ -173,8 +174,8 @@ class Site:
                 return match[0]  # a dead link, which is reported when the site is built
             target = target.relative_to(ROOT)
             self.add(target)
-            if target.suffix == ".json":
-                return match[1] + match[2].removesuffix(".json") + ".html" + match[3]
+            if target.name.endswith(RESULTS):
+                return match[1] + match[2].replace(RESULTS, ".html") + match[3]
             return match[0] if target.suffix in (".md", ".png", ".svg") else match[1] + match[2].rstrip("/") + ".md" + match[3]
 
         parts, last = [], 0

@@ -4,6 +4,7 @@ Used by: report.py and everything it draws. The file's form is described in lab/
 """
 
 import datetime
+import gzip
 import html
 import json
 import re
@@ -75,8 +76,8 @@ class Results:
 
 
 def load(path):
-    """Reads the file; OSError, or ValueError if it is not a results file."""
-    with open(path, encoding="utf-8") as file:
+    """Reads the file, also if gzip has packed it; OSError, or ValueError if it is not a results file."""
+    with (gzip.open if str(path).endswith(".gz") else open)(path, "rt", encoding="utf-8") as file:
         try:
             return Results(json.load(file))
         except KeyError as missing:

@@ -80,6 +80,8 @@ def _short(value, unit):
 
 
 def _ratio(c):
+    if c.ratio is None and not c.figure["lower_is_better"]:
+        return f"{(c.us['median'] - c.best['median']) * 100:+.0f}pt"
     if c.ratio is None:
         return "=" if c.us["median"] <= 0 and c.best["median"] <= 0 else "none" if c.us["median"] <= 0 else "some"
     digits = 0 if c.ratio >= 99.5 else 1 if c.ratio >= 1.95 else 2

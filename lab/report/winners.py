@@ -59,10 +59,10 @@ class Comparison:
             return ("none in steady state", "win") if ours < 0.001 else ("some", "lose")
         if self.undecided:
             return "within the spread", "par"
-        if self.ratio is None:  # counts
-            return ("none", "win") if ours <= 0 else ("some", "lose")
-        if not self.figure["lower_is_better"]:
+        if not self.figure["lower_is_better"]:  # shares
             points = (ours - theirs) * 100
             return f"{abs(points):.0f} points {'more' if points > 0 else 'less'}", "win" if points > 0 else "lose"
+        if self.ratio is None:  # counts
+            return ("none", "win") if ours <= 0 else ("some", "lose")
         better, worse = ("faster", "slower") if self.figure["unit"] in ("ns", "us", "ms", "s") else ("less", "more")
         return (f"{self.ratio:.1f}x {better}", "win") if ours < theirs else (f"{1 / self.ratio:.1f}x {worse}", "lose")

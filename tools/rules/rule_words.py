@@ -10,7 +10,7 @@ WORDS = re.compile(
     r"(?<![\w.}])/(?:wor[k]|hom[e]|roo[t])/\w|\.\./share[d]\b|\bproto[t]ypes/|\bTOD[O]\b|\bFIXM[E]\b|\bXX[X]\b"
     r"|\bart[i]factory\b|deb[.]debian[.]org"
 )
-BINARY = {".png", ".svg", ".jpg", ".xz"}
+BINARY = {".png", ".svg", ".jpg", ".xz", ".gz"}
 SUBJECT = re.compile(r"(?<![\w\"'`])Who\s")
 
 
