@@ -43,8 +43,8 @@ public:
 
     /// Puts all calls on offer that this thread has forked and that have not begun, the oldest first; at most
     /// 32 are on offer at a time. Before something that takes long and forks nothing: requests are answered
-    /// at forks only. Nothing in a call that this thread has taken while it waited for a result inside of
-    /// another one. Called for the newest scope, as should_split(). Costs two fences a call.
+    /// at forks only. Does nothing in a call that this thread has taken while it waited for a result inside
+    /// of another one. Called for the newest scope, as should_split(). Costs two fences a call.
     void offer_all() noexcept;
 
 protected:

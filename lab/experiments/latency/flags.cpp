@@ -1,4 +1,5 @@
 #include <lab/experiments/latency/latency.hpp>
+#include <lab/harness/affinity.hpp>
 #include <lab/peers/row.hpp>
 
 #include <atomic>
@@ -60,6 +61,7 @@ private:
 
 void run_awake(cell& c) {
     if (c.asked().variant != "awake") c.not_applicable("both threads look all the time");
+    if (usable_cpus().size() < 2) c.not_applicable("needs a processor for each of the two threads");
     run<two_flags>(c);
 }
 
