@@ -129,7 +129,7 @@ task* shared_loop::next(visit& here, const loop_request& request) noexcept {
         if (alarms_.ring_if_due()) continue;
         if (!request.waits) {
             // What another thread has leased is ready too, however fast that thread is.
-            if (task* const found = queue_.steal(here.seat(), false)) return found;
+            if (task* const found = queue_.steal(here.seat(), injection_queue::victim::any)) return found;
             if (!seats_.is_last() || queue_.maybe_filled()) return nullptr;
             finish_if_idle(here);
             if (!here.has_token) return nullptr; // else there is more
@@ -145,7 +145,7 @@ task* shared_loop::next(visit& here, const loop_request& request) noexcept {
 task* shared_loop::find(visit& here) noexcept {
     // A thread whose tasks post others would never come to what is left of the lease of one that is held up.
     if (++here.turn % fair_turn == 0) [[unlikely]] {
-        if (task* const found = queue_.steal(here.seat())) return found;
+        if (task* const found = queue_.steal(here.seat(), injection_queue::victim::stuck)) return found;
     }
     // In company, one at a time: a lease that two threads share costs them a heavy fence, which is more than
     // they save. Alone, by leases, which cost no exchange for each task.
@@ -155,7 +155,7 @@ task* shared_loop::find(visit& here) noexcept {
         if (task* const found = queue_.take_leased(here.seat())) return found; // while it was alone
         if (task* const found = queue_.take_one(here.turn / fair_turn)) return found;
     }
-    return queue_.steal(here.seat());
+    return queue_.steal(here.seat(), injection_queue::victim::slow);
 }
 
 /// Looks for a task for a while, unless another thread does so already, or nothing can come.
@@ -230,7 +230,7 @@ void shared_loop::abandon_all() noexcept {
     queue_.quiesce();
     for (;;) {
         task* found = queue_.take(0);
-        if (found == nullptr) found = queue_.steal(0, false);
+        if (found == nullptr) found = queue_.steal(0, injection_queue::victim::any);
         if (found == nullptr) return;
         found->abandon();
     }

@@ -86,7 +86,7 @@ task* worker::find_task() noexcept {
     if (found == nullptr) found = deque_.pop(); // newest first: what it needs is still in this core's cache
     if (found == nullptr) found = from_outside();
     if (found == nullptr) found = stolen();
-    if (found == nullptr) found = held_by_others();
+    if (found == nullptr) found = held_by_others(injection_queue::victim::slow);
     if (found == nullptr) found = from_sources();
     if (found == nullptr) found = injected(priority::low);
     return found;
@@ -162,7 +162,7 @@ task* worker::neglected() noexcept {
         return injected(priority::low);
     case 2: { // what a worker has left that blocks, or has retired
         task* const found = stolen();
-        return found != nullptr ? found : held_by_others();
+        return found != nullptr ? found : held_by_others(injection_queue::victim::stuck);
     }
     default:
         return deque_.pop_oldest();
@@ -206,9 +206,10 @@ task* worker::stolen() noexcept {
 }
 
 /// The oldest task of a producer that another worker is at.
-task* worker::held_by_others() noexcept {
+task* worker::held_by_others(injection_queue::victim other) noexcept {
     // The last look of a worker that leaves must find what a retired or blocked one has leased.
-    task* const found = pool_.queue(priority::normal).steal(index_, !is_stopped());
+    if (is_stopped()) other = injection_queue::victim::any;
+    task* const found = pool_.queue(priority::normal).steal(index_, other);
     if (found != nullptr) injected_.add();
     return found;
 }

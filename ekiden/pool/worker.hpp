@@ -115,7 +115,7 @@ private:
     [[nodiscard]] task* neglected() noexcept;
     [[nodiscard]] task* injected(priority level) noexcept;
     [[nodiscard]] task* from_outside() noexcept;
-    [[nodiscard]] task* held_by_others() noexcept;
+    [[nodiscard]] task* held_by_others(injection_queue::victim other) noexcept;
     [[nodiscard]] task* stolen() noexcept;
     [[nodiscard]] task* from_sources() noexcept;
     [[nodiscard]] task* take_put_back() noexcept;

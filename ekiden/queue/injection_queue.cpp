@@ -137,7 +137,7 @@ namespace {
 // A lease that two consumers share costs them more than it saves: the watch, a heavy fence, and an exchange
 // for each task all the same. So after one they take that many one at a time;
 constexpr unsigned most_singles = 512;
-// and again, while that goes faster than one of them did alone, but not for ever: tasks change.
+// and again, while others take part and that goes faster than one did alone, but not for ever: tasks change.
 constexpr unsigned most_periods = 16;
 
 constexpr std::uint64_t watch_ns = 500;
@@ -185,9 +185,10 @@ task* injection_queue::take_single(std::size_t me, std::size_t i, injection_ring
     if (own.singles == 0) {
         own.turn = i + 1;
         const pace::sum all = own.sharing.at(taken, now);
-        const bool pays = is_first || all.is_at_least(slow_ns) || !all.is_at_least(from.alone_ns());
-        own.patience = pays ? 1 : most_patience;
-        if (pays && ++own.periods != most_periods)
+        const bool are_others_here = !is_first && all.tasks > most_singles * 5 / 4;
+        const bool pays = !all.is_at_least(from.alone_ns());
+        if (are_others_here) own.patience = pays ? 1 : most_patience;
+        if (are_others_here && pays && ++own.periods != most_periods)
             own.singles = most_singles;
         else
             own.periods = 0;
@@ -197,14 +198,15 @@ task* injection_queue::take_single(std::size_t me, std::size_t i, injection_ring
     return found;
 }
 
-/// From the ring that `me` watches, if its holder is slow; or null, and watches no more.
-task* injection_queue::steal_if_slow(std::size_t me) noexcept {
+/// From the ring that `me` watches, if its holder is as slow as that; or null, and watches no more.
+task* injection_queue::steal_if_slow(std::size_t me, victim from) noexcept {
     visit& own = visits_[me];
     const std::uint64_t now_ns = sys::now_ns();
     if (now_ns - own.watched.since < watch_ns) return nullptr; // and looks at nothing: as above
     injection_ring& ring = *own.watched.ring;
     const injection_ring::sight now = ring.look(leases_, me);
     const pace::sum seen = std::exchange(own.watched, {}).at(now.taken, now_ns);
+    if (from == victim::stuck && seen.tasks != 0) return nullptr;
     const bool shares = seen.is_at_least(slow_ns) || (seen.is_at_least(fast_ns) && own.patience == 0);
     if (now.is_anothers && !shares) {
         if (own.patience != 0) --own.patience;
@@ -223,10 +225,10 @@ task* injection_queue::shared(std::size_t me, injection_ring& from) noexcept {
     return from.steal(leases_, me);
 }
 
-task* injection_queue::steal(std::size_t me, bool is_patient) noexcept {
+task* injection_queue::steal(std::size_t me, victim from) noexcept {
     visit& own = visits_[me];
-    if (!is_patient) return steal_at_once(me);
-    if (own.watched.ring != nullptr) return steal_if_slow(me);
+    if (from == victim::any) return steal_at_once(me);
+    if (own.watched.ring != nullptr) return steal_if_slow(me, from);
     const std::size_t count = count_.load(sys::relaxed);
     while (own.theft < count) { // a holder that stays fast does not hide the others
         inlet* const here = inlets_[own.theft++].load(sys::acquire); // [IQ4]
@@ -236,7 +238,7 @@ task* injection_queue::steal(std::size_t me, bool is_patient) noexcept {
         const bool was_left_alone = &ring == own.left_alone.ring;
         if (now.left == 0 && !was_left_alone) continue;
         own.has_declined = false;
-        if (now.is_shared) return shared(me, ring);
+        if (now.is_shared && from != victim::stuck) return shared(me, ring);
         const std::uint64_t now_ns = sys::now_ns();
         if (was_left_alone) {
             const pace::sum alone = own.left_alone.at(now.taken, now_ns);

@@ -164,11 +164,17 @@ public:
         return take_and_lease(me);
     }
 
-    /// Consumer `me`: takes the oldest task of another consumer's lease; or null. If `is_patient`, a holder
-    /// that takes its tasks so fast that a theft would cost more than it gains is left alone: null, until the
-    /// holder has slowed down for half a microsecond. So a consumer that gets null while maybe_filled() calls
-    /// again; or it is not patient, and gets a task if there was one when it called, leased or not.
-    [[nodiscard]] task* steal(std::size_t me, bool is_patient = true) noexcept;
+    enum class victim : std::uint8_t {
+        any,
+        slow,  ///< takes its tasks so slowly that a theft gains more than it costs
+        stuck, ///< takes none
+    };
+
+    /// Consumer `me`: takes the oldest task of the lease of another consumer that is such a victim; or null.
+    /// All but `any` are found by watching: null, until the other one has been slow for half a microsecond.
+    /// So a consumer that gets null while maybe_filled() calls again; or it steals from any, and gets a task
+    /// if there was one when it called, leased or not.
+    [[nodiscard]] task* steal(std::size_t me, victim from) noexcept;
 
     /// Consumer `me`: whether its last steal() has ended a round over the rings that has left a fast holder
     /// alone. Then there is nothing to look for in a while.
@@ -216,7 +222,7 @@ public:
 private:
     [[nodiscard]] task* take_and_lease(std::size_t me) noexcept;
     [[nodiscard]] task* take_single(std::size_t me, std::size_t i, injection_ring& from) noexcept;
-    [[nodiscard]] task* steal_if_slow(std::size_t me) noexcept;
+    [[nodiscard]] task* steal_if_slow(std::size_t me, victim from) noexcept;
     [[nodiscard]] task* steal_at_once(std::size_t me) noexcept;
     [[nodiscard]] task* shared(std::size_t me, injection_ring& from) noexcept;
     struct follow_up {

@@ -61,7 +61,7 @@ TEST_CASE("A queue that nobody has pushed to is empty") {
     for (const std::size_t start : {std::size_t{0}, std::size_t{1}, std::size_t{1000}, ~std::size_t{0}})
         CHECK(queue.take_one(start) == nullptr);
     CHECK(queue.take(0) == nullptr);
-    CHECK(queue.steal(0) == nullptr);
+    CHECK(queue.steal(0, injection_queue::victim::slow) == nullptr);
     queue.quiesce();
 }
 
@@ -139,7 +139,8 @@ TEST_CASE("Each task comes out once with many producers and many consumers") {
         threads.emplace_back([&, p] {
             while (sum.load() != producers * n) {
                 task* next = queue.take(static_cast<std::size_t>(p));
-                if (next == nullptr) next = queue.steal(static_cast<std::size_t>(p));
+                if (next == nullptr)
+                    next = queue.steal(static_cast<std::size_t>(p), injection_queue::victim::slow);
                 if (next != nullptr) {
                     ekiden_test::take(next);
                     sum.fetch_add(1);
@@ -167,7 +168,7 @@ TEST_CASE("Consumers that have shared a lease take one task at a time for a whil
     int next = 0;
     take_next(next++);
     CHECK(queue.take(1) == nullptr); // the others are leased, or behind that
-    task* const stolen = queue.steal(1, false);
+    task* const stolen = queue.steal(1, injection_queue::victim::any);
     CHECK(stolen == all.at(next++));
     ekiden_test::take(stolen);
     while (task* const leased = queue.take_leased(0)) {
@@ -208,15 +209,16 @@ TEST_CASE("A consumer that takes fast is left alone, with what nobody has leased
     while (!queue.has_declined(1)) {
         if (next + 2 * burst > n) return; // this machine, or build, is slow
         const std::uint64_t before = ekiden::sys::now_ns();
-        task* stolen = queue.steal(1); // begins to watch
+        task* stolen = queue.steal(1, injection_queue::victim::slow); // begins to watch
         REQUIRE(stolen == nullptr);
         for (int i = 0; i != burst; ++i) take(queue.take(0));
         while (ekiden::sys::now_ns() - before < 1000) ekiden::sys::spin_hint();
-        stolen = queue.steal(1);
+        stolen = queue.steal(1, injection_queue::victim::slow);
         const std::uint64_t passed = ekiden::sys::now_ns() - before;
         if (passed < std::uint64_t{200} * burst) {
             REQUIRE(stolen == nullptr);
-            for (int i = 0; i != 2 && !queue.has_declined(1); ++i) REQUIRE(queue.steal(1) == nullptr);
+            for (int i = 0; i != 2 && !queue.has_declined(1); ++i)
+                REQUIRE(queue.steal(1, injection_queue::victim::slow) == nullptr);
             REQUIRE(queue.has_declined(1));
         } else if (stolen != nullptr) {
             return;
@@ -228,10 +230,10 @@ TEST_CASE("A consumer that takes fast is left alone, with what nobody has leased
 
     task* found = nullptr;
     if (is_in_hurry) {
-        found = queue.steal(1, false);
+        found = queue.steal(1, injection_queue::victim::any);
     } else {
         while (found == nullptr) {
-            CHECK(queue.steal(1) == nullptr); // nothing is leased
+            CHECK(queue.steal(1, injection_queue::victim::slow) == nullptr); // nothing is leased
             found = queue.take(1);
         }
     }
