@@ -186,8 +186,9 @@ EKIDEN_MODEL(deque_company_begins, .about = "thieves come again while the owner 
     d.finish(3);
 }
 
-EKIDEN_MODEL(deque_company_growth, .about = "the ring grows in company, and the company ends, while a thief "
-                                            "that pays no heavy fence reads the old one",
+EKIDEN_MODEL(deque_company_growth,
+             .about = "the ring grows in company, and the company ends, while a thief "
+                      "that pays no heavy fence reads the old one",
              .preemptions = 3) {
     deque_under_test<5, 1> d(2);
     d.meet_a_thief(3, 4);
