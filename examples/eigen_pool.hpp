@@ -9,7 +9,11 @@
 #include <functional>
 #include <utility>
 
-/// Refers to the pool, which must live longer. Thread-safe.
+/// Refers to the pool, which must live longer, and must not be stopped while Eigen computes. Thread-safe.
+///
+/// The thread that evaluates an expression waits for it, and runs no task of the pool meanwhile. So tasks of
+/// the pool that evaluate expressions may take all workers and wait for ever, as in Eigen's own pool; a pool
+/// that grows while its workers block (`max_threads`) goes on.
 class eigen_pool final : public Eigen::ThreadPoolInterface {
 public:
     explicit eigen_pool(ekiden::thread_pool& pool) : pool_(pool) {}

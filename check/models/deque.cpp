@@ -186,6 +186,25 @@ EKIDEN_MODEL(deque_company_begins, .about = "thieves come again while the owner 
     d.finish(3);
 }
 
+EKIDEN_MODEL(deque_company_growth,
+             .about = "the ring grows in company, and the company ends, while a thief "
+                      "that pays no heavy fence reads the old one",
+             .preemptions = 3) {
+    deque_under_test<5, 1> d(2);
+    d.meet_a_thief(3, 4);
+    d.push(0);
+    sys::thread thief([&] {
+        d.use(d.deque.steal());
+        d.use(d.deque.steal());
+    });
+    d.push(1);
+    d.push(2);            // grows, unless 0 is gone
+    d.use(d.deque.pop()); // the last one with a full fence
+    d.use(d.deque.pop());
+    thief.join();
+    d.finish(5);
+}
+
 // A thief that steals an element through another thief's work: what the first one saw, the second one sees.
 EKIDEN_MODEL(deque_hint, .about = "a thief that trusts maybe_filled still gets whole elements",
              .preemptions = 4) {

@@ -20,7 +20,7 @@ public:
         std::size_t count = 0;
         while (count != most && run_one(wait)) {
             ++count;
-            if (wait != nullptr && wait->is_wanted()) break;
+            if (asks && wait != nullptr && wait->is_wanted()) break;
         }
         return count;
     }
@@ -32,8 +32,10 @@ public:
     void happen() noexcept { signal(happened); }
 
     int events = 0;
+    bool asks = true; // after each event whether it should come back
     void (*on_event)(model_source&) = nullptr;
     solo_loop* loop = nullptr;
+    task* own = nullptr; // that an event may post
     sys::cell<int> brought{0};
 
 private:
@@ -145,6 +147,25 @@ LOOP_MODEL(solo_outside_against_event, .about = "an event and a post for the thr
     sys::thread poster([&] { here.loop.push(&task); });
     check::that(here.loop.run({}) == 2, "both were run");
     check::that(here.source.events == 1, "the event once");
+    system.join();
+    poster.join();
+}
+
+LOOP_MODEL(solo_outside_own,
+           .about = "what an event posts to its own loop is run, though the source goes on to its wait",
+           .preemptions = 2, .spurious = 0, .timeouts = 0) {
+    place here;
+    here.bring();
+    here.source.asks = false;
+    here.source.on_event = [](model_source& source) { source.loop->push(source.own); };
+    plain_task own(here, &end_work);
+    plain_task other(here, &end_work);
+    here.source.own = &own;
+    here.loop.work_started();
+    here.loop.work_started();
+    sys::thread system([&] { here.source.happen(); });
+    sys::thread poster([&] { here.loop.push(&other); });
+    check::that(here.loop.run({}) == 3, "the event and both tasks were run");
     system.join();
     poster.join();
 }

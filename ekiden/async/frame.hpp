@@ -14,7 +14,7 @@
 namespace ekiden::inline EKIDEN_ABI {
 
 /// The base of promises whose frames are recycled nodes; frames too large for one come from operator new. Any
-/// thread may end a frame.
+/// thread may end a frame. Also of other objects, which may be aligned to more than compilers align frames.
 class pooled_frame {
 public:
     [[nodiscard]] static void* operator new(std::size_t size) {
@@ -24,6 +24,19 @@ public:
     static void operator delete(void* frame, std::size_t size) noexcept {
         if (size > recycler::max_frame) return ::operator delete(frame, size);
         recycler::deallocate_soon(frame, recycler::size_class(size));
+    }
+    [[nodiscard]] static void* operator new(std::size_t size, std::align_val_t alignment) {
+        if (is_in_node(size, alignment)) return operator new(size);
+        return ::operator new(size, alignment);
+    }
+    static void operator delete(void* object, std::size_t size, std::align_val_t alignment) noexcept {
+        if (is_in_node(size, alignment)) return operator delete(object, size);
+        ::operator delete(object, size, alignment);
+    }
+
+private:
+    static constexpr bool is_in_node(std::size_t size, std::align_val_t alignment) noexcept {
+        return size <= recycler::max_frame && static_cast<std::size_t>(alignment) <= 64;
     }
 };
 

@@ -6,9 +6,6 @@
 #include <ekiden/queue/task.hpp>
 #include <ekiden/sys/atomic.hpp>
 
-#include <memory>
-#include <new>
-
 namespace ekiden::inline EKIDEN_ABI {
 
 /// Tasks in their order. Of one thread at a time; owns nothing.
@@ -21,7 +18,7 @@ public:
     [[nodiscard]] bool is_empty() const noexcept { return oldest_.read() == nullptr; }
 
     void push(task* pushed) noexcept {
-        ::new (static_cast<void*>(std::addressof(pushed->next))) sys::atomic<task*>(nullptr);
+        pushed->begin_link();
         if (is_empty())
             oldest_.write(pushed);
         else
@@ -29,13 +26,12 @@ public:
         newest_ = pushed;
     }
 
-    /// The oldest one, or null. Its word is `queued_at` again, without a meaning.
+    /// The oldest one, or null.
     [[nodiscard]] task* take() noexcept {
         task* const first = oldest_.read();
         if (first == nullptr) return nullptr;
         oldest_.write(first->next.load(sys::relaxed));
-        std::destroy_at(std::addressof(first->next));
-        first->queued_at = 0;
+        first->end_link();
         return first;
     }
 

@@ -97,7 +97,9 @@ private:
     }
     /// The thread inside: whether nothing is queued.
     [[nodiscard]] bool is_drained() const noexcept { return own_.is_empty() && queue_.is_drained(); }
-    [[nodiscard]] bool try_rest() noexcept { return own_.is_empty() && queue_.try_rest(); }
+    [[nodiscard]] bool try_rest() noexcept {
+        return (own_.is_empty() || EKIDEN_MUTANT(solo_rests_before_its_own)) && queue_.try_rest();
+    }
     [[nodiscard]] task* next(const loop_request& request, std::size_t& count);
     [[nodiscard]] task* spin() noexcept;
     bool rest(const loop_request& request) noexcept;

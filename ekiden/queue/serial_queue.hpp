@@ -12,8 +12,6 @@
 #include <ekiden/sys/mutant.hpp>
 
 #include <cstdint>
-#include <memory>
-#include <new>
 
 namespace ekiden::inline EKIDEN_ABI {
 
@@ -29,7 +27,7 @@ public:
     /// before is visible to the consumer that takes the task. The call touches neither the queue nor the task
     /// any more once that can be taken.
     [[nodiscard]] bool push(task* pushed) noexcept {
-        ::new (static_cast<void*>(std::addressof(pushed->next))) sys::atomic<task*>(nullptr);
+        pushed->begin_link();
         // [SE1] acq_rel: the link just made, for the next push; that of the task before.
         // [SE3] [SE4] acquire: or what the consumer has left.
         const std::uintptr_t before = newest_.exchange(word_of(pushed), sys::acq_rel);
@@ -42,7 +40,7 @@ public:
     }
 
     /// The consumer: the oldest task, or null if none is ready. There may be one all the same, of a thread
-    /// between the two steps of its push: try_rest() tells. Its word is `queued_at` again, without a meaning.
+    /// between the two steps of its push: try_rest() tells.
     [[nodiscard]] task* take() noexcept {
         task* const first = oldest_.load(sys::acquire); // [SE2]
         if (first == nullptr) return nullptr;
@@ -54,7 +52,7 @@ public:
             // [SE3] release: the store above, for the next push, whose exchange acquires. [SE5] acquire on
             // failure: if the queue has ended, all pushes.
             if (newest_.compare_exchange_strong(newest, drained, sys::release, sys::acquire)) {
-                end_link(first);
+                first->end_link();
                 return first;
             }
             second = first->next.load(sys::acquire); // [SE2]
@@ -65,7 +63,7 @@ public:
         }
         __builtin_prefetch(second); // it may come from another core's cache, while the first one runs
         oldest_.store(second, sys::relaxed);
-        end_link(first);
+        first->end_link();
         return first;
     }
 
@@ -118,10 +116,6 @@ private:
         return reinterpret_cast<std::uintptr_t>(pushed);
     }
     static task* task_of(std::uintptr_t word) noexcept { return reinterpret_cast<task*>(word); }
-    static void end_link(task* taken) noexcept {
-        std::destroy_at(std::addressof(taken->next));
-        taken->queued_at = 0;
-    }
 
     sys::atomic<std::uintptr_t> newest_{idle};
     // The link to the oldest task. Written by the consumer, and by the producer whose push found none queued.

@@ -11,6 +11,7 @@
 #include <concepts>
 #include <cstdint>
 #include <memory>
+#include <new>
 #include <source_location>
 #include <stdexcept>
 #include <string>
@@ -54,6 +55,16 @@ protected:
     ~task() {} // `next` has ended: the list that had the task has seen to that
 
 public:
+    /// For a list: makes `next`, null; and ends it, after which the word is `queued_at` again, without a
+    /// meaning.
+    void begin_link() noexcept {
+        ::new (static_cast<void*>(std::addressof(next))) sys::atomic<task*>(nullptr);
+    }
+    void end_link() noexcept {
+        std::destroy_at(std::addressof(next));
+        queued_at = 0;
+    }
+
     /// One word for the queue that has the task.
     union {
         std::uint64_t queued_at; ///< for a queue that measures delays: sys::now_ns(), or 0

@@ -6,6 +6,7 @@
 #include <ekiden/async/async_event.hpp>
 #include <ekiden/async/async_lock.hpp>
 #include <ekiden/async/co_spawn.hpp>
+#include <ekiden/async/frame.hpp>
 #include <ekiden/async/sync_wait.hpp>
 #include <ekiden/async/yield.hpp>
 #include <ekiden/loop/loop_context.hpp>
@@ -19,6 +20,7 @@
 #include <array>
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <memory>
 #include <thread>
@@ -62,7 +64,29 @@ coroutine<std::size_t> of_all_sizes(event& e, std::atomic<int>& alive, int n) {
     co_return sum;
 }
 
+template <std::size_t Alignment, std::size_t Bytes>
+struct alignas(Alignment) aligned_object : pooled_frame {
+    std::array<std::byte, Bytes> bytes;
+};
+template <class T>
+bool all_are_aligned() {
+    bool are = true;
+    std::vector<std::unique_ptr<T>> some;
+    for (int i = 0; i != 32; ++i) {
+        some.emplace_back(new T);
+        are = are && reinterpret_cast<std::uintptr_t>(some.back().get()) % alignof(T) == 0;
+    }
+    return are;
+}
+
 } // namespace
+
+TEST_CASE("Objects in the memory of frames are aligned as they ask for") {
+    CHECK(all_are_aligned<aligned_object<16, 16>>());
+    CHECK(all_are_aligned<aligned_object<64, 640>>());
+    CHECK(all_are_aligned<aligned_object<128, 128>>()); // more than a node is
+    CHECK(all_are_aligned<aligned_object<32, 2048>>()); // too large for a node
+}
 
 TEST_CASE("rule: in the long run 1e5 live coroutines that suspend and go on allocate nothing") {
     // One worker, which also sets the events: so each round needs as much as the last one, and more threads
