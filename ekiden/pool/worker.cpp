@@ -158,13 +158,36 @@ task* worker::neglected() noexcept {
         return from_outside();
     case 1:
         return injected(priority::low);
-    case 2: { // what a worker has left that blocks, or has retired
-        task* const found = stolen();
+    case 2: {
+        task* const found = left_behind();
         return found != nullptr ? found : held_by_others();
     }
     default:
-        return deque_.pop_oldest();
+        return own_oldest();
     }
+}
+
+/// What a worker has left that blocks, runs a long task, or has retired: one that has ended no task since the
+/// last of these looks. One that gets on comes to its oldest task itself. To steal from it would cost both of
+/// them more than most tasks do, and split small work ever further.
+task* worker::left_behind() noexcept {
+    const auto& workers = pool_.workers();
+    if (watched_ != index_ && workers[watched_]->finished() == watched_finished_) {
+        if (task* const found = stolen_from(*workers[watched_])) return found;
+    }
+    watched_ = watched_ + 1 < workers.size() ? watched_ + 1 : 0;
+    watched_finished_ = workers[watched_]->finished();
+    return nullptr;
+}
+
+/// Seldom, where tasks are short: each task that is taken here may be the root of a tree, and the deque holds
+/// what is left of all trees that have been begun.
+task* worker::own_oldest() noexcept {
+    constexpr std::uint64_t patience_ns = 100'000;
+    const std::uint64_t now = sys::now_ns();
+    if (now - oldest_taken_ns_ < patience_ns) return nullptr;
+    oldest_taken_ns_ = now;
+    return deque_.pop_oldest();
 }
 
 task* worker::injected(priority level) noexcept {
@@ -188,19 +211,22 @@ task* worker::stolen() noexcept {
     std::uint32_t victim = random_.below(count);
     for (std::uint32_t i = 0; i != count; ++i) {
         if (victim != index_) {
-            chase_lev_deque<task>& from = workers[victim]->deque_;
-            if (from.maybe_filled()) {
-                if (task* const found = from.steal()) {
-                    stolen_.add();
-                    trace::detail::moment(trace::kind::stolen, found);
-                    return found;
-                }
-            }
-            if (task* const found = workers[victim]->take_put_back()) return found;
+            if (task* const found = stolen_from(*workers[victim])) return found;
         }
         if (++victim == count) victim = 0;
     }
     return nullptr;
+}
+
+task* worker::stolen_from(worker& victim) noexcept {
+    if (victim.deque_.maybe_filled()) {
+        if (task* const found = victim.deque_.steal()) {
+            stolen_.add();
+            trace::detail::moment(trace::kind::stolen, found);
+            return found;
+        }
+    }
+    return victim.take_put_back();
 }
 
 /// The oldest task of a producer that another worker is at.

@@ -117,6 +117,9 @@ private:
     [[nodiscard]] task* from_outside() noexcept;
     [[nodiscard]] task* held_by_others() noexcept;
     [[nodiscard]] task* stolen() noexcept;
+    [[nodiscard]] task* stolen_from(worker& victim) noexcept;
+    [[nodiscard]] task* left_behind() noexcept;
+    [[nodiscard]] task* own_oldest() noexcept;
     [[nodiscard]] task* from_sources() noexcept;
     [[nodiscard]] task* take_put_back() noexcept;
     void put_back(task* taken) noexcept;
@@ -145,6 +148,9 @@ private:
     bool is_blocking_ = false;
     std::uint64_t blocked_since_ = trace::detail::nothing; // in a trace
     std::uint32_t turn_ = 0;
+    std::size_t watched_ = 0; // the worker at which the next fair turn looks for what is left behind,
+    std::uint64_t watched_finished_ = 0; // and how many tasks it had finished at the last one
+    std::uint64_t oldest_taken_ns_ = 0;  // when a fair turn has last taken the oldest of the own tasks
     sys::random random_;
     const task* piece_ = nullptr; // taken from a work source, not begun
     // Read by others.
