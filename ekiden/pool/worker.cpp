@@ -50,6 +50,13 @@ void worker::run() noexcept {
     const locks_shown shown(locks_);
     show(glance::state::busy); // another thread may have been this worker before
     for (;;) {
+        // Mostly there is nothing to heed but the next task, and one look at the gate says so.
+        if (pool_.gate().load(sys::relaxed) == 0 && !has_token_) [[likely]] {
+            if (task* const next = find_task()) {
+                execute(next, is_piece(next) || admit());
+                continue;
+            }
+        }
         const bool has_stopped = is_stopped(); // before the last look at the queues
         const bool is_crowded = (pool_.gate().load(sys::relaxed) & gate_bit::crowded) != 0; // [EL4]
         if (is_crowded && others.is_crowded()) {
@@ -274,6 +281,43 @@ void worker::push(task* spawned) {
         finished_.add(); // the count of finished tasks may only fall behind
         throw;
     }
+}
+
+repeated_task::end worker::repeat(repeated_task& begun, repeated_task::call call, const void* callable) {
+    using enum repeated_task::end;
+    do {
+        const std::size_t i = begun.first;
+        // Stopped: the other calls are abandoned.
+        if (i + 1 == begun.last || (pool_.gate().load(sys::relaxed) & gate_bit::refuses_workers) != 0)
+            return last_call;
+        if (!EKIDEN_MUTANT(repeat_counts_too_late)) begun.first = i + 1;
+        trace::detail::moment(trace::kind::queued, &begun);
+        try {
+            push(&begun);
+        } catch (const std::bad_alloc&) {
+            begun.first = i;
+            return no_memory;
+        }
+        if (EKIDEN_MUTANT(repeat_counts_too_late)) begun.first = i + 1;
+        pool_.notify();
+        call(callable, i);
+    } while (take_again(begun));
+    return elsewhere;
+}
+
+/// Ends the task that runs, and takes the one that it has put back again, if that is what run() and
+/// find_task() would do next. False if it is for them.
+bool worker::take_again(const task& given) noexcept {
+    if (pool_.gate().load(sys::relaxed) != 0 || has_token_ || waits_ != nullptr || trace::is_on()
+        || (turn_ + 1) % fair_turn == 0 || put_back_.load(sys::relaxed) != nullptr
+        || pool_.queue(priority::high).maybe_filled() || deque_.newest() != &given)
+        return false;
+    if (deque_.pop() == nullptr) return false; // a thief was faster
+    ++turn_;
+    if (!EKIDEN_MUTANT(repeat_forgets_to_count)) finished_.add(); // [ID1] as in execute()
+    if (given.queued_at != 0) [[unlikely]]
+        delays_.record(sys::now_ns() - given.queued_at);
+    return true;
 }
 
 // ---- waiting
