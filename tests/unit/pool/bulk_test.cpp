@@ -9,6 +9,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <memory>
 #include <optional>
@@ -51,6 +52,17 @@ TEST_CASE("one worker makes the calls of a bulk by their numbers, but for single
     std::size_t jumps = 0;
     for (std::size_t i = 1; i != order.size(); ++i) jumps += order[i] != order[i - 1] + 1 ? 1 : 0;
     CHECK(jumps <= 10'000 / 64);
+}
+
+TEST_CASE("a bulk of many calls is few tasks to allocate") {
+    thread_pool pool({.threads = 1});
+    std::atomic<int> calls{0};
+    const long before = ekiden_test::allocation_count();
+    // Too large for a recycled node.
+    pool.post_bulk(10'000, [&calls, fill = std::array<char, 500>{}](std::size_t) { calls += 1 + fill[0]; });
+    pool.wait_idle();
+    CHECK(calls == 10'000);
+    CHECK(ekiden_test::allocation_count() - before < 100);
 }
 
 TEST_CASE("a call of post_bulk that waits for all others keeps none of them back") {
