@@ -50,8 +50,8 @@ void worker::run() noexcept {
     const locks_shown shown(locks_);
     show(glance::state::busy); // another thread may have been this worker before
     for (;;) {
-        // Mostly there is nothing to heed but the next task, and one look at the gate says so.
-        if (pool_.gate().load(sys::relaxed) == 0 && !has_token_) [[likely]] {
+        // While own tasks wait there is mostly nothing to heed but the next task.
+        if (deque_.maybe_filled() && pool_.gate().load(sys::relaxed) == 0 && !has_token_) {
             if (task* const next = find_task()) {
                 execute(next, is_piece(next) || admit());
                 continue;
@@ -298,8 +298,8 @@ repeated_task::end worker::repeat(repeated_task& begun, repeated_task::call call
             begun.first = i;
             return no_memory;
         }
-        if (EKIDEN_MUTANT(repeat_counts_too_late)) begun.first = i + 1;
         pool_.notify();
+        if (EKIDEN_MUTANT(repeat_counts_too_late)) begun.first = i + 1;
         call(callable, i);
     } while (take_again(begun));
     return elsewhere;
