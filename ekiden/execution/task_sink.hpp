@@ -4,7 +4,10 @@
 /// accept tasks.
 #pragma once
 
+#include <ekiden/execution/bulk_task.hpp>
+#include <ekiden/execution/task_order.hpp>
 #include <ekiden/future/future.hpp>
+#include <ekiden/queue/repeated_task.hpp>
 #include <ekiden/queue/task.hpp>
 
 #include <concepts>
@@ -17,15 +20,6 @@
 #include <utility>
 
 namespace ekiden::inline EKIDEN_ABI {
-
-/// Where a task goes among those that wait.
-enum class task_order : std::uint8_t {
-    usual, ///< as the context thinks best: a pool's worker takes its own newest task first
-    last,  ///< behind the tasks that wait already: for a task that goes on later to let others through
-    /// As `last`, and no other thread is woken for it: the caller works for this context, and will come to
-    /// it. From any other thread it is the same as `last`.
-    deferred,
-};
 
 namespace detail {
 
@@ -64,6 +58,10 @@ template <class Sink>
 ///   task* continue_with(task*) const        the same, but a task that may run on the calling thread, now, is
 ///                                           given back, and the caller runs that (it may be another one,
 ///                                           which leads to this); else null. Throws as accept()
+///   repeated_task::end repeat(repeated_task&, repeated_task::call, const void* callable) const
+///                                           may be left out: makes the first call of a task that the calling
+///                                           thread runs, and perhaps more, each when the task with the rest
+///                                           is in a queue again. What a call throws passes through
 ///   bool running_in_this_thread() const noexcept    whether the caller is inside: runs a task of the context
 ///   void report_unhandled(const char* type) const noexcept    of the exception that is being handled
 /// Together with context(), on_work_started() and on_work_finished() of the sink this makes it an executor of
@@ -153,8 +151,14 @@ public:
                       "ekiden: post_bulk: the callable takes the number of the call, or nothing");
         refuse_empty<std::decay_t<F>>(f, "post_bulk");
         if (n == 0) return true;
-        return sink().accept(make_task(bulk<std::decay_t<F>>{sink(), 0, n, std::forward<F>(f)}),
-                             task_order::usual);
+        if constexpr (requires(const Sink& s, repeated_task& t) { s.repeat(t, nullptr, nullptr); }) {
+            using calls = detail::bulk_task<Sink, std::decay_t<F>>;
+            return sink().accept(recycler::create<calls>(sink(), 0, n, std::forward<F>(f)),
+                                 task_order::usual);
+        } else {
+            return sink().accept(make_task(bulk<std::decay_t<F>>{sink(), 0, n, std::forward<F>(f)}),
+                                 task_order::usual);
+        }
     }
 
 protected:
@@ -192,28 +196,11 @@ private:
                 try { // stopped: abandons it
                     sink.accept(make_task(bulk{sink, middle, last, f}), task_order::usual);
                 } catch (...) { // no memory, or f cannot be copied: then all of it here
-                    return call_all();
+                    return detail::call_all(sink, f, first, last);
                 }
                 last = middle;
             }
-            call(first);
-        }
-
-        void call(std::size_t i) {
-            if constexpr (std::invocable<F&, std::size_t>)
-                static_cast<void>(std::invoke(f, i));
-            else
-                static_cast<void>(std::invoke(f));
-        }
-
-        void call_all() noexcept {
-            for (; first != last; ++first) {
-                try {
-                    call(first);
-                } catch (...) {
-                    sink.report_unhandled(type_description<F>());
-                }
-            }
+            detail::call_with(f, first);
         }
     };
 };

@@ -3,6 +3,7 @@
 /// Part: pool. Used by: thread_pool.cpp, worker.cpp. Private.
 #pragma once
 
+#include <ekiden/context/thread_context.hpp>
 #include <ekiden/pool/crew.hpp>
 #include <ekiden/pool/event_count.hpp>
 #include <ekiden/pool/thread_pool.hpp>
@@ -47,6 +48,10 @@ public:
     // ---- for thread_pool
 
     [[nodiscard]] bool submit(task* accepted, priority level, task_order order);
+    /// The first call of `begun`, which a worker of this pool runs, and perhaps more. Throws what the call
+    /// throws.
+    [[nodiscard]] repeated_task::end repeat(repeated_task& begun, priority level, repeated_task::call call,
+                                            const void* callable);
     void wait_idle();
     /// Something elsewhere will post to the pool: join() waits for its end. It may be the last call that its
     /// caller makes to the pool.
@@ -83,6 +88,11 @@ public:
 
     [[nodiscard]] const sys::atomic<std::uint32_t>& gate() const noexcept { return gate_; }
     [[nodiscard]] event_count& sleep() noexcept { return sleep_; }
+    /// After a task was published.
+    void notify() noexcept {
+        if (sleep_.notify()) [[unlikely]]
+            thread_record::here().has_woken_a_worker = true;
+    }
     [[nodiscard]] injection_queue& queue(priority level) noexcept {
         return queues_[static_cast<std::size_t>(level)];
     }
@@ -120,7 +130,6 @@ private:
     void drain() noexcept;
     void wait_for_outstanding_work() noexcept;
     [[nodiscard]] bool has_outstanding_work() const noexcept;
-    void notify() noexcept;
     void report_stall(stall_report::reason why, std::span<const unsigned> threads) noexcept;
     [[nodiscard]] bool has_stopped() const noexcept {
         return (gate_.load(sys::relaxed) & gate_bit::stopped) != 0;

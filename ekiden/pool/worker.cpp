@@ -50,6 +50,13 @@ void worker::run() noexcept {
     const locks_shown shown(locks_);
     show(glance::state::busy); // another thread may have been this worker before
     for (;;) {
+        // While own tasks wait there is mostly nothing to heed but the next task.
+        if (deque_.maybe_filled() && pool_.gate().load(sys::relaxed) == 0 && !has_token_) {
+            if (task* const next = find_task()) {
+                execute(next, is_piece(next) || admit());
+                continue;
+            }
+        }
         const bool has_stopped = is_stopped(); // before the last look at the queues
         const bool is_crowded = (pool_.gate().load(sys::relaxed) & gate_bit::crowded) != 0; // [EL4]
         if (is_crowded && others.is_crowded()) {
@@ -160,13 +167,36 @@ task* worker::neglected() noexcept {
     }
     case 1:
         return injected(priority::low);
-    case 2: { // what a worker has left that blocks, or has retired
-        task* const found = stolen();
+    case 2: {
+        task* const found = left_behind();
         return found != nullptr ? found : held_by_others(injection_queue::victim::stuck);
     }
     default:
-        return deque_.pop_oldest();
+        return own_oldest();
     }
+}
+
+/// What a worker has left that blocks, runs a long task, or has retired: one that has ended no task since the
+/// last of these looks. One that gets on comes to its oldest task itself. To steal from it would cost both of
+/// them more than most tasks do, and split small work ever further.
+task* worker::left_behind() noexcept {
+    const auto& workers = pool_.workers();
+    if (watched_ != index_ && workers[watched_]->finished() == watched_finished_) {
+        if (task* const found = stolen_from(*workers[watched_])) return found;
+    }
+    watched_ = watched_ + 1 < workers.size() ? watched_ + 1 : 0;
+    watched_finished_ = workers[watched_]->finished();
+    return nullptr;
+}
+
+/// Seldom, where tasks are short: each task that is taken here may be the root of a tree, and the deque holds
+/// what is left of all trees that have been begun.
+task* worker::own_oldest() noexcept {
+    constexpr std::uint64_t patience_ns = 100'000;
+    const std::uint64_t now = sys::now_ns();
+    if (now - oldest_taken_ns_ < patience_ns) return nullptr;
+    oldest_taken_ns_ = now;
+    return deque_.pop_oldest();
 }
 
 task* worker::injected(priority level) noexcept {
@@ -190,19 +220,22 @@ task* worker::stolen() noexcept {
     std::uint32_t victim = random_.below(count);
     for (std::uint32_t i = 0; i != count; ++i) {
         if (victim != index_) {
-            chase_lev_deque<task>& from = workers[victim]->deque_;
-            if (from.maybe_filled()) {
-                if (task* const found = from.steal()) {
-                    stolen_.add();
-                    trace::detail::moment(trace::kind::stolen, found);
-                    return found;
-                }
-            }
-            if (task* const found = workers[victim]->take_put_back()) return found;
+            if (task* const found = stolen_from(*workers[victim])) return found;
         }
         if (++victim == count) victim = 0;
     }
     return nullptr;
+}
+
+task* worker::stolen_from(worker& victim) noexcept {
+    if (victim.deque_.maybe_filled()) {
+        if (task* const found = victim.deque_.steal()) {
+            stolen_.add();
+            trace::detail::moment(trace::kind::stolen, found);
+            return found;
+        }
+    }
+    return victim.take_put_back();
 }
 
 /// The oldest task of a producer that another worker is at.
@@ -251,6 +284,43 @@ void worker::push(task* spawned) {
         finished_.add(); // the count of finished tasks may only fall behind
         throw;
     }
+}
+
+repeated_task::end worker::repeat(repeated_task& begun, repeated_task::call call, const void* callable) {
+    using enum repeated_task::end;
+    do {
+        const std::size_t i = begun.first;
+        // Stopped: the other calls are abandoned.
+        if (i + 1 == begun.last || (pool_.gate().load(sys::relaxed) & gate_bit::refuses_workers) != 0)
+            return last_call;
+        if (!EKIDEN_MUTANT(repeat_counts_too_late)) begun.first = i + 1;
+        trace::detail::moment(trace::kind::queued, &begun);
+        try {
+            push(&begun);
+        } catch (const std::bad_alloc&) {
+            begun.first = i;
+            return no_memory;
+        }
+        pool_.notify();
+        if (EKIDEN_MUTANT(repeat_counts_too_late)) begun.first = i + 1;
+        call(callable, i);
+    } while (take_again(begun));
+    return elsewhere;
+}
+
+/// Ends the task that runs, and takes the one that it has put back again, if that is what run() and
+/// find_task() would do next. False if it is for them.
+bool worker::take_again(const task& given) noexcept {
+    if (pool_.gate().load(sys::relaxed) != 0 || has_token_ || waits_ != nullptr || trace::is_on()
+        || (turn_ + 1) % fair_turn == 0 || put_back_.load(sys::relaxed) != nullptr
+        || pool_.queue(priority::high).maybe_filled() || deque_.newest() != &given)
+        return false;
+    if (deque_.pop() == nullptr) return false; // a thief was faster
+    ++turn_;
+    if (!EKIDEN_MUTANT(repeat_forgets_to_count)) finished_.add(); // [ID1] as in execute()
+    if (given.queued_at != 0) [[unlikely]]
+        delays_.record(sys::now_ns() - given.queued_at);
+    return true;
 }
 
 // ---- waiting

@@ -30,6 +30,11 @@ public:
     /// A task of this worker's own. Throws std::bad_alloc; then nothing has changed.
     void push(task* spawned);
 
+    /// The first call of a task that this worker runs, and those that nothing else comes before. Throws what
+    /// a call throws.
+    [[nodiscard]] repeated_task::end repeat(repeated_task& begun, repeated_task::call call,
+                                            const void* callable);
+
     /// Without a deadline: runs other tasks until `awaited` is ready, at any depth of nesting, since another
     /// worker that could run them may not exist. With one it sleeps, as a blocked thread does: a task that it
     /// ran could not be given up when the time is over.
@@ -111,12 +116,16 @@ private:
     [[nodiscard]] task* next_task(const reason_to_return& reason) noexcept;
     [[nodiscard]] task* find(const reason_to_return& reason) noexcept;
     [[nodiscard]] task* find_task() noexcept;
+    [[nodiscard]] bool take_again(const task& given) noexcept;
     [[nodiscard]] task* urgent() noexcept;
     [[nodiscard]] task* neglected() noexcept;
     [[nodiscard]] task* injected(priority level) noexcept;
     [[nodiscard]] task* from_outside() noexcept;
     [[nodiscard]] task* held_by_others(injection_queue::victim other) noexcept;
     [[nodiscard]] task* stolen() noexcept;
+    [[nodiscard]] task* stolen_from(worker& victim) noexcept;
+    [[nodiscard]] task* left_behind() noexcept;
+    [[nodiscard]] task* own_oldest() noexcept;
     [[nodiscard]] task* from_sources() noexcept;
     [[nodiscard]] task* take_put_back() noexcept;
     void put_back(task* taken) noexcept;
@@ -146,6 +155,9 @@ private:
     bool is_blocking_ = false;
     std::uint64_t blocked_since_ = trace::detail::nothing; // in a trace
     std::uint32_t turn_ = 0;
+    std::size_t watched_ = 0; // the worker at which the next fair turn looks for what is left behind,
+    std::uint64_t watched_finished_ = 0; // and how many tasks it had finished at the last one
+    std::uint64_t oldest_taken_ns_ = 0;  // when a fair turn has last taken the oldest of the own tasks
     sys::random random_;
     const task* piece_ = nullptr; // taken from a work source, not begun
     // Read by others.

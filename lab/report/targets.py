@@ -204,6 +204,8 @@ TARGETS = [
     _throughput("1 producer", "boost-asio", "Boost.Asio", 10),
     _throughput("4 producers", "onetbb", "oneTBB", 10),
     _throughput("4 producers", "shared-queue", "a lean shared queue", 4),
+    _at_most("throughput", ("1 producer", "4 producers"), "post_bulk, against as many posts", "ekiden", 0.5, "ns_per_task",
+             "ekiden-post-bulk"),
     _at_most("latency", "awake", "Submit to result, both awake, P50, against two threads that answer each other through "
              "two flags", "two-flags", 2.5, "p50"),
     Target("latency", "awake", "Submit to result, both awake, P99 over P50", "tail", limit=2),
