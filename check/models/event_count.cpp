@@ -224,7 +224,8 @@ HINTED_MODEL(sleep_signal_follower, .about = "so is one that finds others asleep
     signal_a_waiter(sleep, 1);
 }
 
-HINTED_MODEL(sleep_follower, .about = "a worker falls asleep behind one that looks around, and that one wakes it",
+HINTED_MODEL(sleep_follower,
+             .about = "a worker falls asleep behind one that looks around, and that one wakes it",
              .preemptions = 3, .spurious = 0) {
     work w(2);
     tally t(2);

@@ -313,13 +313,20 @@ task* worker::search(const reason_to_return& reason) noexcept {
     if (pool_.spin_ns() != 0)
         stop_looking(); // a thread that waits for an idle pool does not wait for a long look
     task* found = nullptr;
-    (void)sys::spin_until(
+    const bool was_in_time = sys::spin_until(
         [&] {
             found = find(reason);
             return found != nullptr || should_return(reason);
         },
-        std::max(pool_.spin_ns(), sys::spin_ns));
+        look_ns());
+    looks_in_vain_ = was_in_time ? 0 : looks_in_vain_ + 1;
     return found;
+}
+
+/// Where look after look is in vain, seven of eight are half as long.
+std::uint64_t worker::look_ns() const noexcept {
+    if (pool_.spin_ns() != 0) return std::max(pool_.spin_ns(), sys::spin_ns);
+    return looks_in_vain_ < 8 || looks_in_vain_ % 8 == 0 ? sys::spin_ns : sys::spin_ns / 2;
 }
 
 void worker::park(const reason_to_return& reason) noexcept {

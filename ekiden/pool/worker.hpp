@@ -121,6 +121,7 @@ private:
     [[nodiscard]] task* take_put_back() noexcept;
     void put_back(task* taken) noexcept;
     [[nodiscard]] task* search(const reason_to_return& reason) noexcept;
+    [[nodiscard]] std::uint64_t look_ns() const noexcept;
     void end_search() noexcept;
     void stop_looking() noexcept;
     [[nodiscard]] bool should_return(const reason_to_return& reason) const noexcept;
@@ -145,6 +146,7 @@ private:
     bool is_blocking_ = false;
     std::uint64_t blocked_since_ = trace::detail::nothing; // in a trace
     std::uint32_t turn_ = 0;
+    std::uint32_t looks_in_vain_ = 0; // before sleeps, one after the other
     sys::random random_;
     const task* piece_ = nullptr; // taken from a work source, not begun
     // Read by others.
