@@ -27,12 +27,6 @@ futex_wait_until(const atomic<std::uint32_t>& word, std::uint32_t expected, cloc
            != check::wait_result::timed_out;
 }
 
-/// The same: that others run meanwhile is what models are about.
-inline void futex_wait_restless(const atomic<std::uint32_t>& word, std::uint32_t expected,
-                                std::source_location where = std::source_location::current()) noexcept {
-    futex_wait(word, expected, where);
-}
-
 inline int futex_wake(const atomic<std::uint32_t>& word, int count = 1,
                       std::source_location where = std::source_location::current()) noexcept {
     return check::wake(&word, static_cast<unsigned>(count), where);

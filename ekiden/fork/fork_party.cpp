@@ -152,8 +152,7 @@ void fork_party::sleep_for(fork_child& child) noexcept {
     sys::fence(sys::seq_cst); // [AS2], [AS3]
     fork_party* const thief = child.shared_.thief.load(sys::relaxed);
     if (thief != nullptr) thief->ask();
-    if (!may_find_inside(child) || EKIDEN_MUTANT(fork_parent_sleeps_without_a_last_look))
-        parker_.park_restless();
+    if (!may_find_inside(child) || EKIDEN_MUTANT(fork_parent_sleeps_without_a_last_look)) parker_.park();
     state = fork_child::awaited;
     (void)child.shared_.state.compare_exchange_strong(state, fork_child::begun, sys::relaxed, sys::relaxed);
 }

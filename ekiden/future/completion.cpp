@@ -95,7 +95,7 @@ bool completion::sleep(const sys::clock::time_point* deadline) noexcept {
         }
         // A change of the word since then, complete() among them, ends the wait at once.
         if (deadline == nullptr)
-            sys::futex_wait_restless(status_, status | sleeper);
+            sys::futex_wait(status_, status | sleeper);
         else if (!sys::futex_wait_until(status_, status | sleeper, *deadline))
             return is_ready();
     }

@@ -112,14 +112,11 @@ void event_count::prepare_wait(unsigned w, bool has_token) noexcept {
     }
 }
 
-event_count::wake_up event_count::commit_wait(unsigned w, const sys::clock::time_point* deadline,
-                                              bool is_restless) noexcept {
+event_count::wake_up event_count::commit_wait(unsigned w, const sys::clock::time_point* deadline) noexcept {
     sys::atomic<std::uint32_t>& word = places_[w].word;
     std::uint32_t now;
     while ((now = word.load(sys::acquire)) == idle) { // [EC3]
-        if (deadline == nullptr && is_restless) {
-            sys::futex_wait_restless(word, idle);
-        } else if (deadline == nullptr) {
+        if (deadline == nullptr) {
             sys::futex_wait(word, idle);
         } else if (!sys::futex_wait_until(word, idle, *deadline)) {
             const wake_up last = cancel_wait(w);

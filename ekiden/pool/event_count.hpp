@@ -59,10 +59,8 @@ public:
         timed_out, ///< the deadline has passed
     };
 
-    /// Sleeps until woken; until `deadline` if it is not null. `is_restless`: others are at work on something
-    /// that this worker was a part of; see futex_wait_restless().
-    [[nodiscard]] wake_up commit_wait(unsigned w, const sys::clock::time_point* deadline,
-                                      bool is_restless = false) noexcept;
+    /// Sleeps until woken; until `deadline` if it is not null.
+    [[nodiscard]] wake_up commit_wait(unsigned w, const sys::clock::time_point* deadline) noexcept;
 
     /// Does not sleep after all. `notified` if the worker was given the token meanwhile.
     [[nodiscard]] wake_up cancel_wait(unsigned w) noexcept;

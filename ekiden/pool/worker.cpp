@@ -220,7 +220,6 @@ task* worker::from_sources() noexcept {
     task* const found = pool_.find_in_sources(index_);
     if (found == nullptr) return nullptr;
     piece_ = found;
-    had_piece_ = true;
     spawned_.add(); // as a task of this worker's own
     return found;
 }
@@ -386,8 +385,7 @@ void worker::sleep(const reason_to_return& reason) noexcept {
     parks_.add();
     const trace::detail::interval parked(trace::kind::parked, "parked", 0);
     show(glance::state::asleep);
-    has_token_ = pool_.sleep().commit_wait(index_, reason.end_of_life, std::exchange(had_piece_, false))
-                 == event_count::wake_up::notified;
+    has_token_ = pool_.sleep().commit_wait(index_, reason.end_of_life) == event_count::wake_up::notified;
     show(glance::state::busy);
     was_woken_ = has_token_;
     if (has_token_) wakes_.add();

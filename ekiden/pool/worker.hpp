@@ -149,7 +149,6 @@ private:
     std::uint32_t looks_in_vain_ = 0; // before sleeps, one after the other
     sys::random random_;
     const task* piece_ = nullptr; // taken from a work source, not begun
-    bool had_piece_ = false;      // since its last sleep
     // Read by others.
     sys::atomic<const task*> running_{nullptr};
     sys::atomic<task::function> running_type_{nullptr};

@@ -1,6 +1,5 @@
 #include <ekiden/sys/futex.hpp>
 
-#include <chrono>
 #include <climits>
 
 #if defined(__linux__)
@@ -90,15 +89,6 @@ int futex_wake(const atomic<std::uint32_t>& word, int) noexcept {
     return 0;
 }
 #endif
-
-void futex_wait_restless(const atomic<std::uint32_t>& word, std::uint32_t expected) noexcept {
-    auto until = clock::now();
-    for (auto length = std::chrono::microseconds(600); length < std::chrono::milliseconds(5); length *= 2) {
-        until += length;
-        if (futex_wait_until(word, expected, until)) return;
-    }
-    futex_wait(word, expected);
-}
 
 int futex_wake_all(const atomic<std::uint32_t>& word) noexcept { return futex_wake(word, INT_MAX); }
 

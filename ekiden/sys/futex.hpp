@@ -21,12 +21,6 @@ namespace ekiden::inline EKIDEN_ABI::sys {
 /// Sleeps if `word` still holds `expected`, until woken. May return at any time (signal, spurious wake-up).
 void futex_wait(const atomic<std::uint32_t>& word, std::uint32_t expected) noexcept;
 
-/// As futex_wait, for something that another thread of this process works at: wakes up for a moment after 0.6
-/// ms, and three times more, each time after twice as long. A processor that falls idle takes over a thread
-/// that waits for another one, if that has lost it at least 0.5 ms ago (Linux); one that is idle does so at a
-/// tick of the clock only, up to 8 ms later.
-void futex_wait_restless(const atomic<std::uint32_t>& word, std::uint32_t expected) noexcept;
-
 /// As futex_wait, but for at most until `deadline`. False if the deadline had passed, true otherwise.
 [[nodiscard]] bool futex_wait_until(const atomic<std::uint32_t>& word, std::uint32_t expected,
                                     clock::time_point deadline) noexcept;

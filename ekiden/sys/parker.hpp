@@ -16,12 +16,13 @@ class parker {
 public:
     /// Waits for a token and takes it. Does not return spuriously.
     void park() noexcept {
-        park_by([](const auto& word, std::uint32_t expected) { futex_wait(word, expected); });
-    }
-
-    /// The same, for something that another thread of this process works at: see futex_wait_restless().
-    void park_restless() noexcept {
-        park_by([](const auto& word, std::uint32_t expected) { futex_wait_restless(word, expected); });
+        // Either the token is here (1 -> 0), or this announces the sleeper (0 -> -1).
+        // [PA1] acquire; pairs with the release in unpark().
+        if (word_.fetch_sub(1, acquire) == token) return;
+        for (;;) {
+            futex_wait(word_, asleep);
+            if (take() || EKIDEN_MUTANT(parker_trusts_the_wake_up)) return;
+        }
     }
 
     /// As park(), until `deadline`. True with the token, false if the deadline passed first.
@@ -54,17 +55,6 @@ private:
     static constexpr std::uint32_t empty = 0;
     static constexpr std::uint32_t token = 1;
     static constexpr std::uint32_t asleep = static_cast<std::uint32_t>(-1);
-
-    template <class Wait>
-    void park_by(Wait wait) noexcept {
-        // Either the token is here (1 -> 0), or this announces the sleeper (0 -> -1).
-        // [PA1] acquire; pairs with the release in unpark().
-        if (word_.fetch_sub(1, acquire) == token) return;
-        for (;;) {
-            wait(word_, asleep);
-            if (take() || EKIDEN_MUTANT(parker_trusts_the_wake_up)) return;
-        }
-    }
 
     bool take() noexcept {
         std::uint32_t expected = token;
