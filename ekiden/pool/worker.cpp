@@ -216,6 +216,10 @@ task* worker::from_sources() noexcept {
     if (std::exchange(was_woken_, false) && pool_.sleep().is_in_way_of_waker(index_)) {
         end_search(); // nobody is to count on a thread that does not run
         sys::yield(); // to the one that gives pieces away: it goes on with them itself
+        // It has had its time slice, and there is more to do: so they would go on by turns. A system may
+        // leave two threads on one processor for as long as another process keeps the other one busy.
+        if (pool_.sleep().is_in_way_of_waker(index_) && pool_.sources_have_work())
+            (void)sys::leave_processor();
     }
     task* const found = pool_.find_in_sources(index_);
     if (found == nullptr) return nullptr;
