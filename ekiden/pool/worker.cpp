@@ -154,8 +154,10 @@ task* worker::urgent() noexcept {
 /// One task from the places that find_task() may pass over for as long as others have work, each in its turn.
 task* worker::neglected() noexcept {
     switch (turn_ / fair_turn % 4) {
-    case 0:
-        return from_outside();
+    case 0: { // also of a producer whose tasks this worker leaves to another one
+        task* const found = from_outside();
+        return found != nullptr ? found : injected(priority::normal);
+    }
     case 1:
         return injected(priority::low);
     case 2: { // what a worker has left that blocks, or has retired
@@ -320,7 +322,7 @@ task* worker::search(const reason_to_return& reason) noexcept {
     const bool was_in_time = sys::spin_until(
         [&] {
             found = find(reason);
-            return found != nullptr || should_return(reason);
+            return found != nullptr || should_return(reason) || (pool_.spin_ns() == 0 && naps_next(reason));
         },
         look_ns());
     looks_in_vain_ = was_in_time ? 0 : looks_in_vain_ + 1;
@@ -345,8 +347,7 @@ void worker::park(const reason_to_return& reason) noexcept {
         // [PK1] release: the last that this thread does with the worker; pairs with the acquire below.
         sleeper->called.store(true, sys::release);
     };
-    if (has_token_ && pool_.queue(priority::normal).has_declined(index_) && !must_hold_back(reason))
-        return nap(reason);
+    if (naps_next(reason)) return nap(reason);
     completion::continuation when_ready(wake, &self);
     if (reason.awaited != nullptr && !reason.awaited->attach(when_ready)) return;
 
@@ -373,15 +374,22 @@ void worker::park(const reason_to_return& reason) noexcept {
     }
 }
 
-/// What is left is with a worker that takes its tasks so fast that it is better left alone. But it may be
-/// held up, and would tell nobody: so this worker keeps the token, which spares producers all wake-ups, and
-/// looks again in a while.
+/// Whether all that is left is with workers that take their tasks so fast that they are better left alone.
+bool worker::naps_next(const reason_to_return& reason) const noexcept {
+    return has_token_ && pool_.queue(priority::normal).has_declined(index_) && !must_hold_back(reason);
+}
+
+/// Such a worker may be held up, and would tell nobody: so this one keeps the token, which spares producers
+/// all wake-ups, and looks again in a while. The other one takes the token over when it finds nothing any
+/// more.
 void worker::nap(const reason_to_return& reason) noexcept {
+    pool_.sleep().begin_nap(index_);
     const auto end = sys::clock::now() + std::chrono::microseconds(50);
     if (reason.awaited != nullptr)
         (void)reason.awaited->block(&end);
     else // woken by resume() and stop()
         (void)sys::futex_wait_until(pool_.gate(), pool_.gate().load(sys::relaxed), end);
+    has_token_ = pool_.sleep().end_nap(index_);
 }
 
 void worker::sleep(const reason_to_return& reason) noexcept {

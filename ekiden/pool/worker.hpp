@@ -127,6 +127,7 @@ private:
     [[nodiscard]] bool should_return(const reason_to_return& reason) const noexcept;
     [[nodiscard]] bool must_hold_back(const reason_to_return& reason) const noexcept;
     void park(const reason_to_return& reason) noexcept;
+    [[nodiscard]] bool naps_next(const reason_to_return& reason) const noexcept;
     void nap(const reason_to_return& reason) noexcept;
     void sleep(const reason_to_return& reason) noexcept;
     void show_wait(const wait_frame& begun) noexcept;

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <memory>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 namespace ekiden::inline EKIDEN_ABI {
@@ -123,6 +124,29 @@ task* injection_queue::take_one(std::size_t start) noexcept {
     return nullptr;
 }
 
+// ---- what several consumers do with one ring
+//
+// A task begins only when the one before has been taken, so threads that share the tasks of a ring hand over
+// a cache line for each of them. That takes 40 to 200 ns, and differs between one run of a virtual machine
+// and the next: where it is slow, two threads need longer for tasks of 0.1 us than one. So a consumer that
+// finds all tasks with another one watches, and leaves a holder alone that takes them faster than two could;
+// which of both is faster for tasks of a length between is measured, by turns.
+
+namespace {
+
+// A lease that two consumers share costs them more than it saves: the watch, a heavy fence, and an exchange
+// for each task all the same. So after one they take that many one at a time;
+constexpr unsigned most_singles = 512;
+// and again, while that goes faster than one of them did alone, but not for ever: tasks change.
+constexpr unsigned most_periods = 16;
+
+constexpr std::uint64_t watch_ns = 500;
+constexpr std::uint64_t slow_ns = 200; // a task: to share pays wherever one takes longer
+constexpr std::uint64_t fast_ns = 60;  // nowhere, where one takes less
+constexpr unsigned most_patience = 16; // holders between that are left alone before the next trial
+
+} // namespace
+
 task* injection_queue::take_and_lease(std::size_t me) noexcept {
     const std::size_t count = count_.load(sys::relaxed);
     visit& own = visits_[me];
@@ -130,17 +154,16 @@ task* injection_queue::take_and_lease(std::size_t me) noexcept {
     std::size_t i = own.turn < count ? own.turn : 0; // no division: it costs as much as the rest
     for (std::size_t turn = 0; turn != count; ++turn) {
         inlet* const here = inlets_[i].load(sys::acquire); // [IQ4]
-        if (here != nullptr && here->ring.maybe_unleased()) {
+        // No look at the ring of a fast holder: each takes lines from it, and from the producer.
+        if (here != nullptr && &here->ring != own.left_alone.ring && here->ring.maybe_unleased()) {
             if (own.singles != 0) {
-                if (task* const found = here->ring.take_one(leases_)) {
-                    own.turn = --own.singles == 0 ? i + 1 : i;
-                    return found;
-                }
+                if (task* const found = take_single(me, i, here->ring)) return found;
             } else if (task* const found = here->ring.take_and_lease(leases_, me)) {
                 // Stays for some leases, since they grow longer meanwhile; then goes on, so that a producer
                 // that never stops does not keep the others waiting.
                 constexpr unsigned most_stays = 8;
                 own.turn = ++own.stays % most_stays == 0 ? i + 1 : i;
+                own.left_alone.ring = nullptr; // what was seen there gets old
                 return found;
             }
         }
@@ -149,51 +172,92 @@ task* injection_queue::take_and_lease(std::size_t me) noexcept {
     return nullptr;
 }
 
-/// From the lease that `me` watches, if it is time; or null. Watches none any more if the holder is fast.
-task* injection_queue::steal_if_slow(std::size_t me) noexcept {
-    // Two threads that share the tasks of a ring hand over a cache line for each: about 100 ns. The first
-    // theft from a lease also costs a heavy fence, and the processors of all threads some time.
-    constexpr std::uint64_t watched_ns = 500;
-    constexpr std::uint64_t slow_ns = 200; // a task
+/// The oldest task of ring number `i`; or null.
+task* injection_queue::take_single(std::size_t me, std::size_t i, injection_ring& from) noexcept {
+    task* const found = from.take_one(leases_);
+    if (found == nullptr) return nullptr;
     visit& own = visits_[me];
-    const injection_ring::sight now = own.ring->lease_of_another(leases_, me);
-    if (now.lease == own.seen.lease && now.left != 0) {
-        const std::uint64_t passed = sys::now_ns() - own.seen_ns;
-        if (passed < watched_ns && !now.is_shared) return nullptr;
-        if (now.is_shared || passed >= slow_ns * (own.seen.left - now.left)) return shared(me);
-        own.has_declined = true;
+    own.turn = i;
+    const bool is_first = own.sharing.ring != &from;
+    if (--own.singles != 0 && !is_first) return found;
+    const std::uint64_t taken = from.look(leases_, me).taken;
+    const std::uint64_t now = sys::now_ns();
+    if (own.singles == 0) {
+        own.turn = i + 1;
+        const pace::sum all = own.sharing.at(taken, now);
+        const bool pays = is_first || all.is_at_least(slow_ns) || !all.is_at_least(from.alone_ns());
+        own.patience = pays ? 1 : most_patience;
+        if (pays && ++own.periods != most_periods)
+            own.singles = most_singles;
+        else
+            own.periods = 0;
     }
-    own.ring = nullptr;
-    return nullptr;
+    own.sharing = {own.singles != 0 ? &from : nullptr, taken, now};
+    own.left_alone.ring = nullptr; // what was seen there gets old
+    return found;
 }
 
-/// The oldest task of the lease that `me` watches and others have a share in; and it takes single ones then.
-task* injection_queue::shared(std::size_t me) noexcept {
+/// From the ring that `me` watches, if its holder is slow; or null, and watches no more.
+task* injection_queue::steal_if_slow(std::size_t me) noexcept {
+    visit& own = visits_[me];
+    const std::uint64_t now_ns = sys::now_ns();
+    if (now_ns - own.watched.since < watch_ns) return nullptr; // and looks at nothing: as above
+    injection_ring& ring = *own.watched.ring;
+    const injection_ring::sight now = ring.look(leases_, me);
+    const pace::sum seen = std::exchange(own.watched, {}).at(now.taken, now_ns);
+    const bool shares = seen.is_at_least(slow_ns) || (seen.is_at_least(fast_ns) && own.patience == 0);
+    if (now.is_anothers && !shares) {
+        if (own.patience != 0) --own.patience;
+        own.left_alone = {&ring, now.taken, now_ns};
+        own.has_passed_by = true;
+        return nullptr;
+    }
+    own.left_alone.ring = nullptr; // takes what nobody has leased, when it looks next
+    return now.left != 0 ? shared(me, ring) : nullptr;
+}
+
+/// The oldest task of a lease that others have a share in, and single ones afterwards; or null.
+task* injection_queue::shared(std::size_t me, injection_ring& from) noexcept {
     visits_[me].singles = most_singles;
-    return visits_[me].ring->steal(leases_, me);
+    visits_[me].left_alone.ring = nullptr;
+    return from.steal(leases_, me);
 }
 
 task* injection_queue::steal(std::size_t me, bool is_patient) noexcept {
     visit& own = visits_[me];
-    if (own.ring != nullptr && is_patient) return steal_if_slow(me);
-    own.has_declined = false;
+    if (!is_patient) return steal_at_once(me);
+    if (own.watched.ring != nullptr) return steal_if_slow(me);
     const std::size_t count = count_.load(sys::relaxed);
-    std::size_t i = own.theft % count;
-    for (std::size_t turn = 0; turn != count; ++turn) {
-        inlet* const here = inlets_[i].load(sys::acquire); // [IQ4]
-        if (++i == count) i = 0;
+    while (own.theft < count) { // a holder that stays fast does not hide the others
+        inlet* const here = inlets_[own.theft++].load(sys::acquire); // [IQ4]
         if (here == nullptr) continue;
-        const injection_ring::sight now = here->ring.lease_of_another(leases_, me);
-        if (now.left == 0) continue;
-        if (!is_patient) {
-            if (task* const found = here->ring.steal(leases_, me)) return found;
-            continue; // used up meanwhile
+        injection_ring& ring = here->ring;
+        const injection_ring::sight now = ring.look(leases_, me);
+        const bool was_left_alone = &ring == own.left_alone.ring;
+        if (now.left == 0 && !was_left_alone) continue;
+        own.has_declined = false;
+        if (now.is_shared) return shared(me, ring);
+        const std::uint64_t now_ns = sys::now_ns();
+        if (was_left_alone) {
+            const pace::sum alone = own.left_alone.at(now.taken, now_ns);
+            ring.note_alone(alone.ns / (alone.tasks + 1));
         }
-        own.theft = i; // a holder that stays fast does not hide the others
-        own.ring = &here->ring;
-        own.seen = now;
-        own.seen_ns = sys::now_ns();
-        return now.is_shared ? shared(me) : nullptr;
+        own.watched = {&ring, now.taken, now_ns};
+        return nullptr;
+    }
+    own.theft = 0;
+    own.has_declined = std::exchange(own.has_passed_by, false);
+    return nullptr;
+}
+
+task* injection_queue::steal_at_once(std::size_t me) noexcept {
+    visits_[me].left_alone.ring = nullptr;
+    if (task* const found = take(me)) return found;
+    const std::size_t count = count_.load(sys::relaxed);
+    for (std::size_t i = 0; i != count; ++i) {
+        inlet* const here = inlets_[i].load(sys::acquire); // [IQ4]
+        if (here == nullptr) continue;
+        if (task* const found = here->ring.steal(leases_, me)) return found; // null: used up meanwhile
     }
     return nullptr;
 }

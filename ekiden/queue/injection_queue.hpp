@@ -57,13 +57,18 @@ public:
     /// Any thread: the same for the elements that nobody has leased.
     [[nodiscard]] bool maybe_unleased() const noexcept { return has_unleased(word_.load(sys::relaxed)); }
 
-    /// A lease that another consumer than `me` has, as it was a moment ago; `left` is 0 if there is none.
+    /// What a ring looked like a moment ago.
     struct sight {
-        std::uint64_t lease = 0; ///< differs for each lease of the ring
-        std::uint64_t left = 0;  ///< elements
-        bool is_shared = false;
+        std::uint64_t taken;      ///< index behind the last element that was taken, modulo 2^41
+        std::uint64_t left = 0;   ///< elements of the last lease, if another consumer than `me` has it
+        bool is_anothers = false; ///< another one has it, or had it
+        bool is_shared = false;   ///< and others have a share in it
     };
-    [[nodiscard]] sight lease_of_another(std::span<const ring_lease> leases, std::size_t me) const noexcept;
+    [[nodiscard]] sight look(std::span<const ring_lease> leases, std::size_t me) const noexcept;
+
+    /// Consumers: a note of what a task took while one of them took all, in ns; at first 0. Orders nothing.
+    void note_alone(std::uint64_t ns) noexcept { alone_ns_.store(ns, sys::relaxed); }
+    [[nodiscard]] std::uint64_t alone_ns() const noexcept { return alone_ns_.load(sys::relaxed); }
 
     /// Any thread: how many elements have been pushed so far. Orders nothing.
     [[nodiscard]] std::uint64_t pushed() const noexcept { return tail_.load(sys::relaxed) - first_index_; }
@@ -96,6 +101,7 @@ private:
     [[nodiscard, gnu::noinline]] slots* make_room(slots* here, std::uint64_t tail);
 
     alignas(sys::isolation) sys::atomic<std::uint64_t> word_; // written by consumers
+    sys::atomic<std::uint64_t> alone_ns_{0};                  // as well
     alignas(
         sys::isolation) sys::atomic<std::uint64_t> tail_; // next to push; this and the rest: by the producer
     std::uint64_t head_seen_;
@@ -151,7 +157,8 @@ public:
     [[nodiscard]] task* take_leased(std::size_t me) noexcept { return leases_[me].take(); }
 
     /// Consumer `me`: takes the oldest task of its lease; when that is used up, of another ring, which it
-    /// leases then. Null if there is none but in leases of others.
+    /// leases then. Null if there is none but in leases of others, and in the ring of the fast holder that
+    /// its last steal() has left alone.
     [[nodiscard]] task* take(std::size_t me) noexcept {
         if (task* const found = take_leased(me)) return found;
         return take_and_lease(me);
@@ -160,10 +167,11 @@ public:
     /// Consumer `me`: takes the oldest task of another consumer's lease; or null. If `is_patient`, a holder
     /// that takes its tasks so fast that a theft would cost more than it gains is left alone: null, until the
     /// holder has slowed down for half a microsecond. So a consumer that gets null while maybe_filled() calls
-    /// again; or it is not patient, and gets a task if there was one when it called.
+    /// again; or it is not patient, and gets a task if there was one when it called, leased or not.
     [[nodiscard]] task* steal(std::size_t me, bool is_patient = true) noexcept;
 
-    /// Consumer `me`: whether its last steal() has left a fast holder alone.
+    /// Consumer `me`: whether its last steal() has ended a round over the rings that has left a fast holder
+    /// alone. Then there is nothing to look for in a while.
     [[nodiscard]] bool has_declined(std::size_t me) const noexcept { return visits_[me].has_declined; }
 
     /// False if the queue was empty a moment ago. A hint: orders nothing.
@@ -207,8 +215,10 @@ public:
 
 private:
     [[nodiscard]] task* take_and_lease(std::size_t me) noexcept;
+    [[nodiscard]] task* take_single(std::size_t me, std::size_t i, injection_ring& from) noexcept;
     [[nodiscard]] task* steal_if_slow(std::size_t me) noexcept;
-    [[nodiscard]] task* shared(std::size_t me) noexcept;
+    [[nodiscard]] task* steal_at_once(std::size_t me) noexcept;
+    [[nodiscard]] task* shared(std::size_t me, injection_ring& from) noexcept;
     struct follow_up {
         void (*call)(void* self);
         void* self;
@@ -245,19 +255,37 @@ private:
     const std::uint64_t id_; // never reused, unlike the address
     const std::size_t capacity_;
     const std::uint64_t first_index_;
-    // A lease that two consumers share costs them more than it saves: half a microsecond of watching, a heavy
-    // fence, and an exchange for each task all the same. So after one they take that many one at a time.
-    static constexpr unsigned most_singles = 512;
+    // How fast all consumers together take from a ring.
+    struct pace {
+        injection_ring* ring = nullptr;
+        std::uint64_t taken = 0; // when the measurement began
+        std::uint64_t since = 0; // the time then, in ns
+
+        struct sum {
+            std::uint64_t ns;
+            std::uint64_t tasks;
+            /// Whether a task took this time, or more.
+            [[nodiscard]] bool is_at_least(std::uint64_t ns_a_task) const noexcept {
+                return ns >= ns_a_task * tasks;
+            }
+        };
+        [[nodiscard]] sum at(std::uint64_t now_taken, std::uint64_t now_ns) const noexcept {
+            return {now_ns - since, ring_index::distance(taken, now_taken)};
+        }
+    };
     // What consumers keep. The visits are each consumer's own.
     struct alignas(sys::isolation) visit {
-        std::size_t turn = 0;           // the ring at which the next look for tasks begins
-        unsigned stays = 0;             // leases taken
-        unsigned singles = 0;           // tasks to take one at a time before the next lease
-        std::size_t theft = 0;          // and the next look for a lease of another
-        injection_ring* ring = nullptr; // whose lease is being watched
-        injection_ring::sight seen;
-        std::uint64_t seen_ns = 0;
-        bool has_declined = false; // the last lease that was watched went fast
+        std::size_t turn = 0;       // the ring at which the next look for tasks begins
+        unsigned stays = 0;         // leases taken
+        unsigned singles = 0;       // tasks to take one at a time before the next lease
+        unsigned periods = 0;       // of singles, one after the other
+        pace sharing;               // since the singles began
+        std::size_t theft = 0;      // the ring at which the next look for tasks of others begins
+        pace watched;               // a ring whose holder may be fast
+        pace left_alone;            // the last one whose holder was
+        unsigned patience = 1;      // holders, neither slow nor fast, to leave alone before the next trial
+        bool has_passed_by = false; // in this round over the rings, one
+        bool has_declined = false;  // in the last round
     };
     const std::unique_ptr<ring_lease[]> lease_array_;
     const std::span<ring_lease> leases_;

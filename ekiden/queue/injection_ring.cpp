@@ -71,12 +71,15 @@ task* injection_ring::steal(std::span<ring_lease> leases, std::size_t me) noexce
     return victim.take_shared(key(word), *array_.current_for_reader());
 }
 
-injection_ring::sight injection_ring::lease_of_another(std::span<const ring_lease> leases,
-                                                       std::size_t me) const noexcept {
+injection_ring::sight injection_ring::look(std::span<const ring_lease> leases,
+                                           std::size_t me) const noexcept {
     const std::uint64_t word = word_.load(sys::acquire); // [IR3]
-    if (holder(word) == nobody || holder(word) == me) return {};
-    const ring_lease& other = leases[holder(word)];
-    return {word, other.left(key(word)), other.is_shared(key(word))};
+    if (holder(word) == nobody) return {.taken = end(word)};
+    const ring_lease& last = leases[holder(word)];
+    const std::uint64_t left = last.left(key(word));
+    const std::uint64_t taken = (end(word) - left) & ring_index::mask;
+    if (holder(word) == me) return {.taken = taken};
+    return {.taken = taken, .left = left, .is_anothers = true, .is_shared = last.is_shared(key(word))};
 }
 
 } // namespace ekiden::inline EKIDEN_ABI

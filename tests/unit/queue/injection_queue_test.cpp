@@ -156,7 +156,7 @@ TEST_CASE("Each task comes out once with many producers and many consumers") {
 TEST_CASE("Consumers that have shared a lease take one task at a time for a while") {
     const gate open{0};
     injection_queue queue(open, 2);
-    constexpr int n = 2000;
+    constexpr int n = 20'000; // several times as many as they ever do
     numbered_tasks all(n);
     for (int i = 0; i != n; ++i) REQUIRE(queue.push(all.at(i), closed));
     const auto take_next = [&](int i) {
@@ -187,6 +187,55 @@ TEST_CASE("Consumers that have shared a lease take one task at a time for a whil
     while (next != n) take_next(next++);
     CHECK(queue.take(0) == nullptr);
     CHECK(all.taken_wrongly() == 0);
+}
+
+TEST_CASE("A consumer that takes fast is left alone, with what nobody has leased, until it slows down") {
+    bool is_in_hurry = false;
+    SUBCASE("") {}
+    SUBCASE("or the other one is in a hurry") { is_in_hurry = true; }
+    const gate open{0};
+    injection_queue queue(open, 2);
+    constexpr int burst = 40; // most of a lease
+    constexpr int n = 1000 * burst;
+    numbered_tasks all(n);
+    for (int i = 0; i != n; ++i) REQUIRE(queue.push(all.at(i), closed));
+    int next = 0;
+    const auto take = [&](task* oldest) {
+        REQUIRE(oldest == all.at(next++));
+        ekiden_test::take(oldest);
+    };
+    take(queue.take(0));
+    while (!queue.has_declined(1)) {
+        if (next + 2 * burst > n) return; // this machine, or build, is slow
+        const std::uint64_t before = ekiden::sys::now_ns();
+        task* stolen = queue.steal(1); // begins to watch
+        REQUIRE(stolen == nullptr);
+        for (int i = 0; i != burst; ++i) take(queue.take(0));
+        while (ekiden::sys::now_ns() - before < 1000) ekiden::sys::spin_hint();
+        stolen = queue.steal(1);
+        const std::uint64_t passed = ekiden::sys::now_ns() - before;
+        if (passed < std::uint64_t{200} * burst) {
+            REQUIRE(stolen == nullptr);
+            for (int i = 0; i != 2 && !queue.has_declined(1); ++i) REQUIRE(queue.steal(1) == nullptr);
+            REQUIRE(queue.has_declined(1));
+        } else if (stolen != nullptr) {
+            return;
+        }
+    }
+    while (task* const leased = queue.take_leased(0)) take(leased);
+    REQUIRE(queue.maybe_filled());
+    CHECK(queue.take(1) == nullptr); // it leaves that to the other one
+
+    task* found = nullptr;
+    if (is_in_hurry) {
+        found = queue.steal(1, false);
+    } else {
+        while (found == nullptr) {
+            CHECK(queue.steal(1) == nullptr); // nothing is leased
+            found = queue.take(1);
+        }
+    }
+    take(found);
 }
 
 TEST_CASE("After the gate was closed and the queue is quiet exactly the accepted tasks are in it") {
