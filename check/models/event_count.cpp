@@ -238,21 +238,50 @@ HINTED_MODEL(
     elsewhere.join();
 }
 
-HINTED_MODEL(sleep_signal, .about = "a worker that waits for something else is signalled", .preemptions = 5) {
-    event_count sleep(1, {[](const void*) noexcept { return false; }, nullptr});
+/// Makes `happened` true, and signals worker `w`, which waits for that.
+void signal_a_waiter(event_count& sleep, unsigned w) {
     sys::atomic<bool> happened{false};
     sys::thread worker([&] {
         while (!happened.load(sys::acquire)) {
-            sleep.prepare_wait(0, false);
+            sleep.prepare_wait(w, false);
             if (happened.load(sys::relaxed))
-                (void)sleep.cancel_wait(0);
+                (void)sleep.cancel_wait(w);
             else
-                (void)sleep.commit_wait(0, nullptr);
+                (void)sleep.commit_wait(w, nullptr);
         }
     });
     happened.store(true, sys::release);
-    sleep.signal(0);
+    sleep.signal(w);
     worker.join();
+}
+
+HINTED_MODEL(sleep_signal, .about = "a worker that waits for something else is signalled", .preemptions = 5) {
+    event_count sleep(1, {[](const void*) noexcept { return false; }, nullptr});
+    signal_a_waiter(sleep, 0);
+}
+
+HINTED_MODEL(sleep_signal_follower, .about = "so is one that finds others asleep", .preemptions = 5) {
+    event_count sleep(2, {[](const void*) noexcept { return false; }, nullptr});
+    sleep.prepare_wait(0, false);
+    signal_a_waiter(sleep, 1);
+}
+
+HINTED_MODEL(sleep_follower,
+             .about = "a worker falls asleep behind one that looks around, and that one wakes it",
+             .preemptions = 3, .spurious = 0) {
+    work w(2);
+    tally t(2);
+    sys::atomic<int> met{0};
+    const auto meet = [&] {
+        met.fetch_add(1, sys::acq_rel);
+        while (met.load(sys::acquire) != 2) sys::yield();
+        t.one(w);
+    };
+    sys::thread poster([&] { w.post(2); });
+    sys::thread follower([&] { w.run(1, meet); });
+    w.run(0, meet);
+    poster.join();
+    follower.join();
 }
 
 HINTED_MODEL(sleep_deadline, .about = "a deadline, a notification and the token", .preemptions = 4) {

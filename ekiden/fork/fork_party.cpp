@@ -18,7 +18,7 @@ bool fork_party::share(fork_scope& newest) noexcept {
     if (arena_.is_in_forked_child()) return true; // nobody is there to take anything
     asked.store(nothing, sys::relaxed);           // [AS1]
     // [AS2] The request's end before the look at who sleeps: whoever goes to sleep later asks again. Pairs
-    // with the heavy fence in event_count::prepare_wait() and the fence in sleep_for().
+    // with the fence in event_count::prepare_wait() and the fence in sleep_for().
     sys::fence(sys::seq_cst); // [AS2]
     const std::uint64_t hungry = arena_.sleep_.waiting() + (sleeping_parent() != nullptr ? 1 : 0);
     if (hungry != 0) asked.store(wanted, sys::relaxed); // until they have all got something

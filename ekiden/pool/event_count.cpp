@@ -105,11 +105,17 @@ void event_count::end_search() noexcept {
 
 void event_count::prepare_wait(unsigned w, bool has_token) noexcept {
     const std::uint32_t waits = EKIDEN_MUTANT(sleep_waits_uncounted) ? 0 : one_waiting;
-    state_.fetch_add(waits - (has_token ? searching : 0), sys::relaxed);
+    const std::uint32_t before = state_.fetch_add(waits - (has_token ? searching : 0), sys::relaxed);
     places_[w].word.store(idle, sys::release); // [EC5] the count; pairs with the acquire in rouse()
-    // [EC1], [EC4] heavy: the two steps above before the caller's look at the queues and at what it waits
-    // for.
-    sys::fence_heavy();
+    // [EC1], [EC2], [EC4] The two steps above before the caller's look at the queues and at what it waits
+    // for; pairs with the fences in notify(), notify_sleepers() and signal(). Heavy for the first that
+    // sleeps: while the count is not 0, a poster that does not see it has published before that one looks,
+    // and all others make a full fence of their own.
+    if (before >= one_waiting || EKIDEN_MUTANT(sleep_first_is_unheard)) {
+        sys::fence(sys::seq_cst);
+    } else {
+        sys::fence_heavy();
+    }
 }
 
 event_count::wake_up event_count::commit_wait(unsigned w, const sys::clock::time_point* deadline) noexcept {

@@ -252,6 +252,10 @@ task* worker::from_sources() noexcept {
     if (std::exchange(was_woken_, false) && pool_.sleep().is_in_way_of_waker(index_)) {
         end_search(); // nobody is to count on a thread that does not run
         sys::yield(); // to the one that gives pieces away: it goes on with them itself
+        // It has had its time slice, and there is more to do: so they would go on by turns. A system may
+        // leave two threads on one processor for as long as another process keeps the other one busy.
+        if (pool_.sleep().is_in_way_of_waker(index_) && pool_.sources_have_work())
+            (void)sys::leave_processor();
     }
     task* const found = pool_.find_in_sources(index_);
     if (found == nullptr) return nullptr;
@@ -386,13 +390,20 @@ task* worker::search(const reason_to_return& reason) noexcept {
     if (pool_.spin_ns() != 0)
         stop_looking(); // a thread that waits for an idle pool does not wait for a long look
     task* found = nullptr;
-    (void)sys::spin_until(
+    const bool was_in_time = sys::spin_until(
         [&] {
             found = find(reason);
             return found != nullptr || should_return(reason) || (pool_.spin_ns() == 0 && naps_next(reason));
         },
-        std::max(pool_.spin_ns(), sys::spin_ns));
+        look_ns());
+    looks_in_vain_ = was_in_time ? 0 : looks_in_vain_ + 1;
     return found;
+}
+
+/// Where look after look is in vain, seven of eight are half as long.
+std::uint64_t worker::look_ns() const noexcept {
+    if (pool_.spin_ns() != 0) return std::max(pool_.spin_ns(), sys::spin_ns);
+    return looks_in_vain_ < 8 || looks_in_vain_ % 8 == 0 ? sys::spin_ns : sys::spin_ns / 2;
 }
 
 void worker::park(const reason_to_return& reason) noexcept {

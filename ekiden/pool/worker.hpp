@@ -130,6 +130,7 @@ private:
     [[nodiscard]] task* take_put_back() noexcept;
     void put_back(task* taken) noexcept;
     [[nodiscard]] task* search(const reason_to_return& reason) noexcept;
+    [[nodiscard]] std::uint64_t look_ns() const noexcept;
     void end_search() noexcept;
     void stop_looking() noexcept;
     [[nodiscard]] bool should_return(const reason_to_return& reason) const noexcept;
@@ -158,6 +159,7 @@ private:
     std::size_t watched_ = 0; // the worker at which the next fair turn looks for what is left behind,
     std::uint64_t watched_finished_ = 0; // and how many tasks it had finished at the last one
     std::uint64_t oldest_taken_ns_ = 0;  // when a fair turn has last taken the oldest of the own tasks
+    std::uint32_t looks_in_vain_ = 0; // before sleeps, one after the other
     sys::random random_;
     const task* piece_ = nullptr; // taken from a work source, not begun
     // Read by others.

@@ -17,9 +17,11 @@ const bool added = add(experiment{
         "Matrices: "
         "the product by quarters down to 32 x 32. Nested: a parallel loop of 64 whose body is a parallel "
         "loop of 200 "
-        "calls of 0.5 us. Busy: beside another process that keeps one of the processors busy all the time; "
+        "calls of 0.5 us. Busy: beside another process that keeps one of the processors busy all the time, "
+        "as "
+        "many calls as take 60 ms alone, for the system shares a processor by slices of milliseconds; "
         "compared "
-        "is the time by which it takes longer than just before, alone.",
+        "is the time by which they take longer than just before, alone.",
     .figures = {{.name = "ms", .title = "time", .unit = "ms"},
                 {.name = "cpu_ms", .title = "CPU time", .unit = "ms"},
                 {.name = "slowdown", .title = "time, busy / alone", .unit = "1"}},

@@ -10,6 +10,7 @@
 #include <lab/harness/task_system.hpp>
 #include <lab/peers/serial.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -210,6 +211,10 @@ std::int64_t compute(System& system, std::int64_t n) {
             [n](typename System::place& here) { return Workload::template call<System>(here, n); });
 }
 
+/// How many calls take 60 ms. The system shares a processor by slices of about 4 ms: of a call that is
+/// shorter, luck decides whether it loses one.
+inline int calls_of_many_slices(double call_s) { return std::max(1, static_cast<int>(0.06 / call_s)); }
+
 template <class System, class Workload>
 void measure(cell& c, std::int64_t height, unsigned workers) {
     peers::serial plain(1);
@@ -222,14 +227,18 @@ void measure(cell& c, std::int64_t height, unsigned workers) {
     };
     run();
     const bool is_busy = c.asked().variant.ends_with(", busy");
+    const int calls = is_busy ? calls_of_many_slices(c.measure(run).wall_s) : 1;
+    const auto run_all = [&] {
+        for (int i = 0; i != calls; ++i) run();
+    };
     for (unsigned r = 0; c.again(r); ++r) {
         repetition found;
-        const double quiet_s = is_busy ? c.measure(run).wall_s : 0;
+        const double quiet_s = is_busy ? c.measure(run_all).wall_s : 0;
         const std::optional<busy_neighbour> neighbour =
             is_busy ? std::optional<busy_neighbour>(std::in_place) : std::nullopt;
-        found.used = c.measure(run);
-        found.figures["ms"] = found.used.wall_s * 1e3;
-        found.figures["cpu_ms"] = found.used.cpu_s() * 1e3;
+        found.used = c.measure(run_all);
+        found.figures["ms"] = found.used.wall_s * 1e3 / calls;
+        found.figures["cpu_ms"] = found.used.cpu_s() * 1e3 / calls;
         if (is_busy) found.figures["slowdown"] = found.used.wall_s / quiet_s;
         c.report(found);
     }

@@ -106,6 +106,23 @@ TEST_CASE("The groups of NUMA nodes hold each usable processor once") {
     CHECK(together == sys::usable_cpus());
 }
 
+TEST_CASE("A thread that leaves its processor may use the same ones as before") {
+    std::thread([] {
+        const cpus before = sys::usable_cpus();
+        CHECK(sys::leave_processor() == (before.size() > 1));
+        CHECK(sys::usable_cpus() == before);
+    }).join();
+}
+
+TEST_CASE("A thread that may use one processor does not leave it") {
+    std::thread([] {
+        const cpus only{sys::usable_cpus().front()};
+        REQUIRE(sys::set_thread_affinity(only));
+        CHECK_FALSE(sys::leave_processor());
+        CHECK(sys::usable_cpus() == only);
+    }).join();
+}
+
 TEST_CASE("Affinity is refused when the list names no processor of this machine") {
     std::thread([] {
         CHECK_FALSE(sys::set_thread_affinity({}));
