@@ -220,8 +220,10 @@ task* injection_queue::steal_if_slow(std::size_t me, victim from) noexcept {
 
 /// The oldest task of a lease that others have a share in, and single ones afterwards; or null.
 task* injection_queue::shared(std::size_t me, injection_ring& from) noexcept {
-    visits_[me].singles = most_singles;
-    visits_[me].left_alone.ring = nullptr;
+    visit& own = visits_[me];
+    own.singles = most_singles;
+    own.left_alone.ring = nullptr;
+    --own.theft; // the next look begins here
     return from.steal(leases_, me);
 }
 
