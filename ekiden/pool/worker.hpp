@@ -159,7 +159,7 @@ private:
     std::size_t watched_ = 0; // the worker at which the next fair turn looks for what is left behind,
     std::uint64_t watched_finished_ = 0; // and how many tasks it had finished at the last one
     std::uint64_t oldest_taken_ns_ = 0;  // when a fair turn has last taken the oldest of the own tasks
-    std::uint32_t looks_in_vain_ = 0; // before sleeps, one after the other
+    std::uint32_t looks_in_vain_ = 0;    // before sleeps, one after the other
     sys::random random_;
     const task* piece_ = nullptr; // taken from a work source, not begun
     // Read by others.
