@@ -176,9 +176,8 @@ task* worker::neglected() noexcept {
     }
 }
 
-/// What a worker has left that blocks, runs a long task, or has retired: one that has ended no task since the
-/// last of these looks. One that gets on comes to its oldest task itself. To steal from it would cost both of
-/// them more than most tasks do, and split small work ever further.
+/// From a worker that has ended no task since the last of these looks: it blocks, runs a long one, or has
+/// retired. One that gets on comes to its oldest task itself; a theft costs both more than most tasks.
 task* worker::left_behind() noexcept {
     const auto& workers = pool_.workers();
     if (watched_ != index_ && workers[watched_]->finished() == watched_finished_) {
@@ -189,8 +188,7 @@ task* worker::left_behind() noexcept {
     return nullptr;
 }
 
-/// Seldom, where tasks are short: each task that is taken here may be the root of a tree, and the deque holds
-/// what is left of all trees that have been begun.
+/// Seldom, where tasks are short: it may be the root of a tree, and the deque has what is left of each.
 task* worker::own_oldest() noexcept {
     constexpr std::uint64_t patience_ns = 100'000;
     const std::uint64_t now = sys::now_ns();
