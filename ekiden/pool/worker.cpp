@@ -290,7 +290,7 @@ void worker::push(task* spawned) {
 
 repeated_task::end worker::repeat(repeated_task& begun, repeated_task::call call, const void* callable) {
     using enum repeated_task::end;
-    do {
+    for (;;) {
         const std::size_t i = begun.first;
         // Stopped: the other calls are abandoned.
         if (i + 1 == begun.last || (pool_.gate().load(sys::relaxed) & gate_bit::refuses_workers) != 0)
@@ -303,21 +303,22 @@ repeated_task::end worker::repeat(repeated_task& begun, repeated_task::call call
             begun.first = i;
             return no_memory;
         }
+        const std::uint64_t pushed = spawned_.value();
         pool_.notify();
         if (EKIDEN_MUTANT(repeat_counts_too_late)) begun.first = i + 1;
         call(callable, i);
-    } while (take_again(begun));
-    return elsewhere;
+        if (!take_again(begun, pushed)) return elsewhere;
+    }
 }
 
-/// Ends the task that runs, and takes the one that it has put back again, if that is what run() and
-/// find_task() would do next. False if it is for them.
-bool worker::take_again(const task& given) noexcept {
-    if (pool_.gate().load(sys::relaxed) != 0 || has_token_ || waits_ != nullptr || trace::is_on()
-        || (turn_ + 1) % fair_turn == 0 || put_back_.load(sys::relaxed) != nullptr
-        || pool_.queue(priority::high).maybe_filled() || deque_.newest() != &given)
+/// Ends the task that runs, and takes the one that it has put back, as its `number`th push, if run() and
+/// find_task() would do that. False if it is for them, or gone: only a later push has its address then.
+bool worker::take_again(const task& given, std::uint64_t number) noexcept {
+    if (spawned_.value() != number || pool_.gate().load(sys::relaxed) != 0 || has_token_ || waits_ != nullptr
+        || trace::is_on() || (turn_ + 1) % fair_turn == 0 || put_back_.load(sys::relaxed) != nullptr
+        || pool_.queue(priority::high).maybe_filled() || deque_.newest() != &given
+        || deque_.pop() == nullptr) // a thief was faster
         return false;
-    if (deque_.pop() == nullptr) return false; // a thief was faster
     ++turn_;
     if (!EKIDEN_MUTANT(repeat_forgets_to_count)) finished_.add(); // [ID1] as in execute()
     if (given.queued_at != 0) [[unlikely]]

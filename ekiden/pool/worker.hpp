@@ -116,7 +116,7 @@ private:
     [[nodiscard]] task* next_task(const reason_to_return& reason) noexcept;
     [[nodiscard]] task* find(const reason_to_return& reason) noexcept;
     [[nodiscard]] task* find_task() noexcept;
-    [[nodiscard]] bool take_again(const task& given) noexcept;
+    [[nodiscard]] bool take_again(const task& given, std::uint64_t number) noexcept;
     [[nodiscard]] task* urgent() noexcept;
     [[nodiscard]] task* neglected() noexcept;
     [[nodiscard]] task* injected(priority level) noexcept;

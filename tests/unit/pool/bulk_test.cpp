@@ -4,6 +4,7 @@
 
 #include <ekiden/future/promise.hpp>
 #include <ekiden/pool/thread_pool.hpp>
+#include <ekiden/queue/recycler.hpp>
 #include <ekiden/sys/spin.hpp>
 
 #include <doctest/doctest.h>
@@ -11,6 +12,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -110,6 +112,89 @@ struct copied_seldom {
 };
 
 } // namespace
+
+namespace {
+
+/// Where a task with a callable of this type was made last, and which calls were made.
+struct made_tasks {
+    const void* last = nullptr;
+    std::array<std::atomic<int>, 2> calls{};
+    std::function<void(std::size_t)> first_calls;
+
+    [[nodiscard]] int all_calls() const { return calls[0] + calls[1]; }
+};
+
+/// Is told apart from others of its type: the first bulk has the number 0, all others 1.
+struct numbered_callable {
+    made_tasks* tasks;
+    std::size_t number;
+
+    numbered_callable(made_tasks& t, std::size_t n) : tasks(&t), number(n) {}
+    numbered_callable(const numbered_callable& other) : tasks(other.tasks), number(other.number) {}
+    numbered_callable(numbered_callable&& other) noexcept : tasks(other.tasks), number(other.number) {
+        tasks->last = this; // only into a task it is moved
+    }
+    numbered_callable& operator=(const numbered_callable&) = delete;
+    numbered_callable& operator=(numbered_callable&&) = delete;
+    ~numbered_callable() = default;
+
+    void operator()(std::size_t i) const {
+        ++tasks->calls[number];
+        if (number == 0) tasks->first_calls(i);
+    }
+};
+
+} // namespace
+
+TEST_CASE("a bulk that another worker has ended is not taken for a later task at its address") {
+    for (int round = 0; round != 10; ++round) { // in one of 64 a fair turn hides the error
+        thread_pool pool({.threads = 2});
+        made_tasks tasks;
+        const void* ended = nullptr;
+        std::atomic<int> at_work{0};
+        std::atomic<bool> has_begun{false};
+        std::atomic<bool> has_ended{false};
+        std::atomic<int> posted{1};
+        std::atomic<bool> are_posted{false};
+        bool is_used_again = false;
+        const auto post = [&](std::size_t number) { pool.post_bulk(2, numbered_callable(tasks, number)); };
+        tasks.first_calls = [&](std::size_t i) {
+            if (has_ended) return; // a call that is not its own
+            if (i == 1) {          // on the other worker: the task is gone already
+                ekiden::recycler::flush();
+                has_ended = true;
+                while (!are_posted || tasks.all_calls() != 2 * posted) std::this_thread::yield();
+                return;
+            }
+            has_begun = true;
+            while (!has_ended) std::this_thread::yield();
+            for (int batch = 0; batch != 1000 && !is_used_again; ++batch) {
+                auto all_run = pool.submit([] {});
+                for (int k = 0; k != 100 && !is_used_again; ++k) {
+                    post(1);
+                    ++posted;
+                    is_used_again = tasks.last == ended;
+                }
+                if (!is_used_again) all_run.get(); // frees the memory of all
+            }
+            are_posted = true;
+        };
+        pool.post([&] { // the other worker steals nothing before the first call
+            ++at_work;
+            while (!has_begun) std::this_thread::yield();
+        });
+        pool.post([&] {
+            ++at_work;
+            while (at_work != 2) std::this_thread::yield();
+            post(0);
+            ended = tasks.last;
+        });
+        pool.wait_idle();
+        CHECK(is_used_again);
+        CHECK(tasks.calls[0] == 2);
+        CHECK(tasks.calls[1] == 2 * (posted - 1));
+    }
+}
 
 TEST_CASE("a bulk whose callable cannot be copied at times makes every call once") {
     thread_pool pool({.threads = 2});
