@@ -182,11 +182,21 @@ void bulk(context& who) {
     pool_slot& slot = who.any_pool();
     const unsigned count = who.random.below(200);
     const auto seen = std::make_shared<calls>();
-    const bool is_in = slot.pool().post_bulk(count, [seen](std::size_t i) {
+    const new_task made = make(who, slot, false);
+    if (made.of == nullptr) return;
+    const auto call = [seen, &slot, body = made.body, throws = who.random.chance(10)](std::size_t i) {
         const doing now("a call of post_bulk");
         require(seen->of[i].fetch_add(1) == 0, "a call of post_bulk came twice", static_cast<long>(i));
         seen->sum.fetch_add(1);
-    });
+        if (i % 32 != 3) return;
+        task_body mine = body;
+        mine.seed += i;
+        mine();
+        if (!throws) return;
+        slot.thrown.fetch_add(1, std::memory_order_relaxed);
+        throw marked{1};
+    };
+    const bool is_in = slot.pool().get_executor(some_priority(who.random)).post_bulk(count, call);
     require(is_in || slot.ending, "post_bulk was refused although nobody has ended the pool");
     if (who.is_task() || !is_in || who.random.chance(50)) return;
     try { // what was accepted before ends before
