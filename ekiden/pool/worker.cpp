@@ -176,16 +176,15 @@ task* worker::neglected() noexcept {
     }
 }
 
-/// From a worker that has ended no task since the last of these looks: it blocks, runs a long one, or has
-/// retired. One that gets on comes to its oldest task itself; a theft costs both more than most tasks.
+/// From a worker that has ended few tasks since the last of these looks: it blocks, runs long ones, or has
+/// retired. Any other one comes to its oldest task itself; a theft costs both more than most tasks.
 task* worker::left_behind() noexcept {
-    const auto& workers = pool_.workers();
-    if (watched_ != index_ && workers[watched_]->finished() == watched_finished_) {
-        if (task* const found = stolen_from(*workers[watched_])) return found;
-    }
-    watched_ = watched_ + 1 < workers.size() ? watched_ + 1 : 0;
-    watched_finished_ = workers[watched_]->finished();
-    return nullptr;
+    worker& watched = *pool_.workers()[watched_];
+    task* found = nullptr;
+    if (&watched != this && watched.finished() - watched_finished_ < few) found = stolen_from(watched);
+    if (found == nullptr) watched_ = watched_ + 1 < pool_.workers().size() ? watched_ + 1 : 0;
+    watched_finished_ = pool_.workers()[watched_]->finished();
+    return found;
 }
 
 /// Seldom, where tasks are short: it may be the root of a tree, and the deque has what is left of each.

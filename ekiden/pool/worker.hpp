@@ -147,7 +147,8 @@ private:
     [[nodiscard]] bool admit() noexcept;
 
     static constexpr std::uint32_t fair_turn =
-        64; // one in so many tasks is taken from where others are neglected
+        64;                                 // one in so many tasks is taken from where others are neglected
+    static constexpr std::uint64_t few = 8; // tasks of another worker, while this one takes 4 * fair_turn
 
     scheduler& pool_;
     const unsigned index_;

@@ -33,6 +33,37 @@ TEST_CASE("what a worker has left that runs a long task is taken by one that alw
     CHECK(is_taken);
 }
 
+TEST_CASE("what a worker has left whose tasks are long is taken by one whose tasks are short") {
+    for (int round = 0; round != 10; ++round) { // at first it may be the long ones' own fair turn
+        thread_pool pool({.threads = 2});
+        std::atomic<bool> is_taken{false};
+        std::atomic<int> short_ones{0};
+        std::atomic<int> long_ones{0};
+        std::latch both(2);
+        std::function<void()> each_short = [&] {
+            ++short_ones;
+            if (!is_taken) pool.post(each_short);
+        };
+        std::function<void()> each_long = [&] {
+            const int end = short_ones + 60;
+            while (short_ones < end && !is_taken) std::this_thread::yield();
+            if (is_taken) return;
+            if (++long_ones == 20) pool.post([&] { is_taken = true; }); // when both have long been seen
+            pool.post(each_long);
+        };
+        pool.post([&] {
+            both.arrive_and_wait();
+            each_short();
+        });
+        pool.post([&] {
+            both.arrive_and_wait();
+            each_long();
+        });
+        pool.wait_idle();
+        CHECK(long_ones < 20 + 64);
+    }
+}
+
 TEST_CASE("a worker that gets on is left alone by one that has work of its own") {
     thread_pool pool({.threads = 2});
     // Two chains of tasks, in step; behind each lie tasks for a thief.
