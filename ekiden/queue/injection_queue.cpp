@@ -215,7 +215,13 @@ task* injection_queue::steal_if_slow(std::size_t me, victim from) noexcept {
         return nullptr;
     }
     own.left_alone.ring = nullptr; // takes what nobody has leased, when it looks next
-    return now.left != 0 ? shared(me, ring) : nullptr;
+    if (now.left == 0) return nullptr;
+    task* const found = shared(me, ring);
+    if (from == victim::stuck && found != nullptr) { // a rare look: the next one needs none before it
+        own.watched = {&ring, (now.taken + 1) & ring_index::mask, now_ns};
+        ++own.theft;
+    }
+    return found;
 }
 
 /// The oldest task of a lease that others have a share in, and single ones afterwards; or null.

@@ -240,6 +240,32 @@ TEST_CASE("A consumer that takes fast is left alone, with what nobody has leased
     take(found);
 }
 
+TEST_CASE("A consumer that is stuck is watched once, and each look after that takes one of its tasks") {
+    const gate open{0};
+    injection_queue queue(open, 2);
+    numbered_tasks all(20);
+    for (int i = 0; i != 20; ++i) REQUIRE(queue.push(all.at(i), closed));
+    int next = 0;
+    const auto take = [&](task* oldest) {
+        REQUIRE(oldest == all.at(next++));
+        ekiden_test::take(oldest);
+    };
+    const auto look = [&] { // the next one may be too soon for a watch
+        const std::uint64_t before = ekiden::sys::now_ns();
+        while (ekiden::sys::now_ns() - before < 1000) ekiden::sys::spin_hint();
+        return queue.steal(1, injection_queue::victim::stuck);
+    };
+    take(queue.take(0)); // and leases the others
+    CHECK(look() == nullptr);
+    for (int i = 0; i != 5; ++i) take(look());
+    take(queue.take_leased(0));
+    CHECK(look() == nullptr);                              // it gets on
+    for (int i = 0; i != 2; ++i) CHECK(look() == nullptr); // the end of a round, and another watch
+    while (next != 20) take(look());
+    CHECK(look() == nullptr);
+    CHECK(all.taken_wrongly() == 0);
+}
+
 TEST_CASE("After the gate was closed and the queue is quiet exactly the accepted tasks are in it") {
     const int rounds = ekiden_test::rounds(400);
     for (int round = 0; round != rounds; ++round) {
