@@ -153,7 +153,7 @@ public:
         if (n == 0) return true;
         if constexpr (requires(const Sink& s, repeated_task& t) { s.repeat(t, nullptr, nullptr); }) {
             using calls = detail::bulk_task<Sink, std::decay_t<F>>;
-            return sink().accept(recycler::create<calls>(sink(), 0, n, std::forward<F>(f)),
+            return sink().accept(recycler::create<calls>(sink(), std::size_t{0}, n, std::forward<F>(f)),
                                  task_order::usual);
         } else {
             return sink().accept(make_task(bulk<std::decay_t<F>>{sink(), 0, n, std::forward<F>(f)}),
