@@ -24,7 +24,7 @@ using ekiden::promise;
 using ekiden::thread_pool;
 using ekiden_test::failing_allocation;
 
-TEST_CASE("post_bulk calls each index once, at each priority and from a worker too") {
+TEST_CASE("A bulk calls each index once, at each priority and from a worker too") {
     thread_pool pool({.threads = 3});
     for (const priority level : {priority::high, priority::normal, priority::low}) {
         for (const bool is_from_worker : {false, true}) {
@@ -44,7 +44,7 @@ TEST_CASE("post_bulk calls each index once, at each priority and from a worker t
     CHECK(pool.metrics().tasks_pending == 0);
 }
 
-TEST_CASE("one worker makes the calls of a bulk by their numbers, but for single ones") {
+TEST_CASE("One worker makes the calls of a bulk by their numbers, but for single ones") {
     thread_pool pool({.threads = 1});
     std::vector<std::size_t> order;
     pool.post_bulk(10'000, [&](std::size_t i) { order.push_back(i); });
@@ -56,7 +56,7 @@ TEST_CASE("one worker makes the calls of a bulk by their numbers, but for single
     CHECK(jumps <= 10'000 / 64);
 }
 
-TEST_CASE("a bulk of many calls is few tasks to allocate") {
+TEST_CASE("A bulk of many calls is few tasks to allocate") {
     thread_pool pool({.threads = 1});
     std::atomic<int> calls{0};
     const long before = ekiden_test::allocation_count();
@@ -67,7 +67,7 @@ TEST_CASE("a bulk of many calls is few tasks to allocate") {
     CHECK(ekiden_test::allocation_count() - before < 100);
 }
 
-TEST_CASE("a call of post_bulk that waits for all others keeps none of them back") {
+TEST_CASE("A call of post_bulk that waits for all others keeps none of them back") {
     thread_pool pool({.threads = 2});
     for (const std::size_t waiting : {std::size_t{0}, std::size_t{37}, std::size_t{98}}) {
         std::atomic<int> others{0};
@@ -82,7 +82,7 @@ TEST_CASE("a call of post_bulk that waits for all others keeps none of them back
     }
 }
 
-TEST_CASE("each call of a bulk has a copy of the callable as it was given") {
+TEST_CASE("Each call of a bulk has a copy of the callable as it was given") {
     thread_pool pool({.threads = 2});
     std::atomic<int> wrong{0};
     const auto shared = std::make_shared<int>(7);
@@ -146,7 +146,7 @@ struct numbered_callable {
 
 } // namespace
 
-TEST_CASE("a bulk that another worker has ended is not taken for a later task at its address") {
+TEST_CASE("A bulk that another worker has ended is not taken for a later task at its address") {
     for (int round = 0; round != 10; ++round) { // in one of 64 a fair turn hides the error
         thread_pool pool({.threads = 2});
         made_tasks tasks;
@@ -196,7 +196,7 @@ TEST_CASE("a bulk that another worker has ended is not taken for a later task at
     }
 }
 
-TEST_CASE("a bulk whose callable cannot be copied at times makes every call once") {
+TEST_CASE("A bulk whose callable cannot be copied at times makes every call once") {
     thread_pool pool({.threads = 2});
     for (int round = 0; round != 20; ++round) {
         std::atomic<int> calls{0};
@@ -207,7 +207,7 @@ TEST_CASE("a bulk whose callable cannot be copied at times makes every call once
     }
 }
 
-TEST_CASE("what is urgent comes between two calls of a bulk") {
+TEST_CASE("What is urgent comes between two calls of a bulk") {
     thread_pool pool({.threads = 1});
     std::size_t called = 0;
     std::size_t called_before = 0;
@@ -219,7 +219,7 @@ TEST_CASE("what is urgent comes between two calls of a bulk") {
     CHECK(called_before <= 301);
 }
 
-TEST_CASE("a worker's own post comes before the next call of the bulk that made it") {
+TEST_CASE("A worker's own post comes before the next call of the bulk that made it") {
     thread_pool pool({.threads = 1});
     std::vector<std::size_t> order;
     pool.post_bulk(20, [&](std::size_t i) {
@@ -233,7 +233,7 @@ TEST_CASE("a worker's own post comes before the next call of the bulk that made 
     CHECK(pairs >= 18);
 }
 
-TEST_CASE("a wait that a call of a bulk has ended returns before the next call") {
+TEST_CASE("A wait that a call of a bulk has ended returns before the next call") {
     thread_pool pool({.threads = 1});
     std::size_t called = 0;
     std::size_t called_at_end = 0;
@@ -255,7 +255,7 @@ TEST_CASE("a wait that a call of a bulk has ended returns before the next call")
     CHECK(called == 100);
 }
 
-TEST_CASE("between two calls of a bulk the pool may be paused and stopped; what is left is abandoned") {
+TEST_CASE("Between two calls of a bulk the pool may be paused and stopped, and what is left is abandoned") {
     const auto calls = std::make_shared<std::atomic<int>>(0);
     {
         thread_pool pool({.threads = 1});
@@ -302,7 +302,7 @@ struct full_deque {
 
 } // namespace
 
-TEST_CASE("a bulk for which a full deque has no room makes every call") {
+TEST_CASE("A bulk for which a full deque has no room makes every call") {
     (void)ekiden::sys::spinning_pays();                              // as in faults_test.cpp
     for (const std::size_t n : {std::size_t{2}, std::size_t{100}}) { // of the second one half is split off
         thread_pool pool({.threads = 1});

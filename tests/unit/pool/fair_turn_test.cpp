@@ -11,7 +11,7 @@
 
 using ekiden::thread_pool;
 
-TEST_CASE("what a worker has left that runs a long task is taken by one that always has work of its own") {
+TEST_CASE("What a worker has left that runs a long task is taken by one that always has work of its own") {
     thread_pool pool({.threads = 2});
     std::atomic<bool> is_taken{false};
     std::atomic<bool> enough{false};
@@ -33,7 +33,7 @@ TEST_CASE("what a worker has left that runs a long task is taken by one that alw
     CHECK(is_taken);
 }
 
-TEST_CASE("what a worker has left whose tasks are long is taken by one whose tasks are short") {
+TEST_CASE("What a worker has left whose tasks are long is taken by one whose tasks are short") {
     for (int round = 0; round != 10; ++round) { // at first it may be the long ones' own fair turn
         thread_pool pool({.threads = 2});
         std::atomic<bool> is_taken{false};
@@ -64,7 +64,7 @@ TEST_CASE("what a worker has left whose tasks are long is taken by one whose tas
     }
 }
 
-TEST_CASE("a worker that gets on is left alone by one that has work of its own") {
+TEST_CASE("A worker that gets on is left alone by one that has work of its own") {
     thread_pool pool({.threads = 2});
     // Two chains of tasks, in step; behind each lie tasks for a thief.
     constexpr int steps = 5000;
