@@ -99,6 +99,18 @@ struct tally {
     sys::atomic<int> left;
 };
 
+/// Two pieces of work that wait for each other.
+class meeting {
+public:
+    void wait() {
+        met_.fetch_add(1, sys::acq_rel);
+        while (met_.load(sys::acquire) != 2) sys::yield();
+    }
+
+private:
+    sys::atomic<int> met_{0};
+};
+
 } // namespace
 
 /// The loads of state_ and of the places' words that come before a compare_exchange are hints: what they read
@@ -150,10 +162,9 @@ HINTED_MODEL(sleep_both_needed, .about = "two pieces of work that wait for each 
              .preemptions = 3, .spurious = 0) {
     work w(2);
     tally t(2);
-    sys::atomic<int> met{0};
+    meeting both;
     const auto meet = [&] {
-        met.fetch_add(1, sys::acq_rel);
-        while (met.load(sys::acquire) != 2) sys::yield();
+        both.wait();
         t.one(w);
     };
     sys::thread first([&] { w.run(0, meet); });
@@ -197,11 +208,10 @@ HINTED_MODEL(sleep_spawned_work, .about = "a worker's own post wakes the other o
     work w(2);
     tally t(2);
     sys::atomic<int> pieces{0};
-    sys::atomic<int> met{0};
+    meeting both;
     const auto each = [&] {
         if (pieces.fetch_add(1, sys::relaxed) == 0) w.post();
-        met.fetch_add(1, sys::acq_rel);
-        while (met.load(sys::acquire) != 2) sys::yield();
+        both.wait();
         t.one(w);
     };
     sys::thread first([&] { w.run(0, each); });
@@ -271,10 +281,9 @@ HINTED_MODEL(sleep_follower,
              .preemptions = 3, .spurious = 0) {
     work w(2);
     tally t(2);
-    sys::atomic<int> met{0};
+    meeting both;
     const auto meet = [&] {
-        met.fetch_add(1, sys::acq_rel);
-        while (met.load(sys::acquire) != 2) sys::yield();
+        both.wait();
         t.one(w);
     };
     sys::thread poster([&] { w.post(2); });

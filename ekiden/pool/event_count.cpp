@@ -17,7 +17,7 @@ bool event_count::notify_sleepers() noexcept {
     for (;;) {
         // [EC2] The publication before the look at state_; pairs with the exchange of the token and the fence
         // after it in end_search(), and in this loop. Either this sees the token free, or its owner sees the
-        // work.
+        // work. And before the look at the words; pairs with the fence in prepare_wait().
         sys::fence(sys::seq_cst);
         std::uint32_t state = state_.load(sys::relaxed);
         if (state < one_waiting || (state & searching) != 0) return false;
@@ -64,8 +64,8 @@ bool event_count::is_in_way_of_waker(unsigned w) const noexcept {
 }
 
 void event_count::signal(unsigned w) noexcept {
-    sys::fence(sys::seq_cst); // [EC4] what happened before the look at the word; pairs with the heavy fence
-                              // in prepare_wait()
+    sys::fence(sys::seq_cst); // [EC4] what happened before the look at the word; pairs with the fence in
+                              // prepare_wait()
     (void)rouse(places_[w], signalled);
 }
 

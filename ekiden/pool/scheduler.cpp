@@ -273,7 +273,7 @@ bool scheduler::is_idle() const noexcept {
 }
 
 void scheduler::announce_idle() noexcept {
-    // [ID2] After a heavy fence: the finished tasks before this look; pairs with the fence in
+    // [ID2] After a full fence: the finished tasks before this look; pairs with the fence in
     // block_until_idle().
     if (idle_waiters_.load(sys::relaxed) == 0) return;
     idle_epoch_.fetch_add(1, sys::relaxed);

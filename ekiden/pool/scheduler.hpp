@@ -111,7 +111,7 @@ public:
     static void forget_thread() noexcept;
     /// Whether a worker may find a task to take.
     [[nodiscard]] bool has_work() const noexcept;
-    /// A worker has nothing to do, and has passed a heavy fence since: wakes those who wait for that.
+    /// A worker has nothing to do, and has passed a full fence since: wakes those who wait for that.
     void announce_idle() noexcept;
 
     // ---- work sources

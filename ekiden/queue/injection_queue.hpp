@@ -172,8 +172,8 @@ public:
 
     /// Consumer `me`: takes the oldest task of the lease of another consumer that is such a victim; or null.
     /// All but `any` are found by watching: null, until the other one has been slow for half a microsecond.
-    /// So a consumer that gets null while maybe_filled() calls again; or it steals from any, and gets a task
-    /// if there was one when it called, leased or not.
+    /// So a consumer that gets null while maybe_filled() calls again; or it steals from any, and gets a task,
+    /// leased or not, unless others have taken all that were there when it called.
     [[nodiscard]] task* steal(std::size_t me, victim from) noexcept;
 
     /// Consumer `me`: whether its last steal() has ended a round over the rings that has left a fast holder

@@ -14,14 +14,11 @@ const bool added = add(experiment{
         "plain calls, which the compiler inlines as far as it likes. The tree is unbalanced: of two "
         "children one has an eighth of the other's height. Queens: all ways to place 11 queens. Skynet: a "
         "tree of 10 million leaves whose nodes have ten children, forked by a loop where there is one. "
-        "Matrices: "
-        "the product by quarters down to 32 x 32. Nested: a parallel loop of 64 whose body is a parallel "
-        "loop of 200 "
-        "calls of 0.5 us. Busy: beside another process that keeps one of the processors busy all the time, "
-        "as "
-        "many calls as take 60 ms alone, for the system shares a processor by slices of milliseconds; "
-        "compared "
-        "is the time by which they take longer than just before, alone.",
+        "Matrices: the product by quarters down to 32 x 32. Nested: a parallel loop of 64 whose body is a "
+        "parallel loop of 200 calls of 0.5 us. Busy: beside another process that keeps one of the "
+        "processors busy all the time, as many calls as take 60 ms alone, for the system shares a "
+        "processor by slices of milliseconds; compared is the time by which they take longer than just "
+        "before, alone.",
     .figures = {{.name = "ms", .title = "time", .unit = "ms"},
                 {.name = "cpu_ms", .title = "CPU time", .unit = "ms"},
                 {.name = "slowdown", .title = "time, busy / alone", .unit = "1"}},
