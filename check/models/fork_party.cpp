@@ -5,6 +5,7 @@
 #include <check/engine/model.hpp>
 #include <ekiden/fork/fork_party.hpp>
 #include <ekiden/pool/event_count.hpp>
+#include <ekiden/sys/clock.hpp>
 #include <ekiden/sys/thread.hpp>
 
 #include <cstdint>
@@ -20,10 +21,10 @@ public:
 
     /// Calls `body(scope)` as the root of a tree, in this thread. Returns the party that it worked on.
     template <class Body>
-    const fork_party& root(Body body) {
+    const fork_party& root(Body body, std::uint64_t quiet_until = 0) {
         fork_party& party = arena_.enter();
         {
-            fork_segment segment(party, nullptr);
+            fork_segment segment(party, nullptr, quiet_until);
             body(static_cast<fork_scope&>(segment.base));
         }
         fork_arena::leave(party);
@@ -205,6 +206,28 @@ FORK_MODEL(fork_worker_is_woken, .about = "a worker that goes to sleep gets what
         step begun;
         parallel_invoke(scope, [&] { begun.wait(); }, [&] { begun.take(); });
     });
+    worker.join();
+}
+
+FORK_MODEL(fork_quiet_end_wakes,
+           .about = "what is published while a tree wakes nobody is told to a sleeper afterwards",
+           .preemptions = 2, .spurious = 0, .weak_failures = 0) {
+    two_parties parties;
+    sys::thread worker([&] { parties.sleep_and_run_one(); });
+    const auto body = [](fork_scope& scope) {
+        step begun;
+        parallel_invoke(
+            scope,
+            [&](fork_scope& inner) {
+                inner.offer_all();
+                while (!begun.is_taken()) {
+                    (void)inner.should_split(); // as a loop does between two steps
+                    sys::yield();
+                }
+            },
+            [&] { begun.take(); });
+    };
+    parties.root(body, sys::now_ns() + 1000);
     worker.join();
 }
 

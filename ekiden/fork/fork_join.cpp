@@ -4,7 +4,10 @@
 #include <ekiden/fork/fork_service.hpp>
 #include <ekiden/pool/default_pool.hpp>
 #include <ekiden/pool/scheduler.hpp>
+#include <ekiden/sys/clock.hpp>
 #include <ekiden/sys/thread.hpp>
+
+#include <algorithm>
 
 namespace ekiden::inline EKIDEN_ABI {
 
@@ -103,11 +106,36 @@ private:
 } // namespace
 
 void detail::enter_fork_tree(thread_pool* pool, void (*body)(void* argument, fork_scope& scope),
-                             void* argument) {
+                             void* argument, fork_history* history) {
     const participation mine(pool);
     if (!mine.party().is_in_tree()) set_suppressed(nullptr);
-    fork_segment root(mine.party(), nullptr);
-    body(argument, root.base);
+    if (history == nullptr) {
+        fork_segment root(mine.party(), nullptr);
+        return body(argument, root.base);
+    }
+    const bool is_quiet = history->advises_quiet();
+    const std::uint64_t wake_up_ns = mine.party().arena().wake_up_ns();
+    const std::uint64_t begin = sys::now_ns();
+    {
+        fork_segment root(mine.party(), nullptr, is_quiet ? begin + wake_up_ns : 0);
+        body(argument, root.base);
+    }
+    history->add(sys::now_ns() - begin, wake_up_ns, is_quiet);
+}
+
+void detail::fork_history::add(std::uint64_t took_ns, std::uint64_t wake_up_ns, bool was_quiet) noexcept {
+    const auto took = static_cast<std::int64_t>(took_ns);
+    const auto wake_up = static_cast<std::int64_t>(wake_up_ns);
+    const std::int64_t before = balance_ns_.load(sys::relaxed);
+    std::int64_t after = before;
+    if (took < wake_up)
+        after = std::min(before + wake_up / 8, most_ns); // about what the call costs that wakes a thread
+    else if (was_quiet)
+        after = before - took;
+    else if (before > -most_ns)
+        after = before - wake_up;
+    // Of two threads that do this at the same time one is not counted.
+    if (after != before) balance_ns_.store(after, sys::relaxed);
 }
 
 } // namespace ekiden::inline EKIDEN_ABI

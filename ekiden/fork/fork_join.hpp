@@ -41,13 +41,32 @@ concept fork_callable = std::invocable<F, fork_scope&> || std::invocable<F>;
 
 namespace detail {
 
+/// Whether the fork trees of one place in the program are worth a wake-up. Most are short if a thread that is
+/// woken for them comes too late; then the next one wakes nobody before it has taken as long as a wake-up,
+/// and threads that are awake take part as always. One that is long after all loses that time, or that of the
+/// call that runs then. So an account is kept of what is saved and lost. Any thread; orders nothing.
+class fork_history {
+public:
+    [[nodiscard]] bool advises_quiet() const noexcept { return balance_ns_.load(sys::relaxed) > 0; }
+
+    /// One more tree has taken so long; `was_quiet`: it was to wake nobody at first.
+    void add(std::uint64_t took_ns, std::uint64_t wake_up_ns, bool was_quiet) noexcept;
+
+private:
+    static constexpr std::int64_t most_ns = 100'000;
+
+    sys::atomic<std::int64_t> balance_ns_{-most_ns};
+};
+
 /// Calls `body(argument, scope)` as the root of a fork tree: in this thread, with the workers of `pool`
-/// (null: the pool whose worker this thread is, or default_pool()) invited. Its exception passes through.
-void enter_fork_tree(thread_pool* pool, void (*body)(void* argument, fork_scope& scope), void* argument);
+/// (null: the pool whose worker this thread is, or default_pool()) invited, as `history` (or null) advises.
+/// Its exception passes through.
+void enter_fork_tree(thread_pool* pool, void (*body)(void* argument, fork_scope& scope), void* argument,
+                     fork_history* history);
 
 /// The same for a callable that returns something.
 template <class Body>
-auto in_fork_tree(thread_pool* pool, Body&& body) {
+auto in_fork_tree(thread_pool* pool, Body&& body, fork_history* history = nullptr) {
     using result = std::invoke_result_t<Body&, fork_scope&>;
     if constexpr (std::is_void_v<result>) {
         enter_fork_tree(
@@ -55,7 +74,7 @@ auto in_fork_tree(thread_pool* pool, Body&& body) {
             [](void* argument, fork_scope& scope) {
                 (*static_cast<std::remove_reference_t<Body>*>(argument))(scope);
             },
-            std::addressof(body));
+            std::addressof(body), history);
     } else {
         struct call {
             Body& body;
@@ -67,7 +86,7 @@ auto in_fork_tree(thread_pool* pool, Body&& body) {
                 auto* const self = static_cast<call*>(argument);
                 self->value.emplace(self->body(scope));
             },
-            &root);
+            &root, history);
         return std::move(*root.value);
     }
 }

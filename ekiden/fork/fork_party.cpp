@@ -1,6 +1,7 @@
 #include <ekiden/fork/fork_party.hpp>
 
 #include <ekiden/pool/event_count.hpp>
+#include <ekiden/sys/clock.hpp>
 #include <ekiden/sys/contract.hpp>
 #include <ekiden/sys/mutant.hpp>
 #include <ekiden/sys/spin.hpp>
@@ -15,8 +16,9 @@ namespace ekiden::inline EKIDEN_ABI {
 bool fork_scope::share() noexcept { return static_cast<fork_party*>(party_)->share(*this); }
 
 bool fork_party::share(fork_scope& newest) noexcept {
-    if (arena_.is_in_forked_child()) return true; // nobody is there to take anything
-    asked.store(nothing, sys::relaxed);           // [AS1]
+    if (arena_.is_in_forked_child()) return true;                // nobody is there to take anything
+    if (is_quiet() && !arena_.sleep_.is_searched()) return true; // the request of those who sleep stands
+    asked.store(nothing, sys::relaxed);                          // [AS1]
     // [AS2] The request's end before the look at who sleeps: whoever goes to sleep later asks again. Pairs
     // with the fence in event_count::prepare_wait() and the fence in sleep_for().
     sys::fence(sys::seq_cst); // [AS2]
@@ -61,8 +63,19 @@ bool fork_party::publish(fork_child& oldest, fork_scope& older) noexcept {
     if (const fork_child* const awaited = sleeping_parent();
         awaited != nullptr && !EKIDEN_MUTANT(fork_publish_forgets_the_parent))
         static_cast<fork_party*>(awaited->party_)->parker_.unpark();
-    if (!EKIDEN_MUTANT(fork_publish_forgets_the_workers)) arena_.sleep_.notify();
+    if (!is_quiet() && !EKIDEN_MUTANT(fork_publish_forgets_the_workers)) arena_.sleep_.notify();
     return true;
+}
+
+/// Whether the innermost segment still wakes no worker. Its end wakes one for what has been published
+/// meanwhile.
+bool fork_party::is_quiet() noexcept {
+    std::uint64_t& until = innermost_.read()->quiet_until_ns;
+    if (until == 0) return false;
+    if (sys::now_ns() < until) return true;
+    until = 0;
+    if (ring_.size() != 0 && !EKIDEN_MUTANT(fork_quiet_end_wakes_nobody)) arena_.sleep_.notify();
+    return false;
 }
 
 /// The innermost piece that this thread runs and whose parent sleeps until it is done or offers something.
@@ -193,9 +206,9 @@ void fork_party::run_as_worker(fork_child& taken) noexcept {
     if (outer != nullptr) outer->is_in_wait = before;
 }
 
-fork_segment::fork_segment(fork_party& owner, fork_child* taken) noexcept
+fork_segment::fork_segment(fork_party& owner, fork_child* taken, std::uint64_t quiet_until) noexcept
     : party(owner), base(&owner), newest_published(&base), piece(taken), outer(owner.innermost_.read()),
-      is_in_wait(outer != nullptr && outer->is_in_wait) {
+      quiet_until_ns(quiet_until), is_in_wait(outer != nullptr && outer->is_in_wait) {
     party.innermost_.write(this);
     // Somebody may have asked while this party was not there to be asked.
     if (!EKIDEN_MUTANT(fork_segment_does_not_ask))
@@ -241,6 +254,8 @@ void fork_arena::leave(fork_party& party) noexcept {
 bool fork_arena::has_offer() const noexcept {
     return first_of([](const fork_member& member) { return member.party->maybe_offers(); }) != nullptr;
 }
+
+std::uint64_t fork_arena::wake_up_ns() const noexcept { return sleep_.wake_up_ns(); }
 
 void fork_arena::ask_all() noexcept {
     (void)first_of([](const fork_member& member) {

@@ -24,8 +24,9 @@ struct fork_member;
 /// A stretch of a thread's stack: the root of a fork tree, or a child of another thread. Children that were
 /// forked in one segment are joined in it; only those of the innermost one are given away.
 struct fork_segment {
-    /// `taken`: the child that runs here, null for a root.
-    fork_segment(fork_party& owner, fork_child* taken) noexcept;
+    /// `taken`: the child that runs here, null for a root. `quiet_until`: wakes nobody before that time, in
+    /// ns of sys::now_ns().
+    fork_segment(fork_party& owner, fork_child* taken, std::uint64_t quiet_until = 0) noexcept;
     ~fork_segment();
     fork_segment(const fork_segment&) = delete;
     fork_segment& operator=(const fork_segment&) = delete;
@@ -39,6 +40,7 @@ struct fork_segment {
     fork_scope* newest_published; // the base if there is none; the children newer than that are private
     fork_child* const piece;
     fork_segment* const outer;
+    std::uint64_t quiet_until_ns; // 0 from then on
     bool is_in_wait; // a call of it, or of an outer one, waits for a result, and its thread runs another one
 };
 
@@ -81,6 +83,7 @@ private:
     bool share(fork_scope& newest) noexcept;
     void publish_all(fork_scope& newest) noexcept;
     [[nodiscard]] bool publish(fork_child& oldest, fork_scope& older) noexcept;
+    [[nodiscard]] bool is_quiet() noexcept;
     [[nodiscard]] fork_child* sleeping_parent() const noexcept;
 
     void wait_for(fork_child& child) noexcept;
@@ -127,6 +130,9 @@ public:
 
     /// Asks every party.
     void ask_all() noexcept;
+
+    /// How long a worker takes to wake up, in ns: event_count::wake_up_ns().
+    [[nodiscard]] std::uint64_t wake_up_ns() const noexcept;
 
 private:
     friend class fork_party;

@@ -75,14 +75,16 @@ struct reduction {
 template <class T, class Combine, class Step>
 T run_reduction(thread_pool* pool, std::size_t total, const T& identity, Combine& combine,
                 const loop_options& options, Step step) {
+    static constinit fork_history history; // of the reductions with these callables
     loop_run run(options, total);
     const reduction<T, Combine, Step> parts{run, identity, combine, step};
     constexpr std::size_t usual_grain = 1024;
-    T result = total == 0 || run.is_over() ? identity : in_fork_tree(pool, [&](fork_scope& scope) {
+    const auto all = [&](fork_scope& scope) {
         return options.deterministic
                    ? parts.in_fixed_shape(scope, 0, total, run.has_grain() ? run.grain() : usual_grain)
                    : parts.on_request(scope, 0, total);
-    });
+    };
+    T result = total == 0 || run.is_over() ? identity : in_fork_tree(pool, all, &history);
     if (run.is_over()) throw_reduction_stopped();
     return result;
 }

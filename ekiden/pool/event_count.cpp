@@ -6,6 +6,8 @@
 #include <ekiden/sys/thread.hpp>
 #include <ekiden/sys/topology.hpp>
 
+#include <algorithm>
+
 namespace ekiden::inline EKIDEN_ABI {
 
 event_count::event_count(unsigned workers, work_source source)
@@ -46,16 +48,24 @@ bool event_count::wake_one() noexcept {
 
 bool event_count::rouse(place& p, std::uint32_t how) noexcept {
     std::uint32_t expected = idle;
-    if (p.word.load(sys::relaxed) != idle
-        // [EC3] release. [EC5] acquire; pairs with the release in prepare_wait(): the sleeper has been
-        // counted before it is taken off the count.
-        || !p.word.compare_exchange_strong(expected, how, sys::acq_rel, sys::relaxed)) {
+    if (p.word.load(sys::relaxed) != idle) return false;
+    p.woken_ns.store(sys::now_ns(), sys::relaxed);
+    if ( // [EC3] release. [EC5] acquire; pairs with the release in prepare_wait(): the sleeper has been
+         // counted before it is taken off the count.
+        !p.word.compare_exchange_strong(expected, how, sys::acq_rel, sys::relaxed)) {
         return false;
     }
     state_.fetch_sub(one_waiting, sys::relaxed);
     p.waker_cpu.store(sys::current_cpu(), sys::relaxed);
     if (!EKIDEN_MUTANT(sleep_forgets_to_wake)) sys::futex_wake(p.word);
     return true;
+}
+
+void event_count::note_wake_up(const place& p) noexcept {
+    constexpr std::uint64_t most_ns = 50'000; // the worker has met something else than a wake-up
+    const std::uint64_t took = std::min(sys::now_ns() - p.woken_ns.load(sys::relaxed), most_ns);
+    const std::uint64_t before = wake_up_ns_.load(sys::relaxed);
+    wake_up_ns_.store(before != 0 ? (before * 7 + took) / 8 : took, sys::relaxed); // one of two that meet
 }
 
 bool event_count::is_in_way_of_waker(unsigned w) const noexcept {
@@ -121,7 +131,9 @@ void event_count::prepare_wait(unsigned w, bool has_token) noexcept {
 event_count::wake_up event_count::commit_wait(unsigned w, const sys::clock::time_point* deadline) noexcept {
     sys::atomic<std::uint32_t>& word = places_[w].word;
     std::uint32_t now;
+    bool has_slept = false;
     while ((now = word.load(sys::acquire)) == idle) { // [EC3]
+        has_slept = true;
         if (deadline == nullptr) {
             sys::futex_wait(word, idle);
         } else if (!sys::futex_wait_until(word, idle, *deadline)) {
@@ -130,6 +142,7 @@ event_count::wake_up event_count::commit_wait(unsigned w, const sys::clock::time
         }
     }
     word.store(awake, sys::relaxed);
+    if (has_slept) note_wake_up(places_[w]);
     return now == notified ? wake_up::notified : wake_up::signalled;
 }
 

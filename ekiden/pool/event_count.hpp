@@ -96,6 +96,10 @@ public:
     /// Whether somebody awake has the token. As waiting().
     [[nodiscard]] bool is_searched() const noexcept { return (state_.load(sys::relaxed) & searching) != 0; }
 
+    /// How long it took from the call that woke a worker until that ran, in ns: a moving average, of which
+    /// none counts for more than 50 us; at first 0. As waiting().
+    [[nodiscard]] std::uint64_t wake_up_ns() const noexcept { return wake_up_ns_.load(sys::relaxed); }
+
     /// Whether worker `w` sleeps or is about to. As waiting().
     [[nodiscard]] bool is_waiting(unsigned w) const noexcept {
         return places_[w].word.load(sys::relaxed) == idle;
@@ -112,6 +116,7 @@ private:
     struct alignas(sys::isolation) place {
         sys::atomic<std::uint32_t> word{awake};
         sys::atomic<int> waker_cpu{-1};
+        sys::atomic<std::uint64_t> woken_ns{0}; // when
     };
 
     // state_: bit 0 = somebody has the token; the rest = number of workers that count as waiting, in ones of
@@ -123,6 +128,7 @@ private:
     [[gnu::noinline]] bool notify_sleepers() noexcept;
     [[nodiscard]] bool wake_one() noexcept;
     [[nodiscard]] bool rouse(place& p, std::uint32_t how) noexcept;
+    void note_wake_up(const place& p) noexcept;
 
     const work_source source_;
     const unsigned workers_;
@@ -131,6 +137,7 @@ private:
     // 1 + the worker that naps with the token, or 0. relaxed: the token carries nothing; a worker that gives
     // it back looks at the queues after a fence of its own.
     sys::atomic<std::uint32_t> napper_{0};
+    sys::atomic<std::uint64_t> wake_up_ns_{0};
 };
 
 } // namespace ekiden::inline EKIDEN_ABI

@@ -83,6 +83,23 @@ TEST_CASE("a signal wakes without the token, and a deadline without either") {
     CHECK(w.sleep.try_begin_search());
 }
 
+TEST_CASE("it is measured how long a wake-up takes, and of a sleep that ended by itself nothing") {
+    work w(1);
+    CHECK(w.sleep.wake_up_ns() == 0);
+    w.sleep.prepare_wait(0, false);
+    const auto past = ekiden::sys::clock::now() - 1s;
+    CHECK(w.sleep.commit_wait(0, &past) == wake_up::timed_out);
+    CHECK(w.sleep.wake_up_ns() == 0);
+    while (w.sleep.wake_up_ns() == 0) { // until one has been asleep when the signal came
+        w.sleep.prepare_wait(0, false);
+        std::thread sleeper([&w] { CHECK(w.sleep.commit_wait(0, nullptr) == wake_up::signalled); });
+        std::this_thread::sleep_for(1ms);
+        w.sleep.signal(0);
+        sleeper.join();
+    }
+    CHECK(w.sleep.wake_up_ns() <= 50'000);
+}
+
 TEST_CASE("with workers that come and go, every piece of work is taken") {
     constexpr unsigned workers = 3;
     constexpr int total = 20'000;
