@@ -59,7 +59,7 @@ public:
                            return static_cast<const pair_of_parties*>(self)->arena.has_offer();
                        },
                        this}};
-    fork_arena arena{sleep};
+    fork_arena arena{sleep, 0};
 
 private:
     [[nodiscard]] bool ends() const { return ended_.load(sys::relaxed); }

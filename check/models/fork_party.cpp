@@ -81,7 +81,7 @@ private:
         1,
         {[](const void* self) noexcept { return static_cast<const two_parties*>(self)->arena_.has_offer(); },
          this}};
-    fork_arena arena_{sleep_};
+    fork_arena arena_{sleep_, 0};
     fork_party thief_{arena_};
 };
 

@@ -113,14 +113,17 @@ void detail::enter_fork_tree(thread_pool* pool, void (*body)(void* argument, for
         fork_segment root(mine.party(), nullptr);
         return body(argument, root.base);
     }
-    const bool is_quiet = history->advises_quiet();
-    const std::uint64_t wake_up_ns = mine.party().arena().wake_up_ns();
+    fork_party& party = mine.party();
     const std::uint64_t begin = sys::now_ns();
+    const std::uint64_t until = party.begin_tree(begin);
+    const bool is_quiet = history->advises_quiet() && begin < until;
     {
-        fork_segment root(mine.party(), nullptr, is_quiet ? begin + wake_up_ns : 0);
+        fork_segment root(party, nullptr, is_quiet ? until : 0);
         body(argument, root.base);
     }
-    history->add(sys::now_ns() - begin, wake_up_ns, is_quiet);
+    const std::uint64_t end = sys::now_ns();
+    party.end_tree(end);
+    history->add(end - begin, party.arena().wake_up_ns(), is_quiet);
 }
 
 void detail::fork_history::add(std::uint64_t took_ns, std::uint64_t wake_up_ns, bool was_quiet) noexcept {

@@ -13,6 +13,11 @@ namespace ekiden::inline EKIDEN_ABI {
 
 // ---- the victim's side: publish, take back
 
+std::uint64_t fork_party::begin_tree(std::uint64_t now) noexcept {
+    if (now - last_tree_ns_ >= arena_.look_ns_) first_tree_ns_ = now;
+    return first_tree_ns_ + arena_.wake_up_ns();
+}
+
 bool fork_scope::share() noexcept { return static_cast<fork_party*>(party_)->share(*this); }
 
 bool fork_party::share(fork_scope& newest) noexcept {

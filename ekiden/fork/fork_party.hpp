@@ -60,6 +60,12 @@ public:
     [[nodiscard]] fork_arena& arena() const noexcept { return arena_; }
     [[nodiscard]] bool is_in_tree() const noexcept { return innermost_.read() != nullptr; }
 
+    /// A tree that begins `now`: returns when it may wake workers if it is expected to be short. That is a
+    /// wake-up's time after the first of those that follow each other so closely that a worker that has been
+    /// woken for one would be awake for the next.
+    [[nodiscard]] std::uint64_t begin_tree(std::uint64_t now) noexcept;
+    void end_tree(std::uint64_t now) noexcept { last_tree_ns_ = now; }
+
     /// Any thread: asks the party to publish what it has. Costs a write only if nobody has asked.
     void ask() noexcept {
         if (asked.load(sys::relaxed) != wanted) asked.store(wanted, sys::relaxed); // [AS1]
@@ -95,6 +101,8 @@ private:
     fork_arena& arena_;
     sys::cell<fork_segment*> innermost_{nullptr}; // its thread's; the next guest takes it over
     const fork_member* victim_ = nullptr;         // who had something last
+    std::uint64_t first_tree_ns_ = 0;             // when the first of the trees that follow each other began
+    std::uint64_t last_tree_ns_ = 0;              // when the last one ended
     fork_deque ring_;
     sys::parker parker_;                // may hold a token that nobody waits for any more
     sys::atomic<bool> is_taken_{false}; // of a guest's party
@@ -110,7 +118,9 @@ struct fork_member {
 /// All parties of a pool: its workers' and its guests'.
 class fork_arena {
 public:
-    explicit fork_arena(event_count& sleep) noexcept : sleep_(sleep), born_(sys::fork_generation()) {}
+    /// `look_ns`: how long a worker that has been woken looks for more work at least.
+    fork_arena(event_count& sleep, std::uint64_t look_ns) noexcept
+        : sleep_(sleep), look_ns_(look_ns), born_(sys::fork_generation()) {}
 
     /// Whether the other parties' threads do not exist in this process.
     [[nodiscard]] bool is_in_forked_child() const noexcept { return born_ != sys::fork_generation(); }
@@ -149,6 +159,7 @@ private:
     void add(std::unique_ptr<fork_member> fresh);
 
     event_count& sleep_;
+    const std::uint64_t look_ns_;
     const std::uint16_t born_;
     sys::slow_lock growing_;
     std::vector<std::unique_ptr<fork_member>> owned_; // under growing_

@@ -13,7 +13,9 @@
 #include <ekiden/queue/injection_queue.hpp>
 #include <ekiden/sys/atomic.hpp>
 #include <ekiden/sys/lock.hpp>
+#include <ekiden/sys/spin.hpp>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -74,6 +76,10 @@ public:
     [[nodiscard]] thread_pool& face() const noexcept { return face_; }
     /// How long every idle worker looks for work; 0: as sys::spin_ns, and one at a time.
     [[nodiscard]] std::uint64_t spin_ns() const noexcept { return spin_ns_; }
+    /// How long one that looks in vain looks at least.
+    [[nodiscard]] std::uint64_t shortest_look_ns() const noexcept {
+        return spin_ns_ != 0 ? std::max(spin_ns_, sys::spin_ns) : sys::spin_ns / 2;
+    }
     /// Calls the handler with the exception being handled.
     void report_unhandled(const char* type) noexcept;
     /// Throws std::system_error(operation_not_permitted) in the child of a fork(): the pool has no threads

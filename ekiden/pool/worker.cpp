@@ -400,8 +400,8 @@ task* worker::search(const reason_to_return& reason) noexcept {
 
 /// Where look after look is in vain, seven of eight are half as long.
 std::uint64_t worker::look_ns() const noexcept {
-    if (pool_.spin_ns() != 0) return std::max(pool_.spin_ns(), sys::spin_ns);
-    return looks_in_vain_ < 8 || looks_in_vain_ % 8 == 0 ? sys::spin_ns : sys::spin_ns / 2;
+    const bool is_short = pool_.spin_ns() != 0 || (looks_in_vain_ >= 8 && looks_in_vain_ % 8 != 0);
+    return is_short ? pool_.shortest_look_ns() : sys::spin_ns;
 }
 
 void worker::park(const reason_to_return& reason) noexcept {

@@ -21,6 +21,7 @@ using ekiden::detail::fork_history;
 namespace {
 
 constexpr std::uint64_t wake_up_ns = 40'000;
+constexpr std::uint64_t look_ns = 10'000;
 
 /// How many short trees it takes until the next is expected to be short; at most 10^6.
 int short_ones_until_quiet(fork_history& history) {
@@ -35,7 +36,7 @@ int short_ones_until_quiet(fork_history& history) {
 /// One worker that counts as asleep, and a party that forks.
 struct asleep {
     ekiden::event_count sleep{1, {[](const void*) noexcept { return false; }, nullptr}};
-    ekiden::fork_arena arena{sleep};
+    ekiden::fork_arena arena{sleep, look_ns};
     ekiden::fork_party& party = arena.enter();
 
     asleep() { sleep.prepare_wait(0, false); }
@@ -130,6 +131,15 @@ TEST_CASE("a thread that is awake and looks for work gets some of a quiet tree")
     CHECK(one.sleep.is_waiting(0));
 }
 
+TEST_CASE("short trees that follow each other closely are quiet for the time of one wake-up together") {
+    asleep one; // no wake-up has been measured: 0
+    CHECK(one.party.begin_tree(1'000'000) == 1'000'000);
+    one.party.end_tree(1'010'000);
+    CHECK(one.party.begin_tree(1'010'000 + look_ns - 1) == 1'000'000);
+    one.party.end_tree(1'030'000);
+    CHECK(one.party.begin_tree(1'030'000 + look_ns) == 1'030'000 + look_ns);
+}
+
 TEST_CASE("loops that are always short leave the workers asleep") {
     ekiden::thread_pool pool({.threads = 2});
     CHECK(sleep_through(pool, [&pool] { ekiden::parallel_for(pool, 0, 20, [](int) {}); }));
@@ -152,6 +162,25 @@ TEST_CASE("a loop that is long after many short ones runs in several threads") {
     };
     CHECK(sleep_through(pool, [&] { loop(0ms); }));
     loop(50ms);
+    CHECK(threads.size() > 1);
+}
+
+TEST_CASE("short loops that follow each other closely run in several threads") {
+    using clock = std::chrono::steady_clock;
+    std::mutex lock;
+    std::set<std::thread::id> threads;
+    ekiden::thread_pool pool({.threads = 2});
+    const auto loop = [&](bool is_counted) {
+        ekiden::parallel_for(pool, 0, 4, [&lock, &threads, is_counted](int) {
+            if (!is_counted) return;
+            for (const auto end = clock::now() + 2us; clock::now() < end;) {
+            }
+            const std::lock_guard guard(lock);
+            threads.insert(std::this_thread::get_id());
+        });
+    };
+    CHECK(sleep_through(pool, [&] { loop(false); }));
+    for (int round = 0; round != 1'000'000 && threads.size() < 2; ++round) loop(true);
     CHECK(threads.size() > 1);
 }
 
