@@ -6,6 +6,7 @@
 #include <ekiden/sys/mutant.hpp>
 #include <ekiden/sys/spin.hpp>
 
+#include <algorithm>
 #include <mutex>
 #include <utility>
 
@@ -56,6 +57,7 @@ void fork_party::publish_all(fork_scope& newest) noexcept {
 }
 
 bool fork_party::publish(fork_child& oldest, fork_scope& older) noexcept {
+    const bool wakes_nobody = is_quiet();
     ::new (static_cast<void*>(&oldest.shared_)) fork_child::publication{oldest.run_, &older};
     if (!ring_.push(&oldest)) {
         oldest.shared_.~publication();
@@ -68,19 +70,26 @@ bool fork_party::publish(fork_child& oldest, fork_scope& older) noexcept {
     if (const fork_child* const awaited = sleeping_parent();
         awaited != nullptr && !EKIDEN_MUTANT(fork_publish_forgets_the_parent))
         static_cast<fork_party*>(awaited->party_)->parker_.unpark();
-    if (!is_quiet() && !EKIDEN_MUTANT(fork_publish_forgets_the_workers)) arena_.sleep_.notify();
+    if (wakes_nobody)
+        untold_until_ns_ = std::min(untold_until_ns_, innermost_.read()->quiet_until_ns);
+    else if (!EKIDEN_MUTANT(fork_publish_forgets_the_workers))
+        arena_.sleep_.notify();
     return true;
 }
 
-/// Whether the innermost segment still wakes no worker. Its end wakes one for what has been published
-/// meanwhile.
+/// Whether the innermost segment still wakes no worker. If not, or if the time is up of an outer one that has
+/// published something meanwhile, one is woken for that: share() takes it that what is on offer has been
+/// told.
 bool fork_party::is_quiet() noexcept {
     std::uint64_t& until = innermost_.read()->quiet_until_ns;
-    if (until == 0) return false;
-    if (sys::now_ns() < until) return true;
-    until = 0;
-    if (ring_.size() != 0 && !EKIDEN_MUTANT(fork_quiet_end_wakes_nobody)) arena_.sleep_.notify();
-    return false;
+    if (until == 0 && untold_until_ns_ == all_told) return false;
+    const std::uint64_t now = sys::now_ns();
+    if (now >= until) until = 0;
+    if (untold_until_ns_ != all_told && (until == 0 || now >= untold_until_ns_)) {
+        untold_until_ns_ = all_told;
+        if (ring_.size() != 0 && !EKIDEN_MUTANT(fork_quiet_end_wakes_nobody)) arena_.sleep_.notify();
+    }
+    return until != 0;
 }
 
 /// The innermost piece that this thread runs and whose parent sleeps until it is done or offers something.

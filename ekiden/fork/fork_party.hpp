@@ -103,6 +103,8 @@ private:
     const fork_member* victim_ = nullptr;         // who had something last
     std::uint64_t first_tree_ns_ = 0;             // when the first of the trees that follow each other began
     std::uint64_t last_tree_ns_ = 0;              // when the last one ended
+    static constexpr std::uint64_t all_told = ~std::uint64_t{0};
+    std::uint64_t untold_until_ns_ = all_told; // when to wake a worker for what was published quietly
     fork_deque ring_;
     sys::parker parker_;                // may hold a token that nobody waits for any more
     sys::atomic<bool> is_taken_{false}; // of a guest's party

@@ -203,7 +203,8 @@ bool run_loop(Tree* tree, std::size_t total, const loop_options& options, Step&&
     loop_run run(options, total);
     if (total != 0 && !run.is_over())
         in_fork_tree(
-            tree, [&](fork_scope& scope) { loop_all(scope, run, std::size_t{0}, total, step); }, &history);
+            tree, [&](fork_scope& scope) { loop_all(scope, run, std::size_t{0}, total, step); },
+            total > 1 ? &history : nullptr); // one forks nothing: no need to look at the clock
     return !run.is_over();
 }
 

@@ -84,7 +84,8 @@ T run_reduction(thread_pool* pool, std::size_t total, const T& identity, Combine
                    ? parts.in_fixed_shape(scope, 0, total, run.has_grain() ? run.grain() : usual_grain)
                    : parts.on_request(scope, 0, total);
     };
-    T result = total == 0 || run.is_over() ? identity : in_fork_tree(pool, all, &history);
+    T result =
+        total == 0 || run.is_over() ? identity : in_fork_tree(pool, all, total > 1 ? &history : nullptr);
     if (run.is_over()) throw_reduction_stopped();
     return result;
 }

@@ -52,7 +52,7 @@ struct asleep {
 constexpr auto fork_two = [](ekiden::fork_scope& scope) {
     ekiden::parallel_invoke(scope, [](ekiden::fork_scope& inner) { inner.offer_all(); }, [] {});
 };
-constexpr std::uint64_t for_ever = std::numeric_limits<std::uint64_t>::max();
+constexpr std::uint64_t for_ever = std::numeric_limits<std::int64_t>::max();
 
 /// Calls `loop` after pauses, until the pool's workers have slept through 20 in a row.
 template <class Loop>
@@ -119,6 +119,43 @@ TEST_CASE("a quiet tree wakes nobody; what it has published is told at the end o
                 while (one.sleep.is_waiting(0)) CHECK_FALSE(inner.should_split());
             },
             [] {});
+    }));
+}
+
+TEST_CASE("a fork inside of quiet trees that have more on offer than workers sleep wakes one") {
+    asleep one;
+    CHECK(one.is_woken_by(for_ever, [&one](ekiden::fork_scope& scope) {
+        const auto fork_inside = [&one] {
+            ekiden::fork_segment tree(one.party, nullptr);
+            ekiden::parallel_invoke(tree.base, [] {}, [] {});
+        };
+        const auto second = [&](ekiden::fork_scope& inner) {
+            inner.offer_all();
+            CHECK(one.sleep.is_waiting(0));
+            fork_inside();
+        };
+        const auto first = [&](ekiden::fork_scope& inner) {
+            inner.offer_all();
+            ekiden::fork_segment tree(one.party, nullptr, for_ever);
+            ekiden::parallel_invoke(tree.base, second, [] {});
+        };
+        ekiden::parallel_invoke(scope, first, [] {});
+    }));
+}
+
+TEST_CASE("the end of a tree's quiet is seen at a fork of a quiet tree inside of it") {
+    asleep one;
+    const std::uint64_t soon = ekiden::sys::now_ns() + 20'000'000;
+    CHECK(one.is_woken_by(soon, [&one, soon](ekiden::fork_scope& scope) {
+        const auto first = [&](ekiden::fork_scope& inner) {
+            inner.offer_all();
+            CHECK(one.sleep.is_waiting(0));
+            while (ekiden::sys::now_ns() < soon) std::this_thread::yield();
+            ekiden::fork_segment tree(one.party, nullptr, for_ever);
+            ekiden::parallel_invoke(tree.base, [] {}, [] {});
+            CHECK(!one.sleep.is_waiting(0));
+        };
+        ekiden::parallel_invoke(scope, first, [] {});
     }));
 }
 
