@@ -240,6 +240,73 @@ TEST_CASE("A consumer that takes fast is left alone, with what nobody has leased
     take(found);
 }
 
+TEST_CASE("A consumer that is as fast as the producer keeps away now and then, never for long") {
+    const gate open{0};
+    injection_queue queue(open, 1);
+    constexpr int n = 10'000;
+    numbered_tasks all(n);
+    int absences = 0;
+    for (int i = 0; i != n; ++i) {
+        REQUIRE(queue.push(all.at(i), closed));
+        task* next = queue.take(0);
+        absences += next == nullptr ? 1 : 0;
+        while (next == nullptr) { // 10 us at most
+            CHECK(queue.maybe_filled());
+            next = queue.take(0);
+        }
+        CHECK(next == all.at(i));
+        ekiden_test::take(next);
+    }
+    CHECK(absences > 0);
+    CHECK(absences < 30); // in vain each time, so it is tried more and more seldom
+    CHECK(all.taken_wrongly() == 0);
+}
+
+TEST_CASE("A consumer that keeps away from a ring comes back when the producer is well ahead") {
+    const gate open{0};
+    injection_queue queue(open, 1);
+    constexpr int n = 2'000;
+    numbered_tasks all(2 * n);
+    int pushed = 0;
+    int taken = 0;
+    const auto push = [&](int count) {
+        for (int i = 0; i != count; ++i) REQUIRE(queue.push(all.at(pushed++), closed));
+    };
+    const auto take = [&] {
+        task* const next = queue.take(0);
+        if (next == nullptr) return false;
+        CHECK(next == all.at(taken++));
+        ekiden_test::take(next);
+        return true;
+    };
+    int absences = 0;
+    while (pushed < n) {
+        push(1);
+        if (take()) continue;
+        ++absences;
+        push(300);
+        while (taken != pushed) (void)take();
+    }
+    CHECK(absences > 3); // none is in vain, so there are as many as there can be, but for those that the
+                         // system has cut short
+    CHECK(all.taken_wrongly(pushed) == 0);
+}
+
+TEST_CASE("From a ring that a consumer keeps away from it takes at once what it steals from any") {
+    const gate open{0};
+    injection_queue queue(open, 1);
+    constexpr int n = 1'000;
+    numbered_tasks all(n);
+    for (int i = 0; i != n; ++i) {
+        REQUIRE(queue.push(all.at(i), closed));
+        task* next = queue.take(0);
+        if (next == nullptr) next = queue.steal(0, injection_queue::victim::any);
+        REQUIRE(next == all.at(i));
+        ekiden_test::take(next);
+    }
+    CHECK_FALSE(queue.maybe_filled());
+}
+
 TEST_CASE("A consumer that is stuck is watched once, and each look after that takes one of its tasks") {
     const gate open{0};
     injection_queue queue(open, 2);
