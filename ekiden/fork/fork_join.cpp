@@ -113,20 +113,28 @@ void detail::enter_fork_tree(thread_pool* pool, void (*body)(void* argument, for
         fork_segment root(mine.party(), nullptr);
         return body(argument, root.base);
     }
-    fork_party& party = mine.party();
-    const std::uint64_t begin = sys::now_ns();
-    const std::uint64_t until = party.begin_tree(begin);
-    const bool is_quiet = history->advises_quiet() && begin < until;
-    {
-        fork_segment root(party, nullptr, is_quiet ? until : 0);
-        body(argument, root.base);
-    }
-    const std::uint64_t end = sys::now_ns();
-    party.end_tree(end);
-    history->add(end - begin, party.arena().wake_up_ns(), is_quiet);
+    struct timed_tree {
+        fork_party& party;
+        fork_history& history;
+        const std::uint64_t begin = sys::now_ns();
+        const std::uint64_t until = party.begin_tree(begin);
+        // A call that runs long, and looks at no clock, hides the others from those who sleep until one
+        // looks.
+        const bool is_quiet = history.advises_quiet() && begin < until && party.arena().is_watched();
+
+        timed_tree(fork_party& p, fork_history& h) noexcept : party(p), history(h) {}
+        ~timed_tree() { // after an exception too
+            const std::uint64_t end = sys::now_ns();
+            party.end_tree(end);
+            history.add(end - begin, party.arena().wake_up_ns(), is_quiet);
+        }
+    } const tree(mine.party(), *history);
+    fork_segment root(tree.party, nullptr, tree.is_quiet ? tree.until : 0);
+    body(argument, root.base);
 }
 
 void detail::fork_history::add(std::uint64_t took_ns, std::uint64_t wake_up_ns, bool was_quiet) noexcept {
+    constexpr std::int64_t most_lost_ns = 10'000'000; // then a worker has looked: is_watched()
     const auto took = static_cast<std::int64_t>(took_ns);
     const auto wake_up = static_cast<std::int64_t>(wake_up_ns);
     const std::int64_t before = balance_ns_.load(sys::relaxed);
@@ -134,7 +142,7 @@ void detail::fork_history::add(std::uint64_t took_ns, std::uint64_t wake_up_ns, 
     if (took < wake_up)
         after = std::min(before + wake_up / 8, most_ns); // about what the call costs that wakes a thread
     else if (was_quiet)
-        after = before - took;
+        after = before - std::min(took, most_lost_ns);
     else if (before > -most_ns)
         after = before - wake_up;
     // Of two threads that do this at the same time one is not counted.

@@ -44,7 +44,8 @@ namespace detail {
 /// Whether the fork trees of one place in the program are worth a wake-up. Most are short if a thread that is
 /// woken for them comes too late; then the next one wakes nobody before it has taken as long as a wake-up,
 /// and threads that are awake take part as always. One that is long after all loses that time, or that of the
-/// call that runs then. So an account is kept of what is saved and lost. Any thread; orders nothing.
+/// call that runs then, 10 ms at most: then a worker looks by itself. So an account is kept of what is saved
+/// and lost. Any thread; orders nothing.
 class fork_history {
 public:
     [[nodiscard]] bool advises_quiet() const noexcept { return balance_ns_.load(sys::relaxed) > 0; }

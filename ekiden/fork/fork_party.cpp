@@ -270,6 +270,7 @@ bool fork_arena::has_offer() const noexcept {
 }
 
 std::uint64_t fork_arena::wake_up_ns() const noexcept { return sleep_.wake_up_ns(); }
+bool fork_arena::is_watched() noexcept { return sleep_.is_watched(); }
 
 void fork_arena::ask_all() noexcept {
     (void)first_of([](const fork_member& member) {

@@ -143,8 +143,9 @@ public:
     /// Asks every party.
     void ask_all() noexcept;
 
-    /// How long a worker takes to wake up, in ns: event_count::wake_up_ns().
+    /// event_count::wake_up_ns() and is_watched() of the workers.
     [[nodiscard]] std::uint64_t wake_up_ns() const noexcept;
+    [[nodiscard]] bool is_watched() noexcept;
 
 private:
     friend class fork_party;

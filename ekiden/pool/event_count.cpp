@@ -7,6 +7,7 @@
 #include <ekiden/sys/topology.hpp>
 
 #include <algorithm>
+#include <chrono>
 
 namespace ekiden::inline EKIDEN_ABI {
 
@@ -66,6 +67,11 @@ void event_count::note_wake_up(const place& p) noexcept {
     const std::uint64_t took = std::min(sys::now_ns() - p.woken_ns.load(sys::relaxed), most_ns);
     const std::uint64_t before = wake_up_ns_.load(sys::relaxed);
     wake_up_ns_.store(before != 0 ? (before * 7 + took) / 8 : took, sys::relaxed); // one of two that meet
+}
+
+bool event_count::begin_watch() noexcept {
+    return is_watch_wanted_.load(sys::relaxed) && is_watch_wanted_.exchange(false, sys::relaxed)
+           && !is_watched_.exchange(true, sys::relaxed);
 }
 
 bool event_count::is_in_way_of_waker(unsigned w) const noexcept {
@@ -129,7 +135,17 @@ void event_count::prepare_wait(unsigned w, bool has_token) noexcept {
 }
 
 event_count::wake_up event_count::commit_wait(unsigned w, const sys::clock::time_point* deadline) noexcept {
+    constexpr std::chrono::milliseconds watch(10);
     sys::atomic<std::uint32_t>& word = places_[w].word;
+    struct watcher {
+        event_count& self;
+        const bool watches;
+        ~watcher() {
+            if (watches) self.is_watched_.store(false, sys::relaxed);
+        }
+    } const watcher{*this, deadline == nullptr && begin_watch()};
+    const sys::clock::time_point end = watcher.watches ? sys::clock::now() + watch : sys::clock::time_point();
+    if (watcher.watches) deadline = &end;
     std::uint32_t now;
     bool has_slept = false;
     while ((now = word.load(sys::acquire)) == idle) { // [EC3]

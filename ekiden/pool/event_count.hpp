@@ -72,7 +72,8 @@ public:
         timed_out, ///< the deadline has passed
     };
 
-    /// Sleeps until woken; until `deadline` if it is not null.
+    /// Sleeps until woken; until `deadline` if it is not null. If it is, and is_watched() has been called
+    /// meanwhile, the first one to come sleeps for 10 ms at most.
     [[nodiscard]] wake_up commit_wait(unsigned w, const sys::clock::time_point* deadline) noexcept;
 
     /// Does not sleep after all. `notified` if the worker was given the token meanwhile.
@@ -95,6 +96,13 @@ public:
 
     /// Whether somebody awake has the token. As waiting().
     [[nodiscard]] bool is_searched() const noexcept { return (state_.load(sys::relaxed) & searching) != 0; }
+
+    /// For somebody who brings work and tells nobody as yet: whether one of those who sleep looks around by
+    /// itself within 10 ms. If not, the next one to fall asleep will.
+    [[nodiscard]] bool is_watched() noexcept {
+        if (!is_watch_wanted_.load(sys::relaxed)) is_watch_wanted_.store(true, sys::relaxed);
+        return is_watched_.load(sys::relaxed);
+    }
 
     /// How long it took from the call that woke a worker until that ran, in ns: a moving average, of which
     /// none counts for more than 50 us; at first 0. As waiting().
@@ -129,6 +137,7 @@ private:
     [[nodiscard]] bool wake_one() noexcept;
     [[nodiscard]] bool rouse(place& p, std::uint32_t how) noexcept;
     void note_wake_up(const place& p) noexcept;
+    [[nodiscard]] bool begin_watch() noexcept;
 
     const work_source source_;
     const unsigned workers_;
@@ -138,6 +147,9 @@ private:
     // it back looks at the queues after a fence of its own.
     sys::atomic<std::uint32_t> napper_{0};
     sys::atomic<std::uint64_t> wake_up_ns_{0};
+    // Hints: what goes wrong at the end of one watch is found in the next.
+    sys::atomic<bool> is_watch_wanted_{false};
+    sys::atomic<bool> is_watched_{false};
 };
 
 } // namespace ekiden::inline EKIDEN_ABI

@@ -7,6 +7,7 @@
 
 #include <doctest/doctest.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <limits>
@@ -60,10 +61,10 @@ bool sleep_through(ekiden::thread_pool& pool, const Loop& loop) {
     int in_a_row = 0;
     for (int round = 0; round != 20'000 && in_a_row != 20; ++round) {
         std::this_thread::sleep_for(300us);
-        const std::uint64_t before = pool.metrics().parks;
+        const std::uint64_t before = pool.metrics().wakes;
         loop();
         std::this_thread::sleep_for(300us); // a worker that was woken is asleep again
-        in_a_row = pool.metrics().parks == before ? in_a_row + 1 : 0;
+        in_a_row = pool.metrics().wakes == before ? in_a_row + 1 : 0;
     }
     return in_a_row == 20;
 }
@@ -77,8 +78,13 @@ TEST_CASE("a history advises quiet after some short trees, and no more after a l
     CHECK(first > 10);
     CHECK(first < 100);
 
-    history.add(1'000'000'000, wake_up_ns, true); // a second lost, 5 us saved by each short one
-    CHECK(short_ones_until_quiet(history) > 100'000);
+    history.add(5'000'000, wake_up_ns, true); // 5 ms lost, 5 us saved by each short one
+    const int after_five_ms = short_ones_until_quiet(history);
+    CHECK(after_five_ms > 800);
+    history.add(3'000'000'000, wake_up_ns, true); // 10 ms at most are lost
+    const int after_all = short_ones_until_quiet(history);
+    CHECK(after_all > after_five_ms);
+    CHECK(after_all < 3'000);
 }
 
 TEST_CASE("one long tree in a row of short ones does not end the quiet") {
@@ -105,7 +111,7 @@ TEST_CASE("while it is not known how long a wake-up takes, nobody is left asleep
     CHECK(!history.advises_quiet());
 }
 
-TEST_CASE("a quiet tree wakes nobody; what it has published is told at the end of the quiet") {
+TEST_CASE("a quiet tree wakes nobody, and what it has published is told at the end of the quiet") {
     CHECK(asleep().is_woken_by(0, fork_two));
     CHECK(!asleep().is_woken_by(for_ever, fork_two));
     CHECK(asleep().is_woken_by(1, fork_two)); // long ago
@@ -200,6 +206,21 @@ TEST_CASE("a loop that is long after many short ones runs in several threads") {
     CHECK(sleep_through(pool, [&] { loop(0ms); }));
     loop(50ms);
     CHECK(threads.size() > 1);
+}
+
+TEST_CASE("iterations that wait for one another, though they should not, are found by a worker that looks") {
+    std::atomic<bool> is_second{false};
+    ekiden::thread_pool pool({.threads = 1});
+    const auto loop = [&](bool waits) {
+        ekiden::parallel_for(pool, 0, 2, [&is_second, waits](int i) {
+            if (!waits) return;
+            if (i == 1) is_second = true;
+            while (!is_second) std::this_thread::yield();
+        });
+    };
+    CHECK(sleep_through(pool, [&] { loop(false); }));
+    loop(true);
+    CHECK(is_second);
 }
 
 TEST_CASE("short loops that follow each other closely run in several threads") {

@@ -83,6 +83,23 @@ TEST_CASE("a signal wakes without the token, and a deadline without either") {
     CHECK(w.sleep.try_begin_search());
 }
 
+TEST_CASE("whoever tells nobody has a sleeper look by itself") {
+    work w(2);
+    CHECK_FALSE(w.sleep.is_watched());
+    for (int round = 0; round != 3; ++round) {
+        w.sleep.prepare_wait(0, false);
+        CHECK(w.sleep.commit_wait(0, nullptr) == wake_up::timed_out);
+        CHECK_FALSE(w.sleep.is_watched()); // nobody sleeps; asks for the next one
+    }
+    w.sleep.prepare_wait(0, false);
+    std::thread watcher([&w] { (void)w.sleep.commit_wait(0, nullptr); });
+    while (!w.sleep.is_watched()) {
+        // If the 10 ms are over by now the worker that does not sleep any more is asked for again.
+        if (!w.sleep.is_waiting(0)) break;
+    }
+    watcher.join();
+}
+
 TEST_CASE("it is measured how long a wake-up takes, and of a sleep that ended by itself nothing") {
     work w(1);
     CHECK(w.sleep.wake_up_ns() == 0);
