@@ -260,7 +260,7 @@ EKIDEN_MODEL(lease_is_seen_whole, .about = "a thread that sees a lease in the ri
     if (check::choose(2) == 0) {
         const injection_ring::sight seen = r.ring.look(r.leases, 1);
         check::that(!seen.is_anothers || seen.left == 2, "two are left");
-    } else if (r.ring.unleased() == 0) {
+    } else if (!r.ring.maybe_unleased()) {
         check::that(r.steal(1), "one of them can be stolen");
     }
     holder.join();

@@ -116,7 +116,7 @@ task* injection_queue::take_one(std::size_t start) noexcept {
     std::size_t i = start % count;
     for (std::size_t turn = 0; turn != count; ++turn) {
         inlet* const here = inlets_[i].load(sys::acquire); // [IQ4]
-        if (here != nullptr && here->ring.unleased() != 0) {
+        if (here != nullptr && here->ring.maybe_unleased()) {
             if (task* const found = here->ring.take_one(leases_)) return found;
         }
         if (++i == count) i = 0;
@@ -155,8 +155,7 @@ task* injection_queue::take_and_lease(std::size_t me) noexcept {
     for (std::size_t turn = 0; turn != count; ++turn) {
         inlet* const here = inlets_[i].load(sys::acquire); // [IQ4]
         // No look at the ring of a fast holder: each takes lines from it, and from the producer.
-        if (here != nullptr && &here->ring != own.left_alone.ring && !stays_away(me, here->ring)
-            && here->ring.unleased() != 0) {
+        if (here != nullptr && &here->ring != own.left_alone.ring && here->ring.maybe_unleased()) {
             if (own.singles != 0) {
                 if (task* const found = take_single(me, i, here->ring)) return found;
             } else if (task* const found = here->ring.take_and_lease(leases_, me)) {
@@ -165,61 +164,12 @@ task* injection_queue::take_and_lease(std::size_t me) noexcept {
                 constexpr unsigned most_stays = 8;
                 own.turn = ++own.stays % most_stays == 0 ? i + 1 : i;
                 own.left_alone.ring = nullptr; // what was seen there gets old
-                note_lease(me, here->ring);
                 return found;
             }
         }
         if (++i == count) i = 0;
     }
     return nullptr;
-}
-
-// A consumer that is as fast as the producer takes a line from it at each look, and finds a task or two; so
-// disturbed, the producer needs so much longer for a push that the consumer finds no more the next time,
-// either. Where a line takes 200 ns, that is 170 ns a task instead of 50. So after some short leases in a row
-// a consumer keeps away until the producer is well ahead. But that may be waiting for what it has posted: so
-// no longer than it goes on posting, and where it does not get ahead, the next time comes later and later.
-
-namespace {
-
-constexpr std::uint64_t thin_lease = 24; // tasks
-constexpr std::uint64_t well_ahead = 128;
-constexpr std::uint64_t between_looks_ns = 2'000;
-constexpr std::uint64_t longest_absence_ns = 10'000;
-constexpr unsigned most_thin_leases = 1U << 16;
-
-} // namespace
-
-/// `me` has leased tasks of that ring.
-void injection_queue::note_lease(std::size_t me, injection_ring& from) noexcept {
-    absence& own = visits_[me].away;
-    if (leases_[me].own_left() >= thin_lease) {
-        own.thin = 0;
-    } else if (++own.thin >= own.most_thin) {
-        const std::uint64_t now = sys::now_ns();
-        own.thin = 0;
-        own.ring = &from;
-        own.begin_ns = now;
-        own.look_ns = now + between_looks_ns;
-        own.seen = 0;
-    }
-}
-
-/// Whether `me` keeps away from that ring; ends it when it is time.
-bool injection_queue::stays_away(std::size_t me, const injection_ring& from) noexcept {
-    absence& own = visits_[me].away;
-    if (own.ring != &from) return false;
-    const std::uint64_t now = sys::now_ns();
-    if (now < own.look_ns) return true;
-    const std::uint64_t there = from.unleased();
-    if (there < well_ahead && there > own.seen && now - own.begin_ns < longest_absence_ns) {
-        own.seen = there;
-        own.look_ns = now + between_looks_ns;
-        return true;
-    }
-    own.most_thin = there >= well_ahead ? absence::least_thin : std::min(own.most_thin * 2, most_thin_leases);
-    own.ring = nullptr;
-    return false;
 }
 
 /// The oldest task of ring number `i`; or null.
@@ -312,7 +262,6 @@ task* injection_queue::steal(std::size_t me, victim from) noexcept {
 
 task* injection_queue::steal_at_once(std::size_t me) noexcept {
     visits_[me].left_alone.ring = nullptr;
-    visits_[me].away.ring = nullptr;
     if (task* const found = take(me)) return found;
     const std::size_t count = count_.load(sys::relaxed);
     for (std::size_t i = 0; i != count; ++i) {

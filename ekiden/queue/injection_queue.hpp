@@ -52,10 +52,10 @@ public:
     /// Any thread: false if the ring was empty a moment ago. A hint: orders nothing.
     [[nodiscard]] bool maybe_filled(std::span<const ring_lease> leases) const noexcept {
         const std::uint64_t word = word_.load(sys::acquire); // [IR3]
-        return unleased(word) != 0 || (holder(word) != nobody && leases[holder(word)].left(key(word)) != 0);
+        return has_unleased(word) || (holder(word) != nobody && leases[holder(word)].left(key(word)) != 0);
     }
-    /// Any thread: how many elements that nobody has leased there were a moment ago.
-    [[nodiscard]] std::uint64_t unleased() const noexcept { return unleased(word_.load(sys::relaxed)); }
+    /// Any thread: the same for the elements that nobody has leased.
+    [[nodiscard]] bool maybe_unleased() const noexcept { return has_unleased(word_.load(sys::relaxed)); }
 
     /// What a ring looked like a moment ago.
     struct sight {
@@ -93,8 +93,8 @@ private:
     }
     [[nodiscard]] static std::uint64_t holder(std::uint64_t word) noexcept { return word & nobody; }
     [[nodiscard]] ring_lease::key key(std::uint64_t word) const noexcept { return {number_, end(word)}; }
-    [[nodiscard]] std::uint64_t unleased(std::uint64_t word) const noexcept {
-        return ring_index::distance(end(word), tail_.load(sys::relaxed));
+    [[nodiscard]] bool has_unleased(std::uint64_t word) const noexcept {
+        return ring_index::distance(end(word), tail_.load(sys::relaxed)) != 0;
     }
 
     [[nodiscard]] task* take(std::span<ring_lease> leases, std::size_t me, std::uint64_t most) noexcept;
@@ -157,9 +157,8 @@ public:
     [[nodiscard]] task* take_leased(std::size_t me) noexcept { return leases_[me].take(); }
 
     /// Consumer `me`: takes the oldest task of its lease; when that is used up, of another ring, which it
-    /// leases then. Null if there is none but in leases of others, in the ring of the fast holder that its
-    /// last steal() has left alone, and in one that it keeps away from, for 10 us at most, so that the
-    /// producer gets ahead.
+    /// leases then. Null if there is none but in leases of others, and in the ring of the fast holder that
+    /// its last steal() has left alone.
     [[nodiscard]] task* take(std::size_t me) noexcept {
         if (task* const found = take_leased(me)) return found;
         return take_and_lease(me);
@@ -226,8 +225,6 @@ private:
     [[nodiscard]] task* steal_if_slow(std::size_t me, victim from) noexcept;
     [[nodiscard]] task* steal_at_once(std::size_t me) noexcept;
     [[nodiscard]] task* shared(std::size_t me, injection_ring& from) noexcept;
-    void note_lease(std::size_t me, injection_ring& from) noexcept;
-    [[nodiscard]] bool stays_away(std::size_t me, const injection_ring& from) noexcept;
     struct follow_up {
         void (*call)(void* self);
         void* self;
@@ -282,24 +279,12 @@ private:
             return {now_ns - since, ring_index::distance(taken, now_taken)};
         }
     };
-    // From a ring, so that its producer gets ahead.
-    struct absence {
-        static constexpr unsigned least_thin = 4;
-
-        injection_ring* ring = nullptr;
-        std::uint64_t begin_ns = 0;
-        std::uint64_t look_ns = 0;       // when to look again
-        std::uint64_t seen = 0;          // how many tasks were there at the last look
-        unsigned thin = 0;               // short leases in a row
-        unsigned most_thin = least_thin; // of them, before the next absence
-    };
     // What consumers keep. The visits are each consumer's own.
     struct alignas(sys::isolation) visit {
-        std::size_t turn = 0; // the ring at which the next look for tasks begins
-        unsigned stays = 0;   // leases taken
-        unsigned singles = 0; // tasks to take one at a time before the next lease
-        unsigned periods = 0; // of singles, one after the other
-        absence away;
+        std::size_t turn = 0;       // the ring at which the next look for tasks begins
+        unsigned stays = 0;         // leases taken
+        unsigned singles = 0;       // tasks to take one at a time before the next lease
+        unsigned periods = 0;       // of singles, one after the other
         pace sharing;               // since the singles began
         std::size_t theft = 0;      // the ring at which the next look for tasks of others begins
         pace watched;               // a ring whose holder may be fast

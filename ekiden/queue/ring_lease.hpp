@@ -80,9 +80,6 @@ public:
     void begin(key which, std::uint64_t count, slots* where) noexcept;
     void cancel() noexcept { next_ = end_; }
 
-    /// Holder: how many tasks are left, as long as it takes alone.
-    [[nodiscard]] std::uint64_t own_left() const noexcept { return ring_index::distance(next_, end_); }
-
     /// Holder: takes the oldest task, or null if nothing is left.
     [[nodiscard]] task* take() noexcept {
         if (next_ == end_) [[unlikely]]
