@@ -51,11 +51,9 @@ bool event_count::rouse(place& p, std::uint32_t how) noexcept {
     std::uint32_t expected = idle;
     if (p.word.load(sys::relaxed) != idle) return false;
     p.woken_ns.store(sys::now_ns(), sys::relaxed);
-    if ( // [EC3] release. [EC5] acquire; pairs with the release in prepare_wait(): the sleeper has been
-         // counted before it is taken off the count.
-        !p.word.compare_exchange_strong(expected, how, sys::acq_rel, sys::relaxed)) {
-        return false;
-    }
+    // [EC3] release. [EC5] acquire; pairs with the release in prepare_wait(): the sleeper has been counted
+    // before it is taken off the count.
+    if (!p.word.compare_exchange_strong(expected, how, sys::acq_rel, sys::relaxed)) return false;
     state_.fetch_sub(one_waiting, sys::relaxed);
     p.waker_cpu.store(sys::current_cpu(), sys::relaxed);
     if (!EKIDEN_MUTANT(sleep_forgets_to_wake)) sys::futex_wake(p.word);
