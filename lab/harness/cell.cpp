@@ -1,5 +1,6 @@
 #include <lab/harness/cell.hpp>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
@@ -51,6 +52,9 @@ void cell::place_this_thread(unsigned index) const {
 }
 
 void cell::report(const repetition& done) const {
+    for (const auto& [name, value] : done.figures) { // JSON has no word for it
+        if (!std::isfinite(value)) fail("the figure " + name + " is no number: " + std::to_string(value));
+    }
     const nlohmann::json line = {{"repetition",
                                   {{"wall_s", done.used.wall_s},
                                    {"user_s", done.used.user_s},

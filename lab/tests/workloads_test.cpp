@@ -80,6 +80,14 @@ TEST_CASE("a tally counts over threads that have ended") {
     CHECK(failure.empty());
 }
 
+TEST_CASE("a figure that is no number fails the cell, with its name") {
+    const double sections = 0;
+    CHECK(lab::failure_of([sections](const lab::cell& c) {
+              c.report({.used = {}, .figures = {{"ns", 1 / sections}}, .series = {}});
+          })
+          == "the figure ns is no number: inf");
+}
+
 TEST_CASE("a tally fails the cell when a task is lost or runs twice") {
     CHECK(lab::failure_of([](const lab::cell& c) {
               lab::tally::instance().hit();

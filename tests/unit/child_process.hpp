@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <string>
 #include <sys/wait.h>
+#include <thread>
 #include <unistd.h>
 
 namespace ekiden_test {
@@ -48,6 +49,20 @@ child_result run_in_child(F&& body) {
     if (WIFEXITED(status)) result.exit_code = WEXITSTATUS(status);
     if (WIFSIGNALED(status)) result.signal = WTERMSIG(status);
     return result;
+}
+
+/// Whether a child of a fork() can start threads. In some emulators, QEMU 7.2 for one, that ends the child,
+/// if the parent has threads; then a test that needs it has nothing to show.
+inline bool can_child_start_threads() {
+#if defined(EKIDEN_TEST_EMULATOR)
+    static const bool can = [] {
+        std::thread([] {}).join();
+        return run_in_child([] { std::thread([] {}).join(); }).exit_code == 0;
+    }();
+    return can;
+#else
+    return true;
+#endif
 }
 
 } // namespace ekiden_test

@@ -53,7 +53,7 @@ void contended(cell& c, unsigned threads, std::uint64_t inside = 0, std::uint64_
             [&](unsigned me) {
                 std::size_t done = 0;
                 std::uint64_t work = me;
-                while (!stop.load(std::memory_order_relaxed)) {
+                do { // one section at least, however late the thread comes
                     // The clock is read for one section in 16: it takes longer than the section.
                     const std::uint64_t begin = done % 16 == 0 ? now_ns() : 0;
                     mutex.lock();
@@ -63,7 +63,7 @@ void contended(cell& c, unsigned threads, std::uint64_t inside = 0, std::uint64_
                     mutex.unlock();
                     work = turn(outside, work);
                     ++done;
-                }
+                } while (!stop.load(std::memory_order_relaxed));
                 sections[me] = static_cast<double>(done);
             },
             [&] {

@@ -247,6 +247,7 @@ TEST_CASE("join in a thread of the pool is refused, and so are too many threads"
 }
 
 TEST_CASE("In the child of a fork a pool of loops does not hang") {
+    if (!ekiden_test::can_child_start_threads()) return;
     loop_pool pool({.threads = 2});
     pool.executor(0).submit([] {}).get();
     const auto child = ekiden_test::run_in_child([&] {
