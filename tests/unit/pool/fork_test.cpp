@@ -1,5 +1,6 @@
 #include <ekiden/ekiden.hpp>
 
+#include <tests/unit/child_process.hpp>
 #include <tests/unit/effort.hpp>
 
 #include <doctest/doctest.h>
