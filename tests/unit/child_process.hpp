@@ -1,6 +1,7 @@
 /// Runs code that ends its process, or must not disturb this one, in a child.
 #pragma once
 
+#include <atomic>
 #include <csignal>
 #include <cstdlib>
 #include <string>
@@ -56,8 +57,14 @@ child_result run_in_child(F&& body) {
 inline bool can_child_start_threads() {
 #if defined(EKIDEN_TEST_EMULATOR)
     static const bool can = [] {
-        std::thread([] {}).join();
-        return run_in_child([] { std::thread([] {}).join(); }).exit_code == 0;
+        std::atomic<bool> is_over{false};
+        std::thread other([&is_over] {
+            while (!is_over) std::this_thread::yield();
+        });
+        const child_result child = run_in_child([] { std::thread([] {}).join(); });
+        is_over = true;
+        other.join();
+        return child.exit_code == 0;
     }();
     return can;
 #else
