@@ -73,7 +73,7 @@ bool for_numbers(Tree* tree, First first, Last last, Body& body, const Options&.
 /// parallel_invoke(). Also throws as default_pool().
 ///
 /// Where the loops with this body have always been short, the next one wakes no thread that sleeps before it
-/// has taken as long as a wake-up takes (5 to 50 us) and the iteration that runs then has ended, or 10 ms
+/// has taken as long as a wake-up takes, 50 us at most, and the iteration that runs then has ended, or 10 ms
 /// have passed. Nothing promises that two iterations run at the same time: they must not wait for one
 /// another.
 ///

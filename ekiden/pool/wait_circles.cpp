@@ -4,6 +4,7 @@
 #include <ekiden/pool/worker.hpp>
 
 #include <mutex>
+#include <utility>
 
 namespace ekiden::inline EKIDEN_ABI {
 
@@ -16,8 +17,12 @@ void wait_circles::begin_wait(worker& self) noexcept {
         if (length == 0) return;
         circle.reserve(length);
         const worker* next = &self;
-        for (unsigned i = 0; i != length; ++i, next = worker_that_runs_what(*next))
+        bool is_told = true; // one of them was woken for other work since, and sleeps again
+        for (unsigned i = 0; i != length; ++i, next = worker_that_runs_what(*next)) {
             circle.push_back(next->index());
+            is_told = std::exchange(next->is_in_told_circle(), true) && is_told;
+        }
+        if (is_told) return;
     } catch (...) { // no memory for a report
         return;
     }

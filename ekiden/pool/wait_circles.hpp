@@ -20,7 +20,7 @@ public:
     explicit wait_circles(scheduler& pool) noexcept : pool_(pool) {}
 
     /// The worker sleeps until the result that it waits for is there. Reports a circle of such waits when
-    /// this closes one: exact, since each of them stands still until its end_wait().
+    /// this closes one, once: exact, since each of them stands still until its end_wait().
     void begin_wait(worker& self) noexcept;
     void end_wait(worker& self) noexcept;
 

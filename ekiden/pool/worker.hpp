@@ -59,6 +59,8 @@ public:
     /// wait_circles knows.
     [[nodiscard]] completion& awaited() const noexcept { return *waits_->awaited; }
     [[nodiscard]] bool runs(const completion& result) const noexcept;
+    /// Whether the circle that this wait is in has been reported. As awaited().
+    [[nodiscard]] bool& is_in_told_circle() const noexcept { return waits_->is_in_told_circle; }
     /// Any thread: the name of the type of the task that it runs or has run last.
     [[nodiscard]] std::string_view running_type() const noexcept;
 
@@ -111,6 +113,7 @@ private:
         completion* awaited;
         running_task waiting;
         const wait_frame* outer;
+        mutable bool is_in_told_circle = false; // under the lock of wait_circles
     };
 
     [[nodiscard]] task* next_task(const reason_to_return& reason) noexcept;

@@ -4,12 +4,14 @@
 #include <ekiden/fork/parallel_reduce.hpp>
 #include <ekiden/pool/event_count.hpp>
 #include <ekiden/pool/thread_pool.hpp>
+#include <ekiden/sys/clock.hpp>
 
 #include <doctest/doctest.h>
 
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <mutex>
 #include <set>

@@ -272,6 +272,24 @@ TEST_CASE("Tasks that wait for each other's results are reported, with who waits
     }
 }
 
+TEST_CASE("A circle is reported once, also when its threads wake up for other work") {
+    const auto child = ekiden_test::run_in_child([] {
+        static std::atomic<int> reports{0};
+        std::atomic<int> ran{0};
+        thread_pool pool({.threads = 2, .on_stall = [](const stall_report&) { ++reports; }});
+        const circle never(pool, 0ms, 1);
+        while (reports == 0) std::this_thread::yield();
+        for (int i = 0; i != 100; ++i) { // each wakes one of the two, which sleeps again
+            std::this_thread::sleep_for(200us);
+            pool.post([&ran] { ++ran; });
+        }
+        while (ran != 100) std::this_thread::yield();
+        std::this_thread::sleep_for(20ms);
+        std::_Exit(reports);
+    });
+    CHECK(child.exit_code == 1);
+}
+
 TEST_CASE("A wait that ends in time is in no circle") {
     std::atomic<int> reports{0};
     thread_pool pool(

@@ -91,13 +91,14 @@ TEST_CASE("whoever tells nobody has a sleeper look by itself") {
         CHECK(w.sleep.commit_wait(0, nullptr) == wake_up::timed_out);
         CHECK_FALSE(w.sleep.is_watched()); // nobody sleeps; asks for the next one
     }
-    w.sleep.prepare_wait(0, false);
-    std::thread watcher([&w] { (void)w.sleep.commit_wait(0, nullptr); });
-    while (!w.sleep.is_watched()) {
-        // If the 10 ms are over by now the worker that does not sleep any more is asked for again.
-        if (!w.sleep.is_waiting(0)) break;
+    bool was_watched = false;
+    while (!was_watched) { // until this thread has run in the 10 ms of a watch
+        w.sleep.prepare_wait(0, false);
+        std::thread watcher([&w] { CHECK(w.sleep.commit_wait(0, nullptr) == wake_up::timed_out); });
+        while (w.sleep.is_waiting(0) && !was_watched) was_watched = w.sleep.is_watched();
+        watcher.join();
     }
-    watcher.join();
+    CHECK_FALSE(w.sleep.is_watched());
 }
 
 TEST_CASE("it is measured how long a wake-up takes, and of a sleep that ended by itself nothing") {
