@@ -6,6 +6,7 @@
 #include <cstring>
 #include <fstream>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -15,25 +16,27 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-// The places that are probed, as <sys/sdt.h> makes them: an instruction that does nothing, whose address is
-// known, with a value in a register beside it. A probe that is on replaces it by a breakpoint.
+// A place that is probed, as <sys/sdt.h> makes it: an instruction that does nothing, and its address in a
+// section of the program's own, for a compiler may make several of one. A probe that is on replaces it by a
+// breakpoint.
+#define LAB_PERF_PLACE "990: nop\n.pushsection lab_perf_places, \"aw\"\n.8byte 990b\n.popsection"
+
 extern "C" {
-extern const char lab_perf_moment[];
-extern const char lab_perf_begin[];
-extern const char lab_perf_end[];
+// The linker's names for the section's two ends.
+extern const char* const __start_lab_perf_places[]; // NOLINT
+extern const char* const __stop_lab_perf_places[];  // NOLINT
 }
 
 namespace lab::tracing {
 namespace {
 
-[[gnu::noinline, gnu::noclone]] void moments_of(std::size_t n) {
-    for (std::size_t i = 0; i != n; ++i)
-        asm volatile(".globl lab_perf_moment\nlab_perf_moment: nop" : : "r"(i));
+[[gnu::noinline]] void moments_of(std::size_t n) {
+    for (std::size_t i = 0; i != n; ++i) asm volatile(LAB_PERF_PLACE : : "r"(i)); // a value in a register
 }
-[[gnu::noinline, gnu::noclone]] void intervals_of(std::size_t n) {
+[[gnu::noinline]] void intervals_of(std::size_t n) {
     for (std::size_t i = 0; i != n; ++i) {
-        asm volatile(".globl lab_perf_begin\nlab_perf_begin: nop");
-        asm volatile(".globl lab_perf_end\nlab_perf_end: nop");
+        asm volatile(LAB_PERF_PLACE);
+        asm volatile(LAB_PERF_PLACE);
     }
 }
 
@@ -123,7 +126,7 @@ public:
 
     explicit perf_markers(const cell& c) {
         if constexpr (IsOn) {
-            for (const char* const place : {lab_perf_moment, lab_perf_begin, lab_perf_end}) {
+            for (const char* const place : std::span(__start_lab_perf_places, __stop_lab_perf_places)) {
                 probes_.push_back(std::make_unique<uprobe>(place));
                 if (!probes_.back()->why().empty()) c.not_applicable(probes_.back()->why());
             }
