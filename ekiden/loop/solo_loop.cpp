@@ -156,11 +156,12 @@ task* solo_loop::next(const loop_request& request, std::size_t& count) {
     }
 }
 
-/// Looks for a task for a while.
+/// Looks for a task for a while, unless that was in vain and no task has ended a sleep since: a thread that
+/// has only timers to run needs none.
 task* solo_loop::spin() noexcept {
-    if (alarms_.is_near()) return nullptr;
+    if (!is_spin_worth_ || alarms_.is_near()) return nullptr;
     task* found = nullptr;
-    (void)sys::spin_until([&] {
+    is_spin_worth_ = sys::spin_until([&] {
         found = queue_.take();
         return found != nullptr || !queue_.is_drained() || (word_.load(sys::relaxed) & (look | stopped)) != 0;
     });
@@ -251,6 +252,7 @@ bool solo_loop::is_needed(std::uint32_t& now) noexcept {
 /// After the sleep: the thread is the consumer again.
 void solo_loop::get_up() noexcept {
     if (!queue_.try_begin()) {
+        is_spin_worth_ = true;
         // A thread has pushed, and sees to it that a consumer comes: this is the one when it has said so.
         // Then it touches the loop no more, and its task may end that.
         while ((word_.load(sys::relaxed) & work) == 0 && !EKIDEN_MUTANT(solo_takes_over_early)) sys::yield();

@@ -128,6 +128,7 @@ private:
     sys::atomic<event_source*> source_{nullptr};
     sys::atomic<const void*> kind_of_source_{nullptr};
     bool is_turn_of_events_ = false;
+    bool is_spin_worth_ = true;
     std::uint64_t last_events_ns_ = 0;
     // What the thread inside has posted while the queue was drained: older than all that is in that now.
     own_tasks own_;

@@ -1,9 +1,11 @@
 #include <ekiden/sys/futex.hpp>
 
+#include <algorithm>
 #include <climits>
 
 #if defined(__linux__)
 #include <linux/futex.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -28,6 +30,17 @@ long futex(const atomic<std::uint32_t>& word, int operation, std::uint32_t value
                      FUTEX_BITSET_MATCH_ANY);
 }
 
+/// False if the time has come, as the system sees it.
+bool wait_until(const atomic<std::uint32_t>& word, std::uint32_t expected, clock::time_point time) noexcept {
+    // FUTEX_WAIT_BITSET takes an absolute time on CLOCK_MONOTONIC, which is what steady_clock reads on Linux.
+    const auto since_epoch = std::max(time.time_since_epoch(), clock::duration::zero());
+    const auto seconds = std::chrono::floor<std::chrono::seconds>(since_epoch);
+    timespec at{};
+    at.tv_sec = static_cast<time_t>(seconds.count());
+    at.tv_nsec = static_cast<long>(std::chrono::nanoseconds(since_epoch - seconds).count());
+    return futex(word, FUTEX_WAIT_BITSET, expected, &at) == 0 || errno != ETIMEDOUT;
+}
+
 } // namespace
 
 void futex_wait(const atomic<std::uint32_t>& word, std::uint32_t expected) noexcept {
@@ -36,14 +49,12 @@ void futex_wait(const atomic<std::uint32_t>& word, std::uint32_t expected) noexc
 
 bool futex_wait_until(const atomic<std::uint32_t>& word, std::uint32_t expected,
                       clock::time_point deadline) noexcept {
-    // FUTEX_WAIT_BITSET takes an absolute time on CLOCK_MONOTONIC, which is what steady_clock reads on Linux.
-    const auto since_epoch = deadline.time_since_epoch();
-    if (since_epoch.count() <= 0) return false;
-    const auto seconds = std::chrono::floor<std::chrono::seconds>(since_epoch);
-    timespec at{};
-    at.tv_sec = static_cast<time_t>(seconds.count());
-    at.tv_nsec = static_cast<long>(std::chrono::nanoseconds(since_epoch - seconds).count());
-    return futex(word, FUTEX_WAIT_BITSET, expected, &at) == 0 || errno != ETIMEDOUT;
+    if (deadline.time_since_epoch().count() <= 0) return false;
+    // The system may come late by the thread's slack, 50 us unless set otherwise, and does if nothing else
+    // interrupts the processor. So it is asked to be early by that, and again if it has been.
+    const auto slack = std::chrono::nanoseconds(std::max(::prctl(PR_GET_TIMERSLACK), 0));
+    return wait_until(word, expected, deadline - slack)
+           || (clock::now() < deadline && wait_until(word, expected, deadline));
 }
 
 int futex_wake(const atomic<std::uint32_t>& word, int count) noexcept {

@@ -8,6 +8,9 @@
 #include <cstdint>
 #include <new>
 #include <sys/mman.h>
+#if defined(__linux__)
+#include <sys/prctl.h>
+#endif
 #include <thread>
 #include <vector>
 
@@ -27,6 +30,22 @@ TEST_CASE("A futex wait ends at its deadline and not before it") {
     }
     CHECK(sys::clock::now() >= deadline);
 }
+
+#if defined(__linux__)
+TEST_CASE("A futex wait ends no earlier in a thread with a large timer slack") {
+    sys::atomic<std::uint32_t> word{0};
+    std::thread([&] { // the slack is the thread's own
+        CHECK(::prctl(PR_SET_TIMERSLACK, 40'000'000UL) == 0);
+        for (const auto limit : {1ms, 20ms, 60ms}) {
+            const auto deadline = sys::clock::now() + limit;
+            while (sys::futex_wait_until(word, 0, deadline)) {
+            }
+            CHECK(sys::clock::now() >= deadline);
+        }
+    })
+        .join();
+}
+#endif
 
 TEST_CASE("A futex wait does not sleep when its deadline has passed") {
     sys::atomic<std::uint32_t> word{0};
