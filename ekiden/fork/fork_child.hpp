@@ -74,7 +74,7 @@ public:
     using function = void (*)(fork_child* self, fork_scope& scope) noexcept;
 
 protected:
-#if defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 12
+#if defined(__GNUC__) && !defined(__clang__)
 // g++ 14 takes the link for one that outlives the child. It is looked at only while the child is there.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wdangling-pointer"
@@ -82,7 +82,7 @@ protected:
     fork_child(function run, fork_scope& scope) noexcept : fork_scope(scope.party_), run_(run) {
         scope.newer_ = this;
     }
-#if defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 12
+#if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic pop
 #endif
     ~fork_child() {

@@ -252,10 +252,10 @@ bool solo_loop::is_needed(std::uint32_t& now) noexcept {
 /// After the sleep: the thread is the consumer again.
 void solo_loop::get_up() noexcept {
     if (!queue_.try_begin()) {
-        is_spin_worth_ = true;
         // A thread has pushed, and sees to it that a consumer comes: this is the one when it has said so.
         // Then it touches the loop no more, and its task may end that.
         while ((word_.load(sys::relaxed) & work) == 0 && !EKIDEN_MUTANT(solo_takes_over_early)) sys::yield();
+        is_spin_worth_ = true;
     }
     std::uint32_t now = word_.load(sys::relaxed);
     for (;;) {

@@ -141,8 +141,3 @@ def digits(value):
     if size == 0 or size >= 99.95:
         return f"{value:,.0f}"
     return f"{value:.1f}" if size >= 9.995 else f"{value:.2f}"
-
-
-def times(ratio):
-    """A ratio in as many digits as tell it from 1."""
-    return f"{ratio:,.{0 if ratio >= 99.5 else 1 if ratio >= 1.95 else 2}f}x"

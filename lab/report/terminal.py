@@ -7,7 +7,7 @@ of the experiments.
 import textwrap
 
 import targets
-from model import readable, times
+from model import digits, readable
 from winners import Comparison, own_row
 
 # Whose source measured the same amount of work per figure as even a quick run does.
@@ -84,7 +84,7 @@ def _ratio(c):
         return f"{(c.us['median'] - c.best['median']) * 100:+.0f}pt"
     if c.ratio is None:
         return "=" if c.us["median"] <= 0 and c.best["median"] <= 0 else "none" if c.us["median"] <= 0 else "some"
-    return f"{'~' if c.undecided else ''}{times(c.ratio)}"
+    return f"{'~' if c.undecided else ''}{digits(c.ratio)}x"
 
 
 def _state(c):

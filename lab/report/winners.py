@@ -3,7 +3,7 @@
 Used by: page.py, terminal.py.
 """
 
-from model import figure_of, times
+from model import digits, figure_of
 
 
 # Our row in an experiment is "ekiden", but where it asks for order it is the lock that promises it.
@@ -65,4 +65,4 @@ class Comparison:
         if self.ratio is None:  # counts
             return ("none", "win") if ours <= 0 else ("some", "lose")
         better, worse = ("faster", "slower") if self.figure["unit"] in ("ns", "us", "ms", "s") else ("less", "more")
-        return (f"{times(self.ratio)} {better}", "win") if ours < theirs else (f"{times(1 / self.ratio)} {worse}", "lose")
+        return (f"{digits(self.ratio)}x {better}", "win") if ours < theirs else (f"{digits(1 / self.ratio)}x {worse}", "lose")
