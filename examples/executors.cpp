@@ -28,7 +28,7 @@ std::string order_of_a_strand() {
         order += 'a';
         ekiden::post(s, [&] { order += 'c'; });     // behind what waits
         ekiden::dispatch(s, [&] { order += 'b'; }); // inside of the strand: at once
-        ekiden::defer(s, [&] { order += 'd'; });    // as post; wakes no other thread
+        ekiden::defer(s, [&] { order += 'd'; });    // as post; wakes no other thread before this task ends
     });
     ekiden::post(s, [&] { order += 'x'; });
     loop.run();

@@ -2,6 +2,7 @@
 #include <check/driver/jobs.hpp>
 #include <check/driver/mutation.hpp>
 #include <check/driver/report.hpp>
+#include <check/engine/explorer.hpp>
 #include <check/engine/text.hpp>
 
 #include <CLI/CLI.hpp>
@@ -109,6 +110,7 @@ int command(int argc, char** argv, const program& about) {
 void run(int argc, char** argv, const program& about) {
     int status = 2;
     try {
+        require_own_statics();
         if (!models().empty()) text::set_root(models().front().root);
         status = command(argc, argv, about);
     } catch (const std::exception& error) {

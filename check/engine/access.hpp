@@ -22,7 +22,18 @@ using order = std::memory_order;
     return how == order::release || how == order::acq_rel || how == order::seq_cst;
 }
 
-enum class arithmetic : std::uint8_t { exchange, add, subtract, bit_or, bit_and, bit_xor };
+enum class arithmetic : std::uint8_t {
+    exchange,
+    add,
+    subtract,
+    bit_or,
+    bit_and,
+    bit_xor,
+    add_float,
+    subtract_float,
+    add_double,
+    subtract_double
+};
 [[nodiscard]] std::uint64_t compute(arithmetic what, std::uint64_t old, std::uint64_t operand) noexcept;
 
 /// The object at `at` begins or ends its life. Objects with constant initialisation are known on first use.
@@ -62,6 +73,10 @@ void unlock(void* mutex, const site& where) noexcept;
 /// it has locked again at the end. Notified by wake().
 wait_result wait_unlocked(const void* condition, void* mutex, std::uint64_t deadline,
                           const site& where) noexcept;
+
+/// What call_once does around the call. `flag` is a word of 4 bytes, 0 at first.
+[[nodiscard]] bool once_begins(void* flag) noexcept; ///< true: the caller is to call
+void once_ends(void* flag, bool is_done) noexcept;   ///< false: the call has thrown
 
 /// Starts `run(argument)` as a new thread of the model and returns its number.
 unsigned start_thread(void (*run)(void*), void* argument, const site& where);

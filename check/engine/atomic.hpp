@@ -22,16 +22,19 @@ class atomic {
     using order = std::memory_order;
     struct no_difference {};
     using difference = std::conditional_t<std::is_pointer_v<T>, std::ptrdiff_t,
-                                          std::conditional_t<std::is_integral_v<T>, T, no_difference>>;
+                                          std::conditional_t<std::is_arithmetic_v<T>, T, no_difference>>;
 
 public:
     using value_type = T;
     static constexpr bool is_always_lock_free = true;
-    [[nodiscard]] bool is_lock_free() const noexcept { return true; }
+    [[nodiscard]] bool is_lock_free() const volatile noexcept { return true; }
 
     constexpr atomic() noexcept : atomic(T{}) {}
     constexpr atomic(T value) noexcept : value_(value) {
-        if (!std::is_constant_evaluated()) check::born(&value_, true);
+        if (!std::is_constant_evaluated()) {
+            clear_padding(value_);
+            check::born(&value_, true);
+        }
     }
     constexpr ~atomic() {
         if (!std::is_constant_evaluated()) check::died(&value_, site::current());
@@ -39,57 +42,77 @@ public:
     atomic(const atomic&) = delete;
     atomic& operator=(const atomic&) = delete;
 
-    T load(order how = order::seq_cst, site where = site::current()) const noexcept {
-        return decode(check::load(&value_, sizeof(T), how, where));
+    T load(order how = order::seq_cst, site where = site::current()) const volatile noexcept {
+        return decode(check::load(place(), sizeof(T), how, where));
     }
-    void store(T value, order how = order::seq_cst, site where = site::current()) noexcept {
-        check::store(&value_, sizeof(T), encode(value), how, where);
+    void store(T value, order how = order::seq_cst, site where = site::current()) volatile noexcept {
+        check::store(place(), sizeof(T), encode(value), how, where);
     }
-    T exchange(T value, order how = order::seq_cst, site where = site::current()) noexcept {
+    T exchange(T value, order how = order::seq_cst, site where = site::current()) volatile noexcept {
         return modify(check::arithmetic::exchange, encode(value), how, where);
     }
-    T fetch_add(difference by, order how = order::seq_cst, site where = site::current()) noexcept {
-        return modify(check::arithmetic::add, scaled(by), how, where);
+    T fetch_add(difference by, order how = order::seq_cst, site where = site::current()) volatile noexcept {
+        return modify(adds, scaled(by), how, where);
     }
-    T fetch_sub(difference by, order how = order::seq_cst, site where = site::current()) noexcept {
-        return modify(check::arithmetic::subtract, scaled(by), how, where);
+    T fetch_sub(difference by, order how = order::seq_cst, site where = site::current()) volatile noexcept {
+        return modify(subtracts, scaled(by), how, where);
     }
-    T fetch_or(T bits, order how = order::seq_cst, site where = site::current()) noexcept {
+    T fetch_or(T bits, order how = order::seq_cst, site where = site::current()) volatile noexcept {
         return modify(check::arithmetic::bit_or, encode(bits), how, where);
     }
-    T fetch_and(T bits, order how = order::seq_cst, site where = site::current()) noexcept {
+    T fetch_and(T bits, order how = order::seq_cst, site where = site::current()) volatile noexcept {
         return modify(check::arithmetic::bit_and, encode(bits), how, where);
     }
-    T fetch_xor(T bits, order how = order::seq_cst, site where = site::current()) noexcept {
+    T fetch_xor(T bits, order how = order::seq_cst, site where = site::current()) volatile noexcept {
         return modify(check::arithmetic::bit_xor, encode(bits), how, where);
     }
 
     bool compare_exchange_strong(T& expected, T desired, order success, order failure,
-                                 site where = site::current()) noexcept {
+                                 site where = site::current()) volatile noexcept {
         return exchange_if(expected, desired, success, failure, false, where);
     }
     bool compare_exchange_strong(T& expected, T desired, order how = order::seq_cst,
-                                 site where = site::current()) noexcept {
+                                 site where = site::current()) volatile noexcept {
         return exchange_if(expected, desired, how, on_failure(how), false, where);
     }
     bool compare_exchange_weak(T& expected, T desired, order success, order failure,
-                               site where = site::current()) noexcept {
+                               site where = site::current()) volatile noexcept {
         return exchange_if(expected, desired, success, failure, true, where);
     }
     bool compare_exchange_weak(T& expected, T desired, order how = order::seq_cst,
-                               site where = site::current()) noexcept {
+                               site where = site::current()) volatile noexcept {
         return exchange_if(expected, desired, how, on_failure(how), true, where);
     }
 
-    void wait(T old, order how = order::seq_cst, site where = site::current()) const noexcept {
+    void wait(T old, order how = order::seq_cst, site where = site::current()) const volatile noexcept {
         while (encode(load(how, where)) == encode(old))
-            (void)check::wait_on(&value_, sizeof(T), encode(old), check::never, where);
+            (void)check::wait_on(place(), sizeof(T), encode(old), check::never, where);
     }
-    void notify_one(site where = site::current()) noexcept { (void)check::wake(&value_, 1, where); }
-    void notify_all(site where = site::current()) noexcept { (void)check::wake(&value_, ~0U, where); }
+    void notify_one(site where = site::current()) volatile noexcept { (void)check::wake(place(), 1, where); }
+    void notify_all(site where = site::current()) volatile noexcept {
+        (void)check::wake(place(), ~0U, where);
+    }
 
 private:
+    static constexpr check::arithmetic adds = std::is_same_v<T, float>    ? check::arithmetic::add_float
+                                              : std::is_same_v<T, double> ? check::arithmetic::add_double
+                                                                          : check::arithmetic::add;
+    static constexpr check::arithmetic subtracts =
+        std::is_same_v<T, float>    ? check::arithmetic::subtract_float
+        : std::is_same_v<T, double> ? check::arithmetic::subtract_double
+                                    : check::arithmetic::subtract;
+
+    void* place() volatile noexcept { return const_cast<T*>(&value_); }
+    const void* place() const volatile noexcept { return const_cast<const T*>(&value_); }
+    /// compare_exchange compares no padding, where the compiler can clear it: as the standard library does.
+    static void clear_padding(T& value) noexcept {
+#if __has_builtin(__builtin_clear_padding)
+        __builtin_clear_padding(&value);
+#endif
+        (void)value;
+    }
     static std::uint64_t encode(T value) noexcept {
+        clear_padding(value);
         std::uint64_t bits = 0;
         std::memcpy(&bits, &value, sizeof(T));
         return bits;
@@ -109,14 +132,14 @@ private:
     static constexpr order on_failure(order how) noexcept {
         return how == order::acq_rel ? order::acquire : how == order::release ? order::relaxed : how;
     }
-    T modify(check::arithmetic what, std::uint64_t operand, order how, const site& where) noexcept {
-        return decode(check::modify(&value_, sizeof(T), what, operand, how, where));
+    T modify(check::arithmetic what, std::uint64_t operand, order how, const site& where) volatile noexcept {
+        return decode(check::modify(place(), sizeof(T), what, operand, how, where));
     }
     bool exchange_if(T& expected, T desired, order success, order failure, bool weak,
-                     const site& where) noexcept {
+                     const site& where) volatile noexcept {
         std::uint64_t old = encode(expected);
         const bool done =
-            check::compare_exchange(&value_, sizeof(T), old, encode(desired), success, failure, weak, where);
+            check::compare_exchange(place(), sizeof(T), old, encode(desired), success, failure, weak, where);
         if (!done) expected = decode(old);
         return done;
     }

@@ -26,6 +26,7 @@ namespace ekiden::check {
 
 inline constexpr std::uint16_t no_location = 0xFFFF;
 inline constexpr std::uint32_t no_event = ~std::uint32_t{0};
+inline constexpr std::uint8_t nobody = 0xFF; // the creator of what was made before the execution began
 
 /// One value in the modification order of a location.
 struct message {
@@ -128,8 +129,8 @@ struct model_thread {
 };
 
 struct choice {
-    std::uint16_t count;
-    std::uint16_t taken;
+    unsigned count;
+    unsigned taken;
 };
 
 /// One line of the table that explains a failure.
@@ -183,6 +184,7 @@ public:
     [[noreturn]] void abandon(); // this execution adds nothing
     unsigned choose(unsigned count);
     std::uint64_t random() noexcept;
+    [[nodiscard]] bool in_statics(const void* at) const noexcept;
     void keep_statics();
     void put_back_statics() noexcept;
 
@@ -220,14 +222,26 @@ public:
                               const site& where);
     unsigned start(void (*run)(void*), void* argument, const site& where);
     void join(unsigned target, const site& where);
+    [[nodiscard]] std::string whereabouts() const;
     const model_thread& look_at(unsigned thread, const site& where);
     void finish_thread();
+
+    // standard_library.cpp
+    bool begin_once(location& guard); // true: the caller is to do it
+    void end_once(location& guard, bool is_made);
+    void count_released(const void* at);
+    void count_is_zero(const void* at) noexcept;
 
     // trace.cpp
     void record(std::string what, std::string value, std::string why, const site& where);
     [[nodiscard]] std::string name_of(const location& l) const;
     [[nodiscard]] std::string why_visible(const location& l, unsigned position, unsigned low) const;
 
+    /// Whether this part of the engine is left out, to test the comparison with the enumerator
+    /// (check/differential).
+    [[nodiscard]] bool lacks(std::string_view part) const noexcept {
+        return !broken.empty() && broken == part;
+    }
     [[nodiscard]] bool watching() const noexcept { return mutate_order || discovering; }
     order mutated(order how, const site& where, const char* what, bool on_failure = false);
 
@@ -246,9 +260,16 @@ public:
     std::vector<unsigned> change_points;
     std::optional<mutation> mutant;
     bool mutate_order = false;
+    std::string_view broken;
     findings found;
     std::set<std::tuple<const char*, unsigned, unsigned, const char*, order, bool>> known_sites; // of found
     std::vector<event> events;
+    struct {
+        unsigned allowed_ms;
+        std::uint32_t execution;
+        unsigned steps;
+        unsigned ticks; // since the last step
+    } silence{};        // watch.cpp
 
     // One execution.
     bool active = false; // the running code is the model's
@@ -298,6 +319,7 @@ private:
     void gather(const location& l, bool modify, bool sequential_access);
     std::string_view queue_up(const void* at, std::uint64_t deadline);
     wait_result leave_queue(const site& where);
+    void wait_while(location& l, std::uint64_t value, std::string_view what, const site& where);
     bool eligible(unsigned thread) const noexcept;
     bool preemptible(const operation& next) const noexcept;
     void turn_to(unsigned thread);
@@ -309,7 +331,6 @@ private:
     void give_way(model_thread& t);
     bool loops(const model_thread& t) const noexcept;
     void be_fair(model_thread& t, const site& where);
-    [[nodiscard]] bool in_statics(const void* at) const noexcept;
     [[nodiscard]] const tracked_heap::block* lost_block();
     unsigned pick_turn();
     void stuck();
@@ -332,5 +353,14 @@ private:
 extern engine* instance;
 [[nodiscard]] engine& make_engine();
 [[nodiscard]] inline engine& the_engine() { return instance != nullptr ? *instance : make_engine(); }
+
+/// While this lives, the engine's own code runs: operator new is not the model's.
+struct inside {
+    inside() noexcept : e(the_engine()) { e.active = false; }
+    ~inside() { e.active = true; }
+    inside(const inside&) = delete;
+    inside& operator=(const inside&) = delete;
+    engine& e;
+};
 
 } // namespace ekiden::check

@@ -1,10 +1,13 @@
 // One execution of a model from start to end, and what surrounds it: static storage put back, memory dropped,
 // operator new and fatal signals caught.
 #include <check/engine/engine.hpp>
+#include <check/engine/explorer.hpp>
 #include <check/engine/text.hpp>
 
+#include <link.h>
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdlib>
 #include <exception>
@@ -16,6 +19,11 @@ extern "C" char __data_start[]; // NOLINT(bugprone-reserved-identifier)
 extern "C" char _edata[];       // NOLINT(bugprone-reserved-identifier)
 extern "C" char __bss_start[];  // NOLINT(bugprone-reserved-identifier)
 extern "C" char _end[];         // NOLINT(bugprone-reserved-identifier)
+
+// What the runtimes of the sanitizers begin with.
+extern "C" __attribute__((weak)) void __asan_init(); // NOLINT(bugprone-reserved-identifier)
+extern "C" __attribute__((weak)) void __tsan_init(); // NOLINT(bugprone-reserved-identifier)
+extern "C" __attribute__((weak)) void __msan_init(); // NOLINT(bugprone-reserved-identifier)
 
 namespace ekiden::check {
 namespace {
@@ -87,6 +95,27 @@ struct engine::static_copy {
 engine::engine() : records(record_bytes), heap(heap_bytes), table_(table_size) {
     catch_signals();
     std::set_terminate(on_terminate);
+}
+
+void require_own_statics() {
+    if (&__asan_init != nullptr || &__tsan_init != nullptr || &__msan_init != nullptr) {
+        throw std::runtime_error(
+            "models do not run under a sanitizer: the checker puts static storage back before each "
+            "execution, and the sanitizer's with it. Build this program without -fsanitize; the "
+            "checker finds late accesses and races itself");
+    }
+    const auto has_loader = [](dl_phdr_info* info, std::size_t, void*) {
+        const auto* const end = info->dlpi_phdr + info->dlpi_phnum; // the first one is the program
+        return std::any_of(info->dlpi_phdr, end, [](const auto& part) { return part.p_type == PT_INTERP; })
+                   ? 1
+                   : -1;
+    };
+    if (::dl_iterate_phdr(has_loader, nullptr) != 1) {
+        throw std::runtime_error(
+            "models do not run in a program that is linked with -static: the checker puts static "
+            "storage back before each execution, and that of the C library with it. Link this "
+            "program without -static");
+    }
 }
 
 void engine::keep_statics() { statics_ = std::make_shared<static_copy>(); }
@@ -189,18 +218,17 @@ std::uint64_t engine::random() noexcept {
 
 unsigned engine::choose(unsigned count) {
     if (count <= 1) return 0;
-    const auto wide = static_cast<std::uint16_t>(count);
     if (randomly) {
         // Half of the choices take the first: the newest value, no spurious event.
-        const auto taken = static_cast<std::uint16_t>((random() & 1U) != 0 ? 0 : random() % count);
-        path.push_back({wide, taken});
+        const auto taken = static_cast<unsigned>((random() & 1U) != 0 ? 0 : random() % count);
+        path.push_back({count, taken});
         ++position;
         return taken;
     }
-    if (position == path.size()) path.push_back({wide, 0});
+    if (position == path.size()) path.push_back({count, 0});
     choice& next = path[position++];
-    if (next.count == 0) next.count = wide; // from a replay string
-    if (next.count != wide || next.taken >= next.count) {
+    if (next.count == 0) next.count = count; // from a replay string
+    if (next.count != count || next.taken >= next.count) {
         fail_at("the model took another course than before with the same choices: it depends on something "
                 "that is not the checker's (or the replay string is of another model or build)",
                 "", 0);

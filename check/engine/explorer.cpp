@@ -1,5 +1,6 @@
 #include <check/engine/explorer.hpp>
 #include <check/engine/text.hpp>
+#include <check/engine/watch.hpp>
 
 #include <time.h>
 
@@ -19,7 +20,7 @@ double processor_seconds() {
     return static_cast<double>(spent.tv_sec) + static_cast<double>(spent.tv_nsec) * 1e-9;
 }
 
-/// "BOUND,oOLD,REDUCE,WEAK,c.c.c": the choices in base 36, a run of zeros as zN, nothing for zeros at the
+/// "BOUND,oOLD,REDUCE,WEAK,c.c.c": the choices, a run of zeros as zN, nothing for zeros at the
 /// end.
 std::string encode(const engine& e, std::size_t used) {
     std::string out = (e.bound > 99 ? std::string("x") : std::to_string(e.bound))
@@ -45,10 +46,10 @@ std::string encode(const engine& e, std::size_t used) {
         + "' is no replay string; expected what a failure printed, for example 3rw.z12.1");
 }
 
-unsigned number(std::string_view all, std::string_view part) {
+unsigned number(std::string_view all, std::string_view part, unsigned most = ~0U) {
     unsigned value = 0;
     const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), value);
-    if (error != std::errc{} || end != part.data() + part.size() || value > 1'000'000) no_replay(all);
+    if (error != std::errc{} || end != part.data() + part.size() || value > most) no_replay(all);
     return value;
 }
 
@@ -70,9 +71,9 @@ void decode(engine& e, std::string_view text) {
         const std::string_view part = text.substr(at + 1, end - at - 1);
         at = end;
         if (part.starts_with('z'))
-            e.path.resize(e.path.size() + number(text, part.substr(1)), {0, 0});
+            e.path.resize(e.path.size() + number(text, part.substr(1), 1'000'000), {0, 0});
         else
-            e.path.push_back({0, static_cast<std::uint16_t>(number(text, part))});
+            e.path.push_back({0, number(text, part)});
     }
 }
 
@@ -144,6 +145,7 @@ bool advance(std::vector<choice>& path) {
 void prepare(engine& e, const model& m, const std::optional<mutation>& mutant) {
     e.found = {};
     e.known_sites.clear();
+    e.broken = {};
     e.mutant = mutant;
     if (!mutant && !m.how.mutant.empty()) e.mutant = mutation{.name = std::string(m.how.mutant)};
     e.mutate_order = mutant && mutant->name.empty();
@@ -158,9 +160,13 @@ void prepare(engine& e, const model& m, const std::optional<mutation>& mutant) {
 /// The searches themselves; a friend of the engine's.
 class explorer {
 public:
-    explorer(const model& m, const search& how) : m_(m), how_(how) { prepare(e_, m, how.mutant); }
+    explorer(const model& m, const search& how) : m_(m), how_(how) {
+        prepare(e_, m, how.mutant);
+        e_.broken = how.broken;
+    }
 
     result run() {
+        const watch silence(how_.silence_ms);
         e_.discovering = how_.discover;
         if (how_.random)
             at_random();
@@ -239,6 +245,7 @@ result replay(const model& m, std::string_view text, std::optional<mutation> mut
     engine& e = the_engine();
     prepare(e, m, mutant);
     decode(e, text);
+    const watch silence(search{}.silence_ms);
     result out;
     out.executions = 1;
     e.tracing = true;

@@ -21,8 +21,11 @@ struct search {
     std::uint64_t seed = 1;                       ///< of the random search
     std::uint64_t executions = ~std::uint64_t{0}; ///< at most so many
     double seconds = 60;                          ///< of processor time, at most
+    unsigned silence_ms = 10'000; ///< of wall clock, without an operation of the checker's: the model hangs
     std::optional<mutation> mutant = {};
     bool discover = false; ///< collect order sites and logic mutants
+    std::string_view broken =
+        {}; ///< a part of the engine that is left out (engine::lacks()), to test what tests it
 };
 
 /// What a search has led to.
@@ -40,6 +43,10 @@ struct result {
     double seconds = 0;            ///< of processor time
     findings found;
 };
+
+/// Throws std::runtime_error if models cannot run in this program: it is linked with -static or with a
+/// sanitizer, whose static storage the checker would put back with the program's. Called before models run.
+void require_own_statics();
 
 /// Never throws but std::bad_alloc; a failing model is a result.
 [[nodiscard]] result explore(const model& m, const search& how);

@@ -7,6 +7,8 @@
 #include <check/engine/engine.hpp>
 #include <check/engine/text.hpp>
 
+#include <bit>
+
 namespace ekiden::check {
 namespace {
 
@@ -15,9 +17,17 @@ std::uint64_t mask(unsigned size) noexcept {
 }
 
 const char* name_of(arithmetic what) noexcept {
-    static constexpr const char* names[] = {"exchange", "fetch_add", "fetch_sub",
-                                            "fetch_or", "fetch_and", "fetch_xor"};
+    static constexpr const char* names[] = {"exchange",  "fetch_add", "fetch_sub", "fetch_or",  "fetch_and",
+                                            "fetch_xor", "fetch_add", "fetch_sub", "fetch_add", "fetch_sub"};
     return names[static_cast<unsigned>(what)];
+}
+
+/// The sum of two numbers of the floating-point type, given by their bits.
+template <class Number, class Bits>
+std::uint64_t sum(std::uint64_t a, std::uint64_t b, bool negative) noexcept {
+    const auto x = std::bit_cast<Number>(static_cast<Bits>(a));
+    const auto y = std::bit_cast<Number>(static_cast<Bits>(b));
+    return std::bit_cast<Bits>(negative ? x - y : x + y);
 }
 
 } // namespace
@@ -36,6 +46,12 @@ std::uint64_t compute(arithmetic what, std::uint64_t old, std::uint64_t operand)
         return old & operand;
     case arithmetic::bit_xor:
         return old ^ operand;
+    case arithmetic::add_float:
+    case arithmetic::subtract_float:
+        return sum<float, std::uint32_t>(old, operand, what == arithmetic::subtract_float);
+    case arithmetic::add_double:
+    case arithmetic::subtract_double:
+        return sum<double, std::uint64_t>(old, operand, what == arithmetic::subtract_double);
     }
     return 0;
 }
@@ -44,7 +60,8 @@ unsigned engine::low(const location& l, bool sequential_access) const noexcept {
     const model_thread& t = threads[running];
     if (!weak) return l.count - 1U;
     unsigned lowest = t.current.seen[l.id];
-    if (sequential_access) lowest = std::max<unsigned>(lowest, sequential.seen[l.id]);
+    if (sequential_access && !lacks("order of seq_cst loads"))
+        lowest = std::max<unsigned>(lowest, sequential.seen[l.id]);
     return lowest;
 }
 
@@ -115,7 +132,8 @@ std::uint16_t engine::insert(location& l, unsigned at, std::uint64_t value, orde
                              const message* modified, const site& where) {
     model_thread& t = self();
     if (weak && subject->how.load_buffering) refuse_load_buffering(l, how, where);
-    const carried_view also = modified != nullptr ? modified->carried : carried_view{};
+    const bool continues = modified != nullptr && !lacks("release sequences");
+    const carried_view also = continues ? modified->carried : carried_view{};
     if (l.count == l.capacity) {
         const unsigned capacity = l.capacity * 2U;
         auto* more = static_cast<message*>(records.allocate(capacity * sizeof(message), alignof(message)));
@@ -141,7 +159,7 @@ std::uint16_t engine::insert(location& l, unsigned at, std::uint64_t value, orde
     m.thread = static_cast<std::uint8_t>(running);
     m.modifies = modified != nullptr;
     pass_on_cause(m, how);
-    carry(m, how, modified != nullptr ? &also : nullptr);
+    carry(m, how, continues ? &also : nullptr);
     if (how == order::seq_cst)
         sequential.seen[l.id] = std::max(sequential.seen[l.id], static_cast<stamp>(at));
     l.accessed[running] = t.current.clock[running];
@@ -156,7 +174,8 @@ void engine::gather(const location& l, bool modify, bool sequential_access) {
     candidates_.clear();
     const unsigned lowest = low(l, sequential_access);
     for (unsigned at = l.count; at-- > lowest;) {
-        if (modify && at + 1 < l.count && l.messages[at + 1].modifies) continue;
+        if (modify && at + 1 < l.count && (l.messages[at + 1].modifies || lacks("modification order")))
+            continue;
         candidates_.push_back({static_cast<std::uint16_t>(at), true});
     }
 }
@@ -285,8 +304,8 @@ void engine::fence(order how, const site& where) {
     model_thread& t = self();
     if (tracing) record(text::operation("fence", "", how), "", "", where);
     keep_order();
-    if (acquires(how)) t.current.join(t.acquired, location_count);
-    if (how == order::seq_cst) {
+    if (acquires(how) && !lacks("acquire fences")) t.current.join(t.acquired, location_count);
+    if (how == order::seq_cst && !lacks("order of fences")) {
         t.current.join_seen(sequential, location_count);
         sequential.join_seen(t.current, location_count);
     }

@@ -1,4 +1,4 @@
-/// mutex and condition_variable of the checking build, for programs.
+/// mutex, condition_variable and call_once of the checking build, for programs.
 ///
 /// Part: check (engine). Included by ekiden/check/checkable.hpp when EKIDEN_CHECKING is set. The library has
 /// its own locks, which are checked themselves; these are primitives of the engine, taken to be correct.
@@ -11,7 +11,10 @@
 
 #include <chrono>
 #include <condition_variable>
+#include <cstdint>
+#include <functional>
 #include <mutex>
+#include <utility>
 
 namespace ekiden::inline EKIDEN_ABI::checkable {
 
@@ -56,6 +59,32 @@ private:
     sys::atomic<std::uint32_t> word_{0};
     unsigned owner_ = nobody; // written by the thread that has the word
 };
+
+/// As std::once_flag.
+class once_flag {
+public:
+    constexpr once_flag() noexcept = default;
+    once_flag(const once_flag&) = delete;
+    once_flag& operator=(const once_flag&) = delete;
+
+private:
+    template <class F, class... Args>
+    friend void call_once(once_flag& flag, F&& f, Args&&... args);
+    sys::atomic<std::uint32_t> word_{0};
+};
+
+/// As std::call_once. It tells no place in the sources.
+template <class F, class... Args>
+void call_once(once_flag& flag, F&& f, Args&&... args) {
+    if (!check::once_begins(&flag.word_)) return;
+    try {
+        (void)std::invoke(std::forward<F>(f), std::forward<Args>(args)...);
+    } catch (...) {
+        check::once_ends(&flag.word_, false);
+        throw;
+    }
+    check::once_ends(&flag.word_, true);
+}
 
 /// As std::condition_variable. A wait may return spuriously (options::spurious).
 class condition_variable {

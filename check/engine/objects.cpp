@@ -7,8 +7,6 @@
 namespace ekiden::check {
 namespace {
 
-constexpr std::uint8_t nobody = 0xFF; // made before the execution began
-
 std::size_t slot_of(const void* at, unsigned size) noexcept {
     const auto bits = reinterpret_cast<std::uintptr_t>(at) * 0x9E3779B97F4A7C15U;
     return bits >> 40 & (size - 1U);
@@ -37,9 +35,8 @@ object& engine::remember(const void* at, bool is_atomic) noexcept {
                  + std::to_string(o.creator) + ", is not ordered before",
              self().last_site);
     }
-    // The construction of a local static is ordered by the compiler's guard, which the checker does not see.
-    const auto creator = in_statics(at) ? nobody : static_cast<std::uint8_t>(running);
-    o = {at, nullptr, number, self().current.clock[running], creator, is_atomic, false};
+    o = {at,        nullptr, number, self().current.clock[running], static_cast<std::uint8_t>(running),
+         is_atomic, false};
     return o;
 }
 

@@ -9,6 +9,7 @@
 // operation forward never adds a preemption, so that the reduction loses nothing at any bound. Where old
 // values are bounded as well, stores are ordered like everything else.
 #include <check/engine/engine.hpp>
+#include <check/engine/text.hpp>
 
 #include <algorithm>
 #include <string>
@@ -84,8 +85,7 @@ unsigned engine::pick_turn() {
     const auto best = std::max_element(turns_.begin(), turns_.end(), [&](unsigned a, unsigned b) {
         return threads[a].priority < threads[b].priority;
     });
-    path.push_back(
-        {static_cast<std::uint16_t>(turns_.size()), static_cast<std::uint16_t>(best - turns_.begin())});
+    path.push_back({static_cast<unsigned>(turns_.size()), static_cast<unsigned>(best - turns_.begin())});
     ++position;
     return *best;
 }
@@ -137,7 +137,8 @@ void engine::done(const operation& op) noexcept {
     self().restricted = false;
     if (!reducing) return;
     for (unsigned i = 0; i < thread_count; ++i) {
-        if (threads[i].asleep && conflicts(threads[i].pending, op, old_bound != unbounded))
+        if (threads[i].asleep && conflicts(threads[i].pending, op, old_bound != unbounded)
+            && !lacks("conflicts of the reduction"))
             threads[i].asleep = false;
     }
 }
@@ -193,21 +194,31 @@ bool engine::release_stuck() {
 }
 
 void engine::stuck() {
-    bool spins = false;
+    const bool spins =
+        std::any_of(threads.begin(), threads.begin() + thread_count,
+                    [](const model_thread& t) { return t.spinning || t.state == status::runnable; });
+    fail((spins ? "livelock: nothing changes any more" : "deadlock or lost wake-up") + whereabouts(),
+         self().last_site);
+}
+
+/// What each thread that has not ended does, a line for each.
+std::string engine::whereabouts() const {
     std::string who;
     for (unsigned i = 0; i < thread_count; ++i) {
         const model_thread& t = threads[i];
         if (t.state == status::finished) continue;
-        spins = spins || t.spinning || t.state == status::runnable;
         const std::string at =
-            std::string(t.last_site.file_name()) + ":" + std::to_string(t.last_site.line());
+            text::short_path(t.last_site.file_name()) + ":" + std::to_string(t.last_site.line());
         who += "\n  T" + std::to_string(i);
         if (t.state == status::joining)
             who += " joins T" + std::to_string(t.join_target);
         else
-            who += t.state == status::waiting ? " sleeps, " + at : " spins, " + at;
+            who += (t.state == status::waiting ? " sleeps, "
+                    : t.spinning               ? " spins, "
+                                               : " can run, last seen at ")
+                   + at;
     }
-    fail((spins ? "livelock: nothing changes any more" : "deadlock or lost wake-up") + who, self().last_site);
+    return who;
 }
 
 void engine::progressed(location& l) noexcept {

@@ -78,22 +78,26 @@ wait_result engine::leave_queue(const site& where) {
 // A mutex is taken and left by read-modify-writes alone, which see the newest value: it has no schedules but
 // those in which its threads take turns.
 void engine::lock(location& mutex, const site& where) {
-    while (modify(mutex, arithmetic::exchange, 1, order::acquire, where) != 0) {
-        const operation op{kind::wait, false, mutex.id, mutex.address};
-        point(op, where);
-        const bool taken = mutex.messages[mutex.count - 1U].value != 0;
-        if (taken) {
-            model_thread& t = self();
-            if (tracing) record("waits for mutex " + name_of(mutex), "", "", where);
-            t.result = wait_result::woken;
-            t.queue = mutex.address;
-            t.queued = true;
-            t.deadline = never;
-            t.state = status::waiting;
-        }
-        done(op);
-        if (taken) (void)leave_queue(where);
+    while (modify(mutex, arithmetic::exchange, 1, order::acquire, where) != 0)
+        wait_while(mutex, 1, "mutex", where);
+}
+
+/// Sleeps until a wake-up if the newest value of `l` is `value`. Never returns spuriously.
+void engine::wait_while(location& l, std::uint64_t value, std::string_view what, const site& where) {
+    const operation op{kind::wait, false, l.id, l.address};
+    point(op, where);
+    const bool taken = l.messages[l.count - 1U].value == value;
+    if (taken) {
+        model_thread& t = self();
+        if (tracing) record("waits for " + std::string(what) + " " + name_of(l), "", "", where);
+        t.result = wait_result::woken;
+        t.queue = l.address;
+        t.queued = true;
+        t.deadline = never;
+        t.state = status::waiting;
     }
+    done(op);
+    if (taken) (void)leave_queue(where);
 }
 
 void engine::unlock(location& mutex, const site& where) {

@@ -7,6 +7,7 @@
 #include <ekiden/sys/config.hpp>
 
 #include <compare>
+#include <cstddef>
 #include <exception>
 #include <functional>
 #include <memory>
@@ -89,3 +90,8 @@ template <class T>
 }
 
 } // namespace ekiden::inline EKIDEN_ABI::sys
+
+template <>
+struct std::hash<ekiden::sys::thread::id> {
+    std::size_t operator()(const ekiden::sys::thread::id& of) const noexcept { return of.number(); }
+};

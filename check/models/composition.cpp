@@ -132,6 +132,31 @@ EKIDEN_MODEL(scope_join_against_children,
     check::that(has_joined, "the join goes on");
 }
 
+EKIDEN_MODEL(scope_joined_twice,
+             .about = "two join one scope in two threads; the scope goes with the first that goes on",
+             .preemptions = 2, .spurious = 0, .timeouts = 0) {
+    model_context context;
+    auto scope = std::make_unique<async_scope>(context.get_executor());
+    model_gate opened;
+    sys::atomic<int> joined{0};
+    const auto child = [&]() -> coroutine<> { (void)co_await opened.wait(); };
+    auto joining = [&]() -> coroutine<> {
+        co_await scope->join();
+        if (joined.fetch_add(1, sys::relaxed) == 0) scope.reset();
+    };
+    auto other_joining = joining;
+    check::that(scope->spawn(child), "it is open");
+    begin(context, joining);
+    begin(context, other_joining);
+    context.run(); // all wait
+    opened.open();
+    sys::thread other([&] { context.run(); });
+    context.run();
+    other.join();
+    context.run();
+    check::that(joined.load(sys::relaxed) == 2, "both go on");
+}
+
 EKIDEN_MODEL(scope_spawn_against_join, .about = "what is accepted is awaited, and the rest refused",
              .preemptions = 2, .spurious = 0, .timeouts = 0) {
     model_context context;

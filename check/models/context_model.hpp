@@ -45,6 +45,10 @@ public:
     }
 
 private:
+    bool take_over(task* refused) override {
+        accept(refused);
+        return true;
+    }
     bool adopt(alarm_clock& alarm) override {
         if (rings_) alarm_ = &alarm;
         return rings_;

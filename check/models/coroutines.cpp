@@ -1,17 +1,21 @@
 // Coroutines: a wait for a result against its stop and against the end of the wait; coming home to an
 // executor that refuses, and the end of its context.
 #include <check/engine/model.hpp>
+#include <check/models/coroutine_model.hpp>
 
 #include <ekiden/async/await_future.hpp>
 #include <ekiden/async/co_spawn.hpp>
 #include <ekiden/async/coroutine.hpp>
 #include <ekiden/async/get_environment.hpp>
+#include <ekiden/async/resume_on.hpp>
 #include <ekiden/async/root_coroutine.hpp>
 #include <ekiden/async/stop_state.hpp>
+#include <ekiden/async/sync_wait.hpp>
 #include <ekiden/future/promise.hpp>
 #include <ekiden/sys/thread.hpp>
 
 #include <memory>
+#include <optional>
 #include <utility>
 
 using namespace ekiden;
@@ -173,6 +177,39 @@ EKIDEN_MODEL(await_refused_home,
     check::that(all.local.read() == 2, "and its end is ordered behind its run");
 }
 
+EKIDEN_MODEL(
+    await_refused_elsewhere,
+    .about = "an executor that closes refuses a result: the coroutine ends in the context of its root",
+    .preemptions = 3) {
+    account all;
+    place elsewhere;
+    context_model::model_context home;
+    promise<int> news;
+    auto whole = [&]() -> coroutine<> {
+        const in_frame here(all);
+        co_await resume_on(elsewhere.get_executor());
+        all.local.write(1);
+        all.value = co_await news.get_future();
+        ++all.resumed;
+    };
+    coroutine_model::begin(home, whole);
+    home.run();
+    (void)elsewhere.run_one();
+    sys::thread producer([&news] { news.set_value(5); });
+    sys::thread runner([&home] { home.run(); });
+    elsewhere.close();
+    producer.join();
+    runner.join();
+    if (elsewhere.run_one()) { // it was faster: the root comes home
+        check::that(all.resumed == 1, "it has the result");
+    } else {
+        check::that(elsewhere.refused == 1 && all.resumed == 0, "nothing is resumed");
+    }
+    home.run();
+    check::that(all.ended == 1, "the frame has ended once, and the context goes on");
+    check::that(all.local.read() == 2, "and its end is ordered behind its run");
+}
+
 EKIDEN_MODEL(await_never_ended, .about = "what waits for something outside ends with the context",
              .preemptions = 2) {
     account all;
@@ -185,4 +222,54 @@ EKIDEN_MODEL(await_never_ended, .about = "what waits for something outside ends 
         runner.join();
     }
     check::that(all.ended == 1 && all.resumed == 0, "the frame has ended once");
+}
+
+namespace {
+
+/// A root that is suspended, and which its context refuses from now on; and what sync_wait() has of it.
+struct waited_for {
+    account all;
+    promise<int> news;
+    std::optional<place> home{std::in_place};
+    detail::root_wait waiting{use_service<detail::coroutine_service>(*home).buried()};
+
+    waited_for() {
+        auto whole = [this]() -> coroutine<> {
+            const in_frame here(all);
+            all.local.write(1);
+            all.value = co_await news.get_future();
+            ++all.resumed;
+        };
+        detail::begin_spawned(home->get_executor(), whole, detail::tells_wait<void>(waiting),
+                              spawn_options());
+        (void)home->run_one();
+        home->close();
+    }
+    void wait() {
+        waiting.wait();
+        check::that(all.ended == 1 && all.resumed == 0, "nothing is left when the wait has ended");
+        check::that(all.local.read() == 2, "and its end is ordered before that");
+    }
+};
+
+} // namespace
+
+EKIDEN_MODEL(await_buried_while_waited_for,
+             .about = "sync_wait() ends what its context refuses, without the end of that",
+             .preemptions = 3) {
+    waited_for root;
+    sys::thread producer([&root] { root.news.set_value(5); });
+    root.wait();
+    producer.join();
+}
+
+EKIDEN_MODEL(await_buried_as_context_ends,
+             .about = "sync_wait() ends what its context refuses, against the end of that",
+             .preemptions = 3) {
+    waited_for root;
+    sys::thread waiter([&root] { root.wait(); });
+    root.news.set_value(5);
+    root.home.reset();
+    check::that(root.all.ended == 1, "nothing is left when the context has ended");
+    waiter.join();
 }

@@ -104,6 +104,48 @@ POOL_MODEL(elastic_watch, .about = "the watch finds a task that blocks unannounc
     first_waits_for_second(options, [](const signal_flag& done) { done.wait(); });
 }
 
+// The second thread sleeps when the first one, which is one too many then, defers a task and retires.
+POOL_MODEL(elastic_deferred, .about = "what a surplus thread has deferred is run although the thread ends",
+           .preemptions = 1, .spurious = 0) {
+    sys::cell<int> ran{0};
+    thread_pool_options options = elastic(1, 2);
+    options.keep_alive = std::chrono::milliseconds(0);
+    thread_pool pool(options);
+    signal_flag done;
+    (void)pool.post([&] {
+        block([&] { done.wait(); });
+        (void)pool.get_executor().defer([&ran] { ran.write(1); });
+    });
+    (void)pool.post([&] { done.set(); });
+    pool.wait_idle();
+    check::that(ran.read() == 1, "the task ran");
+}
+
+POOL_MODEL(elastic_deferred_before_it_blocks,
+           .about = "what a task has deferred is run while it blocks, by a thread that slept",
+           .preemptions = 1, .spurious = 0, .timeouts = 0) {
+    signal_flag done;
+    thread_pool pool({.threads = 2});
+    (void)pool.post([&] {
+        (void)pool.get_executor().defer([&done] { done.set(); });
+        block([&] { done.wait(); });
+    });
+    pool.wait_idle();
+}
+
+POOL_MODEL(elastic_deferred_while_it_blocks,
+           .about = "what is deferred inside of a blocking region does not wait for its end",
+           .preemptions = 1, .spurious = 0, .timeouts = 0) {
+    signal_flag done;
+    thread_pool pool({.threads = 2});
+    (void)pool.post([&] {
+        const blocking_region region;
+        (void)pool.get_executor().defer([&done] { done.set(); });
+        done.wait();
+    });
+    pool.wait_idle();
+}
+
 POOL_MODEL(elastic_stop, .about = "stop while one is blocked and one stands by", .preemptions = 1,
            .spurious = 0) {
     signal_flag done;

@@ -8,6 +8,8 @@
 #include <ekiden/future/when_any.hpp>
 #include <ekiden/sys/thread.hpp>
 
+#include <memory>
+#include <system_error>
 #include <tuple>
 #include <utility>
 
@@ -15,7 +17,10 @@ using namespace ekiden;
 
 namespace {
 
-class kept_context : public execution_context {};
+class kept_context : public execution_context {
+public:
+    void shut_down() noexcept { shut_down_services(); }
+};
 
 /// Keeps the one task that it is given.
 struct keeper {
@@ -74,6 +79,46 @@ EKIDEN_MODEL(then_against_result,
     where.run();
     check::that(continued.get() == 3, "the result, and what was done before it");
     check::that(place.work.load(sys::relaxed) == 0, "no work is outstanding");
+}
+
+EKIDEN_MODEL(then_against_the_end_of_its_context,
+             .about = "a continuation is queued or cancelled, and what queues it has let go of the context",
+             .preemptions = 3) {
+    auto place = std::make_unique<keeper::place>();
+    const keeper where{place.get()};
+    promise<int> source;
+    future<int> continued = source.get_future().then(where, [](int i) { return i; });
+    sys::thread producer([&] { source.set_value(2); });
+    place->itself.shut_down();
+    const bool was_given = place->given.load(sys::relaxed) != nullptr;
+    check::that(was_given != continued.is_ready(), "queued, or told");
+    where.run();
+    check::that(place->work.load(sys::relaxed) == 0, "no work is outstanding");
+    place.reset();
+    check::that(continued.is_ready(), "ended");
+    bool has_result = false;
+    try {
+        has_result = continued.get() == 2;
+    } catch (const std::system_error&) {
+    }
+    check::that(has_result == was_given, "operation_canceled if it was not queued");
+    producer.join();
+}
+
+EKIDEN_MODEL(then_begun_at_the_end_of_its_context,
+             .about = "then() against the end of the context: cancelled at once, or by the end",
+             .preemptions = 2) {
+    keeper::place place;
+    const keeper where{&place};
+    (void)use_service<detail::continuations>(place.itself);
+    promise<int> source;
+    future<int> awaited = source.get_future();
+    sys::thread ender([&] { place.itself.shut_down(); });
+    future<int> continued = awaited.then(where, [](int i) { return i; });
+    ender.join();
+    check::that(continued.is_ready(), "cancelled");
+    check::that(place.work.load(sys::relaxed) == 0, "no work is outstanding");
+    source.set_value(1);
 }
 
 EKIDEN_MODEL(then_against_cancel,

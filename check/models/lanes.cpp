@@ -4,8 +4,10 @@
 #include <ekiden/execution/lanes.hpp>
 #include <ekiden/sys/thread.hpp>
 
+#include <cstdint>
 #include <memory>
 #include <optional>
+#include <utility>
 
 namespace {
 
@@ -138,10 +140,82 @@ STRAND_MODEL(lanes_abandoned_against_post, .about = "the context closes while tw
     check::that(all.ran.size() == 1, "the last one ran");
 }
 
+STRAND_MODEL(
+    lanes_thrown_against_post,
+    .about = "the context throws once or twice while two threads post: accepted functions run or are told",
+    .preemptions = 2) {
+    one_place context;
+    context.throws.store(1 + static_cast<int>(check::choose(2)), sys::relaxed);
+    account all;
+    account others;
+    int accepted = 0;
+    const auto post = [&](const test_lanes& l, int key, auto&& function) {
+        try {
+            accepted += l.post(key, std::forward<decltype(function)>(function));
+        } catch (int) { // it was not accepted
+        }
+    };
+    {
+        const test_lanes l(one_place::executor{context}, one_shard);
+        sys::thread poster([&] {
+            post(l, 1, all.note(0));
+            post(l, 1, all.note(1));
+        });
+        post(l, 2, others.note(0));
+        all.run_until(context, 2);
+        others.run_until(context, 1);
+        poster.join();
+        check::that(l.active() == 0, "the entries have gone");
+        check::that(l.metrics().dropped == static_cast<std::uint64_t>(context.reports),
+                    "what is told is counted");
+    }
+    check::that(static_cast<int>(all.ran.size() + others.ran.size()) + context.reports == accepted,
+                "each ran or was told, once");
+}
+
+STRAND_MODEL(lanes_close_against_dispatch,
+             .about = "a lane is closed while a dispatched function of it waits", .preemptions = 2) {
+    one_place context;
+    account all;
+    {
+        const test_lanes l(one_place::executor{context}, one_shard);
+        sys::thread runner([&] { all.run_until(context, 1); });
+        l.dispatch(1, all.note(0));
+        (void)l.close(1);
+        runner.join();
+        while (context.run_one()) { // the turn; the context has room for one task
+        }
+        l.post(1, all.note(1));
+        all.run_until(context, 2);
+        check::that(l.active() == 0, "the entry has gone");
+    }
+    check::that(all.gone.load(sys::acquire) == 2 && !all.ran.empty() && all.ran.back() == 1,
+                "the last one ran");
+}
+
 STRAND_MODEL(lanes_two_handles, .about = "lanes and an executor of theirs go at once", .preemptions = 4) {
     one_place context;
     auto l = std::make_unique<test_lanes>(one_place::executor{context}, one_shard);
     sys::thread other([own = std::make_optional(l->get_executor(1))]() mutable { own.reset(); });
     l.reset();
     other.join();
+}
+
+STRAND_MODEL(lanes_pause_against_drain,
+             .about = "a function is posted after a pause, and a lane runs already", .preemptions = 2) {
+    one_place context;
+    sys::cell<int> ran{0};
+    {
+        const test_lanes l(one_place::executor{context}, one_shard);
+        l.post(1, [&ran] { ran.write(ran.read() + 1); });
+        sys::thread runner([&] { (void)context.run_one(); });
+        context.gate.store(1, sys::relaxed);
+        l.post(1, [&] {
+            check::that(context.gate.load(sys::relaxed) == 0, "it begins after the pause only");
+            ran.write(ran.read() + 1);
+        });
+        runner.join();
+        context.gate.store(0, sys::relaxed);
+        while (ran.read() != 2) (void)context.run_one();
+    }
 }

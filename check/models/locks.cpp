@@ -295,6 +295,25 @@ EKIDEN_MODEL(event_destruction, .about = "who sees the event set may destroy it"
     setter.join();
 }
 
+EKIDEN_MODEL(event_query,
+             .about = "a set event is set for its setter, whoever is inside, and publishes what was before",
+             .preemptions = 3) {
+    event e;
+    sys::cell<int> data{0};
+    sys::thread timed([&] { // is inside for some steps when it gives up
+        if (e.wait(wait_limit::after(std::chrono::milliseconds(1))))
+            check::that(data.read() == 1, "what was before the set");
+    });
+    sys::thread asks([&] {
+        if (e.is_set()) check::that(data.read() == 1, "what was before the set");
+    });
+    data.write(1);
+    e.set();
+    check::that(e.is_set(), "set");
+    timed.join();
+    asks.join();
+}
+
 EKIDEN_MODEL(sequencer_calls, .about = "two callers, one server: each call is answered in turn",
              .preemptions = 3, .spurious = 0, .weak_failures = 0) {
     sequencer<int, int> queue;

@@ -139,6 +139,27 @@ POOL_MODEL(pool_stop_while_busy, .about = "a busy worker finds what was accepted
     check::that(ended == 1, "accepted or refused, the callable has ended");
 }
 
+POOL_MODEL(pool_metrics_while_it_stops, .about = "no more tasks have been abandoned than have ended",
+           .preemptions = 1, .spurious = 0, .timeouts = 0) {
+    thread_pool pool({.threads = 1});
+    pool.pause();
+    (void)pool.post([] {});
+    pool.stop();
+    check::that(pool.metrics().tasks_run == 0, "the only task is abandoned");
+}
+
+POOL_MODEL(pool_pause_while_it_is_joined, .about = "a pool that is being joined refuses a pause",
+           .preemptions = 2, .spurious = 0, .timeouts = 0) {
+    int ran = 0;
+    thread_pool pool({.threads = 1});
+    (void)pool.post([&] {
+        pool.pause();
+        (void)pool.post([&ran] { ++ran; });
+    });
+    pool.join();
+    check::that(ran == 1, "what was posted then ran");
+}
+
 POOL_MODEL(pool_pause_resume, .about = "no task that is posted after pause begins before resume",
            .preemptions = 2, .spurious = 0) {
     bool resumed =

@@ -231,26 +231,6 @@ LOOP_MODEL(solo_alarm_adopted, .about = "an alarm clock that comes while the loo
     check::that(alarm->rings == 1, "rung once");
 }
 
-LOOP_MODEL(solo_await_work,
-           .about = "a thread that waits for the end of outstanding work, beside the loop's own",
-           .preemptions = 2, .spurious = 0, .timeouts = 0) {
-    solo_loop loop(nullptr);
-    sys::cell<int> written(0);
-    loop.work_started();
-    loop.work_started();
-    sys::thread worker([&] {
-        written.write(1);
-        loop.work_finished();
-    });
-    sys::thread inside([&] { (void)loop.run({}); });
-    loop.await_work(1);
-    check::that(written.read() == 1, "what the work has done");
-    loop.stop();
-    inside.join();
-    worker.join();
-    loop.work_finished();
-}
-
 LOOP_MODEL(solo_handed_over, .about = "a thread that runs the loop when another has left sees what that did",
            .preemptions = 3, .spurious = 0, .timeouts = 0) {
     struct place {

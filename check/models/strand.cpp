@@ -174,6 +174,33 @@ STRAND_MODEL(strand_abandoned_against_post, .about = "the context closes while t
     check::that(all.ran.size() == 1, "the last one ran");
 }
 
+STRAND_MODEL(
+    strand_thrown_against_post,
+    .about = "the context throws once or twice while two threads post: accepted functions run or are told",
+    .preemptions = 2) {
+    one_place context;
+    context.throws.store(1 + static_cast<int>(check::choose(2)), sys::relaxed);
+    account all;
+    int accepted = 0;
+    const auto post = [&](const test_strand& s, int number) {
+        try {
+            accepted += s.post(all.note(number));
+        } catch (int) { // it was not accepted
+        }
+    };
+    {
+        test_strand s(one_place::executor{context});
+        sys::thread poster([&, s] {
+            post(s, 0);
+            post(s, 1);
+        });
+        post(s, 2);
+        all.run_until(context, 3);
+        poster.join();
+    }
+    check::that(static_cast<int>(all.ran.size()) + context.reports == accepted, "each ran or was told, once");
+}
+
 STRAND_MODEL(strand_exception, .about = "a function throws while others are posted", .preemptions = 3) {
     one_place context;
     account all;
@@ -202,4 +229,23 @@ STRAND_MODEL(strand_two_handles, .about = "two handles go at once: the last one 
     sys::thread other([own = std::make_optional<test_strand>(*s)]() mutable { own.reset(); });
     s.reset();
     other.join();
+}
+
+STRAND_MODEL(strand_pause_against_drain,
+             .about = "a function is posted after a pause, and a strand runs already", .preemptions = 2) {
+    one_place context;
+    sys::cell<int> ran{0};
+    {
+        test_strand s(one_place::executor{context});
+        s.post([&ran] { ran.write(ran.read() + 1); });
+        sys::thread runner([&] { (void)context.run_one(); });
+        context.gate.store(1, sys::relaxed);
+        s.post([&] {
+            check::that(context.gate.load(sys::relaxed) == 0, "it begins after the pause only");
+            ran.write(ran.read() + 1);
+        });
+        runner.join();
+        context.gate.store(0, sys::relaxed);
+        while (ran.read() != 2) (void)context.run_one();
+    }
 }

@@ -7,6 +7,7 @@
 #include <ekiden/sys/atomic.hpp>
 #include <ekiden/sys/thread.hpp>
 
+#include <cstdint>
 #include <utility>
 #include <vector>
 
@@ -22,8 +23,13 @@ using namespace ekiden;
 struct one_place : execution_context {
     sys::atomic<task*> place{nullptr};
     sys::atomic<bool> is_closed{false};
-    bool lets_in = false;   // dispatch runs on the calling thread
-    bool is_inside = false; // which counts as one of the context's
+    sys::atomic<int> throws{0};         // so many of the next calls
+    int reports = 0;                    // only the checker's one real thread runs
+    bool lets_in = false;               // dispatch runs on the calling thread
+    bool is_inside = false;             // which counts as one of the context's
+    sys::atomic<std::uint32_t> gate{0}; // 1: paused
+
+    one_place() noexcept { set_gate(gate, 0, 1); }
 
     /// A drain without work may be left.
     ~one_place() {
@@ -49,6 +55,10 @@ struct one_place : execution_context {
                 given->abandon();
                 return false;
             }
+            if (in_->throws.load(sys::relaxed) > 0 && in_->throws.fetch_sub(1, sys::relaxed) > 0) {
+                given->abandon();
+                throw 1;
+            }
             check::that(in_->place.exchange(given, sys::acq_rel) == nullptr, "the drain is queued once");
             return true;
         }
@@ -58,7 +68,7 @@ struct one_place : execution_context {
             return nullptr;
         }
         bool running_in_this_thread() const noexcept { return in_->is_inside; }
-        void report_unhandled(const char*) const noexcept {}
+        void report_unhandled(const char*) const noexcept { ++in_->reports; }
         friend bool operator==(const executor&, const executor&) = default;
 
     private:

@@ -8,8 +8,11 @@
 
 #include <array>
 #include <chrono>
+#include <cstring>
+#include <functional>
 #include <memory>
 #include <string>
+#include <unordered_set>
 
 using namespace ekiden;
 using namespace std::chrono_literals;
@@ -308,6 +311,110 @@ TEST_CASE("checkable: operators of atomics do what the standard library's do") {
             check::that(count == 2, "nothing is lost");
         },
         "nothing is lost");
+}
+
+TEST_CASE("checkable: atomics of floating-point numbers add and subtract in one step") {
+    passes([] {
+        checkable::atomic<float> sum{0.5F};
+        checkable::thread other([&] { sum += 1.25F; });
+        sum += 2;
+        other.join();
+        check::that(sum == 3.75F && (sum -= 0.75F) == 3.0F, "a float");
+        checkable::atomic<double> wide{1.0};
+        check::that(wide.fetch_add(0.5) == 1.0 && wide.fetch_sub(0.25) == 1.5 && wide == 1.25, "a double");
+    });
+}
+
+TEST_CASE("checkable: volatile atomics and flags, and ATOMIC_FLAG_INIT") {
+    passes([] {
+        volatile checkable::atomic<int> number{1};
+        check::that(number.load() == 1 && (number = 4) == 4 && number++ == 4 && (number += 2) == 7,
+                    "operators");
+        int expected = 7;
+        check::that(number.compare_exchange_strong(expected, 8) && number.exchange(9) == 8 && number == 9,
+                    "exchange");
+        number.notify_all();
+        static volatile checkable::atomic_flag kept = ATOMIC_FLAG_INIT;
+        checkable::atomic_flag flag = ATOMIC_FLAG_INIT;
+        check::that(!kept.test_and_set() && kept.test() && !flag.test(), "flags");
+        kept.clear();
+    });
+}
+
+namespace {
+
+/// Three threads set a number once. `Once`: through call_once.
+template <bool Once>
+void set_once() {
+    checkable::once_flag once;
+    checkable::cell<int> number;
+    int attempts = 0;
+    const auto set = [&](int value) {
+        if (++attempts == 1) throw value;
+        number.write(value);
+    };
+    const auto use = [&] {
+        try {
+            if (Once)
+                checkable::call_once(once, set, 3);
+            else
+                set(3);
+            check::that(number.read() == 3, "it is set after the call");
+        } catch (int) {
+        }
+    };
+    checkable::thread one(use);
+    checkable::thread two(use);
+    use();
+    one.join();
+    two.join();
+    check::that(attempts == 2, "one call has thrown, one has set the number");
+}
+
+} // namespace
+
+TEST_CASE("checkable: call_once calls until a call returns, and orders that before all later calls") {
+    passes(set_once<true>);
+    fails_with(set_once<false>, "data race");
+}
+
+TEST_CASE("checkable: identifiers of threads have a hash, and threads sleep until a moment") {
+    passes([] {
+        const auto me = checkable::this_thread::get_id();
+        std::unordered_set<checkable::thread::id> known{me};
+        checkable::thread other([&] { known.insert(checkable::this_thread::get_id()); });
+        other.join();
+        check::that(known.size() == 2 && known.contains(me), "two identifiers");
+        checkable::this_thread::sleep_until(checkable::steady_clock::now() + 1ms);
+    });
+}
+
+namespace {
+
+/// Three bytes between the members belong to neither.
+struct padded {
+    char letter;
+    int number;
+};
+
+padded made_on_dirty_memory(unsigned char dirt, padded value) {
+    padded made; // NOLINT(cppcoreguidelines-pro-type-member-init)
+    std::memset(static_cast<void*>(&made), dirt, sizeof made);
+    made.letter = value.letter;
+    made.number = value.number;
+    return made;
+}
+
+} // namespace
+
+TEST_CASE("checkable: compare_exchange does not compare padding") {
+    passes([] {
+        const padded first = made_on_dirty_memory(0xAA, {'a', 1});
+        padded expected = made_on_dirty_memory(0x55, {'a', 1});
+        checkable::atomic<padded> place{first};
+        check::that(place.compare_exchange_strong(expected, {'b', 2}), "equal but for the padding");
+        check::that(place.load().letter == 'b' && place.load().number == 2, "exchanged");
+    });
 }
 
 TEST_CASE("checkable: a model with a mutant of its own must fail") {

@@ -164,6 +164,19 @@ TEST_CASE("the choices of a model are all taken") {
     CHECK(r.executions == 6);
 }
 
+TEST_CASE("a choice among more than 65,536 numbers explores each of them") {
+    static constexpr unsigned many = 65'536 + 3;
+    const auto body = [] { check::that(check::choose(many) != many - 1, "the last one"); };
+    const check::result r = run(body);
+    REQUIRE(r.failed);
+    CHECK(r.executions == many);
+    CHECK(check::replay({"toy", "tests", {}, body}, r.replay).failure == "the last one");
+}
+
+TEST_CASE("a choice among no numbers is refused") {
+    toy::fails_with([] { (void)check::choose(0); }, "choose(0)");
+}
+
 TEST_CASE("a model that depends on anything but the checker's choices is reported") {
     static int* outer = nullptr; // put back between executions, but what it points to is not
     static int runs = 0;

@@ -43,6 +43,23 @@ private:
     typename Buffer::push_step step_;
 };
 
+template <class Buffer>
+struct item_copy {
+    typename Buffer::value_type copy_;
+};
+
+/// Of a copy in the awaiter.
+template <class Buffer>
+class push_copy_operation : private item_copy<Buffer>, public push_operation<Buffer> {
+    using value = typename Buffer::value_type;
+
+public:
+    push_copy_operation(Buffer& b, const value& item) noexcept(std::is_nothrow_copy_constructible_v<value>)
+        : item_copy<Buffer>{item}, push_operation<Buffer>(b, this->copy_) {}
+    push_copy_operation(const push_copy_operation&) = delete;
+    push_copy_operation& operator=(const push_copy_operation&) = delete;
+};
+
 /// Into `item`.
 template <class Buffer>
 class pop_into_operation {
@@ -111,6 +128,11 @@ private:
 template <class T, class States>
 [[nodiscard]] auto async_push(buffer_base<T, States>& buffer, std::type_identity_t<T>&& item) noexcept {
     return detail::lock_awaiter<detail::push_operation<buffer_base<T, States>>>(buffer, item);
+}
+/// The same with a copy of `item`, made at the call. Throws what that throws.
+template <std::copy_constructible T, class States>
+[[nodiscard]] auto async_push(buffer_base<T, States>& buffer, const std::type_identity_t<T>& item) {
+    return detail::lock_awaiter<detail::push_copy_operation<buffer_base<T, States>>>(buffer, item);
 }
 
 /// `std::optional<T> item = co_await async_pop(buffer)`: waits for an item and takes the oldest out. Empty:

@@ -22,7 +22,7 @@ public:
     pass_operation(state_lock& lock, state_lock::mask states) noexcept : lock_(lock), states_(states) {}
     [[nodiscard]] state_lock& core() const noexcept { return lock_; }
     [[nodiscard]] state_lock::mask states() const noexcept { return states_; }
-    [[nodiscard]] bool try_now() const noexcept { return lock_.passes(states_); }
+    [[nodiscard]] bool try_now() const noexcept { return lock_.is_in(states_); }
     static state_value change(state_value now) noexcept { return now; }
     static void give_back() noexcept {}
     [[nodiscard]] static bool result(wait_result r) noexcept { return r == wait_result::done; }

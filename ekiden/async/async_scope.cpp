@@ -1,6 +1,7 @@
 #include <ekiden/async/async_scope.hpp>
 
 #include <ekiden/async/coroutine_service.hpp>
+#include <ekiden/async/operation_canceled.hpp>
 #include <ekiden/async/spawn_options.hpp>
 #include <ekiden/context/simulated.hpp>
 #include <ekiden/queue/recycler.hpp>
@@ -9,6 +10,7 @@
 
 #include <mutex>
 #include <system_error>
+#include <utility>
 
 namespace ekiden::inline EKIDEN_ABI {
 
@@ -63,28 +65,33 @@ void scope_state::begin(scope_ticket& ticket, root_coroutine::promise_type& fres
 
 /// The last one lets those go on that join; then the scope may be gone.
 void scope_state::child_ended(scope_ticket& ticket) noexcept {
-    join_awaiter* joining = nullptr;
-    bool is_last = false;
-    {
-        const std::lock_guard guard(lock_);
-        if (ticket.promise_ != nullptr) unlink(ticket);
-        if (--count_ != 0) return;
-        if (tear_down::here().is_here) is_joined_ = true; // by the end of its context
-        joining = std::exchange(joining_, nullptr);
-        if (joining != nullptr) is_closed_ = is_joined_ = true;
-        is_last = is_alone_;
-        for (join_awaiter* one = joining; one != nullptr; one = one->next_) one->is_waiting_ = false;
-    }
+    // A context that ends takes its children along, and tells nothing.
+    if (ticket.promise_ != nullptr && !ticket.is_settled_ && tear_down::here().ending == nullptr)
+        failed(canceled("an executor has dropped a child of the scope"));
+    std::unique_lock guard(lock_);
+    if (ticket.promise_ != nullptr) unlink(ticket);
+    if (--count_ != 0) return;
+    if (tear_down::here().is_here) is_joined_ = true; // by the end of its context
+    join_awaiter* joining = std::exchange(joining_, nullptr);
+    if (joining == nullptr) return end_of_use(std::move(guard));
+    is_closed_ = is_joined_ = true;
+    guard.unlock(); // the scope is there for those that join, and gone when the last one has gone on
     while (joining != nullptr) {
         join_awaiter& one = *joining;
         joining = one.next_; // before the coroutine, which may end the awaiter
         one.home_.resume();
     }
+}
+
+/// A child, a join() or the scope itself uses this no more: the last of them destroys it.
+void scope_state::end_of_use(std::unique_lock<sys::slow_lock> guard) noexcept {
+    const bool is_last =
+        is_alone_ && count_ == 0 && (joiners_ == 0 || EKIDEN_MUTANT(scope_goes_with_its_first_join));
+    guard.unlock();
     if (is_last) recycler::destroy(this);
 }
 
-void scope_state::failed() noexcept {
-    std::exception_ptr error = std::current_exception();
+void scope_state::failed(std::exception_ptr error) noexcept {
     if (is_of_stop(error)
         && (stop_.stop_requested()
             || (env_.deadline != sys::clock::time_point::max() && now_here<sys::clock>() >= env_.deadline)))
@@ -111,16 +118,17 @@ void scope_state::unlink(scope_ticket& ticket) noexcept {
 void scope_state::leave() noexcept {
     const tear_down::record how = tear_down::here();
     if (how.ending != nullptr) destroy_children(*how.ending);
-    if (how.is_here) (void)stop_.request_stop(); // those that are left
+    if (how.is_here) {
+        (void)stop_.request_stop(); // those that are left
+        stop_.leave_parent();       // which may go before them
+    }
     std::unique_lock guard(lock_);
     if (!how.is_here) {
         sys::expects(count_ == 0, "async_scope: destroyed while children run; co_await join() first");
         sys::expects(is_joined_, "async_scope: destroyed without a join(); co_await join() first");
     }
     is_alone_ = true;
-    const bool is_last = count_ == 0;
-    guard.unlock();
-    if (is_last) recycler::destroy(this);
+    end_of_use(std::move(guard));
 }
 
 /// No thread runs coroutines of the context any more: all of it that have not ended wait.
@@ -133,8 +141,7 @@ void scope_state::destroy_children(const coroutine_service& ending) noexcept {
             while (one != nullptr && one->promise_->env().keeper != &ending) one = one->next_;
         }
         if (one == nullptr) return;
-        one->promise_->destroy_awaited();
-        one->promise_->handle().destroy(); // takes itself out
+        one->promise_->end_frame(); // takes itself out
     }
 }
 
@@ -142,31 +149,34 @@ void scope_state::destroy_children(const coroutine_service& ending) noexcept {
 
 bool join_awaiter::begin() noexcept {
     const std::lock_guard guard(scope_.lock_);
+    ++scope_.joiners_;
+    keeps_scope_ = true;
     if (scope_.count_ == 0) {
         scope_.is_closed_ = scope_.is_joined_ = true;
         return false;
     }
     next_ = scope_.joining_;
     scope_.joining_ = this;
-    is_waiting_ = true;
     return true;
 }
 
 void join_awaiter::await_resume() {
-    std::exception_ptr error;
-    {
-        const std::lock_guard guard(scope_.lock_);
-        error = std::exchange(scope_.error_, nullptr);
-    }
+    std::unique_lock guard(scope_.lock_);
+    std::exception_ptr error = std::exchange(scope_.error_, nullptr);
+    keeps_scope_ = false;
+    --scope_.joiners_;
+    scope_.end_of_use(std::move(guard));
     if (error != nullptr) std::rethrow_exception(std::move(error));
 }
 
 join_awaiter::~join_awaiter() {
-    if (!is_waiting_) return; // nearly always: it has gone on
-    const std::lock_guard guard(scope_.lock_);
+    if (!keeps_scope_) return; // nearly always: it has gone on
+    std::unique_lock guard(scope_.lock_);
     join_awaiter** at = &scope_.joining_;
     while (*at != nullptr && *at != this) at = &(*at)->next_;
     if (*at == this) *at = next_;
+    --scope_.joiners_;
+    scope_.end_of_use(std::move(guard));
 }
 
 void join_awaiter::refuse_child(coroutine_promise& asking) const {

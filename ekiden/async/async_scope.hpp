@@ -19,6 +19,7 @@
 #include <cstddef>
 #include <exception>
 #include <functional>
+#include <mutex>
 #include <type_traits>
 #include <utility>
 
@@ -44,12 +45,15 @@ public:
     ~scope_ticket();
 
     [[nodiscard]] scope_state& scope() const noexcept { return *scope_; }
+    /// The child has ended by itself.
+    void settle() noexcept { is_settled_ = true; }
 
 private:
     friend class scope_state;
 
     scope_state* scope_; // null: moved from
     scope_ticket** const where_;
+    bool is_settled_ = false;
     root_coroutine::promise_type* promise_ = nullptr; // null: not in the list yet
     scope_ticket* next_ = nullptr;
     scope_ticket* prev_ = nullptr;
@@ -83,7 +87,7 @@ private:
     scope_state& scope_;
     suspension home_;
     join_awaiter* next_ = nullptr; // in the scope's list
-    bool is_waiting_ = false;
+    bool keeps_scope_ = false;     // from begin() until it has gone on, or ends
 };
 
 /// What a scope shares with its children. Thread-safe.
@@ -101,8 +105,8 @@ public:
     [[nodiscard]] bool admit() noexcept;
     /// The child's frame has been made. It begins on the executor. Throws as that; then it has ended.
     void begin(scope_ticket& ticket, root_coroutine::promise_type& fresh);
-    /// While it is handled: an exception has left a child.
-    void failed() noexcept;
+    /// An exception has left a child.
+    void failed(std::exception_ptr error) noexcept;
     void close() noexcept;
     /// The scope has ended.
     void leave() noexcept;
@@ -112,6 +116,7 @@ private:
     friend class join_awaiter;
 
     void child_ended(scope_ticket& ticket) noexcept;
+    void end_of_use(std::unique_lock<sys::slow_lock> guard) noexcept;
     void destroy_children(const coroutine_service& ending) noexcept;
     void unlink(scope_ticket& ticket) noexcept;
 
@@ -122,6 +127,7 @@ private:
     bool is_joined_ : 1 = true;  // nobody has been admitted since, that a join has not seen the end of
     bool is_alone_ : 1 = false;  // the scope has gone before its children
     std::size_t count_ = 0;      // children
+    std::size_t joiners_ = 0;    // awaiters of join() that use this
     scope_ticket* first_ = nullptr;
     join_awaiter* joining_ = nullptr;
     std::exception_ptr error_;
@@ -142,8 +148,9 @@ root_coroutine run_child(scope_child<F> child) {
     try {
         static_cast<void>(co_await source_of(child.source));
     } catch (...) {
-        child.ticket.scope().failed();
+        child.ticket.scope().failed(std::current_exception());
     }
+    child.ticket.settle();
 }
 
 } // namespace detail
@@ -152,15 +159,17 @@ root_coroutine run_child(scope_child<F> child) {
 /// scope, with a stop of its own, linked to that from outside. The results are not kept.
 ///
 /// If an exception leaves a child, the others are stopped, and join() throws it, the first one. One that only
-/// says operation_canceled after a stop does not count.
+/// says operation_canceled after a stop does not count. An executor that refuses or drops a child counts as
+/// such an exception, operation_canceled.
 ///
 /// A scope is joined before it is destroyed: else, if it has had children, the program ends with a message.
 /// with_scope() sees to it. A scope in the frame of a coroutine that is destroyed with its context takes its
 /// children along; they, like all coroutines, must not run on another context then. If a coroutine's executor
-/// drops it while the context goes on, the children of its scope are stopped and left to themselves.
+/// drops it while the context goes on, the children of its scope are stopped and left to themselves: a later
+/// stop of the owner does not reach them.
 ///
-/// Thread-safe, but for the destructor: that may be called as soon as a join() has gone on, also by the
-/// thread in which the last child has ended.
+/// Thread-safe, but for the destructor: that may be called as soon as one join() has gone on, also by the
+/// thread in which the last child has ended. Others that await join() go on as well, without the scope.
 class async_scope {
 public:
     /// Children run as the given environment says, which is copied: `async_scope s(co_await
@@ -176,8 +185,9 @@ public:
 
     /// Has `f()` called on the executor, and awaits there what it gives; or awaits a coroutine. The callable
     /// is kept as long as its coroutine, and destroyed before the child counts as ended. False: the scope is
-    /// closed, nothing has happened. If the executor takes no more, the child has ended at once. Throws
-    /// std::bad_alloc and what copying `f` and the executor throw; then nothing has begun.
+    /// closed, nothing has happened. If the executor takes no more, the child has ended at once, and join()
+    /// throws operation_canceled; so it does if the executor throws, which comes out here. Throws
+    /// std::bad_alloc, and what copying `f` throws; then nothing has begun.
     template <class F>
         requires detail::group_source<std::decay_t<F>>
     [[nodiscard]] bool spawn(F&& f) {

@@ -5,6 +5,7 @@
 
 #include <ekiden/async/coroutine.hpp>
 #include <ekiden/async/get_environment.hpp>
+#include <ekiden/async/operation_canceled.hpp>
 #include <ekiden/async/root_coroutine.hpp>
 #include <ekiden/async/spawn_options.hpp>
 #include <ekiden/async/stop_state.hpp>
@@ -42,6 +43,21 @@ struct spawned_awaitable<F> {
 };
 template <class F>
 using spawned_result_t = await_result_t<typename spawned_awaitable<F>::type>;
+template <class F>
+concept spawnable = requires { requires awaiter<awaiter_t<typename spawned_awaitable<F>::type>>; };
+/// For a message of its own, and no other one.
+template <class F>
+struct spawned_result {
+    static_assert(
+        spawnable<F>,
+        "ekiden: co_spawn: what is spawned is a coroutine or another awaitable, or a callable without "
+        "parameters that returns one; a lambda is that if it has the return type ekiden::coroutine<T>");
+    using type = void;
+};
+template <spawnable F>
+struct spawned_result<F> {
+    using type = spawned_result_t<F>;
+};
 
 /// How a result travels to a handler: a reference as a pointer; what cannot be made from nothing in an
 /// optional, which is empty after a failure.
@@ -90,19 +106,32 @@ struct reports_failure {
     }
 };
 
-/// For the token `use_future`: a result that cannot be made from nothing needs no stand-in there.
+/// For the token `use_future`: a result that cannot be made from nothing needs no stand-in there. A coroutine
+/// that does not come to its end gives operation_canceled.
 template <class T>
 struct fulfils_promise {
     using result = T;
+
+    fulfils_promise() = default;
+    fulfils_promise(fulfils_promise&& other) noexcept
+        : promised(std::move(other.promised)), is_owed(std::exchange(other.is_owed, false)) {}
+    fulfils_promise& operator=(fulfils_promise&&) = delete;
+    ~fulfils_promise() {
+        if (is_owed) promised.set_exception(canceled("an executor has dropped the coroutine"));
+    }
+
     template <class... Value>
     void succeed(const environment&, Value&&... value) {
         promised.set_value(std::forward<Value>(value)...);
+        is_owed = false;
     }
     void fail(const environment&, std::exception_ptr error) noexcept {
         promised.set_exception(std::move(error));
+        is_owed = false;
     }
 
     promise<T> promised;
+    bool is_owed = true;
 };
 
 /// For handlers. One that has an executor of its own is called there, else where the coroutine has ended.
@@ -210,9 +239,14 @@ void begin_spawned(const E& where, F&& f, End end, const spawn_options& chosen) 
 /// With the token `detached` an exception goes to the handler of the executor, as those of its tasks do; but
 /// not one that says operation_canceled after the stop that `chosen` names.
 ///
-/// The context of `where` has work until the coroutine has ended. If that context stops and ends before, so
-/// does the coroutine: its locals are destroyed, `f` too, and the handler is not called. Such a context must
-/// not end while the coroutine runs on another one, or while something in another thread resumes it.
+/// The context of `where` has work until the coroutine has ended, and nothing is left of it. If an executor
+/// refuses or drops the coroutine, because its context stops or a lane is full, or if the context of `where`
+/// ends, then the coroutine ends: its locals are destroyed, `f` too, and the handler is not called; a future
+/// throws operation_canceled. A coroutine that is refused ends in a task of the context of `where`; if that
+/// context has stopped for good, in a thread that waits there in sync_wait(), with the next co_spawn() there,
+/// or with that context. So a task of a pool that may stop waits by sync_wait(), not for a future of a
+/// coroutine of that pool. A context must not be destroyed while a coroutine that
+/// was spawned on it runs on another one, or while another thread may still resume it.
 ///
 /// Any thread, also at its end (destructors of thread_local objects). Throws as where.post(), so in the child
 /// of a fork() on a pool of the parent, and std::bad_alloc; then nothing has begun, and nothing is kept. If
@@ -220,7 +254,7 @@ void begin_spawned(const E& where, F&& f, End end, const spawn_options& chosen) 
 template <executor E, class F, class Token = detached_t>
 auto co_spawn(const E& where, F&& f, Token&& token = Token(), spawn_options chosen = spawn_options()) {
     using callable = std::decay_t<F>;
-    using result = detail::spawned_result_t<callable>;
+    using result = typename detail::spawned_result<callable>::type;
     refuse_empty<callable>(f, "co_spawn");
     if constexpr (std::same_as<std::decay_t<Token>, detached_t>) {
         detail::begin_spawned(where, std::forward<F>(f), detail::reports_failure<callable, result>(), chosen);

@@ -126,6 +126,7 @@ protected:
     static const char* answer_as_coroutine(task* self, task_request request);
 
 private:
+    void give_up() noexcept;
     void make_environment();
     void drop_environment() noexcept;
     void destroy_chain_below() noexcept;
@@ -134,6 +135,7 @@ private:
     const std::source_location where_;
     std::uint32_t line_ = 0;
     bool owns_environment_ = false;
+    bool is_given_up_ = false; // its executor has refused it: running it ends it
 };
 
 namespace detail {

@@ -24,13 +24,9 @@ root_entry::~root_entry() {
 /// something, or is buried. All of it lies below some root, and goes with that. What is buried in a frame is
 /// not looked at any more: the end of one frame destroys others, and sends home, which means buries, what
 /// waits in a third one.
-coroutine_service::~coroutine_service() {
+void coroutine_service::clear() noexcept {
     const tear_down here(this);
-    {
-        const std::lock_guard guard(buried_lock_);
-        is_ending_ = true;
-        buried_.store(nullptr, sys::relaxed);
-    }
+    buried_->close();
     for (shard& each : shards_) {
         while (!EKIDEN_MUTANT(context_leaves_roots)) {
             root_entry* left = nullptr;
@@ -39,11 +35,9 @@ coroutine_service::~coroutine_service() {
                 left = each.first;
             }
             if (left == nullptr) break;
-            left->root_.destroy_awaited();
-            left->destroy_(*left); // and takes itself out
+            left->destroy_(*left); // with what it awaits, and takes itself out
         }
     }
-    end_buried();
 }
 
 coroutine_service::shard& coroutine_service::shard_of(const root_entry& entry) noexcept {
@@ -53,7 +47,7 @@ coroutine_service::shard& coroutine_service::shard_of(const root_entry& entry) n
 
 void coroutine_service::add(root_entry& fresh) noexcept {
     // Hints: those that are buried at this moment may wait for the next one.
-    if (buried_.load(sys::relaxed) != nullptr || buried_loose_.load(sys::relaxed) != nullptr) end_buried();
+    if (!buried_->is_empty()) end_buried();
     shard& own = shard_of(fresh);
     const std::lock_guard guard(own.lock);
     fresh.service_ = this;
@@ -68,40 +62,6 @@ void coroutine_service::remove(root_entry& ended) noexcept {
     if (ended.next_ != nullptr) ended.next_->prev_ = ended.prev_;
     (ended.prev_ != nullptr ? ended.prev_->next_ : own.first) = ended.next_;
     ended.service_ = nullptr;
-}
-
-namespace {
-
-void push(sys::atomic<task*>& list, task& buried) noexcept {
-    buried.queued_at = reinterpret_cast<std::uintptr_t>(list.load(sys::relaxed));
-    list.store(&buried, sys::relaxed);
-}
-
-} // namespace
-
-void coroutine_service::bury(task& refused) noexcept {
-    const std::lock_guard guard(buried_lock_);
-    if (!is_ending_) push(buried_, refused);
-}
-
-void coroutine_service::bury_loose(task& refused) noexcept {
-    const std::lock_guard guard(buried_lock_);
-    push(buried_loose_, refused);
-}
-
-task* coroutine_service::take_buried() noexcept {
-    const std::lock_guard guard(buried_lock_);
-    for (list* const from : {&buried_, &buried_loose_}) {
-        task* const newest = from->load(sys::relaxed);
-        if (newest == nullptr) continue;
-        from->store(reinterpret_cast<task*>(static_cast<std::uintptr_t>(newest->queued_at)), sys::relaxed);
-        return newest;
-    }
-    return nullptr;
-}
-
-void coroutine_service::end_buried() noexcept {
-    while (task* const dead = take_buried()) dead->abandon();
 }
 
 /// A loop has tasks yet when it shuts its services down: coroutines that are queued are not destroyed here.

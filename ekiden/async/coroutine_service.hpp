@@ -3,11 +3,13 @@
 /// Part: async. Used by: roots of coroutines (co_spawn), and by what cannot come home. Private.
 #pragma once
 
+#include <ekiden/async/burials.hpp>
 #include <ekiden/execution/execution_context.hpp>
 #include <ekiden/queue/task.hpp>
 #include <ekiden/sys/lock.hpp>
 
 #include <cstddef>
+#include <memory>
 #include <string>
 
 namespace ekiden::inline EKIDEN_ABI {
@@ -60,30 +62,33 @@ private:
     root_entry* prev_ = nullptr;
 };
 
-/// Thread-safe, but shutdown() and the destructor. A context ends what is left here when no thread runs its
-/// tasks any more, and it refuses new ones.
+/// Thread-safe, but shutdown() and clear(). A context ends what is left here, by clear(), when no thread runs
+/// its tasks any more, and it refuses new ones; its other services are there yet.
 class coroutine_service final : public execution_context::service {
 public:
     explicit coroutine_service(execution_context& owner) noexcept : service(owner) {}
-    ~coroutine_service() override;
 
     /// `fresh` is ended with the context, unless it ends earlier.
     void add(root_entry& fresh) noexcept;
     void remove(root_entry& ended) noexcept;
 
-    /// The executor has refused `refused`, a coroutine, on a stack where it cannot be abandoned. It will be
-    /// by end_buried(), which is called with each add() and as the context shuts down. It lies in the frame
-    /// of a root of this context, or of what that waits for: the context's end destroys it with the root.
-    void bury(task& refused) noexcept;
-    /// The same for a task that lies elsewhere: the context's end abandons it.
-    void bury_loose(task& refused) noexcept;
-    void end_buried() noexcept;
+    /// An executor has refused `refused`, a coroutine below a root of this context, on a stack where it
+    /// cannot be destroyed. The context runs it soon, which ends it. If the context takes no more, it is
+    /// abandoned in here, or this throws. The last touch of the coroutine and of the context.
+    void end_soon(task& refused) { (void)hand_over(&refused); }
+    /// The context has refused it, too: a thread in sync_wait() abandons it, the next add(), or the context
+    /// as it shuts down. It is of no use once the root has been destroyed, and the context's end does that.
+    void bury(task& refused) noexcept { buried_->add(refused); }
+    void end_buried() noexcept { buried_->end_all(); }
+    /// For threads that wait for a root, and may do so yet when the context has ended.
+    [[nodiscard]] const std::shared_ptr<burials>& buried() const noexcept { return buried_; }
 
     /// await_chain() of every root. While none of them runs. Throws std::bad_alloc.
     [[nodiscard]] std::string describe();
 
 private:
     void shutdown() noexcept override;
+    void clear() noexcept override;
 
     // Roots are spread, so that threads that spawn do not meet.
     static constexpr std::size_t shards = 16;
@@ -94,14 +99,7 @@ private:
     [[nodiscard]] shard& shard_of(const root_entry& entry) noexcept;
 
     shard shards_[shards];
-    /// Lists of tasks, the newest first.
-    using list = sys::atomic<task*>;
-    [[nodiscard]] task* take_buried() noexcept;
-
-    sys::slow_lock buried_lock_;
-    list buried_{nullptr};
-    list buried_loose_{nullptr};
-    bool is_ending_ = false; // with the lock: the frames are being destroyed, and all that lies in them
+    const std::shared_ptr<burials> buried_ = std::make_shared<burials>();
 };
 
 } // namespace ekiden::inline EKIDEN_ABI::detail

@@ -1,4 +1,3 @@
-#include <ekiden/async/coroutine_service.hpp>
 #include <ekiden/async/group.hpp>
 #include <ekiden/async/operation_canceled.hpp>
 #include <ekiden/async/resume_loop.hpp>
@@ -66,10 +65,7 @@ bool group::publish(std::ptrdiff_t others) noexcept {
     if (expected == 0) return false; // no other thread knows the group
     // [GP1] release: the members' list; acquire: what those have done that have ended. Pairs with itself in
     // count_end().
-    if (left_.fetch_add(expected, sys::acq_rel) + expected != 0) return true;
-    if (!has_dropped_.load(sys::relaxed)) return false;
-    dropping_.begin();
-    return true;
+    return left_.fetch_add(expected, sys::acq_rel) + expected != 0;
 }
 
 // ---- and end
@@ -87,50 +83,18 @@ bool group::count_end() noexcept {
     }
     member_ends();
     if (!count_end()) return std::noop_coroutine();
-    if (has_dropped_.load(sys::relaxed)) {
-        dropping_.begin();
-        return std::noop_coroutine();
-    }
     member.link = &link_;
     return end_of(member);
 }
 
 void group::abandoned() noexcept {
-    has_dropped_.store(true, sys::relaxed); // count_end() passes it on
+    failed(canceled("an executor has dropped a member of the group"));
     member_ends();
-    if (count_end()) dropping_.begin();
+    other_ended();
 }
 
 void group::other_ended() noexcept {
-    if (count_end()) go_home();
-}
-
-void group::go_home() noexcept {
-    if (has_dropped_.load(sys::relaxed))
-        dropping_.begin();
-    else
-        way_home_.resume();
-}
-
-void group::dropping::begin() noexcept {
-    if (of_.link_.parent == nullptr) return;      // another library's coroutine: it stays suspended
-    const any_executor where = of_.env_.executor; // the group may end before accept() does
-    try {
-        where.accept(this, task_order::usual);
-    } catch (...) { // it has been abandoned
-    }
-}
-
-const char* group::dropping::answer(task* self, task_request request) {
-    if (request == task_request::describe) return type_description<dropping>();
-    auto& own = *static_cast<dropping*>(self);
-    if (request == task_request::abandon && !std::exchange(own.is_buried_, true)) {
-        // Maybe inside of begin(), on the stack of a coroutine that goes as well: later.
-        if (own.of_.env_.keeper != nullptr) own.of_.env_.keeper->bury(own);
-    } else {
-        own.of_.link_.parent->abandon_chain();
-    }
-    return nullptr;
+    if (count_end()) way_home_.resume();
 }
 
 // ---- outcome
@@ -165,7 +129,11 @@ void group::finish() {
     if (error_of_stop_ != nullptr && !decided_.load(sys::relaxed)) std::rethrow_exception(error_of_stop_);
 }
 
-unsigned group::next_turn() noexcept { return sys::local<turn>().next++; }
+std::size_t group::first_of(std::size_t count) noexcept {
+    if (simulated_thread* const here = simulation_here()) [[unlikely]]
+        return here->choose_next(static_cast<std::uint32_t>(count));
+    return sys::local<turn>().next++ % count;
+}
 
 void group::end_members() noexcept {
     while (group_member::promise_type* const one = newest_) {

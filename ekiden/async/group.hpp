@@ -62,13 +62,13 @@ public:
     void failed(std::exception_ptr error) noexcept;
     /// A member has ended, of which nothing is left but its frame. Returns who goes on: see await_suspend().
     [[nodiscard]] std::coroutine_handle<> ended(group_member::promise_type& member) noexcept;
-    /// A member will not be resumed any more.
+    /// A member will not be resumed any more, which counts as if operation_canceled had left it.
     void abandoned() noexcept;
     /// The coroutine that awaits, as seen from its members; null if it is another library's.
     [[nodiscard]] coroutine_promise* parent() const noexcept { return link_.parent; }
 
 protected:
-    group() noexcept : dropping_(*this) {}
+    group() noexcept = default;
     ~group() = default;
 
     /// The first of an await. The members' environment is that of the one that awaits, with a stop of its
@@ -107,8 +107,8 @@ protected:
         // A hint, while members run: whether it pays to begin another one.
         return decided_.load(sys::relaxed);
     }
-    /// Another number with each call in a thread.
-    [[nodiscard]] static unsigned next_turn() noexcept;
+    /// Returns which of `count` members begins first: another one with each call in a thread. `count` > 0.
+    [[nodiscard]] static std::size_t first_of(std::size_t count) noexcept;
     [[nodiscard]] bool has_pending() const noexcept { return pending_ != 0; }
     /// The stop of the one that awaits, or null.
     [[nodiscard]] const stop_state* outer_stop() const noexcept { return way_home_.env().stop; }
@@ -145,23 +145,10 @@ protected:
 private:
     friend class group_member::promise_type;
 
-    /// Drops the one that awaits, when it is run, on its executor. If that drops it, it is as well.
-    class dropping final : public task {
-    public:
-        explicit dropping(group& of) noexcept : task(&answer), of_(of) {}
-        void begin() noexcept;
-
-    private:
-        static const char* answer(task* self, task_request request);
-        group& of_;
-        bool is_buried_ = false;
-    };
-
     void run(group_member::promise_type& fresh) noexcept;
     [[nodiscard]] bool count_end() noexcept;
     /// Members are stopped, or their deadline has come, which some notice before the alarm.
     [[nodiscard]] bool is_to_stop() const noexcept;
-    void go_home() noexcept;
 
     suspension way_home_;
     await_link link_; // of the last member to end
@@ -172,10 +159,8 @@ private:
     sys::atomic<std::ptrdiff_t> left_{0};          // [GP1]: see publish()
     sys::atomic<bool> decided_{false};
     sys::atomic<bool> is_stopped_{false}; // error_of_stop_ is set
-    sys::atomic<bool> has_dropped_{false};
-    std::exception_ptr error_;         // of the one that has decided
-    std::exception_ptr error_of_stop_; // of the first that was stopped
-    dropping dropping_;
+    std::exception_ptr error_;            // of the one that has decided
+    std::exception_ptr error_of_stop_;    // of the first that was stopped
 };
 
 class group_member::promise_type final : public coroutine_promise {

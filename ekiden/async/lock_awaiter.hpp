@@ -10,6 +10,7 @@
 
 #include <concepts>
 #include <coroutine>
+#include <type_traits>
 #include <utility>
 
 namespace ekiden::inline EKIDEN_ABI::detail {
@@ -35,7 +36,8 @@ public:
     using lock_wait::comes_home;
 
     template <class... Args>
-    explicit lock_awaiter(Args&&... args) noexcept : operation_(std::forward<Args>(args)...) {}
+    explicit lock_awaiter(Args&&... args) noexcept(std::is_nothrow_constructible_v<Operation, Args...>)
+        : operation_(std::forward<Args>(args)...) {}
     ~lock_awaiter() {
         if (end() && !EKIDEN_MUTANT(async_lock_dies_with_its_coroutine)) operation_.give_back();
     }

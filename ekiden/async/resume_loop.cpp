@@ -1,6 +1,7 @@
 #include <ekiden/async/coroutine_promise.hpp>
 #include <ekiden/async/coroutine_service.hpp>
 #include <ekiden/async/resume_loop.hpp>
+#include <ekiden/async/root_coroutine.hpp>
 #include <ekiden/async/suspension.hpp>
 #include <ekiden/context/simulated.hpp>
 #include <ekiden/execution/system_executor.hpp>
@@ -24,24 +25,38 @@ constexpr std::uint32_t look_every = 32;
 /// How long a coroutine has a thread before others have their turn.
 constexpr std::uint64_t slice_ns = 100'000;
 
-/// Gives a coroutine to its executor. What refuses it abandons it inside of accept(), on a stack that may
-/// hold a lock, or the coroutine itself: then it is only buried.
-void post_home(task& going, const any_executor& home, task_order order) noexcept {
+/// Calls `accept()`, which takes a coroutine. An executor that refuses it abandons it in there, on a stack
+/// that may hold a lock, or the coroutine itself: nothing is destroyed then.
+template <class Accept>
+void post_by(Accept accept) noexcept {
     resume_record& here = resume_record::here();
     const bool outer = std::exchange(here.is_posting, true);
     try {
-        home.accept(&going, order);
+        accept();
     } catch (...) { // it has been abandoned
     }
     here.is_posting = outer;
 }
 
-/// True: `refused` is abandoned later.
-bool is_buried(task& refused, const environment& env) noexcept {
-    if (!resume_record::here().is_posting || EKIDEN_MUTANT(suspension_destroys_when_refused)) return false;
+/// Gives a coroutine to its executor.
+void post_home(task& going, const any_executor& home, task_order order) noexcept {
+    post_by([&] { home.accept(&going, order); });
+}
+
+/// Gives a coroutine that cannot come home to the context of its root, which runs `refused` to end it. If
+/// that context refuses it as well, it is buried there.
+void end_at_root(task& refused, const environment& env, bool is_refused_by_root) noexcept {
     // Without a keeper it has no root of ours either, and its frame belongs to another library.
-    if (env.keeper != nullptr && !EKIDEN_MUTANT(suspension_is_not_buried)) env.keeper->bury(refused);
-    return true;
+    if (env.keeper == nullptr) return;
+    if (!is_refused_by_root && !EKIDEN_MUTANT(suspension_is_only_buried))
+        post_by([&refused, keeper = env.keeper] { keeper->end_soon(refused); });
+    else if (!EKIDEN_MUTANT(suspension_is_not_buried))
+        env.keeper->bury(refused);
+}
+
+/// Whether a coroutine that is abandoned just now must not be destroyed on this stack.
+bool is_refused_here() noexcept {
+    return resume_record::here().is_posting && !EKIDEN_MUTANT(suspension_destroys_when_refused);
 }
 
 /// As run_coroutines(). True: what has been begun for the other library's await `foreign` has ended.
@@ -160,17 +175,25 @@ void suspension::resume_at(const any_executor& where, task_order order) noexcept
 }
 
 void suspension::give_up() noexcept {
-    if (env().keeper != nullptr) env().keeper->bury(*this);
+    const bool is_refused_by_root = std::exchange(waiting_, nullptr) == nullptr;
+    detail::end_at_root(*this, env(), is_refused_by_root);
+}
+
+void coroutine_promise::give_up() noexcept {
+    const bool is_refused_by_root = std::exchange(is_given_up_, true);
+    detail::end_at_root(*this, env(), is_refused_by_root);
 }
 
 const char* coroutine_promise::answer_as_coroutine(task* self, task_request request) {
     if (request == task_request::describe) return type_description<coroutine_promise>();
     auto& own = *static_cast<coroutine_promise*>(self);
-    if (request == task_request::run)
-        detail::run_coroutines(own.handle());
-    else if (request == task_request::dispose)
+    if (request == task_request::dispose)
         own.handle().destroy();
-    else if (!detail::is_buried(own, own.env()))
+    else if (request == task_request::run && !own.is_given_up_) [[likely]]
+        detail::run_coroutines(own.handle());
+    else if (request == task_request::abandon && detail::is_refused_here())
+        own.give_up();
+    else
         own.abandon_chain();
     return nullptr;
 }
@@ -178,17 +201,23 @@ const char* coroutine_promise::answer_as_coroutine(task* self, task_request requ
 const char* suspension::answer(task* self, task_request request) {
     if (request == task_request::describe) return type_description<suspension>();
     auto& own = *static_cast<suspension*>(self);
-    if (request == task_request::run) {
+    if (request == task_request::run && own.waiting_) [[likely]] {
         trace::detail::moment(trace::kind::resumed, own.waiting_.address());
         detail::run_coroutines(own.waiting_);
-    } else if (own.promise_ != nullptr && !detail::is_buried(own, own.env()))
-        own.promise_->abandon_chain();
+    } else if (own.promise_ != nullptr) {
+        if (request == task_request::abandon && detail::is_refused_here())
+            own.give_up();
+        else
+            own.promise_->abandon_chain();
+    }
     return nullptr;
 }
 
 const coroutine_promise* coroutine_promise::of(const task& queued) noexcept {
     if (queued.type() == &suspension::answer) return static_cast<const suspension&>(queued).promise_;
-    if (queued.type() == &answer_as_coroutine) return static_cast<const coroutine_promise*>(&queued);
+    if (queued.type() == &answer_as_coroutine
+        || queued.type() == &detail::root_coroutine::promise_type::answer)
+        return static_cast<const coroutine_promise*>(&queued);
     return nullptr;
 }
 

@@ -53,7 +53,10 @@ private:
 /// that it awaits later; the one that waits for it is not, and goes on at its own home. Nothing happens if it
 /// is there already. The first hop of a coroutine makes an environment of its own, in recycled memory; the
 /// next ones allocate nothing. Throws std::bad_alloc; then it is where it was. If the executor takes no more,
-/// the coroutine is destroyed, with those that wait for it.
+/// the coroutine ends, with those that wait for it, as co_spawn() says.
+///
+/// The coroutine stays outstanding work of the context that it was spawned on, and is none of this one while
+/// it waits: a loop to which it moves has to be kept running, by a work guard.
 ///
 /// `where`, if it is no temporary object, is there until the await has begun. A plain_executor, which a
 /// strand or a trivially copyable one is, may be kept by the coroutine until the next hop but one, and

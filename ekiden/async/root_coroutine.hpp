@@ -12,6 +12,7 @@
 #include <coroutine>
 #include <exception>
 #include <source_location>
+#include <utility>
 
 namespace ekiden::inline EKIDEN_ABI::detail {
 
@@ -19,19 +20,27 @@ struct this_root {};
 
 /// Begins when its promise is posted. Its environment lies in its promise. Ends its own frame. The body
 /// catches everything.
+///
+/// The context has work until nothing is left of the root: its frame, the callable in that, and its entry in
+/// the context's list. So on_work_finished() is the last that a thread does for it, whatever thread that is.
 class root_coroutine {
 public:
     class promise_type final : public coroutine_promise, public root_entry {
+        struct last_awaiter {
+            [[nodiscard]] static bool await_ready() noexcept { return false; }
+            static void await_suspend(std::coroutine_handle<promise_type> ended) noexcept {
+                ended.promise().end_frame();
+            }
+            static void await_resume() noexcept {}
+        };
+
     public:
         explicit promise_type(std::source_location at = std::source_location::current()) noexcept
-            : coroutine_promise(at), root_entry(*this, &destroy) {
+            : coroutine_promise(at, &answer), root_entry(*this, &destroy) {
             work_under(environment_);
         }
-        ~promise_type() {
-            if (counts_work_) environment_.executor.on_work_finished();
-        }
         [[nodiscard]] root_coroutine get_return_object() noexcept { return root_coroutine(*this); }
-        static std::suspend_never final_suspend() noexcept { return {}; }
+        static last_awaiter final_suspend() noexcept { return {}; }
         static void return_void() noexcept {}
         [[noreturn]] static void unhandled_exception() noexcept { std::terminate(); }
 
@@ -42,17 +51,25 @@ public:
         template <executor E>
         void begin(const E& where, const spawn_options& chosen = spawn_options());
 
+        /// While it is suspended: destroys the frame, with what it awaits, and finishes the work.
+        void end_frame() noexcept;
+
+        /// Of its task.
+        static const char* answer(task* self, task_request request) {
+            if (request != task_request::dispose) return answer_as_coroutine(self, request);
+            static_cast<promise_type*>(self)->end_frame();
+            return nullptr;
+        }
+
         using coroutine_promise::await_transform;
         /// Its own promise, for the body.
         [[nodiscard]] auto await_transform(this_root) noexcept;
 
     private:
-        static void destroy(root_entry& entry) noexcept {
-            static_cast<promise_type&>(entry).handle().destroy();
-        }
+        static void destroy(root_entry& entry) noexcept { static_cast<promise_type&>(entry).end_frame(); }
 
         environment environment_;
-        bool counts_work_ = false;
+        bool counts_work_ = false; // then the executor is there
     };
 
     /// Of one that has not begun.
@@ -75,16 +92,23 @@ private:
     root_coroutine::promise_type& own_;
 };
 
+inline void root_coroutine::promise_type::end_frame() noexcept {
+    destroy_awaited(); // works under the environment yet
+    const any_executor home = counts_work_ ? std::move(environment_.executor) : any_executor();
+    handle().destroy();
+    if (home) home.on_work_finished();
+}
+
 inline auto root_coroutine::promise_type::await_transform(this_root) noexcept { return root_awaiter(*this); }
 
 template <executor E>
 void root_coroutine::promise_type::begin(const E& where, const spawn_options& chosen) {
     struct unless_begun {
-        std::coroutine_handle<> frame;
+        promise_type* fresh;
         ~unless_begun() {
-            if (frame) frame.destroy();
+            if (fresh != nullptr) fresh->end_frame();
         }
-    } guard{handle()};
+    } guard{this};
     any_executor home(where);
     if (const enum priority* const level = chosen.priority()) {
         home = at_priority(home, *level);
@@ -96,7 +120,7 @@ void root_coroutine::promise_type::begin(const E& where, const spawn_options& ch
     environment_.keeper->add(*this);
     home.on_work_started();
     counts_work_ = true;
-    guard.frame = nullptr;
+    guard.fresh = nullptr;
     home.accept(this, task_order::usual); // the frame may end before it returns
 }
 

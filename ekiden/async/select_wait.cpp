@@ -1,5 +1,6 @@
 #include <ekiden/async/async_lock.hpp>
 #include <ekiden/async/select_wait.hpp>
+#include <ekiden/context/simulated.hpp>
 #include <ekiden/sys/mutant.hpp>
 #include <ekiden/sys/thread.hpp>
 
@@ -27,6 +28,8 @@ struct select_turn {
 } // namespace
 
 std::uint32_t select_wait::rotated(std::uint32_t count) noexcept {
+    if (simulated_thread* const here = simulation_here()) [[unlikely]]
+        return here->choose_next(count);
     return sys::local<select_turn>().next++ % count;
 }
 

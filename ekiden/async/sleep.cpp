@@ -61,7 +61,7 @@ void sleep_awaiter::let_go(std::uint8_t how) noexcept {
     // [TW1] release: is_cancelled_, and this thread's last touch if another goes home; acquire: the last
     // touch of publish().
     const std::uint8_t before = parts_.fetch_or(how, sys::acq_rel);
-    if ((before & (has_begun | is_ending)) == has_begun) home_.resume();
+    if ((before & (has_begun | is_ending)) == has_begun) home_.resume(task_order::immediate);
 }
 
 const char* sleep_awaiter::answer(task* self, task_request request) {

@@ -84,7 +84,7 @@ private:
 template <class Clock, class Duration>
 [[nodiscard]] detail::sleep_awaiter
 sleep_until(const std::chrono::time_point<Clock, Duration>& time) noexcept {
-    return detail::sleep_awaiter(sys::deadline_of(time));
+    return detail::sleep_awaiter(deadline_here(time));
 }
 
 /// The same for a time from now, at the call.

@@ -67,6 +67,10 @@ public:
         return (word_.load(sys::acquire) & requested) != 0;
     }
 
+    /// From now on the parent's stop does not reach this one, and the parent may go. If another thread is
+    /// passing that stop on, waits for the end of that.
+    void leave_parent() noexcept { (void)link_.disarm(); }
+
     /// Calls the callbacks of all that are armed, the oldest first. False: it had been requested; the other
     /// thread may still be calling them. The state may be destroyed in a callback.
     bool request_stop() noexcept;

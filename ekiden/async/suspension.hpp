@@ -25,9 +25,9 @@ concept stand_in_promise = requires(Promise& p) { p.stands_for(); };
 /// Lies in the awaiter. Is a task, so going home allocates nothing. Ends with the frame that it lies in.
 ///
 /// If the executor drops it, the chain of coroutines is destroyed, this one first, once. If the executor
-/// refuses it, that does not happen inside of resume(), where a lock may be held, but when the next coroutine
-/// is spawned on the context of the root, or when that context ends. A coroutine of another library that
-/// waits at the end of the chain stays suspended.
+/// refuses it, that does not happen inside of resume(), where a lock may be held: the context of the root
+/// runs it as a task, or, if that context takes no more either, a thread in sync_wait() or the end of that
+/// context does it. A coroutine of another library that waits at the end of the chain stays suspended.
 class suspension : public task {
 public:
     suspension() noexcept : task(&answer) {}
@@ -72,7 +72,7 @@ private:
         promise_ = promise;
     }
 
-    std::coroutine_handle<> waiting_;
+    std::coroutine_handle<> waiting_;      // null: given up, running it ends the chain
     coroutine_promise* promise_ = nullptr; // null: another library's
 };
 

@@ -3,13 +3,12 @@
 /// Part: async. Used by: programs (main), tests.
 #pragma once
 
+#include <ekiden/async/burials.hpp>
 #include <ekiden/async/co_spawn.hpp>
-#include <ekiden/async/operation_canceled.hpp>
-#include <ekiden/context/serial_scope.hpp>
+#include <ekiden/async/coroutine_service.hpp>
 #include <ekiden/pool/default_pool.hpp>
 
-#include <future>
-#include <system_error>
+#include <concepts>
 #include <type_traits>
 #include <utility>
 
@@ -20,14 +19,21 @@ namespace detail {
 /// Throws std::system_error(resource_deadlock_would_occur) inside of a strand or a lane.
 void refuse_wait_in_serial_scope();
 
+/// The future has its result before the wait is told.
+template <class T>
+struct tells_wait : root_wait::root_end, fulfils_promise<T> {
+    explicit tells_wait(root_wait& told) noexcept : root_wait::root_end(told) {}
+};
+
 } // namespace detail
 
 /// Awaits what `f()` returns, or `f` itself, on the executor `where`, and returns its result or throws what
 /// it has thrown. The calling thread waits as future::get() does: in a worker of a pool it runs other tasks
 /// of that pool meanwhile, to any depth, so that a pool of one thread gets on. Do not call it with a lock
 /// held. Throws std::system_error(resource_deadlock_would_occur) in a function of a strand or a lane, which
-/// would not get on before it returns; as co_spawn(); and operation_canceled if the context of `where` ends
-/// before the coroutine.
+/// would not get on before it returns; as co_spawn(); and operation_canceled if an executor refuses or drops
+/// the coroutine, or the context of `where` ends before it. When it returns, nothing is left of the
+/// coroutine: if the context has stopped for good, the calling thread destroys what is refused there.
 template <executor E, class F>
 decltype(auto) sync_wait(const E& where, F&& f, spawn_options chosen = spawn_options()) {
     detail::refuse_wait_in_serial_scope();
@@ -39,13 +45,13 @@ decltype(auto) sync_wait(const E& where, F&& f, spawn_options chosen = spawn_opt
         else
             return std::forward<F>(f);
     };
-    auto result = co_spawn(where, awaited, use_future, std::move(chosen));
-    try {
-        return result.get();
-    } catch (const std::future_error& error) {
-        if (error.code() != std::future_errc::broken_promise) throw;
-        throw operation_canceled("sync_wait: the context has ended before the coroutine");
-    }
+    using result = typename detail::spawned_result<std::remove_cv_t<decltype(awaited)>>::type;
+    detail::root_wait waiting(use_service<detail::coroutine_service>(where.context()).buried());
+    detail::tells_wait<result> end(waiting);
+    auto awaited_result = end.promised.get_future();
+    detail::begin_spawned(where, awaited, std::move(end), chosen);
+    waiting.wait();
+    return awaited_result.get();
 }
 
 /// The same in the pool whose worker the calling thread is, or else in default_pool().

@@ -107,7 +107,13 @@ private:
 template <class Range>
 using source_in = std::remove_cv_t<std::ranges::range_value_t<Range>>;
 
-/// The sources of a range: moved out of one that is given away, else copied.
+/// Whether a range that is given away as `Range` owns its elements: a view may show those of another object.
+template <class Range>
+inline constexpr bool gives_its_elements =
+    !std::is_lvalue_reference_v<Range> && !std::ranges::view<std::remove_cv_t<Range>>;
+
+/// The sources of a range: moved out of a container that is given away, else copied, or moved if the range
+/// makes them.
 template <class Range>
 [[nodiscard]] std::vector<source_in<Range>> sources_of(Range&& range) {
     using all = std::vector<source_in<Range>>;
@@ -118,10 +124,10 @@ template <class Range>
         if constexpr (std::ranges::sized_range<Range>)
             sources.reserve(static_cast<std::size_t>(std::ranges::size(range)));
         for (auto&& each : range) {
-            if constexpr (std::is_lvalue_reference_v<Range>)
-                sources.push_back(each);
-            else
+            if constexpr (gives_its_elements<Range>)
                 sources.push_back(std::move(each));
+            else
+                sources.push_back(std::forward<decltype(each)>(each));
         }
         return sources;
     }
@@ -143,8 +149,9 @@ template <class... Sources>
     return detail::when_all_pack<std::decay_t<Sources>...>(std::in_place, std::forward<Sources>(sources)...);
 }
 
-/// The same for a range of them, which is moved from if it is given away: gives a std::vector in the range's
-/// order, or nothing if they have no results. Of none it is ready at once. Throws std::bad_alloc.
+/// The same for a range of them: gives a std::vector in the range's order, or nothing if they have no
+/// results. The elements of a container that is given away are moved, those of other containers and of views
+/// are copied. For an empty range it is ready at once. Throws std::bad_alloc, and what copying throws.
 template <std::ranges::input_range Range>
     requires detail::group_source<detail::source_in<Range>>
 [[nodiscard]] auto when_all(Range&& range) {

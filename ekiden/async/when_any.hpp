@@ -78,7 +78,7 @@ private:
     void begin_in_turn(std::index_sequence<I...>) noexcept {
         using beginner = void (when_any_pack::*)() noexcept;
         static constexpr beginner all[] = {&when_any_pack::begin_one<I>...};
-        const unsigned first = next_turn();
+        const std::size_t first = first_of(sizeof...(I));
         for (std::size_t k = 0; k != sizeof...(I) && !is_decided(); ++k)
             (this->*all[(first + k) % sizeof...(I)])();
     }
@@ -115,7 +115,7 @@ public:
     template <class Promise>
     [[nodiscard]] bool await_suspend(std::coroutine_handle<Promise> waiting) noexcept {
         bind(waiting);
-        const unsigned first = next_turn();
+        const std::size_t first = first_of(sources_.size());
         for (std::size_t k = 0; k != sources_.size() && !is_decided(); ++k) begin_one(first + k);
         return publish();
     }
@@ -163,8 +163,9 @@ template <class... Sources>
     return detail::when_any_pack<std::decay_t<Sources>...>(std::in_place, std::forward<Sources>(sources)...);
 }
 
-/// The same for a range of them, which is moved from if it is given away: gives an any_winner. Throws
-/// std::invalid_argument for an empty one, for which nothing would ever end, and std::bad_alloc.
+/// The same for a range of them: gives an any_winner. The elements of a container that is given away are
+/// moved, those of other containers and of views are copied. Throws std::invalid_argument for an empty range,
+/// for which nothing would ever end, std::bad_alloc, and what copying throws.
 template <std::ranges::input_range Range>
     requires detail::group_source<detail::source_in<Range>>
 [[nodiscard]] auto when_any(Range&& range) {

@@ -48,9 +48,11 @@ using sys::spin_hint;
 using std::atomic;
 using std::atomic_flag;
 using std::atomic_thread_fence;
+using std::call_once;
 using std::condition_variable;
 using std::cv_status;
 using std::mutex;
+using std::once_flag;
 using std::thread;
 namespace this_thread = std::this_thread;
 
@@ -63,7 +65,7 @@ struct placed {
     template <class U>
         requires std::is_convertible_v<U, T>
     placed(U&& given, std::source_location at = std::source_location::current())
-        : value(static_cast<U&&>(given)), where(at) {}
+        : value(static_cast<T>(static_cast<U&&>(given))), where(at) {}
     T value;
     std::source_location where;
 };
@@ -84,52 +86,52 @@ public:
     atomic&
     operator=(atomic&) = delete; // not of a constant: a number would fit that as well as operator=(placed)
 
-    operator T() const noexcept { return base::load(); }
-    T operator=(placed v) noexcept {
+    operator T() const volatile noexcept { return base::load(); }
+    T operator=(placed v) volatile noexcept {
         base::store(v.value, memory_order_seq_cst, v.where);
         return v.value;
     }
-    T operator++() noexcept
+    T operator++() volatile noexcept
         requires requires(T t) { ++t; }
     {
         return next(base::fetch_add(1));
     }
-    T operator++(int) noexcept
+    T operator++(int) volatile noexcept
         requires requires(T t) { ++t; }
     {
         return base::fetch_add(1);
     }
-    T operator--() noexcept
+    T operator--() volatile noexcept
         requires requires(T t) { --t; }
     {
         return previous(base::fetch_sub(1));
     }
-    T operator--(int) noexcept
+    T operator--(int) volatile noexcept
         requires requires(T t) { --t; }
     {
         return base::fetch_sub(1);
     }
-    T operator+=(step by) noexcept
+    T operator+=(step by) volatile noexcept
         requires requires(T t) { t + 1; }
     {
         return static_cast<T>(base::fetch_add(by.value, memory_order_seq_cst, by.where) + by.value);
     }
-    T operator-=(step by) noexcept
+    T operator-=(step by) volatile noexcept
         requires requires(T t) { t - 1; }
     {
         return static_cast<T>(base::fetch_sub(by.value, memory_order_seq_cst, by.where) - by.value);
     }
-    T operator&=(placed bits) noexcept
+    T operator&=(placed bits) volatile noexcept
         requires std::is_integral_v<T>
     {
         return static_cast<T>(base::fetch_and(bits.value, memory_order_seq_cst, bits.where) & bits.value);
     }
-    T operator|=(placed bits) noexcept
+    T operator|=(placed bits) volatile noexcept
         requires std::is_integral_v<T>
     {
         return static_cast<T>(base::fetch_or(bits.value, memory_order_seq_cst, bits.where) | bits.value);
     }
-    T operator^=(placed bits) noexcept
+    T operator^=(placed bits) volatile noexcept
         requires std::is_integral_v<T>
     {
         return static_cast<T>(base::fetch_xor(bits.value, memory_order_seq_cst, bits.where) ^ bits.value);
@@ -148,22 +150,24 @@ class atomic_flag {
 
 public:
     constexpr atomic_flag() noexcept = default;
-    bool test_and_set(memory_order how = memory_order_seq_cst, site where = site::current()) noexcept {
+    constexpr atomic_flag(bool set) noexcept : set_(set) {} // ATOMIC_FLAG_INIT
+    bool test_and_set(memory_order how = memory_order_seq_cst,
+                      site where = site::current()) volatile noexcept {
         return set_.exchange(true, how, where);
     }
-    void clear(memory_order how = memory_order_seq_cst, site where = site::current()) noexcept {
+    void clear(memory_order how = memory_order_seq_cst, site where = site::current()) volatile noexcept {
         set_.store(false, how, where);
     }
-    [[nodiscard]] bool test(memory_order how = memory_order_seq_cst,
-                            site where = site::current()) const noexcept {
+    [[nodiscard]] bool test(memory_order how = memory_order_seq_cst, site where = site::current()) const
+        volatile noexcept {
         return set_.load(how, where);
     }
-    void wait(bool old, memory_order how = memory_order_seq_cst,
-              site where = site::current()) const noexcept {
+    void wait(bool old, memory_order how = memory_order_seq_cst, site where = site::current()) const
+        volatile noexcept {
         set_.wait(old, how, where);
     }
-    void notify_one(site where = site::current()) noexcept { set_.notify_one(where); }
-    void notify_all(site where = site::current()) noexcept { set_.notify_all(where); }
+    void notify_one(site where = site::current()) volatile noexcept { set_.notify_one(where); }
+    void notify_all(site where = site::current()) volatile noexcept { set_.notify_all(where); }
 
 private:
     sys::atomic<bool> set_{false};
@@ -187,6 +191,11 @@ inline void yield(std::source_location where = std::source_location::current()) 
 template <class Rep, class Period>
 void sleep_for(const std::chrono::duration<Rep, Period>&,
                std::source_location where = std::source_location::current()) noexcept {
+    sys::yield(where);
+}
+template <class Clock, class Duration>
+void sleep_until(const std::chrono::time_point<Clock, Duration>&,
+                 std::source_location where = std::source_location::current()) noexcept {
     sys::yield(where);
 }
 } // namespace this_thread

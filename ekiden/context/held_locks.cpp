@@ -71,6 +71,11 @@ void note_released(const void* lock) noexcept {
         --mine.forgotten;
 }
 
+void note_served() noexcept {
+    held_locks& mine = held_locks::of_this_thread();
+    if (mine.shown != nullptr) mine.shown->set_wanted(nullptr);
+}
+
 held is_held(const void* lock) noexcept {
     held_locks& mine = held_locks::of_this_thread();
     const held_lock* const found = mine.find(lock);
@@ -89,8 +94,13 @@ void expect_held(const void* lock, const char* kind, held how, const char* opera
     if (now == how) return;
     if (now == held::shared) report(operation, kind, "that this thread holds shared");
     if (now == held::alone) report(operation, kind, "that this thread holds alone");
+    if (now == held::inside) report(operation, kind, "in a section that the lock runs");
     if (held_locks::of_this_thread().forgotten > 0) return;
     report(operation, kind, is_free ? "that is free" : "that this thread does not hold");
+}
+
+void expect_free(const char* kind, bool is_free) noexcept {
+    if (!is_free) report("end", kind, "that is held");
 }
 
 void expect_no_lock_held(const char* operation) noexcept {

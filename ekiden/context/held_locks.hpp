@@ -25,7 +25,12 @@ inline constexpr bool lock_checks = false;
 
 namespace detail {
 
-enum class held : std::uint8_t { no, alone, shared };
+enum class held : std::uint8_t {
+    no,
+    alone,
+    shared,
+    inside ///< for the time of a section that the lock runs: the thread neither locks nor unlocks it
+};
 
 inline constexpr std::size_t most_held = 32;
 
@@ -61,12 +66,17 @@ void note_held(const void* lock, const char* kind, held how) noexcept;
 void note_released(const void* lock) noexcept;
 [[nodiscard]] held is_held(const void* lock) noexcept;
 
+/// The calling thread waits for no lock any more: another thread has done what it waited for.
+void note_served() noexcept;
+
 // Each ends the program with a message that names `operation`, if the contract is broken.
 
 /// The calling thread is about to wait for `lock`, which it does not hold. Shows that.
 void expect_not_held(const void* lock, const char* kind, const char* operation) noexcept;
 /// The calling thread is about to give back `lock`: it holds it in this way. `is_free`: nobody holds it.
 void expect_held(const void* lock, const char* kind, held how, const char* operation, bool is_free) noexcept;
+/// A lock of this kind ends. `is_free`: no thread and no coroutine holds it.
+void expect_free(const char* kind, bool is_free) noexcept;
 /// The calling thread is about to wait for something that other threads' work may bring, `operation`: if it
 /// holds a lock, those that work may need it.
 void expect_no_lock_held(const char* operation) noexcept;

@@ -4,8 +4,11 @@
 #pragma once
 
 #include <ekiden/sys/clock.hpp>
+#include <ekiden/sys/next_number.hpp>
 #include <ekiden/sys/thread.hpp>
 
+#include <cstddef>
+#include <cstdint>
 #include <utility>
 
 namespace ekiden::inline EKIDEN_ABI {
@@ -13,30 +16,61 @@ namespace ekiden::inline EKIDEN_ABI {
 class completion;
 class fork_party;
 class simulated_thread;
+class worker;
+
+/// Names a context, such as a pool or a loop. Unlike its address it is never used again.
+class context_id {
+public:
+    /// Names none.
+    constexpr context_id(std::nullptr_t = nullptr) noexcept {} // NOLINT: as a pointer has it
+    /// One that is new. Any thread.
+    [[nodiscard]] static context_id next() noexcept;
+
+    friend constexpr bool operator==(context_id, context_id) noexcept = default;
+
+private:
+    std::uint64_t number_ = 0;
+};
+
+inline context_id context_id::next() noexcept {
+    context_id fresh;
+    fresh.number_ = sys::next_number();
+    return fresh;
+}
 
 /// What a thread is while it works for an execution context: a worker of a pool, or the thread in a loop's
 /// run(). Its thread alone calls it.
 class thread_role {
 public:
-    /// The context: compared, never followed.
-    [[nodiscard]] const void* context() const noexcept { return context_; }
+    [[nodiscard]] context_id context() const noexcept { return context_; }
 
     /// Returns when `awaited` is ready (true), or when `deadline`, if not null, has passed before that
     /// (false). May run other work of the context meanwhile.
     [[nodiscard]] virtual bool wait_for(completion& awaited,
                                         const sys::clock::time_point* deadline) noexcept = 0;
 
+    /// The same without a deadline, and without other work meanwhile. False: the role does nothing of its own
+    /// here, and the caller sleeps.
+    [[nodiscard]] virtual bool sleep_for(completion&) noexcept { return false; }
+
     /// The thread is about to sleep, for `what`: the context may have another one do its work meanwhile.
     /// False if it has said so already; only a call that returned true is ended.
     [[nodiscard]] virtual bool begin_blocking(const char* what) noexcept = 0;
     virtual void end_blocking() noexcept = 0;
 
+    /// Wakes another thread for the tasks that this thread has queued in the context without waking one.
+    /// Called by role_scope::announce_all().
+    virtual void announce() noexcept {}
+
+    /// Returns the worker of a pool that the thread is in this role; null in every other role.
+    [[nodiscard]] virtual worker* as_worker() noexcept { return nullptr; }
+
 protected:
-    explicit thread_role(const void* context) noexcept : context_(context) {}
+    explicit thread_role(context_id context) noexcept : context_(context) {}
     ~thread_role() = default;
 
 private:
-    const void* const context_;
+    const context_id context_;
 };
 
 class role_scope;
@@ -53,6 +87,10 @@ struct thread_record {
     const hidden_scopes* hidden = nullptr;  ///< what `serial` and `flat_calls` were before, the innermost
     fork_party* party = nullptr;            ///< with which it takes part in fork-join
     simulated_thread* simulation = nullptr; ///< that it is in; null but in tests of programs
+    /// The context that has started this thread and waits for its end; set until that end.
+    context_id owner;
+    const char* hook = nullptr; ///< the name of the context's option whose function the thread is in
+    unsigned blocked = 0;       ///< how many blocked_here there are: what is queued now is told to others
     /// The thread has just woken the worker that will do what it waits for. To spin meanwhile would keep a
     /// processor from that worker, and where processors sleep deeply the system starts it sooner on the one
     /// that this thread leaves.
@@ -89,8 +127,15 @@ public:
         return nullptr;
     }
 
+    /// Before the calling thread sleeps, or leaves a context: no task that it has queued waits for it. All
+    /// that sleeps calls this, blocked_here first of all.
+    static void announce_all() noexcept {
+        for (const role_scope* s = thread_record::here().scope; s != nullptr; s = s->outer_)
+            s->role_.announce();
+    }
+
     /// The calling thread's role for `context`, or null.
-    [[nodiscard]] static thread_role* find(const void* context) noexcept {
+    [[nodiscard]] static thread_role* find(context_id context) noexcept {
         thread_role* const innermost = thread_record::here().role;
         if (innermost == nullptr || innermost->context() == context) return innermost;
         return first([context](thread_role& role) { return role.context() == context ? &role : nullptr; });
@@ -108,17 +153,21 @@ private:
 class [[nodiscard]] blocked_here {
 public:
     /// `what` is shown in reports and must outlive this.
-    explicit blocked_here(const char* what) noexcept {
-        thread_role* const role = thread_record::here().role;
-        if (role != nullptr && role->begin_blocking(what)) role_ = role;
+    explicit blocked_here(const char* what) noexcept : record_(thread_record::here()) {
+        ++record_.blocked;
+        if (record_.role == nullptr) return;
+        role_scope::announce_all();
+        if (record_.role->begin_blocking(what)) role_ = record_.role;
     }
     ~blocked_here() {
         if (role_ != nullptr) role_->end_blocking();
+        --record_.blocked;
     }
     blocked_here(const blocked_here&) = delete;
     blocked_here& operator=(const blocked_here&) = delete;
 
 private:
+    thread_record& record_;
     thread_role* role_ = nullptr; // null: nothing to end
 };
 

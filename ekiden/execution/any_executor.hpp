@@ -103,11 +103,13 @@ public:
     [[nodiscard]] bool running_in_this_thread() const noexcept { return table().runs_here(place()); }
     /// False for one that takes only functions, also inside of it: its own dispatch() is called.
     [[nodiscard]] bool calls_in_place() const noexcept { return table().calls_in_place(place()); }
+    [[nodiscard]] bool runs_one_at_a_time() const noexcept { return table().is_serial; }
     void report_unhandled(const char* type) const noexcept { table().report_unhandled(place(), type); }
 
 private:
     struct operations {
         bool is_plain;
+        bool is_serial;
         void (*copy)(void* to, const void* from) noexcept;
         void (*move)(void* to, void* from) noexcept; // and ends `from`
         void (*destroy)(void* self) noexcept;
@@ -153,6 +155,7 @@ private:
     template <class Stored>
     static constexpr operations table_of{
         plain_executor<Stored>,
+        detail::sink_is_serial<std::remove_cvref_t<decltype(at<Stored>(nullptr))>>(),
         [](void* to, const void* from) noexcept { ::new (to) Stored(*static_cast<const Stored*>(from)); },
         [](void* to, void* from) noexcept {
             ::new (to) Stored(std::move(*static_cast<Stored*>(from)));

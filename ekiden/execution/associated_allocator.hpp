@@ -38,15 +38,24 @@ struct associated_allocator<std::reference_wrapper<T>, Allocator> : associated_a
 template <class T, class Allocator = std::allocator<void>>
 using associated_allocator_t = typename associated_allocator<T, Allocator>::type;
 
-/// The allocator that `t` is associated with; the second argument if it has none of its own.
-template <class T>
-[[nodiscard]] associated_allocator_t<T> get_associated_allocator(const T& t) noexcept {
-    return associated_allocator<T>::get(t);
-}
-template <class T, class Allocator>
-[[nodiscard]] associated_allocator_t<T, Allocator>
-get_associated_allocator(const T& t, const Allocator& otherwise) noexcept {
-    return associated_allocator<T, Allocator>::get(t, otherwise);
-}
+namespace detail {
+
+struct associated_allocator_function {
+    template <class T>
+    [[nodiscard]] associated_allocator_t<T> operator()(const T& t) const noexcept {
+        return associated_allocator<T>::get(t);
+    }
+    template <class T, class Allocator>
+    [[nodiscard]] associated_allocator_t<T, Allocator> operator()(const T& t,
+                                                                  const Allocator& otherwise) const noexcept {
+        return associated_allocator<T, Allocator>::get(t, otherwise);
+    }
+};
+
+} // namespace detail
+
+/// `get_associated_allocator(t)` is the allocator that `t` is associated with; the second argument if it has
+/// none of its own. An object that is called, like get_associated_executor.
+inline constexpr detail::associated_allocator_function get_associated_allocator{};
 
 } // namespace ekiden::inline EKIDEN_ABI

@@ -40,19 +40,29 @@ struct associated_executor<std::reference_wrapper<T>, Executor> : associated_exe
 template <class T, class Executor = system_executor>
 using associated_executor_t = typename associated_executor<T, Executor>::type;
 
-/// The executor that `t` is associated with; the second argument, or its executor, if it has none of its own.
-/// It may be a reference to a part of `t` or to that argument.
-template <class T>
-[[nodiscard]] decltype(auto) get_associated_executor(const T& t) noexcept {
-    return associated_executor<T>::get(t);
-}
-template <class T, executor Executor>
-[[nodiscard]] decltype(auto) get_associated_executor(const T& t, const Executor& otherwise) noexcept {
-    return associated_executor<T, Executor>::get(t, otherwise);
-}
-template <class T, std::derived_from<execution_context> Context>
-[[nodiscard]] auto get_associated_executor(const T& t, Context& context) noexcept {
-    return associated_executor<T, typename Context::executor_type>::get(t, context.get_executor());
-}
+namespace detail {
+
+struct associated_executor_function {
+    template <class T>
+    [[nodiscard]] decltype(auto) operator()(const T& t) const noexcept {
+        return associated_executor<T>::get(t);
+    }
+    template <class T, executor Executor>
+    [[nodiscard]] decltype(auto) operator()(const T& t, const Executor& otherwise) const noexcept {
+        return associated_executor<T, Executor>::get(t, otherwise);
+    }
+    template <class T, std::derived_from<execution_context> Context>
+    [[nodiscard]] auto operator()(const T& t, Context& context) const noexcept {
+        return associated_executor<T, typename Context::executor_type>::get(t, context.get_executor());
+    }
+};
+
+} // namespace detail
+
+/// `get_associated_executor(t)` is the executor that `t` is associated with; `get_associated_executor(t, e)`
+/// is `e`, or the executor of the context `e`, if `t` has none of its own. It may be a reference to a part of
+/// `t` or to `e`. An object that is called, so that an unqualified call in another library, such as Asio,
+/// does not find it by the types of its arguments.
+inline constexpr detail::associated_executor_function get_associated_executor{};
 
 } // namespace ekiden::inline EKIDEN_ABI

@@ -25,16 +25,20 @@ void call_with(F& f, std::size_t i) {
         static_cast<void>(std::invoke(f));
 }
 
+/// The same; what the call throws is reported.
+template <class Sink, class F>
+void call_and_report(const Sink& sink, F& f, std::size_t i) noexcept {
+    try {
+        call_with(f, i);
+    } catch (...) {
+        sink.report_unhandled(type_description<F>());
+    }
+}
+
 /// The same for all of [first, last), on this thread, whatever the calls throw: for want of memory.
 template <class Sink, class F>
 void call_all(const Sink& sink, F& f, std::size_t first, std::size_t last) noexcept {
-    for (; first != last; ++first) {
-        try {
-            call_with(f, first);
-        } catch (...) {
-            sink.report_unhandled(type_description<F>());
-        }
-    }
+    for (; first != last; ++first) call_and_report(sink, f, first);
 }
 
 /// The calls of f with [first, last), each with a copy of its own. A thread that the task is new to makes

@@ -5,6 +5,8 @@
 /// (are services); executors. After the execution_context of the Networking TS (N4771, 13.7).
 #pragma once
 
+#include <ekiden/context/thread_context.hpp>
+#include <ekiden/queue/task.hpp>
 #include <ekiden/sys/atomic.hpp>
 #include <ekiden/sys/lock.hpp>
 
@@ -33,8 +35,10 @@ class event_source;
 
 /// The base of contexts. The life of its services, in this order:
 ///   shut down   the newest first, while the threads of the context still run, and no task of it does;
-///   ended       the newest first, when the threads have ended.
-/// In the child of a fork() neither happens: what they were doing is lost with the threads.
+///   cleared     the newest first, when the threads have ended;
+///   ended       the newest first, when all have been cleared: objects of programs that a service keeps, such
+///               as the frames of coroutines, may use every other service at their end.
+/// In the child of a fork() none of it happens: what they were doing is lost with the threads.
 class execution_context {
 public:
     /// The base of services. A service of type S is constructed with (S's context, args...).
@@ -64,6 +68,11 @@ public:
         /// Once, in added(): the threads that run the context run these events too, and wait for them.
         void bring_events(event_source& source) noexcept { context_.adopt(source); }
 
+        /// Gives the context a task that an executor has refused, which may have been one on this context,
+        /// such as a full lane. As an executor's accept(): runs it later, or abandons it and returns false.
+        /// If it throws, the task has been abandoned. Any thread.
+        bool hand_over(task* refused) { return context_.take_over(refused); }
+
     private:
         friend class execution_context;
 
@@ -75,14 +84,22 @@ public:
         /// asked for nothing new, but for what tasks do that have been dropped.
         virtual void shutdown() noexcept {}
 
+        /// Destroys what it keeps of others' objects. Called once, before any service ends; nothing runs in
+        /// the context any more, and it takes no tasks.
+        virtual void clear() noexcept {}
+
         execution_context& context_;
         const void* key_ = nullptr;
         service* older_ = nullptr;
         bool is_shut_down_ = false;
+        bool is_cleared_ = false;
     };
 
     execution_context(const execution_context&) = delete;
     execution_context& operator=(const execution_context&) = delete;
+
+    /// Names the context. No other context of the process has ever had the same name, or will.
+    [[nodiscard]] context_id id() const noexcept { return id_; }
 
     /// The service of type S, made by the first call. Any thread. Throws std::bad_alloc, and what the
     /// constructor of S throws.
@@ -99,8 +116,25 @@ public:
         return context.find(key_of<S>()) != nullptr;
     }
 
+    /// Returns whether the context takes no more tasks, for good. A task given to it now is refused. Relaxed:
+    /// a thread that knows of the end sees it. Any thread.
+    [[nodiscard]] bool refuses_tasks() const noexcept { return is_shut(gate_refuses_); }
+    /// Returns whether the context begins no task now: it is paused, or stopped. What runs several functions
+    /// as one task asks between two of them, and gives the rest back. Relaxed. Any thread.
+    [[nodiscard]] bool holds_tasks() const noexcept { return is_shut(gate_holds_); }
+
 protected:
     execution_context() noexcept = default;
+
+    /// Names the word that answers refuses_tasks() and holds_tasks(), and the bits that say so. Before any
+    /// task is accepted. The word lives as long as the context. A context without one answers false.
+    void set_gate(const sys::atomic<std::uint32_t>& word, std::uint32_t refuses,
+                  std::uint32_t holds) noexcept {
+        gate_ = &word;
+        gate_refuses_ = refuses;
+        gate_holds_ = holds;
+    }
+
     /// end_services(), if that has not been called.
     virtual ~execution_context() { end_services(); }
 
@@ -112,11 +146,18 @@ protected:
         }
     }
     /// When no thread uses them any more. Those that have been made since shut_down_services() are shut down.
-    void end_services() noexcept {
+    void clear_services() noexcept {
         for (const service* newest = nullptr; newest != newest_.load(sys::relaxed);) {
             newest = newest_.load(sys::relaxed);
-            shut_down_services(); // what they drop may make one more
+            shut_down_services(); // what they drop may make one more, and so may what they clear
+            for (service* s = newest_.load(sys::relaxed); s != nullptr; s = s->older_) {
+                if (!std::exchange(s->is_cleared_, true)) s->clear();
+            }
         }
+    }
+    /// After clear_services(), which it calls if needed.
+    void end_services() noexcept {
+        clear_services();
         while (service* const ended = newest_.load(sys::relaxed)) {
             newest_.store(ended->older_, sys::relaxed);
             delete ended;
@@ -132,6 +173,11 @@ private:
     /// See service::may_bring_events(). At most one source.
     [[nodiscard]] virtual bool reserve_source(const void*) noexcept { return false; }
     virtual void adopt(event_source&) noexcept {}
+    /// See service::hand_over(). A context without threads of its own cannot.
+    [[nodiscard]] virtual bool take_over(task* refused) {
+        refused->abandon();
+        return false;
+    }
 
     template <class S>
     static const void* key_of() noexcept {
@@ -156,6 +202,14 @@ private:
         return *fresh.release();
     }
 
+    [[nodiscard]] bool is_shut(std::uint32_t mask) const noexcept {
+        return gate_ != nullptr && (gate_->load(sys::relaxed) & mask) != 0;
+    }
+
+    const context_id id_ = context_id::next();
+    const sys::atomic<std::uint32_t>* gate_ = nullptr;
+    std::uint32_t gate_refuses_ = 0;
+    std::uint32_t gate_holds_ = 0;
     sys::slow_lock adding_;
     sys::atomic<service*> newest_{nullptr};
 };

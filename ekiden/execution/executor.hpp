@@ -91,10 +91,15 @@ template <executor E>
 /// Reports the exception that is being handled as one of a function that `e` has run.
 template <executor E>
 void report_unhandled(const E& e, const char* type) noexcept {
-    if constexpr (task_executor<E>)
+    if constexpr (task_executor<E>) {
         e.report_unhandled(type);
-    else // where it would have come from
-        e.post([error = std::current_exception()] { std::rethrow_exception(error); }, std::allocator<void>());
+    } else {
+        try { // where it would have come from
+            e.post([error = std::current_exception()] { std::rethrow_exception(error); },
+                   std::allocator<void>());
+        } catch (...) { // the executor takes nothing now, and there is no other way to the program
+        }
+    }
 }
 
 } // namespace ekiden::inline EKIDEN_ABI

@@ -77,19 +77,20 @@ void lane_table::close(std::size_t number) noexcept {
 // ---- buckets
 
 /// With n buckets: the lowest bits of the hash that number them, or one bit less for those not split yet.
-std::size_t lane_table::bucket_of(std::uint64_t hash) const noexcept {
-    const std::size_t bucket = hash & mask_;
+std::size_t lane_table::bucket_of(std::uint32_t used) const noexcept {
+    const std::size_t bucket = used & mask_;
     return bucket < buckets_.size() ? bucket : bucket & (mask_ >> 1);
 }
 
 void lane_table::insert(lane::index fresh, std::uint64_t hash) noexcept {
-    if (++size_ > buckets_.size()) split();
-    lane::index& first = buckets_[bucket_of(hash)];
-    at(fresh).chain = std::exchange(first, fresh);
+    if (++size_ > buckets_.size() && buckets_.size() != most_buckets) split();
+    lane& here = at(fresh);
+    here.flags = lane::used_of(hash) << lane::flag_bits;
+    here.chain = std::exchange(buckets_[bucket_of(here.hash())], fresh);
 }
 
-void lane_table::remove(lane::index gone, std::uint64_t hash) noexcept {
-    lane::index* link = &buckets_[bucket_of(hash)];
+void lane_table::remove(lane::index gone) noexcept {
+    lane::index* link = &buckets_[bucket_of(at(gone).hash())];
     while (*link != gone) link = &at(*link).chain;
     *link = at(gone).chain;
     --size_;
@@ -111,7 +112,7 @@ void lane_table::split() noexcept {
     while (*link != lane::none) {
         const lane::index i = *link;
         lane& here = at(i);
-        if (bucket_of(hash_of_(context_, here)) == fresh) {
+        if (bucket_of(here.hash()) == fresh) {
             *link = here.chain;
             here.chain = std::exchange(buckets_[fresh], i);
         } else {

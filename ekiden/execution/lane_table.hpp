@@ -29,24 +29,35 @@ struct lane {
         has_waiters = 8,  ///< threads wait until it is idle, or until it has room
         has_probe = 16,   ///< the delay of one of its tasks is measured
         has_one_out = 32, ///< where tasks are counted: one was taken to be run, and does not count any more
+        has_turn = 64,    ///< is_running, by a dispatch whose turn has not come yet
+        has_own = 128,    ///< and the function of that is the oldest task
     };
+    static constexpr unsigned flag_bits = 8;
+
+    /// The part of its key's hash that the table uses.
+    [[nodiscard]] std::uint32_t hash() const noexcept { return flags >> flag_bits; }
+    [[nodiscard]] static std::uint32_t used_of(std::uint64_t hash) noexcept {
+        return static_cast<std::uint32_t>(hash) << flag_bits >> flag_bits;
+    }
     [[nodiscard]] bool is(std::uint32_t flag) const noexcept { return (flags & flag) != 0; }
 
-    task* newest = nullptr; ///< of the tasks that wait, in a ring: its `next` is the oldest. Null: none
-    index chain = none;     ///< the next entry of its bucket, or the next free one
+    union {
+        task* newest = nullptr; ///< of the tasks that wait, in a ring: its `next` is the oldest. Null: none
+        lane* next_gone;        ///< of an entry that has left the table: the next one whose key still lives
+    };
+    index chain =
+        none; ///< the next entry of its bucket, or the next free one; of one that has left, its number
     index next_ready = none;
     std::uint32_t depth = 0; ///< tasks that wait; where they are not counted, also those taken to be run
-    std::uint32_t flags = 0;
+    std::uint32_t flags = 0; ///< below flag_bits; above them the hash, which stays
 };
 
-/// Not thread-safe: under the shard's lock. Hashes are mixed already: all their bits are good.
+/// Not thread-safe: under the shard's lock. Hashes are mixed already: all their bits are good. It calls
+/// nothing of the program but `==` of a key: the hash of an entry lies in its lane.
 class lane_table {
 public:
-    /// Entries of `entry_bytes`, a lane and a key behind it. `hash_of` an entry must be what it was added
-    /// with.
-    lane_table(std::size_t entry_bytes, std::uint64_t (*hash_of)(const void* context, const lane&) noexcept,
-               const void* context) noexcept
-        : entry_bytes_(entry_bytes), hash_of_(hash_of), context_(context) {}
+    /// Entries of `entry_bytes`, a lane and a key behind it.
+    explicit lane_table(std::size_t entry_bytes) noexcept : entry_bytes_(entry_bytes) {}
     lane_table(const lane_table&) = delete;
     lane_table& operator=(const lane_table&) = delete;
     ~lane_table() = default;
@@ -62,10 +73,11 @@ public:
     template <class Wanted>
     [[nodiscard]] lane::index find(std::uint64_t hash, Wanted&& is_wanted) const {
         if (buckets_.empty()) return lane::none;
-        lane::index i = buckets_[bucket_of(hash)];
+        const std::uint32_t used = lane::used_of(hash);
+        lane::index i = buckets_[bucket_of(used)];
         while (i != lane::none) {
             lane& here = at(i);
-            if (is_wanted(here)) break;
+            if (here.hash() == used && is_wanted(here)) break;
             i = here.chain;
         }
         return i;
@@ -77,9 +89,8 @@ public:
     void insert(lane::index fresh, std::uint64_t hash) noexcept;
     void give_back(lane::index unused) noexcept;
 
-    /// Takes the entry out, which has this hash. Its key has not been ended, its memory remains until
-    /// give_back().
-    void remove(lane::index gone, std::uint64_t hash) noexcept;
+    /// Takes the entry out. Its key has not been destroyed, its memory remains until give_back().
+    void remove(lane::index gone) noexcept;
 
     /// Bytes of memory that it has now.
     [[nodiscard]] std::size_t footprint() const noexcept;
@@ -87,6 +98,7 @@ public:
 private:
     static constexpr lane::index chunk_size = 64;
     static constexpr std::size_t fewest_buckets = 8;
+    static constexpr std::size_t most_buckets = std::size_t{1} << (32 - lane::flag_bits);
 
     struct chunk {
         std::unique_ptr<std::byte[]> entries; // null: the number is free
@@ -95,7 +107,7 @@ private:
         std::size_t place = 0; // among the open ones
     };
 
-    [[nodiscard]] std::size_t bucket_of(std::uint64_t hash) const noexcept;
+    [[nodiscard]] std::size_t bucket_of(std::uint32_t used) const noexcept;
     void add_chunk();
     void open(std::size_t number) noexcept;
     void close(std::size_t number) noexcept;
@@ -103,8 +115,6 @@ private:
     void merge() noexcept;
 
     const std::size_t entry_bytes_;
-    std::uint64_t (*const hash_of_)(const void*, const lane&) noexcept;
-    const void* const context_;
     std::size_t size_ = 0;
     std::size_t mask_ = 0; // as many low bits as number all buckets
     std::vector<lane::index> buckets_;

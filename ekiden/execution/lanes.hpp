@@ -22,6 +22,7 @@
 #include <iterator>
 #include <memory>
 #include <new>
+#include <optional>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -31,43 +32,60 @@ namespace ekiden::inline EKIDEN_ABI {
 /// What lanes have done since they began. The shards are read one after the other while they run.
 template <class Key>
 struct lanes_metrics {
+    /// A key is kept if that runs no code of its own; of others the hash, so that none is kept alive.
+    static constexpr bool keeps_keys = std::is_trivially_copyable_v<Key> && std::copyable<Key>;
     /// How long a task of a key has waited.
     struct delay {
-        Key key;          ///< of the lane
+        std::conditional_t<keeps_keys, Key, std::size_t>
+            key;          ///< of the lane; or `Hash()(key)`: see keeps_keys
         std::uint64_t ns; ///< from post to run
     };
 
-    std::size_t active = 0;     ///< lanes with something to run, or that run, now
-    std::uint64_t posted = 0;   ///< tasks let in
-    std::uint64_t run = 0;      ///< counted at the end of each batch
-    std::uint64_t dropped = 0;  ///< abandoned for want of room or memory, or by close()
-    std::uint64_t rejected = 0; ///< posts refused for want of room, or because the lane was closed
-    std::size_t memory = 0;     ///< bytes that the entries of lanes take now
-    std::vector<delay> delays;  ///< the longest of each of some lanes, the longest first
+    std::size_t active = 0;   ///< lanes with something to run, or that run, now
+    std::uint64_t posted = 0; ///< tasks let in
+    std::uint64_t run = 0;    ///< counted at the end of each batch
+    /// Abandoned after they were accepted: for want of room or memory, by close(), or since the inner
+    /// executor threw.
+    std::uint64_t dropped = 0;
+    /// Posts refused for want of room, or because the lane was closed, also while they waited for room.
+    std::uint64_t rejected = 0;
+    std::uint64_t beyond = 0;  ///< posts let in beyond a capacity, since they could not wait; see lanes
+    std::size_t memory = 0;    ///< bytes that the entries of lanes take now
+    std::vector<delay> delays; ///< the longest of each of some lanes, the longest first
 };
 
-/// Keyed strands on one inner executor. `Key` can be copied, assigned and compared by ==, `Hash` is a
-/// function of it; neither throws when it hashes or compares.
+/// Keyed strands on one inner executor. `Key` can be copied and compared by ==, and moved without exceptions;
+/// `Hash` is a function of it; neither throws when it hashes or compares. The == and the move constructor of
+/// a key may be called under a lock of the lanes, so they must call nothing of this library. Its copy
+/// constructor, its destructor and the hash are called outside of locks, and may call anything.
 ///
 /// Order: what is posted for a key begins in the order of the posts, one at a time, and what one function
 /// does is visible to the next of its key. A thread that runs lanes takes a batch of one, up to 64 functions
 /// or 100 us, then lets others through, so a key with much work holds up nobody. While a function blocks,
 /// other threads of the inner context run the other lanes.
 ///
-/// A function that throws: the exception leaves it in the inner context, and the lane goes on. When that
-/// context stops, what is queued is abandoned, and posts are refused as it refuses them.
+/// A function that throws: the exception leaves it in the inner context, and the lane goes on. While that
+/// context is paused or stopped, no further function begins. When it takes no more tasks, what is queued is
+/// abandoned, and posts are refused as it refuses them. If the inner executor throws when it is given work,
+/// the thread that runs lanes goes on with that itself, also while the context is paused, but not if it takes
+/// no more tasks. Where that cannot be, in a post or a dispatch, the functions that others have posted
+/// meanwhile are abandoned, counted as dropped, and each is reported as an exception of a function.
 ///
 /// Capacities (see lanes_options): tasks that wait count, those that run do not. Policy block: a thread
 /// waits in the order of its coming; a worker of a pool runs other tasks meanwhile, as in future::get(). A
 /// function that runs in one of these lanes never waits, nor does what its thread runs while it waits for
-/// something else: their posts go beyond the capacity, since what they would wait for may wait for them.
+/// something else: their posts go beyond the capacity, since what they would wait for may wait for them. Nor
+/// does a thread that fires timers, or cancels them: the timer's post goes beyond the capacity, too.
 ///
 /// Any thread may call anything at any time, but the destructor. After that what was posted still runs, and
 /// executors go on. In the child of a fork() each call throws std::system_error(operation_not_permitted).
 template <class Key, class Executor = any_executor, class Hash = std::hash<Key>>
 class lanes {
-    static_assert(std::copyable<Key> && std::equality_comparable<Key>,
-                  "ekiden: lanes: the key can be copied, assigned and compared by ==");
+    static_assert(std::copy_constructible<Key> && std::equality_comparable<Key>,
+                  "ekiden: lanes: the key can be copied and compared by ==");
+    static_assert(
+        std::is_nothrow_move_constructible_v<Key>,
+        "ekiden: lanes: the key is moved without exceptions; a std::shared_ptr to one that cannot be is");
     static_assert(std::is_invocable_r_v<std::size_t, const Hash&, const Key&>,
                   "ekiden: lanes: the hash is a const function of the key; std::hash has none for this type");
     static_assert(ekiden::executor<Executor>,
@@ -101,14 +119,14 @@ public:
         detail::expect_callable_without_arguments<F>();
         return state_->give(key, std::forward<F>(f), "post", task_order::usual);
     }
-    /// As post(), for a continuation of the function that calls it: no other thread is woken for it.
+    /// As post(), for a continuation of the function that calls it: no thread is woken before that ends.
     template <class F>
     bool defer(const Key& key, F&& f) const {
         detail::expect_callable_without_arguments<F>();
         return state_->give(key, std::forward<F>(f), "defer", task_order::deferred);
     }
     /// Calls `f()` at once inside of the lane of `key`; if that is idle, on a thread of the inner context,
-    /// too. Otherwise as post().
+    /// too. It calls no other function of the lane. Otherwise as post().
     template <class F>
     void dispatch(const Key& key, F&& f) const {
         detail::expect_callable_without_arguments<F>();
@@ -141,7 +159,8 @@ public:
 
     /// Returns when the lane has nothing to run: at once, or at some moment after this call. In a worker of a
     /// pool other tasks are run meanwhile, as by future::get(). Throws
-    /// std::system_error(resource_deadlock_would_occur) in a function of this lane.
+    /// std::system_error(resource_deadlock_would_occur) in a function of this lane, and in what the thread of
+    /// such a function runs while that waits.
     void wait_idle(const Key& key) const { state_->wait_idle(key); }
 
 private:
@@ -154,7 +173,8 @@ template <class Key, class Executor, class Hash>
 class lanes<Key, Executor, Hash>::state final : public lanes_state {
 public:
     state(const Executor& chosen, const lanes_options& how, const Hash& hash)
-        : lanes_state(how, table, entry_bytes), inner(chosen), hash_(hash), longest_(shard_count()) {}
+        : lanes_state(how, table, entry_bytes, chosen.context()), inner(chosen), hash_(hash),
+          longest_(shard_count()) {}
 
     const Executor inner;
 
@@ -162,7 +182,7 @@ public:
     template <class F>
     bool give(const Key& key, F&& f, const char* where, task_order order) {
         using callable = std::decay_t<F>;
-        if (is_bounded()) return accept(key, make_task(std::forward<F>(f), where), order);
+        if (is_bounded() || takes_no_more()) return accept(key, make_task(std::forward<F>(f), where), order);
         refuse_in_child("post");
         refuse_empty<callable>(f, where);
         const std::uint64_t hashed = hash(key);
@@ -172,7 +192,9 @@ public:
 
     /// A task that is made already.
     bool accept(const Key& key, task* given, task_order order) {
-        if (is_bounded()) return push_all(find_or_add(key, given), key, given, order);
+        if (takes_no_more()) [[unlikely]]
+            return accept_task(Executor(inner), given, order); // which refuses it, in its way
+        if (is_bounded()) return push_all(key, given, order);
         owned_task kept(given);
         return give(key, std::move(kept), "post", order);
     }
@@ -181,7 +203,8 @@ public:
         if (is_inside(key)) return given;
         owned_task kept(given);
         owned_task turn(make_turn());
-        place at = find_or_add(key, kept.release());
+        std::optional<Key> own;
+        place at = find_or_add(key, kept.release(), own);
         // Not if there may be something that the same thread has posted before.
         const bool is_sorted = is_bounded() || sort(*at.shard);
         task* const begun = turn.release();
@@ -190,13 +213,9 @@ public:
             const Executor copied = inner;
             return continue_task(copied, begun);
         }
+        leave_entry(std::move(at.guard), *at.shard, at.i);
         begun->abandon(); // not used
-        if (is_bounded()) {
-            (void)push_all(std::move(at), key, given, task_order::usual);
-        } else {
-            leave_entry(std::move(at.guard), *at.shard, at.i);
-            (void)accept(key, given, task_order::usual);
-        }
+        (void)accept(key, given, task_order::usual);
         return nullptr;
     }
 
@@ -238,6 +257,7 @@ public:
             sum.run += s.ended;
             sum.dropped += s.dropped;
             sum.rejected += s.rejected;
+            sum.beyond += s.beyond;
             sum.memory += s.table.footprint();
             sum.delays.insert(sum.delays.end(), longest_[i].begin(), longest_[i].end());
             unlock(guard, s);
@@ -303,9 +323,10 @@ private:
 
     /// An entry, none too, under the lock of its shard.
     struct place {
-        lane_shard* shard;
+        std::uint64_t hashed = 0;
+        lane_shard* shard = nullptr;
         lanes_state::lock guard;
-        lane::index i;
+        lane::index i = lane::none;
 
         [[nodiscard]] lane& here() const noexcept { return shard->table.at(i); }
     };
@@ -339,7 +360,7 @@ private:
         lane_shard& s = shard_of(hashed);
         lanes_state::lock guard(s.lock);
         const lane::index i = index_of(s, key, hashed);
-        return {&s, std::move(guard), i};
+        return {hashed, &s, std::move(guard), i};
     }
     [[nodiscard]] static lane::index index_of(lane_shard& s, const Key& key, std::uint64_t hashed) {
         return s.table.find(hashed, [&key](const lane& l) { return key_of(l) == key; });
@@ -349,43 +370,49 @@ private:
     [[nodiscard]] place find_sorted(const Key& key) {
         place at = find(key);
         sort_all(*at.shard);
-        at.i = index_of(*at.shard, key, hash(key));
+        at.i = index_of(*at.shard, key, at.hashed);
         return at;
     }
 
     /// For `given`, which is abandoned if it throws.
-    [[nodiscard]] place find_or_add(const Key& key, task* given) {
+    /// A key that is not plain is copied outside of the lock, to `own`, which outlives the lock.
+    [[nodiscard]] place find_or_add(const Key& key, task* given, std::optional<Key>& own) {
         owned_task kept(given);
         refuse_in_child("post");
         place at = find(key);
-        if (at.i == lane::none) at.i = add(at.shard->table, key, hash(key));
+        if constexpr (!std::is_trivially_copyable_v<Key>) {
+            if (at.i == lane::none && !own.has_value()) {
+                at.guard.unlock();
+                own.emplace(key);
+                at = find(key);
+            }
+            if (at.i == lane::none) at.i = add(at.shard->table, std::move(*own), at.hashed);
+        } else if (at.i == lane::none) {
+            at.i = add(at.shard->table, Key(key), at.hashed);
+        }
         (void)kept.release();
         return at;
     }
 
-    template <class K>
-    [[nodiscard]] static lane::index add(lane_table& to, K&& key, std::uint64_t hashed) {
+    [[nodiscard]] static lane::index add(lane_table& to, Key&& key, std::uint64_t hashed) {
         const lane::index fresh = to.allocate();
-        try {
-            ::new (static_cast<void*>(room_for_key(to.at(fresh)))) Key(std::forward<K>(key));
-        } catch (...) {
-            to.give_back(fresh);
-            throw;
-        }
+        ::new (static_cast<void*>(room_for_key(to.at(fresh)))) Key(std::move(key));
         to.insert(fresh, hashed);
         return fresh;
     }
 
-    bool push_all(place at, const Key& key, task* given, task_order order) {
+    bool push_all(const Key& key, task* given, task_order order) {
         for (bool has_room = false;; has_room = true) {
-            const outcome now = push(std::move(at.guard), *at.shard, at.i, given, order, has_room);
-            if (now != outcome::again) return now == outcome::accepted;
+            std::optional<Key> own;
+            place at{};
             try {
-                at = find_or_add(key, given);
+                at = find_or_add(key, given, own);
             } catch (...) {
-                return_room();
+                if (has_room) return_room();
                 throw;
             }
+            const outcome now = push(std::move(at.guard), *at.shard, at.i, given, order, has_room);
+            if (now != outcome::again) return now == outcome::accepted;
         }
     }
 
@@ -395,11 +422,14 @@ private:
         const Executor copied = static_cast<state&>(self).inner; // when the drain runs, that may end
         return accept_task(copied, drain, order);
     }
-    static std::uint64_t hash_of(const void* self, const lane& of) noexcept {
-        return static_cast<const state*>(static_cast<const lanes_state*>(self))->hash(key_of(of));
+    static std::size_t name_of(const lanes_state& self, const lane& of) noexcept {
+        if constexpr (lanes_metrics<Key>::keeps_keys)
+            return 0;
+        else
+            return static_cast<const state&>(self).hash_(key_of(of));
     }
     static lane::index entry_for(lane_shard& s, keyed_task& given) noexcept {
-        Key& key = static_cast<with_key&>(given).key;
+        Key& key = static_cast<with_key&>(given).key; // the task destroys it, outside of the lock
         const lane::index found = index_of(s, key, given.hash);
         if (found != lane::none) return found;
         try {
@@ -414,16 +444,23 @@ private:
     }
     static void end_key(lane& of) noexcept { std::destroy_at(std::launder(room_for_key(of))); }
     static void end(lanes_state& self) noexcept { delete static_cast<state*>(&self); }
-    static void note_delay(lanes_state& self, unsigned shard, const lane& of, std::uint64_t ns) noexcept {
+    static void note_delay(lanes_state& self, unsigned shard, const lane& of, std::size_t name,
+                           std::uint64_t ns) noexcept {
         try {
-            static_cast<state&>(self).note(shard, key_of(of), ns);
-        } catch (...) { // the key cannot be copied, or there is no memory: then this one is left out
+            if constexpr (lanes_metrics<Key>::keeps_keys)
+                static_cast<state&>(self).note(shard, key_of(of), ns);
+            else
+                static_cast<state&>(self).note(shard, name, ns);
+        } catch (...) { // there is no memory: then this one is left out
         }
     }
-    static constexpr operations table{&schedule, &hash_of, &end_key, &entry_for, &report, &note_delay, &end};
+    static constexpr operations table{
+        &schedule,  &name_of, std::is_trivially_destructible_v<Key> ? nullptr : &end_key,
+        &entry_for, &report,  &note_delay,
+        &end};
 
     /// Keeps the longest ones, one of a lane. Under the shard's lock.
-    void note(unsigned shard, const Key& key, std::uint64_t ns) {
+    void note(unsigned shard, const decltype(delay::key)& key, std::uint64_t ns) {
         std::vector<delay>& longest = longest_[shard];
         auto known =
             std::find_if(longest.begin(), longest.end(), [&key](const delay& d) { return d.key == key; });
@@ -476,6 +513,8 @@ public:
 
     // ---- for task_sink
 
+    /// As for a strand.
+    [[nodiscard]] static constexpr bool runs_one_at_a_time() noexcept { return true; }
     bool accept(task* given, task_order order) const {
         const auto kept = key_; // this handle may be gone when the task can be taken
         return state_->accept(unboxed(kept), given, order);

@@ -3,6 +3,7 @@
 #include <ekiden/context/serial_scope.hpp>
 #include <ekiden/context/simulated.hpp>
 #include <ekiden/execution/run_task.hpp>
+#include <ekiden/execution/task_offer.hpp>
 #include <ekiden/queue/recycler.hpp>
 #include <ekiden/sys/clock.hpp>
 #include <ekiden/sys/mutant.hpp>
@@ -45,12 +46,13 @@ std::uint64_t probe_mask_of(unsigned sampling) {
 } // namespace
 
 lane_shard::lane_shard(lanes_state& of, unsigned index, std::size_t entry_bytes)
-    : task(&lanes_state::answer_drain), table(entry_bytes, of.how_.hash_of, &of), all(of), number(index) {}
+    : task(&lanes_state::answer_drain), table(entry_bytes), all(of), number(index) {}
 
-lanes_state::lanes_state(const lanes_options& chosen, const operations& how, std::size_t entry_bytes)
-    : how_(how), lane_capacity_(chosen.lane_capacity), capacity_(chosen.capacity), policy_(chosen.policy),
-      is_bounded_(lane_capacity_ != 0 || capacity_ != 0), probe_mask_(probe_mask_of(chosen.delay_sampling)),
-      shard_mask_(shard_count_of(chosen) - 1),
+lanes_state::lanes_state(const lanes_options& chosen, const operations& how, std::size_t entry_bytes,
+                         const execution_context& inner)
+    : how_(how), inner_(inner), lane_capacity_(chosen.lane_capacity), capacity_(chosen.capacity),
+      policy_(chosen.policy), is_bounded_(lane_capacity_ != 0 || capacity_ != 0),
+      probe_mask_(probe_mask_of(chosen.delay_sampling)), shard_mask_(shard_count_of(chosen) - 1),
       shards_(std::allocator<lane_shard>().allocate(shard_mask_ + 1)) {
     for (unsigned i = 0; i != shard_count(); ++i) std::construct_at(&shards_[i], *this, i, entry_bytes);
 }
@@ -66,145 +68,22 @@ void lanes_state::throw_in_child(const char* operation) const {
                                 + " in the child of fork(); these lanes belong to the parent");
 }
 
-// ---- tasks come in
-
-void lanes_state::append(lane_shard& s, lane::index i, lane& here, task* given, std::uint32_t when) noexcept {
-    ::new (static_cast<void*>(std::addressof(given->next))) sys::atomic<task*>(given);
-    if (here.newest != nullptr) {
-        given->next.store(here.newest->next.load(sys::relaxed), sys::relaxed);
-        here.newest->next.store(given, sys::relaxed);
-    }
-    here.newest = given;
-    ++here.depth;
-    ++s.posted;
-    if (when != 0 && !here.is(lane::has_probe)) [[unlikely]]
-        begin_probe(s, i, here, when);
-}
-
-/// The lane has a task. True: the caller has the drain, and schedules it.
-bool lanes_state::make_ready(lane_shard& s, lane::index i, lane& here) noexcept {
-    if (here.is(lane::is_ready | lane::is_running)) return false;
-    link_ready(s, i, here);
-    return s.inbox.try_begin();
-}
-
-void lanes_state::link_ready(lane_shard& s, lane::index i, lane& here) noexcept {
-    here.flags |= lane::is_ready;
-    here.next_ready = lane::none;
-    (s.first_ready == lane::none ? s.first_ready : s.table.at(s.last_ready).next_ready) = i;
-    s.last_ready = i;
-}
+// ---- the drain
 
 namespace {
-
-/// Goes through an inbox behind what was pushed before.
-struct marker final : task {
-    marker() noexcept : task(&answer) {}
-    static const char* answer(task*, task_request) { return nullptr; }
-};
-
-/// The lock is not held for longer than it takes to sort these.
-constexpr int most_sorted = 256;
 
 /// A lane from which so many tasks were run in one turn, and that has more, is a long one.
 constexpr std::uint32_t long_lane = batch_limit::most_tasks / 2;
 
 } // namespace
 
-bool lanes_state::sort(lane_shard& s) noexcept {
-    for (int n = 0; n != most_sorted; ++n) {
-        task* const found = s.inbox.take();
-        if (found == nullptr) return s.inbox.is_drained() || s.inbox.is_idle();
-        give_to_lane(s, static_cast<keyed_task&>(*found));
-    }
-    return false;
-}
-
-void lanes_state::sort_all(lane_shard& s) noexcept {
-    if (sort(s)) return;
-    // Somebody has the drain, or it would be sorted; it is not given up without the lock.
-    marker last;
-    (void)s.inbox.push(&last);
-    for (;;) {
-        task* const found = s.inbox.take();
-        if (found == &last) return;
-        if (found == nullptr)
-            sys::yield(); // a push is under way
-        else
-            give_to_lane(s, static_cast<keyed_task&>(*found));
-    }
-}
-
-void lanes_state::end_refused(lock& guard, lane_shard& s, task_chain& refused) noexcept {
-    const std::exception_ptr failure = std::exchange(s.failure, nullptr);
-    guard.unlock();
-    if (failure != nullptr) {
-        try {
-            std::rethrow_exception(failure);
-        } catch (...) {
-            s.all.how_.report(s.all);
-        }
-    }
-    (void)refused.abandon();
-}
-
-void lanes_state::give_to_lane(lane_shard& s, keyed_task& given) noexcept {
-    const lane::index i = how_.entry_for(s, given);
-    lane* const here = i != lane::none ? &s.table.at(i) : nullptr;
-    if (here == nullptr || here->is(lane::is_closed)) [[unlikely]] {
-        ++s.dropped;
-        s.refused.push(&given);
-        return;
-    }
-    append(s, i, *here, &given, given.when);
-    if (!here->is(lane::is_ready | lane::is_running)) link_ready(s, i, *here);
-}
-
-namespace {
-
-/// What a thread wants to know when the inner executor refuses a drain, and so has it abandoned at once.
-struct refusal {
-    const task* wanted;
-    bool has_been_abandoned;
-};
-
-} // namespace
-
-/// Schedules the drain. False: the inner executor has refused it, so all that was to be run has been
-/// abandoned, and `given` with it. (If it was not there any more, another thread had taken it.)
-bool lanes_state::schedule(lane_shard& s, task_order order, const task* given) {
-    handles_.fetch_add(2, sys::relaxed); // the drain, and this thread
-    struct handle {
-        lanes_state& of;
-        ~handle() { of.drop_handle(); }
-    } const mine{*this};
-    refusal& here = sys::local<refusal>();
-    const refusal outer = std::exchange(here, {given, false});
-    try {
-        const bool is_in = how_.schedule(*this, &s, order);
-        return !std::exchange(here, outer).has_been_abandoned || is_in;
-    } catch (...) {
-        if (!std::exchange(here, outer).has_been_abandoned && given != nullptr) return true;
-        throw;
-    }
-}
-
-void lanes_state::schedule_rest(lane_shard& s, task_order order) noexcept {
-    try {
-        (void)schedule(s, order, nullptr);
-    } catch (...) { // the rest has been abandoned
-    }
-}
-
-// ---- the drain
-
 const char* lanes_state::answer_drain(task* drain, task_request request) {
     if (request == task_request::describe) return type_description<lane_shard>();
     auto& s = *static_cast<lane_shard*>(drain);
-    if (request == task_request::abandon)
-        s.all.abandon_ready(s);
-    else
+    if (request == task_request::run)
         s.all.run_ready(s);
+    else if (!task_offer::take_back(s))
+        (void)s.all.abandon_ready(s, nullptr, false);
     return nullptr;
 }
 
@@ -216,37 +95,59 @@ struct lanes_state::batch {
     std::uint32_t probed = ~0U; // the one, from 0, whose delay is measured
     std::uint32_t since = 0;
     std::uint64_t delay = 0;
+    std::size_t name = 0;   // of the lane, for its delay
+    std::uint32_t hash = 0; // of the lane, for the trace
     lane_waiters admitted;
 };
 
-/// Runs lanes in turn until the batch is full or none is ready.
+/// Runs lanes until the inner executor has the drain again, or none is needed.
 void lanes_state::run_ready(lane_shard& s) {
     lock guard(s.lock);
-    bool has_drain = true;
-    s.drain_is_queued = false;
+    for (bool is_kept = false;; is_kept = true, guard.lock()) {
+        bool has_drain = true;
+        s.drain_is_queued = false;
+        try {
+            run_some(guard, s, has_drain, is_kept);
+        } catch (...) {
+            leave_for_good(guard, s, has_drain); // the thread may leave the context
+            throw;
+        }
+        try {
+            return leave(guard, s, has_drain, task_order::deferred);
+        } catch (...) { // the inner executor cannot take the drain now: this thread goes on
+            if (takes_no_more()) {
+                (void)abandon_ready(s, nullptr, false);
+                return drop_handle();
+            }
+            drop_handle();
+        }
+    }
+}
+
+/// Runs lanes in turn until the batch is full, or none is ready, or the inner context holds them. `is_kept`:
+/// the inner executor did not take the drain back, so one function is run in any case.
+void lanes_state::run_some(lock& guard, lane_shard& s, bool& has_drain, bool is_kept) {
     batch_limit limit(s.tasks_are_long);
     simulated_thread* const simulation = simulation_here();
-    try {
-        const serial_scope inside(this);
-        for (bool goes_on = true; goes_on;) {
-            // Not more than is run soon, which stays in the cache; but what comes behind a long lane does not
-            // wait for its end.
-            if (s.first_ready == lane::none || std::exchange(s.has_long_lane, false)) (void)sort(s);
-            if (s.first_ready == lane::none) break;
-            if (simulation != nullptr) [[unlikely]]
-                choose_first(s, *simulation);
-            const lane::index i = s.first_ready;
-            lane& here = s.table.at(i);
-            s.first_ready = here.next_ready;
-            here.flags = (here.flags & ~std::uint32_t{lane::is_ready}) | lane::is_running;
-            goes_on = run_lane(guard, s, i, limit, has_drain);
-        }
-    } catch (...) {
-        leave(std::move(guard), s, has_drain, task_order::last); // the thread may leave the context
-        throw;
+    const serial_scope inside(this);
+    for (bool goes_on = true; goes_on;) {
+        // Not more than is run soon, which stays in the cache; but what comes behind a long lane does not
+        // wait for its end.
+        if (s.first_ready == lane::none || std::exchange(s.has_long_lane, false)) (void)sort(s);
+        if (s.first_ready == lane::none) break;
+        // A function that is in a lane by now was posted before this check: if it was posted after pause(),
+        // the gate is seen paused.
+        if (!std::exchange(is_kept, false) && !EKIDEN_MUTANT(lanes_forget_the_gate) && inner_.holds_tasks())
+            break;
+        if (simulation != nullptr) [[unlikely]]
+            choose_first(s, *simulation);
+        const lane::index i = s.first_ready;
+        lane& here = s.table.at(i);
+        s.first_ready = here.next_ready;
+        here.flags = (here.flags & ~std::uint32_t{lane::is_ready}) | lane::is_running;
+        goes_on = run_lane(guard, s, i, limit, has_drain, false);
     }
     s.tasks_are_long = limit.are_long();
-    leave(std::move(guard), s, has_drain, task_order::deferred);
 }
 
 /// Makes one that the simulation chooses the first of the lanes that are ready.
@@ -254,7 +155,7 @@ void lanes_state::choose_first(lane_shard& s, simulated_thread& simulation) noex
     (void)sort(s); // all that were posted have their chance
     std::uint32_t ready = 0;
     for (lane::index i = s.first_ready; i != lane::none; i = s.table.at(i).next_ready) ++ready;
-    std::uint32_t steps = simulation.choose_lane(ready);
+    std::uint32_t steps = simulation.choose_next(ready);
     if (steps == 0) return;
     lane::index before = s.first_ready;
     while (--steps != 0) before = s.table.at(before).next_ready;
@@ -264,16 +165,26 @@ void lanes_state::choose_first(lane_shard& s, simulated_thread& simulation) noex
     s.table.at(chosen).next_ready = std::exchange(s.first_ready, chosen);
 }
 
-/// The thread runs no more lanes of this shard.
-void lanes_state::leave(lock guard, lane_shard& s, bool has_drain, task_order order) {
+/// The thread runs no more lanes of this shard. Throws as offer(), and then has its own handle still.
+void lanes_state::leave(lock& guard, lane_shard& s, bool has_drain, task_order order) {
     const bool needs_drain = !EKIDEN_MUTANT(lanes_forget_the_rest) && keep_drain(s, has_drain);
     const bool comes_early = s.first_ready == lane::none;
     unlock(guard, s);
     if (needs_drain) {
         if (comes_early) sys::yield(); // a push is under way; its thread may want this processor
-        schedule_rest(s, order);
+        (void)offer(s, order, nullptr);
     }
     drop_handle();
+}
+
+/// The same for a thread that cannot run more of them.
+void lanes_state::leave_for_good(lock& guard, lane_shard& s, bool has_drain) noexcept {
+    try {
+        leave(guard, s, has_drain, task_order::last);
+    } catch (...) {
+        (void)abandon_ready(s, nullptr, true);
+        drop_handle();
+    }
 }
 
 /// Before the lock is given up: if there is something to run or to sort, somebody has the drain afterwards,
@@ -291,37 +202,42 @@ bool lanes_state::keep_drain(lane_shard& s, bool has_drain) noexcept {
 }
 
 /// Runs tasks of a lane that is running by this thread. Unlocked meanwhile. False if the batch is full.
-bool lanes_state::run_lane(lock& guard, lane_shard& s, lane::index i, batch_limit& limit, bool& has_drain) {
+bool lanes_state::run_lane(lock& guard, lane_shard& s, lane::index i, batch_limit& limit, bool& has_drain,
+                           bool is_turn) {
     lane& here = s.table.at(i);
     batch taken;
-    begin_batch(s, i, here, taken);
+    begin_batch(s, i, here, taken, is_turn);
     // A thread with nothing to do may run other lanes meanwhile; it comes behind what waits in the context.
-    const bool passes_on = keep_drain(s, std::exchange(has_drain, false));
+    const bool gives_drain = keep_drain(s, std::exchange(has_drain, false));
     unlock(guard, s);
-    if (passes_on) schedule_rest(s, task_order::last);
+    if (gives_drain) has_drain = !passes_on(s, task_order::last);
     taken.admitted.complete(true);
     bool goes_on = true;
     try {
         goes_on = run_batch(here, taken, limit);
     } catch (...) {
         guard.lock();
+        if (has_drain) s.drain_is_queued = false;
         end_batch(guard, s, i, taken);
         throw;
     }
     guard.lock();
+    if (has_drain) s.drain_is_queued = false;
     end_batch(guard, s, i, taken);
     return goes_on;
 }
 
-/// Takes all tasks of the lane; where they are counted, the oldest one.
-void lanes_state::begin_batch(lane_shard& s, lane::index i, lane& here, batch& taken) noexcept {
+/// Takes all tasks of the lane; where they are counted, the oldest one; for a dispatch its own, the oldest
+/// one.
+void lanes_state::begin_batch(lane_shard& s, lane::index i, lane& here, batch& taken, bool is_turn) noexcept {
     taken.closings = closings_.load(sys::relaxed);
+    taken.hash = here.hash();
     if (here.is(lane::has_probe)) [[unlikely]] {
         const lane_shard::probe& p = probe_of(s, i);
         taken.probed = p.ahead;
         taken.since = p.since;
     }
-    if (!is_bounded_) return taken.tasks.take_all(here);
+    if (!is_bounded_) return is_turn ? taken.tasks.take_one(here) : taken.tasks.take_all(here);
     if (here.newest == nullptr) return;
     taken.tasks.take_one(here);
     --here.depth;
@@ -338,14 +254,15 @@ void lanes_state::begin_batch(lane_shard& s, lane::index i, lane& here, batch& t
 
 bool lanes_state::run_batch(lane& here, batch& taken, batch_limit& limit) {
     const serial_scope inside(&here);
-    const trace::detail::interval turn(trace::kind::turn, "lane",
-                                       trace::is_on() ? how_.hash_of(this, here) : 0);
+    const trace::detail::interval turn(trace::kind::turn, "lane", taken.hash);
     while (!taken.tasks.empty()) {
         task* const next = taken.tasks.pop();
-        if (taken.run++ == taken.probed) [[unlikely]]
+        if (taken.run++ == taken.probed) [[unlikely]] {
             taken.delay = (std::uint64_t{time() - taken.since} << 10) + 1;
+            taken.name = how_.name_of(*this, here);
+        }
         run_task(*next);
-        if (!limit.goes_on()) return false;
+        if (!limit.goes_on() || inner_.holds_tasks()) return false;
         // relaxed: a hint; end_batch() decides.
         if (closings_.load(sys::relaxed) != taken.closings) [[unlikely]]
             return true;
@@ -368,7 +285,7 @@ void lanes_state::end_batch(lock& guard, lane_shard& s, lane::index i, batch& ta
     if (!is_bounded_) here.depth -= taken.run;
     if (here.is(lane::has_probe)) [[unlikely]] {
         if (taken.delay != 0) {
-            how_.note_delay(*this, s.number, here, taken.delay);
+            how_.note_delay(*this, s.number, here, taken.name, taken.delay);
             end_probe(s, i, here);
         } else {
             probe_of(s, i).ahead -= taken.run;
@@ -385,7 +302,7 @@ void lanes_state::end_batch(lock& guard, lane_shard& s, lane::index i, batch& ta
     erase(s, i, woken);
     if (woken.empty()) [[likely]]
         return;
-    guard.unlock();
+    unlock(guard, s);
     woken.complete(true);
     guard.lock();
 }
@@ -408,10 +325,16 @@ struct lanes_state::leavings {
     }
 };
 
-void lanes_state::abandon_ready(lane_shard& s) noexcept {
+/// With the drain and a handle, which are gone afterwards: abandons all that is ready or in the inbox.
+/// Returns whether `given` was among it. `tells`: everything else counts as dropped, and is reported with the
+/// exception that is being handled.
+bool lanes_state::abandon_ready(lane_shard& s, const task* given, bool tells) noexcept {
     leavings left;
+    bool has_given = false;
+    std::uint32_t lost = 0;
     {
         lock guard(s.lock);
+        s.drain_is_queued = false;
         while (keep_drain(s, true)) {
             s.drain_is_queued = false;
             if (s.first_ready == lane::none) { // a push is under way
@@ -427,12 +350,19 @@ void lanes_state::abandon_ready(lane_shard& s) noexcept {
             }
         }
         s.drain_is_queued = false;
-        left.tasks.append(std::move(s.refused));
+        has_given = given != nullptr && left.tasks.contains(given);
+        if (tells) {
+            lost = left.tasks.count() - (has_given ? 1U : 0U);
+            s.dropped += lost;
+            if (has_given) --s.posted;
+        }
+        has_given = has_given || (given != nullptr && s.refused.contains(given));
+        unlock(guard, s);
     }
-    refusal& here = sys::local<refusal>();
-    if (here.wanted != nullptr && left.tasks.contains(here.wanted)) here = {nullptr, true};
+    for (; lost != 0; --lost) how_.report(*this);
     left.end(*this);
     drop_handle();
+    return has_given;
 }
 
 /// All that waits in the lane, or to be let in.
@@ -443,7 +373,10 @@ void lanes_state::drop_all(lane_shard& s, lane::index i, leavings& to) noexcept 
     to.tasks.append(std::move(all));
     if (here.is(lane::has_probe)) end_probe(s, i, here);
     if (!here.is(lane::has_waiters)) return;
-    while (lane_waiter* const next = s.waiters.pop_at(i, true)) to.refused.push(*next);
+    while (lane_waiter* const next = s.waiters.pop_at(i, true)) {
+        ++s.rejected;
+        to.refused.push(*next);
+    }
 }
 
 void lanes_state::erase(lane_shard& s, lane::index i, lane_waiters& woken) noexcept {
@@ -451,9 +384,10 @@ void lanes_state::erase(lane_shard& s, lane::index i, lane_waiters& woken) noexc
     if (here.is(lane::has_waiters)) [[unlikely]] {
         while (lane_waiter* const next = s.waiters.pop_at(i, false)) woken.push(*next);
     }
-    s.table.remove(i, how_.hash_of(this, here));
-    how_.end_key(here);
-    s.table.give_back(i);
+    s.table.remove(i);
+    if (how_.end_key == nullptr) return s.table.give_back(i);
+    here.chain = i;
+    here.next_gone = std::exchange(s.gone, &here);
 }
 
 /// A post has found, or made, an entry, and does not use it.
@@ -477,7 +411,9 @@ std::size_t lanes_state::close(lock guard, lane_shard& s, lane::index i) noexcep
     const std::uint32_t count = left.tasks.count();
     here.depth -= count;
     s.dropped += count;
-    if (here.is(lane::is_running)) {
+    if (here.is(lane::has_turn)) { // which begins later, and finds what is posted until then
+        here.flags &= ~std::uint32_t{lane::has_own};
+    } else if (here.is(lane::is_running)) {
         here.flags |= lane::is_closed;
         closings_.fetch_add(1, sys::relaxed); // seen under the lock, at the latest
     }
@@ -515,7 +451,7 @@ bool lanes_state::claim(lane_shard& s, lane::index i, task* given, task* turn) n
     if (here.newest != nullptr || here.is(lane::is_ready | lane::is_running)) return false;
     if (is_bounded_ && !reserve_room()) return false;
     append(s, i, here, given, 0);
-    here.flags |= lane::is_running;
+    here.flags |= lane::is_running | lane::has_turn | lane::has_own;
     auto& mine = static_cast<turn_task&>(*turn);
     mine.where = &s;
     mine.number = i;
@@ -523,28 +459,60 @@ bool lanes_state::claim(lane_shard& s, lane::index i, task* given, task* turn) n
     return true;
 }
 
+/// The turn of a dispatch has come. Whether its function is still there.
+bool lanes_state::begin_turn(lane& here) noexcept {
+    const bool has_own = here.is(lane::has_own);
+    here.flags &= ~std::uint32_t{lane::has_turn | lane::has_own};
+    return has_own;
+}
+
+/// Runs the function of the dispatch and no other one: the thread may be inside of another function.
 void lanes_state::run_claimed(lane_shard& s, lane::index i) {
     lock guard(s.lock);
-    batch_limit limit(s.tasks_are_long);
+    const bool has_own = begin_turn(s.table.at(i));
+    bool has_drain = false;
     try {
         const serial_scope inside(this);
-        bool has_drain = false;
-        (void)run_lane(guard, s, i, limit, has_drain);
+        if (has_own) {
+            batch_limit limit(s.tasks_are_long);
+            (void)run_lane(guard, s, i, limit, has_drain, true);
+        } else { // the lane was closed, or has dropped it
+            batch none;
+            end_batch(guard, s, i, none);
+        }
     } catch (...) {
-        leave(std::move(guard), s, false, task_order::last);
+        leave_for_good(guard, s, has_drain);
         throw;
     }
-    leave(std::move(guard), s, false, task_order::last); // the thread has other things to do
+    leave_for_good(guard, s, has_drain);
 }
 
 void lanes_state::abandon_claimed(lane_shard& s, lane::index i) noexcept {
+    lock guard(s.lock);
+    lane& here = s.table.at(i);
     leavings left;
-    {
-        const lock guard(s.lock);
-        drop_all(s, i, left);
-        erase(s, i, left.woken);
+    task_chain own;
+    if (begin_turn(here)) {
+        if (here.is(lane::has_probe)) end_probe(s, i, here);
+        own.take_one(here);
+        --here.depth;
+        lane_waiter* const next = here.is(lane::has_waiters) ? s.waiters.pop_at(i, true) : nullptr;
+        if (next != nullptr) { // it has the room
+            append(s, i, here, next->given, 0);
+            left.admitted.push(*next);
+        } else {
+            give_room(1, left.admitted);
+        }
     }
-    left.end(*this);
+    here.flags &= ~std::uint32_t{lane::is_running};
+    if (here.newest != nullptr)
+        link_ready(s, i, here);
+    else
+        erase(s, i, left.woken);
+    add_handle();
+    leave_for_good(guard, s, false);
+    (void)own.abandon();
+    (void)left.end(*this);
     drop_handle();
 }
 

@@ -4,14 +4,16 @@
 /// Part: execution. Used by: lanes.
 #pragma once
 
+#include <ekiden/context/simulated.hpp>
 #include <ekiden/execution/batch_limit.hpp>
+#include <ekiden/execution/execution_context.hpp>
+#include <ekiden/execution/lane_lock.hpp>
 #include <ekiden/execution/lane_table.hpp>
 #include <ekiden/execution/task_sink.hpp>
 #include <ekiden/future/promise.hpp>
 #include <ekiden/observe/trace.hpp>
 #include <ekiden/queue/serial_queue.hpp>
 #include <ekiden/queue/task.hpp>
-#include <ekiden/sync/spin_mutex.hpp>
 #include <ekiden/sys/atomic.hpp>
 #include <ekiden/sys/fork.hpp>
 #include <ekiden/sys/lock.hpp>
@@ -29,7 +31,9 @@ namespace ekiden::inline EKIDEN_ABI {
 /// What a post does that finds no room.
 enum class when_full : std::uint8_t {
     reject, ///< returns false
-    block,  ///< waits for room. Inside of one of these lanes it never waits: it posts beyond the capacity
+    /// Waits for room. Inside of one of these lanes, and where a timer posts, it does not wait: it posts
+    /// beyond the capacity.
+    block,
     drop_oldest, ///< abandons the oldest task that waits in this lane; if there is none, the new one
     drop_newest, ///< abandons the new task, and says true
 };
@@ -136,7 +140,7 @@ struct alignas(sys::isolation) lane_shard final : task {
 
     serial_queue inbox; // any thread pushes; its consumer is the thread that has the lock
 
-    alignas(sys::isolation) spin_mutex lock; // guards what follows
+    alignas(sys::isolation) lane_lock lock; // guards what follows
     bool tasks_are_long = true;
     bool drain_is_queued = false; // by a thread that had the lock
     bool has_long_lane = false;   // one whose tasks were not all run in its turn
@@ -147,8 +151,12 @@ struct alignas(sys::isolation) lane_shard final : task {
     std::uint64_t ended = 0; // by running
     std::uint64_t dropped = 0;
     std::uint64_t rejected = 0;
-    task_chain refused;         // to be abandoned by the thread that unlocks
-    std::exception_ptr failure; // why a lane could not be made for some, to be reported by it
+    std::uint64_t beyond = 0;
+    // To be ended by the thread that unlocks, outside of the lock:
+    task_chain refused;         // to be abandoned
+    std::exception_ptr failure; // why a lane could not be made for some of them, to be reported for each
+    std::uint32_t failures = 0; // so many
+    lane* gone = nullptr;       // entries that have left the table, whose keys still live
     lane_waiters waiters;
     std::array<probe, 4> probes{};
     lanes_state& all;
@@ -160,7 +168,7 @@ public:
     lanes_state(const lanes_state&) = delete;
     lanes_state& operator=(const lanes_state&) = delete;
 
-    using lock = std::unique_lock<spin_mutex>;
+    using lock = std::unique_lock<lane_lock>;
 
     enum class outcome : std::uint8_t {
         accepted,
@@ -181,8 +189,8 @@ public:
         trace::detail::moment(trace::kind::queued, given);
         if (((reinterpret_cast<std::uintptr_t>(given) >> 6) * 0x9e3779b1U >> 8 & probe_mask_) == 0)
             given->when = time();
-        // Nobody else has the drain, then.
-        return !s.inbox.push(given) || schedule(s, order, given);
+        // No other thread has the drain, then.
+        return !s.inbox.push(given) || give_drain(s, order, given);
     }
 
     /// Under the lock of the shard, which it gives back: gives `given` to lane `i`. `has_room` after `again`.
@@ -194,14 +202,12 @@ public:
     [[nodiscard]] bool sort(lane_shard& s) noexcept;
     /// The same, with all that was pushed before this call.
     void sort_all(lane_shard& s) noexcept;
-    /// After sorting.
+    /// After sorting, and after an entry may have been erased.
     static void unlock(lock& guard, lane_shard& s) noexcept {
-        task_chain refused;
-        refused.append(std::move(s.refused));
-        if (refused.empty()) [[likely]]
+        if (s.refused.empty() && s.gone == nullptr) [[likely]]
             guard.unlock();
         else
-            end_refused(guard, s, refused);
+            end_outside(guard, s);
     }
 
     /// A task for claim(). Throws std::bad_alloc. Not used, it is abandoned.
@@ -236,19 +242,26 @@ protected:
     struct operations {
         /// Gives the task to the inner executor, as accept() of that.
         bool (*schedule)(lanes_state&, task*, task_order);
-        std::uint64_t (*hash_of)(const void* state, const lane&) noexcept;
+        /// What metrics call the key, where they do not keep the key itself. Not under a lock.
+        std::size_t (*name_of)(const lanes_state&, const lane&) noexcept;
+        /// Destroys the key, not under a lock. Null: there is nothing to destroy.
         void (*end_key)(lane&) noexcept;
         /// The entry for the task's key; none, with lane_shard::failure, if it cannot be made.
         lane::index (*entry_for)(lane_shard&, keyed_task&) noexcept;
         /// Reports the exception that is being handled as one of a task.
         void (*report)(lanes_state&) noexcept;
-        void (*note_delay)(lanes_state&, unsigned shard, const lane&, std::uint64_t ns) noexcept;
+        void (*note_delay)(lanes_state&, unsigned shard, const lane&, std::size_t name,
+                           std::uint64_t ns) noexcept;
         void (*end)(lanes_state&) noexcept;
     };
 
     /// Throws std::bad_alloc, and std::invalid_argument for options that make no sense.
-    lanes_state(const lanes_options& chosen, const operations& how, std::size_t entry_bytes);
+    lanes_state(const lanes_options& chosen, const operations& how, std::size_t entry_bytes,
+                const execution_context& inner);
     ~lanes_state();
+
+    /// Whether the inner context takes no more tasks.
+    [[nodiscard]] bool takes_no_more() const noexcept { return inner_.refuses_tasks(); }
 
     /// Under room_lock_: whether there is room, which the caller has then.
     [[nodiscard]] bool take_room() noexcept;
@@ -267,30 +280,34 @@ private:
 
     void run_ready(lane_shard& s);
     void run_claimed(lane_shard& s, lane::index i);
+    [[nodiscard]] static bool begin_turn(lane& here) noexcept;
     void choose_first(lane_shard& s, simulated_thread& simulation) noexcept;
-    void abandon_ready(lane_shard& s) noexcept;
+    bool abandon_ready(lane_shard& s, const task* given, bool tells) noexcept;
     void abandon_claimed(lane_shard& s, lane::index i) noexcept;
 
+    void run_some(lock& guard, lane_shard& s, bool& has_drain, bool is_kept);
     [[nodiscard]] bool run_lane(lock& guard, lane_shard& s, lane::index i, batch_limit& limit,
-                                bool& has_drain);
+                                bool& has_drain, bool is_turn);
     [[nodiscard]] bool run_batch(lane& here, batch& taken, batch_limit& limit);
-    void begin_batch(lane_shard& s, lane::index i, lane& here, batch& taken) noexcept;
+    void begin_batch(lane_shard& s, lane::index i, lane& here, batch& taken, bool is_turn) noexcept;
     void end_batch(lock& guard, lane_shard& s, lane::index i, batch& taken) noexcept;
-    void leave(lock guard, lane_shard& s, bool has_drain, task_order order);
+    void leave(lock& guard, lane_shard& s, bool has_drain, task_order order);
+    void leave_for_good(lock& guard, lane_shard& s, bool has_drain) noexcept;
     [[nodiscard]] bool keep_drain(lane_shard& s, bool has_drain) noexcept;
 
     void append(lane_shard& s, lane::index i, lane& here, task* given, std::uint32_t when) noexcept;
     [[nodiscard]] bool make_ready(lane_shard& s, lane::index i, lane& here) noexcept;
     static void link_ready(lane_shard& s, lane::index i, lane& here) noexcept;
     void give_to_lane(lane_shard& s, keyed_task& given) noexcept;
-    [[nodiscard]] bool schedule(lane_shard& s, task_order order, const task* given);
-    void schedule_rest(lane_shard& s, task_order order) noexcept;
+    [[nodiscard]] bool offer(lane_shard& s, task_order order, const task* given);
+    [[nodiscard]] bool give_drain(lane_shard& s, task_order order, const task* given);
+    [[nodiscard]] bool passes_on(lane_shard& s, task_order order) noexcept;
     void erase(lane_shard& s, lane::index i, lane_waiters& woken) noexcept;
     void erase_if_unused(lane_shard& s, lane::index i, lane_waiters& woken) noexcept;
 
     [[nodiscard]] outcome wait_for_lane(lock guard, lane_shard& s, task* given, lane::index i, bool has_room);
     [[nodiscard]] outcome wait_for_room(lock guard, lane_shard& s, lane::index i);
-    static void end_refused(lock& guard, lane_shard& s, task_chain& refused) noexcept;
+    static void end_outside(lock& guard, lane_shard& s) noexcept;
     static void drop_one(lane_shard& s, lane::index i, lane& here, task_chain& dropped) noexcept;
     [[nodiscard]] outcome refuse(lock guard, lane_shard& s, lane::index i, task* given, bool has_room);
     struct leavings;
@@ -300,7 +317,7 @@ private:
 
     /// In units of 1024 ns; never 0.
     [[nodiscard]] static std::uint32_t time() noexcept {
-        return static_cast<std::uint32_t>(sys::now_ns() >> 10) | 1U;
+        return static_cast<std::uint32_t>(now_here_ns() >> 10) | 1U;
     }
     static void begin_probe(lane_shard& s, lane::index i, lane& here, std::uint32_t since) noexcept;
     static lane_shard::probe& probe_of(lane_shard& s, lane::index i) noexcept;
@@ -308,6 +325,7 @@ private:
     [[noreturn]] void throw_in_child(const char* operation) const;
 
     const operations& how_;
+    const execution_context& inner_;
     const std::size_t lane_capacity_;
     const std::size_t capacity_;
     const when_full policy_;

@@ -168,7 +168,8 @@ lanes_state::outcome lanes_state::push(lock guard, lane_shard& s, lane::index i,
     task_chain dropped;
     if (lane_is_full || (!has_room && !reserve_room())) {
         if (policy_ == when_full::reject) return refuse(std::move(guard), s, i, given, has_room);
-        if (policy_ == when_full::block && !serial_scope::is_beneath(this)) {
+        if (policy_ == when_full::block && order != task_order::immediate
+            && !serial_scope::is_beneath(this)) {
             try {
                 return lane_is_full ? wait_for_lane(std::move(guard), s, given, i, has_room)
                                     : wait_for_room(std::move(guard), s, i);
@@ -179,9 +180,10 @@ lanes_state::outcome lanes_state::push(lock guard, lane_shard& s, lane::index i,
             }
         }
         if (policy_ == when_full::block) {
+            ++s.beyond;
             if (capacity_ != 0 && !has_room) {
                 const std::lock_guard room(room_lock_);
-                ++room_used_; // beyond the capacity
+                ++room_used_;
             }
         } else if (policy_ == when_full::drop_oldest && here.depth != 0) {
             drop_one(s, i, here, dropped);
@@ -189,7 +191,7 @@ lanes_state::outcome lanes_state::push(lock guard, lane_shard& s, lane::index i,
             ++s.dropped;
             lane_waiters woken;
             erase_if_unused(s, i, woken);
-            guard.unlock();
+            unlock(guard, s);
             woken.complete(true);
             given->abandon();
             return outcome::accepted;
@@ -201,7 +203,7 @@ lanes_state::outcome lanes_state::push(lock guard, lane_shard& s, lane::index i,
     const bool needs_drain = make_ready(s, i, here);
     guard.unlock();
     (void)dropped.abandon(); // its room is that of the new one
-    return !needs_drain || schedule(s, order, given) ? outcome::accepted : outcome::refused;
+    return !needs_drain || give_drain(s, order, given) ? outcome::accepted : outcome::refused;
 }
 
 /// The oldest task that waits makes room.
@@ -209,6 +211,7 @@ void lanes_state::drop_one(lane_shard& s, lane::index i, lane& here, task_chain&
     dropped.take_one(here);
     --here.depth;
     ++s.dropped;
+    here.flags &= ~std::uint32_t{lane::has_own};
     if (!here.is(lane::has_probe)) return;
     lane_shard::probe& p = probe_of(s, i);
     if (p.ahead == (here.is(lane::has_one_out) ? 1U : 0U))
@@ -222,7 +225,7 @@ lanes_state::outcome lanes_state::refuse(lock guard, lane_shard& s, lane::index 
     lane_waiters woken;
     ++s.rejected;
     erase_if_unused(s, i, woken);
-    guard.unlock();
+    unlock(guard, s);
     if (has_room) return_room();
     woken.complete(true);
     given->abandon();
@@ -261,7 +264,7 @@ struct room_waits {
 lanes_state::outcome lanes_state::wait_for_room(lock guard, lane_shard& s, lane::index i) {
     lane_waiters woken;
     erase_if_unused(s, i, woken);
-    guard.unlock();
+    unlock(guard, s);
     woken.complete(true);
     lane_waiter*& top = sys::local<room_waits>().top;
     for (;;) {
@@ -292,10 +295,12 @@ lanes_state::outcome lanes_state::wait_for_room(lock guard, lane_shard& s, lane:
 
 void lanes_state::wait_idle(lock guard, lane_shard& s, lane::index i) {
     if (i == lane::none) return unlock(guard, s);
-    if (serial_scope::is_inside(&s.table.at(i))) {
+    if (serial_scope::is_beneath(&s.table.at(i))) { // it goes on when this has returned
         unlock(guard, s);
-        throw std::system_error(std::make_error_code(std::errc::resource_deadlock_would_occur),
-                                "ekiden: lanes::wait_idle in a function of the same lane");
+        throw std::system_error(
+            std::make_error_code(std::errc::resource_deadlock_would_occur),
+            "ekiden: lanes::wait_idle in a function of the same lane, or in what that waits "
+            "for");
     }
     lane_waiter me;
     me.where = i;

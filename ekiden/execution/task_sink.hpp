@@ -5,6 +5,7 @@
 #pragma once
 
 #include <ekiden/execution/bulk_task.hpp>
+#include <ekiden/execution/execution_context.hpp>
 #include <ekiden/execution/task_order.hpp>
 #include <ekiden/future/future.hpp>
 #include <ekiden/queue/repeated_task.hpp>
@@ -50,6 +51,15 @@ template <class Sink>
         return sink.running_in_this_thread();
 }
 
+/// Whether sinks of this type all run one function after the other.
+template <class Sink>
+[[nodiscard]] constexpr bool sink_is_serial() noexcept {
+    if constexpr (requires { std::bool_constant<Sink::runs_one_at_a_time()>(); })
+        return Sink::runs_one_at_a_time();
+    else
+        return false;
+}
+
 } // namespace detail
 
 /// The base of `Sink`, a cheap handle that can be copied, with
@@ -62,6 +72,7 @@ template <class Sink>
 ///                                           may be left out: makes the first call of a task that the calling
 ///                                           thread runs, and perhaps more, each when the task with the rest
 ///                                           is in a queue again. What a call throws passes through
+///   bool runs_one_at_a_time() const noexcept    may be left out: whether functions run one after the other
 ///   bool running_in_this_thread() const noexcept    whether the caller is inside: runs a task of the context
 ///   void report_unhandled(const char* type) const noexcept    of the exception that is being handled
 /// Together with context(), on_work_started() and on_work_finished() of the sink this makes it an executor of
@@ -81,8 +92,8 @@ public:
         return sink().accept(make_task(std::forward<F>(f), allocator, "post"), task_order::usual);
     }
 
-    /// As post(), for a continuation of the task that calls it: no other thread is woken for it, and it comes
-    /// behind the tasks that wait already.
+    /// As post(), for a continuation of the task that calls it: no other thread is woken for it before that
+    /// task ends, sleeps or blocks, and it comes behind the tasks that wait already.
     template <class F, class Allocator = std::allocator<void>>
     bool defer(F&& f, const Allocator& allocator = {}) const {
         detail::expect_callable_without_arguments<F>();
@@ -144,13 +155,20 @@ public:
     }
 
     /// Runs `f(i)`, or `f()` if it takes no number, for each i from 0 to n - 1, each call a task of its own.
-    /// `f` is copied for the calls. Returns and throws as post(), for all of them.
+    /// `f` is copied for the calls. Returns and throws as post(), for all of them. On a strand or a lane all
+    /// calls are one task: they are made in order, and no other function comes in between. If the context
+    /// takes no more tasks, no further call is made.
     template <class F>
     bool post_bulk(std::size_t n, F&& f) const {
         static_assert(std::invocable<std::decay_t<F>&, std::size_t> || std::invocable<std::decay_t<F>&>,
                       "ekiden: post_bulk: the callable takes the number of the call, or nothing");
         refuse_empty<std::decay_t<F>>(f, "post_bulk");
         if (n == 0) return true;
+        if constexpr (requires(const Sink& s) { s.runs_one_at_a_time(); }) {
+            using calls = serial_calls<std::decay_t<F>>;
+            if (sink().runs_one_at_a_time())
+                return sink().accept(make_task(calls{sink(), n, std::forward<F>(f)}), task_order::usual);
+        }
         if constexpr (requires(const Sink& s, repeated_task& t) { s.repeat(t, nullptr, nullptr); }) {
             using calls = detail::bulk_task<Sink, std::decay_t<F>>;
             return sink().accept(recycler::create<calls>(sink(), std::size_t{0}, n, std::forward<F>(f)),
@@ -180,6 +198,20 @@ private:
         sink().accept(state, task_order::usual);
         return awaited;
     }
+
+    /// All calls of f, one after the other: a place that keeps an order runs no two of them at once.
+    template <class F>
+    struct serial_calls {
+        Sink sink;
+        std::size_t n;
+        F f;
+
+        void operator()() noexcept {
+            const execution_context& context = sink.context();
+            for (std::size_t i = 0; i != n && !context.refuses_tasks(); ++i)
+                detail::call_and_report(sink, f, i);
+        }
+    };
 
     /// Calls of f for [first, last): gives the right half away until one is left, so that every call can be
     /// stolen.

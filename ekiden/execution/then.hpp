@@ -5,6 +5,7 @@
 #pragma once
 
 #include <ekiden/context/flat_call.hpp>
+#include <ekiden/execution/continuations.hpp>
 #include <ekiden/execution/executor.hpp>
 #include <ekiden/future/future.hpp>
 
@@ -46,9 +47,12 @@ struct continued_call {
 
 /// The state of what a continuation returns; it lies with those that wait for `from` first, and is the task
 /// that is queued then. One reference is that of the wait, later of the queue; one the future's. Links of a
-/// chain are queued and freed by flat calls: with one that is refused, all behind it are.
+/// chain are queued and freed by flat calls: with one that is refused, all behind it are. While it waits it
+/// is listed with its context, which cancels it if that ends first.
 template <class U, class R, class F, class Executor>
-class then_state final : public task_state<U, continued_call<R, F>>, private flat_call {
+class then_state final : public task_state<U, continued_call<R, F>>,
+                         private flat_call,
+                         private listed_continuation {
     using base = task_state<U, continued_call<R, F>>;
 
 public:
@@ -56,15 +60,27 @@ public:
     template <class G>
     then_state(shared_state<R>* from, const Executor& where, G&& f)
         : base(std::type_identity<then_state>{}, continued_call<R, F>{&from_, std::forward<G>(f)}),
-          from_(from), where_(where), on_ready_(&ready, this) {}
+          listed_continuation(&attach, &cancel), from_(from), where_(where), on_ready_(&ready, this) {}
     ~then_state() {
         if (from_ != nullptr) from_->release();
     }
 
-    /// Once. The object may be gone afterwards but for the future's reference.
-    void start() noexcept {
+    /// Once. `listed`: that of the executor's context. The object may be gone afterwards but for the future's
+    /// reference.
+    void start(continuations& listed) noexcept {
+        listed_ = &listed;
+        if (from_->is_left_behind()) [[unlikely]]
+            return this->end_with(left_behind_error());
         where_.on_work_started();
-        if (!from_->attach(on_ready_)) queue(this);
+        switch (listed.add(*this)) {
+        case continuations::state::waits:
+            break;
+        case continuations::state::ready:
+            queue(this);
+            break;
+        case continuations::state::refused:
+            drop();
+        }
     }
 
 private:
@@ -81,16 +97,45 @@ private:
 
     static void queue(flat_call* called) noexcept {
         auto* const self = static_cast<then_state*>(called);
-        const Executor where(std::move(self->where_)); // the queue may end the state
-        try {
-            accept_task(where, self, task_order::usual);
-        } catch (...) { // abandoned: the future reports operation_canceled
+        if (!self->try_begin()) return self->release(); // of cancel()
+        continuations& listed = *self->listed_;
+        const listed_continuation* const begun = self;
+        listed.remove(*self);
+        {
+            const Executor where(std::move(self->where_)); // the queue may end the state
+            try {
+                accept_task(where, self, task_order::usual);
+            } catch (...) { // abandoned: the future reports operation_canceled
+            }
+            where.on_work_finished();
         }
-        where.on_work_finished();
+        listed.done(begun);
+    }
+
+    static bool attach(listed_continuation& self) noexcept {
+        auto& own = static_cast<then_state&>(self);
+        return own.from_->attach(own.on_ready_);
+    }
+    /// The context ends first.
+    static void cancel(listed_continuation& self) noexcept {
+        auto& own = static_cast<then_state&>(self);
+        own.retain();
+        const bool is_called = !own.from_->detach(own.on_ready_); // or will be, and gives up a reference
+        own.drop();
+        if (!is_called) own.release();
+    }
+    /// The future reports operation_canceled.
+    void drop() noexcept {
+        {
+            const Executor where(std::move(where_));
+            where.on_work_finished(); // before the callable's end: that may own the context
+        }
+        this->abandon();
     }
 
     shared_state<R>* from_; // null when the call has taken it
     Executor where_;
+    continuations* listed_ = nullptr;
     completion::continuation on_ready_;
 };
 
@@ -108,11 +153,12 @@ auto future<R>::then(const Executor& where, F&& f) {
                   "ekiden: then: the function takes the result of the future, or the future");
     using result = decltype(detail::continue_from<callable, R>(std::declval<callable&>(), nullptr));
     refuse_empty<callable>(f, "then");
+    auto& listed = use_service<detail::continuations>(where.context());
     auto* const state = recycler::create<detail::then_state<result, R, callable, Executor>>(
         this->valid_state(), where, std::forward<F>(f));
     (void)this->leave_state(); // the new state has the reference
     future<result> continued(state);
-    state->start();
+    state->start(listed);
     return continued;
 }
 

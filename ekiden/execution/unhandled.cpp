@@ -1,5 +1,6 @@
 #include <ekiden/execution/unhandled.hpp>
 
+#include <ekiden/execution/own_thread.hpp>
 #include <ekiden/queue/task.hpp>
 
 #include <cstdio>
@@ -10,6 +11,7 @@ void report_unhandled(const std::function<void(std::exception_ptr, std::string_v
                       const char* description) noexcept {
     const std::string_view name = described_type(description);
     if (handler) {
+        const hook_scope here("on_unhandled_exception");
         handler(std::current_exception(), name);
         return;
     }

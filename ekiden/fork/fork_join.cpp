@@ -1,5 +1,6 @@
 #include <ekiden/fork/fork_join.hpp>
 
+#include <ekiden/context/simulated.hpp>
 #include <ekiden/context/thread_context.hpp>
 #include <ekiden/fork/fork_service.hpp>
 #include <ekiden/pool/default_pool.hpp>
@@ -17,16 +18,22 @@ namespace {
 
 struct suppressed_list {
     std::vector<std::exception_ptr>* list = nullptr;
-    bool is_owned = false; // somebody frees it when the thread ends
+    bool is_owned = false; // it is freed when the thread ends
 };
+
+/// At the end of the thread. Destructors of static objects may still fork and join after it.
+void free_suppressed(void*) {
+    auto& mine = sys::local<suppressed_list>();
+    mine.is_owned = false;
+    delete std::exchange(mine.list, nullptr);
+}
 
 void set_suppressed(std::vector<std::exception_ptr>* list) noexcept {
     auto& mine = sys::local<suppressed_list>();
     delete std::exchange(mine.list, list);
     if (list == nullptr || mine.is_owned) return;
     try {
-        mine.is_owned =
-            sys::at_thread_exit([](void*) { delete sys::local<suppressed_list>().list; }, nullptr);
+        mine.is_owned = sys::at_thread_exit(&free_suppressed, nullptr);
     } catch (...) { // no memory; the next time, perhaps
     }
     if (!mine.is_owned) delete std::exchange(mine.list, nullptr);
@@ -86,7 +93,7 @@ public:
         if (const auto index = host.this_worker_index())
             record_.party = &service.party_of(*index);
         else
-            record_.party = guest_ = &service.arena().enter();
+            record_.party = guest_ = &guest_party(service.arena());
     }
     ~participation() {
         if (guest_ != nullptr) fork_arena::leave(*guest_);
@@ -96,8 +103,17 @@ public:
     participation& operator=(const participation&) = delete;
 
     [[nodiscard]] fork_party& party() const noexcept { return *record_.party; }
+    /// Whether the thread is in a tree already, of this pool or of another one.
+    [[nodiscard]] bool is_nested() const noexcept {
+        return party().is_in_tree() || (before_ != nullptr && before_->is_in_tree());
+    }
 
 private:
+    static fork_party& guest_party(fork_arena& arena) {
+        refuse_in_simulation(scheduler::no_simulation);
+        return arena.enter();
+    }
+
     thread_record& record_;
     fork_party* const before_;
     fork_party* guest_ = nullptr; // borrowed: the thread is no worker of that pool
@@ -108,7 +124,7 @@ private:
 void detail::enter_fork_tree(thread_pool* pool, void (*body)(void* argument, fork_scope& scope),
                              void* argument, fork_history* history) {
     const participation mine(pool);
-    if (!mine.party().is_in_tree()) set_suppressed(nullptr);
+    if (!mine.is_nested()) set_suppressed(nullptr);
     if (history == nullptr) {
         fork_segment root(mine.party(), nullptr);
         return body(argument, root.base);

@@ -1,5 +1,6 @@
 #include <ekiden/fork/fork_party.hpp>
 
+#include <ekiden/context/thread_context.hpp>
 #include <ekiden/pool/event_count.hpp>
 #include <ekiden/sys/clock.hpp>
 #include <ekiden/sys/contract.hpp>
@@ -171,6 +172,7 @@ bool fork_party::spin_for(const fork_child& child) noexcept {
 
 /// Sleeps until the child is done or its thief has something for this thread.
 void fork_party::sleep_for(fork_child& child) noexcept {
+    role_scope::announce_all(); // tasks that this thread has deferred: another one gets them
     std::uint32_t state = fork_child::begun;
     if (!child.shared_.state.compare_exchange_strong(state, fork_child::awaited, sys::relaxed, sys::relaxed))
         return; // done: wait_for() acquires

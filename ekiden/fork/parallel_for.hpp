@@ -41,7 +41,11 @@ bool for_numbers(Tree* tree, First first, Last last, Body& body, const Options&.
     constexpr bool comparable = same_signedness<First, Last>;
     static_assert(comparable, "ekiden: parallel_for(first, last, body): both bounds must be signed or both "
                               "unsigned, such as std::size_t{0} and v.size()");
-    if constexpr (comparable) {
+    constexpr bool countable = can_be_bound<First> && can_be_bound<Last>;
+    static_assert(countable,
+                  "ekiden: parallel_for(first, last, body): the bounds must be integers of at most "
+                  "64 bits, and not bool");
+    if constexpr (comparable && countable) {
         using range = number_range<First, Last>;
         using index = typename range::index;
         constexpr bool forks = std::invocable<Body&, fork_scope&, index>;
@@ -65,11 +69,11 @@ bool for_numbers(Tree* tree, First first, Last last, Body& body, const Options&.
 } // namespace detail
 
 /// Calls `body(i)` for each i in [first, last), in any order, some of them at the same time, in this thread
-/// and in workers of this_pool(). Both bounds are signed, or both unsigned. Returns when all calls have
-/// ended; their effects are visible. True if all have been made, false if a stop was requested meanwhile. An
-/// exception of a call ends the loop as a stop does and is thrown when the others have ended; see
-/// suppressed_exceptions() for more of them. Costs nothing per iteration while nobody looks for work, but for
-/// a look every 2 us. `body` is shared by all threads, and waits for no task of the pool, see
+/// and in workers of this_pool(). Both bounds are signed, or both unsigned, of at most 64 bits. Returns when
+/// all calls have ended; their effects are visible. True if all have been made, false if a stop was requested
+/// meanwhile. An exception of a call ends the loop as a stop does and is thrown when the others have ended;
+/// see suppressed_exceptions() for more of them. Costs nothing per iteration while nobody looks for work, but
+/// for a look every 2 us. `body` is shared by all threads, and waits for no task of the pool, see
 /// parallel_invoke(). Also throws as default_pool().
 ///
 /// Where the loops with this body have always been short, the next one wakes no thread that sleeps before it

@@ -20,7 +20,12 @@ bool for_elements(thread_pool* pool, Iterator first, Sentinel last, Body& body, 
     constexpr bool can_be_called = std::invocable<Body&, std::iter_reference_t<Iterator>>;
     static_assert(can_be_called, "ekiden: parallel_for_each: the body must be callable as body(element) with "
                                  "what the iterator refers to");
-    if constexpr (!can_be_called) {
+    constexpr bool is_separate = has_separate_elements<Iterator>;
+    static_assert(is_separate,
+                  "ekiden: parallel_for_each: two threads must not write to neighboring elements "
+                  "of a std::vector<bool>, which share a byte; take std::vector<char>, or "
+                  "std::as_const() to read");
+    if constexpr (!can_be_called || !is_separate) {
         return false;
     } else if constexpr (std::random_access_iterator<Iterator>
                          && std::sized_sentinel_for<Sentinel, Iterator>) {

@@ -21,10 +21,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <iterator>
 #include <optional>
 #include <stop_token>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 namespace ekiden::inline EKIDEN_ABI {
 
@@ -59,6 +61,17 @@ public:
     /// Whether the rest is to be left out.
     [[nodiscard]] bool is_over() const noexcept { return is_over_.load(sys::relaxed); }
     void end() noexcept { is_over_.store(true, sys::relaxed); }
+
+    /// Returns what `part()` returns. If that throws, the rest of the loop is left out.
+    template <class Part>
+    decltype(auto) ended_by_throw(Part&& part) {
+        try {
+            return part();
+        } catch (...) {
+            end();
+            throw;
+        }
+    }
 
     /// So many more iterations are done.
     void advance(std::size_t count) {
@@ -141,15 +154,12 @@ void loop_until_split(fork_scope& scope, loop_run& run, std::size_t first, std::
             return halves(first, first + (left + 1) / 2, last);
         const std::size_t next = first + std::min(pace.size(), left);
         const auto make_step = [&] {
-            try {
+            run.ended_by_throw([&] {
                 pace.begin();
                 step(first, next);
                 pace.end();
                 run.advance(next - first);
-            } catch (...) {
-                run.end();
-                throw;
-            }
+            });
         };
         if (pace.may_be_long() && next != last) {
             bool is_taken = true;
@@ -211,6 +221,16 @@ bool run_loop(Tree* tree, std::size_t total, const loop_options& options, Step&&
 /// Numbers of which a loop can run from one to the other: -3 and 5u cannot be compared by their values.
 template <class First, class Last>
 inline constexpr bool same_signedness = std::is_signed_v<First> == std::is_signed_v<Last>;
+
+/// Numbers that a loop can count through: no bool, and no wider than std::size_t can count.
+template <class Number>
+inline constexpr bool can_be_bound =
+    !std::same_as<std::remove_cv_t<Number>, bool> && sizeof(Number) <= sizeof(std::uint64_t);
+
+/// Whether two threads may write to neighboring elements: not where these are bits of one byte.
+template <class Iterator>
+inline constexpr bool has_separate_elements =
+    !std::same_as<std::iter_reference_t<Iterator>, std::vector<bool>::reference>;
 
 /// The numbers [first, last), which may be more than the largest of them.
 template <std::integral First, std::integral Last>

@@ -30,6 +30,11 @@ struct reduction {
     Combine& combine;
     Step& step;
 
+    /// An exception of `combine` ends the reduction.
+    T combined(T&& left, T&& right) const {
+        return run.ended_by_throw([&]() -> T { return combine(std::move(left), std::move(right)); });
+    }
+
     /// Splits when somebody asks.
     T on_request(fork_scope& scope, std::size_t first, std::size_t last) const {
         T sum = identity;
@@ -41,34 +46,31 @@ struct reduction {
                 auto [left, right] = parallel_invoke(
                     scope, [this, from, middle](fork_scope& s) { return on_request(s, from, middle); },
                     [this, middle, to](fork_scope& s) { return on_request(s, middle, to); });
-                of_rest.emplace(combine(std::move(left), std::move(right)));
+                of_rest.emplace(combined(std::move(left), std::move(right)));
             },
             [&](fork_scope& s, std::size_t from, std::size_t to) {
                 of_rest.emplace(on_request(s, from, to));
             });
         if (!of_rest) return sum;
-        return combine(std::move(sum), *std::move(of_rest));
+        return combined(std::move(sum), *std::move(of_rest));
     }
 
     /// Splits always in the same places.
     T in_fixed_shape(fork_scope& scope, std::size_t first, std::size_t last, std::size_t grain) const {
         if (run.is_over()) return identity;
         if (last - first <= grain) {
-            try {
+            return run.ended_by_throw([&] {
                 T sum = step(T(identity), first, last);
                 run.advance(last - first);
                 return sum;
-            } catch (...) {
-                run.end();
-                throw;
-            }
+            });
         }
         const std::size_t middle = first + (last - first) / 2;
         auto [left, right] = parallel_invoke(
             scope,
             [this, first, middle, grain](fork_scope& s) { return in_fixed_shape(s, first, middle, grain); },
             [this, middle, last, grain](fork_scope& s) { return in_fixed_shape(s, middle, last, grain); });
-        return combine(std::move(left), std::move(right));
+        return combined(std::move(left), std::move(right));
     }
 };
 
@@ -130,7 +132,10 @@ T reduce_numbers(thread_pool* pool, First first, Last last, const T& identity, M
     constexpr bool comparable = same_signedness<First, Last>;
     static_assert(comparable, "ekiden: parallel_reduce(first, last, ...): both bounds must be signed or both "
                               "unsigned, such as std::size_t{0} and v.size()");
-    if constexpr (comparable) {
+    constexpr bool countable = can_be_bound<First> && can_be_bound<Last>;
+    static_assert(countable, "ekiden: parallel_reduce(first, last, ...): the bounds must be integers of at "
+                             "most 64 bits, and not bool");
+    if constexpr (comparable && countable) {
         using range = number_range<First, Last>;
         if constexpr (is_reduction<T, typename range::index, Map, Combine>()) {
             return run_reduction(
@@ -170,8 +175,9 @@ T reduce_elements(thread_pool* pool, Range& range, const T& identity, Combine& c
 /// bounds are signed, or both unsigned. `combine(a, b)` must be associative, with `identity` as its neutral
 /// element; it need not be commutative: the order is that of the numbers. Which neighbours are combined first
 /// differs from call to call, unless `options.deterministic`: then results that depend on it, such as sums of
-/// floating-point numbers, are the same each time. T is copied from `identity` for each piece. Throws
-/// std::system_error(operation_canceled) if a stop is requested before the end; otherwise as parallel_for().
+/// floating-point numbers, are the same each time. T is copied from `identity` for each piece. An exception
+/// of `map` or `combine` ends the reduction. Throws std::system_error(operation_canceled) if a stop is
+/// requested before the end; otherwise as parallel_for().
 template <std::integral First, std::integral Last, class T, class Map, class Combine>
 [[nodiscard]] T parallel_reduce(First first, Last last, T identity, Map&& map, Combine&& combine,
                                 const loop_options& options = {}) {

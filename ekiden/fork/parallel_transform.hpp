@@ -21,7 +21,11 @@ bool transform_elements(thread_pool* pool, Range& range, Output output, Operatio
         requires(Output out) { *out = std::invoke(operation, std::declval<element>()); };
     static_assert(can_be_assigned, "ekiden: parallel_transform: the operation must be callable as "
                                    "operation(element), and its result assignable to *output");
-    if constexpr (can_be_assigned) {
+    constexpr bool is_separate = has_separate_elements<Output>;
+    static_assert(is_separate,
+                  "ekiden: parallel_transform: two threads must not write to neighboring elements "
+                  "of a std::vector<bool>, which share a byte; take std::vector<char>");
+    if constexpr (can_be_assigned && is_separate) {
         const auto input = std::ranges::begin(range);
         using in_difference = std::ranges::range_difference_t<Range>;
         using out_difference = std::iter_difference_t<Output>;

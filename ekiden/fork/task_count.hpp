@@ -40,6 +40,9 @@ public:
         if (is_last) waiter_.read()->complete(1);
     }
 
+    /// Whether there is none now. A hint.
+    [[nodiscard]] bool is_empty() const noexcept { return state_.load(sys::relaxed) == 0; }
+
     /// Returns when there is none: neither of those whose add() has returned before this call, nor of those
     /// that these have added. One that is added meanwhile by others is waited for if it is there when the
     /// last of the rest ends. False in the child of a fork(), if there are tasks: they are the parent's.

@@ -1,5 +1,6 @@
 #include <ekiden/fork/task_group.hpp>
 
+#include <ekiden/context/held_locks.hpp>
 #include <ekiden/pool/default_pool.hpp>
 #include <ekiden/sys/thread.hpp>
 
@@ -15,7 +16,22 @@ task_group::task_group(thread_pool& pool, on_error then) : pool_(pool), then_(th
     thrown_.reserve(2);
 }
 
-task_group::~task_group() { (void)tasks_.wait(); }
+namespace {
+
+/// A worker that waits runs other tasks, which may want the lock that its own task holds.
+void expect_no_held_lock([[maybe_unused]] const detail::task_count& tasks,
+                         [[maybe_unused]] const char* what) {
+    if constexpr (lock_checks) {
+        if (!tasks.is_empty()) detail::expect_no_lock_held(what);
+    }
+}
+
+} // namespace
+
+task_group::~task_group() {
+    expect_no_held_lock(tasks_, "the destructor of a task_group");
+    (void)tasks_.wait();
+}
 
 // ---- tasks that are dropped
 
@@ -87,6 +103,7 @@ std::stop_token task_group::get_token() const noexcept {
 }
 
 void task_group::wait() {
+    expect_no_held_lock(tasks_, "task_group::wait");
     if (!tasks_.wait()) throw_left_behind();
     thrown_.clear();
     std::stop_source next(std::nostopstate);

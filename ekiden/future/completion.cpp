@@ -74,6 +74,8 @@ bool completion::wait_asleep() noexcept {
     if (is_left_behind()) [[unlikely]]
         return false;
     if (sys::spin_until([this] { return is_ready(); })) return true;
+    thread_role* const role = thread_record::here().role;
+    if (role != nullptr && role->sleep_for(*this)) return true;
     const blocked_here here("a result, without running other tasks meanwhile");
     return sleep(nullptr);
 }
@@ -85,7 +87,6 @@ bool completion::block(const sys::clock::time_point* deadline) noexcept {
     return sleep(deadline);
 }
 
-/// The end of block(): true with the result, false if the deadline came first.
 bool completion::sleep(const sys::clock::time_point* deadline) noexcept {
     for (std::uint32_t status = status_.load(sys::acquire);; status = status_.load(sys::acquire)) { // [CO1]
         if ((status & ready) != 0) return true;

@@ -81,6 +81,8 @@ public:
     /// As wait() and wait_until() (`deadline` not null), without a look at the thread's role, which is not
     /// told either.
     bool block(const sys::clock::time_point* deadline) noexcept;
+    /// The same, without a look for a short time first.
+    bool sleep(const sys::clock::time_point* deadline) noexcept;
 
     /// Has `added` called when the result is there, by the thread that completes. False
     /// if it is there already: then nothing is called. Any number of continuations, from any threads; each
@@ -118,7 +120,6 @@ private:
     static constexpr std::uint32_t reference = 16;
 
     bool wait_impl(const sys::clock::time_point* deadline) noexcept;
-    bool sleep(const sys::clock::time_point* deadline) noexcept;
     void call_continuations() noexcept;
 
     sys::atomic<std::uint32_t> status_;

@@ -16,6 +16,14 @@ void throw_left_behind() {
         "ekiden: the task was queued or ran when this process was forked; it does not end here");
 }
 
+std::exception_ptr left_behind_error() noexcept {
+    try {
+        throw_left_behind();
+    } catch (...) {
+        return std::current_exception();
+    }
+}
+
 void throw_broken_promise() { throw std::future_error(std::future_errc::broken_promise); }
 
 void throw_no_state() { throw std::future_error(std::future_errc::no_state); }

@@ -71,10 +71,12 @@ public:
     /// Has `f` called by the executor `where` when the result is there, and returns the future of what `f`
     /// returns. `f` takes the result, or nothing for void; a failure passes it by, to the returned future. If
     /// it takes the future instead, it is called in any case, with one that is ready. Never called here and
-    /// now. Until then `where` has outstanding work; if it takes no more, the returned future reports
-    /// operation_canceled. Cancelling that does not touch this one. valid() is false afterwards. Throws what
-    /// copying `f` throws, and std::bad_alloc; then this is as before. Defined in execution/then.hpp, which
-    /// a program that calls it includes.
+    /// now. Until then `where` has outstanding work. If `where` takes no more, or its context ends before the
+    /// result is there, `f` is destroyed and the returned future reports operation_canceled. In the child of
+    /// a fork(), if the result cannot come, it reports operation_not_permitted, as get() does. Cancelling
+    /// that does not touch this one. valid() is false afterwards. Throws what copying `f` throws, and
+    /// std::bad_alloc; then this is as before. Defined in execution/then.hpp, which a program that calls it
+    /// includes.
     template <class Executor, class F>
     auto then(const Executor& where, F&& f);
 

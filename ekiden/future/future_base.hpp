@@ -79,9 +79,9 @@ public:
         if (awaited->is_left_behind()) [[unlikely]]
             throw_left_behind();
         if constexpr (sys::is_own_clock<Clock>) {
-            return awaited->wait_until(sys::deadline_of(deadline));
+            return awaited->wait_until(deadline_here(deadline));
         } else { // the other clock may be set meanwhile: look again when its time should have come
-            for (auto left = sys::time_left(deadline); left.count() > 0; left = sys::time_left(deadline)) {
+            for (auto left = time_left_here(deadline); left.count() > 0; left = time_left_here(deadline)) {
                 if (awaited->wait_until(now_here<sys::clock>() + left)) return true;
             }
             return awaited->is_ready();

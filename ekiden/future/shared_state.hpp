@@ -20,6 +20,8 @@ namespace ekiden::inline EKIDEN_ABI {
 [[noreturn]] void throw_operation_canceled();
 /// Throws std::system_error(operation_not_permitted).
 [[noreturn]] void throw_left_behind();
+/// What throw_left_behind() throws.
+[[nodiscard]] std::exception_ptr left_behind_error() noexcept;
 [[noreturn]] void throw_broken_promise();
 
 struct no_value {};
@@ -162,6 +164,13 @@ protected:
     template <class Derived, class G>
     task_state(std::type_identity<Derived>, G&& f)
         : shared_state<R>(&answer<Derived>, 2, true), f_(std::forward<G>(f)) {}
+    /// Instead of being queued: the call is not made, and this is its result. Gives up the queue's reference.
+    void end_with(std::exception_ptr error) noexcept {
+        if (!this->claim()) return this->release();
+        f_.~F();
+        this->set_exception(std::move(error));
+        this->complete(1);
+    }
     template <class Derived>
     static const char* answer(task* base, task_request request) {
         if (request == task_request::describe) return type_description<F>();

@@ -44,7 +44,8 @@ public:
             auto* const attached = ::new (static_cast<void*>(&continuations_[i++])) completion::continuation(
                 [](void* self) noexcept { static_cast<all_of_them*>(self)->end(); }, this);
             // The last end() moves the futures away; until start() has its own, none is the last.
-            if (!future_access::state(one)->attach(*attached)) end();
+            auto* const state = future_access::state(one);
+            if (state->is_left_behind() || !state->attach(*attached)) end();
         });
         end();
         return result;
@@ -81,8 +82,9 @@ template <class Futures>
 } // namespace detail
 
 /// The future of a tuple of the futures given, ready when each of them is; how they have ended, each tells.
-/// It is ready at once if there are none. The given ones have no state afterwards. Throws
-/// std::future_error(no_state) if one has none now, and std::bad_alloc.
+/// It is ready at once if there are none. In the child of a fork(), a future whose result cannot come counts
+/// as ready: its get() throws. The given ones have no state afterwards. Throws std::future_error(no_state) if
+/// one has none now, and std::bad_alloc.
 template <class... R>
 [[nodiscard]] future<std::tuple<future<R>...>> when_all(future<R>... futures) {
     return detail::when_all_of(std::tuple<future<R>...>(std::move(futures)...), sizeof...(R));

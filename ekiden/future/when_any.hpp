@@ -44,7 +44,8 @@ public:
             ++i;
         });
         for (std::size_t k = 0; k < count_; ++k) {
-            if (!entries_[k].state->attach(entries_[k].on_ready)) ended(entries_[k]);
+            completion& awaited = *entries_[k].state;
+            if (awaited.is_left_behind() || !awaited.attach(entries_[k].on_ready)) ended(entries_[k]);
         }
         meet();
         release();
@@ -123,7 +124,8 @@ template <class Futures>
 } // namespace detail
 
 /// The future of a tuple of the futures given, ready when one of them is, however that has ended. The others
-/// go on; the taker of the result has them. The given ones have no state afterwards. Throws
+/// go on; the taker of the result has them. In the child of a fork(), a future whose result cannot come
+/// counts as ready: its get() throws. The given ones have no state afterwards. Throws
 /// std::future_error(no_state) if one has none now, and std::bad_alloc.
 template <class... R>
 [[nodiscard]] future<when_any_result<std::tuple<future<R>...>>> when_any(future<R>... futures) {

@@ -340,7 +340,7 @@ class thread_pool:
     def runner_of(self, task):
         for worker in self.workers:
             stack = worker["on_stack_"]["_M_elems"]
-            shown = [atomic(each) for each in elements(stack)]
+            shown = [atomic(each["self"]) for each in elements(stack)]
             if task in [atomic(worker["running_"]), *shown]:
                 return worker
         return None

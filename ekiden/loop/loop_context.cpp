@@ -1,11 +1,15 @@
 #include <ekiden/loop/loop_context.hpp>
 
+#include <ekiden/context/held_locks.hpp>
+#include <ekiden/context/simulated.hpp>
+#include <ekiden/execution/own_thread.hpp>
 #include <ekiden/loop/shared_loop.hpp>
 #include <ekiden/loop/solo_loop.hpp>
 #include <ekiden/observe/trace.hpp>
 #include <ekiden/sys/contract.hpp>
 
 #include <algorithm>
+#include <cstdio>
 #include <exception>
 #include <stdexcept>
 #include <string>
@@ -26,15 +30,18 @@ unsigned seats_for(int hint) {
 } // namespace
 
 loop_context::loop_context(int concurrency_hint) : generation_(sys::fork_generation()) {
+    refuse_in_simulation(
+        "a loop_context runs for real: use a sim_context with .in_order = true in its place");
     if (concurrency_hint < 1) {
         throw std::invalid_argument("ekiden: loop_context: the concurrency hint is "
                                     + std::to_string(concurrency_hint)
                                     + "; allowed are 1 and more, and loop_context::many");
     }
+    set_gate(gate_, ends, holds);
     if (concurrency_hint == 1)
-        solo_ = std::make_unique<solo_loop>(this);
+        solo_ = std::make_unique<solo_loop>(id());
     else
-        shared_ = std::make_unique<shared_loop>(this, gate_, seats_for(concurrency_hint));
+        shared_ = std::make_unique<shared_loop>(id(), gate_, seats_for(concurrency_hint));
 }
 
 loop_context::~loop_context() {
@@ -45,6 +52,11 @@ loop_context::~loop_context() {
         (void)shared_.release();
         return;
     }
+    if (thread_role* const here = role_scope::find(id())) {
+        const task::function running =
+            solo_ != nullptr ? solo_->running_type() : static_cast<loop_role*>(here)->running;
+        refuse_destruction("loop_context", true, running);
+    }
     sys::expects(solo_ != nullptr ? solo_->is_empty() : shared_->seats().is_empty(),
                  "a loop_context is destroyed while a thread is inside its run()");
     shut_down();
@@ -53,8 +65,8 @@ loop_context::~loop_context() {
 
 /// Nobody is inside, and never will be: drops the tasks.
 void loop_context::shut_down() noexcept {
-    if (gate_.load(sys::relaxed) != 0) return;
-    gate_.store(1, sys::relaxed); // [IQ2] the fence in quiesce() comes after it
+    if ((gate_.load(sys::relaxed) & ends) != 0) return;
+    gate_.fetch_or(ends, sys::relaxed); // [IQ2] the fence in quiesce() comes after it
     shut_down_services();
     if (solo_ != nullptr)
         solo_->abandon_all();
@@ -72,7 +84,7 @@ void loop_context::refuse_in_child(const char* operation) const {
 // ---- tasks come in
 
 bool loop_context::accept(task* accepted, task_order order) {
-    if (is_in_forked_child() || gate_.load(sys::relaxed) != 0) [[unlikely]]
+    if (is_in_forked_child() || (gate_.load(sys::relaxed) & ends) != 0) [[unlikely]]
         return refuse(accepted);
     trace::detail::moment(trace::kind::queued, accepted);
     if (solo_ != nullptr) { // wakes nobody but the thread that sleeps
@@ -80,7 +92,8 @@ bool loop_context::accept(task* accepted, task_order order) {
         return true;
     }
     // Its poster comes to it after the task that it runs; or its run() ends, and wakes another thread.
-    const bool wakes = order != task_order::deferred || !runs_in_this_thread();
+    const bool wakes =
+        order != task_order::deferred || !runs_in_this_thread() || thread_record::here().blocked != 0;
     try {
         if (shared_->push(accepted, wakes)) [[likely]]
             return true;
@@ -119,7 +132,17 @@ void loop_context::executor_type::report_unhandled(const char*) const noexcept {
 
 std::size_t loop_context::run(const loop_request& request) {
     refuse_in_child("run");
+    if constexpr (lock_checks) warn_if_left_stopped();
     return solo_ != nullptr ? solo_->run(request) : shared_->run(request);
+}
+
+/// In a debug build: of a program that posts to a context that has stopped, and runs it without restart().
+void loop_context::warn_if_left_stopped() noexcept {
+    if (!stopped() || runs_in_this_thread()) return;
+    if (!(solo_ != nullptr ? solo_->was_left_stopped() : shared_->seats().was_left_stopped())) return;
+    std::fprintf(stderr,
+                 "ekiden: loop_context: run() does nothing: the context stopped when it had no work, and "
+                 "tasks were posted since; call restart() first\n");
 }
 
 std::size_t loop_context::run() { return run(loop_request{}); }
@@ -131,12 +154,13 @@ std::size_t loop_context::run_before(sys::clock::time_point deadline, std::size_
     return run(loop_request{.most = most, .deadline = &deadline});
 }
 
-bool loop_context::runs_in_this_thread() const noexcept { return role_scope::find(this) != nullptr; }
+bool loop_context::runs_in_this_thread() const noexcept { return role_scope::find(id()) != nullptr; }
 
 // ---- stop
 
 void loop_context::stop() noexcept {
     if (is_in_forked_child()) return;
+    gate_.fetch_or(holds, sys::relaxed); // before the step after which the loop may be gone
     if (solo_ != nullptr)
         solo_->stop();
     else
@@ -149,6 +173,7 @@ bool loop_context::stopped() const noexcept {
 
 void loop_context::restart() noexcept {
     if (is_in_forked_child()) return;
+    gate_.fetch_and(~holds, sys::relaxed);
     if (solo_ != nullptr)
         solo_->restart();
     else

@@ -6,6 +6,7 @@
 /// After the io_context of the Networking TS (N4771, 14.2) as Asio has it, without input and output.
 #pragma once
 
+#include <ekiden/context/simulated.hpp>
 #include <ekiden/execution/execution_context.hpp>
 #include <ekiden/execution/task_sink.hpp>
 #include <ekiden/sys/atomic.hpp>
@@ -54,11 +55,12 @@ public:
 
     /// `concurrency_hint`: how many threads will run it. With 1, it is one at a time: nothing is locked then,
     /// and a second one inside ends the program with a message. Throws std::invalid_argument if it is less
-    /// than 1, and std::bad_alloc.
+    /// than 1, and std::bad_alloc. In a simulation it fails the run instead.
     explicit loop_context(int concurrency_hint = many);
 
     /// Shuts the services down, then destroys the tasks that are still queued, without running them: what
-    /// these post is refused. No thread may be inside, nor post or use what belongs to the context.
+    /// these post is refused. No thread may be inside, nor post or use what belongs to the context. A task or
+    /// coroutine that runs in it must not destroy it: that stops the program with a message that names it.
     ~loop_context() override;
 
     class executor_type;
@@ -66,8 +68,10 @@ public:
     [[nodiscard]] executor_type get_executor() noexcept;
 
     /// Runs tasks until the context stops, because of stop() or because it has no work; returns how many this
-    /// call has run. What a task throws leaves run(): the context is not stopped by that, and the next call
-    /// goes on. A task may call this and all the others itself; it is work for as long.
+    /// call has run. A context that has stopped runs nothing, also if tasks are posted later: this returns 0
+    /// until restart(). A debug build prints a warning if the context stopped for lack of work and has tasks
+    /// again. What a task throws leaves run(): the context is not stopped by that, and the next call goes on.
+    /// A task may call this and all the others itself; it is work for as long.
     std::size_t run();
     /// As run(), but at most one task.
     std::size_t run_one();
@@ -75,10 +79,10 @@ public:
     /// As run(), but at most until `deadline`: a task that runs then is not cut short.
     template <class Clock, class Duration>
     std::size_t run_until(const std::chrono::time_point<Clock, Duration>& deadline) {
-        std::size_t count = run_before(sys::deadline_of(deadline), std::numeric_limits<std::size_t>::max());
+        std::size_t count = run_before(deadline_here(deadline), std::numeric_limits<std::size_t>::max());
         if constexpr (!sys::is_own_clock<Clock>) { // which may have been set meanwhile
-            while (!stopped() && sys::time_left(deadline).count() > 0)
-                count += run_before(sys::deadline_of(deadline), std::numeric_limits<std::size_t>::max());
+            while (!stopped() && time_left_here(deadline).count() > 0)
+                count += run_before(deadline_here(deadline), std::numeric_limits<std::size_t>::max());
         }
         return count;
     }
@@ -90,10 +94,10 @@ public:
     /// As run_until(), but at most one task.
     template <class Clock, class Duration>
     std::size_t run_one_until(const std::chrono::time_point<Clock, Duration>& deadline) {
-        std::size_t count = run_before(sys::deadline_of(deadline), 1);
+        std::size_t count = run_before(deadline_here(deadline), 1);
         if constexpr (!sys::is_own_clock<Clock>) {
-            while (count == 0 && !stopped() && sys::time_left(deadline).count() > 0)
-                count = run_before(sys::deadline_of(deadline), 1);
+            while (count == 0 && !stopped() && time_left_here(deadline).count() > 0)
+                count = run_before(deadline_here(deadline), 1);
         }
         return count;
     }
@@ -123,11 +127,13 @@ private:
 
     std::size_t run_before(sys::clock::time_point deadline, std::size_t most);
     std::size_t run(const struct loop_request& request);
+    void warn_if_left_stopped() noexcept;
 
     [[nodiscard]] bool adopt(alarm_clock& clock) noexcept override;
     void alarm_moved() noexcept override;
     [[nodiscard]] bool reserve_source(const void* kind) noexcept override;
     void adopt(event_source& source) noexcept override;
+    [[nodiscard]] bool take_over(task* refused) override { return accept(refused, task_order::usual); }
 
     // For executor_type.
     bool accept(task* accepted, task_order order);
@@ -138,8 +144,10 @@ private:
     void refuse_in_child(const char* operation) const;
     [[nodiscard]] bool is_in_forked_child() const noexcept { return generation_ != sys::fork_generation(); }
 
-    sys::atomic<std::uint32_t> gate_{0}; // 1: the destructor has begun
-    const std::uint16_t generation_;     // of forks
+    static constexpr std::uint32_t ends = 1;  // the destructor has begun; shared_loop refuses pushes by it
+    static constexpr std::uint32_t holds = 2; // stop() has been called, and not restart()
+    sys::atomic<std::uint32_t> gate_{0};
+    const std::uint16_t generation_; // of forks
     // One of the two.
     std::unique_ptr<solo_loop> solo_;
     std::unique_ptr<shared_loop> shared_;
@@ -154,7 +162,8 @@ public:
 
     /// Work elsewhere has begun that will post its end to the context: the context does not stop for lack of
     /// work before as many calls of on_work_finished(), which may be the last that a thread does with it. At
-    /// most 2^25 - 1 at a time.
+    /// most 2^25 - 1 at a time. More calls of on_work_finished() than of on_work_started() end the program
+    /// with a message if they are found, that is if no work is outstanding.
     void on_work_started() const noexcept { context_->work_started(); }
     void on_work_finished() const noexcept { context_->work_finished(); }
 

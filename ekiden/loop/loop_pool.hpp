@@ -47,7 +47,9 @@ public:
     /// std::system_error if the system gives out no memory or thread; the threads that had started have ended
     /// then.
     explicit loop_pool(options chosen = {});
-    /// join(). Not in a thread of the pool: that ends the program with a message.
+    /// Calls join(). Must not run in a thread of the pool: not in a task, a coroutine or its frame, a
+    /// thread_local object, nor in `on_unhandled_exception`. Then it stops the program with a message that
+    /// says which of these it was, and what to do. stop() may be called there.
     ~loop_pool();
     loop_pool(const loop_pool&) = delete;
     loop_pool& operator=(const loop_pool&) = delete;
@@ -71,10 +73,11 @@ public:
     /// without running, but a thread that is between two of them just now may begin one more. Does not wait.
     void stop() noexcept;
 
-    /// Returns when the threads have ended: each has run its tasks and waited for its outstanding work, and
-    /// all that came of these has been run, on whichever thread. What other threads post meanwhile without
-    /// outstanding work may stay in the queues, and later posts do. A loop that was stopped by itself, by way
-    /// of its context, has ended its thread: what is queued there stays, and is not waited for. Throws
+    /// Waits until no task is queued or running and no work is outstanding, on any of the loops, then ends
+    /// the threads. Includes what tasks and the threads that hold outstanding work (timers, work guards)
+    /// bring to any loop meanwhile. What other threads post meanwhile without outstanding work may stay in
+    /// the queues, and later posts do. A loop that was stopped by itself, by way of its context, has ended
+    /// its thread: what is queued or outstanding there is not waited for. Throws
     /// std::system_error(resource_deadlock_would_occur) in a thread of the pool.
     void join();
 

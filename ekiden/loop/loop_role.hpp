@@ -37,7 +37,7 @@ struct loop_request {
 /// works for another context too, around the loop, that is told.
 class loop_role : public thread_role {
 public:
-    explicit loop_role(const void* context) noexcept
+    explicit loop_role(context_id context) noexcept
         : thread_role(context), around_(thread_record::here().role),
           outer_(static_cast<loop_role*>(role_scope::find(context))) {}
 
@@ -54,7 +54,8 @@ public:
     /// null.
     [[nodiscard]] loop_role* outer() const noexcept { return outer_; }
 
-    unsigned seat = 0; ///< in a loop that has seats
+    unsigned seat = 0;                ///< in a loop that has seats
+    task::function running = nullptr; ///< the type of the task that runs, in such a loop
 
 private:
     thread_role* const around_;

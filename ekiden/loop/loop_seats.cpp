@@ -1,6 +1,7 @@
 #include <ekiden/loop/loop_seats.hpp>
 
 #include <ekiden/context/thread_context.hpp>
+#include <ekiden/sys/contract.hpp>
 #include <ekiden/sys/futex.hpp>
 #include <ekiden/sys/mutant.hpp>
 #include <ekiden/sys/thread.hpp>
@@ -183,6 +184,7 @@ void loop_seats::work_finished() noexcept {
     for (;;) {
         // [LO6] release: what the work has done, for the thread that stops. Not the last one, or nobody
         // waits: this step is the last look at the context.
+        sys::expects(state >= one_work, "on_work_finished() is called more often than on_work_started()");
         const bool is_last = (state >> 32) == 1 && (state & waiting_mask) != 0;
         const std::uint64_t next = state - one_work + (is_last ? one_inside : 0);
         if (!state_.compare_exchange_weak(state, next, sys::release, sys::relaxed)) continue;
@@ -278,6 +280,7 @@ loop_seats::verdict loop_seats::try_finish(unsigned seat) noexcept {
     if ((EKIDEN_MUTANT(loop_stops_without_a_look) || !source_.has_work(source_.self))
         && state_.compare_exchange_strong(expected, (mine | stopped) & ~(searching | deciding), sys::acquire,
                                           sys::relaxed)) {
+        has_run_dry_.store(true, sys::relaxed);
         (void)cancel_wait(seat);
         sys::fence(sys::seq_cst); // [LO3], [LO9]
         const unsigned used = used_.load(sys::relaxed);

@@ -80,7 +80,15 @@ public:
 
     /// Any thread.
     void stop() noexcept;
-    void restart() noexcept { state_.fetch_and(~stopped, sys::relaxed); }
+    void restart() noexcept {
+        has_run_dry_.store(false, sys::relaxed);
+        state_.fetch_and(~stopped, sys::relaxed);
+    }
+    /// Whether the context has stopped for lack of work, and has work now. Once.
+    [[nodiscard]] bool was_left_stopped() noexcept {
+        return has_run_dry_.load(sys::relaxed) && source_.has_work(source_.self)
+               && has_run_dry_.exchange(false, sys::relaxed);
+    }
     [[nodiscard]] bool is_stopped() const noexcept {
         // [LO6] acquire: what was done before stop(), by the thread that stopped.
         return (state_.load(sys::acquire) & stopped) != 0;
@@ -192,6 +200,7 @@ private:
     sys::atomic<unsigned> keeper_{none};         // the seat of the thread that watches the clock
     sys::atomic<std::uint32_t> departures_{0};   // changes when a seat becomes free, and on stop()
     sys::atomic<std::uint32_t> without_seat_{0}; // threads that wait for that
+    sys::atomic<bool> has_run_dry_{false};       // stopped by try_finish()
 };
 
 } // namespace ekiden::inline EKIDEN_ABI

@@ -14,22 +14,20 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-shared_loop::shared_loop(const void* context, const sys::atomic<std::uint32_t>& gate, unsigned seats)
+shared_loop::shared_loop(context_id context, const sys::atomic<std::uint32_t>& gate, unsigned seats)
     : context_(context), generation_(sys::fork_generation()), queue_(gate, seats),
       seats_(seats, {[](const void* self) noexcept {
                          return static_cast<const shared_loop*>(self)->queue_.maybe_filled();
                      },
                      this}) {}
 
-/// A thread inside whose task is about to block has another one see to what it has left: tasks that it has
-/// deferred, for which nobody was woken.
+/// A thread inside whose task is about to sleep has another one run what it has deferred.
 class shared_loop::role final : public loop_role {
 public:
     explicit role(shared_loop& loop) noexcept : loop_role(loop.context_), loop_(loop) {}
 
-    [[nodiscard]] bool begin_blocking(const char* what) noexcept override {
+    void announce() noexcept override {
         if (runs_task && loop_.queue_.maybe_filled()) loop_.seats_.notify();
-        return loop_role::begin_blocking(what);
     }
 
     bool runs_task = false; // else it is the loop itself that sleeps, by its own protocol
@@ -74,6 +72,8 @@ public:
         }
     }
 
+    void begin_task(const task& begun) noexcept { role_.running = begun.type(); }
+
     /// Before the loop itself sleeps.
     void go_to_sleep() noexcept { role_.runs_task = false; }
 
@@ -108,6 +108,7 @@ std::size_t shared_loop::run(const loop_request& request) {
         if (found == nullptr) return count;
         here.go_to_work();
         ++count;
+        here.begin_task(*found);
         run_task(*found);
         expect_no_child(generation_);
         if (alarms_.any() && here.ticks.is_time()) {

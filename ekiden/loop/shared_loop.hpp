@@ -19,14 +19,14 @@ namespace ekiden::inline EKIDEN_ABI {
 /// Thread-safe, but for the destructor and abandon_all().
 class shared_loop {
 public:
-    /// While `gate` is not 0, pushes are refused. `context` names it to the threads inside, of which there
-    /// are at most `seats`. Throws std::bad_alloc.
-    shared_loop(const void* context, const sys::atomic<std::uint32_t>& gate, unsigned seats);
+    /// While bit 0 of `gate` is set, pushes are refused. `context` names it to the threads inside, of which
+    /// there are at most `seats`. Throws std::bad_alloc.
+    shared_loop(context_id context, const sys::atomic<std::uint32_t>& gate, unsigned seats);
 
     /// Adds the task; false if refused. `wakes`: sees to it that a thread that sleeps takes it. Throws
     /// std::bad_alloc; then nothing has changed.
     [[nodiscard]] bool push(task* accepted, bool wakes) {
-        constexpr std::uint32_t closed = ~0U;
+        constexpr std::uint32_t closed = 1;
         // A thread that sees the effect of its task may end the context while this call goes on. So the last
         // touch of it lies inside the push, which quiesce() waits for.
         return wakes ? queue_.push(accepted, closed, [this]() noexcept { seats_.notify(); })
@@ -57,7 +57,7 @@ private:
 
     static constexpr unsigned fair_turn = 64; // one in so many tasks is taken from others' leases first
 
-    const void* const context_;
+    const context_id context_;
     const std::uint16_t generation_; // of forks
     loop_alarms alarms_;
     injection_queue queue_;

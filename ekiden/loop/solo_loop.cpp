@@ -24,9 +24,39 @@ constexpr unsigned most_events = 64;
 } // namespace
 
 // The thread is the queue's consumer always, but for its sleep: also while nobody is inside.
-solo_loop::solo_loop(const void* context) noexcept : context_(context), generation_(sys::fork_generation()) {
+solo_loop::solo_loop(context_id context) noexcept : context_(context), generation_(sys::fork_generation()) {
     (void)queue_.try_begin();
 }
+
+/// The loop's part in the count of its pool, around one step of the word: the loop is counted before it
+/// becomes busy, and until after it has become quiet. Does nothing for a loop of its own.
+class solo_loop::account {
+public:
+    explicit account(busy_loops* pool) noexcept : pool_(pool) {}
+    account(const account&) = delete;
+    account& operator=(const account&) = delete;
+
+    /// Before each attempt at the step.
+    void prepare(std::uint32_t from, std::uint32_t to) noexcept {
+        if (pool_ == nullptr || has_added_ || !is_quiet(from) || is_quiet(to)
+            || EKIDEN_MUTANT(solo_is_counted_late)) {
+            return;
+        }
+        has_added_ = true;
+        pool_->add();
+    }
+    /// After the step. Touches the pool only if that still counts what this removes.
+    void settle(std::uint32_t from, std::uint32_t to) noexcept {
+        if (pool_ == nullptr) return;
+        if (EKIDEN_MUTANT(solo_is_counted_late) && is_quiet(from) && !is_quiet(to)) return pool_->add();
+        const int counted = (is_quiet(from) ? 0 : 1) + (has_added_ ? 1 : 0);
+        for (int left = counted - (is_quiet(to) ? 0 : 1); left > 0; --left) pool_->remove();
+    }
+
+private:
+    busy_loops* const pool_;
+    bool has_added_ = false;
+};
 
 /// The calling thread is inside run().
 class solo_loop::visit {
@@ -74,7 +104,7 @@ public:
         recycler::flush();
         // [LP3] release: the source; pairs with the acquires in ring() and work_finished(). Else as in
         // rest().
-        std::uint32_t now = loop_.word_.fetch_or(outside, sys::release) | outside;
+        std::uint32_t now = loop_.go_to_rest(outside);
         if (loop_.is_needed(now)) {
             loop_.get_up();
             return false;
@@ -120,7 +150,6 @@ std::size_t solo_loop::run(const loop_request& request) {
 
 void solo_loop::execute(task* taken) {
     running_type_ = taken->type();
-    ++begun_;
     run_task(*taken);
     expect_no_child(generation_);
 }
@@ -185,7 +214,6 @@ void solo_loop::adopt(event_source& source) noexcept {
 std::size_t solo_loop::run_source(event_source& source, std::size_t most, event_wait* wait) {
     running_type_ = [](task*, task_request) { return type_description<event_source>(); };
     const std::size_t ran = source.run(most, wait);
-    begun_ += ran;
     expect_no_child(generation_);
     return ran;
 }
@@ -215,7 +243,7 @@ bool solo_loop::rest(const loop_request& request) noexcept {
     const sys::clock::time_point until = bedtime_end(request);
     // relaxed up to the last step, [LP1] and [LP2]: all steps are of one word, and all but this thread's
     // loads are read-modify-writes, so the last one acquires what each before it has released.
-    std::uint32_t now = word_.fetch_or(asleep, sys::relaxed) | asleep;
+    std::uint32_t now = go_to_rest(asleep);
     while (!is_needed(now) && request.waits) {
         const blocked_here waiting("work of a loop"); // if the thread works for another context too
         const trace::detail::interval parked(trace::kind::parked, "parked", 0);
@@ -227,6 +255,16 @@ bool solo_loop::rest(const loop_request& request) noexcept {
     }
     get_up();
     return true;
+}
+
+/// The thread that rests sets `how`: asleep or outside. What the word is then.
+std::uint32_t solo_loop::go_to_rest(std::uint32_t how) noexcept {
+    // [LQ2] acquire: that the work which other threads have ended here has been counted wherever it has gone
+    // to; pairs with the release in work_finished(). release: that this thread has counted the loop in
+    // get_up(); pairs with the acquire there.
+    const std::uint32_t before = word_.fetch_or(how, sys::acq_rel);
+    account(pool_).settle(before, before | how);
+    return before | how;
 }
 
 /// When the thread has to be back.
@@ -242,9 +280,12 @@ sys::clock::time_point solo_loop::bedtime_end(const loop_request& request) const
 /// work it stops the context. `now`: what the word was, and is then.
 bool solo_loop::is_needed(std::uint32_t& now) noexcept {
     while ((now & (work | look | stopped)) == 0) {
-        if (now >= one_work) return false;
+        if (now >= one_work || pool_ != nullptr) return false;
         // A push since the queue was left has set `work`, or its call has not returned.
-        if (word_.compare_exchange_strong(now, now | stopped, sys::relaxed, sys::relaxed)) return true;
+        if (word_.compare_exchange_strong(now, now | stopped, sys::relaxed, sys::relaxed)) {
+            has_run_dry_.store(true, sys::relaxed);
+            return true;
+        }
     }
     return true;
 }
@@ -257,16 +298,21 @@ void solo_loop::get_up() noexcept {
         while ((word_.load(sys::relaxed) & work) == 0 && !EKIDEN_MUTANT(solo_takes_over_early)) sys::yield();
         is_spin_worth_ = true;
     }
+    account counted(pool_);
     std::uint32_t now = word_.load(sys::relaxed);
     for (;;) {
         if ((now & called) != 0 && !EKIDEN_MUTANT(solo_leaves_its_caller)) {
             sys::yield(); // to the thread that interrupts: then it touches the loop no more either
             now = word_.load(sys::relaxed);
-            // [LP1] acquire: what was done before the stop, or a look that came just now, or by the work that
-            // has ended; [LP2] that a push is over; [LP5] that an interruption is. Pairs with the releases in
-            // ring(), work_finished() and rouse().
-        } else if (word_.compare_exchange_strong(now, now & ~(asleep | outside | work | look), sys::acquire,
-                                                 sys::relaxed)) {
+            continue;
+        }
+        const std::uint32_t awake = now & ~(asleep | outside | work | look);
+        counted.prepare(now, awake);
+        // [LP1] acquire: what was done before the stop, or a look that came just now, or by the work that
+        // has ended; [LP2] that a push is over; [LP5] that an interruption is. Pairs with the releases in
+        // ring(), work_finished() and rouse().
+        if (word_.compare_exchange_strong(now, awake, sys::acquire, sys::relaxed)) {
+            counted.settle(now, awake);
             return;
         }
     }
@@ -276,47 +322,65 @@ void solo_loop::ring(std::uint32_t why) noexcept {
     // [LP2] release: the push; pairs with the acquire in get_up(). [LP1] release. The loop may be gone
     // afterwards, but if the thread waits outside: in the same step it is told to stay until rouse() is over.
     // [LP3] acquire: the source for which it waits.
+    account counted(pool_); // [LQ2] release, acquire: as in work_started_in_pool(), work_finished()
     std::uint32_t before = word_.load(sys::relaxed);
-    while (!word_.compare_exchange_strong(before, before | why | (must_call(before) ? called : 0),
-                                          sys::acq_rel, sys::relaxed)) {
-    }
+    std::uint32_t after = 0;
+    do {
+        after = before | why | (must_call(before) ? called : 0);
+        counted.prepare(before, after);
+    } while (!word_.compare_exchange_strong(before, after, sys::acq_rel, sys::relaxed));
+    counted.settle(before, after);
     rouse(before, must_call(before));
 }
 
-/// After a step from `seen`: wakes the thread, and one that watches. `calls`: it has set `called`; else only
-/// the word's address is used.
+/// After a step from `seen`: wakes the thread. `calls`: it has set `called`; else only the word's address is
+/// used.
 void solo_loop::rouse(std::uint32_t seen, bool calls) noexcept {
     if (EKIDEN_MUTANT(solo_rings_in_silence)) return;
     if (calls) {
         source_.load(sys::relaxed)->interrupt(); // [LP3] acquired with the word
         word_.fetch_and(~called, sys::release);  // [LP5] the interruption; pairs with the acquire in get_up()
     }
-    if ((seen & watched) != 0) [[unlikely]]
-        sys::futex_wake_all(word_);
-    else if ((seen & asleep) != 0)
-        sys::futex_wake(word_);
+    if ((seen & asleep) != 0) sys::futex_wake(word_);
+}
+
+void solo_loop::work_started_in_pool() noexcept {
+    account counted(pool_);
+    std::uint32_t before = word_.load(sys::relaxed);
+    do {
+        counted.prepare(before, before + one_work);
+        // [LQ2] release: that the loop has been counted; pairs with the acquires in work_finished() and
+        // go_to_rest().
+    } while (!word_.compare_exchange_strong(before, before + one_work, sys::release, sys::relaxed));
+    counted.settle(before, before + one_work);
 }
 
 void solo_loop::work_finished() noexcept {
-    // [LP1] release: what the work has done. [LP3] acquire. As in ring().
+    account counted(pool_);
+    const bool may_stop = pool_ == nullptr;
+    // [LP1] release: what the work has done. [LP3] acquire. As in ring(). [LQ2] release: that what the work
+    // has begun elsewhere has been counted there; acquire: what others have ended here, and that the loop has
+    // been counted. Pairs with the release in work_started_in_pool(), and with itself.
     std::uint32_t before = word_.load(sys::relaxed);
+    std::uint32_t after = 0;
     bool was_last = false;
     bool calls = false;
     do {
         was_last = before < 2 * one_work && !EKIDEN_MUTANT(solo_work_ends_in_silence);
-        calls = was_last && must_call(before);
-    } while (!word_.compare_exchange_strong(before, (before - one_work) | (calls ? called : 0), sys::acq_rel,
-                                            sys::relaxed));
-    if (was_last || (before & watched) != 0) rouse(before, calls);
+        if (before < 2 * one_work)
+            sys::expects(before >= one_work,
+                         "on_work_finished() is called more often than on_work_started()");
+        calls = was_last && may_stop && must_call(before);
+        after = (before - one_work) | (calls ? called : 0);
+    } while (!word_.compare_exchange_strong(before, after, sys::acq_rel, sys::relaxed));
+    // A loop of a pool does not stop for that. It may be gone after the next step.
+    counted.settle(before, after);
+    if (was_last && may_stop) rouse(before, calls);
 }
 
-void solo_loop::await_work(std::uint32_t most) noexcept {
-    std::uint32_t now = word_.fetch_or(watched, sys::acquire) | watched; // [LP1]
-    while (now / one_work > most && (now & stopped) == 0) {
-        sys::futex_wait(word_, now);
-        now = word_.load(sys::acquire); // [LP1]
-    }
-    word_.fetch_and(~watched, sys::relaxed);
+void solo_loop::leave_pool() noexcept {
+    const std::uint32_t before = word_.fetch_or(ended, sys::acq_rel); // [LQ2] as in go_to_rest()
+    account(pool_).settle(before, before | ended);
 }
 
 void solo_loop::abandon_all() noexcept {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <ekiden/execution/event_source.hpp>
+#include <ekiden/loop/busy_loops.hpp>
 #include <ekiden/loop/loop_alarms.hpp>
 #include <ekiden/loop/loop_role.hpp>
 #include <ekiden/loop/own_tasks.hpp>
@@ -21,7 +22,7 @@ namespace ekiden::inline EKIDEN_ABI {
 class solo_loop {
 public:
     /// `context` names it to the threads inside.
-    explicit solo_loop(const void* context) noexcept;
+    explicit solo_loop(context_id context) noexcept;
 
     /// Takes the task over. After the task could be run, the call touches nothing of the loop but the
     /// address of a word.
@@ -40,10 +41,23 @@ public:
     /// Drops what is queued. Nobody is inside, and what is pushed meanwhile comes from the dropped tasks.
     void abandon_all() noexcept;
 
-    void work_started() noexcept { word_.fetch_add(one_work, sys::relaxed); }
+    void work_started() noexcept {
+        if (pool_ == nullptr)
+            word_.fetch_add(one_work, sys::relaxed);
+        else
+            work_started_in_pool();
+    }
+    /// Ends the program if no work is outstanding.
     void work_finished() noexcept;
     void stop() noexcept { ring(stopped); }
-    void restart() noexcept { word_.fetch_and(~stopped, sys::relaxed); }
+    void restart() noexcept {
+        has_run_dry_.store(false, sys::relaxed);
+        word_.fetch_and(~stopped, sys::relaxed);
+    }
+    /// No thread is inside: whether the loop has stopped for lack of work, and tasks have come since. Once.
+    [[nodiscard]] bool was_left_stopped() noexcept {
+        return !queue_.is_drained() && has_run_dry_.exchange(false, sys::relaxed);
+    }
     [[nodiscard]] bool is_stopped() const noexcept {
         return (word_.load(sys::acquire) & stopped) != 0; // [LP1]
     }
@@ -59,18 +73,21 @@ public:
 
     // ---- for loop_pool
 
-    /// Returns when no more work than `most` is outstanding, or the context has stopped. One thread.
-    void await_work(std::uint32_t most) noexcept;
-    [[nodiscard]] std::uint32_t outstanding() const noexcept {
-        return word_.load(sys::acquire) / one_work; // [LP1]
+    /// The loop is one of a pool, which counts it as busy now. Before any other thread uses the loop. It does
+    /// not stop for lack of work then.
+    void enter_pool(busy_loops& pool) noexcept {
+        pool_ = &pool;
+        pool.add();
     }
-    /// The thread inside: the type of the task or event that runs, or has run last; and how many have begun.
+    /// By the thread that ran the loop, and will run it no more: the loop is never busy again.
+    void leave_pool() noexcept;
+    /// The thread inside: the type of the task or event that runs, or has run last.
     [[nodiscard]] task::function running_type() const noexcept { return running_type_; }
-    [[nodiscard]] std::uint64_t begun() const noexcept { return begun_; }
 
 private:
     class visit;
     class outing;
+    class account;
 
     // word_:
     //   bit 0      asleep: the thread sleeps or is about to; the queue has no consumer   the thread
@@ -79,7 +96,7 @@ private:
     //   bit 3      work: a task was pushed when there was no consumer                    push
     //   bit 4      look: at the alarms, at the source                                    look_again, adopt
     //   bit 5      stopped                                                               stop, the thread
-    //   bit 6      watched: another thread waits for the end of outstanding work         await_work
+    //   bit 6      ended: the thread of the pool will not run the loop again             leave_pool
     //   bits 7-31  outstanding work                                                      work_...
     static constexpr std::uint32_t asleep = 1;
     static constexpr std::uint32_t outside = 2;
@@ -87,7 +104,7 @@ private:
     static constexpr std::uint32_t work = 8;
     static constexpr std::uint32_t look = 16;
     static constexpr std::uint32_t stopped = 32;
-    static constexpr std::uint32_t watched = 64;
+    static constexpr std::uint32_t ended = 64;
     static constexpr std::uint32_t one_work = 128;
 
     /// The thread inside: the oldest task, or null if none is ready.
@@ -105,25 +122,36 @@ private:
     bool rest(const loop_request& request) noexcept;
     [[nodiscard]] sys::clock::time_point bedtime_end(const loop_request& request) const noexcept;
     [[nodiscard]] bool is_needed(std::uint32_t& now) noexcept;
+    std::uint32_t go_to_rest(std::uint32_t how) noexcept;
     void get_up() noexcept;
     void ring(std::uint32_t why) noexcept;
     void rouse(std::uint32_t seen, bool calls) noexcept;
+    void work_started_in_pool() noexcept;
     void execute(task* taken);
     std::size_t run_source(event_source& source, std::size_t most, event_wait* wait);
     void run_events(const loop_request& request, std::size_t& count);
-    [[nodiscard]] bool has_work_elsewhere() const noexcept { return word_.load(sys::relaxed) >= one_work; }
+    /// Whether the loop has to go on when nothing is queued.
+    [[nodiscard]] bool has_work_elsewhere() const noexcept {
+        return pool_ != nullptr || word_.load(sys::relaxed) >= one_work;
+    }
     [[nodiscard]] bool has_source() const noexcept { return source_.load(sys::relaxed) != nullptr; }
     /// Whether a thread that has changed the word from `before` has to end a wait outside.
     [[nodiscard]] static bool must_call(std::uint32_t before) noexcept {
         return (before & (outside | called)) == outside;
     }
 
-    const void* const context_;
+    /// Whether a loop of a pool has nothing to do when the word is `now`.
+    [[nodiscard]] static bool is_quiet(std::uint32_t now) noexcept {
+        return (now & ended) != 0 || ((now & (asleep | outside)) != 0 && (now & work) == 0 && now < one_work);
+    }
+
+    const context_id context_;
     const std::uint16_t generation_; // of forks
     sys::atomic<std::uint32_t> inside_{0};
+    busy_loops* pool_ = nullptr; // of which this is a loop
     loop_ticks ticks_;
     task::function running_type_ = nullptr;
-    std::uint64_t begun_ = 0;
+    sys::atomic<bool> has_run_dry_{false};
     loop_alarms alarms_;
     sys::atomic<event_source*> source_{nullptr};
     sys::atomic<const void*> kind_of_source_{nullptr};

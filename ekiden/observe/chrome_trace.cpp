@@ -1,6 +1,9 @@
 #include <ekiden/observe/chrome_trace.hpp>
 
+#include <ekiden/observe/text.hpp>
+
 #include <algorithm>
+#include <concepts>
 #include <cstdint>
 #include <iterator>
 #include <map>
@@ -21,6 +24,8 @@ using trace::kind;
 // Two processes in the viewer: threads, and lanes. Not 0, which viewers take for "unknown".
 constexpr int threads_process = 1;
 constexpr int lanes_process = 2;
+
+constexpr std::size_t longest_piece = 65'536; // of text that is written at once, about
 
 std::string_view kind_name(kind k) noexcept {
     switch (k) {
@@ -88,26 +93,58 @@ void sort_stably(std::vector<T>& list, Less less) {
     list = std::move(sorted);
 }
 
-void put_text(std::ostream& to, std::string_view text) {
-    static constexpr char digits[] = "0123456789abcdef";
-    to << '"';
-    for (const char c : text) {
-        const auto code = static_cast<unsigned char>(c);
-        if (c == '"' || c == '\\')
-            to << '\\' << c;
-        else if (code < 0x20)
-            to << "\\u00" << digits[code >> 4] << digits[code & 15];
-        else
-            to << c;
-    }
-    to << '"';
-}
+/// The text of the trace, in pieces of some length. Numbers are those of no locale.
+class json_output {
+public:
+    explicit json_output(std::ostream& to) noexcept : to_(to) {}
+    json_output(const json_output&) = delete;
+    json_output& operator=(const json_output&) = delete;
 
-/// Microseconds, exact to the nanosecond.
-void put_time(std::ostream& to, std::int64_t ns) {
-    const std::string below = std::to_string(1000 + ns % 1000);
-    to << ns / 1000 << '.' << std::string_view(below).substr(1);
-}
+    json_output& operator<<(std::string_view json) {
+        piece_ += json;
+        return *this;
+    }
+    json_output& operator<<(char json) {
+        piece_ += json;
+        return *this;
+    }
+    template <std::integral Number>
+        requires(!std::same_as<Number, char>)
+    json_output& operator<<(Number number) {
+        piece_ += std::to_string(number);
+        return *this;
+    }
+    /// A text in quotes.
+    void put_text(std::string_view what) {
+        static constexpr char digits[] = "0123456789abcdef";
+        *this << '"';
+        text::for_each_character(what, [this](std::string_view one) {
+            const auto code = static_cast<unsigned char>(one[0]);
+            if (code == '"' || code == '\\')
+                *this << '\\' << one;
+            else if (code < 0x20)
+                *this << "\\u00" << digits[code >> 4] << digits[code & 15];
+            else
+                *this << one;
+        });
+        *this << '"';
+    }
+    /// Microseconds, exact to the nanosecond.
+    void put_time(std::int64_t ns) {
+        const std::string below = std::to_string(1000 + ns % 1000);
+        *this << ns / 1000 << '.' << std::string_view(below).substr(1);
+    }
+    /// Between two records, and at the end.
+    void flush(std::size_t unless_below = 0) {
+        if (piece_.size() < unless_below) return;
+        text::put(to_, piece_);
+        piece_.clear();
+    }
+
+private:
+    std::ostream& to_;
+    std::string piece_;
+};
 
 /// A track as the viewer shows it.
 struct row {
@@ -129,6 +166,7 @@ public:
         write_arrows();
         if (options_.most_lanes != 0) write_lanes();
         to_ << "\n]\n";
+        to_.flush();
     }
 
 private:
@@ -177,29 +215,30 @@ private:
         return chosen;
     }
 
-    std::ostream& begin_record() {
+    json_output& begin_record() {
+        to_.flush(longest_piece);
         to_ << (std::exchange(is_first_, false) ? "" : ",\n");
         return to_;
     }
     void put_name(int process, std::uint64_t thread, std::string_view what, std::string_view name) {
         begin_record() << "{\"ph\":\"M\",\"pid\":" << process << ",\"tid\":" << thread << ",\"name\":\""
                        << what << "\",\"args\":{\"name\":";
-        put_text(to_, name);
+        to_.put_text(name);
         to_ << "}}";
     }
     void begin_event(char phase, const row& where, std::string_view category, std::string_view name,
                      std::int64_t when) {
         begin_record() << "{\"ph\":\"" << phase << "\",\"pid\":" << where.process
                        << ",\"tid\":" << where.thread << ",\"cat\":\"" << category << "\",\"name\":";
-        put_text(to_, name);
+        to_.put_text(name);
         to_ << ",\"ts\":";
-        put_time(to_, when);
+        to_.put_time(when);
     }
 
     void put_slice(const row& where, const event& e) {
         begin_event('X', where, kind_name(e.kind), title(e), e.begin);
         to_ << ",\"dur\":";
-        put_time(to_, e.length);
+        to_.put_time(e.length);
         to_ << ",\"args\":{\"id\":" << e.id << (e.is_open ? ",\"open\":true" : "") << "}}";
     }
     void put_moment(const row& where, const event& e) {
@@ -328,7 +367,7 @@ private:
         }
     }
 
-    std::ostream& to_;
+    json_output to_;
     const trace::snapshot& shot_;
     const chrome_trace_options options_;
     std::int64_t oldest_ = 0;

@@ -21,7 +21,8 @@ struct chrome_trace_options {
 
 /// Writes `shot` to `to`: a track for each thread, with what it did in nested slices; arrows from where a
 /// task was posted to where it ran, from where a lock was given to where it was got, and from where a
-/// coroutine was suspended to where it went on. Sets badbit as the stream does. Throws std::bad_alloc.
+/// coroutine was suspended to where it went on. The text depends on no locale and on no format of the stream,
+/// and is UTF-8: other bytes in names become U+FFFD. Sets badbit as the stream does. Throws std::bad_alloc.
 void write_chrome_trace(std::ostream& to, const trace::snapshot& shot,
                         const chrome_trace_options& options = {});
 

@@ -1,5 +1,6 @@
 #include <ekiden/observe/live_view.hpp>
 
+#include <ekiden/observe/text.hpp>
 #include <ekiden/sys/fork.hpp>
 #include <ekiden/sys/futex.hpp>
 #include <ekiden/sys/start_thread.hpp>
@@ -13,9 +14,9 @@
 namespace ekiden::inline EKIDEN_ABI {
 
 std::string to_text(const live_line& line) {
-    char seconds[32];
-    std::snprintf(seconds, sizeof seconds, "%6.2f", line.seconds);
-    return std::string(seconds) + " |" + line.columns + "| " + std::to_string(line.running);
+    const std::string seconds = text::fixed(line.seconds, 2);
+    return std::string(6 - std::min<std::size_t>(seconds.size(), 6), ' ') + seconds + " |" + line.columns
+           + "| " + std::to_string(line.running);
 }
 
 live_view::live_view(std::size_t columns, options chosen) : live_view(columns, nullptr, std::move(chosen)) {}

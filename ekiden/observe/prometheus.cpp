@@ -1,5 +1,7 @@
 #include <ekiden/observe/prometheus.hpp>
 
+#include <ekiden/observe/text.hpp>
+
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -31,39 +33,16 @@ std::string_view base(std::string_view name) {
     return name.ends_with(end) ? name.substr(0, name.size() - end.size()) : name;
 }
 
-/// How many bytes the character at the front has; 0 if that is not UTF-8. (The Unicode Standard, table 3-7.)
-std::size_t character(std::string_view text) {
-    const auto byte = [text](std::size_t i) {
-        return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U;
-    };
-    const auto is_between = [&byte](std::size_t i, unsigned low, unsigned high) {
-        return byte(i) >= low && byte(i) <= high;
-    };
-    const auto goes_on = [&is_between](std::size_t i) { return is_between(i, 0x80, 0xbf); };
-    const unsigned first = byte(0);
-    if (first < 0x80) return 1;
-    if (first >= 0xc2 && first <= 0xdf && goes_on(1)) return 2;
-    if (first >= 0xe0 && first <= 0xef && goes_on(2))
-        return is_between(1, first == 0xe0 ? 0xa0 : 0x80, first == 0xed ? 0x9f : 0xbf) ? 3 : 0;
-    if (first >= 0xf0 && first <= 0xf4 && goes_on(2) && goes_on(3))
-        return is_between(1, first == 0xf0 ? 0x90 : 0x80, first == 0xf4 ? 0x8f : 0xbf) ? 4 : 0;
-    return 0;
-}
-
 /// Line ends, backslashes and `also` are written with a backslash.
 void append_escaped(std::string& to, std::string_view text, char also) {
-    while (!text.empty()) {
-        const std::size_t bytes = character(text);
-        if (bytes == 0)
-            to += "\xef\xbf\xbd";
-        else if (text[0] == '\n')
+    text::for_each_character(text, [&](std::string_view one) {
+        if (one == "\n")
             to += "\\n";
-        else if (text[0] == '\\' || text[0] == also)
-            to.append("\\").append(1, text[0]);
+        else if (one[0] == '\\' || one[0] == also)
+            to.append("\\").append(one);
         else
-            to += text.substr(0, bytes);
-        text.remove_prefix(std::max<std::size_t>(bytes, 1));
-    }
+            to += one;
+    });
 }
 
 /// As short as it can be read back.

@@ -1,4 +1,5 @@
 #include <ekiden/observe/request_log.hpp>
+#include <ekiden/observe/text.hpp>
 #include <ekiden/sys/clock.hpp>
 #include <ekiden/sys/ticks.hpp>
 
@@ -82,15 +83,15 @@ request_log::summary request_log::write_csv(std::ostream& to) const {
     std::sort(lines.begin(), lines.end(), [](const line& a, const line& b) {
         return std::pair(a.arrival_ns, a.number) < std::pair(b.arrival_ns, b.number);
     });
-    to << "arrival_ns,key,service_ns,block_ns\n";
-    std::string text; // the stream's locale would group the digits
+    text::put(to, "arrival_ns,key,service_ns,block_ns\n");
+    std::string text;
     for (const line& l : lines) {
         text.clear();
         for (const std::uint64_t number :
              {l.arrival_ns - lines.front().arrival_ns, l.key, l.service_ns, l.block_ns})
             text.append(std::to_string(number)).push_back(',');
         text.back() = '\n';
-        to << text;
+        text::put(to, text);
     }
     return found;
 }

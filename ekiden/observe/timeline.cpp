@@ -1,10 +1,10 @@
 #include <ekiden/observe/timeline.hpp>
 
+#include <ekiden/observe/text.hpp>
+
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <iomanip>
-#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -31,13 +31,25 @@ constexpr std::array activities{activity{kind::task, '#', "tasks"}, activity{kin
 std::string text_of(std::int64_t ns) {
     static constexpr std::array<std::pair<double, std::string_view>, 4> units{
         {{1e9, " s"}, {1e6, " ms"}, {1e3, " us"}, {1, " ns"}}};
-    std::ostringstream out;
-    for (const auto& [size, unit] : units) {
-        if (static_cast<double>(ns) < size && size != 1) continue;
-        out << std::setprecision(3) << static_cast<double>(ns) / size << unit;
-        break;
-    }
-    return out.str();
+    const auto value = static_cast<double>(ns);
+    const auto* const fitting = std::find_if(units.begin(), units.end() - 1,
+                                             [value](const auto& unit) { return value >= unit.first; });
+    return text::general(value / fitting->first, 3).append(fitting->second);
+}
+
+/// The name of a thread, and how wide it is on a terminal.
+struct caption {
+    std::string text;
+    std::size_t width = 0;
+};
+
+caption caption_of(const trace::track& t) {
+    caption made;
+    text::for_each_character(t.thread_name, [&](std::string_view one) {
+        made.text += one;
+        ++made.width;
+    });
+    return made;
 }
 
 /// For each part of the time and each activity: how much of it the thread did that.
@@ -97,6 +109,23 @@ private:
     std::vector<std::array<double, activities.size()>> share_;
 };
 
+/// What stands below the line of a thread; empty: nothing.
+std::string sums_of(const trace::track& t, const line& drawn, std::int64_t begin) {
+    std::string sums;
+    const auto add = [&sums](const std::string& one) { sums += (sums.empty() ? "" : ", ") + one; };
+    for (std::size_t a = 0; a != activities.size(); ++a) {
+        const auto sum = static_cast<std::int64_t>(drawn.total(a));
+        if (sum == 0) continue;
+        add(std::string{activities[a].sign, ' '}.append(activities[a].name).append(" ").append(text_of(sum)));
+    }
+    const auto posted = std::count_if(t.events.begin(), t.events.end(), [begin](const event& e) {
+        return e.kind == kind::queued && e.begin >= begin;
+    });
+    if (posted != 0) add(std::to_string(posted) + " posted");
+    if (t.overwritten != 0) add(std::to_string(t.overwritten) + " older events are not kept");
+    return sums;
+}
+
 } // namespace
 
 void write_timeline(std::ostream& to, const trace::snapshot& shot, const timeline_options& options) {
@@ -105,30 +134,23 @@ void write_timeline(std::ostream& to, const trace::snapshot& shot, const timelin
     const std::int64_t end = shot.length;
     const std::int64_t begin =
         options.last.count() > 0 ? std::max<std::int64_t>(0, end - options.last.count()) : 0;
+    std::vector<caption> captions;
     std::size_t widest = 0;
-    for (const trace::track& t : shot.tracks) widest = std::max(widest, t.thread_name.size());
-    for (const trace::track& t : shot.tracks) {
+    for (const trace::track& t : shot.tracks)
+        widest = std::max(widest, captions.emplace_back(caption_of(t)).width);
+    std::string all;
+    for (std::size_t i = 0; i != shot.tracks.size(); ++i) {
+        const trace::track& t = shot.tracks[i];
         const line drawn(t, begin, end, options.columns);
-        to << t.thread_name << std::string(widest - t.thread_name.size(), ' ') << " |" << drawn.text()
-           << "|\n";
-        std::ostringstream sums;
-        std::string_view between;
-        for (std::size_t a = 0; a != activities.size(); ++a) {
-            const auto sum = static_cast<std::int64_t>(drawn.total(a));
-            if (sum == 0) continue;
-            sums << std::exchange(between, ", ") << activities[a].sign << ' ' << activities[a].name << ' '
-                 << text_of(sum);
-        }
-        const auto posted = std::count_if(t.events.begin(), t.events.end(), [begin](const event& e) {
-            return e.kind == kind::queued && e.begin >= begin;
-        });
-        if (posted != 0) sums << std::exchange(between, ", ") << posted << " posted";
-        if (t.overwritten != 0) sums << between << t.overwritten << " older events are not kept";
-        if (!sums.view().empty()) to << std::string(widest + 2, ' ') << sums.view() << '\n';
+        all.append(captions[i].text).append(widest - captions[i].width, ' ');
+        all.append(" |").append(drawn.text()).append("|\n");
+        const std::string sums = sums_of(t, drawn, begin);
+        if (!sums.empty()) all.append(widest + 2, ' ').append(sums).append("\n");
     }
-    to << text_of(end - begin) << " in all";
-    if (shot.lost != 0) to << "; " << shot.lost << " events of threads without a place are lost";
-    to << '\n';
+    all += text_of(end - begin) + " in all";
+    if (shot.lost != 0)
+        all += "; " + std::to_string(shot.lost) + " events of threads without a place are lost";
+    text::put(to, all += '\n');
 }
 
 } // namespace ekiden::inline EKIDEN_ABI

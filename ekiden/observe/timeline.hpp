@@ -21,7 +21,8 @@ struct timeline_options {
 /// what the thread did for most of it:
 ///   #  a task            =  a span of the program in a task     .  parked      (blank)  nothing is known
 ///   b  blocked           l  waits for a lock
-/// and below it how long the threads did what. Throws std::bad_alloc, std::invalid_argument for 0 columns.
+/// and below it how long the threads did what. The text depends on no locale. Throws std::bad_alloc,
+/// std::invalid_argument for 0 columns.
 void write_timeline(std::ostream& to, const trace::snapshot& shot, const timeline_options& options = {});
 
 } // namespace ekiden::inline EKIDEN_ABI

@@ -105,6 +105,7 @@ void crew::start_thread(unsigned index) {
 
 void crew::live(unsigned index) {
     worker& self = *workers_[index];
+    thread_record::here().owner = pool_.id();
     sys::set_thread_name(options_.name + "-" + std::to_string(index));
     if (!places_.empty()) (void)sys::set_thread_affinity(places_[index % base_]);
     {
@@ -131,14 +132,6 @@ void crew::join() noexcept {
         if (members_[i].thread.joinable()) members_[i].thread.join();
     }
     if (last_retired_.joinable()) last_retired_.join();
-}
-
-void crew::detach() noexcept {
-    const std::lock_guard guard(lock_); // they may retire meanwhile
-    for (unsigned i = 0; i != workers().size(); ++i) {
-        if (members_[i].thread.joinable()) members_[i].thread.detach();
-    }
-    if (last_retired_.joinable()) last_retired_.detach();
 }
 
 // ---- how many are at work

@@ -36,9 +36,6 @@ public:
     void stop() noexcept;
     /// After stop(): returns when all threads have ended. One thread at a time.
     void join() noexcept;
-    /// After stop(), instead of join(): the threads end when they can; nobody waits for them. This object
-    /// must outlive them.
-    void detach() noexcept;
 
     /// All workers that have ever been started; their number only grows.
     [[nodiscard]] std::span<const std::unique_ptr<worker>> workers() const noexcept {

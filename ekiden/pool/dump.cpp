@@ -28,8 +28,7 @@ struct first_look {
     doing is = doing::busy;
     bool is_blocked = false;
 
-    [[nodiscard]] static first_look of(const worker& one) noexcept {
-        const worker::glance now = one.look();
+    [[nodiscard]] static first_look of(const worker::glance& now) noexcept {
         return {now.finished, now.awaited, now.since_ns, now.wanted_lock, now.is, now.blocked_on != nullptr};
     }
     friend bool operator==(const first_look&, const first_look&) = default;
@@ -39,7 +38,7 @@ class dumper {
 public:
     dumper(int file, std::span<const std::unique_ptr<worker>> workers, std::string_view name)
         : out_(file), workers_(workers), name_(name) {
-        for (std::size_t i = 0; i != compared(); ++i) before_[i] = first_look::of(*workers_[i]);
+        for (std::size_t i = 0; i != compared(); ++i) before_[i] = first_look::of(workers_[i]->look());
         sys::raw_sleep(between_looks_ns);
         now_ns_ = sys::now_ns();
     }
@@ -69,7 +68,8 @@ public:
             out_ << "has a task that waits for resume()\n";
             return;
         }
-        if (now.blocked_on != nullptr) {
+        const bool awaits = now.awaits_asleep();
+        if (now.blocked_on != nullptr && !awaits) {
             out_ << "blocked on " << now.blocked_on << " ";
             put_length(now) << ", in ";
             put_type(now.task_type);
@@ -77,16 +77,17 @@ public:
                 out_ << ", ";
                 put_worker(owner) << " holds it";
             }
-        } else if (now.is == doing::asleep && now.awaited == nullptr) {
+        } else if (now.is == doing::asleep && !awaits) {
             out_ << "sleeps for want of tasks ";
             put_length(now);
-        } else if (now.is == doing::asleep) {
+        } else if (awaits) {
             out_ << "waits for ";
             put_type(now.awaited_type) << " ";
             put_length(now);
-            if (const auto owner = runner_of(now.awaited); owner != workers_.size())
+            if (const auto owner = runner_of(now); owner != workers_.size()) {
+                out_ << ", which ";
                 put_worker(owner) << " runs";
-            else
+            } else
                 out_ << ", which no worker of this pool runs: it is queued, or elsewhere";
         } else if (now.task_type == nullptr) {
             out_ << "looks for a task";
@@ -114,15 +115,16 @@ public:
             out_ << "  circle: ";
             for (std::size_t step = 0; step != length; ++step) {
                 const worker::glance now = workers_[at]->look();
+                const bool awaits = now.awaits_asleep();
                 put_worker(at) << " waits for ";
-                if (now.blocked_on != nullptr)
-                    out_ << now.blocked_on;
-                else
+                if (awaits || now.blocked_on == nullptr)
                     put_type(now.awaited_type);
+                else
+                    out_ << now.blocked_on;
                 at = held_up_by(at);
                 if (at == none) break; // it moves after all
                 out_ << ", which ";
-                put_worker(at) << (now.blocked_on != nullptr ? " holds" : " has on its stack")
+                put_worker(at) << (awaits ? " has on its stack" : " holds")
                                << (step + 1 == length ? "\n" : "; ");
             }
         }
@@ -146,9 +148,10 @@ private:
         return i < compared() && before_[i].finished == now.finished;
     }
 
-    [[nodiscard]] std::size_t runner_of(const task* one) const noexcept {
+    /// The worker that has on its stack what the other one waits for.
+    [[nodiscard]] std::size_t runner_of(const worker::glance& waiting) const noexcept {
         std::size_t i = 0;
-        while (i != workers_.size() && !workers_[i]->seems_to_run(one)) ++i;
+        while (i != workers_.size() && !workers_[i]->seems_to_run(waiting.awaited, waiting.awaited_type)) ++i;
         return i;
     }
 
@@ -162,12 +165,11 @@ private:
     /// none.
     [[nodiscard]] std::size_t held_up_by(std::size_t i) const noexcept {
         if (i >= compared()) return none;
-        const first_look now = first_look::of(*workers_[i]);
-        if (!(now == before_[i])) return none;
-        const bool awaits = now.is == doing::asleep && now.awaited != nullptr;
-        const std::size_t owner = now.is_blocked ? holder_of(now.wanted_lock)
-                                  : awaits       ? runner_of(now.awaited)
-                                                 : workers_.size();
+        const worker::glance now = workers_[i]->look();
+        if (!(first_look::of(now) == before_[i])) return none;
+        const std::size_t owner = now.awaits_asleep()         ? runner_of(now)
+                                  : now.blocked_on != nullptr ? holder_of(now.wanted_lock)
+                                                              : workers_.size();
         return owner != workers_.size() ? owner : none;
     }
 
@@ -181,14 +183,15 @@ private:
 } // namespace
 
 void scheduler::dump(int file) const noexcept {
-    dumper out(file, workers(), options_.name);
+    const auto shown = workers(); // more may come meanwhile
+    dumper out(file, shown, options_.name);
     std::uint64_t finished = 0;
     for (const auto& w : workers()) finished += w->finished();
     std::uint64_t accepted = 0;
     for (const auto& w : workers()) accepted += w->spawned();
     for (const injection_queue& queue : queues_) accepted += queue.pushed();
     out.head(accepted - finished, gate_.load(sys::relaxed));
-    for (std::size_t i = 0; i != workers().size(); ++i) out.line(i);
+    for (std::size_t i = 0; i != shown.size(); ++i) out.line(i);
     out.circles();
 }
 

@@ -1,6 +1,8 @@
 #include <ekiden/pool/scheduler.hpp>
 
+#include <ekiden/context/simulated.hpp>
 #include <ekiden/context/thread_context.hpp>
+#include <ekiden/execution/own_thread.hpp>
 #include <ekiden/execution/unhandled.hpp>
 #include <ekiden/observe/trace.hpp>
 #include <ekiden/pool/worker.hpp>
@@ -81,13 +83,14 @@ std::uint64_t spin_ns(const thread_pool_options& options) {
 
 scheduler::scheduler(thread_pool& face, void (*shut_down_services)(thread_pool&) noexcept,
                      thread_pool_options chosen)
-    : face_(face), shut_down_services_(shut_down_services), options_(std::move(chosen)),
+    : face_(face), id_(face.id()), shut_down_services_(shut_down_services), options_(std::move(chosen)),
       spin_ns_(ekiden::spin_ns(options_)), threads_(*this, options_),
       queues_{injection_queue(gate_, 0), injection_queue(gate_, threads_.most()), injection_queue(gate_, 0)},
       circles_(*this),
       sleep_(
           threads_.most(),
           {[](const void* self) noexcept { return static_cast<const scheduler*>(self)->has_work(); }, this}) {
+    refuse_in_simulation(no_simulation);
     const auto interval = watch_interval(options_, threads_);
     try {
         // Before the workers, who look for it.
@@ -106,17 +109,18 @@ void scheduler::forget_thread() noexcept {
     here.role = nullptr;
     here.scope = nullptr;
     here.party = nullptr;
+    here.owner = {};
 }
 
 thread_pool* scheduler::of_this_thread() noexcept {
     return role_scope::first([](thread_role& role) -> thread_pool* {
-        auto* const here = dynamic_cast<worker*>(&role);
+        const worker* const here = role.as_worker();
         return here != nullptr ? &here->pool().face() : nullptr;
     });
 }
 
 worker* scheduler::this_worker() const noexcept {
-    return static_cast<worker*>(role_scope::find(&face_)); // a role for a pool is a worker
+    return static_cast<worker*>(role_scope::find(id_)); // a role for a pool is a worker
 }
 
 // ---- tasks come in
@@ -131,15 +135,18 @@ bool scheduler::submit(task* accepted, priority level, task_order order) {
     try {
         worker* const here = this_worker();
         if (here == nullptr) {
+            if (thread_record::here().role != nullptr) refuse_in_simulation(no_simulation); // of any context
             injection_queue& way_in = checked_queue(level);
             is_in = way_in.push(accepted, gate_bit::refuses_outside, notify);
             // Closed by join(), which waits for outstanding work: perhaps this is a part of that.
             if (!is_in && has_outstanding_work() && !EKIDEN_MUTANT(pool_refuses_outstanding_work))
                 is_in = way_in.push(accepted, gate_bit::refuses_workers, notify);
-        } else if (order == task_order::deferred) {
-            // As below. This worker looks for a task, or wakes another one, before it sleeps.
+        } else if (order == task_order::deferred
+                   && (thread_record::here().blocked == 0 || EKIDEN_MUTANT(pool_defers_while_it_blocks))) {
+            // As below. But this worker itself looks for a task when its own has ended.
             is_in = checked_queue(level).push(accepted, gate_bit::refuses_workers);
-        } else if (level != priority::normal || order == task_order::last) {
+            if (is_in) here->owe(accepted);
+        } else if (level != priority::normal || order != task_order::usual) {
             // Last: behind this worker's own tasks, and in turn with those from outside.
             is_in = checked_queue(level).push(accepted, gate_bit::refuses_workers, notify);
         } else if ((gate_.load(sys::relaxed) & gate_bit::refuses_workers) == 0) {
@@ -252,9 +259,10 @@ void scheduler::report_stall(stall_report::reason why, std::span<const unsigned>
     } catch (...) { // no memory for a report
         return;
     }
-    if (options_.on_stall)
+    if (options_.on_stall) {
+        const hook_scope here("on_stall");
         options_.on_stall(report);
-    else if (why == stall_report::reason::deadlocked)
+    } else if (why == stall_report::reason::deadlocked)
         std::fprintf(stderr, "ekiden: pool %s: %s", options_.name.c_str(), report.text().c_str());
 }
 
@@ -296,14 +304,19 @@ void scheduler::block_until_idle() noexcept {
 
 void scheduler::wait_idle() {
     refuse_in_child("wait_idle");
-    refuse_in_worker("wait_idle");
+    if (this_worker() != nullptr) refuse_in_own_thread("wait_idle");
     block_until_idle();
 }
 
 // ---- pause and end
 
+/// Not after join() or stop() have begun: the former waits for the tasks that would wait for resume().
 void scheduler::pause() noexcept {
-    if (!is_in_forked_child()) gate_.fetch_or(gate_bit::paused, sys::relaxed);
+    if (is_in_forked_child()) return;
+    std::uint32_t gate = gate_.load(sys::relaxed);
+    while (((gate & gate_bit::closed) == 0 || EKIDEN_MUTANT(pool_pauses_although_joined))
+           && !gate_.compare_exchange_weak(gate, gate | gate_bit::paused, sys::relaxed, sys::relaxed)) {
+    }
 }
 
 void scheduler::resume() noexcept {
@@ -334,9 +347,11 @@ void scheduler::stop() noexcept {
 
 void scheduler::join() {
     refuse_in_child("join");
-    refuse_in_worker("join");
+    if (is_started_by(id_)) refuse_in_own_thread("join");
+    const blocked_here waiting("the end of a pool"); // in a worker of another pool
     std::lock_guard guard(joining_);
-    resume();
+    gate_.fetch_or(gate_bit::closed, sys::relaxed); // [IQ2] the fence in quiesce() comes after it
+    resume();                                       // and no pause() comes any more
     drain();
     if (!std::exchange(services_are_shut_down_, true)) shut_down_services_(face_);
     stop();
@@ -346,10 +361,9 @@ void scheduler::join() {
 
 // ---- outstanding work
 
-/// Closes the pool to those outside that do no outstanding work, and returns when no task is left, and no
+/// The pool is closed to those outside that do no outstanding work. Returns when no task is left, and no
 /// work that may post one: both at the same moment, so that nothing follows.
 void scheduler::drain() noexcept {
-    gate_.fetch_or(gate_bit::closed, sys::relaxed); // [IQ2] the fence in quiesce() comes after it
     for (;;) {
         // [OW1] acquire: that the works begun so far are outstanding; pairs with the release in
         // work_started().
@@ -406,11 +420,15 @@ scheduler::~scheduler() { pools.remove(*this); }
 
 // ---- refusals
 
-void scheduler::refuse_in_worker(const char* operation) const {
-    if (this_worker() == nullptr) return;
+void scheduler::refuse_in_own_thread(const char* operation) const {
     throw std::system_error(std::make_error_code(std::errc::resource_deadlock_would_occur),
                             std::string("ekiden: thread_pool::") + operation
-                                + " in a worker of the same pool");
+                                + " in a thread of the same pool");
+}
+
+void scheduler::refuse_destruction_here() const noexcept {
+    const worker* const here = this_worker(); // null: a thread_local object, or the watch
+    refuse_destruction("thread_pool", here != nullptr, here != nullptr ? here->running() : nullptr);
 }
 
 void scheduler::refuse_in_child(const char* operation) const {

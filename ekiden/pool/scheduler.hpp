@@ -74,6 +74,7 @@ public:
     /// The pool that the calling thread works for, the innermost if several, or null.
     [[nodiscard]] static thread_pool* of_this_thread() noexcept;
     [[nodiscard]] thread_pool& face() const noexcept { return face_; }
+    [[nodiscard]] context_id id() const noexcept { return id_; }
     /// How long every idle worker looks for work; 0: as sys::spin_ns, and one at a time.
     [[nodiscard]] std::uint64_t spin_ns() const noexcept { return spin_ns_; }
     /// How long one that looks in vain looks at least.
@@ -85,6 +86,11 @@ public:
     /// Throws std::system_error(operation_not_permitted) in the child of a fork(): the pool has no threads
     /// there.
     void refuse_in_child(const char* operation) const;
+    /// What refuse_in_simulation() says of pools.
+    static constexpr const char* no_simulation = "a thread_pool runs for real: use a sim_context in its "
+                                                 "place, with .helps = true if tasks wait for results";
+    /// The pool is destroyed by one of its own threads.
+    [[noreturn]] void refuse_destruction_here() const noexcept;
     /// Tell the program that the pool cannot get on: all threads are blocked; the tasks of these workers wait
     /// for each other.
     void report_saturation() noexcept;
@@ -129,7 +135,7 @@ public:
     void ask_sources() noexcept;
 
 private:
-    void refuse_in_worker(const char* operation) const;
+    void refuse_in_own_thread(const char* operation) const;
     /// Whether every accepted task has ended. Exact if true.
     [[nodiscard]] bool is_idle() const noexcept;
     void block_until_idle() noexcept;
@@ -150,6 +156,7 @@ private:
     static constexpr std::uint32_t work_count = work_in_vain - 1;
 
     thread_pool& face_;
+    const context_id id_;
     void (*const shut_down_services_)(thread_pool&) noexcept;
     const thread_pool_options options_;
     const std::uint64_t spin_ns_;

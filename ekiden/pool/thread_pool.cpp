@@ -1,5 +1,6 @@
 #include <ekiden/pool/thread_pool.hpp>
 
+#include <ekiden/execution/own_thread.hpp>
 #include <ekiden/pool/scheduler.hpp>
 #include <ekiden/pool/worker.hpp>
 
@@ -9,21 +10,17 @@ namespace ekiden::inline EKIDEN_ABI {
 
 thread_pool::thread_pool(options chosen)
     : scheduler_(std::make_unique<scheduler>(
-          *this, [](thread_pool& self) noexcept { self.shut_down_services(); }, std::move(chosen))) {}
+          *this, [](thread_pool& self) noexcept { self.shut_down_services(); }, std::move(chosen))) {
+    set_gate(scheduler_->gate(), gate_bit::refuses_workers, gate_bit::stopped | gate_bit::paused);
+}
 
 thread_pool::~thread_pool() {
     if (scheduler_->is_in_forked_child()) {
         // The workers' threads do not exist here, and what they were doing is lost.
         abandon_services();
         (void)scheduler_.release();
-    } else if (runs_in_this_thread()) {
-        // A static pool, and std::exit() in a task; or a task has given up what kept the pool. The threads
-        // end when they find nothing more to do, and nobody can wait for that here.
-        stop();
-        scheduler_->threads().detach();
-        abandon_services();
-        (void)scheduler_.release();
     } else {
+        if (is_started_by(id())) scheduler_->refuse_destruction_here();
         scheduler_->join();
         end_services(); // no thread is left that may use them
     }

@@ -107,14 +107,16 @@ public:
 
     /// Starts the threads. Throws std::invalid_argument for a bad option, before anything is started;
     /// std::bad_alloc and std::system_error if the system gives out no memory or thread; the threads that had
-    /// started have ended then.
+    /// started have ended then. In a simulation it fails the run instead, as does a post from there.
     explicit thread_pool(options chosen = {});
     /// With so many threads; otherwise as by default.
     template <std::integral Number>
         requires(!std::same_as<Number, bool>)
     explicit thread_pool(Number threads) : thread_pool(options{.threads = checked_number(threads)}) {}
-    /// join(). In a worker of this pool, which cannot wait for itself: stop(), and the threads and what they
-    /// use are left to themselves.
+    /// Calls join(). Must not run in a thread of this pool, which cannot wait for its own end: not in a task,
+    /// a coroutine or its frame, a thread_local object of a worker, nor in a function that the options name.
+    /// Then it stops the program with a message that says which of these it was, and what to do. stop() may
+    /// be called there.
     ~thread_pool() override;
     thread_pool(const thread_pool&) = delete;
     thread_pool& operator=(const thread_pool&) = delete;
@@ -162,7 +164,7 @@ public:
 
     /// No task that is posted after this has returned begins before resume(). Tasks posted earlier may still
     /// begin if a worker was about to take them; those that run go on, with what they fork and while they
-    /// wait for results.
+    /// wait for results. Has no effect after join() or stop() has begun.
     void pause() noexcept;
     /// What was done before it is visible to the tasks that begin after it.
     void resume() noexcept;
@@ -174,7 +176,8 @@ public:
     /// Resumes if paused, accepts no more tasks from outside, runs what is queued and what that posts, and
     /// ends the threads. While work is outstanding (see executor) it waits for that, and tasks from outside
     /// are still accepted. After stop() it only ends the threads. Throws
-    /// std::system_error(resource_deadlock_would_occur) in a worker of this pool.
+    /// std::system_error(resource_deadlock_would_occur) in a thread of this pool, also in destructors of its
+    /// thread_local objects.
     void join();
 
     /// How many threads run tasks when none is blocked: the option `threads`, or what it stood for.
@@ -226,6 +229,10 @@ private:
     void work_started() noexcept;
     void work_finished() noexcept;
 
+    [[nodiscard]] bool take_over(task* refused) override {
+        return accept(refused, priority::normal, task_order::usual);
+    }
+
     std::unique_ptr<scheduler> scheduler_;
 };
 
@@ -239,7 +246,7 @@ public:
     friend bool operator==(const executor&, const executor&) = default;
 
     /// Work elsewhere has begun that will post its end to the pool: join() waits for as many calls of
-    /// on_work_finished(), which may be the last that a thread does with the pool. At most 2^31 - 1 at a
+    /// on_work_finished(), which may be the last that a thread does with the pool. At most 2^30 - 1 at a
     /// time.
     void on_work_started() const noexcept { pool_->work_started(); }
     void on_work_finished() const noexcept { pool_->work_finished(); }

@@ -1,5 +1,6 @@
 #include <ekiden/pool/watch.hpp>
 
+#include <ekiden/context/thread_context.hpp>
 #include <ekiden/pool/crew.hpp>
 #include <ekiden/pool/scheduler.hpp>
 #include <ekiden/sys/futex.hpp>
@@ -14,6 +15,7 @@ watch::watch(scheduler& pool, crew& threads, sys::clock::duration interval, std:
     : pool_(pool), crew_(threads), interval_(interval),
       thread_(sys::start_thread("thread_pool", "its watch", [this, name = std::move(name)] {
           sys::set_thread_name(name + "-watch");
+          thread_record::here().owner = pool_.id();
           run();
       })) {}
 

@@ -10,7 +10,7 @@
 #include <ekiden/sys/spin.hpp>
 #include <ekiden/sys/thread.hpp>
 
-#include <algorithm>
+#include <utility>
 
 namespace ekiden::inline EKIDEN_ABI {
 
@@ -41,7 +41,7 @@ public:
 } // namespace
 
 worker::worker(scheduler& pool, unsigned index)
-    : thread_role(&pool.face()), pool_(pool), index_(index), random_(index + 1) {}
+    : thread_role(pool.id()), pool_(pool), index_(index), random_(index + 1) {}
 
 // ---- the scheduler's loop
 
@@ -83,6 +83,7 @@ void worker::run() noexcept {
 
 /// This thread looks for no more tasks, and may have ended the last one.
 void worker::stop_looking() noexcept {
+    announce();
     sys::fence(sys::seq_cst); // [ID2] as prepare_wait() does before a sleep
     if (!EKIDEN_MUTANT(worker_leaves_unannounced)) pool_.announce_idle();
 }
@@ -99,8 +100,25 @@ task* worker::find_task() noexcept {
     return found;
 }
 
+/// All that a worker has deferred is announced here: when it sleeps, blocks, stands by, retires, or begins
+/// another task. Not one task waits for this worker then.
+void worker::announce() noexcept {
+    if (std::exchange(owed_, 0) != 0 && !EKIDEN_MUTANT(worker_forgets_what_it_owes)) pool_.notify();
+}
+
+/// Before `taken`, which it comes to itself, begins.
+void worker::settle(const task* taken) noexcept {
+    if (owed_ == 1 && owed_task_ == taken)
+        owed_ = 0;
+    else
+        announce();
+}
+
 void worker::execute(task* taken, bool is_admitted) noexcept {
+    if (owed_ != 0) [[unlikely]]
+        settle(taken);
     if (!is_admitted) {
+        running_type_.store(taken->type(), sys::relaxed); // its end may break a contract
         taken->abandon();
         abandoned_.add();
     } else {
@@ -315,7 +333,7 @@ repeated_task::end worker::repeat(repeated_task& begun, repeated_task::call call
 bool worker::take_again(const task& given, std::uint64_t number) noexcept {
     if (spawned_.value() != number || pool_.gate().load(sys::relaxed) != 0 || has_token_ || waits_ != nullptr
         || trace::is_on() || (turn_ + 1) % fair_turn == 0 || put_back_.load(sys::relaxed) != nullptr
-        || pool_.queue(priority::high).maybe_filled() || deque_.newest() != &given
+        || pool_.queue(priority::high).maybe_filled() || owed_ != 0 || deque_.newest() != &given
         || deque_.pop() == nullptr) // a thief was faster
         return false;
     ++turn_;
@@ -462,6 +480,7 @@ void worker::nap(const reason_to_return& reason) noexcept {
 }
 
 void worker::sleep(const reason_to_return& reason) noexcept {
+    owed_ = 0; // it has looked at the queues since, as a poster does
     if (reason.awaited != nullptr) pool_.circles().begin_wait(*this);
     parks_.add();
     const trace::detail::interval parked(trace::kind::parked, "parked", 0);
@@ -473,16 +492,51 @@ void worker::sleep(const reason_to_return& reason) noexcept {
     if (reason.awaited != nullptr) pool_.circles().end_wait(*this);
 }
 
+/// While the running task waits for a result: shows the wait, and what it holds up.
+class worker::shown_wait {
+public:
+    shown_wait(worker& self, completion& awaited) noexcept
+        : self_(self), frame_{&awaited,
+                              {self.running_.load(sys::relaxed), self.running_type_.load(sys::relaxed)},
+                              self.waits_} {
+        self_.waits_ = &frame_;
+        if (self_.depth_ < most_shown) show(frame_.waiting);
+        ++self_.depth_;
+        show(&awaited);
+    }
+    ~shown_wait() {
+        --self_.depth_;
+        if (self_.depth_ < most_shown) show(running_task{});
+        self_.waits_ = frame_.outer;
+        show(frame_.outer != nullptr ? frame_.outer->awaited : nullptr);
+        self_.running_.store(frame_.waiting.self, sys::relaxed);
+        self_.running_type_.store(frame_.waiting.type, sys::relaxed);
+    }
+    shown_wait(const shown_wait&) = delete;
+    shown_wait& operator=(const shown_wait&) = delete;
+
+private:
+    void show(const running_task& waiting) noexcept {
+        shown_task& place = self_.on_stack_[self_.depth_];
+        place.type.store(waiting.type, sys::relaxed);
+        place.self.store(waiting.self, sys::relaxed);
+    }
+    void show(const completion* awaited) noexcept {
+        self_.awaited_type_.store(awaited != nullptr ? awaited->type() : nullptr, sys::relaxed);
+        self_.awaited_.store(awaited, sys::relaxed);
+    }
+
+    worker& self_;
+    const wait_frame frame_;
+};
+
 bool worker::wait_for(completion& awaited, const sys::clock::time_point* deadline) noexcept {
     if (deadline != nullptr) {
         const blocked_here sleeping("a result, for a limited time");
         return awaited.block(deadline);
     }
-    const task::function type = running_type_.load(sys::relaxed);
-    const wait_frame frame{&awaited, {running_.load(sys::relaxed), type}, waits_};
+    const shown_wait shown(*this, awaited);
     const hidden_scopes others_are_outside;
-    waits_ = &frame;
-    show_wait(frame);
     while (task* const next = next_task({&awaited, nullptr})) {
         if (EKIDEN_MUTANT(worker_takes_a_task_to_the_gate)) (void)admit();
         const std::uint32_t gate = pool_.gate().load(sys::acquire); // as in admit()
@@ -494,10 +548,17 @@ bool worker::wait_for(completion& awaited, const sys::clock::time_point* deadlin
             execute(next, runs_already || (gate & gate_bit::stopped) == 0);
         expects_no_child(pool_.gate().load(sys::relaxed));
     }
-    waits_ = frame.outer;
-    show_end_of_wait(frame);
-    running_.store(frame.waiting.self, sys::relaxed);
-    running_type_.store(type, sys::relaxed);
+    return true;
+}
+
+bool worker::sleep_for(completion& awaited) noexcept {
+    const blocked_here sleeping("a result, without running other tasks meanwhile");
+    const shown_wait shown(*this, awaited);
+    show(glance::state::asleep);
+    pool_.circles().begin_wait(*this);
+    (void)awaited.sleep(nullptr);
+    pool_.circles().end_wait(*this);
+    show(glance::state::busy);
     return true;
 }
 
@@ -510,8 +571,6 @@ bool worker::begin_blocking(const char* what) noexcept {
         blocked_since_ =
             trace::detail::begin(trace::kind::blocked, last_blocked_on_, &trace::detail::literal);
     pool_.threads().block(*this, what);
-    // For what its task has deferred nobody was woken: this worker was to come to it.
-    if (pool_.has_work()) (void)pool_.sleep().notify();
     return true;
 }
 
@@ -521,80 +580,6 @@ void worker::end_blocking() noexcept {
     pool_.threads().unblock(*this);
     blocked_on_.store(nullptr, sys::relaxed);
     is_blocking_ = false;
-}
-
-// ---- what others see
-
-void worker::show(glance::state is) noexcept {
-    if (is != glance::state::busy) since_ns_.store(sys::now_ns(), sys::relaxed);
-    is_.store(is, sys::relaxed);
-}
-
-void worker::show_wait(const wait_frame& begun) noexcept {
-    if (depth_ < most_shown) on_stack_[depth_].store(begun.waiting.self, sys::relaxed);
-    ++depth_;
-    awaited_type_.store(begun.awaited->type(), sys::relaxed);
-    awaited_.store(begun.awaited, sys::relaxed);
-}
-
-void worker::show_end_of_wait(const wait_frame& ended) noexcept {
-    --depth_;
-    if (depth_ < most_shown) on_stack_[depth_].store(nullptr, sys::relaxed);
-    const completion* const outer = ended.outer != nullptr ? ended.outer->awaited : nullptr;
-    awaited_type_.store(outer != nullptr ? outer->type() : nullptr, sys::relaxed);
-    awaited_.store(outer, sys::relaxed);
-}
-
-worker::glance worker::look() const noexcept {
-    return {.is = is_.load(sys::relaxed),
-            .finished = finished_.value(),
-            .task_type = running_type_.load(sys::relaxed),
-            .awaited = awaited_.load(sys::relaxed),
-            .awaited_type = awaited_type_.load(sys::relaxed),
-            .blocked_on = blocked_on_.load(sys::acquire), // [DU1]
-            .wanted_lock = locks_.wanted(),
-            .since_ns = since_ns_.load(sys::relaxed)};
-}
-
-char worker::glance::sign() const noexcept {
-    if (is == state::gone) return ' ';
-    if (is == state::standing_by) return '-';
-    if (is == state::held) return 'p';
-    if (blocked_on != nullptr) return 'b';
-    if (is == state::asleep) return awaited != nullptr ? 'w' : '.';
-    return '#';
-}
-
-bool worker::seems_to_run(const task* one) const noexcept {
-    if (running_.load(sys::relaxed) == one) return true;
-    for (const auto& waiting : on_stack_) {
-        if (waiting.load(sys::relaxed) == one) return true;
-    }
-    return false;
-}
-
-bool worker::runs(const completion& result) const noexcept {
-    for (const wait_frame* f = waits_; f != nullptr; f = f->outer) {
-        // The type too: the memory of a task without a result may serve another task already.
-        if (f->waiting.self == &result && f->waiting.type == result.type()) return true;
-    }
-    return false;
-}
-
-std::string_view worker::running_type() const noexcept {
-    const task::function type = running_type_.load(sys::relaxed);
-    return type != nullptr ? described_type(type(nullptr, task_request::describe)) : "nothing";
-}
-
-void worker::add_to(thread_pool_metrics& sum) const noexcept {
-    const std::uint64_t abandoned = abandoned_.value();
-    sum.tasks_run += finished_.value() - abandoned;
-    sum.tasks_abandoned += abandoned;
-    sum.stolen += stolen_.value();
-    sum.injected += injected_.value();
-    sum.parks += parks_.value();
-    sum.wakes += wakes_.value();
-    sum.queue_delay += delays_.snapshot();
 }
 
 } // namespace ekiden::inline EKIDEN_ABI

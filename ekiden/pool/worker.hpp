@@ -40,8 +40,20 @@ public:
     /// ran could not be given up when the time is over.
     bool wait_for(completion& awaited, const sys::clock::time_point* deadline) noexcept override;
 
+    /// Sleeps until `awaited` is ready. A circle of such waits is found.
+    [[nodiscard]] bool sleep_for(completion& awaited) noexcept override;
+
     [[nodiscard]] bool begin_blocking(const char* what) noexcept override;
     void end_blocking() noexcept override;
+
+    /// The running task has queued `given` without waking another worker. Its end sees to that, unless this
+    /// worker takes `given` next; an earlier sleep or end of this worker does, too.
+    void owe(const task* given) noexcept {
+        ++owed_;
+        owed_task_ = given;
+    }
+    void announce() noexcept override;
+    [[nodiscard]] worker* as_worker() noexcept override { return this; }
 
     [[nodiscard]] scheduler& pool() const noexcept { return pool_; }
 
@@ -63,6 +75,8 @@ public:
     [[nodiscard]] bool& is_in_told_circle() const noexcept { return waits_->is_in_told_circle; }
     /// Any thread: the name of the type of the task that it runs or has run last.
     [[nodiscard]] std::string_view running_type() const noexcept;
+    /// Its own thread: that type; null before the first task.
+    [[nodiscard]] task::function running() const noexcept { return running_type_.load(sys::relaxed); }
 
     bool is_waiting_for_result = false; ///< under the lock of wait_circles
 
@@ -84,6 +98,10 @@ public:
         const void* wanted_lock; ///< that it may block on; where lock_checks is set
         std::uint64_t since_ns;  ///< when it began to sleep, wait or block
 
+        /// Whether it sleeps until that result is there.
+        [[nodiscard]] bool awaits_asleep() const noexcept {
+            return is == state::asleep && awaited != nullptr;
+        }
         /// As a character: see thread_pool::activity().
         [[nodiscard]] char sign() const noexcept;
     };
@@ -91,9 +109,9 @@ public:
     [[nodiscard]] glance look() const noexcept;
     /// The thread, as long as no other one can come in its place.
     void show(glance::state is) noexcept;
-    /// Any thread, the same way: whether the task is one that this worker runs, or has on its stack while it
-    /// waits.
-    [[nodiscard]] bool seems_to_run(const task* one) const noexcept;
+    /// Any thread, the same way: whether the task of that type is one that this worker runs, or has on its
+    /// stack while it waits.
+    [[nodiscard]] bool seems_to_run(const task* one, task::function type) const noexcept;
     [[nodiscard]] bool seems_to_hold(const void* lock) const noexcept { return locks_.has(lock); }
 
 private:
@@ -142,9 +160,9 @@ private:
     [[nodiscard]] bool naps_next(const reason_to_return& reason) const noexcept;
     void nap(const reason_to_return& reason) noexcept;
     void sleep(const reason_to_return& reason) noexcept;
-    void show_wait(const wait_frame& begun) noexcept;
-    void show_end_of_wait(const wait_frame& ended) noexcept;
+    class shown_wait;
     void execute(task* taken, bool is_admitted) noexcept;
+    void settle(const task* taken) noexcept;
     [[nodiscard]] bool is_piece(const task* taken) noexcept;
     [[nodiscard]] bool is_stopped() const noexcept;
     [[nodiscard]] bool admit() noexcept;
@@ -166,6 +184,9 @@ private:
     std::uint32_t looks_in_vain_ = 0;    // before sleeps, one after the other
     sys::random random_;
     const task* piece_ = nullptr; // taken from a work source, not begun
+    // What its tasks have queued and told no other worker: how many, and the newest, only to be compared.
+    std::uint32_t owed_ = 0;
+    const task* owed_task_ = nullptr;
     // Read by others.
     sys::atomic<const task*> running_{nullptr};
     sys::atomic<task::function> running_type_{nullptr};
@@ -178,7 +199,11 @@ private:
     const char* last_blocked_on_ = "";
     sys::atomic<std::uint64_t> since_ns_{0};
     static constexpr std::size_t most_shown = 8;
-    std::array<sys::atomic<const task*>, most_shown> on_stack_{}; // the tasks that wait, the outermost first
+    struct shown_task {
+        sys::atomic<const task*> self{nullptr};
+        sys::atomic<task::function> type{nullptr};
+    };
+    std::array<shown_task, most_shown> on_stack_{}; // the tasks that wait, the outermost first
     std::size_t depth_ = 0;
     detail::shown_locks locks_;
     const wait_frame* waits_ = nullptr;

@@ -67,6 +67,10 @@ public:
         return first;
     }
 
+    /// The consumer: whether the oldest task can be seen, which take() returns unless a push behind it is
+    /// under way. Acquires what its producer has released.
+    [[nodiscard]] bool has_oldest() const noexcept { return oldest_.load(sys::acquire) != nullptr; } // [SE2]
+
     /// The consumer, when take() has returned null: true if nothing is queued; then it is the consumer no
     /// more, and must not touch the queue again. False: a push is under way, or end() has been called.
     [[nodiscard]] bool try_rest() noexcept {

@@ -12,8 +12,7 @@ namespace {
     simulation* const here = simulation::here();
     if (here == nullptr) throw std::logic_error("ekiden: sim: " + why);
     here->fail(kind, why, std::move(details));
-    here->throw_if_failed();
-    throw run_ended(); // not reached
+    here->throw_failure();
 }
 
 } // namespace

@@ -40,7 +40,8 @@ void expect(bool holds, const char* what);
 class exactly_once {
 public:
     explicit exactly_once(std::string name);
-    /// A failure if it has not happened.
+    /// A failure if it has not happened. If an exception destroys the object and leaves the step or the test,
+    /// that exception is the failure.
     ~exactly_once();
     exactly_once(const exactly_once&) = delete;
     exactly_once& operator=(const exactly_once&) = delete;

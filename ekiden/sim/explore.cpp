@@ -3,7 +3,9 @@
 #include <ekiden/sim/runner.hpp>
 #include <ekiden/sim/shrink.hpp>
 
+#include <algorithm>
 #include <cstdio>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -60,16 +62,26 @@ void tell_of_seed(report& to, runner& with, const options& chosen, run_answer&& 
 
 } // namespace
 
+namespace {
+
+/// Of the seeds that are asked for, and that there are.
+std::uint64_t last_seed(const options& chosen) {
+    const std::uint64_t most = std::numeric_limits<std::uint64_t>::max() - chosen.first;
+    return chosen.first + std::min(most, chosen.seeds - 1);
+}
+
+} // namespace
+
 report detail::explore(const options& chosen, test_reference test) {
     runner with(test, chosen);
     report result;
     // The dull run tells how many choices there are; what a seed draws depends on that.
-    run_answer answer = with.run({.seed = 0, .end = 1});
+    run_answer answer = with.run({});
     if (chosen.first == 0) take(answer, result);
-    if (answer.last.is_clean() && (chosen.first != 0 || chosen.seeds > 1)) {
+    if (answer.last.is_clean() && chosen.seeds > (chosen.first == 0 ? 1U : 0U)) {
         const std::uint64_t from = chosen.first == 0 ? 1 : chosen.first;
-        answer = with.run(
-            {.seed = from, .end = chosen.first + chosen.seeds, .expected = answer.last.schedule_choices});
+        answer =
+            with.run({.seed = from, .last = last_seed(chosen), .expected = answer.last.schedule_choices});
         take(answer, result);
     }
     if (answer.last.is_clean()) return result;

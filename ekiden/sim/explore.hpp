@@ -53,7 +53,8 @@ private:
 
 /// Runs seeds until one fails, makes that one smaller, and prints it. Seed 0 is the dull one, in which
 /// nothing is out of the ordinary. Throws std::system_error if the system gives no thread, and
-/// std::bad_alloc.
+/// std::bad_alloc; a failure that has been found is returned all the same. Seeds beyond 2^64 - 1 do not exist
+/// and are not run.
 template <simulated_test F>
 [[nodiscard]] report explore(const options& chosen, F&& test) {
     return detail::explore(chosen, detail::test_reference(test));

@@ -51,6 +51,7 @@ enum class verdict : std::uint8_t {
     lost,           ///< accepted, and never run
     blocking,       ///< a call that blocks the thread
     irreproducible, ///< the same choices lead to different runs
+    real,           ///< a part that runs for real, such as a thread_pool
 };
 /// As text.
 [[nodiscard]] const char* name_of(verdict kind) noexcept;

@@ -82,7 +82,7 @@ bool runner::place::run_one(std::uint64_t seed, outcome& to) {
 }
 
 void runner::place::run_all() {
-    for (std::uint64_t seed = request.seed; seed < request.end; ++seed) {
+    for (std::uint64_t seed = request.seed;; ++seed) {
         answer.seed = seed;
         ++answer.runs;
         bool is_clean = run_one(seed, answer.last);
@@ -101,7 +101,7 @@ void runner::place::run_all() {
                 is_clean = false;
             }
         }
-        if (!is_clean) return;
+        if (!is_clean || seed == request.last) return;
     }
 }
 
@@ -163,7 +163,7 @@ void runner::watch(place& at) {
     if (options_.watch.count() <= 0) return at.explorer.park();
     const auto never = std::numeric_limits<std::uint32_t>::max();
     std::uint32_t seen = never;
-    while (!at.explorer.park_until(sys::clock::now() + options_.watch)) {
+    while (!at.explorer.park_until(sys::clock::now() + sys::bounded(options_.watch))) {
         const std::uint32_t now = at.beat.steps.load(sys::relaxed); // relaxed: only to be shown
         const task::function type = at.beat.type.load(sys::relaxed);
         if (now == seen && type != nullptr) {

@@ -36,7 +36,7 @@ struct outcome {
 struct run_request {
     const tape* played = nullptr; ///< or:
     std::uint64_t seed = 0;
-    std::uint64_t end = 1;        ///< seeds from `seed` to before this, until one fails
+    std::uint64_t last = 0;       ///< seeds from `seed` to this one, until one fails
     std::uint32_t expected = 100; ///< choices of the schedule
 };
 

@@ -189,7 +189,8 @@ const char* name_of(verdict kind) noexcept {
                                      "no progress",
                                      "work lost",
                                      "a call that blocks the thread",
-                                     "two runs of the same choices differ"};
+                                     "two runs of the same choices differ",
+                                     "a part of the program cannot be simulated"};
     return names[static_cast<std::size_t>(kind)];
 }
 

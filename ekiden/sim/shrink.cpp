@@ -27,7 +27,13 @@ bool shrinker::try_tape(tape candidate) {
     if (left_ == 0) return false;
     --left_;
     candidate.trim();
-    run_answer answer = with_.run({.played = &candidate});
+    run_answer answer;
+    try {
+        answer = with_.run({.played = &candidate});
+    } catch (...) { // The failure itself is not to be lost: it is told as it is.
+        left_ = 0;
+        return false;
+    }
     outcome& found = answer.last;
     if (found.found.kind != smallest_.found.kind || found.found.why != smallest_.found.why) return false;
     if (size_of(found) >= size_of(smallest_)) return false;

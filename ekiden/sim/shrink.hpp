@@ -15,7 +15,7 @@ public:
     shrinker(runner& with, outcome smallest, unsigned most_runs)
         : with_(with), smallest_(std::move(smallest)), left_(most_runs) {}
 
-    /// The smallest one found.
+    /// The smallest one found. Ends early if the system gives no thread or no memory for one more run.
     [[nodiscard]] outcome run();
 
 private:

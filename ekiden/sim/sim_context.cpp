@@ -31,23 +31,24 @@ sim_context::sim_context(std::uint64_t seed, const options& chosen, const sim::o
 
 sim_context::sim_context(std::unique_ptr<sim::simulation> own, const options& chosen)
     : own_(std::move(own)), world_(*sim::simulation::here()), name_(chosen.name),
-      role_(std::make_unique<sim::sim_role>(this, world_, chosen.helps)),
+      role_(std::make_unique<sim::sim_role>(id(), world_, chosen.helps)),
       line_(chosen.in_order ? world_.new_line() : 0) {
+    set_gate(gate_, 1, 1);
     world_.add(*this);
 }
 
 sim_context::~sim_context() {
     expect_own_thread();
     sys::expects(inside_ == 0, "a sim_context is destroyed in the middle of one of its tasks");
-    const bool has_stopped = std::exchange(is_stopped_, true);
+    const bool has_stopped = gate_.exchange(1, sys::relaxed) != 0;
     shut_down_services();
     const std::size_t dropped = drop_queued();
     end_services();
     world_.remove(*this);
-    if (dropped != 0 && !has_stopped && !world_.has_test_ended() && std::uncaught_exceptions() == 0) {
-        world_.fail(sim::verdict::lost,
-                    std::string(name_) + " ends with tasks that it has accepted and not run",
-                    "  " + std::to_string(dropped) + " of them\n");
+    if (dropped != 0 && !has_stopped && !world_.has_test_ended()) {
+        world_.fail_at_end(sim::verdict::lost,
+                           std::string(name_) + " ends with tasks that it has accepted and not run",
+                           "  " + std::to_string(dropped) + " of them\n");
     }
 }
 
@@ -59,7 +60,7 @@ std::size_t sim_context::drop_queued() noexcept {
 
 /// The run has failed: nothing of the context waits for anything afterwards.
 void sim_context::end_early() noexcept {
-    is_stopped_ = true;
+    gate_.store(1, sys::relaxed);
     shut_down_services();
     (void)drop_queued();
     end_services();
@@ -75,7 +76,7 @@ void sim_context::expect_own_thread() const noexcept {
 
 bool sim_context::accept(task* accepted, task_order order) {
     expect_own_thread();
-    if (is_stopped_) {
+    if (stopped()) {
         accepted->abandon();
         return false;
     }
@@ -115,7 +116,7 @@ std::size_t sim_context::run_for_ns(std::int64_t length) {
 
 void sim_context::stop() noexcept {
     expect_own_thread();
-    if (std::exchange(is_stopped_, true)) return;
+    if (gate_.exchange(1, sys::relaxed) != 0) return;
     (void)drop_queued();
 }
 

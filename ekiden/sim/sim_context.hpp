@@ -7,6 +7,7 @@
 #include <ekiden/execution/execution_context.hpp>
 #include <ekiden/execution/task_sink.hpp>
 #include <ekiden/sim/options.hpp>
+#include <ekiden/sys/atomic.hpp>
 #include <ekiden/sys/clock.hpp>
 
 #include <chrono>
@@ -51,8 +52,9 @@ public:
 
     explicit sim_context(const options& chosen = {});
     /// Begins a simulation with this seed; 0: everything is as dull as can be. A failure leaves run() as an
-    /// exception; a call that blocks ends the program, with a message. Throws std::invalid_argument in a
-    /// simulation.
+    /// exception, whose what() says what has failed and shows the last steps. A call that blocks ends the
+    /// program with the same text, and so does the destructor of this context if no exception has told a
+    /// failure. Throws std::invalid_argument in a simulation.
     explicit sim_context(std::uint64_t seed, const options& chosen = {}, const sim::options& limits = {});
     /// As stop(), but what is queued counts as lost, which is a failure. Between two steps, or in a step of
     /// another context.
@@ -74,7 +76,7 @@ public:
 
     /// Abandons what is queued, and refuses what comes: futures report operation_canceled.
     void stop() noexcept;
-    [[nodiscard]] bool stopped() const noexcept { return is_stopped_; }
+    [[nodiscard]] bool stopped() const noexcept { return refuses_tasks(); }
 
     /// No faults from now on: what has been accepted must get through. So it is also when the faults that the
     /// seed has drawn are used up.
@@ -94,6 +96,7 @@ private:
     void alarm_moved() noexcept override {}
     std::size_t run_for_ns(std::int64_t length);
     bool accept(task* accepted, task_order order);
+    [[nodiscard]] bool take_over(task* refused) override { return accept(refused, task_order::usual); }
     void end_early() noexcept;
     std::size_t drop_queued() noexcept;
     void expect_own_thread() const noexcept;
@@ -105,8 +108,8 @@ private:
     const std::uint32_t line_; // 0: no order
     alarm_clock* alarm_ = nullptr;
     std::int64_t work_ = 0;
-    unsigned inside_ = 0; // steps
-    bool is_stopped_ = false;
+    unsigned inside_ = 0;                // steps
+    sys::atomic<std::uint32_t> gate_{0}; // 1: stopped
 };
 
 /// A cheap, copyable handle; equal if the context is the same. Its operations are those of task_sink. With

@@ -18,6 +18,7 @@ namespace ekiden::inline EKIDEN_ABI::sim {
 namespace {
 
 constexpr std::size_t most_depth = 16;
+constexpr std::size_t shown_steps = 40; // the last ones, of a simulation on its own
 constexpr std::uint32_t test_chain = 1; // the test itself; 0 is time
 constexpr std::uint32_t delays = 25;    // of a fault: from 1 us on, each twice as long
 
@@ -54,13 +55,13 @@ private:
 
 simulation::simulation(std::uint64_t seed, std::uint32_t expected, const options& chosen)
     : plan_(std::in_place, seed, chosen, expected), options_(chosen), last_chain_(test_chain),
-      role_(this, *this, true), scope_(role_) {
+      role_(nullptr, *this, true), scope_(role_) {
     tape_.faults = plan_->faults();
     begin();
 }
 
 simulation::simulation(const tape& played, const options& chosen)
-    : played_(played), options_(chosen), last_chain_(test_chain), role_(this, *this, true), scope_(role_) {
+    : played_(played), options_(chosen), last_chain_(test_chain), role_(nullptr, *this, true), scope_(role_) {
     tape_.faults = played_.faults;
     begin();
 }
@@ -70,7 +71,14 @@ void simulation::begin() noexcept {
     thread_record::here().simulation = this;
 }
 
-simulation::~simulation() { thread_record::here().simulation = nullptr; }
+simulation::~simulation() {
+    thread_record::here().simulation = nullptr;
+    if (on_give_up_ || is_failure_told_) return;
+    // An exception that ends the simulation tells the test that it has failed.
+    if (std::uncaught_exceptions() != exceptions_at_begin_) return;
+    settle();
+    if (failure_.kind != verdict::none) end_program();
+}
 
 // ---- contexts
 
@@ -86,7 +94,8 @@ std::uint32_t simulation::chain_of(const task& given, task_order order, std::uin
         if (env.chain == 0 && begins) const_cast<environment&>(env).chain = ++last_chain_; // NOLINT
         return env.chain != 0 ? env.chain : ++last_chain_;
     }
-    if (order != task_order::usual && !stack_.empty() && stack_.back().type == given.type())
+    if ((order == task_order::last || order == task_order::deferred) && !stack_.empty()
+        && stack_.back().type == given.type())
         return stack_.back().chain;
     return ++last_chain_;
 }
@@ -139,8 +148,8 @@ std::uint32_t simulation::choose_data(std::uint32_t range) {
     return choose(stream::data, range, fault{}, [&] { return plan_->pick_data(range); });
 }
 
-std::uint32_t simulation::choose_lane(std::uint32_t ready) noexcept {
-    return choose(stream::schedule, ready, fault{}, [&] { return plan_->pick_lane(ready); });
+std::uint32_t simulation::choose_next(std::uint32_t count) noexcept {
+    return choose(stream::schedule, count, fault{}, [&] { return plan_->pick_lane(count); });
 }
 
 std::uint32_t simulation::choose_fault(fault kind, std::uint32_t range, const char* what) noexcept {
@@ -199,10 +208,14 @@ std::uint32_t simulation::pick(bool can_jump) {
 }
 
 bool simulation::step(std::int64_t until) {
+    settle();
     if (failure_.kind != verdict::none) return false;
     if (steps_ >= options_.max_steps || now_ns_ - epoch > options_.max_time.count()) {
-        fail(verdict::no_progress, "no end after " + std::to_string(steps_) + " steps and "
-                                       + time_text(now_ns_ - epoch) + " of virtual time");
+        // What differs from run to run is no part of the reason: one that is as small as can be has the same.
+        fail(verdict::no_progress,
+             "no end within " + std::to_string(options_.max_steps) + " steps and "
+                 + time_text(options_.max_time.count()) + " of virtual time",
+             "  it had " + std::to_string(steps_) + " steps and " + time_text(now_ns_ - epoch) + "\n");
         return false;
     }
     offer_ending();
@@ -236,6 +249,7 @@ template <class Step>
 void simulation::run_guarded(Step&& body, const char* who) {
     try {
         body();
+        settle();
     } catch (const run_ended&) { // known already
     } catch (const std::exception& error) {
         fail(verdict::exception, std::string(who) + " has thrown: " + error.what());
@@ -355,6 +369,47 @@ void simulation::fail(verdict kind, std::string why, std::string details) noexce
     log(step_kind::note, {}, std::string("FOUND: ") + failure_.why);
 }
 
+void simulation::fail_at_end(verdict kind, std::string why, std::string details) noexcept {
+    const int exceptions = std::uncaught_exceptions();
+    if (exceptions == exceptions_at_begin_) return fail(kind, std::move(why), std::move(details));
+    if (unwound_.kind != verdict::none) return;
+    unwound_ = {kind, std::move(why), std::move(details)};
+    exceptions_at_end_ = exceptions;
+}
+
+/// Whether the program has caught the exception that was under way in fail_at_end().
+void simulation::settle() noexcept {
+    if (unwound_.kind == verdict::none || std::uncaught_exceptions() >= exceptions_at_end_) return;
+    const finding caught = std::exchange(unwound_, {});
+    fail(caught.kind, caught.why, caught.details);
+}
+
+void simulation::throw_failure() {
+    if (depth_ == 0) {
+        tear_down();
+        is_failure_told_ = true;
+    }
+    throw run_ended(failure_text());
+}
+
+void simulation::refuse(const char* why) {
+    if (failure_.kind != verdict::none) return; // what ends now must be able to
+    fail(verdict::real, why);
+    throw_failure();
+}
+
+/// A simulation on its own has no explorer that shows the steps.
+std::string simulation::failure_text() const {
+    std::string text = "ekiden: simulation: " + std::string(name_of(failure_.kind)) + ": " + failure_.why;
+    if (!on_give_up_) text += "\n" + log_.text(shown_steps) + failure_.details;
+    return text;
+}
+
+void simulation::end_program() const noexcept {
+    std::fprintf(stderr, "%s", failure_text().c_str());
+    std::abort();
+}
+
 void simulation::give_up(verdict kind, std::string why, std::string details) noexcept {
     fail(kind, std::move(why), std::move(details));
     if (on_give_up_) {
@@ -362,9 +417,7 @@ void simulation::give_up(verdict kind, std::string why, std::string details) noe
         sys::parker nobody;
         for (;;) nobody.park();
     }
-    std::fprintf(stderr, "ekiden: simulation: %s\n%s%s", failure_.why.c_str(), log_.text(40).c_str(),
-                 failure_.details.c_str());
-    std::abort();
+    end_program();
 }
 
 std::string simulation::running_text() const {
@@ -403,7 +456,7 @@ void simulation::tear_down() noexcept {
 /// Nothing can run any more.
 void simulation::check_rest() {
     bool waits = false;
-    for (const sim_context* const c : contexts_) waits = waits || (!c->is_stopped_ && c->work_ > 0);
+    for (const sim_context* const c : contexts_) waits = waits || (!c->stopped() && c->work_ > 0);
     for (const once& o : onces_) waits = waits || (o.is_open && !o.is_done);
     if (waits) fail(verdict::stuck, "nothing can run, and somebody waits", waiting_text());
 }
@@ -423,7 +476,7 @@ void simulation::done_once(std::size_t number) {
 void simulation::drop_once(std::size_t number) noexcept {
     once& of = onces_[number];
     of.is_open = false;
-    if (!of.is_done && std::uncaught_exceptions() == 0) fail(verdict::lost, "never done: " + of.name);
+    if (!of.is_done) fail_at_end(verdict::lost, "never done: " + of.name);
 }
 
 } // namespace ekiden::inline EKIDEN_ABI::sim

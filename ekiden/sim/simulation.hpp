@@ -22,6 +22,7 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -41,10 +42,11 @@ struct pulse {
     sys::atomic<task::function> type{nullptr};
 };
 
-/// Leaves the handlers, and the test, when something has been found: the simulation knows it already.
-class run_ended : public std::exception {
+/// Leaves the handlers, and the test, when something has been found: the simulation knows it already. Says
+/// what has been found.
+class run_ended : public std::runtime_error {
 public:
-    [[nodiscard]] const char* what() const noexcept override { return "the simulation has found a failure"; }
+    using std::runtime_error::runtime_error;
 };
 
 struct finding {
@@ -56,7 +58,7 @@ struct finding {
 /// What the thread is while it runs tasks of a context, or the test itself.
 class sim_role final : public thread_role {
 public:
-    sim_role(const void* context, simulation& world, bool helps) noexcept
+    sim_role(context_id context, simulation& world, bool helps) noexcept
         : thread_role(context), world_(world), helps_(helps) {}
     [[nodiscard]] bool wait_for(completion& awaited,
                                 const sys::clock::time_point* deadline) noexcept override;
@@ -111,16 +113,16 @@ public:
     /// Leaves the step or the test. The test must be able to end what its coroutines wait for, so these, and
     /// whatever is queued, end before.
     void throw_if_failed() {
-        if (failure_.kind == verdict::none) return;
-        if (depth_ == 0) tear_down();
-        throw run_ended();
+        settle();
+        if (failure_.kind != verdict::none) throw_failure();
     }
     /// A place where others may run.
     void point();
     [[nodiscard]] bool wait_for(completion& awaited, const sys::clock::time_point* deadline,
                                 bool helps) noexcept;
     [[noreturn]] void blocked(const char* what) noexcept;
-    [[nodiscard]] std::uint32_t choose_lane(std::uint32_t ready) noexcept override;
+    [[nodiscard]] std::uint32_t choose_next(std::uint32_t count) noexcept override;
+    void refuse(const char* why) override;
 
     // ---- choices
 
@@ -136,9 +138,15 @@ public:
 
     /// The first one counts.
     void fail(verdict kind, std::string why, std::string details = {}) noexcept;
-    /// The same, and the thread never comes back.
+    /// The same at the end of an object whose duty is not done. If an exception destroys the object, it is a
+    /// failure only when the program has caught that exception. One that leaves the step or the test is the
+    /// failure itself.
+    void fail_at_end(verdict kind, std::string why, std::string details = {}) noexcept;
+    /// The same as fail(), and the thread never comes back.
     [[noreturn]] void give_up(verdict kind, std::string why, std::string details = {}) noexcept;
     [[nodiscard]] const finding& failure() const noexcept { return failure_; }
+    /// Throws run_ended, as throw_if_failed() does: something has been found.
+    [[noreturn]] void throw_failure();
     void note(std::string text) { log(step_kind::note, {}, std::move(text)); }
     void reached(const char* mark) { ++reached_[mark]; }
 
@@ -161,7 +169,8 @@ public:
     [[nodiscard]] const std::map<std::string, std::uint64_t>& marks() const noexcept { return reached_; }
     /// From now on it tells how far it is.
     void beat(pulse& shown) noexcept { pulse_ = &shown; }
-    /// Called by give_up(), in whose middle the simulation stays for ever.
+    /// Called by give_up(), in whose middle the simulation stays for ever. A simulation without it is on its
+    /// own, and tells its failure itself.
     void on_give_up(std::function<void()> action) { on_give_up_ = std::move(action); }
     /// The test has ended: nothing of it is called any more.
     void end_test() noexcept {
@@ -217,6 +226,9 @@ private:
     [[nodiscard]] std::string running_text() const;
     [[nodiscard]] bool plays() const noexcept { return !plan_.has_value(); }
     void begin() noexcept;
+    void settle() noexcept;
+    [[nodiscard]] std::string failure_text() const;
+    [[noreturn]] void end_program() const noexcept;
 
     std::optional<seed_plan> plan_; // null: it plays
     const tape played_;
@@ -246,6 +258,10 @@ private:
     std::map<std::string, std::uint64_t> reached_;
     timeline log_;
     finding failure_;
+    finding unwound_;           // of fail_at_end(), while an exception is under way
+    int exceptions_at_end_ = 0; // that were under way then
+    const int exceptions_at_begin_ = std::uncaught_exceptions();
+    bool is_failure_told_ = false; // by an exception that has left run(), or the test
     std::function<void()> on_give_up_;
     pulse* pulse_ = nullptr;
 

@@ -1,5 +1,6 @@
 #include <ekiden/sim/timeline.hpp>
 
+#include <ekiden/observe/text.hpp>
 #include <ekiden/queue/task.hpp>
 
 #include <algorithm>
@@ -16,7 +17,9 @@ constexpr std::size_t longest_name = 90;
 /// The end of a long name tells more than its beginning.
 std::string short_name(std::string_view type) {
     if (type.size() <= longest_name) return std::string(type);
-    return "..." + std::string(type.substr(type.size() - longest_name));
+    std::size_t first = type.size() - longest_name;
+    while (first != type.size() && text::character_bytes(type.substr(first)) == 0) ++first;
+    return "..." + std::string(type.substr(first));
 }
 
 /// A coroutine with the line of its latest await, or the type of a task.
@@ -37,10 +40,7 @@ std::string time_text(std::int64_t ns) {
     constexpr std::array<unit, 4> units{{{1'000'000'000, "s"}, {1'000'000, "ms"}, {1000, "us"}, {1, "ns"}}};
     const auto* const fitting =
         std::find_if(units.begin(), units.end() - 1, [ns](const unit& u) { return ns >= u.ns; });
-    std::array<char, 48> text{};
-    (void)std::snprintf(text.data(), text.size(), "%.6g %s",
-                        static_cast<double>(ns) / static_cast<double>(fitting->ns), fitting->name);
-    return text.data();
+    return text::general(static_cast<double>(ns) / static_cast<double>(fitting->ns), 6) + " " + fitting->name;
 }
 
 std::string timeline::line(std::size_t i) const {

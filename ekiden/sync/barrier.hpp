@@ -25,7 +25,7 @@ struct no_completion {
 
 /// What a thread does before it sleeps at a barrier.
 enum class barrier_wait : std::uint8_t {
-    yields_first, ///< lets others run a few times first: fewer sleeps, in wall and in CPU time
+    yields_first, ///< yields a few times first, as long as yields are brief: less wall and CPU time
     parks         ///< sleeps at once: for threads that come far apart
 };
 
@@ -67,7 +67,7 @@ public:
         if (in_word_) {
             lock_.apply(both, [&](state_value now) noexcept {
                 round = now.state;
-                const std::ptrdiff_t left = after_arrival(std::ptrdiff_t{now.payload}, count);
+                const std::ptrdiff_t left = after_arrival(static_cast<std::ptrdiff_t>(now.payload), count);
                 if (left > 0) return state_value{now.state, static_cast<std::uint32_t>(left)};
                 // [BA1] relaxed: the arrivals of all who dropped out have happened before this one.
                 return state_value{1 - now.state, static_cast<std::uint32_t>(expected_.load(sys::relaxed))};
@@ -92,7 +92,7 @@ public:
         return lock_.pass(after(token), limit);
     }
     /// True if the round of `token` is complete.
-    [[nodiscard]] bool passed(arrival_token token) const noexcept { return lock_.passes(after(token)); }
+    [[nodiscard]] bool passed(arrival_token token) const noexcept { return lock_.is_in(after(token)); }
 
     /// Arrives, and waits for the end of the round.
     void arrive_and_wait() { wait(arrive()); }

@@ -5,7 +5,7 @@
 
 #include <ekiden/sync/ring_buffer.hpp>
 #include <ekiden/sync/state_lock.hpp>
-#include <ekiden/sys/thread.hpp>
+#include <ekiden/sys/back_off.hpp>
 
 #include <exception>
 #include <optional>
@@ -121,7 +121,7 @@ public:
                     [](state_value now) noexcept { return state_value{States::closing(now.state), 0}; });
     }
     /// Whether close() has been called.
-    [[nodiscard]] bool closed() const noexcept { return lock_.passes(States::closed_states); }
+    [[nodiscard]] bool closed() const noexcept { return lock_.is_in(States::closed_states); }
 
     /// How many items there is room for.
     [[nodiscard]] std::size_t capacity() const noexcept { return ring_.capacity(); }
@@ -220,11 +220,10 @@ private:
 
     template <class Step>
     buffer_result tried(state_lock::mask states, Step& step) {
-        for (;;) {
+        for (sys::back_off others;; others.wait()) { // another thread is inside for a step as short as ours
             const attempt result = lock_.try_run(states, step);
             if (result == attempt::done) return step.outcome();
             if (result == attempt::refused) return buffer_result::would_wait;
-            sys::yield(); // somebody is inside, for a step as short as ours
         }
     }
     static buffer_result given_up(const wait_limit& limit) noexcept {

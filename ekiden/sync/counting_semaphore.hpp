@@ -6,8 +6,8 @@
 #pragma once
 
 #include <ekiden/sync/state_lock.hpp>
+#include <ekiden/sys/back_off.hpp>
 #include <ekiden/sys/contract.hpp>
-#include <ekiden/sys/thread.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -56,11 +56,10 @@ public:
     }
     /// False if there is none at this moment.
     [[nodiscard]] bool try_acquire() noexcept {
-        for (;;) {
+        for (sys::back_off others;; others.wait()) { // another thread is inside for a few steps
             const attempt result =
                 lock_.try_count<-1>(most_quick) ? attempt::done : lock_.try_run(is_some, take{*this});
             if (result != attempt::busy) return result == attempt::done;
-            sys::yield(); // somebody is inside, for a few steps
         }
     }
     /// As acquire with a limit: a time.
@@ -94,23 +93,26 @@ private:
         state_value operator()(state_value now) const noexcept { return semaphore.take_one(now); }
     };
 
+    static constexpr std::ptrdiff_t in_word(std::uint32_t payload) noexcept {
+        return static_cast<std::ptrdiff_t>(payload);
+    }
     static constexpr std::ptrdiff_t rest_of(std::ptrdiff_t permits) noexcept {
-        return permits > most_quick ? permits - most_quick : 0;
+        return std::max(permits - in_word(most_quick), std::ptrdiff_t{0});
     }
     static constexpr state_value value_of(std::ptrdiff_t permits) noexcept {
         if (permits <= 0) return {zero, 0};
-        return permits > most_quick ? state_value{plenty, most_quick}
-                                    : state_value{some, static_cast<std::uint32_t>(permits)};
+        return permits > in_word(most_quick) ? state_value{plenty, most_quick}
+                                             : state_value{some, static_cast<std::uint32_t>(permits)};
     }
 
     // Inside the lock.
     state_value changed(state_value now, std::ptrdiff_t by) noexcept {
-        const std::ptrdiff_t permits = rest_ + std::ptrdiff_t{now.payload} + by;
+        const std::ptrdiff_t permits = rest_ + in_word(now.payload) + by;
         rest_ = rest_of(permits);
         return value_of(permits);
     }
     state_value added(state_value now, std::ptrdiff_t count) noexcept {
-        if (count < 0 || count > max() - rest_ - std::ptrdiff_t{now.payload})
+        if (count < 0 || count > max() - rest_ - in_word(now.payload))
             sys::contract_broken("counting_semaphore::release: a negative count, or more permits than max()");
         return changed(now, count);
     }

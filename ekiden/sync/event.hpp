@@ -17,7 +17,7 @@ public:
     /// Ends all waits, by one system call.
     void set() noexcept { change(1); }
     void reset() noexcept { change(0); }
-    [[nodiscard]] bool is_set() const noexcept { return lock_.passes(is_one); }
+    [[nodiscard]] bool is_set() const noexcept { return lock_.is_in(is_one); }
 
     /// Returns when it is set: at once, or at the next set().
     void wait() const noexcept { lock_.pass(is_one); }

@@ -35,6 +35,22 @@ public:
         }
         annotation_.released(how);
     }
+    /// Calls `section()` inside the lock, which the section must not use. The section may be that of a thread
+    /// that waits.
+    template <class Section>
+    void run_inside(const char* kind, Section section) noexcept {
+        if constexpr (lock_checks) note_held(this, kind, held::inside);
+        section();
+        if constexpr (lock_checks) note_released(this);
+    }
+    /// The calling thread has what wanted() said, although it has not taken the lock.
+    void served() const noexcept {
+        if constexpr (lock_checks) note_served();
+    }
+    /// The lock ends. `is_free` is read where lock_checks is set.
+    void ended(const char* kind, bool is_free) const noexcept {
+        if constexpr (lock_checks) expect_free(kind, is_free);
+    }
     /// How the calling thread holds it, where lock_checks is set.
     [[nodiscard]] held by_this_thread() const noexcept { return is_held(this); }
 

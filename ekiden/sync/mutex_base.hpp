@@ -14,8 +14,9 @@ namespace ekiden::inline EKIDEN_ABI {
 /// A state_lock with one state. Meets the standard's TimedMutex: for std::unique_lock, std::scoped_lock,
 /// std::condition_variable_any. Not recursive. Thread-safe; unlock() of one thread happens before the next
 /// lock(). May be destroyed when nobody holds it or waits for it. One with static storage is ready before any
-/// constructor runs. Where lock_checks is set, an unlock() by a thread that does not hold it and a lock() by
-/// the one that does are reported.
+/// constructor runs. Where lock_checks is set, the program ends with a message at an unlock() by a thread
+/// that does not hold it, at a lock() by the thread that does, and at the destruction of a mutex that is
+/// held.
 class mutex_base {
 public:
     /// The mask of the lock's one state.
@@ -60,7 +61,7 @@ protected:
 
     /// `rules` must outlive the mutex.
     constexpr explicit mutex_base(const state_rules& rules = plain) noexcept : lock_({}, rules) {}
-    ~mutex_base() = default;
+    ~mutex_base() { note_.ended(lock_.name(), !lock_checks || lock_.passes(free)); }
 
     state_lock lock_;
     [[no_unique_address]] detail::lock_note note_;

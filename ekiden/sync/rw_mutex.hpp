@@ -21,7 +21,8 @@ namespace ekiden::inline EKIDEN_ABI {
 ///
 /// An unlock() while no writer is inside ends the program with a message, as does an unlock_shared() while no
 /// reader is; so do upgrades and downgrades. Where lock_checks is set, the calling thread must be that writer
-/// or reader, and one that would wait for itself is reported.
+/// or reader, and the program ends with a message if a thread would wait for itself, or if a lock that is
+/// held is destroyed.
 template <rw_policy Policy = rw_policy::writer_first>
 class rw_mutex {
     using rules = rw_rules<Policy>;
@@ -33,6 +34,9 @@ public:
     static constexpr unsigned max_readers = state_lock::max_payload;
 
     constexpr rw_mutex() noexcept : lock_({}, rules::rules) {}
+    rw_mutex(const rw_mutex&) = delete;
+    rw_mutex& operator=(const rw_mutex&) = delete;
+    ~rw_mutex() { note_.ended(lock_.name(), !lock_checks || lock_.passes(rules::nobody_inside)); }
 
     void lock() noexcept {
         note_.wanted(lock_.name(), "lock");
@@ -139,19 +143,23 @@ public:
 
     /// Runs `section()` as a writer that holds the inner lock meanwhile: cheaper than lock and unlock for
     /// short sections. If the caller had to wait, the thread that makes room runs it. Returns after it has
-    /// run; what it throws is rethrown here. It must not touch this lock.
+    /// run; what it throws is rethrown here. It must not use this lock, which is reported where lock_checks
+    /// is set.
     template <class Section>
     void run(Section&& section) {
         note_.wanted(lock_.name(), "run");
         std::exception_ptr error;
         lock_.run(rules::writer_enters, [&](state_value now) noexcept {
-            try {
-                std::forward<Section>(section)();
-            } catch (...) {
-                error = std::current_exception();
-            }
+            note_.run_inside(lock_.name(), [&]() noexcept {
+                try {
+                    std::forward<Section>(section)();
+                } catch (...) {
+                    error = std::current_exception();
+                }
+            });
             return rules::value(rw_state::free, begin_writing(now).payload);
         });
+        note_.served();
         if (error) std::rethrow_exception(std::move(error));
     }
 
@@ -202,14 +210,14 @@ private:
 
     bool noted(bool entered, sys::hold how) noexcept { return note_.taken_if(entered, how, lock_.name()); }
     void note_gone(sys::hold how, const char* operation) noexcept {
-        note_.released(how, lock_.name(), operation,
-                       lock_checks && lock_.passes(rules::any_of(rw_state::free)));
+        note_.released(how, lock_.name(), operation, lock_checks && lock_.passes(rules::nobody_inside));
     }
     void check_recursion() noexcept {
         const detail::held now = note_.by_this_thread();
-        if (now == detail::held::alone) note_.wanted(lock_.name(), "lock_shared");
-        if (now == detail::held::no || lock_.passes(rules::reader_enters)) return;
-        if (lock_.passes(rules::reader_inside))
+        if (now == detail::held::alone || now == detail::held::inside)
+            note_.wanted(lock_.name(), "lock_shared");
+        if (now == detail::held::no || lock_.is_in(rules::reader_enters)) return;
+        if (lock_.is_in(rules::reader_inside))
             sys::contract_broken(
                 "rw_mutex::lock_shared: this thread is inside as a reader already, and a writer waits: "
                 "each would wait for the other");

@@ -51,6 +51,8 @@ struct rw_rules {
     static constexpr state_lock::mask reader_enters =
         any_of(rw_state::free, rw_state::read, rw_state::reader_only, rw_state::readers_turn);
     static constexpr state_lock::mask writer_enters = any_of(rw_state::free, rw_state::writer_only);
+    static constexpr state_lock::mask nobody_inside =
+        any_of(rw_state::free, rw_state::writer_only, rw_state::reader_only);
     static constexpr state_lock::mask reader_inside =
         any_of(rw_state::read, rw_state::full, rw_state::drain, rw_state::upgrading, rw_state::readers_turn);
 
@@ -70,7 +72,7 @@ struct rw_rules {
     static constexpr std::uint32_t settle(state_value now, state_lock::mask queued) noexcept {
         const bool writer_waits = (queued & any_of(rw_state::writer_only)) != 0;
         const bool reader_waits = (queued & any_of(rw_state::read)) != 0;
-        const auto nobody_inside = [&] {
+        const auto next_state = [&] {
             if (Policy != rw_policy::writer_first || !writer_waits) return rw_state::free;
             return reader_waits && now.payload == writers_in_turn ? rw_state::reader_only
                                                                   : rw_state::writer_only;
@@ -79,10 +81,10 @@ struct rw_rules {
         auto state = static_cast<rw_state>(now.state);
         switch (state) {
         case rw_state::free:
-            state = nobody_inside();
+            state = next_state();
             break;
         case rw_state::reader_only:
-            if (!reader_waits) state = nobody_inside();
+            if (!reader_waits) state = next_state();
             break;
         case rw_state::readers_turn:
             if (!reader_waits) state = close ? rw_state::drain : reading(now.payload);

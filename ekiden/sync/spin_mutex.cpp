@@ -1,23 +1,12 @@
 #include <ekiden/sync/spin_mutex.hpp>
-#include <ekiden/sys/clock.hpp>
-#include <ekiden/sys/thread.hpp>
+#include <ekiden/sys/back_off.hpp>
 
 namespace ekiden::inline EKIDEN_ABI {
 
 void spin_mutex::lock_slow() noexcept {
-    // Pauses double up to `most`, which is a little more than a section should last. A holder that has not
-    // left by then is most likely not running, perhaps because this thread has its processor: it is given the
-    // time.
-    constexpr unsigned most = 64;
-    for (unsigned pauses = 1;;) {
-        if (pauses <= most) {
-            for (unsigned i = 0; i < pauses; ++i) sys::spin_hint();
-            pauses *= 2;
-        } else {
-            sys::yield();
-        }
-        if (take_now()) return;
-    }
+    sys::back_off holder;
+    do holder.wait();
+    while (!take_now());
 }
 
 } // namespace ekiden::inline EKIDEN_ABI

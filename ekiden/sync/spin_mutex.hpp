@@ -1,4 +1,4 @@
-/// A mutex that never sleeps, for sections well below a microsecond.
+/// A mutex of one byte without a list of waiters, for sections well below a microsecond.
 ///
 /// Part: sync. Used by: users. Test-and-test-and-set with exponential back-off (Anderson 1990). The rule:
 /// hold it for less than 1 us and with little contention; otherwise use `mutex`.
@@ -9,10 +9,18 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// Meets Lockable. One byte; ready before any constructor runs if it has static storage. No order among the
-/// waiting; a waiter can starve under constant contention.
+/// Meets Lockable. A waiting thread spins with exponential back-off. It then yields, or sleeps for some 50 us
+/// at a time where yields cost time slices, beside busy processes. One byte; ready before any constructor
+/// runs if it has static storage. No order among the waiting; a waiter can starve under constant contention.
 class spin_mutex {
 public:
+#if defined(EKIDEN_LOCK_CHECKS) // without, it is trivially destructible
+    constexpr spin_mutex() noexcept = default;
+    spin_mutex(const spin_mutex&) = delete;
+    spin_mutex& operator=(const spin_mutex&) = delete;
+    ~spin_mutex() { note_.ended(name, !taken_.load(sys::relaxed)); }
+#endif
+
     void lock() noexcept {
         note_.wanted(name, "lock");
         if (!take_now()) [[unlikely]]

@@ -2,6 +2,7 @@
 #include <ekiden/context/thread_context.hpp>
 #include <ekiden/observe/trace.hpp>
 #include <ekiden/sync/state_lock.hpp>
+#include <ekiden/sys/back_off.hpp>
 #include <ekiden/sys/contract.hpp>
 #include <ekiden/sys/futex.hpp>
 #include <ekiden/sys/mutant.hpp>
@@ -136,6 +137,7 @@ bool state_lock::wait(waiter& me, const wait_limit& limit) noexcept {
     const interrupter stop(me, limit.stop());
     if (rules_->hand_over_after.count() == 0) me.direct = true;
     std::uint64_t since = 0;
+    const unsigned rounds = unsigned{rules_->spins} + rules_->yields;
     unsigned looks = 0;
     bool woken = false; // a wake-up is on its way, and it is this thread's
     bool late = false;
@@ -150,12 +152,11 @@ bool state_lock::wait(waiter& me, const wait_limit& limit) noexcept {
             if (woken && !EKIDEN_MUTANT(state_lock_swallows_a_wake_up)) pass_on();
             return false;
         }
-        if (looks < unsigned{rules_->spins} + rules_->yields
-            && (!rules_->first_only || (word & (newest | queued)) == 0)) {
+        if (looks < rounds && (!rules_->first_only || (word & (newest | queued)) == 0)) {
             if (looks++ < rules_->spins)
                 sys::spin_hint();
-            else
-                sys::yield();
+            else if (!sys::yield_briefly())
+                looks = rounds;
             word = word_.load(sys::relaxed);
             continue;
         }
@@ -319,9 +320,10 @@ void state_lock::exit_slow(state_value next) noexcept { serve_and_leave(next, ta
 // well if nobody is inside; then *lock_too becomes true, else false. Returns the word as it is now.
 std::uint64_t state_lock::take_list(bool* lock_too) noexcept {
     std::uint64_t word = word_.load(sys::relaxed);
+    sys::back_off canceller;
     for (;;) {
         if ((word & listing) != 0) { // a canceller has it, for a few steps
-            sys::yield();
+            canceller.wait();
             word = word_.load(sys::relaxed);
             continue;
         }

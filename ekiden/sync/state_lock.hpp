@@ -12,9 +12,9 @@
 #include <ekiden/sync/wait_limit.hpp>
 #include <ekiden/sync/waiter.hpp>
 #include <ekiden/sys/atomic.hpp>
+#include <ekiden/sys/back_off.hpp>
 #include <ekiden/sys/contract.hpp>
 #include <ekiden/sys/mutant.hpp>
-#include <ekiden/sys/thread.hpp>
 
 #include <bit>
 #include <chrono>
@@ -52,7 +52,8 @@ struct state_rules {
     /// The payload counts arrivals (enter_numbered) and survives every exit.
     bool counts_arrivals = false;
 
-    /// Before it sleeps a thread looks again this often, with a pause hint or a yield in between.
+    /// How often a thread checks the lock again before it sleeps: first with a pause hint before each check,
+    /// then with a yield. A slow yield is the last one (sys::yield_briefly).
     std::uint16_t spins = 0;
     std::uint16_t yields = 0;
     /// It does so only while it finds nobody else waiting: with more threads than that they had better sleep.
@@ -248,7 +249,7 @@ public:
     template <int By>
     [[nodiscard]] bool try_count(std::uint32_t most) noexcept {
         static_assert(By != 0);
-        constexpr std::uint64_t step = std::uint64_t{By < 0 ? -By : By} << payload_shift;
+        constexpr std::uint64_t step = static_cast<std::uint64_t>(By < 0 ? -By : By) << payload_shift;
         constexpr std::uint64_t some = std::uint64_t{1} << state_shift;
         for (;; step_aside()) {
             std::uint64_t word = word_.load(sys::relaxed);
@@ -292,18 +293,27 @@ public:
         return run_now(states, change);
     }
 
-    /// Waits until nobody is inside and the state is one of `states`, and leaves everything as it is. All
-    /// that wait like this for a state are released together.
+    /// Waits until the state is one of `states`, and leaves everything as it is. All that wait like this for
+    /// a state are released together.
     void pass(mask states) noexcept {
-        if (!passes(states)) [[unlikely]]
+        if (!is_in(states)) [[unlikely]]
             transition_slow(states, &unchanged, nullptr, true, conduct::completes_together, never_);
     }
     /// As pass, unless `limit` is reached first: then false.
     [[nodiscard]] bool pass(mask states, const wait_limit& limit) noexcept {
-        return passes(states)
+        return is_in(states)
                || transition_slow(states, &unchanged, nullptr, true, conduct::completes_together, limit);
     }
-    /// True if nobody is inside and the state is one of `states`, at this moment.
+    /// Returns whether the state is one of `states`, also while a thread is inside: that thread changes the
+    /// state in the step in which it leaves. So the answer is exact. What happened before the lock got this
+    /// state has happened before.
+    [[nodiscard]] bool is_in(mask states) const noexcept {
+        // [SL1] acquire. An entry after the exit that set the state continues that exit's release sequence.
+        const std::uint64_t word = word_.load(sys::acquire);
+        if (EKIDEN_MUTANT(state_lock_query_fails_while_locked) && (word & locked) != 0) return false;
+        return in(states, word);
+    }
+    /// Returns whether the state is one of `states` and no thread is inside.
     [[nodiscard]] bool passes(mask states) const noexcept {
         // [SL1] acquire.
         const std::uint64_t word = word_.load(sys::acquire);
@@ -425,11 +435,11 @@ private:
 
     template <class Change>
     [[gnu::noinline]] void apply_held_slow(mask states, Change change, const char* otherwise) noexcept {
-        for (;;) {
+        // Another thread is inside for a few steps: a longer stay has another state.
+        for (sys::back_off others;; others.wait()) {
             const attempt result = try_apply(states, change);
             if (result == attempt::done) return;
             if (result == attempt::refused) sys::contract_broken(otherwise);
-            sys::yield(); // somebody is inside, for a few steps: what may last needs another state
         }
     }
 

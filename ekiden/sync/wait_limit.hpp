@@ -3,6 +3,7 @@
 /// Part: sync. Used by: programs, for every waiting call of this part.
 #pragma once
 
+#include <ekiden/context/simulated.hpp>
 #include <ekiden/sys/clock.hpp>
 
 #include <chrono>
@@ -24,7 +25,7 @@ public:
     /// to 146 years.
     template <class Rep, class Period>
     [[nodiscard]] static wait_limit after(const std::chrono::duration<Rep, Period>& duration) {
-        return until(sys::clock::now() + sys::bounded(duration));
+        return until(now_here<sys::clock>() + sys::bounded(duration));
     }
 
     /// Gives up at `deadline`, as its own clock tells: if that is not the library's, it is asked again each
@@ -34,12 +35,12 @@ public:
         wait_limit limit;
         limit.timed_ = true;
         if constexpr (sys::is_own_clock<Clock>) {
-            limit.deadline_ = sys::deadline_of(deadline).time_since_epoch();
+            limit.deadline_ = deadline_here(deadline).time_since_epoch();
         } else {
             constexpr sys::clock::duration most = sys::clock::duration::max() - std::chrono::seconds(1);
             limit.deadline_ = sys::bounded(deadline.time_since_epoch(), most);
             limit.left_ = [](sys::clock::duration since_epoch) noexcept {
-                return sys::time_left(std::chrono::time_point<Clock, sys::clock::duration>(since_epoch));
+                return time_left_here(std::chrono::time_point<Clock, sys::clock::duration>(since_epoch));
             };
         }
         return limit;
@@ -59,7 +60,8 @@ public:
     /// For timed limits: when to look again whether the limit is reached. Of a deadline of another clock,
     /// when that comes at the library's pace.
     [[nodiscard]] sys::clock::time_point deadline() const noexcept {
-        return left_ == nullptr ? sys::clock::time_point(deadline_) : sys::clock::now() + left_(deadline_);
+        return left_ == nullptr ? sys::clock::time_point(deadline_)
+                                : now_here<sys::clock>() + left_(deadline_);
     }
     /// The stop token; one without a state if there is none.
     [[nodiscard]] const std::stop_token& stop() const noexcept { return stop_; }
@@ -68,7 +70,7 @@ public:
     [[nodiscard]] bool reached() const noexcept {
         if (stop_.stop_requested()) return true;
         if (!timed_) return false;
-        return left_ == nullptr ? sys::clock::now().time_since_epoch() >= deadline_
+        return left_ == nullptr ? now_here<sys::clock>().time_since_epoch() >= deadline_
                                 : left_(deadline_) <= sys::clock::duration::zero();
     }
 

@@ -57,31 +57,22 @@ template <class Rep, class Period>
         return std::chrono::ceil<clock::duration>(wide);
 }
 
-/// The time from now to `deadline`, as the deadline's own clock tells; cut as bounded() does. <= 0: reached.
-template <class Clock, class Duration>
-[[nodiscard]] clock::duration time_left(const std::chrono::time_point<Clock, Duration>& deadline) noexcept {
+/// The time from `from` to `to`, which one clock shows; cut as bounded() does.
+template <class Clock, class From, class To>
+[[nodiscard]] clock::duration time_between(const std::chrono::time_point<Clock, From>& from,
+                                           const std::chrono::time_point<Clock, To>& to) noexcept {
     // Some clocks count from a time 148 years away, so that nearly all of the range is needed here.
     constexpr clock::duration most = clock::duration::max() - std::chrono::seconds(1);
-    const clock::duration at = bounded(deadline.time_since_epoch(), most);
-    const clock::duration now = bounded(Clock::now().time_since_epoch(), most);
-    clock::rep left = 0;
-    if (__builtin_sub_overflow(at.count(), now.count(), &left)) return bounded(at > now ? most : -most);
-    return bounded(clock::duration(left));
+    const clock::duration begin = bounded(from.time_since_epoch(), most);
+    const clock::duration end = bounded(to.time_since_epoch(), most);
+    clock::rep length = 0;
+    if (__builtin_sub_overflow(end.count(), begin.count(), &length))
+        return bounded(end > begin ? most : -most);
+    return bounded(clock::duration(length));
 }
 
 /// Whether `Clock` is the library's. (Asked of a time point: the checking build's clock shares its type.)
 template <class Clock>
 inline constexpr bool is_own_clock = std::is_same_v<Clock, clock::time_point::clock>;
-
-/// When `deadline` comes on the library's clock. Of another clock, whose pace may differ and which may be set
-/// meanwhile, that is a guess: look at time_left(deadline) again when it has come.
-template <class Clock, class Duration>
-[[nodiscard]] clock::time_point
-deadline_of(const std::chrono::time_point<Clock, Duration>& deadline) noexcept {
-    if constexpr (is_own_clock<Clock>)
-        return clock::time_point(bounded(deadline.time_since_epoch()));
-    else
-        return clock::now() + time_left(deadline);
-}
 
 } // namespace ekiden::inline EKIDEN_ABI::sys

@@ -44,6 +44,7 @@ raw_output& raw_output::duration(std::uint64_t ns) noexcept {
 #if defined(__unix__) || defined(__APPLE__)
 
 void raw_output::flush() noexcept {
+    const int before = errno; // of the code that a signal has interrupted
     const char* next = buffer_.data();
     while (used_ != 0) {
         const ssize_t written = ::write(file_, next, used_);
@@ -52,13 +53,16 @@ void raw_output::flush() noexcept {
         next += written;
         used_ -= static_cast<std::size_t>(written);
     }
+    errno = before;
     used_ = 0;
 }
 
 void raw_sleep(std::uint64_t ns) noexcept {
+    const int before = errno;
     timespec left{static_cast<time_t>(ns / 1'000'000'000), static_cast<long>(ns % 1'000'000'000)};
     while (::nanosleep(&left, &left) != 0 && errno == EINTR) {
     }
+    errno = before;
 }
 
 #else

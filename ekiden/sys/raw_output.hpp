@@ -13,7 +13,8 @@
 
 namespace ekiden::inline EKIDEN_ABI::sys {
 
-/// Not thread-safe. All functions are async-signal-safe on POSIX systems. What cannot be written is dropped.
+/// Not thread-safe. All functions are async-signal-safe on POSIX systems, and leave errno as it was. What
+/// cannot be written is dropped.
 class raw_output {
 public:
     explicit raw_output(int file) noexcept : file_(file) {}
@@ -34,7 +35,7 @@ private:
     std::array<char, 512> buffer_;
 };
 
-/// Sleeps so long, or a little longer. Async-signal-safe on POSIX systems.
+/// Sleeps so long, or a little longer. Async-signal-safe on POSIX systems. Leaves errno as it was.
 void raw_sleep(std::uint64_t ns) noexcept;
 
 } // namespace ekiden::inline EKIDEN_ABI::sys

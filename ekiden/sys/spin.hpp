@@ -15,8 +15,8 @@ namespace ekiden::inline EKIDEN_ABI::sys {
 /// How long it pays to look: less than a sleep and a wake-up cost together, and more than a short task takes.
 inline constexpr std::uint64_t spin_ns = 20'000;
 
-/// Whether something can happen while this thread looks: not on a machine with one processor. No static that
-/// one thread initialises while others wait: a fork could come in between.
+/// Whether something can happen while this thread looks: not where the process has one processor. No static
+/// that one thread initialises while others wait: a fork could come in between.
 inline bool spinning_pays() noexcept {
     static constinit std::atomic<unsigned> processors{0}; // 0: not asked yet
     unsigned known = processors.load(std::memory_order_relaxed);

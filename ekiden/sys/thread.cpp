@@ -1,5 +1,6 @@
 #include <ekiden/sys/thread.hpp>
 
+#include <algorithm>
 #include <functional>
 #include <utility>
 #include <vector>
@@ -49,7 +50,12 @@ bool at_thread_exit(void (*action)(void*), void* argument) {
 void set_thread_name(std::string_view name) noexcept {
 #if defined(__linux__)
     char buffer[16] = {};
-    (void)name.copy(buffer, sizeof buffer - 1);
+    std::size_t length = std::min(name.size(), sizeof buffer - 1);
+    // A character of UTF-8 is not cut: what lists threads could not show it.
+    while (length != 0 && length != name.size()
+           && (static_cast<unsigned char>(name[length]) & 0xc0U) == 0x80U)
+        --length;
+    (void)name.copy(buffer, length);
     (void)pthread_setname_np(pthread_self(), buffer);
 #else
     (void)name;

@@ -50,7 +50,8 @@ namespace ekiden::inline EKIDEN_ABI::sys {
 /// object): nothing will call the action then. Throws std::bad_alloc.
 [[nodiscard]] bool at_thread_exit(void (*action)(void*), void* argument);
 
-/// Makes `name` visible to debuggers and system tools for the calling thread; cut to 15 bytes on Linux.
+/// Makes `name` visible to debuggers and system tools for the calling thread. On Linux it is cut to 15
+/// bytes, between two characters of UTF-8.
 void set_thread_name(std::string_view name) noexcept;
 
 /// What set_thread_name() or the system has named the calling thread; empty where that cannot be told.

@@ -15,6 +15,7 @@
 
 #if defined(__linux__)
 #include <sched.h>
+#include <unistd.h>
 #endif
 
 namespace ekiden::inline EKIDEN_ABI::sys {
@@ -93,7 +94,7 @@ std::vector<int> usable_cpus() {
         const std::unique_ptr<cpu_set_t, decltype(free_set)> set(CPU_ALLOC(capacity));
         if (set == nullptr) break;
         const std::size_t size = CPU_ALLOC_SIZE(capacity);
-        if (sched_getaffinity(0, size, set.get()) == 0) {
+        if (sched_getaffinity(::getpid(), size, set.get()) == 0) { // the main thread's
             for (std::size_t cpu = 0; cpu < capacity; ++cpu) {
                 if (CPU_ISSET_S(cpu, size, set.get())) cpus.push_back(static_cast<int>(cpu));
             }

@@ -12,7 +12,8 @@
 
 namespace ekiden::inline EKIDEN_ABI::sys {
 
-/// The processors of the calling thread's affinity mask, ascending. At least one.
+/// Returns the processors that the process may use, ascending; at least one. On Linux: those of the main
+/// thread's affinity mask, whichever thread calls, since a worker may be bound to one of them.
 [[nodiscard]] std::vector<int> usable_cpus();
 
 /// The processor that the calling thread runs on now; -1 where that cannot be told. A few nanoseconds.

@@ -5,6 +5,7 @@
 
 #include <ekiden/execution/associated_allocator.hpp>
 #include <ekiden/execution/executor.hpp>
+#include <ekiden/execution/task_offer.hpp>
 #include <ekiden/queue/recycler.hpp>
 #include <ekiden/queue/task.hpp>
 #include <ekiden/timer/timer_state.hpp>
@@ -90,8 +91,7 @@ private:
         if (request == task_request::describe) return type_description<Handler>();
         auto* const self = static_cast<timer_operation*>(base);
         if (request == task_request::abandon) {
-            self->drop();
-            self->end();
+            if (!task_offer::take_back(*self)) self->end_unrun();
             return nullptr;
         }
         const run_scope scope(*self);
@@ -103,13 +103,23 @@ private:
         return nullptr;
     }
 
+    /// The exception of an executor has no caller to go to: it is reported, while the work of this operation
+    /// keeps the context.
     static void post(timer_wait& base) noexcept {
         auto& self = static_cast<timer_operation&>(base);
         const Executor where(self.executor_); // a copy: the operation may end before accept() does
+        const task_offer offer(self);
         try {
-            accept_task(where, &self, task_order::usual);
-        } catch (...) { // it has been abandoned
+            accept_task(where, &self, task_order::immediate);
+        } catch (...) { // if it did not come back, it has been accepted all the same
+            if (offer.came_back()) report_unhandled(where, type_description<Handler>());
         }
+        if (offer.came_back()) self.end_unrun();
+    }
+
+    void end_unrun() noexcept {
+        drop();
+        end();
     }
 
     Executor executor_; // close to the base: cancel() needs no more than these

@@ -110,8 +110,9 @@ void timer_queue::plan(std::uint64_t now, std::uint64_t next) noexcept {
             at = timer_clock::signed_ns(next);
         } else { // a guess, not trusted for long
             constexpr auto longest = static_cast<std::uint64_t>(timer_clock::longest_trust);
-            const std::uint64_t left = next > now ? std::min(next - now, longest) : 0;
-            at = static_cast<std::int64_t>(now_here_ns() + left);
+            const bool is_virtual = clock_.is_simulated && simulation_here() != nullptr;
+            const std::uint64_t left = next > now ? next - now : 0;
+            at = static_cast<std::int64_t>(now_here_ns() + (is_virtual ? left : std::min(left, longest)));
         }
     }
     next_ns_.store(at, sys::relaxed);

@@ -22,6 +22,8 @@ struct timer_clock {
     std::uint64_t (*now)() noexcept;
     /// Whether it is the library's own. Any other may be set, so that it is looked at from time to time.
     bool is_own;
+    /// Whether a simulation has virtual time for it, which nothing sets.
+    bool is_simulated;
 
     /// How often, in nanoseconds.
     static constexpr std::int64_t longest_trust = 100'000'000;

@@ -137,17 +137,25 @@ void timer_state::leave() noexcept {
     unlock_and_end(guard);
 }
 
-void timer_state::wait_until_idle() noexcept {
-    if (is_of_parent() || is_in_handler()) return;
+std::size_t timer_state::cancel_and_wait() noexcept {
+    std::size_t cancelled = cancel();
+    if (is_of_parent() || is_in_handler()) return cancelled;
     lock_guard guard(lock_);
-    while (const std::uint32_t others = running_.load(sys::relaxed)) {
-        has_sleepers_ = true; // for good: a sleeper may have missed that there was none for a moment
-        guard.unlock();
-        {
-            const blocked_here here("the end of a timer's handler");
-            sys::futex_wait(running_, others);
+    for (;;) {
+        if (const std::uint32_t others = running_.load(sys::relaxed)) {
+            has_sleepers_ = true; // for good: a sleeper may have missed that there was none for a moment
+            guard.unlock();
+            {
+                const blocked_here here("the end of a timer's handler");
+                sys::futex_wait(running_, others);
+            }
+            guard.lock();
+        } else if (const std::size_t more = cancel_all()) { // which that handler has begun
+            cancelled += more;
+            post_due(guard); // not under the lock
+        } else {
+            return cancelled;
         }
-        guard.lock();
     }
 }
 

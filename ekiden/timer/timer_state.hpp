@@ -82,8 +82,9 @@ public:
     /// The same for the oldest one only.
     std::size_t cancel_one() noexcept;
 
-    /// Returns at a moment when no handler runs; at once inside of one. Their effects are visible then.
-    void wait_until_idle() noexcept;
+    /// As cancel(), also for waits that begin meanwhile. Returns at a moment when no handler runs, and none
+    /// but cancelled ones will; at once inside of one. Their effects are visible then.
+    std::size_t cancel_and_wait() noexcept;
 
     /// The timer has ended: as cancel(), and the caller does not come back.
     void leave() noexcept;

@@ -140,21 +140,19 @@ public:
         timer_state* const state = known_state();
         return state != nullptr ? state->cancel_one() : 0;
     }
-    /// As cancel(), and returns when no handler of this timer runs any more: at a moment when none does. What
-    /// the handlers have done is visible then. Those that were cancelled are not waited for: they report
-    /// operation_canceled later. Called inside a handler of this timer, by its thread, it does not wait at
-    /// all: it would wait for itself.
+    /// As cancel(), and returns at a moment when no handler of this timer runs. Also cancels, and counts,
+    /// waits that a running handler begins meanwhile, so none is left that would succeed. What the handlers
+    /// have done is visible then. Those that were cancelled are not waited for: they report
+    /// operation_canceled later, and should not begin another wait. Called inside a handler of this timer, by
+    /// its thread, it does not wait at all: it would wait for itself.
     std::size_t cancel_and_wait() noexcept {
         timer_state* const state = known_state();
-        if (state == nullptr) return 0;
-        const std::size_t cancelled = state->cancel();
-        state->wait_until_idle();
-        return cancelled;
+        return state != nullptr ? state->cancel_and_wait() : 0;
     }
 
     /// Returns when the clock has shown the expiry. Blocks the thread.
     void wait() const {
-        while (now() < expiry_) detail::sleep_until(sys::deadline_of(expiry_), sys::is_own_clock<Clock>);
+        while (now() < expiry_) detail::sleep_until(deadline_here(expiry_), sys::is_own_clock<Clock>);
     }
 
     /// Calls the handler of `token`, void(std::error_code), when the clock has shown the expiry, or when the
@@ -162,7 +160,8 @@ public:
     /// memory comes from the handler's associated allocator and is given back before the call. Throws
     /// std::bad_alloc, what copying or moving the handler throws, and std::system_error if a thread is needed
     /// and the system gives none, or in the child of a fork(); then nothing waits. If the context has shut
-    /// down, the handler is destroyed.
+    /// down, the handler is destroyed. If the handler's executor throws when the timer gives it the handler,
+    /// the handler is destroyed, too, and that executor reports the exception as one of a function.
     template <class Token>
     decltype(auto) async_wait(Token&& token) {
         return ekiden::async_initiate<Token, void(std::error_code)>(
@@ -209,8 +208,10 @@ private:
     [[nodiscard]] timer_state& own_state() {
         timer_state* known = state_.load(sys::relaxed);
         if (known == nullptr) {
-            known =
-                recycler::create<timer_state>(use_service<timer_service<Clock>>(executor_.context()).queue());
+            timer_queue& queue = use_service<timer_service<Clock>>(executor_.context()).queue();
+            if (!queue.driver().is_rung_by_context())
+                refuse_in_simulation("a timer of a context that runs for real: give it a sim_context");
+            known = recycler::create<timer_state>(queue);
             state_.store(known, sys::release); // [TM1] the state
         }
         return *known;

@@ -1,6 +1,6 @@
-/// Another process that keeps one processor busy.
+/// Other processes that keep processors busy.
 ///
-/// Used by: fork-join.
+/// Used by: fork-join, bounded-buffer, barrier, semaphore, mutex.
 #pragma once
 
 #include <lab/harness/affinity.hpp>
@@ -9,23 +9,28 @@
 #include <cerrno>
 #include <csignal>
 #include <cstddef>
+#include <memory>
 #include <sched.h>
 #include <stdexcept>
+#include <string>
+#include <string_view>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <vector>
 
 namespace lab {
 
-/// Keeps the last of the processors that this process may use busy until it is destroyed; ends with this
-/// process.
+/// Keeps one processor busy until it is destroyed: the last of those that this process may use, if none is
+/// named. Ends with this process.
 class busy_neighbour {
 public:
     /// Throws std::runtime_error if the system gives no process.
-    busy_neighbour() {
+    busy_neighbour() : busy_neighbour(usable_cpus().back()) {}
+    explicit busy_neighbour(int processor) {
         cpu_set_t last;
         CPU_ZERO(&last);
-        CPU_SET(static_cast<std::size_t>(usable_cpus().back()), &last);
+        CPU_SET(static_cast<std::size_t>(processor), &last);
         process_ = fork();
         if (process_ < 0) throw std::runtime_error("lab: no process for a busy neighbour");
         if (process_ != 0) return;
@@ -44,6 +49,27 @@ public:
 
 private:
     pid_t process_ = 0;
+};
+
+/// A busy neighbour on each processor, if the name of the cell's variant ends with ", busy". The base of that
+/// name is the variant.
+class busy_neighbours {
+public:
+    explicit busy_neighbours(const std::string& variant) : variant_(variant) {
+        if (!variant.ends_with(suffix)) return;
+        variant_.resize(variant.size() - suffix.size());
+        for (const int processor : usable_cpus()) all_.push_back(std::make_unique<busy_neighbour>(processor));
+    }
+    /// Without the suffix.
+    [[nodiscard]] const std::string& variant() const noexcept { return variant_; }
+    /// Whether there are any.
+    [[nodiscard]] bool any() const noexcept { return !all_.empty(); }
+
+private:
+    static constexpr std::string_view suffix = ", busy";
+
+    std::string variant_;
+    std::vector<std::unique_ptr<busy_neighbour>> all_;
 };
 
 } // namespace lab

@@ -111,6 +111,30 @@ private:
     bool entering_ = true;
 };
 
+class condition_semaphore {
+public:
+    static constexpr peers::row row{"condition-semaphore", "mutex and condition", 12};
+
+    explicit condition_semaphore(int permits) : permits_(permits) {}
+    void acquire() {
+        std::unique_lock lock(mutex_);
+        some_.wait(lock, [&] { return permits_ > 0; });
+        --permits_;
+    }
+    void release() {
+        {
+            const std::lock_guard lock(mutex_);
+            ++permits_;
+        }
+        some_.notify_one();
+    }
+
+private:
+    std::mutex mutex_;
+    std::condition_variable some_;
+    int permits_;
+};
+
 /// A ring of longs for one thread at a time.
 class long_ring {
 public:

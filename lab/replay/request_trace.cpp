@@ -103,7 +103,8 @@ struct record {
     std::uint64_t block_ns = 0;
     std::string key;
     bool has_key = false;
-    std::size_t arrival_place = 1; // its column, for messages
+    std::size_t arrival_place = 1;   // its column, for messages
+    bool arrival_in_seconds = false; // the unit of its column is the second
 };
 
 class reader {
@@ -328,6 +329,7 @@ private:
         if (is_arrival) {
             r.arrival_ns = ns;
             r.arrival_place = place;
+            r.arrival_in_seconds = of.ns == 1'000'000'000;
         } else if (of.what == meaning::service) {
             r.service_ns = ns;
         } else {
@@ -355,7 +357,8 @@ private:
         } else if (arrival_ns - first_ns_ > most_ns) {
             fail(r.arrival_place, "arrives more than 2^53 ns, 104 days, after the first request");
         }
-        whole_seconds_ = whole_seconds_ && arrival_ns % 1'000'000'000 == 0;
+        // A finer unit says that several requests of one time are a burst.
+        whole_seconds_ = whole_seconds_ && r.arrival_in_seconds && arrival_ns % 1'000'000'000 == 0;
         same_second_ = same_second_ || (!made_.requests.empty() && arrival_ns == last_ns_);
         last_ns_ = arrival_ns;
         const auto [key, is_new] = keys_.try_emplace(r.key, static_cast<std::uint32_t>(keys_.size()));

@@ -60,7 +60,8 @@ struct trace_format {
 ///     service_s | _ms | _us | _ns    time of work; without it  class, which `format` gives a time
 ///     block_s | _ms | _us | _ns      time of waiting inside of it; optional
 ///
-/// Arrivals in whole seconds with several in one are spread evenly over theirs, and `remark` says so.
+/// If the unit of the arrivals is the second, all of them are whole, and a second has several, then these are
+/// spread evenly over it, and `remark` says so. Arrivals in a finer unit stay where they are.
 [[nodiscard]] request_trace read_trace(std::istream& in, const std::string& name, const trace_format& format);
 
 /// The same for a file. Throws trace_error if it cannot be opened.

@@ -132,6 +132,15 @@ SYNCHRONISATION = [
              "semaphore-buffer", 0.6, "ns_per_item"),
     _at_most("bounded-buffer", _CAPACITIES, "Bounded buffer, three capacities, against condition variables",
              "condition-buffer", 0.1, "ns_per_item"),
+    *(_at_most(experiment, variants, f"{what} beside busy processes, against {name}", peer, 1 / 0.7, figure)
+      for experiment, variants, what, name, peer, figure in (
+          ("bounded-buffer", ("1, busy", "4, busy", "64, busy"), "Bounded buffer", "condition variables",
+           "condition-buffer", "ns_per_item"),
+          ("barrier", ("4 x 50,000, busy", "20 x 10,000, busy"), "Barrier", "a condition variable",
+           "condition-barrier", "elapsed_ms"),
+          ("semaphore", ("2 permits, busy", "answers, busy"), "Semaphore", "a condition variable",
+           "condition-semaphore", "ns_per_turn"),
+          ("mutex", "8 threads, busy", "Mutex", "std::mutex", "std-mutex", "ns_per_section"))),
 ]
 
 _ALONE, _BOTH = "beforehand, 1,000 turns, 1 thread", "beforehand, 1,000 turns, 2 threads"

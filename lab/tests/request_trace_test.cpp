@@ -63,6 +63,16 @@ TEST_CASE("a written trace is read back to the nanosecond") {
     CHECK(written(read(written(t))) == written(t));
 }
 
+TEST_CASE("bursts at whole seconds are read back from a written trace as bursts") {
+    const request_trace t = read("arrival_ms,key,service_us\n250,a,1\n250,b,1\n1250,a,1\n1250,b,1\n");
+    const std::string bursts = "arrival_ns,key,service_ns,block_ns\n0,0,1000,0\n0,1,1000,0\n1000000000,0,"
+                               "1000,0\n1000000000,1,1000,0\n";
+    CHECK(written(t) == bursts);
+    const request_trace copy = read(written(t));
+    CHECK(written(copy) == bursts);
+    CHECK(copy.remark.empty());
+}
+
 TEST_CASE("a trace is written as plain digits whatever the stream's locale") {
     struct grouping : std::numpunct<char> {
         std::string do_grouping() const override { return "\3"; }
@@ -276,9 +286,10 @@ TEST_CASE("arrivals in whole seconds are spread over them, with a remark") {
     CHECK(t.remark
           == "arrivals are whole seconds: those of a second are spread evenly over it, so shorter bursts are "
              "lost");
-    SUBCASE("but not if one is not whole, or none is shared") {
+    SUBCASE("but not if one is not whole, none is shared, or the unit is finer") {
         CHECK(read("arrival_s,key,service_us\n7,a,1\n7,a,1\n7.5,a,1\n").requests[1].arrival_ns == 0);
         CHECK(read("arrival_s,key,service_us\n7,a,1\n8,a,1\n").remark.empty());
+        CHECK(read("arrival_ms,key,service_us\n7000,a,1\n7000,a,1\n").requests[1].arrival_ns == 0);
     }
 }
 

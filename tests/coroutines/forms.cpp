@@ -1,6 +1,6 @@
 // Which forms of co_await this compiler gets right. g++ 12 loses a resume in one, and destroys temporaries
-// twice in two; the library, its tests and its examples use none of these. Ends with 0 if the compiler is as
-// known here: a newer one that differs shows.
+// twice in three; the library, its tests and its examples use none of these. Ends with 0 if the compiler is
+// as known here: a newer one that differs shows.
 #include <ekiden/async/coroutine.hpp>
 
 #include <cstdio>
@@ -83,6 +83,19 @@ ekiden::coroutine<> in_its_own_statement(const probe& p) {
 ekiden::coroutine<> braced_aggregate(const probe& p) { co_await takes_object(braced{p}); }
 ekiden::coroutine<> by_constructor(const probe& p) { co_await takes_object(made(p)); }
 
+ekiden::coroutine<> choice_of_temporaries(const probe& p) {
+    co_await takes_object(p.living > 0 ? made(p) : made(p));
+}
+ekiden::coroutine<probe> another(const probe& p) { co_return p; }
+ekiden::coroutine<> choice_of_awaits(const probe& p) {
+    const probe chosen = p.living > 0 ? co_await another(p) : co_await another(p);
+    co_await takes_object(chosen);
+}
+ekiden::coroutine<> choice_in_its_own_statement(const probe& p) {
+    const made chosen = p.living > 0 ? made(p) : made(p);
+    co_await takes_object(chosen);
+}
+
 int failures = 0;
 
 void expect(const char* form, bool is_right, bool is_known_right) {
@@ -120,6 +133,9 @@ int main() {
     expect("lambda, named and moved", destroys_once(&named_and_moved), true);
     expect("braced aggregate", destroys_once(&braced_aggregate), !is_gcc_12);
     expect("object by its constructor", destroys_once(&by_constructor), true);
+    expect("?: of temporaries", destroys_once(&choice_of_temporaries), !is_gcc_12);
+    expect("?: of awaits", destroys_once(&choice_of_awaits), !is_gcc_12);
+    expect("?: in its own statement", destroys_once(&choice_in_its_own_statement), true);
     expect("task in its own statement", destroys_once(&in_its_own_statement), true);
     return failures == 0 ? 0 : 1;
 }

@@ -21,3 +21,17 @@ grep 'data race: read by T0' "$scratch/replay.txt"
 # A model that is wrong by itself would notice each mutant, and prove nothing.
 "$scratch/first" --mutants >"$scratch/first-mutants.txt" && exit 1
 grep 'own_lock_free/letter_arrives is wrong without a mutant' "$scratch/first-mutants.txt"
+
+# The program of models runs without the sanitizers of its project. One that is linked with -static says that it cannot.
+# CTest has a limit of time for each test.
+rebuild() {
+    cmake -S "$source/examples/own_lock_free" -B "$scratch" "$@" >"$scratch/configure.txt"
+    cmake --build "$scratch" --target first
+}
+rebuild -DCMAKE_CXX_FLAGS='-fsanitize=address,undefined'
+"$scratch/first" >"$scratch/first.txt" && exit 1
+grep 'data race: read by T0' "$scratch/first.txt"
+rebuild -DCMAKE_CXX_FLAGS= -DCMAKE_EXE_LINKER_FLAGS=-static
+"$scratch/first" 2>"$scratch/first.txt" && exit 1
+grep 'linked with -static' "$scratch/first.txt"
+ctest --test-dir "$scratch" --show-only=json-v1 | grep -c '"TIMEOUT"' | grep -qx 3

@@ -69,7 +69,7 @@ public:
         // [AO1] release: the arming, and what initiating did. acquire: the result, if it is there already.
         if (word_.compare_exchange_strong(seen, waiting, sys::release, sys::acquire)) return true;
         if (seen == called) return false;
-        post_end();
+        way_home_.give_up(); // not on this stack
         return true;
     }
 
@@ -79,7 +79,7 @@ public:
         const std::uint8_t before = word_.exchange(is_called ? called : dropped, sys::acq_rel);
         if (before != waiting) return; // begin_waiting() finds it; or the coroutine is gone
         if (!is_called && resume_record::here().is_posting)
-            post_end(); // dropped inside of accept(), where a lock may be held
+            way_home_.give_up(); // dropped inside of accept(), where a lock may be held
         else if (!is_called)
             way_home_.abandon(); // now, for what Asio has in the frames ends before Asio's context does
         else if (!can_be_stopped() && &env() != &default_environment()
@@ -117,8 +117,7 @@ protected:
     using function = void (*)(asio_operation& self) noexcept;
     /// `cancel` passes a stop on to Asio. Has one owner.
     asio_operation(function cancel, function end) noexcept
-        : stop_(*this), cancel_task_(*this, &answer_cancel), end_task_(*this, &answer_end), cancel_(cancel),
-          end_(end) {}
+        : stop_(*this), cancel_task_(*this, &answer_cancel), cancel_(cancel), end_(end) {}
     ~asio_operation() = default;
 
 private:
@@ -142,13 +141,9 @@ private:
 
     void post_cancel() noexcept {
         keep();
-        post(*serial_, cancel_task_);
-    }
-    template <class E>
-    static void post(const E& where, task& given) noexcept {
-        const E kept = where; // the operation may be gone when the task can be taken
+        const auto where = *serial_; // the operation may be gone when the task can be taken
         try {
-            (void)kept.accept(&given, task_order::usual);
+            (void)where.accept(&cancel_task_, task_order::usual);
         } catch (...) { // it has been abandoned
         }
     }
@@ -166,34 +161,12 @@ private:
         return nullptr;
     }
 
-    /// The chain of the coroutine is to be destroyed, but not on this stack: at home.
-    void post_end() noexcept {
-        keep();
-        post(any_executor(env().executor), end_task_);
-    }
-    static const char* answer_end(task* self, task_request request) {
-        if (request == task_request::describe) return type_description<asio_operation>();
-        asio_operation& own = static_cast<part*>(self)->of;
-        // [AO1] relaxed: after post_end(), by way of the executor.
-        const bool is_there = own.word_.load(sys::relaxed) == dropped;
-        if (is_there && request == task_request::abandon && !own.is_buried_) {
-            own.is_buried_ = true; // the stack is that of whoever posted it
-            use_service<coroutine_service>(own.env().executor.context()).bury_loose(*self);
-            return nullptr;
-        }
-        if (is_there) own.way_home_.abandon();
-        own.drop();
-        return nullptr;
-    }
-
     sys::atomic<std::uint32_t> owners_{1};
     sys::atomic<std::uint8_t> word_{starting};
-    bool is_buried_ = false;
     suspension way_home_;
     std::optional<strand<any_executor>> serial_; // of what can be stopped
     registration stop_;
     part cancel_task_;
-    part end_task_;
     const function cancel_;
     const function end_;
 };

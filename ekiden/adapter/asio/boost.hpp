@@ -19,6 +19,10 @@
 #include <boost/asio/query.hpp>
 #include <boost/asio/require.hpp>
 #include <boost/asio/version.hpp>
+#if __has_include(<boost/asio/execution/inline_exception_handling.hpp>)
+#define EKIDEN_BOOST_ASIO_HAS_INLINE_EXCEPTIONS
+#include <boost/asio/execution/inline_exception_handling.hpp>
+#endif
 #if BOOST_ASIO_VERSION >= 101900
 #include <boost/asio/cancellation_signal.hpp>
 #endif
@@ -42,6 +46,13 @@ struct boost_asio {
     using outstanding_work_t = ::boost::asio::execution::outstanding_work_t;
     using mapping_t = ::boost::asio::execution::mapping_t;
     using context_t = ::boost::asio::execution::context_t;
+#if defined(EKIDEN_BOOST_ASIO_HAS_INLINE_EXCEPTIONS)
+    using inline_exception_handling_t = ::boost::asio::execution::inline_exception_handling_t;
+    using captures_exceptions_t = inline_exception_handling_t::capture_t;
+#else // Asio does not ask
+    struct inline_exception_handling_t {};
+    using captures_exceptions_t = inline_exception_handling_t;
+#endif
     template <class Allocator>
     using allocator_t = ::boost::asio::execution::allocator_t<Allocator>;
 

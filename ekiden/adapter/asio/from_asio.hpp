@@ -18,9 +18,10 @@ namespace ekiden::inline EKIDEN_ABI {
 /// executors are. Thread-safe as that is. Its context lies in Asio's context and ends with it; timers there
 /// are rung by one thread of this library, which the first wait starts.
 ///
-/// A task that is accepted is run by Asio, or abandoned when Asio drops it at its context's end. What a task
-/// throws goes through Asio: it leaves io_context::run(). In the child of a fork() it is of use as far as
-/// Asio's context is, and has no timers: make a new one there.
+/// A task that is accepted is run by Asio, or abandoned when Asio drops it at its context's end; one that
+/// comes when that context destroys its services is abandoned at once. What a task throws goes through Asio:
+/// it leaves io_context::run(). In the child of a fork() it is of use as far as Asio's context is, and has no
+/// timers: make a new one there.
 template <class Asio, class AsioExecutor>
 class from_asio_executor : public task_sink<from_asio_executor<Asio, AsioExecutor>> {
 public:
@@ -28,7 +29,10 @@ public:
 
     /// Throws std::bad_alloc by the first call for a context.
     explicit from_asio_executor(const AsioExecutor& inner)
-        : inner_(inner), context_(&Asio::template use_service<side>(Asio::context_of(inner))) {}
+        : inner_(inner), context_(&Asio::template use_service<side>(Asio::context_of(inner))) {
+        context_->know(Asio::prefer(inner_, Asio::outstanding_work_t::untracked),
+                       [](const auto& where, task* given) { give(where, given, task_order::usual); });
+    }
 
     [[nodiscard]] const AsioExecutor& get_inner_executor() const noexcept { return inner_; }
     [[nodiscard]] execution_context& context() const noexcept { return *context_; }
@@ -52,19 +56,18 @@ public:
     // ---- for task_sink
 
     bool accept(task* given, task_order order) const {
-        owned_task owned(given);
-        const auto never = Asio::require(inner_, Asio::blocking_t::never);
-        const auto kept = Asio::prefer(never, Asio::allocator(recycling_allocator<void>()));
-        if (order == task_order::deferred)
-            Asio::execute(Asio::prefer(kept, Asio::relationship_t::continuation), std::move(owned));
-        else
-            Asio::execute(kept, std::move(owned));
+        if (context_->is_cleared()) {
+            given->abandon();
+            return false;
+        }
+        give(inner_, given, order);
         return true;
     }
     /// `given`, if the caller runs it at once; null if Asio has it or has run it.
     [[nodiscard]] task* continue_with(task* given) const {
         if (running_in_this_thread()) return given;
         owned_task owned(given);
+        if (context_->is_cleared()) return nullptr;
         const auto possibly = Asio::prefer(inner_, Asio::blocking_t::possibly);
         Asio::execute(Asio::prefer(possibly, Asio::allocator(recycling_allocator<void>())), std::move(owned));
         return nullptr;
@@ -76,6 +79,17 @@ public:
 
 private:
     using side = detail::ekiden_side<Asio>;
+
+    template <class E>
+    static void give(const E& where, task* given, task_order order) {
+        owned_task owned(given);
+        const auto never = Asio::require(where, Asio::blocking_t::never);
+        const auto kept = Asio::prefer(never, Asio::allocator(recycling_allocator<void>()));
+        if (order == task_order::deferred)
+            Asio::execute(Asio::prefer(kept, Asio::relationship_t::continuation), std::move(owned));
+        else
+            Asio::execute(kept, std::move(owned));
+    }
 
     template <class E>
     void count_work(const E& e, bool has_started) const noexcept {

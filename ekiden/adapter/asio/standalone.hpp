@@ -19,6 +19,10 @@
 #include <asio/query.hpp>
 #include <asio/require.hpp>
 #include <asio/version.hpp>
+#if __has_include(<asio/execution/inline_exception_handling.hpp>)
+#define EKIDEN_ASIO_HAS_INLINE_EXCEPTIONS
+#include <asio/execution/inline_exception_handling.hpp>
+#endif
 #if ASIO_VERSION >= 101900
 #include <asio/cancellation_signal.hpp>
 #endif
@@ -42,6 +46,13 @@ struct standalone_asio {
     using outstanding_work_t = ::asio::execution::outstanding_work_t;
     using mapping_t = ::asio::execution::mapping_t;
     using context_t = ::asio::execution::context_t;
+#if defined(EKIDEN_ASIO_HAS_INLINE_EXCEPTIONS)
+    using inline_exception_handling_t = ::asio::execution::inline_exception_handling_t;
+    using captures_exceptions_t = inline_exception_handling_t::capture_t;
+#else // Asio does not ask
+    struct inline_exception_handling_t {};
+    using captures_exceptions_t = inline_exception_handling_t;
+#endif
     template <class Allocator>
     using allocator_t = ::asio::execution::allocator_t<Allocator>;
 

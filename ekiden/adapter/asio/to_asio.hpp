@@ -23,6 +23,7 @@ namespace ekiden::inline EKIDEN_ABI {
 ///                      run() and a pool's join() wait for their end
 ///   allocator          where the memory for f comes from; a std::allocator stands for the recycler
 ///   mapping            thread
+///   inline_exception_handling    capture, where Asio has this property
 ///   context            see asio_side
 ///
 /// As large as the executor and two words at most; 16 bytes for those of pools, loops and strands, so that
@@ -109,6 +110,10 @@ public:
     }
     [[nodiscard]] static constexpr typename Asio::mapping_t query(typename Asio::mapping_t) noexcept {
         return Asio::mapping_t::thread;
+    }
+    [[nodiscard]] static constexpr typename Asio::inline_exception_handling_t
+    query(typename Asio::inline_exception_handling_t) noexcept {
+        return typename Asio::captures_exceptions_t();
     }
     template <class A>
     [[nodiscard]] Allocator query(allocator_t<A>) const noexcept {

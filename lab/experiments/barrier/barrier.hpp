@@ -1,6 +1,7 @@
 /// Experiment barrier: threads that do nothing but meet at a barrier.
 #pragma once
 
+#include <lab/harness/busy_neighbour.hpp>
 #include <lab/harness/crew.hpp>
 
 #include <atomic>
@@ -10,8 +11,12 @@ namespace lab::barrier {
 
 template <class Barrier>
 void run(cell& c) {
-    const std::string& variant = c.asked().variant;
-    const unsigned threads = variant.starts_with("2,000") ? 2000 : variant.starts_with("200") ? 200 : 20;
+    const busy_neighbours neighbours(c.asked().variant);
+    const std::string& variant = neighbours.variant();
+    const unsigned threads = variant.starts_with("2,000") ? 2000
+                             : variant.starts_with("200") ? 200
+                             : variant.starts_with("20 ") ? 20
+                                                          : 4;
     const unsigned passes = 200'000 / static_cast<unsigned>(c.pick(100, 10, 1));
     const unsigned rounds = std::max(1U, passes / threads);
     for (unsigned r = 0; r < c.asked().repetitions; ++r) {

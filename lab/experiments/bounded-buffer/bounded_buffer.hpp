@@ -2,6 +2,7 @@
 /// when it is full and lets them go on when it has drained to its low mark.
 #pragma once
 
+#include <lab/harness/busy_neighbour.hpp>
 #include <lab/harness/crew.hpp>
 
 #include <atomic>
@@ -15,8 +16,7 @@ inline constexpr std::size_t high_mark = 256;
 
 /// make() returns a new buffer.
 template <class Make>
-void pass(cell& c, std::size_t capacity, Make make) {
-    constexpr unsigned producers = 4;
+void pass(cell& c, std::size_t capacity, Make make, unsigned producers = 4) {
     const long items = static_cast<long>(c.pick(200, 40'000, 400'000)) / (capacity == 1 ? 4 : 1);
     for (unsigned r = 0; r < c.asked().repetitions; ++r) {
         auto buffer = make();
@@ -42,10 +42,12 @@ void pass(cell& c, std::size_t capacity, Make make) {
 
 template <class Buffer>
 void run(cell& c) {
-    const std::string& variant = c.asked().variant;
+    const busy_neighbours neighbours(c.asked().variant);
+    const std::string& variant = neighbours.variant();
     if (variant == "watermarks") c.not_applicable("has no watermarks");
     const std::size_t capacity = std::stoul(variant);
-    pass(c, capacity, [capacity] { return std::make_unique<Buffer>(capacity); });
+    const unsigned producers = neighbours.any() ? 1 : 4;
+    pass(c, capacity, [capacity] { return std::make_unique<Buffer>(capacity); }, producers);
 }
 
 /// As run, for buffers with watermarks too.

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <lab/harness/busy.hpp>
+#include <lab/harness/busy_neighbour.hpp>
 #include <lab/harness/crew.hpp>
 
 #include <algorithm>
@@ -84,7 +85,8 @@ void contended(cell& c, unsigned threads, std::uint64_t inside = 0, std::uint64_
 
 template <class Mutex>
 void run(cell& c) {
-    const std::string& variant = c.asked().variant;
+    const busy_neighbours neighbours(c.asked().variant);
+    const std::string& variant = neighbours.variant();
     if (variant == "free") return uncontended<Mutex>(c);
     contended<Mutex>(c, variant == "2 threads" ? 2 : variant == "8 threads" ? 8 : 64);
 }

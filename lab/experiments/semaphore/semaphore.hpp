@@ -1,6 +1,7 @@
 /// Experiment semaphore: threads that take a permit and give it back, and two that answer each other.
 #pragma once
 
+#include <lab/harness/busy_neighbour.hpp>
 #include <lab/harness/crew.hpp>
 
 #include <atomic>
@@ -64,7 +65,8 @@ void answers(cell& c) {
 
 template <class Semaphore>
 void run(cell& c) {
-    const std::string& variant = c.asked().variant;
+    const busy_neighbours neighbours(c.asked().variant);
+    const std::string& variant = neighbours.variant();
     if (variant == "answers") return answers<Semaphore>(c);
     loop<Semaphore>(c, variant == "1 permit" ? 1 : variant == "2 permits" ? 2 : 4);
 }

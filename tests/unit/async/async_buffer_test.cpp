@@ -2,6 +2,8 @@
 #include "lock_support.hpp"
 
 #include <ekiden/async/async_buffer.hpp>
+#include <ekiden/async/co_spawn.hpp>
+#include <ekiden/loop/loop_context.hpp>
 
 #include "../effort.hpp"
 
@@ -368,4 +370,26 @@ TEST_CASE("a pop and a push of other kinds of coroutines work as well") {
     buffer.push(4);
     until([&] { return got != 0; });
     CHECK(got == 7);
+}
+
+TEST_CASE("async_push of an object that has a name pushes a copy of it") {
+    loop_context loop;
+    bounded_buffer<std::string> buffer(1);
+    std::string item = "as it was at the call";
+    const std::string constant = "a constant";
+    auto pushed = co_spawn(
+        loop,
+        [&]() -> coroutine<bool> {
+            const buffer_result first = co_await async_push(buffer, item);
+            auto waits = async_push(buffer, constant);
+            const buffer_result second = co_await waits;
+            co_return first == buffer_result::done&& second == buffer_result::done;
+        },
+        use_future);
+    loop.poll();
+    CHECK(item == "as it was at the call");
+    CHECK(buffer.pop() == item);
+    loop.run();
+    CHECK(pushed.get());
+    CHECK(buffer.pop() == constant);
 }

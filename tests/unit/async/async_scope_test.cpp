@@ -4,6 +4,7 @@
 #include "run_coroutine.hpp"
 
 #include <ekiden/async/async_scope.hpp>
+#include <ekiden/async/co_spawn.hpp>
 #include <ekiden/async/sleep.hpp>
 #include <ekiden/async/when_all.hpp>
 #include <ekiden/async/with_deadline.hpp>
@@ -444,4 +445,42 @@ TEST_CASE("10^5 children of one scope come and go") {
         co_await scope.join();
     });
     CHECK(ended == count);
+}
+
+TEST_CASE("rule: two coroutines join one scope, and the first that goes on may destroy it") {
+    struct at_once : loop_context::executor_type {
+        explicit at_once(loop_context& of) : loop_context::executor_type(of.get_executor()) {}
+        bool accept(task* given, task_order) const { return given->run(), true; }
+    };
+    loop_context loop;
+    gate opened;
+    auto scope = std::make_unique<async_scope>(loop.get_executor());
+    std::unique_ptr<async_scope> next; // where the first one was, with an error of its own
+    int joined = 0;
+    const auto joins = [&]() -> coroutine<> {
+        co_await scope->join();
+        ++joined;
+        if (next != nullptr) co_return;
+        scope.reset();
+        next = std::make_unique<async_scope>(at_once(loop));
+        const auto throws = []() -> coroutine<> {
+            throw std::runtime_error("of another scope");
+            co_return;
+        };
+        CHECK(next->spawn(throws));
+        CHECK(next->stop_requested());
+    };
+    CHECK(scope->spawn([&] { return ekiden_test::wait_at(opened); }));
+    auto one = co_spawn(loop, joins, use_future);
+    auto other = co_spawn(loop, joins, use_future);
+    loop.poll();
+    opened.open();
+    loop.poll();
+    CHECK(joined == 2);
+    CHECK_NOTHROW(one.get());
+    CHECK_NOTHROW(other.get());
+    auto last = co_spawn(loop, [&]() -> coroutine<> { co_await next->join(); }, use_future);
+    loop.restart();
+    loop.run();
+    CHECK_THROWS_AS(last.get(), std::runtime_error);
 }

@@ -8,6 +8,7 @@
 #include <ekiden/async/async_scope.hpp>
 #include <ekiden/async/await_future.hpp>
 #include <ekiden/async/co_spawn.hpp>
+#include <ekiden/async/resume_on.hpp>
 #include <ekiden/async/sleep.hpp>
 #include <ekiden/async/when_all.hpp>
 #include <ekiden/async/with_deadline.hpp>
@@ -456,4 +457,41 @@ TEST_CASE("rule: threads of a context may release what its coroutines wait for w
         while (permits.try_acquire()) ++left;
         REQUIRE(left + got == n / 2);
     }
+}
+
+TEST_CASE(
+    "rule: a root that ends on another thread has left its context when the last work of that is finished") {
+    // on_work_finished() returns when the context has been destroyed.
+    struct waits_for_the_end : loop_context::executor_type {
+        waits_for_the_end(loop_context& of, std::atomic<int>& s)
+            : loop_context::executor_type(of.get_executor()), step(&s) {}
+        void on_work_finished() const noexcept {
+            loop_context::executor_type::on_work_finished();
+            *step = 1;
+            until([this] { return *step == 2; });
+        }
+        std::atomic<int>* step;
+    };
+    std::atomic<int> step{0};
+    std::atomic<int> alive{0};
+    thread_pool pool(1);
+    {
+        std::optional<loop_context> loop(std::in_place);
+        // The root itself hops: no other coroutine is there.
+        const auto hops = [&pool, kept = witness(alive)] { return resume_on(pool); };
+        bool is_dropped = false;
+        SUBCASE("by itself") {}
+        SUBCASE("dropped there") { is_dropped = true; }
+        if (is_dropped) pool.pause();
+        co_spawn(waits_for_the_end(*loop, step), hops);
+        loop->poll();
+        if (is_dropped) pool.stop();
+        until([&] { return step == 1; });
+        CHECK(alive == 1); // nothing but `hops` is left
+        loop->run();
+        loop.reset();
+        step = 2;
+    }
+    pool.wait_idle();
+    CHECK(alive == 0);
 }

@@ -233,7 +233,7 @@ TEST_CASE("co_spawn on a pool that takes no more destroys the coroutine at once"
     pool.stop();
     auto result = co_spawn(pool, [alive = counted(living)]() -> coroutine<> { co_return; }, use_future);
     CHECK(living == 0);
-    CHECK_THROWS_AS(result.get(), std::future_error);
+    CHECK_THROWS_AS(result.get(), operation_canceled);
 }
 
 TEST_CASE("rule: executor gone first: the frames of 10^4 suspended coroutines are destroyed once, and none "

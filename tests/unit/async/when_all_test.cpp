@@ -9,9 +9,12 @@
 #include <doctest/doctest.h>
 
 #include <atomic>
+#include <functional>
 #include <future>
 #include <list>
 #include <memory>
+#include <ranges>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <system_error>
@@ -70,6 +73,22 @@ TEST_CASE("when_all of a range gives a vector, and moves from what is given away
     until([&] { return closed.waiting() == 5; });
     closed.open();
     running.get();
+}
+
+TEST_CASE("when_all of a view leaves the callables to their container") {
+    thread_pool pool(1);
+    run_on(pool.get_executor(), []() -> coroutine<> {
+        std::vector<std::function<coroutine<>()>> callables(3, nothing);
+        for (int round = 0; round != 2; ++round) {
+            co_await when_all(std::span(callables));
+            co_await when_all(std::views::all(callables));
+            co_await when_all(callables | std::views::take(2));
+            for (const auto& each : callables) CHECK(each != nullptr);
+        }
+        // Elements that the view makes are its own.
+        const auto got = co_await when_all(std::views::iota(0, 3) | std::views::transform(number));
+        CHECK(got == std::vector<int>{0, 1, 2});
+    });
 }
 
 TEST_CASE("rule: when_all of none completes") {

@@ -16,6 +16,7 @@
 #include <functional>
 #include <future>
 #include <memory>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -75,6 +76,17 @@ TEST_CASE("rule: when_any of a range gives number and value, and of none it is r
     } catch (const std::invalid_argument& error) {
         CHECK(std::string(error.what()).find("range is empty") != std::string::npos);
     }
+}
+
+TEST_CASE("when_any of a view leaves the callables to their container") {
+    thread_pool pool(1);
+    run_on(pool.get_executor(), []() -> coroutine<> {
+        std::vector<std::function<coroutine<int>()>> callables(3, [] { return number(1); });
+        for (int round = 0; round != 2; ++round) {
+            CHECK((co_await when_any(std::span(callables))).value == 1);
+            for (const auto& each : callables) CHECK(each != nullptr);
+        }
+    });
 }
 
 TEST_CASE("rule: the first child of when_any ready at once means that the others never start") {

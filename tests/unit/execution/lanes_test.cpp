@@ -44,28 +44,6 @@ static_assert(executor<lanes<int>::executor>);
 static_assert(sizeof(pool_lanes::executor) == 16);
 static_assert(sizeof(lane) + sizeof(std::uint64_t) + 2 * sizeof(std::uint32_t) <= 40); // with two buckets
 
-namespace {
-
-/// Copying it may fail, whenever that is.
-struct fickle_key {
-    int value;
-    const std::atomic<bool>* fails;
-
-    fickle_key(int number, const std::atomic<bool>& flag) : value(number), fails(&flag) {}
-    fickle_key(const fickle_key& other) : value(other.value), fails(other.fails) {
-        if (fails->load()) throw std::runtime_error("no copy");
-    }
-    fickle_key& operator=(const fickle_key&) = default;
-    friend bool operator==(const fickle_key& a, const fickle_key& b) { return a.value == b.value; }
-};
-struct fickle_hash {
-    std::size_t operator()(const fickle_key& key) const noexcept {
-        return static_cast<std::size_t>(key.value);
-    }
-};
-
-} // namespace
-
 // ---- order
 
 TEST_CASE("What is posted for a key runs in the order of the posts, and dispatch inside of it at once") {
@@ -543,34 +521,6 @@ TEST_CASE("The longest delays are kept, one of each key, the longest first") {
     }
     CHECK(now.posted == 60);
     CHECK(now.run == 60);
-}
-
-TEST_CASE("A function for which no lane can be made is dropped, counted, and reported with the reason") {
-    std::atomic<bool> fails{false};
-    std::atomic<int> reports{0};
-    std::atomic<int> ended{0};
-    std::atomic<int> ran{0};
-    {
-        thread_pool pool({.threads = 1, .on_unhandled_exception = [&](std::exception_ptr, std::string_view) {
-                              reports.fetch_add(1);
-                          }});
-        const lanes<fickle_key, thread_pool::executor, fickle_hash> l(pool.get_executor());
-        held_worker worker(pool);
-        CHECK(l.post(fickle_key(1, fails), counted(ended, ran)));
-        fails = true;
-        worker.open();
-        pool.wait_idle();
-        fails = false;
-        CHECK(reports.load() == 1);
-        CHECK(ended.load() == 1);
-        CHECK(ran.load() == 0);
-        CHECK(l.metrics().dropped == 1);
-        CHECK(l.post(fickle_key(1, fails), counted(ended, ran)));
-        pool.wait_idle();
-        CHECK(ran.load() == 1);
-        CHECK(reports.load() == 1);
-    }
-    CHECK(ended.load() == 2);
 }
 
 TEST_CASE("Options that make no sense are refused") {

@@ -376,3 +376,24 @@ TEST_CASE("join waits for a work guard") {
     CHECK(was_posted);
     elsewhere.join();
 }
+
+namespace other_library {
+
+struct found {};
+template <class T>
+found get_associated_executor(const T&);
+template <class T>
+found get_associated_allocator(const T&);
+
+template <class T>
+using executor_of = decltype(get_associated_executor(std::declval<T>()));
+template <class T>
+using allocator_of = decltype(get_associated_allocator(std::declval<T>()));
+
+} // namespace other_library
+
+TEST_CASE("rule: an unqualified get_associated_executor of another library is not found in this one") {
+    using ours = ekiden::thread_pool::executor;
+    CHECK(std::is_same_v<other_library::executor_of<ours>, other_library::found>);
+    CHECK(std::is_same_v<other_library::allocator_of<ours>, other_library::found>);
+}

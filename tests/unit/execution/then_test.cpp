@@ -1,13 +1,21 @@
 #include "user_executor.hpp"
 
+#include <ekiden/execution/strand.hpp>
 #include <ekiden/execution/then.hpp>
 #include <ekiden/future/promise.hpp>
+#include <ekiden/future/when_all.hpp>
+#include <ekiden/future/when_any.hpp>
+#include <ekiden/loop/loop_context.hpp>
 #include <ekiden/pool/thread_pool.hpp>
+
+#include <tests/unit/child_process.hpp>
+#include <tests/unit/effort.hpp>
 
 #include <doctest/doctest.h>
 
 #include <atomic>
 #include <chrono>
+#include <cstdlib>
 #include <future>
 #include <memory>
 #include <stdexcept>
@@ -204,4 +212,137 @@ TEST_CASE(
         pool.wait_idle();
         CHECK(token.use_count() == 1);
     }
+}
+
+namespace {
+
+/// The continuation of a promise that is kept until the context has ended.
+template <class Context, class Executor>
+void expect_cancelled_with(std::unique_ptr<Context> context, const Executor& where) {
+    auto token = std::make_shared<int>(0);
+    ekiden::promise<int> promise;
+    auto chained = promise.get_future()
+                       .then(where, [token](int i) { return i + 1; })
+                       .then(where, [token](ekiden::future<int> ended) { return ended.get() + 1; });
+    if constexpr (requires { context->stop(); }) context->stop();
+    context.reset();
+    REQUIRE(chained.is_ready());
+    CHECK(token.use_count() == 1);
+    CHECK_THROWS_AS(chained.get(), std::system_error);
+    promise.set_value(1);
+}
+
+template <class Context>
+void expect_cancelled_with(std::unique_ptr<Context> context) {
+    const auto where = context->get_executor();
+    expect_cancelled_with(std::move(context), where);
+}
+
+/// Whether get() throws at once that the result cannot come.
+bool is_left_behind(ekiden::future<int>& one) {
+    try {
+        (void)one.get();
+    } catch (const std::system_error& error) {
+        return error.code() == std::errc::operation_not_permitted;
+    }
+    return false;
+}
+
+} // namespace
+
+TEST_CASE("A continuation is cancelled when its context ends before the result is there") {
+    expect_cancelled_with(std::make_unique<ekiden::thread_pool>(2));
+    expect_cancelled_with(std::make_unique<ekiden::loop_context>(1));
+    expect_cancelled_with(std::make_unique<ekiden::loop_context>());
+    expect_cancelled_with(std::make_unique<users_context>());
+    auto pool = std::make_unique<ekiden::thread_pool>(1);
+    const ekiden::strand strand(pool->get_executor());
+    expect_cancelled_with(std::move(pool), strand);
+}
+
+TEST_CASE("A continuation of a task that is dropped with its pool may be on another pool that ends first") {
+    auto first = std::make_unique<ekiden::thread_pool>(1);
+    auto second = std::make_unique<ekiden::thread_pool>(1);
+    first->pause();
+    auto continued = first->submit([] { return 1; }).then(second->get_executor(), [](int i) { return i; });
+    second->stop();
+    second.reset();
+    CHECK(continued.is_ready());
+    first->stop();
+    first.reset();
+    CHECK_THROWS_AS(continued.get(), std::system_error);
+}
+
+TEST_CASE("then() on a pool that has ended its services reports operation_canceled at once") {
+    ekiden::thread_pool pool(1);
+    ekiden::promise<int> before;
+    auto first = before.get_future().then(pool.get_executor(), [](int i) { return i; });
+    before.set_value(1);
+    pool.join();
+    CHECK(first.get() == 1);
+    ekiden::promise<int> promise;
+    auto continued = promise.get_future().then(pool.get_executor(), [](int i) { return i; });
+    CHECK(continued.is_ready());
+    CHECK_THROWS_AS(continued.get(), std::system_error);
+    promise.set_value(1);
+}
+
+TEST_CASE("Results come while the context of their continuations ends") {
+    for (int round = 0; round != ekiden_test::rounds(300); ++round) {
+        std::vector<ekiden::promise<int>> promises(8);
+        std::vector<ekiden::future<int>> continued;
+        std::atomic<int> ran{0};
+        auto pool = std::make_unique<ekiden::thread_pool>(1);
+        for (auto& promise : promises) {
+            continued.push_back(promise.get_future().then(pool->get_executor(), [&ran](int i) {
+                ++ran;
+                return i;
+            }));
+        }
+        std::thread producer([&promises] {
+            for (auto& promise : promises) promise.set_value(1);
+        });
+        pool->stop();
+        pool.reset();
+        int succeeded = 0;
+        for (auto& one : continued) {
+            REQUIRE(one.is_ready());
+            try {
+                succeeded += one.get();
+            } catch (const std::system_error&) {
+            }
+        }
+        producer.join();
+        CHECK(succeeded == ran);
+    }
+}
+
+TEST_CASE("In the child of a fork, what continues a result of the parent ends with the same error as get()") {
+    ekiden::thread_pool pool(1);
+    pool.pause();
+    const auto queued = [&pool] { return pool.submit([] { return 1; }); };
+    std::vector<ekiden::future<int>> left;
+    for (int i = 0; i != 6; ++i) left.push_back(queued());
+    const auto child = ekiden_test::run_in_child([&] {
+        int right = 0;
+        const auto ends_at_once = [](ekiden::future<int>& one) {
+            if (!one.is_ready()) std::_Exit(100); // it would hang
+            return is_left_behind(one);
+        };
+        ekiden::loop_context loop(1);
+        auto on_loop = left[0].then(loop.get_executor(), [](int i) { return i; });
+        auto on_pool = left[1].then(pool.get_executor(), [](ekiden::future<int> one) { return one.get(); });
+        right += ends_at_once(on_loop) + ends_at_once(on_pool);
+        auto all = ekiden::when_all(std::move(left[2]), std::move(left[3]));
+        if (!all.is_ready()) std::_Exit(101);
+        auto each = all.get();
+        right += is_left_behind(std::get<0>(each)) + is_left_behind(std::get<1>(each));
+        auto any = ekiden::when_any(std::move(left[4]), std::move(left[5]));
+        if (!any.is_ready()) std::_Exit(102);
+        auto first = any.get();
+        if (first.index < 2) right += is_left_behind(std::get<0>(first.futures));
+        std::_Exit(right);
+    });
+    CHECK(child.exit_code == 5);
+    pool.resume();
 }

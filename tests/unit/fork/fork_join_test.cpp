@@ -4,12 +4,15 @@
 #include <ekiden/pool/thread_pool.hpp>
 #include <ekiden/sys/random.hpp>
 
+#include <tests/unit/child_process.hpp>
+
 #include <doctest/doctest.h>
 
 #include <pthread.h>
 
 #include <atomic>
 #include <chrono>
+#include <cstdlib>
 #include <memory>
 #include <mutex>
 #include <stdexcept>
@@ -222,6 +225,54 @@ TEST_CASE("exceptions from all over a tree are reachable") {
     }
     (void)parallel_invoke([] { return 1; });
     CHECK(ekiden::suppressed_exceptions().empty());
+}
+
+TEST_CASE("suppressed exceptions stay while a nested call runs in another pool") {
+    ekiden::thread_pool pool({.threads = 1});
+    ekiden::thread_pool other({.threads = 1});
+    const auto fail = [] { throw std::runtime_error("x"); };
+    std::size_t before = 0;
+    std::size_t after = 0;
+    parallel_invoke(
+        pool,
+        [&] {
+            try {
+                parallel_invoke(pool, fail, fail, fail);
+            } catch (const std::runtime_error&) {
+            }
+            before = ekiden::suppressed_exceptions().size();
+            parallel_invoke(other, [] {}, [] {});
+            after = ekiden::suppressed_exceptions().size();
+        },
+        [] {});
+    CHECK(before == 2);
+    CHECK(after == 2);
+}
+
+TEST_CASE("fork-join in the destructor of a static object may throw several exceptions") {
+    const auto child = ekiden_test::run_in_child([] {
+        static ekiden::thread_pool pool({.threads = 1});
+        static const auto fail = [] { throw std::runtime_error("x"); };
+        static const auto fail_twice = [] {
+            try {
+                parallel_invoke(pool, fail, fail);
+            } catch (const std::runtime_error&) {
+                return;
+            }
+            std::_Exit(1);
+        };
+        struct fails_at_exit {
+            ~fails_at_exit() {
+                fail_twice();
+                fail_twice();
+            }
+        };
+        static fails_at_exit at_exit;
+        fail_twice();
+        std::exit(0);
+    });
+    CHECK(child.exit_code == 0);
+    CHECK(child.signal == 0);
 }
 
 TEST_CASE("a caller's lock is safe: waiting runs nothing but what was forked inside") {

@@ -436,6 +436,30 @@ struct amount {
 
 } // namespace
 
+TEST_CASE("An exception of combine ends a parallel_reduce") {
+    struct image {};
+    struct sum {
+        int of = 0;
+    };
+    struct combine {
+        sum operator()(sum all, image) const { return {all.of + 1}; }
+        sum operator()(sum, sum) const { throw std::runtime_error("combine"); }
+    };
+    ekiden::thread_pool pool({.threads = 1});
+    constexpr int total = 20'000;
+    for (const std::size_t grain : {1, 4}) {
+        std::atomic<int> maps{0};
+        const auto map = [&maps](int) {
+            ++maps;
+            return image();
+        };
+        CHECK_THROWS_WITH((void)parallel_reduce(pool, 0, total, sum(), map, combine(),
+                                                {.grain = grain, .deterministic = true}),
+                          "combine");
+        CHECK(maps < total / 2);
+    }
+}
+
 TEST_CASE("parallel_reduce copies the identity, and no sum") {
     ekiden::thread_pool pool({.threads = 1});
     const auto map = [](int i) { return amount(i); };

@@ -1,17 +1,22 @@
 #include <ekiden/fork/task_group.hpp>
 
+#include <ekiden/context/held_locks.hpp>
 #include <ekiden/pool/default_pool.hpp>
+#include <ekiden/sync/mutex.hpp>
 #include <ekiden/sys/clock.hpp>
 
+#include <tests/unit/child_process.hpp>
 #include <tests/unit/effort.hpp>
 
 #include <doctest/doctest.h>
 
 #include <atomic>
 #include <chrono>
+#include <csignal>
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <stdexcept>
 #include <stop_token>
 #include <system_error>
@@ -280,4 +285,22 @@ TEST_CASE("a run of a task_group that throws while another thread waits leaves n
     pool.stop();
     group.run([] {});
     CHECK_THROWS_AS(group.wait(), std::system_error); // it still counts those that the pool has dropped
+}
+
+TEST_CASE("A wait for a group under a lock is reported where the locks are checked") {
+    if (!ekiden::lock_checks) return;
+    const auto child = ekiden_test::run_in_child([] {
+        ekiden::thread_pool pool({.threads = 1});
+        ekiden::mutex held;
+        pool.submit([&] {
+                ekiden::task_group inner(pool);
+                inner.run([] {}); // queued: this is the only worker
+                const std::lock_guard guard(held);
+                inner.wait();
+            })
+            .get();
+    });
+    CHECK(child.signal == SIGABRT);
+    CHECK(child.error_output
+          == "ekiden: task_group::wait: this thread waits for the work of others while it holds a mutex\n");
 }

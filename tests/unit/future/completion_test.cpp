@@ -231,7 +231,7 @@ TEST_CASE("A sleeping waiter and the end of the state in another thread do not d
 
 TEST_CASE("A thread with a way of its own to wait uses it") {
     struct strategy final : ekiden::thread_role {
-        strategy() : thread_role(this) {}
+        strategy() : thread_role(nullptr) {}
         int calls = 0;
         bool with_deadline = false;
         promise<int> source;

@@ -1,14 +1,18 @@
+#include <ekiden/context/held_locks.hpp>
 #include <ekiden/execution/any_executor.hpp>
 #include <ekiden/execution/executor.hpp>
 #include <ekiden/future/promise.hpp>
 #include <ekiden/loop/loop_context.hpp>
 
+#include <tests/unit/child_process.hpp>
 #include <tests/unit/effort.hpp>
 
 #include <doctest/doctest.h>
 
 #include <atomic>
 #include <chrono>
+#include <csignal>
+#include <cstdlib>
 #include <functional>
 #include <latch>
 #include <memory>
@@ -31,6 +35,59 @@ static_assert(sizeof(loop_context::executor_type) == sizeof(void*));
 } // namespace
 
 // ---- run, poll, stop
+
+TEST_CASE("An end of outstanding work that has not begun stops the program with a message") {
+    for (const int hint : all_hints) {
+        const auto child = ekiden_test::run_in_child([hint] {
+            loop_context loop(hint);
+            loop.get_executor().on_work_started();
+            loop.get_executor().on_work_finished();
+            loop.get_executor().on_work_finished();
+            std::_Exit(0);
+        });
+        CHECK(child.signal == SIGABRT);
+        CHECK(child.error_output
+              == "ekiden: on_work_finished() is called more often than on_work_started()\n");
+    }
+}
+
+TEST_CASE("A debug build warns when a context that ran out of work is run without restart()") {
+    for (const int hint : all_hints) {
+        for (const bool restarts : {false, true}) {
+            const auto child = ekiden_test::run_in_child([=] {
+                loop_context loop(hint);
+                int ran = 0;
+                loop.get_executor().post([&] { ++ran; });
+                (void)loop.run();
+                (void)loop.run(); // nothing is left behind
+                if (restarts) loop.restart();
+                loop.get_executor().post([&] { ++ran; });
+                (void)loop.run();
+                (void)loop.run(); // warned once
+                std::_Exit(ran);
+            });
+            CHECK(child.exit_code == (restarts ? 2 : 1));
+            const bool is_told = ekiden::lock_checks && !restarts;
+            CHECK(child.error_output
+                  == (is_told
+                          ? "ekiden: loop_context: run() does nothing: the context stopped when it had no "
+                            "work, and tasks were posted since; call restart() first\n"
+                          : ""));
+        }
+    }
+}
+
+TEST_CASE("A context that was stopped while tasks are queued is run without a warning") {
+    const auto child = ekiden_test::run_in_child([] {
+        loop_context loop(1);
+        loop.get_executor().post([] {});
+        loop.stop();
+        (void)loop.run();
+        std::_Exit(0);
+    });
+    CHECK(child.exit_code == 0);
+    CHECK(child.error_output.empty());
+}
 
 TEST_CASE("run without work returns 0 and stops the context") {
     for (const int hint : all_hints) {

@@ -182,19 +182,6 @@ TEST_CASE("A second thread inside a context with the hint 1 ends the program") {
           == "ekiden: two threads at once run a loop_context with the concurrency hint 1\n");
 }
 
-TEST_CASE("A context that is destroyed by its own task ends the program") {
-    for (const int hint : few_hints) {
-        const auto child = ekiden_test::run_in_child([hint] {
-            auto loop = std::make_unique<loop_context>(hint);
-            loop->get_executor().post([&] { loop.reset(); });
-            (void)loop->run();
-        });
-        CHECK(child.signal == SIGABRT);
-        CHECK(child.error_output
-              == "ekiden: a loop_context is destroyed while a thread is inside its run()\n");
-    }
-}
-
 // ---- threads
 
 namespace {

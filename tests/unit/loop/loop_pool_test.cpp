@@ -1,6 +1,7 @@
 #include <ekiden/future/future.hpp>
 #include <ekiden/loop/loop_pool.hpp>
 #include <ekiden/sys/topology.hpp>
+#include <ekiden/timer/steady_timer.hpp>
 
 #include <tests/unit/child_process.hpp>
 #include <tests/unit/effort.hpp>
@@ -14,6 +15,7 @@
 #include <functional>
 #include <latch>
 #include <memory>
+#include <optional>
 #include <pthread.h>
 #include <sched.h>
 #include <set>
@@ -122,6 +124,71 @@ TEST_CASE("join waits for outstanding work, also while that needs other threads 
         }
         CHECK(ran.load() == 2);
         elsewhere.join();
+    }
+}
+
+TEST_CASE("join waits for a timer that a task starts on another loop of the pool") {
+    for (int round = 0; round != ekiden_test::rounds(20); ++round) {
+        std::optional<ekiden::steady_timer> timer;
+        std::atomic<int> ran{0};
+        {
+            loop_pool pool({.threads = 2});
+            timer.emplace(pool.executor(1));
+            pool.executor(0).post([&] {
+                std::this_thread::sleep_for(1ms); // join() waits meanwhile
+                timer->expires_after(5ms);
+                timer->async_wait([&](std::error_code error) { ran.fetch_add(error ? 0 : 1); });
+            });
+            pool.join();
+            CHECK(ran.load() == 1);
+            timer.reset();
+        }
+    }
+}
+
+TEST_CASE("join waits for work on another loop that a task leaves to a thread of the program") {
+    for (int round = 0; round != ekiden_test::rounds(20); ++round) {
+        std::atomic<int> ran{0};
+        std::thread elsewhere;
+        {
+            loop_pool pool({.threads = 2});
+            const auto there = pool.executor(1);
+            pool.executor(0).post([&, there] {
+                std::this_thread::sleep_for(1ms); // join() waits meanwhile
+                there.on_work_started();
+                elsewhere = std::thread([&, there] {
+                    std::this_thread::sleep_for(5ms);
+                    there.post([&] { ran.fetch_add(1); });
+                    there.on_work_finished();
+                });
+            });
+            pool.join();
+            CHECK(ran.load() == 1);
+            elsewhere.join();
+        }
+    }
+}
+
+TEST_CASE("join waits for work that moves from loop to loop, and ends only when none is left") {
+    for (int round = 0; round != ekiden_test::rounds(50); ++round) {
+        static constexpr unsigned loops = 3;
+        constexpr int hops = 30;
+        std::atomic<int> ran{0};
+        loop_pool pool({.threads = loops});
+        // Each task begins work on the next loop, and posts to the one after that, which ends the work.
+        std::function<void(unsigned, int)> hop = [&](unsigned here, int rest) {
+            ran.fetch_add(1);
+            if (rest == 0) return;
+            const auto guarded = pool.executor((here + 1) % loops);
+            guarded.on_work_started();
+            pool.executor((here + 2) % loops).post([&hop, guarded, here, rest] {
+                hop((here + 2) % loops, rest - 1);
+                guarded.on_work_finished();
+            });
+        };
+        pool.executor(0).post([&] { hop(0, hops); });
+        pool.join();
+        CHECK(ran.load() == hops + 1);
     }
 }
 

@@ -1,4 +1,6 @@
 // The JSON of a trace, from snapshots made by hand. tests/trace has a program's, read by other people's code.
+#include "foreign_format.hpp"
+
 #include <doctest/doctest.h>
 #include <ekiden/observe/chrome_trace.hpp>
 
@@ -72,6 +74,29 @@ TEST_CASE("a moment is an instant of the thread, and a mark has a value") {
 TEST_CASE("names are escaped") {
     const std::string text = written(of_thread({made(kind::mark, "a\"b\\c\n\x1f", 0, 0)}));
     CHECK(text.find("\"a\\\"b\\\\c\\u000a\\u001f\"") != std::string::npos);
+}
+
+TEST_CASE("bytes of a name that are no UTF-8 become the replacement character") {
+    trace::snapshot shot = of_thread({made(kind::mark, "\xff\xc3\xa4\xed\xa0\x80z", 0, 0)});
+    shot.tracks[0].thread_name =
+        "ger\xc3\xa4t-ger\xc3\xa4t-ger\xc3"; // cut by the system after 15 bytes, or so
+    const std::string text = written(shot);
+    CHECK(text.find("\"name\":\"ger\xc3\xa4t-ger\xc3\xa4t-ger\xef\xbf\xbd\"") != std::string::npos);
+    CHECK(text.find("\"name\":\"\xef\xbf\xbd\xc3\xa4\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbdz\"")
+          != std::string::npos);
+}
+
+TEST_CASE("the text is the same whatever the global locale and the format of the stream") {
+    trace::snapshot shot = of_thread({made(kind::queued, "?", 1'500'000, 0, 123'456),
+                                      made(kind::task, "f", 1'234'567'890, 42'000'000, 123'456),
+                                      made(kind::turn, "strand", 1'234'567'891, 1'000'000, 7'000),
+                                      made(kind::mark, "m", 2'000'000'000, 0, 9'876'543)});
+    shot.tracks[0].thread_id = 123'456;
+    shot.tracks[0].overwritten = 54'321;
+    const chrome_trace_options options{.most_lanes = 2};
+    CHECK(ekiden_test::written_in_foreign_format(
+              [&](std::ostream& to) { write_chrome_trace(to, shot, options); })
+          == written(shot, options));
 }
 
 TEST_CASE("a slice that would end after the one that it lies in, by rounding, is cut") {

@@ -1,3 +1,5 @@
+#include "foreign_format.hpp"
+
 #include <ekiden/execution/bind_executor.hpp>
 #include <ekiden/execution/post.hpp>
 #include <ekiden/execution/strand.hpp>
@@ -101,6 +103,16 @@ TEST_CASE("A request log takes the time of the call, and only that") {
     const contents found = contents_of(log);
     CHECK(found.lines.at(0).service_ns >= 2'000'000);
     CHECK(found.lines.at(0).service_ns <= around);
+}
+
+TEST_CASE(
+    "A request log is written in the same way whatever the global locale and the format of the stream") {
+    request_log log({.capacity = 2});
+    for (const char* key : {"a", "b"}) log.wrap(std::string(key), [] {})();
+    std::ostringstream usual;
+    (void)log.write_csv(usual);
+    CHECK(ekiden_test::written_in_foreign_format([&](std::ostream& to) { (void)log.write_csv(to); })
+          == usual.str());
 }
 
 TEST_CASE("A request log tells waiting from work if it is asked to") {

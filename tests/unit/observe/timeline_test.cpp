@@ -1,4 +1,6 @@
 // The picture of a trace for a terminal, from snapshots made by hand.
+#include "foreign_format.hpp"
+
 #include <doctest/doctest.h>
 #include <ekiden/observe/timeline.hpp>
 
@@ -79,4 +81,36 @@ TEST_CASE("a picture without columns is refused") {
     CHECK_THROWS_WITH_AS(timeline_of({}, {.columns = 0}),
                          "ekiden: write_timeline: columns is 0; allowed are 1 and more",
                          std::invalid_argument);
+}
+
+TEST_CASE("the picture is the same whatever the global locale and the format of the stream") {
+    trace::snapshot shot;
+    shot.length = 1'234'567;
+    shot.lost = 12'345;
+    trace::track& a = shot.tracks.emplace_back();
+    a.thread_name = "t";
+    a.events = {made(kind::task, 0, 1'234'567)};
+    for (int i = 0; i != 1500; ++i) a.events.push_back(made(kind::queued, 1'234'567, 0));
+    a.overwritten = 54'321;
+    CHECK(timeline_of(shot, {.columns = 2})
+          == "t |##|\n"
+             "   # tasks 1.23 ms, 1500 posted, 54321 older events are not kept\n"
+             "1.23 ms in all; 12345 events of threads without a place are lost\n");
+    CHECK(ekiden_test::written_in_foreign_format(
+              [&](std::ostream& to) { write_timeline(to, shot, {.columns = 2}); })
+          == timeline_of(shot, {.columns = 2}));
+}
+
+TEST_CASE("names with characters of several bytes keep the lines in place, and wrong bytes are replaced") {
+    trace::snapshot shot;
+    shot.length = 1000;
+    for (const char* name : {"ger\xc3\xa4t", "worker", "cut\xc3"}) {
+        trace::track& one = shot.tracks.emplace_back();
+        one.thread_name = name;
+    }
+    CHECK(timeline_of(shot, {.columns = 2})
+          == "ger\xc3\xa4t  |  |\n"
+             "worker |  |\n"
+             "cut\xef\xbf\xbd   |  |\n"
+             "1 us in all\n");
 }

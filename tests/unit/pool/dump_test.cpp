@@ -10,12 +10,14 @@
 #include <doctest/doctest.h>
 
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <latch>
 #include <limits>
 #include <memory>
 #include <string>
+#include <thread>
 #include <unistd.h>
 
 using namespace std::chrono_literals;
@@ -143,6 +145,7 @@ TEST_CASE("a worker that waits for a result is shown with who runs that, or that
     has_begun.wait(); // so that the other worker cannot run it itself
     pool.post([&slow] { slow.get(); });
     const std::string text = dump_with(pool, "waits for ");
+    CHECK(text.find(", which waits-") != std::string::npos);
     CHECK(text.find(" runs\n") != std::string::npos);
     CHECK(text.find("circle") == std::string::npos);
     may_end.count_down();
@@ -224,4 +227,80 @@ TEST_CASE("dumps of a pool that works, grows and shrinks") {
     for (int i = 0; i != 20; ++i) CHECK(dump_of(pool).starts_with("pool alive: "));
     ends.store(true);
     pool.wait_idle();
+}
+
+TEST_CASE("a circle of waits that run nothing meanwhile is shown and reported") {
+    for (const unsigned threads : {1U, 2U}) {
+        const auto child = ekiden_test::run_in_child([threads] {
+            std::atomic<unsigned> reported{0};
+            thread_pool pool(
+                {.threads = threads, .name = "stuck", .on_stall = [&](const stall_report& report) {
+                     if (report.why == stall_report::reason::deadlocked)
+                         reported = static_cast<unsigned>(report.threads.size());
+                 }});
+            future<int> results[2];
+            std::latch both_there(1);
+            for (unsigned i = 0; i != threads; ++i) {
+                results[i] = pool.submit([&, i] {
+                    both_there.wait();
+                    return results[(i + 1) % threads].get(blocking);
+                });
+            }
+            both_there.count_down();
+            ::alarm(20);
+            while (reported.load() == 0) std::this_thread::yield();
+            const std::string text = dump_with(pool, "circle: ");
+            ::_exit(reported.load() == threads && text.find("has on its stack\n") != text.npos ? 42 : 1);
+        });
+        CHECK(child.exit_code == 42);
+    }
+}
+
+TEST_CASE("a result in the memory of the task that runs is not taken for that task") {
+    thread_pool pool({.threads = 1, .name = "reused"});
+    std::atomic<bool> has_begun{false};
+    promise<void> elsewhere;
+    pool.post([&] {
+        // The next task's memory is free while it runs: this worker's newest.
+        pool.post([&] {
+            auto source = std::make_unique<promise<void>>();
+            elsewhere = std::move(*source);
+            const future<void> awaited = elsewhere.get_future();
+            has_begun = true;
+            awaited.wait();
+        });
+    });
+    while (!has_begun) std::this_thread::yield();
+    const std::string text = dump_with(pool, "waits for ");
+    CHECK(text.find("circle") == std::string::npos);
+    CHECK(text.find(", which no worker of this pool runs") != std::string::npos);
+    elsewhere.set_value();
+    pool.wait_idle();
+}
+
+TEST_CASE("a dump shows the workers that there were when it began") {
+    thread_pool pool({.threads = 1, .name = "grows", .max_threads = 16, .watch_interval = 0ms});
+    std::latch may_end(1);
+    std::string text;
+    std::thread dumping([&] { text = dump_of(pool); });
+    std::this_thread::sleep_for(10ms); // it is between its two looks
+    for (int i = 0; i != 15; ++i) {
+        pool.post([&may_end] {
+            const blocking_region here("all of them");
+            may_end.wait();
+        });
+    }
+    dumping.join();
+    may_end.count_down();
+    pool.wait_idle();
+    std::size_t lines = 0;
+    for (std::size_t at = 0; (at = text.find("\n  grows-", at)) != std::string::npos; ++at) ++lines;
+    CHECK(text.starts_with("pool grows: " + std::to_string(lines) + " threads"));
+}
+
+TEST_CASE("a dump leaves errno alone") {
+    thread_pool pool({.threads = 1});
+    errno = ENOTTY;
+    pool.dump(-1);
+    CHECK(errno == ENOTTY);
 }

@@ -410,32 +410,6 @@ TEST_CASE("A pool may end as soon as the effect of its last task is seen, though
     }
 }
 
-TEST_CASE("std::exit in a task of a static pool ends the process with its code") {
-    const auto child = ekiden_test::run_in_child([] {
-        static thread_pool pool({.threads = 2});
-        pool.post([] { std::exit(7); });
-        for (;;) ::pause();
-    });
-    CHECK(child.exit_code == 7);
-    CHECK(child.error_output.empty());
-}
-
-TEST_CASE("A pool whose last owner is one of its tasks stops") {
-    std::atomic<bool> ended{false};
-    auto pool = std::make_shared<thread_pool>(thread_pool_options{.threads = 1});
-    auto queued = std::make_shared<int>(0);
-    const std::weak_ptr<int> trace = queued;
-    pool->post([&ended, pool]() mutable {
-        pool.reset();
-        ended = true;
-    });
-    pool->post([queued] {});
-    queued.reset();
-    pool.reset();
-    wait_for(ended);
-    while (!trace.expired()) std::this_thread::yield(); // abandoned
-}
-
 // ---- arguments
 
 TEST_CASE("A priority that does not exist is refused, and the callable destroyed") {

@@ -320,6 +320,17 @@ TEST_CASE("a pool uses the processors that the process may use, unless told othe
     CHECK(three.thread_count() == 3);
 }
 
+TEST_CASE("a pool that is made by a worker bound to one processor has a thread for each of the process") {
+    thread_pool narrow({.threads = 1, .placement = ekiden::placement::compact});
+    const unsigned made_inside = narrow
+                                     .submit([] {
+                                         const thread_pool wide;
+                                         return wide.thread_count();
+                                     })
+                                     .get();
+    CHECK(made_inside == thread_pool().thread_count());
+}
+
 #if defined(__linux__)
 TEST_CASE("workers carry the pool's name") {
     thread_pool pool({.threads = 2, .name = "relay"});

@@ -5,6 +5,7 @@
 #include <ekiden/async/async_lock.hpp>
 #include <ekiden/async/co_spawn.hpp>
 #include <ekiden/async/sleep.hpp>
+#include <ekiden/async/when_any.hpp>
 #include <ekiden/execution/post.hpp>
 #include <ekiden/execution/strand.hpp>
 #include <ekiden/execution/work_guard.hpp>
@@ -18,8 +19,12 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdint>
+#include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -258,6 +263,82 @@ TEST_CASE("what must happen once is found missing, twice, and at the end of its 
     CHECK(result.is_clean());
 }
 
+TEST_CASE("a reply that is lost with an exception which the program catches is found") {
+    const auto loses = [] {
+        try {
+            const sim::exactly_once reply("the reply");
+            throw std::runtime_error("of the backend");
+        } catch (const std::runtime_error&) { // and nothing is replied
+        }
+    };
+    auto result = sim::explore(quiet(1), [&](sim_context& sim) {
+        post(sim, loses);
+        post(sim, [] { sim::note("the program goes on"); });
+        sim.run();
+    });
+    CHECK(result.kind == sim::verdict::lost);
+    CHECK(contains(result.why, "never done: the reply"));
+    CHECK_FALSE(contains(result.text, "the program goes on"));
+    result = sim::explore(quiet(1), [&](sim_context& sim) {
+        sim.run();
+        loses();
+    });
+    CHECK(result.kind == sim::verdict::lost);
+    result = sim::explore(quiet(1), [&](sim_context& sim) {
+        co_spawn(sim, []() -> coroutine<> {
+            const auto asks = []() -> coroutine<> {
+                const sim::exactly_once reply("the reply");
+                co_await sleep_for(1ms);
+                throw std::runtime_error("of the backend");
+            };
+            try {
+                co_await asks();
+            } catch (const std::runtime_error&) { // the same
+            }
+        });
+        sim.run();
+    });
+    CHECK(result.kind == sim::verdict::lost);
+    result = sim::explore(quiet(1), [&](sim_context& sim) {
+        const auto given = sim.get_executor().submit([] {
+            const sim::exactly_once reply("the reply");
+            throw std::runtime_error("of the backend");
+        });
+        sim.run();
+    });
+    CHECK(result.kind == sim::verdict::lost);
+}
+
+TEST_CASE("work that is lost with an exception which the program catches is found") {
+    const auto result = sim::explore(quiet(1), [](sim_context& sim) {
+        try {
+            sim_context pool({.name = "pool"});
+            post(pool, [] {});
+            throw std::runtime_error("of the program");
+        } catch (const std::runtime_error&) {
+        }
+        sim.run();
+    });
+    CHECK(result.kind == sim::verdict::lost);
+    CHECK(contains(result.why, "pool ends with tasks"));
+}
+
+TEST_CASE("an exception that nothing catches is what has failed, not the reply that is lost with it") {
+    const auto throws = [] {
+        const sim::exactly_once reply("the reply");
+        throw std::runtime_error("of the backend");
+    };
+    auto result = sim::explore(quiet(1), [&](sim_context& sim) {
+        post(sim, throws);
+        sim.run();
+    });
+    CHECK(result.kind == sim::verdict::exception);
+    CHECK(contains(result.why, "of the backend"));
+    result = sim::explore(quiet(1), [&](sim_context&) { throws(); });
+    CHECK(result.kind == sim::verdict::exception);
+    CHECK(contains(result.why, "of the backend"));
+}
+
 TEST_CASE("order and life are checked") {
     auto result = sim::explore(quiet(1000), [](sim_context& sim) {
         sim::in_order<int> seen("replies");
@@ -348,4 +429,72 @@ TEST_CASE("faults come when they are asked for, and not otherwise") {
     CHECK_MESSAGE(result.is_clean(), result.text);
     for (const char* mark : {"no room for a task", "late", "thrown", "failed", "no memory", "ended"})
         CHECK_MESSAGE(result.reached[mark] > 0, mark);
+}
+
+TEST_CASE("a run without progress is made as small as any other failure") {
+    const auto loops_if_swapped = [](sim_context& sim) {
+        std::vector<int> seen;
+        steady_timer timer(sim);
+        std::function<void()> tick = [&] {
+            timer.expires_after(std::chrono::milliseconds(1 + sim::choose(100)));
+            timer.async_wait([&](std::error_code) { tick(); });
+        };
+        for (int i = 0; i < 10; ++i) {
+            post(sim, [&, i] {
+                seen.push_back(i);
+                if (seen.size() == 10 && seen.front() != 0) tick();
+            });
+        }
+        sim.run();
+    };
+    auto chosen = quiet(100);
+    chosen.max_steps = 300;
+    const auto result = sim::explore(chosen, loops_if_swapped);
+    CHECK(result.kind == sim::verdict::no_progress);
+    CHECK(result.choices > 20);
+    CHECK(result.shrunk_choices == 1); // which task is the first one
+    CHECK(contains(result.text, "300 steps"));
+}
+
+TEST_CASE("the last seeds that there are, are run, each once") {
+    auto chosen = quiet(10);
+    chosen.first = std::numeric_limits<std::uint64_t>::max() - 2;
+    chosen.check_every = 0;
+    const auto result = sim::explore(chosen, [](sim_context& sim) { sim.run(); });
+    CHECK(result.is_clean());
+    CHECK(result.runs == 3);
+}
+
+namespace {
+
+coroutine<int> coroutine_with(int value) { co_return value; }
+
+/// Which member of a when_any() is first.
+coroutine<void> choose_one(std::vector<int>& seen) {
+    const auto first = co_await when_any(coroutine_with(0), coroutine_with(1), coroutine_with(2));
+    seen.push_back(static_cast<int>(first.index()));
+    std::vector<coroutine<int>> members;
+    for (int i = 0; i != 3; ++i) members.push_back(coroutine_with(i));
+    const auto second = co_await when_any(std::move(members));
+    seen.push_back(static_cast<int>(second.index));
+}
+
+} // namespace
+
+TEST_CASE("the seed alone decides which member of a when_any begins first") {
+    std::set<std::vector<int>> outcomes;
+    sim::options chosen = quiet(100);
+    chosen.check_every = 1;
+    const auto result = sim::explore(chosen, [&](sim_context& sim) {
+        std::vector<int> seen;
+        co_spawn(sim.get_executor(), [&seen] { return choose_one(seen); });
+        sim.run();
+        for (int i = 0; i != seen.front() + 3 * seen.back(); ++i) { // another number of steps
+            post(sim, [] {});
+            sim.run();
+        }
+        outcomes.insert(seen);
+    });
+    CHECK(result.is_clean());
+    CHECK(outcomes.size() == 9);
 }

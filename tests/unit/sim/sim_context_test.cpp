@@ -18,12 +18,18 @@
 #include <ekiden/timer/steady_timer.hpp>
 #include <ekiden/timer/system_timer.hpp>
 
+#include <tests/unit/child_process.hpp>
+
 #include <doctest/doctest.h>
 
 #include <chrono>
+#include <csignal>
+#include <cstdlib>
 #include <set>
+#include <stdexcept>
 #include <string>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 using namespace ekiden;
@@ -82,6 +88,24 @@ TEST_CASE("lanes of one shard take turns in every order") {
     CHECK(orders.size() == 6);
 }
 
+TEST_CASE("the delays that lanes tell are those of virtual time") {
+    auto result = sim::explore(quiet(100), [](sim_context& sim) {
+        const lanes<int> l(sim.get_executor(), {.delay_sampling = 1});
+        steady_timer timer(sim, 1s);
+        timer.async_wait([](std::error_code) {});
+        std::chrono::nanoseconds waited{};
+        l.post(7, [&] { waited = sim.elapsed(); });
+        sim.run();
+        const auto delays = l.metrics().delays;
+        sim::expect(delays.size() == 1, "the task is measured");
+        const auto told = std::chrono::nanoseconds(delays[0].ns);
+        sim::expect(told >= waited - 2us && told <= waited + 2us, "as long as it has waited");
+        if (waited == 1s) sim::reached("late");
+    });
+    CHECK_MESSAGE(result.is_clean(), result.text);
+    CHECK(result.reached["late"] > 0);
+}
+
 TEST_CASE("timers fire in virtual time, which costs none") {
     sim_context sim;
     steady_timer day(sim, 24h);
@@ -108,6 +132,58 @@ TEST_CASE("timers fire in virtual time, which costs none") {
     CHECK(seen == std::vector<std::string>{"hour", "cancelled", "day"});
     sim.run_for(30s);
     CHECK(sim.elapsed() == 24h - 30s);
+}
+
+TEST_CASE("deadlines of the system's clock follow virtual time, and take as few steps as others") {
+    sim_context sim;
+    system_timer late(sim, 20h);
+    bool has_fired = false;
+    late.async_wait([&](std::error_code error) { has_fired = !error && sim.elapsed() == 20h; });
+    CHECK(sim.run() == 2); // time moves once, then the handler
+    CHECK(has_fired);
+
+    const auto begin = sim.elapsed();
+    promise<int> never;
+    const auto result = never.get_future();
+    CHECK_FALSE(result.wait_until(system_timer::now() + 1h));
+    CHECK(sim.elapsed() == begin + 1h);
+    co_spawn(sim, [&]() -> coroutine<> {
+        co_await sleep_until(system_timer::now() + 1h);
+        CHECK(sim.elapsed() == begin + 2h);
+        bool is_late = false;
+        try {
+            co_await with_deadline(system_timer::now() + 1h,
+                                   []() -> coroutine<> { co_await sleep_for(24h); });
+        } catch (const std::system_error& error) {
+            is_late = error.code() == std::errc::timed_out;
+        }
+        CHECK(is_late);
+        CHECK(sim.elapsed() == begin + 3h);
+    });
+    sim.run();
+    CHECK(sim.elapsed() == begin + 3h);
+}
+
+TEST_CASE(
+    "a lock's limit that has passed in virtual time has passed, and one that has not is a call that blocks") {
+    {
+        const sim_context sim;
+        mutex held;
+        held.lock();
+        CHECK_FALSE(held.try_lock_until(steady_timer::now() - 1ns));
+        CHECK_FALSE(held.try_lock_until(system_timer::now() - 1ns));
+        held.unlock();
+    }
+    for (const bool is_steady : {false, true}) {
+        const auto result = sim::explore(quiet(1), [=](sim_context& other) {
+            mutex taken;
+            taken.lock();
+            (void)(is_steady ? taken.try_lock_until(steady_timer::now() + 1h)
+                             : taken.try_lock_until(system_timer::now() + 1h));
+            other.run();
+        });
+        CHECK(result.kind == sim::verdict::blocking);
+    }
 }
 
 TEST_CASE("a timeout and work that is ready come in either order") {
@@ -211,4 +287,77 @@ TEST_CASE("a seed gives the same run again, another one a different run") {
         orders.insert(order(seed));
     }
     CHECK(orders.size() > 10);
+}
+
+TEST_CASE("what leaves run() of a simulation of its own says what has failed, and when") {
+    sim_context sim;
+    post(sim, [] { sim::note("a line of the program"); });
+    steady_timer timer(sim, 7ms);
+    timer.async_wait([](std::error_code) { sim::expect(false, "it holds"); });
+    std::string said;
+    try {
+        sim.run();
+    } catch (const std::exception& error) {
+        said = error.what();
+    }
+    CHECK(said.find("an expectation does not hold: it holds") != std::string::npos);
+    CHECK(said.find("a line of the program") != std::string::npos);
+    CHECK(said.find("7 ms") != std::string::npos);
+}
+
+TEST_CASE("a failure that no call of a simulation of its own has told ends the program with it") {
+    const auto ended = ekiden_test::run_in_child([] {
+        sim_context sim;
+        sim.run();
+        const sim::exactly_once reply("the reply");
+    });
+    CHECK(ended.signal == SIGABRT);
+    CHECK(ended.error_output.find("never done: the reply") != std::string::npos);
+    const auto lost = ekiden_test::run_in_child([] {
+        sim_context sim;
+        post(sim, [] {});
+    });
+    CHECK(lost.signal == SIGABRT);
+    CHECK(lost.error_output.find("context ends with tasks that it has accepted and not run")
+          != std::string::npos);
+    // What leaves the test as an exception has failed it already.
+    const auto thrown = ekiden_test::run_in_child([] {
+        try {
+            sim_context sim;
+            post(sim, [] {});
+            throw std::runtime_error("of the test");
+        } catch (const std::runtime_error&) {
+            std::_Exit(3); // without a look at what earlier cases have left
+        }
+    });
+    CHECK(thrown.exit_code == 3);
+}
+
+namespace {
+
+/// Posts to the strand when it is destroyed.
+struct posts_at_end {
+    const strand<sim_context::executor_type>* to;
+    bool* was_accepted;
+    posts_at_end(const strand<sim_context::executor_type>& s, bool& accepted)
+        : to(&s), was_accepted(&accepted) {}
+    posts_at_end(posts_at_end&& other) noexcept
+        : to(std::exchange(other.to, nullptr)), was_accepted(other.was_accepted) {}
+    posts_at_end& operator=(posts_at_end&&) = delete;
+    ~posts_at_end() {
+        if (to != nullptr) *was_accepted = to->post([] {});
+    }
+    void operator()() const {}
+};
+
+} // namespace
+
+TEST_CASE("a strand of a stopped context refuses what the destructor of a refused function posts") {
+    sim_context sim;
+    const strand s(sim.get_executor());
+    sim.stop();
+    CHECK(sim.get_executor().context().refuses_tasks());
+    bool was_accepted = true;
+    CHECK_FALSE(s.post(posts_at_end(s, was_accepted)));
+    CHECK_FALSE(was_accepted);
 }

@@ -5,6 +5,9 @@
 
 #include <doctest/doctest.h>
 
+#include <functional>
+#include <thread>
+
 using namespace std::chrono_literals;
 using ekiden::barrier;
 using ekiden::elastic_barrier;
@@ -62,6 +65,28 @@ TEST_CASE("arrivals may be counted without waiting, and several at once") {
     b.wait(first);
     b.wait(others);
     CHECK_FALSE(b.passed(b.arrive()));
+}
+
+TEST_CASE("a round that is complete stays complete for a thread while another thread is inside") {
+    const std::function<void()>* during = nullptr;
+    const auto completion = [&]() noexcept {
+        if (during != nullptr) (*during)();
+    };
+    ekiden::barrier b(1, completion);
+    const auto first = b.arrive();
+    REQUIRE(b.passed(first));
+    bool is_passed = false;
+    bool is_over = false;
+    const std::function<void()> ask = [&] { // in the second round's completion, which runs inside
+        std::thread([&] {
+            is_passed = b.passed(first);
+            is_over = b.wait(first, ekiden::wait_limit::after(std::chrono::seconds(0)));
+        }).join();
+    };
+    during = &ask;
+    (void)b.arrive();
+    CHECK(is_passed);
+    CHECK(is_over);
 }
 
 TEST_CASE("a thread that drops out is not waited for any more") {

@@ -32,7 +32,7 @@ namespace {
 /// Counts what its thread says. `begun` may be read by others.
 class counting_role : public ekiden::thread_role {
 public:
-    counting_role() noexcept : thread_role(this) {}
+    counting_role() noexcept : thread_role(nullptr) {}
 
     bool wait_for(ekiden::completion&, const ekiden::sys::clock::time_point*) noexcept override {
         return false;

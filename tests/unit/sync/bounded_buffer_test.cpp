@@ -6,8 +6,10 @@
 
 #include <doctest/doctest.h>
 
+#include <functional>
 #include <memory>
 #include <stdexcept>
+#include <thread>
 
 using namespace std::chrono_literals;
 using ekiden::bounded_buffer;
@@ -100,6 +102,30 @@ TEST_CASE("after close the items inside can be taken out, and then every pop end
     CHECK(buffer.pop_or_end() == std::nullopt);
     std::optional<int> out;
     CHECK(buffer.try_pop(out) == buffer_result::closed);
+}
+
+TEST_CASE("a closed buffer stays closed for a thread while another thread moves an item") {
+    struct item {
+        const std::function<void()>* moved = nullptr;
+
+        explicit item(const std::function<void()>& f) : moved(&f) {}
+        item(item&& other) noexcept : moved(other.moved) { (*moved)(); }
+        item& operator=(item&&) = delete;
+        ~item() = default;
+    };
+    ekiden::bounded_buffer<item> buffer(1);
+    int asked = 0;
+    int seen = 0;
+    const std::function<void()> ask = [&] { // inside the lock once the buffer is closed
+        std::thread([&] { seen += buffer.closed(); }).join();
+        ++asked;
+    };
+    buffer.push(item(ask));
+    buffer.close();
+    asked = seen = 0;
+    CHECK(buffer.pop_or_end().has_value());
+    CHECK(asked > 0);
+    CHECK(seen == asked);
 }
 
 TEST_CASE("close ends a waiting pop") {

@@ -28,6 +28,24 @@ TEST_CASE("an event ends all waits until it is reset") {
     CHECK(ekiden::event(true).is_set());
 }
 
+TEST_CASE("what is set stays set for a thread while another thread is inside the lock") {
+    const auto holds = [](ekiden::state_lock& lock, auto query) {
+        lock.enter(ekiden::event::is_one);
+        query();
+        lock.exit(1);
+    };
+    const ekiden::event e(true);
+    holds(e.core(), [&] {
+        CHECK(e.is_set());
+        CHECK(e.wait(wait_limit::after(0s)));
+    });
+    const ekiden::latch l(0);
+    holds(l.core(), [&] {
+        CHECK(l.try_wait());
+        CHECK(l.wait(wait_limit::after(0s)));
+    });
+}
+
 TEST_CASE("an event may be destroyed by the thread that saw it set") {
     for (int i = 0; i < 3000; ++i) {
         auto e = std::make_unique<ekiden::event>();

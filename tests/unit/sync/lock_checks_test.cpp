@@ -8,6 +8,7 @@
 #include <ekiden/sync/rw_mutex.hpp>
 #include <ekiden/sync/spin_mutex.hpp>
 
+#include <tests/unit/asleep.hpp>
 #include <tests/unit/child_process.hpp>
 
 #include <doctest/doctest.h>
@@ -100,6 +101,63 @@ TEST_CASE("a reader that unlocks as a writer, and the like, are reported") {
         std::thread([] { (void)m.upgrade(); }).join();
     });
     reports("downgrade of an rw_mutex that is free", [] { m.downgrade(); });
+}
+
+TEST_CASE("a section of rw_mutex::run() that uses its lock is reported") {
+    static ekiden::rw_mutex<> m;
+    reports("lock of an rw_mutex that this thread holds: it would wait for itself",
+            [] { m.run([] { m.lock(); }); });
+    reports("lock_shared of an rw_mutex that this thread holds: it would wait for itself",
+            [] { m.run([] { m.lock_shared(); }); });
+    reports("run of an rw_mutex that this thread holds: it would wait for itself",
+            [] { m.run([] { m.run([] {}); }); });
+    reports("lock of an rw_mutex that this thread holds: it would wait for itself", [] {
+        m.lock(); // so that this thread runs the section of the other one as it leaves
+        std::thread waiting = ekiden_test::start_asleep([] { m.run([] { m.lock(); }); });
+        m.unlock();
+        waiting.join();
+    });
+}
+
+TEST_CASE("a thread that has had its section run holds nothing and waits for nothing") {
+    static ekiden::rw_mutex<> m;
+    ekiden::detail::shown_locks mine;
+    m.lock();
+    std::thread waiting = ekiden_test::start_asleep([&] {
+        if (ekiden::lock_checks) ekiden::detail::show_locks(&mine);
+        m.run([] {});
+        CHECK(mine.wanted() == nullptr);
+        CHECK_THROWS(m.run([] { throw 1; }));
+    });
+    m.unlock();
+    waiting.join();
+}
+
+template <class Mutex>
+void check_early_end(const std::string& kind) {
+    reports("end of " + kind + " that is held", [] {
+        Mutex m;
+        m.lock();
+    });
+    reports("end of " + kind + " that is held", [] {
+        Mutex m;
+        std::thread([&] { m.lock(); }).join();
+    });
+    Mutex m;
+    m.lock();
+    m.unlock();
+}
+
+TEST_CASE("the end of a mutex that is held is reported") {
+    check_early_end<ekiden::mutex>("a mutex");
+    check_early_end<ekiden::fifo_mutex>("a fifo_mutex");
+    check_early_end<ekiden::hybrid_mutex>("a hybrid_mutex");
+    check_early_end<ekiden::spin_mutex>("a spin_mutex");
+    check_early_end<ekiden::rw_mutex<>>("an rw_mutex");
+    reports("end of an rw_mutex that is held", [] {
+        ekiden::rw_mutex<> m;
+        m.lock_shared();
+    });
 }
 
 TEST_CASE("the right use of locks is not reported") {

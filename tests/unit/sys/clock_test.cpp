@@ -1,3 +1,4 @@
+#include <ekiden/context/simulated.hpp>
 #include <ekiden/sys/clock.hpp>
 
 #include <doctest/doctest.h>
@@ -8,6 +9,8 @@
 #include <ratio>
 
 namespace sys = ekiden::sys;
+using ekiden::deadline_here;
+using ekiden::time_left_here;
 using namespace std::chrono_literals;
 
 namespace {
@@ -80,16 +83,16 @@ TEST_CASE("A length of time that the clock cannot count is cut and does not over
 TEST_CASE("The time to a deadline is that of the deadline's clock") {
     using slow = shown<std::chrono::milliseconds>;
     slow::value = 5s;
-    CHECK(sys::time_left(slow::time_point(7s)) == 2s);
-    CHECK(sys::time_left(slow::time_point(4s)) == -1s);
+    CHECK(time_left_here(slow::time_point(7s)) == 2s);
+    CHECK(time_left_here(slow::time_point(4s)) == -1s);
     const auto before = sys::clock::now();
-    const auto deadline = sys::deadline_of(slow::time_point(65s));
+    const auto deadline = deadline_here(slow::time_point(65s));
     CHECK(deadline >= before + 60s);
     CHECK(deadline <= sys::clock::now() + 60s);
-    CHECK(sys::deadline_of(before) == before);
+    CHECK(deadline_here(before) == before);
     const std::chrono::time_point<std::chrono::steady_clock, std::chrono::duration<double, std::nano>> half(
         std::chrono::duration<double, std::nano>(1.5));
-    CHECK(sys::deadline_of(half) == sys::clock::time_point(2ns));
+    CHECK(deadline_here(half) == sys::clock::time_point(2ns));
 }
 
 TEST_CASE_TEMPLATE("A deadline at the end of a clock's range is far away and does not overflow", Duration,
@@ -101,18 +104,18 @@ TEST_CASE_TEMPLATE("A deadline at the end of a clock's range is far away and doe
         Duration(1),     Duration(std::chrono::hours(1'297'000)),  Duration::max()};
     for (const Duration now : range) {
         clock::value = now;
-        CHECK(sys::time_left(typename clock::time_point(now)) == 0s);
+        CHECK(time_left_here(typename clock::time_point(now)) == 0s);
         if (now < Duration(std::chrono::hours(0))) {
-            CHECK(sys::time_left(clock::time_point::max()) > century);
+            CHECK(time_left_here(clock::time_point::max()) > century);
         } else {
-            CHECK(sys::time_left(clock::time_point::min()) < -century);
+            CHECK(time_left_here(clock::time_point::min()) < -century);
         }
-        CHECK(sys::time_left(clock::time_point::max()) >= 0s);
-        CHECK(sys::time_left(clock::time_point::min()) <= 0s);
+        CHECK(time_left_here(clock::time_point::max()) >= 0s);
+        CHECK(time_left_here(clock::time_point::min()) <= 0s);
     }
     // A clock that counts towards a far epoch, as the files' does, is not cut.
     clock::value = std::chrono::duration_cast<Duration>(std::chrono::hours(-1'297'000));
-    CHECK(sys::time_left(clock::now() + std::chrono::duration_cast<Duration>(1h * 24))
+    CHECK(time_left_here(clock::now() + std::chrono::duration_cast<Duration>(1h * 24))
           == std::chrono::hours(24));
 }
 
@@ -120,15 +123,15 @@ TEST_CASE("Deadlines of the standard's clocks at the ends of their units") {
     using system = std::chrono::system_clock;
     using coarse = std::chrono::time_point<system, std::chrono::hours>;
     using broken = std::chrono::time_point<system, seconds>;
-    CHECK(sys::time_left(system::time_point::max()) > century);
-    CHECK(sys::time_left(system::time_point::min()) < -century);
-    CHECK(sys::time_left(coarse::max()) > century);
-    CHECK(sys::time_left(coarse::min()) < -century);
-    CHECK(sys::time_left(broken(seconds(1e300))) > century);
-    CHECK(sys::time_left(broken(seconds(not_a_number))) < 0s);
+    CHECK(time_left_here(system::time_point::max()) > century);
+    CHECK(time_left_here(system::time_point::min()) < -century);
+    CHECK(time_left_here(coarse::max()) > century);
+    CHECK(time_left_here(coarse::min()) < -century);
+    CHECK(time_left_here(broken(seconds(1e300))) > century);
+    CHECK(time_left_here(broken(seconds(not_a_number))) < 0s);
     using own = std::chrono::time_point<sys::clock, std::chrono::hours>;
-    CHECK(sys::deadline_of(sys::clock::time_point::max()) > sys::clock::now() + century);
-    CHECK(sys::deadline_of(sys::clock::time_point::min()) < sys::clock::now());
-    CHECK(sys::deadline_of(own::max()) > sys::clock::now() + century);
-    CHECK(sys::deadline_of(own::min()) < sys::clock::now());
+    CHECK(deadline_here(sys::clock::time_point::max()) > sys::clock::now() + century);
+    CHECK(deadline_here(sys::clock::time_point::min()) < sys::clock::now());
+    CHECK(deadline_here(own::max()) > sys::clock::now() + century);
+    CHECK(deadline_here(own::min()) < sys::clock::now());
 }

@@ -174,6 +174,10 @@ TEST_CASE("The name of a thread is visible to the system and cut to fifteen byte
     std::thread([] {
         sys::set_thread_name("relay-7");
         CHECK(name_that_the_system_shows() == "relay-7");
+        sys::set_thread_name("a-name-of-14-b\xc3\xa4"); // a character of two bytes, which does not fit
+        CHECK(name_that_the_system_shows() == "a-name-of-14-b");
+        sys::set_thread_name("a-name-of-13-\xc3\xa4z");
+        CHECK(name_that_the_system_shows() == "a-name-of-13-\xc3\xa4");
         sys::set_thread_name("a-name-of-24-characters!");
         CHECK(name_that_the_system_shows() == "a-name-of-24-ch");
         sys::set_thread_name("exactly-15-byte");

@@ -539,3 +539,27 @@ TEST_CASE("A pool's timers fire in its workers, never early") {
     CHECK(early.load() == 0);
     CHECK(strangers.load() == 0);
 }
+
+TEST_CASE("cancel_and_wait also cancels the wait that a running handler begins meanwhile") {
+    for (int round = 0; round != ekiden_test::rounds(20); ++round) {
+        thread_pool pool(1);
+        steady_timer timer(pool);
+        std::atomic<bool> is_inside{false};
+        std::atomic<bool> is_cancelling{false};
+        std::atomic<int> after{0};
+        timer.expires_after(0s);
+        timer.async_wait([&](std::error_code) {
+            is_inside.store(true);
+            while (!is_cancelling.load()) std::this_thread::yield();
+            std::this_thread::sleep_for(2ms); // the other thread waits
+            timer.expires_after(1h);
+            timer.async_wait([&](std::error_code error) { after.fetch_add(error == cancelled ? 1 : 100); });
+        });
+        while (!is_inside.load()) std::this_thread::yield();
+        is_cancelling.store(true);
+        CHECK(timer.cancel_and_wait() == 1);
+        CHECK(timer.cancel() == 0); // none is left
+        pool.wait_idle();
+        CHECK(after == 1);
+    }
+}
