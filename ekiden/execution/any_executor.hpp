@@ -75,11 +75,10 @@ public:
 
     /// Whether it holds an executor.
     [[nodiscard]] explicit operator bool() const noexcept { return table_ != nullptr; }
-    /// (A template, so that the comparison of a strand<any_executor> does not consider it.)
-    template <std::same_as<any_executor> Any>
-    friend bool operator==(const Any& one, const std::type_identity_t<Any>& other) noexcept {
-        return one.table_ == other.table_
-               && (one.table_ == nullptr || one.table_->equal(one.place(), other.place()));
+    /// Whether both hold executors of one type that are equal, or both hold none.
+    /// A member, so that to compare a strand<any_executor> or a pointer to lanes does not consider it.
+    [[nodiscard]] bool operator==(const any_executor& other) const noexcept {
+        return table_ == other.table_ && (table_ == nullptr || table_->equal(place(), other.place()));
     }
     /// The executor, or null if it is of another type.
     template <executor E>

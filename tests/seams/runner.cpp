@@ -102,26 +102,33 @@ std::string content_of(const std::string& path) {
     return text;
 }
 
+/// The fields of a `stat` after the name, which may hold anything.
+std::istringstream stat_of(const std::string& folder) {
+    const std::string text = content_of(folder + "/stat");
+    const std::size_t name_end = text.rfind(')');
+    return std::istringstream(name_end == std::string::npos ? std::string() : text.substr(name_end + 2));
+}
+
 void add(glance& seen, const std::string& process) {
+    // The time of the process, not of its threads: the time of a thread that has ended is in it, too.
+    std::istringstream whole = stat_of(process);
+    std::string skipped;
+    for (int i = 0; i != 11; ++i) whole >> skipped;
+    for (int i = 0; i != 4; ++i) { // user, kernel, and both of the children that it has waited for
+        unsigned long long ticks = 0;
+        whole >> ticks;
+        seen.time += ticks;
+    }
     const std::string folder = process + "/task";
     ::DIR* const tasks = ::opendir(folder.c_str());
     if (tasks == nullptr) return;
     while (const ::dirent* const e = ::readdir(tasks)) {
         if (e->d_name[0] == '.') continue;
-        const std::string text = content_of(folder + "/" + e->d_name + "/stat");
-        const std::size_t name_end = text.rfind(')');
-        if (name_end == std::string::npos) continue;
-        std::istringstream rest(text.substr(name_end + 2));
+        const std::string thread = folder + "/" + e->d_name;
         std::string state;
-        rest >> state;
-        seen.sleeps = seen.sleeps && state == "S";
-        std::string skipped;
-        for (int i = 0; i != 10; ++i) rest >> skipped;
-        unsigned long long user = 0;
-        unsigned long long kernel = 0;
-        rest >> user >> kernel;
-        seen.time += user + kernel;
-        std::istringstream children(content_of(folder + "/" + e->d_name + "/children"));
+        if (!(stat_of(thread) >> state)) continue;
+        seen.sleeps = seen.sleeps && (state == "S" || state == "Z");
+        std::istringstream children(content_of(thread + "/children"));
         for (std::string child; children >> child;) add(seen, "/proc/" + child);
     }
     ::closedir(tasks);
@@ -152,7 +159,7 @@ public:
         constexpr unsigned most_asleep = 40;
         if (asleep_ >= most_asleep) return "no progress: all threads sleep";
         static const auto tick = static_cast<unsigned long long>(::sysconf(_SC_CLK_TCK));
-        if (seen.time - time_ > 2 * tick) return "no progress: threads spin";
+        if (seen.time > time_ + 2 * tick) return "no progress: threads spin";
         return nullptr;
     }
 

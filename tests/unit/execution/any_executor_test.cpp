@@ -2,6 +2,7 @@
 
 #include <ekiden/execution/any_executor.hpp>
 #include <ekiden/execution/bind_executor.hpp>
+#include <ekiden/execution/lanes.hpp>
 #include <ekiden/execution/post.hpp>
 #include <ekiden/execution/use_future.hpp>
 #include <ekiden/pool/thread_pool.hpp>
@@ -10,6 +11,7 @@
 
 #include <array>
 #include <future>
+#include <memory>
 #include <stdexcept>
 #include <system_error>
 #include <utility>
@@ -61,6 +63,12 @@ TEST_CASE("any_executor is equal if the executors in it are of one type and equa
     REQUIRE(a.target<ekiden::thread_pool::executor>() != nullptr);
     CHECK(*a.target<ekiden::thread_pool::executor>() == one.get_executor());
     CHECK(a.target<users_context::executor_type>() == nullptr);
+}
+
+TEST_CASE("a pointer to lanes over any executor compares with none") {
+    const std::unique_ptr<ekiden::lanes<int>> none;
+    CHECK(none == nullptr);
+    CHECK_FALSE(none != nullptr);
 }
 
 TEST_CASE("any_executor holds executors that know no tasks, small or large, and can be copied and moved") {
