@@ -4,8 +4,6 @@
 #include <ekiden/pool/event_count.hpp>
 #include <ekiden/sys/thread.hpp>
 
-#include <utility>
-
 namespace {
 
 using namespace ekiden;
@@ -13,11 +11,9 @@ using namespace ekiden;
 /// Work that is only a number, and workers that do with the event count what pool/worker.cpp does.
 class work {
 public:
-    /// Each worker naps once with the token, if it `naps`, before it sleeps.
-    explicit work(unsigned workers, bool naps = false)
+    explicit work(unsigned workers)
         : sleep(workers,
-                {[](const void* self) noexcept { return static_cast<const work*>(self)->waiting(); }, this}),
-          naps_(naps) {}
+                {[](const void* self) noexcept { return static_cast<const work*>(self)->waiting(); }, this}) {}
 
     void post(int count = 1) {
         queued_.fetch_add(count, sys::release);
@@ -33,7 +29,6 @@ public:
     template <class Each>
     void run(unsigned w, Each each) {
         bool has_token = false;
-        bool naps = naps_;
         for (;;) {
             bool found = take();
             if (!found && !has_token && !ends()) {
@@ -48,8 +43,6 @@ public:
                 each();
             else if (ends())
                 return;
-            else if (has_token && std::exchange(naps, false))
-                has_token = nap(w);
             else
                 has_token = park(w, has_token);
         }
@@ -69,12 +62,6 @@ private:
     [[nodiscard]] bool waiting() const noexcept { return queued_.load(sys::relaxed) > 0; }
     [[nodiscard]] bool ends() const noexcept { return stopped_.load(sys::relaxed); }
 
-    bool nap(unsigned w) {
-        sleep.begin_nap(w);
-        sys::yield();
-        return sleep.end_nap(w);
-    }
-
     bool park(unsigned w, bool has_token) {
         sleep.prepare_wait(w, has_token);
         const bool work_came = waiting();
@@ -87,7 +74,6 @@ private:
 
     sys::atomic<int> queued_{0};
     sys::atomic<bool> stopped_{false};
-    const bool naps_;
 };
 
 /// Counts pieces of work; whoever does the last one stops the workers.
@@ -173,34 +159,6 @@ HINTED_MODEL(sleep_both_needed, .about = "two pieces of work that wait for each 
     w.post();
     first.join();
     second.join();
-}
-
-HINTED_MODEL(sleep_nap, .about = "work comes while a worker naps with the token, or has lost it meanwhile",
-             .preemptions = 3, .spurious = 0) {
-    work w(2, true);
-    tally t(2);
-    sys::thread first([&] { w.run(0, [&] { t.one(w); }); });
-    sys::thread second([&] { w.run(1, [&] { t.one(w); }); });
-    w.post();
-    w.post();
-    first.join();
-    second.join();
-    check::that(t.left.load(sys::relaxed) == 0, "the work was done");
-}
-
-HINTED_MODEL(sleep_nap_has_one_end, .about = "either the napper or one other worker has the token",
-             .preemptions = 4) {
-    work w(3);
-    check::that(w.sleep.try_begin_search(), "nobody else searches");
-    w.sleep.begin_nap(0);
-    sys::atomic<int> owners{0};
-    const auto take_over = [&] { owners.fetch_add(w.sleep.try_begin_search() ? 1 : 0, sys::relaxed); };
-    sys::thread first(take_over);
-    sys::thread second(take_over);
-    const bool is_still_mine = w.sleep.end_nap(0);
-    first.join();
-    second.join();
-    check::that(owners.load(sys::relaxed) + (is_still_mine ? 1 : 0) == 1, "the token has one owner");
 }
 
 HINTED_MODEL(sleep_spawned_work, .about = "a worker's own post wakes the other one", .preemptions = 2,

@@ -1,11 +1,13 @@
-// injection_ring and injection_queue without leases: takes by several workers, growth, the order per
-// producer, a producer's exit, and the gate that stop() closes.
+// injection_ring, injection_queue and task_batch: takes by several workers, growth, the order per producer, a
+// producer's exit, and the gate that stop() closes.
 #include <check/engine/model.hpp>
 #include <ekiden/queue/injection_queue.hpp>
+#include <ekiden/queue/task_batch.hpp>
 #include <ekiden/sys/thread.hpp>
 
 #include <array>
 #include <memory>
+#include <span>
 
 namespace {
 
@@ -46,8 +48,7 @@ constexpr std::uint64_t near_the_end = ~std::uint64_t{0};
 constexpr std::uint32_t closed = 1;
 
 std::size_t claim_one(injection_ring& from, task*& out) {
-    out = from.take_one({});
-    return out != nullptr ? 1 : 0;
+    return from.take({&out, 1}, 1);
 }
 std::size_t claim_one(injection_queue& from, task*& out, std::size_t start) {
     out = from.take_one(start);
@@ -140,11 +141,77 @@ EKIDEN_MODEL(ring_claims_follow_each_other,
     made.finish(2);
 }
 
+EKIDEN_MODEL(ring_takes_of_several, .about = "two consumers take several at a time while the ring grows",
+             .preemptions = 3) {
+    items<4> made;
+    injection_ring ring(2, near_the_end);
+    ring.push(made.fill(0));
+    ring.push(made.fill(1));
+    const auto consume = [&] {
+        std::array<task*, 2> got{};
+        const std::size_t count = ring.take(got, 1);
+        for (std::size_t i = 0; i != count; ++i) made.use(got[i]);
+        if (count == 2)
+            check::that(static_cast<item*>(got[0])->number + 1 == static_cast<item*>(got[1])->number,
+                        "what is taken at once follows each other");
+    };
+    sys::thread first(consume);
+    sys::thread second(consume);
+    ring.push(made.fill(2));
+    ring.push(made.fill(3));
+    first.join();
+    second.join();
+    for (task* got = nullptr; claim_one(ring, got) != 0;) made.use(got);
+    made.finish(4);
+}
+
+EKIDEN_MODEL(batch_taken_while_filled_again,
+             .about = "thieves take from a batch that its owner empties and fills again", .preemptions = 3) {
+    items<3> made;
+    task_batch batch;
+    std::array<task*, 3> all{made.fill(0), made.fill(1), made.fill(2)};
+    batch.fill(std::span(all).first(2));
+    const auto steal = [&] {
+        if (task* const got = batch.take()) made.use(got);
+    };
+    sys::thread first(steal);
+    sys::thread second(steal);
+    while (task* const got = batch.take()) made.use(got);
+    batch.fill(std::span(all).subspan(2));
+    first.join();
+    second.join();
+    while (task* const got = batch.take()) made.use(got);
+    made.finish(3);
+}
+
+EKIDEN_MODEL(batch_order, .about = "takes that happen one after the other keep the order", .preemptions = 4) {
+    items<2> made;
+    task_batch batch;
+    std::array<task*, 2> all{made.fill(0), made.fill(1)};
+    sys::cell<int> first_number{-1};
+    sys::atomic<bool> has_taken{false};
+    batch.fill(all);
+    sys::thread thief([&] {
+        task* const got = batch.take();
+        if (got == nullptr) return;
+        first_number.write(made.use(got)->number);
+        has_taken.store(true, sys::release);
+    });
+    const bool was_taken = has_taken.load(sys::acquire);
+    if (task* const got = batch.take()) {
+        const int mine = made.use(got)->number;
+        if (was_taken) check::that(first_number.read() < mine, "the earlier take got the earlier task");
+    }
+    thief.join();
+    while (task* const got = batch.take()) made.use(got);
+    made.finish(2);
+}
+
 EKIDEN_MODEL(queue_producer_exit, .about = "a producer ends; the next thread takes its ring over",
              .preemptions = 3) {
     items<2> made;
     sys::atomic<std::uint32_t> gate{0};
-    injection_queue queue(gate, 0, 1, near_the_end);
+    injection_queue queue(gate, 1, near_the_end);
     sys::thread first([&] { check::that(queue.push(made.fill(0), closed), "the gate is open"); });
     sys::thread second([&] { check::that(queue.push(made.fill(1), closed), "the gate is open"); });
     task* got = nullptr;
@@ -159,7 +226,7 @@ EKIDEN_MODEL(queue_close_against_push, .about = "after quiesce every accepted ta
              .preemptions = 4) {
     items<2> made;
     sys::atomic<std::uint32_t> gate{0};
-    injection_queue queue(gate, 0, 2, near_the_end);
+    injection_queue queue(gate, 2, near_the_end);
     int accepted = 0;
     sys::thread producer([&] {
         accepted += queue.push(made.fill(0), closed) ? 1 : 0;
@@ -181,7 +248,7 @@ EKIDEN_MODEL(queue_end_before_producer, .about = "the queue ends before a thread
     items<1> made;
     sys::atomic<std::uint32_t> gate{0};
     sys::atomic<bool> pushed{false};
-    auto queue = std::make_unique<injection_queue>(gate, std::size_t{0}, std::size_t{2}, near_the_end);
+    auto queue = std::make_unique<injection_queue>(gate, std::size_t{2}, near_the_end);
     sys::thread producer([&] {
         check::that(queue->push(made.fill(0), closed), "the gate is open");
         pushed.store(true, sys::release);
@@ -199,7 +266,7 @@ EKIDEN_MODEL(queue_in_sight, .about = "anybody may look at the queue while a pro
              .preemptions = 4) {
     items<1> made;
     sys::atomic<std::uint32_t> gate{0};
-    injection_queue queue(gate, 0, 1, near_the_end);
+    injection_queue queue(gate, 1, near_the_end);
     sys::thread producer([&] { check::that(queue.push(made.fill(0), closed), "the gate is open"); });
     if (check::choose(2) == 0)
         (void)queue.maybe_filled();

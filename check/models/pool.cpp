@@ -89,10 +89,10 @@ POOL_MODEL(pool_bulk_of_one_worker, .about = "a worker takes again what it has p
     check::that(calls.read() == 4, "their effects are visible");
 }
 
-// Of three tasks one worker takes the first and leases the others; the first waits for the second.
+// Of three tasks one worker takes the first, and the others as its batch; the first waits for the second.
 // No old values: it is about who looks when.
 EKIDEN_MODEL(pool_batch_of_two, .load_buffering = false, .old_values = 0,
-             .about = "another worker takes what one that is held up has leased", .preemptions = 1,
+             .about = "another worker takes from the batch of one that is held up", .preemptions = 1,
              .spurious = 0, .weak_failures = 0, .timeouts = 0) {
     sys::atomic<std::uint32_t> done{0};
     thread_pool pool({.threads = 2});

@@ -68,11 +68,6 @@ public:
         return state < one_work
                && (state & waiting_mask) / one_waiting + 1 == (state & seated_mask) / one_seated;
     }
-    /// A thread with a seat: whether another one is awake. A hint.
-    [[nodiscard]] bool has_company() const noexcept {
-        const std::uint64_t state = state_.load(sys::relaxed);
-        return (state & seated_mask) / one_seated > (state & waiting_mask) / one_waiting + 1;
-    }
     [[nodiscard]] bool has_work_elsewhere() const noexcept { return state_.load(sys::relaxed) >= one_work; }
     [[nodiscard]] bool is_empty() const noexcept { return (state_.load(sys::relaxed) & seated_mask) == 0; }
 

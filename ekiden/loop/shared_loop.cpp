@@ -15,7 +15,7 @@
 namespace ekiden::inline EKIDEN_ABI {
 
 shared_loop::shared_loop(context_id context, const sys::atomic<std::uint32_t>& gate, unsigned seats)
-    : context_(context), generation_(sys::fork_generation()), queue_(gate, seats),
+    : context_(context), generation_(sys::fork_generation()), queue_(gate),
       seats_(seats, {[](const void* self) noexcept {
                          return static_cast<const shared_loop*>(self)->queue_.maybe_filled();
                      },
@@ -129,8 +129,6 @@ task* shared_loop::next(visit& here, const loop_request& request) noexcept {
         if (task* const found = find(here)) return found;
         if (alarms_.ring_if_due()) continue;
         if (!request.waits) {
-            // What another thread has leased is ready too, however fast that thread is.
-            if (task* const found = queue_.steal(here.seat(), injection_queue::victim::any)) return found;
             if (!seats_.is_last() || queue_.maybe_filled()) return nullptr;
             finish_if_idle(here);
             if (!here.has_token) return nullptr; // else there is more
@@ -142,22 +140,8 @@ task* shared_loop::next(visit& here, const loop_request& request) noexcept {
     }
 }
 
-/// The oldest task of the producer that this thread is at, of another one, or of another thread's lease.
-task* shared_loop::find(visit& here) noexcept {
-    // A thread whose tasks post others would never come to what is left of the lease of one that is held up.
-    if (++here.turn % fair_turn == 0) [[unlikely]] {
-        if (task* const found = queue_.steal(here.seat(), injection_queue::victim::stuck)) return found;
-    }
-    // In company, one at a time: a lease that two threads share costs them a heavy fence, which is more than
-    // they save. Alone, by leases, which cost no exchange for each task.
-    if (!seats_.has_company()) {
-        if (task* const found = queue_.take(here.seat())) return found;
-    } else {
-        if (task* const found = queue_.take_leased(here.seat())) return found; // while it was alone
-        if (task* const found = queue_.take_one(here.turn / fair_turn)) return found;
-    }
-    return queue_.steal(here.seat(), injection_queue::victim::slow);
-}
+/// Returns the oldest task of a producer: of the same one for a while, then of the next.
+task* shared_loop::find(visit& here) noexcept { return queue_.take_one(++here.turn / fair_turn); }
 
 /// Looks for a task for a while, unless another thread does so already, or nothing can come.
 task* shared_loop::search(visit& here) noexcept {
@@ -172,7 +156,6 @@ task* shared_loop::search(visit& here) noexcept {
 }
 
 void shared_loop::park(visit& here, const loop_request& request) noexcept {
-    if (here.has_token && queue_.has_declined(here.seat())) return nap(here);
     recycler::flush();
     seats_.prepare_wait(here.seat(), std::exchange(here.has_token, false));
     const bool saw_work = queue_.maybe_filled();
@@ -209,14 +192,6 @@ void shared_loop::sleep(visit& here, const loop_request& request) noexcept {
         seats_.commit_wait(here.seat(), is_limited ? &until : nullptr) == loop_seats::wake_up::notified;
 }
 
-/// What is left is with a thread that takes its tasks so fast that it is better left alone. But it may be
-/// held up, and would tell nobody: so this thread keeps the token, which spares those that post all wake-ups,
-/// and looks again in a while.
-void shared_loop::nap(visit&) noexcept {
-    const sys::atomic<std::uint32_t> unused{0};
-    (void)sys::futex_wait_until(unused, 0, sys::clock::now() + std::chrono::microseconds(50));
-}
-
 /// Stops the context if all other threads wait, and there is nothing left. `has_token` afterwards: there is.
 void shared_loop::finish_if_idle(visit& here) noexcept {
     seats_.prepare_wait(here.seat(), std::exchange(here.has_token, false));
@@ -229,12 +204,7 @@ void shared_loop::finish_if_idle(visit& here) noexcept {
 
 void shared_loop::abandon_all() noexcept {
     queue_.quiesce();
-    for (;;) {
-        task* found = queue_.take(0);
-        if (found == nullptr) found = queue_.steal(0, injection_queue::victim::any);
-        if (found == nullptr) return;
-        found->abandon();
-    }
+    while (task* const found = queue_.take_one(0)) found->abandon();
 }
 
 } // namespace ekiden::inline EKIDEN_ABI

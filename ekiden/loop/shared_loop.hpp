@@ -1,5 +1,5 @@
 /// The engine of a loop_context that any number of threads run at once: a ring for each thread that posts,
-/// from which the threads inside lease, and take from each other's leases.
+/// from which the threads inside take one task at a time.
 ///
 /// Part: loop. Used by: loop_context. Private. The protocol and its proof: loop.md.
 #pragma once
@@ -52,10 +52,9 @@ private:
     [[nodiscard]] task* search(visit& here) noexcept;
     void park(visit& here, const loop_request& request) noexcept;
     void sleep(visit& here, const loop_request& request) noexcept;
-    void nap(visit& here) noexcept;
     void finish_if_idle(visit& here) noexcept;
 
-    static constexpr unsigned fair_turn = 64; // one in so many tasks is taken from others' leases first
+    static constexpr unsigned fair_turn = 64; // tasks in a row from the same producers first
 
     const context_id context_;
     const std::uint16_t generation_; // of forks

@@ -98,13 +98,7 @@ bool event_count::try_begin_search() noexcept {
         if (state_.compare_exchange_strong(state, state | searching, sys::relaxed, sys::relaxed)) return true;
         if (EKIDEN_MUTANT(sleep_leaves_the_token)) break;
     }
-    const std::uint32_t napper = napper_.load(sys::relaxed);
-    return napper != 0 && take_from_napper(napper);
-}
-
-bool event_count::take_from_napper(std::uint32_t who) noexcept {
-    if (EKIDEN_MUTANT(sleep_token_for_two)) return true;
-    return napper_.compare_exchange_strong(who, 0, sys::relaxed, sys::relaxed);
+    return false;
 }
 
 void event_count::end_search() noexcept {

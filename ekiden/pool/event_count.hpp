@@ -42,21 +42,9 @@ public:
         return false;
     }
 
-    /// Takes the token if it is free, or if a worker naps with it. The worker that has it must give it back:
-    /// end_search() or prepare_wait().
+    /// Takes the token if it is free. The worker that has it must give it back: end_search() or
+    /// prepare_wait().
     [[nodiscard]] bool try_begin_search() noexcept;
-
-    /// Worker `w` has the token and is about to look away for a limited time. Meanwhile another one may take
-    /// the token over.
-    void begin_nap(unsigned w) noexcept {
-        // An exchange: a store could take effect before the end of the last nap, another worker's.
-        if (EKIDEN_MUTANT(sleep_nap_begins_with_a_store))
-            napper_.store(w + 1, sys::relaxed);
-        else
-            (void)napper_.exchange(w + 1, sys::relaxed);
-    }
-    /// Ends worker `w`'s nap. Whether it still has the token.
-    [[nodiscard]] bool end_nap(unsigned w) noexcept { return take_from_napper(w + 1); }
 
     /// The searcher has found a task: gives the token back, and wakes the next worker if there is more work.
     void end_search() noexcept;
@@ -132,7 +120,6 @@ private:
     static constexpr std::uint32_t searching = 1;
     static constexpr std::uint32_t one_waiting = 2;
 
-    [[nodiscard]] bool take_from_napper(std::uint32_t who) noexcept;
     [[gnu::noinline]] bool notify_sleepers() noexcept;
     [[nodiscard]] bool wake_one() noexcept;
     [[nodiscard]] bool rouse(place& p, std::uint32_t how) noexcept;
@@ -143,9 +130,6 @@ private:
     const unsigned workers_;
     const std::unique_ptr<place[]> places_;
     alignas(sys::isolation) sys::atomic<std::uint32_t> state_{0};
-    // 1 + the worker that naps with the token, or 0. relaxed: the token carries nothing; a worker that gives
-    // it back looks at the queues after a fence of its own.
-    sys::atomic<std::uint32_t> napper_{0};
     sys::atomic<std::uint64_t> wake_up_ns_{0};
     // Hints: what goes wrong at the end of one watch is found in the next.
     sys::atomic<bool> is_watch_wanted_{false};

@@ -163,7 +163,7 @@ private:
     alignas(sys::isolation) sys::atomic<std::uint32_t> gate_{0}; // read by everybody, seldom written
     sys::atomic<work_source*> newest_source_{nullptr};
     crew threads_;
-    std::array<injection_queue, 3> queues_; // one per priority; workers lease from that of the normal one
+    std::array<injection_queue, 3> queues_; // one per priority
     wait_circles circles_;
     event_count sleep_;
     std::optional<watch> watch_;

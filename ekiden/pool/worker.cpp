@@ -94,7 +94,6 @@ task* worker::find_task() noexcept {
     if (found == nullptr) found = deque_.pop(); // newest first: what it needs is still in this core's cache
     if (found == nullptr) found = from_outside();
     if (found == nullptr) found = stolen();
-    if (found == nullptr) found = held_by_others(injection_queue::victim::slow);
     if (found == nullptr) found = from_sources();
     if (found == nullptr) found = injected(priority::low);
     return found;
@@ -179,29 +178,32 @@ task* worker::urgent() noexcept {
 /// One task from the places that find_task() may pass over for as long as others have work, each in its turn.
 task* worker::neglected() noexcept {
     switch (turn_ / fair_turn % 4) {
-    case 0: { // also of a producer whose tasks this worker leaves to another one
-        task* const found = from_outside();
-        return found != nullptr ? found : injected(priority::normal);
-    }
+    case 0:
+        return from_outside();
     case 1:
         return injected(priority::low);
-    case 2: {
-        task* const found = left_behind();
-        return found != nullptr ? found : held_by_others(injection_queue::victim::stuck);
-    }
+    case 2:
+        return left_behind();
     default:
         return own_oldest();
     }
 }
 
-/// From a worker that has ended few tasks since the last of these looks: it blocks, runs long ones, or has
-/// retired. Any other one comes to its oldest task itself; a theft costs both more than most tasks.
+/// Takes from a worker that has finished few tasks since the last of these looks (it blocks, runs long ones, or
+/// has retired), or none of its batch. Any other worker reaches its oldest task itself, and a theft costs both
+/// more than most tasks. This bounds how many later tasks overtake a task of a batch: see thread_pool.
 task* worker::left_behind() noexcept {
     worker& watched = *pool_.workers()[watched_];
     task* found = nullptr;
-    if (&watched != this && watched.finished() - watched_finished_ < few) found = stolen_from(watched);
+    if (&watched != this) {
+        if (watched.finished() - watched_finished_ < few)
+            found = stolen_from(watched);
+        else if (watched.batch_.state() == watched_batch_)
+            found = watched.batch_.take();
+    }
     if (found == nullptr) watched_ = watched_ + 1 < pool_.workers().size() ? watched_ + 1 : 0;
     watched_finished_ = pool_.workers()[watched_]->finished();
+    watched_batch_ = pool_.workers()[watched_]->batch_.state();
     return found;
 }
 
@@ -222,11 +224,21 @@ task* worker::injected(priority level) noexcept {
     return found;
 }
 
-/// The oldest task of the producer that this worker is at, or of another one.
+/// Returns the oldest task of the batch. If the batch is empty, takes a new one from the rings of producers:
+/// this worker's share of what is there.
 task* worker::from_outside() noexcept {
-    task* const found = pool_.queue(priority::normal).take(index_);
-    if (found != nullptr) injected_.add();
-    return found;
+    if (task* const found = batch_.take()) return found;
+    injection_queue& queue = pool_.queue(priority::normal);
+    std::array<task*, task_batch::most + 1> taken; // not initialized: only what take() writes is read
+    const std::size_t count = queue.take(next_ring_++, taken, pool_.threads().base());
+    if (count == 0) return nullptr;
+    injected_.add(count);
+    if (count != 1) {
+        batch_.fill(std::span(taken).subspan(1, count - 1));
+        // While the tasks were in neither queue, another worker may have found nothing and gone to sleep.
+        if (!EKIDEN_MUTANT(worker_hides_its_batch)) pool_.notify();
+    }
+    return taken[0];
 }
 
 task* worker::stolen() noexcept {
@@ -250,16 +262,12 @@ task* worker::stolen_from(worker& victim) noexcept {
             return found;
         }
     }
+    if (task* const found = victim.batch_.take()) {
+        stolen_.add();
+        trace::detail::moment(trace::kind::stolen, found);
+        return found;
+    }
     return victim.take_put_back();
-}
-
-/// The oldest task of a producer that another worker is at.
-task* worker::held_by_others(injection_queue::victim other) noexcept {
-    // The last look of a worker that leaves must find what a retired or blocked one has leased.
-    if (is_stopped()) other = injection_queue::victim::any;
-    task* const found = pool_.queue(priority::normal).steal(index_, other);
-    if (found != nullptr) injected_.add();
-    return found;
 }
 
 /// A piece of a task that another thread runs.
@@ -409,7 +417,7 @@ task* worker::search(const reason_to_return& reason) noexcept {
     const bool was_in_time = sys::spin_until(
         [&] {
             found = find(reason);
-            return found != nullptr || should_return(reason) || (pool_.spin_ns() == 0 && naps_next(reason));
+            return found != nullptr || should_return(reason);
         },
         look_ns());
     looks_in_vain_ = was_in_time ? 0 : looks_in_vain_ + 1;
@@ -434,7 +442,6 @@ void worker::park(const reason_to_return& reason) noexcept {
         // [PK1] release: the last that this thread does with the worker; pairs with the acquire below.
         sleeper->called.store(true, sys::release);
     };
-    if (naps_next(reason)) return nap(reason);
     completion::continuation when_ready(wake, &self);
     if (reason.awaited != nullptr && !reason.awaited->attach(when_ready)) return;
 
@@ -459,24 +466,6 @@ void worker::park(const reason_to_return& reason) noexcept {
     if (reason.awaited != nullptr && !reason.awaited->detach(when_ready)) {
         while (!self.called.load(sys::acquire)) sys::yield(); // [PK1]
     }
-}
-
-/// Whether all that is left is with workers that take their tasks so fast that they are better left alone.
-bool worker::naps_next(const reason_to_return& reason) const noexcept {
-    return has_token_ && pool_.queue(priority::normal).has_declined(index_) && !must_hold_back(reason);
-}
-
-/// Such a worker may be held up, and would tell nobody: so this one keeps the token, which spares producers
-/// all wake-ups, and looks again in a while. The other one takes the token over when it finds nothing any
-/// more.
-void worker::nap(const reason_to_return& reason) noexcept {
-    pool_.sleep().begin_nap(index_);
-    const auto end = sys::clock::now() + std::chrono::microseconds(50);
-    if (reason.awaited != nullptr)
-        (void)reason.awaited->block(&end);
-    else // woken by resume() and stop()
-        (void)sys::futex_wait_until(pool_.gate(), pool_.gate().load(sys::relaxed), end);
-    has_token_ = pool_.sleep().end_nap(index_);
 }
 
 void worker::sleep(const reason_to_return& reason) noexcept {

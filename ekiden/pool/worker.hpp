@@ -11,6 +11,7 @@
 #include <ekiden/observe/trace.hpp>
 #include <ekiden/pool/scheduler.hpp>
 #include <ekiden/queue/chase_lev_deque.hpp>
+#include <ekiden/queue/task_batch.hpp>
 #include <ekiden/sys/random.hpp>
 
 #include <array>
@@ -61,7 +62,7 @@ public:
 
     /// Any thread.
     [[nodiscard]] bool maybe_has_tasks() const noexcept {
-        return deque_.maybe_filled() || put_back_.load(sys::relaxed) != nullptr;
+        return deque_.maybe_filled() || batch_.maybe_filled() || put_back_.load(sys::relaxed) != nullptr;
     }
     [[nodiscard]] std::uint64_t spawned() const noexcept { return spawned_.value(); }
     [[nodiscard]] std::uint64_t finished() const noexcept { return finished_.value(); }
@@ -142,7 +143,6 @@ private:
     [[nodiscard]] task* neglected() noexcept;
     [[nodiscard]] task* injected(priority level) noexcept;
     [[nodiscard]] task* from_outside() noexcept;
-    [[nodiscard]] task* held_by_others(injection_queue::victim other) noexcept;
     [[nodiscard]] task* stolen() noexcept;
     [[nodiscard]] task* stolen_from(worker& victim) noexcept;
     [[nodiscard]] task* left_behind() noexcept;
@@ -157,8 +157,6 @@ private:
     [[nodiscard]] bool should_return(const reason_to_return& reason) const noexcept;
     [[nodiscard]] bool must_hold_back(const reason_to_return& reason) const noexcept;
     void park(const reason_to_return& reason) noexcept;
-    [[nodiscard]] bool naps_next(const reason_to_return& reason) const noexcept;
-    void nap(const reason_to_return& reason) noexcept;
     void sleep(const reason_to_return& reason) noexcept;
     class shown_wait;
     void execute(task* taken, bool is_admitted) noexcept;
@@ -179,7 +177,8 @@ private:
     std::uint64_t blocked_since_ = trace::detail::nothing; // in a trace
     std::uint32_t turn_ = 0;
     std::size_t watched_ = 0; // the worker at which the next fair turn looks for what is left behind,
-    std::uint64_t watched_finished_ = 0; // and how many tasks it had finished at the last one
+    std::uint64_t watched_finished_ = 0; // how many tasks it had finished at the last one,
+    std::uint64_t watched_batch_ = 0;    // and the state of its batch then
     std::uint64_t oldest_taken_ns_ = 0;  // when a fair turn has last taken the oldest of the own tasks
     std::uint32_t looks_in_vain_ = 0;    // before sleeps, one after the other
     sys::random random_;
@@ -209,6 +208,8 @@ private:
     const wait_frame* waits_ = nullptr;
 
     chase_lev_deque<task> deque_; // what this worker's tasks have posted
+    task_batch batch_;            // what it has taken from outside
+    std::size_t next_ring_ = 0;   // from which it takes the next batch
     // A task that this worker has taken while it waited, and must not begin: the pool was paused meanwhile.
     sys::atomic<task*> put_back_{nullptr};
 

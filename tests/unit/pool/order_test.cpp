@@ -21,23 +21,6 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// Notes which of a producer's tasks have begun.
-class begun {
-public:
-    explicit begun(int n) : flags_(static_cast<std::size_t>(n)) {}
-
-    /// Task `number` begins: how many before it have not.
-    int note(int number) {
-        flags_[static_cast<std::size_t>(number)].store(true);
-        int missing = 0;
-        for (int i = 0; i != number; ++i) missing += !flags_[static_cast<std::size_t>(i)].load();
-        return missing;
-    }
-
-private:
-    std::vector<std::atomic<bool>> flags_;
-};
-
 void raise_to(std::atomic<int>& most, int value) {
     for (int seen = most.load(); seen < value && !most.compare_exchange_weak(seen, value);) {
     }
@@ -45,50 +28,51 @@ void raise_to(std::atomic<int>& most, int value) {
 
 } // namespace
 
-TEST_CASE("while one worker is held up in the first task, the other takes the rest in the order posted") {
-    for (const int n : {2, 3, 65, 66, 300}) {
-        std::vector<int> order; // written by the other worker
-        std::latch rest(n - 1);
-        thread_pool pool({.threads = 2});
-        pool.pause(); // so that all are posted before the first begins
-        pool.post([&] { rest.wait(); });
-        for (int i = 1; i != n; ++i)
-            pool.post([&, i] {
-                order.push_back(i);
-                rest.count_down();
-            });
-        pool.resume();
-        pool.wait_idle();
-        std::vector<int> expected(static_cast<std::size_t>(n - 1));
-        std::iota(expected.begin(), expected.end(), 1);
-        CHECK(order == expected);
+TEST_CASE("one worker runs the tasks of each producer in the order posted") {
+    const int n = ekiden_test::rounds(5000);
+    for (const int producers : {1, 3}) {
+        std::vector<int> next(static_cast<std::size_t>(producers), 0); // written by the one worker
+        int out_of_order = 0;
+        {
+            thread_pool pool({.threads = 1});
+            const auto produce = [&](int p) {
+                for (int i = 0; i != n; ++i)
+                    pool.post([&out_of_order, &expected = next[static_cast<std::size_t>(p)], i] {
+                        out_of_order += expected++ != i;
+                    });
+            };
+            std::vector<std::jthread> threads;
+            for (int p = 1; p != producers; ++p) threads.emplace_back(produce, p);
+            produce(0);
+            threads.clear();
+            pool.wait_idle();
+        }
+        CHECK(out_of_order == 0);
+        for (const int sum : next) CHECK(sum == n);
     }
 }
 
-TEST_CASE(
-    "a task begins only after those that its producer posted before it, but for one in each other worker") {
-    const int n = ekiden_test::rounds(1500);
-    for (const int workers : {2, 3, 4}) {
-        for (const int producers : {1, 3}) {
-            thread_pool pool({.threads = static_cast<unsigned>(workers)});
-            std::vector<begun> all;
-            for (int p = 0; p != producers; ++p) all.emplace_back(n);
-            std::atomic<int> most_missing{0};
-            const auto produce = [&](int p) {
-                for (int i = 0; i != n; ++i)
-                    pool.post([&most_missing, &mine = all[static_cast<std::size_t>(p)], i] {
-                        raise_to(most_missing, mine.note(i));
-                        if (i % 50 == 0) std::this_thread::sleep_for(100us); // the others take its lease over
-                    });
-            };
-            {
-                std::vector<std::jthread> threads;
-                for (int p = 1; p != producers; ++p) threads.emplace_back(produce, p);
-                produce(0);
-            }
-            pool.wait_idle();
-            CHECK(most_missing <= workers - 1);
-        }
+TEST_CASE("a task behind one that blocks is overtaken by a bounded number, though no worker is idle") {
+    for (const int workers : {2, 3}) {
+        constexpr int behind = 64; // as many as a worker takes at once
+        const int bound = (1 << 14) * workers * workers;
+        const int after = bound + 10'000;
+        std::atomic<int> begun_after{0};
+        std::atomic<int> most_overtaken{0};
+        std::latch all_behind(behind);
+        thread_pool pool({.threads = static_cast<unsigned>(workers)});
+        pool.pause(); // so that all are posted before the first begins
+        pool.post([&] { all_behind.wait(); });
+        for (int i = 0; i != behind; ++i)
+            pool.post([&] {
+                raise_to(most_overtaken, begun_after.load());
+                all_behind.count_down();
+            });
+        for (int i = 0; i != after; ++i) pool.post([&] { ++begun_after; });
+        pool.resume();
+        pool.wait_idle();
+        CHECK(most_overtaken <= bound);
+        CHECK(begun_after == after);
     }
 }
 
@@ -137,7 +121,7 @@ TEST_CASE("a worker that waits for a result takes the tasks behind its own in th
     CHECK(order == expected);
 }
 
-TEST_CASE("stop abandons what a busy worker has leased") {
+TEST_CASE("stop abandons the batch of a busy worker") {
     std::atomic<int> ran{0};
     std::latch has_begun(1);
     std::latch has_stopped(1);

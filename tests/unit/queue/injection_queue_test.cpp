@@ -55,20 +55,18 @@ std::deque<numbered_tasks> tasks_of(int producers, int n) {
 
 TEST_CASE("A queue that nobody has pushed to is empty") {
     const gate open{0};
-    injection_queue queue(open, 1);
+    injection_queue queue(open);
     CHECK_FALSE(queue.maybe_filled());
     CHECK(queue.pushed() == 0);
     for (const std::size_t start : {std::size_t{0}, std::size_t{1}, std::size_t{1000}, ~std::size_t{0}})
         CHECK(queue.take_one(start) == nullptr);
-    CHECK(queue.take(0) == nullptr);
-    CHECK(queue.steal(0, injection_queue::victim::slow) == nullptr);
     queue.quiesce();
 }
 
 TEST_CASE("A task is found from whichever ring the search starts at") {
     const gate open{0};
     for (const std::size_t start : {std::size_t{0}, std::size_t{1}, std::size_t{2}, ~std::size_t{0}}) {
-        injection_queue queue(open, 0, 2, nearly_wrapped);
+        injection_queue queue(open, 2, nearly_wrapped);
         numbered_tasks all(1);
         REQUIRE(queue.push(all.at(0), closed));
         CHECK(queue.take_one(start) == all.at(0));
@@ -77,7 +75,7 @@ TEST_CASE("A task is found from whichever ring the search starts at") {
 
 TEST_CASE("The gate refuses a push only for the bits that the push names") {
     gate bits{1};
-    injection_queue queue(bits, 0);
+    injection_queue queue(bits);
     numbered_tasks all(3);
     CHECK(queue.push(all.at(0), closed));
     bits.store(closed | 1);
@@ -95,7 +93,7 @@ TEST_CASE("The tasks of each producer come out in the order of its pushes while 
     constexpr int producers = 4;
     const int n = ekiden_test::rounds(50'000);
     const gate open{0};
-    injection_queue queue(open, 1, 4, nearly_wrapped - 100);
+    injection_queue queue(open, 4, nearly_wrapped - 100);
     auto all = tasks_of(producers, n);
     std::atomic<int> refused{0};
     std::vector<std::thread> threads;
@@ -108,7 +106,7 @@ TEST_CASE("The tasks of each producer come out in the order of its pushes while 
     std::vector<int> next(producers, 0);
     bool in_order = true;
     for (int sum = 0; sum != producers * n;) {
-        task* const oldest = queue.take(0);
+        task* const oldest = queue.take_one(static_cast<std::size_t>(sum));
         if (oldest == nullptr) {
             std::this_thread::yield();
             continue;
@@ -128,7 +126,7 @@ TEST_CASE("Each task comes out once with many producers and many consumers") {
     constexpr int producers = 3;
     const int n = ekiden_test::rounds(50'000);
     const gate open{0};
-    injection_queue queue(open, producers, 4);
+    injection_queue queue(open, 4);
     auto all = tasks_of(producers, n);
     std::atomic<int> sum{0};
     std::vector<std::thread> threads;
@@ -138,132 +136,16 @@ TEST_CASE("Each task comes out once with many producers and many consumers") {
         });
         threads.emplace_back([&, p] {
             while (sum.load() != producers * n) {
-                task* next = queue.take(static_cast<std::size_t>(p));
-                if (next == nullptr)
-                    next = queue.steal(static_cast<std::size_t>(p), injection_queue::victim::slow);
-                if (next != nullptr) {
-                    ekiden_test::take(next);
-                    sum.fetch_add(1);
-                } else {
-                    std::this_thread::yield();
-                }
+                std::array<task*, 5> taken{};
+                const std::size_t count = queue.take(static_cast<std::size_t>(p), taken, 2);
+                for (std::size_t i = 0; i != count; ++i) ekiden_test::take(taken[i]);
+                sum.fetch_add(static_cast<int>(count));
+                if (count == 0) std::this_thread::yield();
             }
         });
     }
     for (std::thread& thread : threads) thread.join();
     for (const numbered_tasks& some : all) CHECK(some.taken_wrongly() == 0);
-}
-
-TEST_CASE("Consumers that have shared a lease take one task at a time for a while") {
-    const gate open{0};
-    injection_queue queue(open, 2);
-    constexpr int n = 20'000; // several times as many as they ever do
-    numbered_tasks all(n);
-    for (int i = 0; i != n; ++i) REQUIRE(queue.push(all.at(i), closed));
-    const auto take_next = [&](int i) {
-        task* const next = queue.take(0);
-        CHECK(next == all.at(i));
-        if (next != nullptr) ekiden_test::take(next);
-    };
-    int next = 0;
-    take_next(next++);
-    CHECK(queue.take(1) == nullptr); // the others are leased, or behind that
-    task* const stolen = queue.steal(1, injection_queue::victim::any);
-    CHECK(stolen == all.at(next++));
-    ekiden_test::take(stolen);
-    while (task* const leased = queue.take_leased(0)) {
-        CHECK(leased == all.at(next++));
-        ekiden_test::take(leased);
-    }
-    int singles = 0;
-    task* leased = nullptr;
-    for (; next != n && leased == nullptr; ++singles) {
-        take_next(next++);
-        leased = queue.take_leased(0);
-    }
-    CHECK(singles > 100);
-    REQUIRE(leased != nullptr); // it leases again
-    CHECK(leased == all.at(next++));
-    ekiden_test::take(leased);
-    while (next != n) take_next(next++);
-    CHECK(queue.take(0) == nullptr);
-    CHECK(all.taken_wrongly() == 0);
-}
-
-TEST_CASE("A consumer that takes fast is left alone, with what nobody has leased, until it slows down") {
-    bool is_in_hurry = false;
-    SUBCASE("") {}
-    SUBCASE("or the other one is in a hurry") { is_in_hurry = true; }
-    const gate open{0};
-    injection_queue queue(open, 2);
-    constexpr int burst = 40; // most of a lease
-    constexpr int n = 1000 * burst;
-    numbered_tasks all(n);
-    for (int i = 0; i != n; ++i) REQUIRE(queue.push(all.at(i), closed));
-    int next = 0;
-    const auto take = [&](task* oldest) {
-        REQUIRE(oldest == all.at(next++));
-        ekiden_test::take(oldest);
-    };
-    take(queue.take(0));
-    while (!queue.has_declined(1)) {
-        if (next + 2 * burst > n) return; // this machine, or build, is slow
-        const std::uint64_t before = ekiden::sys::now_ns();
-        task* stolen = queue.steal(1, injection_queue::victim::slow); // begins to watch
-        REQUIRE(stolen == nullptr);
-        for (int i = 0; i != burst; ++i) take(queue.take(0));
-        while (ekiden::sys::now_ns() - before < 1000) ekiden::sys::spin_hint();
-        stolen = queue.steal(1, injection_queue::victim::slow);
-        const std::uint64_t passed = ekiden::sys::now_ns() - before;
-        if (passed < std::uint64_t{200} * burst) {
-            REQUIRE(stolen == nullptr);
-            for (int i = 0; i != 2 && !queue.has_declined(1); ++i)
-                REQUIRE(queue.steal(1, injection_queue::victim::slow) == nullptr);
-            REQUIRE(queue.has_declined(1));
-        } else if (stolen != nullptr) {
-            return;
-        }
-    }
-    while (task* const leased = queue.take_leased(0)) take(leased);
-    REQUIRE(queue.maybe_filled());
-    CHECK(queue.take(1) == nullptr); // it leaves that to the other one
-
-    task* found = nullptr;
-    if (is_in_hurry) {
-        found = queue.steal(1, injection_queue::victim::any);
-    } else {
-        while (found == nullptr) {
-            CHECK(queue.steal(1, injection_queue::victim::slow) == nullptr); // nothing is leased
-            found = queue.take(1);
-        }
-    }
-    take(found);
-}
-
-TEST_CASE("A consumer that is stuck is watched once, and each look after that takes one of its tasks") {
-    const gate open{0};
-    injection_queue queue(open, 2);
-    numbered_tasks all(20);
-    for (int i = 0; i != 20; ++i) REQUIRE(queue.push(all.at(i), closed));
-    int next = 0;
-    const auto take = [&](task* oldest) {
-        REQUIRE(oldest == all.at(next++));
-        ekiden_test::take(oldest);
-    };
-    const auto look = [&] { // the next one may be too soon for a watch
-        const std::uint64_t before = ekiden::sys::now_ns();
-        while (ekiden::sys::now_ns() - before < 1000) ekiden::sys::spin_hint();
-        return queue.steal(1, injection_queue::victim::stuck);
-    };
-    take(queue.take(0)); // and leases the others
-    CHECK(look() == nullptr);
-    for (int i = 0; i != 5; ++i) take(look());
-    take(queue.take_leased(0));
-    CHECK(look() == nullptr);                              // it gets on
-    for (int i = 0; i != 2; ++i) CHECK(look() == nullptr); // the end of a round, and another watch
-    while (next != 20) take(look());
-    CHECK(look() == nullptr);
-    CHECK(all.taken_wrongly() == 0);
 }
 
 TEST_CASE("After the gate was closed and the queue is quiet exactly the accepted tasks are in it") {
@@ -273,7 +155,7 @@ TEST_CASE("After the gate was closed and the queue is quiet exactly the accepted
             5; // more than processors, so that some are interrupted between look and push
         constexpr std::uint64_t most = 100'000;
         gate bits{0};
-        injection_queue queue(bits, 1, 64, nearly_wrapped);
+        injection_queue queue(bits, 64, nearly_wrapped);
         static ekiden_test::numbered_task shared(0); // the same one again and again: only counted
         std::array<std::uint64_t, producers> accepted{};
         std::latch started(producers + 1);
@@ -298,7 +180,7 @@ TEST_CASE("After the gate was closed and the queue is quiet exactly the accepted
         CHECK(queue.pushed() == quiet);
         REQUIRE(quiet == std::accumulate(accepted.begin(), accepted.end(), std::uint64_t{0}));
         std::uint64_t found = 0;
-        while (queue.maybe_filled()) found += queue.take(0) != nullptr;
+        while (queue.maybe_filled()) found += queue.take_one(0) != nullptr;
         REQUIRE(found == quiet);
     }
 }
@@ -307,7 +189,7 @@ TEST_CASE("More producers than there are rings of their own share one and lose n
     constexpr int producers = static_cast<int>(injection_queue::exclusive_rings) + 20;
     const int n = ekiden_test::rounds(1000);
     const gate open{0};
-    injection_queue queue(open, 0, 2, nearly_wrapped);
+    injection_queue queue(open, 2, nearly_wrapped);
     auto all = tasks_of(producers, n);
     std::latch everybody(producers);
     std::vector<std::thread> threads;
@@ -330,7 +212,7 @@ TEST_CASE("A gate that closes on a shared ring leaves exactly the accepted tasks
     constexpr int producers = static_cast<int>(injection_queue::exclusive_rings) + 10;
     for (int round = 0; round != 5; ++round) {
         gate bits{0};
-        injection_queue queue(bits, 1, 2);
+        injection_queue queue(bits, 2);
         std::atomic<std::uint64_t> accepted{0};
         std::latch everybody(producers + 1);
         std::vector<std::thread> threads;
@@ -350,6 +232,6 @@ TEST_CASE("A gate that closes on a shared ring leaves exactly the accepted tasks
         for (std::thread& thread : threads) thread.join();
         CHECK(queue.pushed() == quiet);
         CHECK(accepted.load() == quiet);
-        while (queue.maybe_filled()) (void)queue.take(0);
+        while (queue.maybe_filled()) (void)queue.take_one(0);
     }
 }

@@ -13,49 +13,62 @@
 #include <cstdint>
 #include <limits>
 #include <new>
+#include <span>
 #include <thread>
 #include <vector>
 
 using ekiden::injection_ring;
-using ekiden::ring_lease;
 using ekiden::task;
 using ekiden_test::numbered_tasks;
 
+namespace {
+
+task* take_one(injection_ring& ring) {
+    task* taken = nullptr;
+    return ring.take({&taken, 1}, 1) != 0 ? taken : nullptr;
+}
+
+} // namespace
+
 TEST_CASE("An empty ring gives nothing") {
     injection_ring ring(4, nearly_wrapped);
-    std::array<ring_lease, 2> leases;
-    CHECK_FALSE(ring.maybe_filled(leases));
-    CHECK(ring.take_one(leases) == nullptr);
-    CHECK(ring.take_and_lease(leases, 1) == nullptr);
-    CHECK(ring.steal(leases, 1) == nullptr);
-    CHECK(leases[1].take() == nullptr);
+    CHECK_FALSE(ring.maybe_filled());
+    CHECK(take_one(ring) == nullptr);
     CHECK(ring.pushed() == 0);
 }
 
 TEST_CASE("A ring keeps the order across growth and wrap-around") {
     for (const std::size_t capacity : {1U, 2U, 64U}) {
         for (const std::uint64_t first : {std::uint64_t{0}, nearly_wrapped, nearly_wrapped - 500}) {
-            for (const bool leases_some : {false, true}) {
+            for (const std::size_t most : {1U, 7U}) {
                 numbered_tasks all(1000);
                 injection_ring ring(capacity, first);
-                std::array<ring_lease, 1> lease;
+                std::array<task*, 7> taken{};
                 int pushed = 0;
-                int taken = 0;
-                while (taken != 1000) {
+                int next = 0;
+                while (next != 1000) {
                     for (int i = 0; i != 13 && pushed != 1000; ++i) ring.push(all.at(pushed++));
-                    for (int i = 0; i != 1 + taken % 17; ++i) {
-                        task* next = lease[0].take();
-                        if (next == nullptr)
-                            next = leases_some ? ring.take_and_lease(lease, 0) : ring.take_one(lease);
-                        if (next == nullptr) break;
-                        REQUIRE(next == all.at(taken++));
-                    }
+                    const std::size_t count = ring.take(std::span(taken).first(most), 1);
+                    for (std::size_t i = 0; i != count; ++i) REQUIRE(taken[i] == all.at(next++));
                     REQUIRE(ring.pushed() == static_cast<std::uint64_t>(pushed));
-                    REQUIRE(ring.maybe_filled(lease) == (taken != pushed));
+                    REQUIRE(ring.maybe_filled() == (next != pushed));
                 }
             }
         }
     }
+}
+
+TEST_CASE("A take leaves the others their share, but takes one at least") {
+    numbered_tasks all(100);
+    injection_ring ring(128, 0);
+    std::array<task*, 65> taken{};
+    for (int i = 0; i != 100; ++i) ring.push(all.at(i));
+    CHECK(ring.take(taken, 1) == 65);
+    CHECK(ring.take(taken, 4) == 9);   // 35 / 4 + 1
+    CHECK(ring.take(taken, 100) == 1); // of 26
+    CHECK(ring.take(std::span(taken).first(3), 1) == 3);
+    CHECK(ring.take(taken, 1) == 22);
+    CHECK(ring.take(taken, 1) == 0);
 }
 
 #if !defined(EKIDEN_TSAN)
@@ -70,8 +83,8 @@ TEST_CASE("A ring that finds no memory to grow changes nothing") {
         }
         CHECK(ring.pushed() == 8);
         for (int i = 8; i != 20; ++i) ring.push(all.at(i));
-        for (int i = 0; i != 20; ++i) CHECK(ring.take_one({}) == all.at(i));
-        CHECK(ring.take_one({}) == nullptr);
+        for (int i = 0; i != 20; ++i) CHECK(take_one(ring) == all.at(i));
+        CHECK(take_one(ring) == nullptr);
     }
 }
 #endif

@@ -45,7 +45,7 @@ void push(injection_queue& queue, task* element) {
 
 TEST_CASE("Tens of thousands of producers come and go one after the other and leave no memory behind") {
     const int threads = ekiden_test::rounds(30'000);
-    injection_queue queue(open, 0, 256); // so that the one ring which they take over never grows
+    injection_queue queue(open, 256); // so that the one ring which they take over never grows
     numbered_tasks all(threads);
     std::thread([&] { push(queue, all.at(0)); }).join();
     const long after_first = ekiden_test::live_allocation_count();
@@ -60,7 +60,7 @@ TEST_CASE("Tens of thousands of producers come and go one after the other and le
 TEST_CASE("Waves of more producers than rings come and go and the rings are taken over") {
     constexpr int wave = static_cast<int>(injection_queue::exclusive_rings) + 7;
     const int waves = ekiden_test::rounds(50);
-    injection_queue queue(open, 0, 2, ~std::uint64_t{0} - 5);
+    injection_queue queue(open, 2, ~std::uint64_t{0} - 5);
     numbered_tasks all(wave * waves);
     long after_first = 0;
     for (int w = 0; w != waves; ++w) {
@@ -87,7 +87,7 @@ TEST_CASE("A queue may end before its producer threads do") {
     const auto live = ekiden_test::live_allocation_count();
     {
         numbered_tasks all(3);
-        auto queue = std::make_unique<injection_queue>(open, 0);
+        auto queue = std::make_unique<injection_queue>(open);
         std::latch pushed(4);
         std::latch gone(1);
         std::vector<std::thread> threads;
@@ -97,7 +97,7 @@ TEST_CASE("A queue may end before its producer threads do") {
                 pushed.arrive_and_wait();
                 gone.wait();
                 numbered_task other(0);
-                injection_queue next(open, 0); // meets the entry of the one that is gone
+                injection_queue next(open); // meets the entry of the one that is gone
                 push(next, &other);
                 CHECK(drained(next) == 1);
             });
@@ -116,7 +116,7 @@ TEST_CASE("Queues and producer threads may end at the same time") {
     const auto live = ekiden_test::live_allocation_count();
     for (int round = 0; round != rounds; ++round) {
         numbered_tasks all(2);
-        auto queue = std::make_unique<injection_queue>(open, 0, 2);
+        auto queue = std::make_unique<injection_queue>(open, 2);
         std::atomic<int> pushed{0};
         std::vector<std::thread> threads;
         for (int t = 0; t != 2; ++t) {
@@ -138,7 +138,7 @@ TEST_CASE("A thread that meets thousands of short-lived queues keeps none of the
         long after_some = 0;
         for (int i = 0; i != 5000; ++i) {
             numbered_task element(i);
-            injection_queue queue(open, 0, 2);
+            injection_queue queue(open, 2);
             push(queue, &element);
             REQUIRE(drained(queue) == 1);
             if (i == 10) after_some = ekiden_test::live_allocation_count();
@@ -150,7 +150,7 @@ TEST_CASE("A thread that meets thousands of short-lived queues keeps none of the
 TEST_CASE("A new queue at the address of an old one is another queue") {
     std::optional<injection_queue> queue;
     for (int i = 0; i != 20; ++i) {
-        queue.emplace(open, 0, 2);
+        queue.emplace(open, 2);
         numbered_tasks all(3);
         for (int k = 0; k != 3; ++k) push(*queue, all.at(k));
         REQUIRE(queue->pushed() == 3);
@@ -161,7 +161,7 @@ TEST_CASE("A new queue at the address of an old one is another queue") {
 TEST_CASE("A thread that pushes to more queues than it remembers finds its ring in each") {
     constexpr int count = 40;
     std::vector<std::unique_ptr<injection_queue>> queues;
-    for (int q = 0; q != count; ++q) queues.push_back(std::make_unique<injection_queue>(open, 0, 4));
+    for (int q = 0; q != count; ++q) queues.push_back(std::make_unique<injection_queue>(open, 4));
     numbered_tasks all(count * 50);
     for (int i = 0; i != count * 50; ++i) push(*queues[static_cast<std::size_t>(i % count)], all.at(i));
     for (const auto& queue : queues) {
@@ -181,7 +181,7 @@ TEST_CASE("A thread that pushes to more queues than it remembers finds its ring 
 TEST_CASE("Destructors of thread_local objects may push in a thread past its end") {
     static injection_queue* queue;
     static numbered_task late(1);
-    injection_queue here(open, 0, 4);
+    injection_queue here(open, 4);
     queue = &here;
     struct pushes {
         ~pushes() { push(*queue, &late); }
@@ -203,7 +203,7 @@ TEST_CASE("Destructors of thread_local objects may push in a thread past its end
 TEST_CASE("Whichever allocation of a first push fails nothing is queued and the next push works") {
     int failures = 0;
     for (bool failed = true; failed;) {
-        injection_queue queue(open, 0, 4);
+        injection_queue queue(open, 4);
         numbered_task element(0);
         failed = false;
         std::thread([&] {
@@ -232,7 +232,7 @@ TEST_CASE("Whichever allocation of a first push fails nothing is queued and the 
 TEST_CASE("Whichever allocation of a thread past the rings fails nothing is queued and the next push works") {
     constexpr int others = static_cast<int>(injection_queue::exclusive_rings);
     for (int n = 0; n != 8; ++n) {
-        injection_queue queue(open, 0, 4);
+        injection_queue queue(open, 4);
         numbered_tasks all(others);
         numbered_task element(0);
         std::latch pushed(others + 1);
