@@ -88,12 +88,17 @@ struct thread_pool_metrics {
 
 /// Thread-safe: any thread, the workers too, may call any function, but for the destructor. A task that is
 /// accepted is run or abandoned, exactly once: post() and submit() return before, while or after it runs, and
-/// what the caller did before is visible to it. Tasks of one priority that one thread outside the pool posts
-/// are taken in that order, whichever workers take them: a task begins only after every task that the same
-/// thread has posted before it has been taken by a worker to be run next. (What a thread posts at its end,
-/// from destructors of thread_local objects, may come earlier; so may others while a worker that waits for a
-/// result has put a task back because of pause().) Tasks that a worker posts are taken newest first by itself
-/// and oldest first by others; post_last() puts a worker's task behind those that wait.
+/// what the caller did before is visible to it.
+///
+/// Order of tasks of one priority that one thread outside the pool posts: with one worker they begin in the
+/// order of the posts. With several they begin roughly oldest first, and the order is not specified: take a
+/// strand or lanes for a strict one. At most 2^14 * W * W later tasks of that thread overtake a task, with W
+/// workers. No task waits behind another one that computes or blocks while a worker is idle. (What a thread
+/// posts at its end, from destructors of thread_local objects, may come earlier; so may others while a worker
+/// that waits for a result has put a task back because of pause().)
+///
+/// Tasks that a worker posts are taken newest first by itself and oldest first by others; post_last() puts a
+/// worker's task behind those that wait.
 ///
 /// A context with services: join() shuts them down when no task is left, before the threads end.
 ///

@@ -1,7 +1,7 @@
 /// The ring under the queues of one writer: a power of two of slots, replaced by one of twice the size when
 /// it is full.
 ///
-/// Part: queue. Used by: chase_lev_deque, injection_ring, ring_lease.
+/// Part: queue. Used by: chase_lev_deque, injection_ring.
 #pragma once
 
 #include <ekiden/sys/atomic.hpp>
