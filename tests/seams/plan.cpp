@@ -74,6 +74,9 @@ struct site {
     /// only, and run() returns when there is nothing left (docs/executors.md). So it waits there for nothing:
     /// neither for a sleep, which is no work of the loop's, nor for what ends elsewhere.
     bool is_guest = false;
+    /// A bit for each loop whose thread may be blocked until this has ended. What comes there waits as long, so
+    /// nothing here may wait for that.
+    std::uint32_t blocked_loops = 0;
     unsigned home = 0; ///< the context of the coroutine's root
     unsigned depth = 0;
 };
@@ -243,12 +246,15 @@ private:
         return context_of(static_cast<unsigned>(s.place)).what != context_plan::type::pool
                && !made_.contexts[context].is_paused && made_.contexts[context].is_graceful;
     }
+    [[nodiscard]] static bool is_blocked_loop(const site& s, unsigned context) {
+        return (s.blocked_loops >> context & 1) != 0;
+    }
     [[nodiscard]] bool has_spare_thread(unsigned context) const {
         const context_plan& c = made_.contexts[context];
         return c.max_threads > c.threads && !c.is_paused;
     }
     [[nodiscard]] bool may_hop(const site& s, unsigned place) const {
-        if (is_blocking(place)) return false;
+        if (is_blocking(place) || is_blocked_loop(s, made_.places[place].context)) return false;
         if (may_refuse(place) && !chosen().is_on(trait::refusing_hop)) return false;
         const unsigned to = made_.places[place].context;
         if (to == s.home) return true;
@@ -344,6 +350,7 @@ bool maker::is_legal_await(const action& a, const site& s) {
     case kind::co_future: {
         const unsigned context = made_.places[a.place].context;
         if (s.is_away || s.is_guest || !is_plain(a.place) || !tells_by_future(context)) return false;
+        if (is_blocked_loop(s, context)) return false;
         return context == s.home || (home.is_graceful && !home.ends_early);
     }
     default:
@@ -446,6 +453,12 @@ site maker::inside(const action& a, const site& s) const {
         a.what == kind::get || a.what == kind::group || a.what == kind::sync_wait || a.what == kind::dispatch;
     const bool is_serial = s.place >= 0 && !is_plain(static_cast<unsigned>(s.place));
     in.is_awaited = waits && (s.is_awaited || is_serial);
+    if (!waits) {
+        in.blocked_loops = 0;
+    } else if (s.place >= 0) {
+        const unsigned context = made_.places[static_cast<unsigned>(s.place)].context;
+        if (!is_pool(context)) in.blocked_loops |= std::uint32_t{1} << context;
+    }
     in.in_coroutine = a.what == kind::spawn || a.what == kind::sync_wait;
     in.is_away = in.is_guest = in.has_co_lock = false;
     in.home = made_.places[a.place].context;
