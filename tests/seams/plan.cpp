@@ -74,8 +74,7 @@ struct site {
     /// only, and run() returns when there is nothing left (docs/executors.md). So it waits there for nothing:
     /// neither for a sleep, which is no work of the loop's, nor for what ends elsewhere.
     bool is_guest = false;
-    /// A bit for each loop whose thread may be blocked until this has ended. What comes there waits as long, so
-    /// nothing here may wait for that.
+    /// A bit for each loop whose thread may be blocked until this has ended: nothing here may wait for it.
     std::uint32_t blocked_loops = 0;
     unsigned home = 0; ///< the context of the coroutine's root
     unsigned depth = 0;
@@ -200,8 +199,11 @@ private:
     [[nodiscard]] bool tells_by_future(unsigned context) const {
         return made_.is_simulated || is_pool(context);
     }
+    [[nodiscard]] unsigned context_at(const site& s) const {
+        return made_.places[static_cast<unsigned>(s.place)].context;
+    }
     [[nodiscard]] bool is_same(const site& s, unsigned context) const {
-        return s.place >= 0 && made_.places[static_cast<unsigned>(s.place)].context == context;
+        return s.place >= 0 && context_at(s) == context;
     }
     [[nodiscard]] unsigned first_plain(unsigned context) const {
         unsigned place = 0;
@@ -243,20 +245,17 @@ private:
     [[nodiscard]] bool may_wait_for_pool(const site& s, unsigned context) const {
         if (!may_wait(s) || !is_pool(context)) return false;
         if (s.place < 0 || is_same(s, context)) return true;
-        return context_of(static_cast<unsigned>(s.place)).what != context_plan::type::pool
-               && !made_.contexts[context].is_paused && made_.contexts[context].is_graceful;
-    }
-    [[nodiscard]] static bool is_blocked_loop(const site& s, unsigned context) {
-        return (s.blocked_loops >> context & 1) != 0;
+        return !is_pool(context_at(s)) && !made_.contexts[context].is_paused
+               && made_.contexts[context].is_graceful;
     }
     [[nodiscard]] bool has_spare_thread(unsigned context) const {
         const context_plan& c = made_.contexts[context];
         return c.max_threads > c.threads && !c.is_paused;
     }
     [[nodiscard]] bool may_hop(const site& s, unsigned place) const {
-        if (is_blocking(place) || is_blocked_loop(s, made_.places[place].context)) return false;
-        if (may_refuse(place) && !chosen().is_on(trait::refusing_hop)) return false;
         const unsigned to = made_.places[place].context;
+        if (is_blocking(place) || (s.blocked_loops >> to & 1) != 0) return false;
+        if (may_refuse(place) && !chosen().is_on(trait::refusing_hop)) return false;
         if (to == s.home) return true;
         const context_plan& c = made_.contexts[to];
         if (!chosen().is_on(trait::cross_home) || c.ends_early) return false;
@@ -350,7 +349,7 @@ bool maker::is_legal_await(const action& a, const site& s) {
     case kind::co_future: {
         const unsigned context = made_.places[a.place].context;
         if (s.is_away || s.is_guest || !is_plain(a.place) || !tells_by_future(context)) return false;
-        if (is_blocked_loop(s, context)) return false;
+        if ((s.blocked_loops >> context & 1) != 0) return false;
         return context == s.home || (home.is_graceful && !home.ends_early);
     }
     default:
@@ -453,12 +452,8 @@ site maker::inside(const action& a, const site& s) const {
         a.what == kind::get || a.what == kind::group || a.what == kind::sync_wait || a.what == kind::dispatch;
     const bool is_serial = s.place >= 0 && !is_plain(static_cast<unsigned>(s.place));
     in.is_awaited = waits && (s.is_awaited || is_serial);
-    if (!waits) {
-        in.blocked_loops = 0;
-    } else if (s.place >= 0) {
-        const unsigned context = made_.places[static_cast<unsigned>(s.place)].context;
-        if (!is_pool(context)) in.blocked_loops |= std::uint32_t{1} << context;
-    }
+    if (!waits) in.blocked_loops = 0;
+    if (waits && s.place >= 0 && !is_pool(context_at(s))) in.blocked_loops |= 1U << context_at(s);
     in.in_coroutine = a.what == kind::spawn || a.what == kind::sync_wait;
     in.is_away = in.is_guest = in.has_co_lock = false;
     in.home = made_.places[a.place].context;
