@@ -128,8 +128,6 @@ void add(glance& seen, const std::string& process) {
         std::string state;
         if (!(stat_of(thread) >> state)) continue;
         seen.sleeps = seen.sleeps && (state == "S" || state == "Z");
-        std::istringstream children(content_of(thread + "/children"));
-        for (std::string child; children >> child;) add(seen, "/proc/" + child);
     }
     ::closedir(tasks);
 }
@@ -138,6 +136,23 @@ glance look_at(::pid_t process) {
     glance seen;
     add(seen, "/proc/" + std::to_string(process));
     return seen;
+}
+
+/// Whether all threads of the group's processes sleep: of the program, and of what it has forked.
+bool all_sleep_in_group(::pid_t group) {
+    glance seen;
+    ::DIR* const processes = ::opendir("/proc");
+    if (processes == nullptr) return true;
+    while (const ::dirent* const e = ::readdir(processes)) {
+        if (e->d_name[0] < '1' || e->d_name[0] > '9') continue;
+        const std::string folder = std::string("/proc/") + e->d_name;
+        std::string state;
+        ::pid_t parent = 0;
+        ::pid_t its_group = 0;
+        if (stat_of(folder) >> state >> parent >> its_group && its_group == group) add(seen, folder);
+    }
+    ::closedir(processes);
+    return seen.sleeps;
 }
 
 /// Watches for progress. A program that sleeps with all its threads, and goes on sleeping, or that uses a
@@ -155,8 +170,10 @@ public:
             time_ = seen.time;
             return nullptr;
         }
-        asleep_ = seen.sleeps ? asleep_ + 1 : 0;
         constexpr unsigned most_asleep = 40;
+        // The look at all processes is dear, so it is made late.
+        const bool sleeps = seen.sleeps && (asleep_ < most_asleep / 2 || all_sleep_in_group(process_));
+        asleep_ = sleeps ? asleep_ + 1 : 0;
         if (asleep_ >= most_asleep) return "no progress: all threads sleep";
         static const auto tick = static_cast<unsigned long long>(::sysconf(_SC_CLK_TCK));
         if (seen.time > time_ + 2 * tick) return "no progress: threads spin";
