@@ -13,7 +13,8 @@ class work {
 public:
     explicit work(unsigned workers)
         : sleep(workers,
-                {[](const void* self) noexcept { return static_cast<const work*>(self)->waiting(); }, this}) {}
+                {[](const void* self) noexcept { return static_cast<const work*>(self)->waiting(); }, this}) {
+    }
 
     void post(int count = 1) {
         queued_.fetch_add(count, sys::release);

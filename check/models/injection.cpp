@@ -47,9 +47,7 @@ struct items {
 constexpr std::uint64_t near_the_end = ~std::uint64_t{0};
 constexpr std::uint32_t closed = 1;
 
-std::size_t claim_one(injection_ring& from, task*& out) {
-    return from.take({&out, 1}, 1);
-}
+std::size_t claim_one(injection_ring& from, task*& out) { return from.take({&out, 1}, 1); }
 std::size_t claim_one(injection_queue& from, task*& out, std::size_t start) {
     out = from.take_one(start);
     return out != nullptr ? 1 : 0;

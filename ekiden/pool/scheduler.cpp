@@ -85,8 +85,7 @@ scheduler::scheduler(thread_pool& face, void (*shut_down_services)(thread_pool&)
                      thread_pool_options chosen)
     : face_(face), id_(face.id()), shut_down_services_(shut_down_services), options_(std::move(chosen)),
       spin_ns_(ekiden::spin_ns(options_)), threads_(*this, options_),
-      queues_{injection_queue(gate_), injection_queue(gate_), injection_queue(gate_)},
-      circles_(*this),
+      queues_{injection_queue(gate_), injection_queue(gate_), injection_queue(gate_)}, circles_(*this),
       sleep_(
           threads_.most(),
           {[](const void* self) noexcept { return static_cast<const scheduler*>(self)->has_work(); }, this}) {

@@ -189,9 +189,9 @@ task* worker::neglected() noexcept {
     }
 }
 
-/// Takes from a worker that has finished few tasks since the last of these looks (it blocks, runs long ones, or
-/// has retired), or none of its batch. Any other worker reaches its oldest task itself, and a theft costs both
-/// more than most tasks. This bounds how many later tasks overtake a task of a batch: see thread_pool.
+/// Takes from a worker that has finished few tasks since the last of these looks (it blocks, runs long ones,
+/// or has retired), or none of its batch. Any other worker reaches its oldest task itself, and a theft costs
+/// both more than most tasks. This bounds how many later tasks overtake a task of a batch: see thread_pool.
 task* worker::left_behind() noexcept {
     worker& watched = *pool_.workers()[watched_];
     task* found = nullptr;

@@ -95,8 +95,8 @@ public:
     /// After the gate was closed: waits until each push that found it open has put its task into the queue.
     void quiesce() noexcept;
 
-    /// Takes the oldest tasks of one producer, of the rings from number `start` on, as injection_ring::take().
-    /// Returns how many, 0 if there are none.
+    /// Takes the oldest tasks of one producer, of the rings from number `start` on, as
+    /// injection_ring::take(). Returns how many, 0 if there are none.
     [[nodiscard]] std::size_t take(std::size_t start, std::span<task*> into, std::size_t share) noexcept;
 
     /// Takes one; null if there is none.

@@ -36,7 +36,8 @@ std::size_t injection_ring::take(std::span<task*> into, std::size_t share) noexc
     for (;;) {
         const std::uint64_t available = tail_.load(sys::acquire) - head; // [IR1]
         if (available == 0) return 0;
-        const auto count = std::min<std::uint64_t>(available / share + 1, std::min<std::uint64_t>(available, into.size()));
+        const auto count =
+            std::min<std::uint64_t>(available / share + 1, std::min<std::uint64_t>(available, into.size()));
         slots* const here = array_.current_for_reader();
         // The slots may be overwritten while they are read; then head_ has moved and the exchange fails.
         for (std::uint64_t i = 0; i != count; ++i) into[i] = here->at(head + i).load(sys::relaxed);
