@@ -57,18 +57,20 @@ constexpr auto fork_two = [](ekiden::fork_scope& scope) {
 };
 constexpr std::uint64_t for_ever = std::numeric_limits<std::int64_t>::max();
 
-/// Calls `loop` after pauses, until the pool's workers have slept through 20 in a row.
+/// Calls `loop` after pauses, until the pool's workers have slept through five in a row: on a busy machine
+/// any loop may be interrupted, and is a long one then. Without quiet trees each loop wakes a worker.
 template <class Loop>
 bool sleep_through(ekiden::thread_pool& pool, const Loop& loop) {
+    constexpr int enough = 5;
     int in_a_row = 0;
-    for (int round = 0; round != 20'000 && in_a_row != 20; ++round) {
+    for (int round = 0; round != 20'000 && in_a_row != enough; ++round) {
         std::this_thread::sleep_for(300us);
         const std::uint64_t before = pool.metrics().wakes;
         loop();
         std::this_thread::sleep_for(300us); // a worker that was woken is asleep again
         in_a_row = pool.metrics().wakes == before ? in_a_row + 1 : 0;
     }
-    return in_a_row == 20;
+    return in_a_row == enough;
 }
 
 } // namespace
