@@ -15,7 +15,7 @@ sys.path.insert(0, str(ROOT / "tools/rules"))
 import tree  # noqa: E402  the repository's files
 
 # Pages and folders whose prose is checked.
-PLAIN = ("docs/decisions.md",)
+PLAIN = ("README.md", "docs/decisions.md", "docs/measurements.md")
 WORDS = ROOT / "tools/site/plain_words.txt"
 LONGEST = 30  # words in a sentence
 # proselint's own checks that fit technical prose.
