@@ -15,7 +15,7 @@ sys.path.insert(0, str(ROOT / "tools/rules"))
 import tree  # noqa: E402  the repository's files
 
 # Pages and folders whose prose is checked.
-PLAIN = ("README.md", "docs/decisions.md", "docs/measurements.md")
+PLAIN = ("README.md", "docs/decisions.md", "lab/report/measurements_notes.md")
 WORDS = ROOT / "tools/site/plain_words.txt"
 LONGEST = 30  # words in a sentence
 # proselint's own checks that fit technical prose.
@@ -55,7 +55,7 @@ def paragraphs(path):
 def sentences(path):
     """Pairs (line of the paragraph, sentence)."""
     for line, text in paragraphs(path):
-        text = re.sub(r"\[[A-Z]{2}\d+\]\s*", "", LINK.sub(r"\1", text)).replace("**", "")
+        text = re.sub(r"\[[A-Z]{2}\d+\]\s*", "", text).replace("**", "")
         for sentence in END.split(text):
             if len(sentence.split()) > 3:
                 yield line, sentence.strip()
@@ -84,7 +84,7 @@ def words():
 
 def flags(path, listed, lint):
     for line, sentence in sentences(path):
-        bare = re.sub(r"`[^`]*`", "X", sentence)
+        bare = LINK.sub("X", re.sub(r"`[^`]*`", "X", sentence))
         for pattern, good in listed:
             if found := pattern.search(bare):
                 yield line, f"'{found[0]}': write {good}", sentence
@@ -108,7 +108,7 @@ def proselint_flags():
 def draw(count, seed):
     pool = [(path, line, sentence) for path in prose_files() for line, sentence in sentences(path)]
     for path, line, sentence in random.Random(seed).sample(pool, count):
-        print(f"{path}:{line}: {sentence}")
+        print(f"{path}:{line}: " + LINK.sub(r"\1", sentence))
 
 
 def main():
