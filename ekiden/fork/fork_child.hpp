@@ -4,12 +4,13 @@
 /// protocol: fork_join.md.
 #pragma once
 
+#include <ekiden/context/suppressed_exceptions.hpp>
 #include <ekiden/sys/atomic.hpp>
 
 #include <cstddef>
 #include <cstdint>
 #include <exception>
-#include <vector>
+#include <memory>
 
 namespace ekiden::inline EKIDEN_ABI {
 
@@ -132,7 +133,7 @@ namespace detail {
 /// What one callable has thrown, and what was suppressed inside of it.
 struct fork_errors {
     std::exception_ptr thrown;
-    std::vector<std::exception_ptr>* suppressed = nullptr; // owned by whoever throws it
+    std::unique_ptr<exception_list> suppressed; // null if nothing was
 };
 
 /// The exception being handled, and those that were suppressed on the way.

@@ -9,12 +9,12 @@
 /// also stands for workers that sleep, so that nobody searches in vain and nobody is forgotten.
 #pragma once
 
+#include <ekiden/context/suppressed_exceptions.hpp>
 #include <ekiden/fork/fork_child.hpp>
 #include <ekiden/fork/forked_loop.hpp>
 
 #include <concepts>
 #include <cstddef>
-#include <exception>
 #include <functional>
 #include <memory>
 #include <new>
@@ -22,16 +22,10 @@
 #include <tuple>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
 namespace ekiden::inline EKIDEN_ABI {
 
 class thread_pool;
-
-/// What went wrong in the calls of the last parallel_invoke() or parallel algorithm that threw in this
-/// thread, besides the exception that it threw: in the order of the callables. The next fork-join call of
-/// this thread, outside of any other, empties the list. Throws std::bad_alloc.
-[[nodiscard]] std::vector<std::exception_ptr> suppressed_exceptions();
 
 /// What parallel_invoke() calls: with nothing, or with the scope for forks of its own.
 template <class F>
