@@ -103,3 +103,7 @@ void report_unhandled(const E& e, const char* type) noexcept {
 }
 
 } // namespace ekiden::inline EKIDEN_ABI
+
+// future::then() needs an executor, so a program that has the header of an executor has the function, too. It
+// stands at the end because it needs the concept above.
+#include <ekiden/execution/then.hpp> // IWYU pragma: export
