@@ -69,17 +69,17 @@ template <executor E>
     }
 }
 
-/// Whether the caller is inside of the executor's context, as far as the executor can tell.
+/// Returns whether the caller is inside of the executor's context. Returns false if the executor cannot tell.
 template <executor E>
-[[nodiscard]] bool runs_here(const E& e) noexcept {
+[[nodiscard]] bool running_in_this_thread(const E& e) noexcept {
     if constexpr (requires { e.running_in_this_thread(); })
         return e.running_in_this_thread();
     else
         return false;
 }
 
-/// Whether a call in place is the same as e.dispatch(), now. Not for an executor that takes only functions:
-/// it may do something before and after them.
+/// Returns whether the caller may call a function itself instead of e.dispatch(). Returns false for an
+/// executor that accepts only functions, since it may do something before and after them.
 template <executor E>
 [[nodiscard]] bool calls_in_place(const E& e) noexcept {
     if constexpr (task_executor<E>)

@@ -20,7 +20,7 @@ namespace ekiden::inline EKIDEN_ABI {
 /// are one allocation. The last of the references frees it.
 ///
 /// bits of status_   meaning                                                set by           cleared by
-/// 0 claimed         somebody produces the result, or has cancelled it      claim            unclaim
+/// 0 claimed         somebody produces the result, or has canceled it      claim            unclaim
 /// 1 ready           the result is there                                    complete         -
 /// 2 sleeper         threads sleep on this word                             sleep            -
 /// 3 continued       there are continuations to call                        attach           detach, the last
@@ -138,7 +138,7 @@ private:
 
 protected:
     // What the result is. Written before complete().
-    enum class outcome : std::uint8_t { none, value, exception, cancelled, broken_promise };
+    enum class outcome : std::uint8_t { none, value, exception, canceled, broken_promise };
     outcome outcome_ = outcome::none;
 };
 

@@ -12,6 +12,7 @@
 
 #include <tests/unit/asleep.hpp>
 #include <tests/unit/child_process.hpp>
+#include <tests/unit/failing_allocations.hpp>
 
 #include <doctest/doctest.h>
 
@@ -273,6 +274,14 @@ TEST_CASE("A ready future has its value, and get() of an exceptional one throws"
     CHECK_THROWS_AS(make_exceptional_future<void>(std::make_exception_ptr(3)).get(), int);
     CHECK_THROWS_AS((void)make_exceptional_future<int>(std::exception_ptr()), std::invalid_argument);
     CHECK_THROWS_AS((void)make_exceptional_future<int>(nullptr), std::invalid_argument);
+}
+
+TEST_CASE("A ready future is one allocation at most") {
+    make_ready_future(1).get();
+    const long before = ekiden_test::allocation_count();
+    const auto number = make_ready_future(2);
+    CHECK(ekiden_test::allocation_count() - before <= 1);
+    CHECK(number.is_ready());
 }
 
 TEST_CASE("A ready future whose value cannot be copied is not made") {
