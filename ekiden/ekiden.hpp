@@ -48,6 +48,7 @@
 #include <ekiden/fork/parallel_transform.hpp>
 #include <ekiden/fork/task_group.hpp>
 #include <ekiden/future/promise.hpp>
+#include <ekiden/future/ready_future.hpp>
 #include <ekiden/future/shared_future.hpp>
 #include <ekiden/future/when_all.hpp>
 #include <ekiden/future/when_any.hpp>

@@ -31,7 +31,7 @@ int serve(ekiden::thread_pool& pool) {
             crew.emplace_back([&, client] {
                 for (int number = 1; number <= requests; ++number) {
                     for (std::size_t to = 0; to != accounts; ++to) {
-                        lanes.post(to, [&here = all[to], client, number] {
+                        (void)lanes.post(to, [&here = all[to], client, number] {
                             here.balance += number;
                             here.out_of_order += here.last[client] != number - 1;
                             here.last[client] = number;
@@ -53,8 +53,8 @@ std::string newest_of_a_session(ekiden::thread_pool& pool) {
     const ekiden::lanes<std::string> sessions(pool.get_executor(),
                                               {.lane_capacity = 2, .policy = when_full::drop_oldest});
     std::string seen;
-    sessions.post("ada", [&] {
-        for (char c = 'a'; c <= 'z'; ++c) sessions.post("ada", [&seen, c] { seen += c; });
+    (void)sessions.post("ada", [&] {
+        for (char c = 'a'; c <= 'z'; ++c) (void)sessions.post("ada", [&seen, c] { seen += c; });
     });
     sessions.wait_idle("ada");
     return seen;

@@ -19,7 +19,7 @@ int main(int count, char** words) {
 
     for (long i = 0; i != 30; ++i)
         for (auto& [fruit, number] : stock)
-            lanes.post(fruit, log.wrap(fruit, [&number = number, i] { number += i; }));
+            (void)lanes.post(fruit, log.wrap(fruit, [&number = number, i] { number += i; }));
     pool.wait_idle();
 
     std::ofstream file;

@@ -51,8 +51,8 @@ void lanes(const requests& incoming) {
     // model: ekiden
     ekiden::thread_pool pool;
     ekiden::lanes<std::string> lanes(pool.get_executor());
-    for (const request& r : incoming)         // from any thread
-        lanes.post(r.key, [r] { serve(r); }); // one at a time for a key, in the order of the posts
+    for (const request& r : incoming)               // from any thread
+        (void)lanes.post(r.key, [r] { serve(r); }); // one at a time for a key, in the order of the posts
     pool.join();
     // end
 }
@@ -62,7 +62,7 @@ void elastic_lanes(const requests& incoming) {
     ekiden::thread_pool pool({.threads = 2, .max_threads = 66});
     ekiden::lanes<std::string> lanes(pool.get_executor());
     for (const request& r : incoming)
-        lanes.post(r.key, [r] {
+        (void)lanes.post(r.key, [r] {
             const ekiden::blocking_region blocks; // around what waits: another thread takes over
             serve(r);
         });

@@ -34,7 +34,7 @@ int main(int count, char** words) {
     ekiden::trace::start();
 
     ekiden::lanes<int> customers(pool.get_executor());
-    for (int i = 0; i != 30; ++i) customers.post(i % 3, [] { (void)digits_of(100'000); });
+    for (int i = 0; i != 30; ++i) (void)customers.post(i % 3, [] { (void)digits_of(100'000); });
     ekiden::trace::mark("all are posted", 30);
     pool.wait_idle();
 

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <future>
 #include <memory>
+#include <stop_token>
 #include <system_error>
 
 namespace {
@@ -90,6 +91,22 @@ EKIDEN_MODEL(future_timed_wait, .about = "the deadline passes while the result c
     sys::thread producer([&] { p.set_value(watched(5)); });
     if (f.wait_for(std::chrono::milliseconds(2))) check::that(f.is_ready(), "true only when ready");
     check::that(f.get().value.read() == 5, "and the value still comes");
+    producer.join();
+}
+
+EKIDEN_MODEL(future_wait_gives_up,
+             .about = "a wait that can be stopped gives up while the result comes, and its event has gone",
+             .preemptions = 3) {
+    promise<watched> p;
+    auto f = std::make_unique<future<watched>>(p.get_future());
+    sys::thread producer([&] {
+        promise<watched> mine(std::move(p));
+        mine.set_value(watched(5));
+    });
+    const std::stop_source stop;
+    if (f->wait(wait_limit::after(std::chrono::milliseconds(2)).with(stop.get_token())))
+        check::that(f->get().value.read() == 5, "the value is there when the wait says so");
+    f.reset();
     producer.join();
 }
 

@@ -4,6 +4,7 @@
 #include <ekiden/execution/lanes.hpp>
 #include <ekiden/sys/thread.hpp>
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -26,8 +27,8 @@ STRAND_MODEL(lanes_removal_against_post, .about = "an entry vanishes while its k
     {
         const test_lanes l(one_place::executor{context}, one_shard);
         sys::thread poster([&] {
-            l.post(1, all.note(0));
-            l.post(1, all.note(1));
+            (void)l.post(1, all.note(0));
+            (void)l.post(1, all.note(1));
         });
         all.run_until(context, 2);
         poster.join();
@@ -41,9 +42,9 @@ STRAND_MODEL(lanes_two_posters, .about = "two threads post for one key", .preemp
     account all;
     {
         const test_lanes l(one_place::executor{context}, one_shard);
-        sys::thread poster([&] { l.post(1, all.note(0)); });
-        l.post(1, all.note(1));
-        l.post(1, all.note(2));
+        sys::thread poster([&] { (void)l.post(1, all.note(0)); });
+        (void)l.post(1, all.note(1));
+        (void)l.post(1, all.note(2));
         all.run_until(context, 3);
         poster.join();
         check::that(l.active() == 0, "the entry has gone");
@@ -57,9 +58,9 @@ STRAND_MODEL(lanes_two_runners, .about = "two threads run the lanes of a shard",
     account second;
     {
         const test_lanes l(one_place::executor{context}, one_shard);
-        l.post(1, first.note(0));
-        l.post(2, second.note(0));
-        l.post(1, first.note(1));
+        (void)l.post(1, first.note(0));
+        (void)l.post(2, second.note(0));
+        (void)l.post(1, first.note(1));
         sys::thread runner([&] { (void)context.run_one(); });
         first.run_until(context, 2);
         second.run_until(context, 1);
@@ -77,12 +78,12 @@ STRAND_MODEL(lanes_close_against_post, .about = "a lane is closed while it runs,
     {
         const test_lanes l(one_place::executor{context}, one_shard);
         sys::thread runner([&] { all.run_until(context, 2); });
-        l.post(1, all.note(0));
-        l.post(1, all.note(1));
+        (void)l.post(1, all.note(0));
+        (void)l.post(1, all.note(1));
         (void)l.close(1);
         check::that(all.ran.size() < 2 || all.in_order(0, 1), "what has run is in order");
         runner.join();
-        l.post(1, all.note(2));
+        (void)l.post(1, all.note(2));
         all.run_until(context, 3);
         check::that(l.active() == 0, "the entry has gone");
     }
@@ -124,8 +125,8 @@ STRAND_MODEL(lanes_abandoned_against_post, .about = "the context closes while tw
     {
         const test_lanes l(one_place::executor{context}, one_shard);
         sys::thread poster([&] {
-            l.post(1, all.note(0));
-            l.post(2, all.note(1));
+            (void)l.post(1, all.note(0));
+            (void)l.post(2, all.note(1));
         });
         context.is_closed.store(true, sys::relaxed);
         if (task* const left = context.place.exchange(nullptr, sys::acq_rel)) left->abandon();
@@ -185,7 +186,7 @@ STRAND_MODEL(lanes_close_against_dispatch,
         runner.join();
         while (context.run_one()) { // the turn; the context has room for one task
         }
-        l.post(1, all.note(1));
+        (void)l.post(1, all.note(1));
         all.run_until(context, 2);
         check::that(l.active() == 0, "the entry has gone");
     }
@@ -201,16 +202,30 @@ STRAND_MODEL(lanes_two_handles, .about = "lanes and an executor of theirs go at 
     other.join();
 }
 
+STRAND_MODEL(lanes_wait_gives_up, .about = "a wait for an idle lane gives up while the lane falls idle",
+             .preemptions = 2) {
+    one_place context;
+    account all;
+    {
+        const test_lanes l(one_place::executor{context}, one_shard);
+        (void)l.post(1, all.note(0));
+        sys::thread runner([&] { all.run_until(context, 1); });
+        if (l.wait_idle_for(1, std::chrono::milliseconds(2)))
+            check::that(l.active() == 0, "the lane is idle when the wait says so");
+        runner.join();
+    }
+}
+
 STRAND_MODEL(lanes_pause_against_drain,
              .about = "a function is posted after a pause, and a lane runs already", .preemptions = 2) {
     one_place context;
     sys::cell<int> ran{0};
     {
         const test_lanes l(one_place::executor{context}, one_shard);
-        l.post(1, [&ran] { ran.write(ran.read() + 1); });
+        (void)l.post(1, [&ran] { ran.write(ran.read() + 1); });
         sys::thread runner([&] { (void)context.run_one(); });
         context.gate.store(1, sys::relaxed);
-        l.post(1, [&] {
+        (void)l.post(1, [&] {
             check::that(context.gate.load(sys::relaxed) == 0, "it begins after the pause only");
             ran.write(ran.read() + 1);
         });

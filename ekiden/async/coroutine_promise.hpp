@@ -65,10 +65,10 @@ public:
     /// home is where it was.
     template <executor E>
     [[nodiscard]] bool move_home(const E& to) {
-        if (env_->executor.holds(to)) return false;
+        if (env_->executor.has_target(to)) return false;
         if (!owns_environment_) make_environment();
         auto& own = static_cast<detail::hopped_environment&>(const_cast<environment&>(*env_)); // NOLINT
-        if (own.before && own.before.holds(to)) {
+        if (own.before && own.before.has_target(to)) {
             own.executor.swap_plain(own.before);
         } else {
             any_executor left = std::exchange(own.executor, any_executor(to));

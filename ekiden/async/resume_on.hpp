@@ -58,9 +58,9 @@ private:
 /// The coroutine stays outstanding work of the context that it was spawned on, and is none of this one while
 /// it waits: a loop to which it moves has to be kept running, by a work guard.
 ///
-/// `where`, if it is no temporary object, is there until the await has begun. A plain_executor, which a
-/// strand or a trivially copyable one is, may be kept by the coroutine until the next hop but one, and
-/// compared.
+/// `where`, if it is no temporary object, is there until the await has begun. An executor with
+/// is_plain_executor, which a strand or a trivially copyable one is, may be kept by the coroutine until the
+/// next hop but one, and compared.
 template <executor E>
 [[nodiscard]] auto resume_on(const E& where) {
     return detail::hop_awaiter<const E&>(where);

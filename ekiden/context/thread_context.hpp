@@ -16,6 +16,7 @@ namespace ekiden::inline EKIDEN_ABI {
 class completion;
 class fork_party;
 class simulated_thread;
+class wait_limit;
 class worker;
 
 /// Names a context, such as a pool or a loop. Unlike its address it is never used again.
@@ -44,13 +45,12 @@ class thread_role {
 public:
     [[nodiscard]] context_id context() const noexcept { return context_; }
 
-    /// Returns when `awaited` is ready (true), or when `deadline`, if not null, has passed before that
-    /// (false). May run other work of the context meanwhile.
-    [[nodiscard]] virtual bool wait_for(completion& awaited,
-                                        const sys::clock::time_point* deadline) noexcept = 0;
+    /// Waits until `awaited` is ready, or until `limit`, if it is not null, is reached. Returns whether it is
+    /// ready. Without a limit, the role may run other work of the context meanwhile.
+    [[nodiscard]] virtual bool wait_for(completion& awaited, const wait_limit* limit) noexcept = 0;
 
-    /// The same without a deadline, and without other work meanwhile. False: the role does nothing of its own
-    /// here, and the caller sleeps.
+    /// Waits without a limit, and runs no other work meanwhile. Returns false if the role has no way of its
+    /// own to do so; then it has not waited, and the caller sleeps.
     [[nodiscard]] virtual bool sleep_for(completion&) noexcept { return false; }
 
     /// The thread is about to sleep, for `what`: the context may have another one do its work meanwhile.

@@ -16,22 +16,24 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// Whether executors of this type can be moved as bytes, and kept longer than their context: neither their
-/// end nor their comparison touches it. To be specialised, as false, for a trivially copyable one that
-/// cannot.
+/// True if executors of type E can be moved as bytes and may outlive their context, because neither their
+/// destructor nor their comparison accesses it. A program specializes it as false for a trivially copyable
+/// executor to which this does not apply.
 template <class E>
-inline constexpr bool plain_executor = std::is_trivially_copyable_v<E>;
+inline constexpr bool is_plain_executor = std::is_trivially_copyable_v<E>;
 
-/// Holds a copy of an executor, or none. One of up to two words, as all of this library are, lies inside;
-/// others in memory that the copies share. Posting through it costs one indirect call more, and no
-/// allocation. Equal if both hold equal executors of one type. All but the special functions and bool need an
-/// executor.
+/// Holds a copy of an executor of any type, or none. An executor of up to two words lies inside, like all
+/// executors of this library. A larger one lies in memory that the copies share. A post through it costs one
+/// indirect call more, and no allocation. Every function except the special ones, the comparisons and
+/// operator bool needs an executor.
+///
+/// Thread safety: threads may use one object at the same time, except for assignment and destruction.
 class any_executor : public task_sink<any_executor> {
 public:
-    /// Holds none.
+    /// Constructs one that holds no executor.
     any_executor() noexcept = default;
 
-    /// Throws std::bad_alloc, for large ones.
+    /// Holds `inner`. Throws std::bad_alloc if that takes more than two words.
     template <class E>
         requires(!std::same_as<E, any_executor>) && executor<E>
     any_executor(E inner)
@@ -52,9 +54,9 @@ public:
         if (table_ != nullptr) table_->destroy(place());
     }
 
-    /// As `*this == any_executor(inner)`.
+    /// Returns whether it holds an executor of type E that is equal to `inner`.
     template <executor E>
-    [[nodiscard]] bool holds(const E& inner) const noexcept {
+    [[nodiscard]] bool has_target(const E& inner) const noexcept {
         if constexpr (std::same_as<E, any_executor>) {
             return *this == inner;
         } else {
@@ -62,7 +64,7 @@ public:
             return own != nullptr && *own == inner;
         }
     }
-    /// Whether it holds a plain_executor.
+    /// Returns whether it holds an executor for whose type is_plain_executor is true.
     [[nodiscard]] bool is_plain() const noexcept { return table_ != nullptr && table_->is_plain; }
     /// Exchanges the two, which both hold plain executors (unchecked). Not thread-safe, as assignment is not.
     void swap_plain(any_executor& other) noexcept {
@@ -73,14 +75,15 @@ public:
         std::memcpy(other.place_, own, room);
     }
 
-    /// Whether it holds an executor.
+    /// Returns whether it holds an executor.
     [[nodiscard]] explicit operator bool() const noexcept { return table_ != nullptr; }
-    /// Whether both hold executors of one type that are equal, or both hold none.
-    /// A member, so that to compare a strand<any_executor> or a pointer to lanes does not consider it.
+    /// Returns whether both hold equal executors of one type, or both hold none.
+    /// It is a member so that comparisons of a strand<any_executor> or of a pointer to lanes do not consider
+    /// it.
     [[nodiscard]] bool operator==(const any_executor& other) const noexcept {
         return table_ == other.table_ && (table_ == nullptr || table_->equal(place(), other.place()));
     }
-    /// The executor, or null if it is of another type.
+    /// Returns the executor, or null if it has another type.
     template <executor E>
     [[nodiscard]] const E* target() const noexcept {
         if (table_ != &table_of<stored<E>>) return nullptr;
@@ -153,7 +156,7 @@ private:
 
     template <class Stored>
     static constexpr operations table_of{
-        plain_executor<Stored>,
+        is_plain_executor<Stored>,
         detail::sink_is_serial<std::remove_cvref_t<decltype(at<Stored>(nullptr))>>(),
         [](void* to, const void* from) noexcept { ::new (to) Stored(*static_cast<const Stored*>(from)); },
         [](void* to, void* from) noexcept {
@@ -173,7 +176,7 @@ private:
             return accept_task(at<Stored>(self), given, order);
         },
         [](const void* self, task* given) { return continue_task(at<Stored>(self), given); },
-        [](const void* self) noexcept { return runs_here(at<Stored>(self)); },
+        [](const void* self) noexcept { return ekiden::running_in_this_thread(at<Stored>(self)); },
         [](const void* self) noexcept { return ekiden::calls_in_place(at<Stored>(self)); },
         [](const void* self, const char* type) noexcept { ekiden::report_unhandled(at<Stored>(self), type); },
     };

@@ -41,7 +41,7 @@ void continuations::done(const listed_continuation* begun) noexcept {
     list_of(begun).present.fetch_sub(1, sys::release);
 }
 
-/// Takes those out that are to be cancelled, in a list by next_. The others have begun.
+/// Takes those out that are to be canceled, in a list by next_. The others have begun.
 listed_continuation* continuations::list::cancel_all() noexcept {
     const std::lock_guard guard(lock);
     is_closed.write(true);

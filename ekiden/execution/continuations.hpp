@@ -36,7 +36,7 @@ public:
     listed_continuation& operator=(const listed_continuation&) = delete;
 
     /// The result is there. True: the caller queues the continuation, and the context stays until
-    /// continuations::done(). False: the context has cancelled it, and must not be touched.
+    /// continuations::done(). False: the context has canceled it, and must not be touched.
     [[nodiscard]] bool try_begin() noexcept {
         std::uint32_t expected = waits;
         // [CN1] relaxed: only one of the two goes on, and each knows all that it needs.
@@ -49,11 +49,11 @@ protected:
 private:
     friend class continuations;
 
-    enum : std::uint32_t { waits, begun, cancelled };
+    enum : std::uint32_t { waits, begun, canceled };
 
     [[nodiscard]] bool try_cancel() noexcept {
         std::uint32_t expected = waits;
-        return phase_.compare_exchange_strong(expected, cancelled, sys::relaxed, sys::relaxed); // [CN1]
+        return phase_.compare_exchange_strong(expected, canceled, sys::relaxed, sys::relaxed); // [CN1]
     }
 
     bool (*const attach_)(listed_continuation& self) noexcept;
@@ -86,7 +86,7 @@ private:
         sys::slow_lock lock;
         sys::cell<bool> is_closed{false};                   // under lock
         sys::cell<listed_continuation*> newest{nullptr};    // under lock
-        sys::atomic<std::size_t> present{0};                // until done(), or cancelled
+        sys::atomic<std::size_t> present{0};                // until done(), or canceled
         void unlink(listed_continuation& removed) noexcept; // under lock
         listed_continuation* cancel_all() noexcept;
     };

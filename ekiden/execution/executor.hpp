@@ -69,17 +69,17 @@ template <executor E>
     }
 }
 
-/// Whether the caller is inside of the executor's context, as far as the executor can tell.
+/// Returns whether the caller is inside of the executor's context. Returns false if the executor cannot tell.
 template <executor E>
-[[nodiscard]] bool runs_here(const E& e) noexcept {
+[[nodiscard]] bool running_in_this_thread(const E& e) noexcept {
     if constexpr (requires { e.running_in_this_thread(); })
         return e.running_in_this_thread();
     else
         return false;
 }
 
-/// Whether a call in place is the same as e.dispatch(), now. Not for an executor that takes only functions:
-/// it may do something before and after them.
+/// Returns whether the caller may call a function itself instead of e.dispatch(). Returns false for an
+/// executor that accepts only functions, since it may do something before and after them.
 template <executor E>
 [[nodiscard]] bool calls_in_place(const E& e) noexcept {
     if constexpr (task_executor<E>)
@@ -103,3 +103,7 @@ void report_unhandled(const E& e, const char* type) noexcept {
 }
 
 } // namespace ekiden::inline EKIDEN_ABI
+
+// future::then() needs an executor, so a program that has the header of an executor has the function, too. It
+// stands at the end because it needs the concept above.
+#include <ekiden/execution/then.hpp> // IWYU pragma: export

@@ -13,8 +13,10 @@
 #include <ekiden/execution/task_sink.hpp>
 #include <ekiden/queue/recycler.hpp>
 #include <ekiden/queue/task.hpp>
+#include <ekiden/sync/wait_limit.hpp>
 
 #include <algorithm>
+#include <chrono>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -23,6 +25,7 @@
 #include <memory>
 #include <new>
 #include <optional>
+#include <stop_token>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -105,28 +108,31 @@ public:
     lanes(const lanes&) = delete;
     lanes& operator=(const lanes&) = delete;
 
-    class executor;
-    /// An executor that runs functions in the lane of `key`. It keeps what lanes are made of alive. Throws
-    /// what copying the key throws.
-    [[nodiscard]] executor get_executor(const Key& key) const;
+    class executor_type;
+    /// Returns an executor that runs functions in the lane of `key`. It stays usable when the lanes have been
+    /// destroyed. Throws what copying the key throws.
+    [[nodiscard]] executor_type get_executor(const Key& key) const;
 
-    /// Runs `f()` in the lane of `key`. False if it is refused: there is no room, the lane is being closed,
-    /// or the inner context takes no more; then `f` has been destroyed by this thread. Throws as
-    /// task_sink::post(). If there is no memory for the lane, with capacities that is std::bad_alloc here;
-    /// without, `f` is dropped later, and the inner executor reports it as an exception of a function.
+    /// Runs `f()` in the lane of `key`. Returns true if it is accepted. Returns false if it is refused,
+    /// because there is no room, the lane is being closed, or the inner context accepts no more tasks; then
+    /// this thread has destroyed `f`. Throws like task_sink::post(). If there is no memory for the lane,
+    /// lanes with capacities throw std::bad_alloc here. Lanes without capacities drop `f` later, and the
+    /// inner executor reports that as an exception of a function.
     template <class F>
-    bool post(const Key& key, F&& f) const {
+    [[nodiscard]] bool post(const Key& key, F&& f) const {
         detail::expect_callable_without_arguments<F>();
         return state_->give(key, std::forward<F>(f), "post", task_order::usual);
     }
-    /// As post(), for a continuation of the function that calls it: no thread is woken before that ends.
+    /// Runs `f()` like post(), as a continuation of the function that calls this: no thread is woken for `f`
+    /// before that function returns.
     template <class F>
-    bool defer(const Key& key, F&& f) const {
+    [[nodiscard]] bool defer(const Key& key, F&& f) const {
         detail::expect_callable_without_arguments<F>();
         return state_->give(key, std::forward<F>(f), "defer", task_order::deferred);
     }
-    /// Calls `f()` at once inside of the lane of `key`; if that is idle, on a thread of the inner context,
-    /// too. It calls no other function of the lane. Otherwise as post().
+    /// Calls `f()` in this call if the caller is inside of a function of the lane, or if the lane is idle and
+    /// the caller is a thread of the inner context. Calls no other function of the lane. Otherwise posts `f`
+    /// like post(), and destroys it if it is refused.
     template <class F>
     void dispatch(const Key& key, F&& f) const {
         detail::expect_callable_without_arguments<F>();
@@ -139,29 +145,51 @@ public:
         }
     }
 
-    /// Whether the caller is inside of a function of this lane.
+    /// Returns whether the caller is inside of a function of the lane.
     [[nodiscard]] bool running_in_this_thread(const Key& key) const { return state_->is_inside(key); }
 
-    /// How many tasks wait in the lane. Without capacities, those that its thread has taken to run them count
-    /// until the end of its batch.
+    /// Returns how many tasks wait in the lane. Without capacities, the tasks that a thread has dequeued
+    /// count until the end of its batch.
     [[nodiscard]] std::size_t depth(const Key& key) const { return state_->depth(key); }
 
-    /// How many lanes have something to run, or run.
+    /// Returns how many lanes have a task that waits or runs.
     [[nodiscard]] std::size_t active() const { return state_->active(); }
 
-    /// What the lanes have done since they began. Throws std::bad_alloc.
+    /// Returns what the lanes have done since they were constructed. Throws std::bad_alloc.
     [[nodiscard]] metrics_type metrics() const { return state_->metrics(); }
 
-    /// Abandons what waits in the lane, and returns how much that was. If a function of it is running, then
-    /// until that has ended posts are refused, or, without capacities, accepted and abandoned; what the
-    /// lane's thread has taken already is abandoned by it. Then the key is as new.
+    /// Abandons the tasks that wait in the lane, and returns how many there were. If a function of the lane
+    /// is running, posts are refused until it returns; without capacities they are accepted and abandoned.
+    /// Tasks that the lane's thread has dequeued already are abandoned by that thread. Afterwards the lane
+    /// can be used again.
     std::size_t close(const Key& key) const { return state_->close(key); }
 
-    /// Returns when the lane has nothing to run: at once, or at some moment after this call. In a worker of a
-    /// pool other tasks are run meanwhile, as by future::get(). Throws
-    /// std::system_error(resource_deadlock_would_occur) in a function of this lane, and in what the thread of
-    /// such a function runs while that waits.
-    void wait_idle(const Key& key) const { state_->wait_idle(key); }
+    /// Waits until the lane of `key` has nothing to run. Functions that are posted meanwhile prolong the
+    /// wait. A worker of a pool runs other tasks meanwhile, like future::get(). Throws
+    /// std::system_error(resource_deadlock_would_occur) in a function of this lane, and in a task that the
+    /// thread of such a function runs while the function waits.
+    void wait_idle(const Key& key) const { (void)state_->wait_idle(key, wait_limit()); }
+    /// Waits like wait_idle(key), or until a stop is requested. Returns whether the lane was idle. Runs no
+    /// other tasks meanwhile, like every wait with a limit. A wait that gives up has no effect.
+    [[nodiscard]] bool wait_idle(const Key& key, std::stop_token stop) const {
+        return state_->wait_idle(key, wait_limit(std::move(stop)));
+    }
+    /// Waits like wait_idle(key), or until `limit` is reached. Returns whether the lane was idle.
+    [[nodiscard]] bool wait_idle(const Key& key, const wait_limit& limit) const {
+        return state_->wait_idle(key, limit);
+    }
+    /// Waits like wait_idle(key), at most for `duration`. Returns whether the lane was idle.
+    template <class Rep, class Period>
+    [[nodiscard]] bool wait_idle_for(const Key& key,
+                                     const std::chrono::duration<Rep, Period>& duration) const {
+        return state_->wait_idle(key, wait_limit::after(duration));
+    }
+    /// Waits like wait_idle(key), at most until `deadline`, of any clock. Returns whether the lane was idle.
+    template <class Clock, class Duration>
+    [[nodiscard]] bool wait_idle_until(const Key& key,
+                                       const std::chrono::time_point<Clock, Duration>& deadline) const {
+        return state_->wait_idle(key, wait_limit::until(deadline));
+    }
 
 private:
     class state;
@@ -275,10 +303,10 @@ public:
         return lanes_state::close(std::move(at.guard), *at.shard, at.i);
     }
 
-    void wait_idle(const Key& key) {
+    [[nodiscard]] bool wait_idle(const Key& key, const wait_limit& limit) {
         refuse_in_child("wait_idle");
         place at = find_sorted(key);
-        lanes_state::wait_idle(std::move(at.guard), *at.shard, at.i);
+        return lanes_state::wait_idle(std::move(at.guard), *at.shard, at.i, limit);
     }
 
 private:
@@ -479,27 +507,29 @@ private:
     std::vector<std::vector<delay>> longest_; // of each shard
 };
 
-/// A handle of one lane; equal if keys and lanes are. Two words for keys of one word. Its operations are
-/// those of task_sink.
+/// A handle of one lane. Its operations are those of task_sink. Two are equal if they are of the same key and
+/// of the same lanes. With a key of one word it takes two words.
+///
+/// Thread safety: threads may use a handle at the same time, except for assignment and destruction.
 template <class Key, class Executor, class Hash>
-class lanes<Key, Executor, Hash>::executor : public task_sink<executor> {
+class lanes<Key, Executor, Hash>::executor_type : public task_sink<executor_type> {
 public:
-    executor(const executor& other) noexcept
-        : task_sink<executor>(other), state_(other.state_), key_(other.key_) {
+    executor_type(const executor_type& other) noexcept
+        : task_sink<executor_type>(other), state_(other.state_), key_(other.key_) {
         if (state_ != nullptr) state_->add_handle();
     }
     /// `other` may then only be destroyed or assigned to.
-    executor(executor&& other) noexcept
-        : task_sink<executor>(other), state_(std::exchange(other.state_, nullptr)), key_(other.key_) {}
-    executor& operator=(executor other) noexcept {
+    executor_type(executor_type&& other) noexcept
+        : task_sink<executor_type>(other), state_(std::exchange(other.state_, nullptr)), key_(other.key_) {}
+    executor_type& operator=(executor_type other) noexcept {
         std::destroy_at(this);
         return *std::construct_at(this, std::move(other));
     }
-    ~executor() {
+    ~executor_type() {
         if (state_ != nullptr) state_->drop_handle();
     }
 
-    /// The lane's key.
+    /// Returns the lane's key.
     [[nodiscard]] const Key& key() const noexcept { return unboxed(key_); }
     [[nodiscard]] Executor get_inner_executor() const noexcept { return state_->inner; }
     [[nodiscard]] decltype(auto) context() const noexcept { return state_->inner.context(); }
@@ -507,7 +537,7 @@ public:
     void on_work_finished() const noexcept { state_->inner.on_work_finished(); }
     [[nodiscard]] bool running_in_this_thread() const noexcept { return state_->is_inside(key()); }
 
-    friend bool operator==(const executor& a, const executor& b) noexcept {
+    friend bool operator==(const executor_type& a, const executor_type& b) noexcept {
         return a.state_ == b.state_ && a.key() == b.key();
     }
 
@@ -531,7 +561,7 @@ private:
     static constexpr bool key_lies_inside = std::is_nothrow_copy_constructible_v<Key>;
     using stored = std::conditional_t<key_lies_inside, Key, std::shared_ptr<const Key>>;
 
-    executor(state& of, const Key& key) : state_(&of), key_(boxed(key)) { of.add_handle(); }
+    executor_type(state& of, const Key& key) : state_(&of), key_(boxed(key)) { of.add_handle(); }
 
     static stored boxed(const Key& key) {
         if constexpr (key_lies_inside)
@@ -551,8 +581,8 @@ private:
 };
 
 template <class Key, class Executor, class Hash>
-auto lanes<Key, Executor, Hash>::get_executor(const Key& key) const -> executor {
-    return executor(*state_, key);
+auto lanes<Key, Executor, Hash>::get_executor(const Key& key) const -> executor_type {
+    return executor_type(*state_, key);
 }
 
 } // namespace ekiden::inline EKIDEN_ABI

@@ -14,6 +14,7 @@
 #include <ekiden/observe/trace.hpp>
 #include <ekiden/queue/serial_queue.hpp>
 #include <ekiden/queue/task.hpp>
+#include <ekiden/sync/wait_limit.hpp>
 #include <ekiden/sys/atomic.hpp>
 #include <ekiden/sys/fork.hpp>
 #include <ekiden/sys/lock.hpp>
@@ -107,6 +108,8 @@ public:
     [[nodiscard]] lane_waiter* pop() noexcept;
     /// The first one, or the one above all others of its thread, if that waits here too; or null.
     [[nodiscard]] lane_waiter* pop_topmost() noexcept;
+    /// Takes this one out. Returns false if it is not among them any more.
+    [[nodiscard]] bool remove(const lane_waiter& gone) noexcept;
     /// The first one at lane `where` that posts, or that does not; or null.
     [[nodiscard]] lane_waiter* pop_at(lane::index where, bool posts) noexcept;
     /// Tells all; not under a lock.
@@ -220,8 +223,9 @@ public:
 
     // Under the lock, which they give back; the lane may be none. After sort_all().
     std::size_t close(lock guard, lane_shard& s, lane::index i) noexcept;
-    /// Throws std::system_error(resource_deadlock_would_occur) inside of the lane.
-    void wait_idle(lock guard, lane_shard& s, lane::index i);
+    /// Returns whether the lane was idle before `limit` was reached. Throws
+    /// std::system_error(resource_deadlock_would_occur) inside of the lane.
+    [[nodiscard]] bool wait_idle(lock guard, lane_shard& s, lane::index i, const wait_limit& limit);
 
     /// Throws std::system_error(operation_not_permitted) in the child of a fork(): another thread may have
     /// held a lock.

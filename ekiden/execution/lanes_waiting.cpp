@@ -3,6 +3,7 @@
 
 #include <ekiden/context/serial_scope.hpp>
 #include <ekiden/sys/clock.hpp>
+#include <ekiden/sys/mutant.hpp>
 #include <ekiden/sys/thread.hpp>
 
 #include <algorithm>
@@ -106,15 +107,22 @@ lane_waiter* lane_waiters::pop_at(lane::index where, bool posts) noexcept {
     return nullptr;
 }
 
+bool lane_waiters::remove(const lane_waiter& gone) noexcept {
+    for (lane_waiter** link = &first_; *link != nullptr; link = &(*link)->next) {
+        if (*link != &gone) continue;
+        *link = gone.next;
+        if (*link == nullptr) end_ = link;
+        return true;
+    }
+    return false;
+}
+
 lane_waiter* lane_waiters::pop_topmost() noexcept {
     if (first_ == nullptr) return nullptr;
     lane_waiter* top = first_;
     while (top->above != nullptr) top = top->above;
     if (!top->is_queued || top == first_) return pop();
-    lane_waiter** link = &first_;
-    while (*link != top) link = &(*link)->next;
-    *link = top->next;
-    if (*link == nullptr) end_ = link;
+    (void)remove(*top);
     return top;
 }
 
@@ -293,8 +301,8 @@ lanes_state::outcome lanes_state::wait_for_room(lock guard, lane_shard& s, lane:
     }
 }
 
-void lanes_state::wait_idle(lock guard, lane_shard& s, lane::index i) {
-    if (i == lane::none) return unlock(guard, s);
+bool lanes_state::wait_idle(lock guard, lane_shard& s, lane::index i, const wait_limit& limit) {
+    if (i == lane::none) return unlock(guard, s), true;
     if (serial_scope::is_beneath(&s.table.at(i))) { // it goes on when this has returned
         unlock(guard, s);
         throw std::system_error(
@@ -308,7 +316,15 @@ void lanes_state::wait_idle(lock guard, lane_shard& s, lane::index i) {
     s.table.at(i).flags |= lane::has_waiters;
     s.waiters.push(me);
     unlock(guard, s);
-    (void)is_idle.get();
+    if (is_idle.wait(limit)) return true;
+    // The lane exists while a waiter lies in its shard: it is erased together with its waiters.
+    guard.lock();
+    const bool gave_up = s.waiters.remove(me);
+    guard.unlock();
+    if (gave_up) return false;
+    // Another thread has taken the waiter out, and is about to complete it: it must stay until then.
+    if (!EKIDEN_MUTANT(lanes_leave_a_waiter_behind)) is_idle.wait(blocking);
+    return true;
 }
 
 // ---- delays

@@ -46,7 +46,7 @@ class strand : public task_sink<strand<Executor>> {
 public:
     using inner_executor_type = Executor;
 
-    /// A new strand on `inner`. Throws std::bad_alloc.
+    /// Constructs a new strand on `inner`. Throws std::bad_alloc.
     template <class E>
         requires(!std::same_as<E, strand>) && std::convertible_to<const E&, Executor>
     explicit strand(const E& inner) : state_(recycler::create<state>(Executor(inner))) {}
@@ -70,13 +70,14 @@ public:
     void on_work_started() const noexcept { state_->inner.on_work_started(); }
     void on_work_finished() const noexcept { state_->inner.on_work_finished(); }
 
-    /// Whether the caller is inside of a function that this strand runs.
+    /// Returns whether the caller is inside of a function that this strand runs.
     [[nodiscard]] bool running_in_this_thread() const noexcept { return serial_scope::is_inside(state_); }
 
-    /// Whether both are handles of one strand.
+    /// Returns whether both are handles of one strand.
     friend bool operator==(const strand& a, const strand& b) noexcept { return a.state_ == b.state_; }
 
-    /// As task_sink::dispatch(). An idle strand on a thread of the inner context makes no task of `f`.
+    /// Calls or posts `f` like task_sink::dispatch(). An idle strand allocates no task for `f` if the caller
+    /// is a thread of the inner context.
     template <class F, class Allocator = std::allocator<void>>
     void dispatch(F&& f, const Allocator& allocator = {}) const {
         state* const here = state_; // this handle may be gone when `f` has been called
@@ -116,7 +117,7 @@ public:
 
     void report_unhandled(const char* type) const noexcept { ekiden::report_unhandled(state_->inner, type); }
 
-    /// Bytes of a strand with one handle.
+    /// Returns how many bytes a strand with one handle takes.
     [[nodiscard]] static constexpr std::size_t footprint() noexcept { return sizeof(strand) + sizeof(state); }
 
 private:
@@ -164,7 +165,7 @@ private:
 
 /// A handle that ends frees memory at most.
 template <class Executor>
-inline constexpr bool plain_executor<strand<Executor>> = plain_executor<Executor>;
+inline constexpr bool is_plain_executor<strand<Executor>> = is_plain_executor<Executor>;
 
 /// A strand on an executor.
 template <class Executor>

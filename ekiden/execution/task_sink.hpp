@@ -238,3 +238,7 @@ private:
 };
 
 } // namespace ekiden::inline EKIDEN_ABI
+
+// A program that has the header of an executor has future::then(), too: executor.hpp includes it. It stands
+// at the end because executor.hpp needs the class above.
+#include <ekiden/execution/executor.hpp> // IWYU pragma: export

@@ -10,8 +10,9 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// Counts as work of the executor's context until reset() or the end. Copies count too. One thread at a time
-/// uses a guard.
+/// Counts as outstanding work of the executor's context until reset() or its destruction. So does every copy.
+///
+/// Thread safety: one thread at a time uses a guard.
 template <executor Executor>
 class executor_work_guard {
 public:
@@ -30,9 +31,9 @@ public:
     ~executor_work_guard() { reset(); }
 
     [[nodiscard]] Executor get_executor() const noexcept { return executor_; }
-    /// Whether it still counts.
+    /// Returns whether it still counts as work.
     [[nodiscard]] bool owns_work() const noexcept { return owns_; }
-    /// The work is over. Again does nothing.
+    /// Ends the work. Has no effect if it has ended already.
     void reset() noexcept {
         if (std::exchange(owns_, false)) executor_.on_work_finished();
     }
@@ -42,8 +43,8 @@ private:
     bool owns_ = true;
 };
 
-/// A guard for an executor, for that of a context, or for the one that an object is associated with; the
-/// second argument stands in where it has none.
+/// Returns a guard for an executor, for the executor of a context, or for the executor with which an object
+/// is associated. The second argument is used if the object has no associated executor.
 template <executor Executor>
 [[nodiscard]] executor_work_guard<Executor> make_work_guard(const Executor& where) {
     return executor_work_guard<Executor>(where);

@@ -2,6 +2,7 @@
 
 #include <ekiden/context/simulated.hpp>
 #include <ekiden/context/thread_context.hpp>
+#include <ekiden/sync/event.hpp>
 #include <ekiden/sys/futex.hpp>
 #include <ekiden/sys/mutant.hpp>
 #include <ekiden/sys/spin.hpp>
@@ -18,8 +19,8 @@ void completion::unclaim() noexcept {
 }
 
 void completion::complete(std::uint32_t references) noexcept {
-    // [CO1] release: the result; pairs with the acquires in is_ready() and sleep(). acquire: if these are the
-    // last references, what the others did with the object.
+    // [CO1] release: the result; pairs with the acquires in is_ready(), sleep_until() and attach(). acquire:
+    // if these are the last references, what the others did with the object.
     const std::uint32_t before = status_.fetch_add(ready - references * reference, sys::acq_rel);
     // The object is touched below only while somebody must be keeping it: a sleeper may wake up by itself and
     // end it, so only the word's address is used for waking.
@@ -61,12 +62,12 @@ bool completion::retain_unless_ended() noexcept {
     return false;
 }
 
-bool completion::wait_impl(const sys::clock::time_point* deadline) noexcept {
+bool completion::wait_impl(const wait_limit* limit) noexcept {
     if (is_ready()) return true;
     if (is_left_behind()) [[unlikely]]
         return false;
     thread_role* const role = thread_record::here().role;
-    return role != nullptr ? role->wait_for(*this, deadline) : block(deadline);
+    return role != nullptr ? role->wait_for(*this, limit) : block(limit);
 }
 
 bool completion::wait_asleep() noexcept {
@@ -77,17 +78,37 @@ bool completion::wait_asleep() noexcept {
     thread_role* const role = thread_record::here().role;
     if (role != nullptr && role->sleep_for(*this)) return true;
     const blocked_here here("a result, without running other tasks meanwhile");
-    return sleep(nullptr);
+    return sleep_until(nullptr);
 }
 
-bool completion::block(const sys::clock::time_point* deadline) noexcept {
-    if (deadline != nullptr && now_here<sys::clock>() >= *deadline) return is_ready(); // a poll
+bool completion::block(const wait_limit* limit) noexcept {
+    if (limit != nullptr && limit->reached()) return is_ready(); // a poll
     const bool is_far = std::exchange(thread_record::here().has_woken_a_worker, false);
     if (!is_far && sys::spin_until([this] { return is_ready(); })) return true;
-    return sleep(deadline);
+    if (limit == nullptr) return sleep_until(nullptr);
+    if (limit->stop().stop_possible()) return sleep_unless_stopped(*limit);
+    do { // again only for the deadline of another clock, which may be set back meanwhile
+        const sys::clock::time_point deadline = limit->deadline();
+        if (sleep_until(&deadline)) return true;
+    } while (!limit->reached());
+    return is_ready();
 }
 
-bool completion::sleep(const sys::clock::time_point* deadline) noexcept {
+/// Sleeps on an event that a continuation sets. An event can be waited for with a stop token; a sleep on
+/// status_ cannot be interrupted, because the object may be gone when the stop is requested.
+bool completion::sleep_unless_stopped(const wait_limit& limit) noexcept {
+    event is_over;
+    continuation sets_event([](void* self) noexcept { static_cast<event*>(self)->set(); }, &is_over);
+    if (!attach(sets_event)) return true;
+    if (is_over.wait(limit)) return true;
+    if (detach(sets_event)) return false;
+    // The continuation is being called, or will be: it and the event must stay until it has set the event.
+    if (!EKIDEN_MUTANT(completion_leaves_before_its_call)) is_over.wait();
+    return true;
+}
+
+/// Returns false if `deadline`, if it is not null, passed first.
+bool completion::sleep_until(const sys::clock::time_point* deadline) noexcept {
     for (std::uint32_t status = status_.load(sys::acquire);; status = status_.load(sys::acquire)) { // [CO1]
         if ((status & ready) != 0) return true;
         if ((status & sleeper) == 0

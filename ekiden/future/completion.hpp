@@ -6,6 +6,7 @@
 #pragma once
 
 #include <ekiden/queue/task.hpp>
+#include <ekiden/sync/wait_limit.hpp>
 #include <ekiden/sys/atomic.hpp>
 #include <ekiden/sys/clock.hpp>
 #include <ekiden/sys/fork.hpp>
@@ -19,7 +20,7 @@ namespace ekiden::inline EKIDEN_ABI {
 /// are one allocation. The last of the references frees it.
 ///
 /// bits of status_   meaning                                                set by           cleared by
-/// 0 claimed         somebody produces the result, or has cancelled it      claim            unclaim
+/// 0 claimed         somebody produces the result, or has canceled it      claim            unclaim
 /// 1 ready           the result is there                                    complete         -
 /// 2 sleeper         threads sleep on this word                             sleep            -
 /// 3 continued       there are continuations to call                        attach           detach, the last
@@ -67,22 +68,26 @@ public:
         return born_ != anywhere && born_ != sys::fork_generation() && !is_ready();
     }
 
-    /// Returns when the result is there. In the way of the thread's role, if it has one: a worker of a pool
-    /// runs other tasks meanwhile. False at once if it is_left_behind().
+    /// Waits until the result is there. If the thread has a role, the role waits: a worker of a pool runs
+    /// other tasks meanwhile. Returns false at once if it is_left_behind().
     bool wait() noexcept { return wait_impl(nullptr); }
 
-    /// As wait(), until `deadline`. False too if the deadline came first.
-    [[nodiscard]] bool wait_until(sys::clock::time_point deadline) noexcept { return wait_impl(&deadline); }
+    /// Waits like wait(), but at most until `limit` is reached. Runs no other tasks meanwhile if the limit
+    /// can be reached. Returns whether the result is there.
+    [[nodiscard]] bool wait(const wait_limit& limit) noexcept {
+        return wait_impl(limit.endless() ? nullptr : &limit);
+    }
 
-    /// As wait(), but runs nothing meanwhile: a thread that works for a context says that it blocks, and
-    /// sleeps.
+    /// Waits like wait(), but runs nothing meanwhile: a thread that works for a context says that it blocks,
+    /// and sleeps.
     bool wait_asleep() noexcept;
 
-    /// As wait() and wait_until() (`deadline` not null), without a look at the thread's role, which is not
-    /// told either.
-    bool block(const sys::clock::time_point* deadline) noexcept;
-    /// The same, without a look for a short time first.
-    bool sleep(const sys::clock::time_point* deadline) noexcept;
+    /// Spins for a short time and then sleeps until the result is there, or until `limit`, if it is not null,
+    /// is reached. Does not ask the thread's role, and does not tell it either. Returns whether the result is
+    /// there.
+    bool block(const wait_limit* limit) noexcept;
+    /// Sleeps until the result is there, without spinning first.
+    void sleep() noexcept { (void)sleep_until(nullptr); }
 
     /// Has `added` called when the result is there, by the thread that completes. False
     /// if it is there already: then nothing is called. Any number of continuations, from any threads; each
@@ -119,7 +124,9 @@ private:
     static constexpr std::uint32_t continued = 8;
     static constexpr std::uint32_t reference = 16;
 
-    bool wait_impl(const sys::clock::time_point* deadline) noexcept;
+    bool wait_impl(const wait_limit* limit) noexcept;
+    bool sleep_until(const sys::clock::time_point* deadline) noexcept;
+    bool sleep_unless_stopped(const wait_limit& limit) noexcept;
     void call_continuations() noexcept;
 
     sys::atomic<std::uint32_t> status_;
@@ -131,7 +138,7 @@ private:
 
 protected:
     // What the result is. Written before complete().
-    enum class outcome : std::uint8_t { none, value, exception, cancelled, broken_promise };
+    enum class outcome : std::uint8_t { none, value, exception, canceled, broken_promise };
     outcome outcome_ = outcome::none;
 };
 

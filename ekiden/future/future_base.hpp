@@ -4,10 +4,11 @@
 #pragma once
 
 #include <ekiden/context/held_locks.hpp>
-#include <ekiden/context/simulated.hpp>
 #include <ekiden/future/shared_state.hpp>
+#include <ekiden/sync/wait_limit.hpp>
 
 #include <chrono>
+#include <stop_token>
 #include <utility>
 
 namespace ekiden::inline EKIDEN_ABI {
@@ -38,54 +39,66 @@ struct future_access {
     }
 };
 
-/// The const functions may be called by several threads at once.
+/// Every function except valid() throws std::future_error(no_state) if there is no state.
+///
+/// Thread safety: several threads may call the const functions at the same time.
+/// Ordering: everything that the producer did before it set the result happens before the return of a wait
+/// that finds the result, and before is_ready() returns true.
+/// In the child of a fork(), every wait throws std::system_error(operation_not_permitted) at once if the task
+/// was queued or ran when the process was forked, since its result cannot come.
 template <class R>
 class future_base {
 public:
-    /// Whether there is a state.
+    /// Returns whether there is a state.
     [[nodiscard]] bool valid() const noexcept { return state_ != nullptr; }
 
-    /// Whether get() would return at once. What the producer did before is visible then.
+    /// Returns whether get() would return at once.
     [[nodiscard]] bool is_ready() const { return valid_state()->is_ready(); }
 
-    /// Returns when is_ready() would be true. In a worker of a pool it runs other tasks of that pool
-    /// meanwhile: see future. Throws std::system_error(operation_not_permitted) at once if the result cannot
-    /// come: in the child of a fork(), for a task that was queued or ran then. So do all that wait.
+    /// Waits until the result is there. In a worker of a pool it runs other tasks of that pool meanwhile: see
+    /// future.
     void wait() const {
         expect_no_held_lock("wait");
         if (!valid_state()->wait()) [[unlikely]]
             throw_left_behind();
     }
 
-    /// The same, but runs nothing meanwhile. In a worker of a pool it counts as a blocking_region: the pool
-    /// may have another thread run its tasks. Where it has none to spare, a pool all of whose workers wait
-    /// so for tasks that are queued does not get on.
+    /// Waits until the result is there, and runs nothing meanwhile. In a worker of a pool the wait counts as
+    /// a blocking_region, so the pool may let another thread run its tasks. If the pool has no thread to
+    /// spare, and all its workers wait in this way for tasks that are queued, it makes no progress.
     void wait(blocking_t) const {
         if (!valid_state()->wait_asleep()) [[unlikely]]
             throw_left_behind();
     }
 
-    /// Waits at most for `duration`; any unit and any value, also max() and those beyond all time. True if
-    /// ready. Runs no other tasks meanwhile, since they might take longer.
-    template <class Rep, class Period>
-    [[nodiscard]] bool wait_for(const std::chrono::duration<Rep, Period>& duration) const {
-        return wait_until(now_here<sys::clock>() + sys::bounded(duration));
-    }
+    /// Waits until the result is there, or until a stop is requested. Returns whether the result is there.
+    /// Runs nothing meanwhile, like every wait with a limit; in a worker of a pool it counts as a
+    /// blocking_region. A wait that gives up has no effect: the task goes on, and the future stays valid.
+    [[nodiscard]] bool wait(std::stop_token stop) const { return wait(wait_limit(std::move(stop))); }
 
-    /// Waits at most until `deadline`, of any clock, unit and value. True if ready. Otherwise as wait_for().
-    template <class Clock, class Duration>
-    [[nodiscard]] bool wait_until(const std::chrono::time_point<Clock, Duration>& deadline) const {
+    /// Waits until the result is there, or until `limit` is reached: a time, a stop request, or the first of
+    /// both. Returns whether the result is there. Waits like wait(std::stop_token); if `limit` can never be
+    /// reached, waits like wait().
+    [[nodiscard]] bool wait(const wait_limit& limit) const {
         shared_state<R>* const awaited = valid_state();
         if (awaited->is_left_behind()) [[unlikely]]
             throw_left_behind();
-        if constexpr (sys::is_own_clock<Clock>) {
-            return awaited->wait_until(deadline_here(deadline));
-        } else { // the other clock may be set meanwhile: look again when its time should have come
-            for (auto left = time_left_here(deadline); left.count() > 0; left = time_left_here(deadline)) {
-                if (awaited->wait_until(now_here<sys::clock>() + left)) return true;
-            }
-            return awaited->is_ready();
-        }
+        if (limit.endless()) expect_no_held_lock("wait");
+        return awaited->wait(limit);
+    }
+
+    /// Waits at most for `duration`, in any unit, also max() and infinity; a duration <= 0 only checks.
+    /// Returns whether the result is there. Waits like wait(const wait_limit&).
+    template <class Rep, class Period>
+    [[nodiscard]] bool wait_for(const std::chrono::duration<Rep, Period>& duration) const {
+        return wait(wait_limit::after(duration));
+    }
+
+    /// Waits at most until `deadline`, of any clock and in any unit. If the clock is set meanwhile, the wait
+    /// follows it. Returns whether the result is there. Waits like wait(const wait_limit&).
+    template <class Clock, class Duration>
+    [[nodiscard]] bool wait_until(const std::chrono::time_point<Clock, Duration>& deadline) const {
+        return wait(wait_limit::until(deadline));
     }
 
 protected:

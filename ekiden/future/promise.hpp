@@ -17,10 +17,12 @@ namespace ekiden::inline EKIDEN_ABI {
 [[noreturn]] void throw_promise_already_satisfied();
 [[noreturn]] void throw_future_already_retrieved();
 
-/// As std::promise. One allocation, recycled. Setting a result is a release that a ready future acquires.
-/// Different threads may try to set the result: one wins, the others get
-/// std::future_error(promise_already_satisfied); while one of them copies its value the others wait for the
-/// end of that. A promise without a state (moved from) throws std::future_error(no_state).
+/// Sets the result of a future, like std::promise. It allocates once, from recycled memory. Functions of a
+/// promise without a state (moved from) throw std::future_error(no_state).
+///
+/// Thread safety: several threads may try to set the result. One succeeds, and the others throw
+/// std::future_error(promise_already_satisfied). While one of them copies its value, the others wait for it.
+/// Ordering: everything before a result is set happens before the return of a wait that finds it.
 template <class R>
 class promise {
 public:
@@ -32,7 +34,7 @@ public:
         promise(std::move(other)).swap(*this);
         return *this;
     }
-    /// Without a result: the future gets std::future_error(broken_promise).
+    /// If no result has been set, the future gets std::future_error(broken_promise).
     ~promise() {
         if (state_ == nullptr) return;
         if (state_->claim()) {
@@ -49,7 +51,7 @@ public:
     }
     friend void swap(promise& one, promise& other) noexcept { one.swap(other); }
 
-    /// The future; once. Throws std::future_error(future_already_retrieved).
+    /// Returns the future. Throws std::future_error(future_already_retrieved) at the second call.
     [[nodiscard]] future<R> get_future() {
         auto* const state = valid_state();
         if (std::exchange(retrieved_, true)) throw_future_already_retrieved();
@@ -57,8 +59,8 @@ public:
         return future<R>(state);
     }
 
-    /// Sets the result. If copying or moving it throws, that exception passes through, and the promise is as
-    /// before: it can still be given a result. The value's copy does not use this promise itself.
+    /// Sets the result. Throws what copying or moving the value throws; then it has no effect, and the
+    /// promise can still be given a result. The copy constructor of the value must not use this promise.
     void set_value()
         requires std::is_void_v<R>
     {
@@ -75,7 +77,7 @@ public:
         set([&]() -> R { return std::forward<T>(value); });
     }
 
-    /// Makes the future throw `error`. Throws std::invalid_argument if that is null.
+    /// Makes get() of the future throw `error`. Throws std::invalid_argument if `error` is null.
     void set_exception(std::exception_ptr error) {
         if (error == nullptr)
             throw std::invalid_argument("ekiden: set_exception: error is null; allowed is an exception");

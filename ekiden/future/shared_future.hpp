@@ -1,30 +1,34 @@
 /// The receiving end of a result that several threads want.
 ///
-/// Part: future. Used by: programs.
+/// Part: future. Used by: programs, by way of future.hpp.
 #pragma once
 
-#include <ekiden/future/future.hpp>
+#include <ekiden/future/future_base.hpp>
 
 #include <utility>
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// As std::shared_future: made of a future, copied at the cost of one atomic addition, and no allocation. All
-/// copies refer to one result, which ends with the last of them.
+template <class R>
+class future;
+
+/// A result that any number of threads can take, like std::shared_future. It is made of a future by
+/// future::share(). A copy costs one atomic addition and no allocation. All copies refer to one result, which
+/// is destroyed with the last of them.
 ///
-/// Any number of threads may use copies of their own at the same time, also to wait, workers of a pool among
-/// them: those run other tasks meanwhile, or none with `blocking`, as future says. Functions that are const
-/// may also be called for the same object at the same time. It cannot be cancelled: call future::cancel()
-/// before share(), or submit with a stop token. Each function but valid() and the special ones throws
-/// std::future_error(no_state) if valid() is false.
+/// It cannot be canceled: call future::cancel() before share(), or submit with a stop token. Every function
+/// except valid() and the special ones throws std::future_error(no_state) if valid() is false.
+///
+/// Thread safety: threads may use copies of their own at the same time, and call const functions of one
+/// object at the same time. A worker of a pool that waits runs other tasks meanwhile: see future.
 template <class R>
 class [[nodiscard]] shared_future : public detail::future_base<R> {
     using base = detail::future_base<R>;
 
 public:
-    /// Without a state.
+    /// Constructs a future without a state.
     shared_future() noexcept = default;
-    /// The result of `other`, which has no state afterwards.
+    /// Takes the state of `other`, which has none afterwards.
     shared_future(future<R>&& other) noexcept : base(other.leave_state()) {}
     shared_future(const shared_future& other) noexcept : base(other.state_) {
         if (this->state_ != nullptr) this->state_->retain();
@@ -39,23 +43,18 @@ public:
     void swap(shared_future& other) noexcept { std::swap(this->state_, other.state_); }
     friend void swap(shared_future& one, shared_future& other) noexcept { one.swap(other); }
 
-    /// Waits as wait() does, and returns the result where it lies, valid as long as one copy exists: `const
-    /// R&`, R itself if that is a reference, or nothing. Throws as future::get(), each time. valid() stays
-    /// true. What R's const functions do at the same time in several threads is R's affair.
+    /// Waits like wait(), and returns a reference to the result: `const R&`, R itself if that is a reference,
+    /// or nothing for void. The reference is valid as long as one copy of this future exists. Throws like
+    /// future::get(), at every call. valid() stays true.
     typename shared_state<R>::view get() const {
         this->wait();
         return this->state_->look();
     }
-    /// The same, but waits as wait(blocking) does: the thread runs nothing meanwhile.
+    /// Returns the same, but waits like wait(blocking): the thread runs nothing meanwhile.
     typename shared_state<R>::view get(blocking_t) const {
         this->wait(blocking);
         return this->state_->look();
     }
 };
-
-template <class R>
-shared_future<R> future<R>::share() noexcept {
-    return shared_future<R>(std::move(*this));
-}
 
 } // namespace ekiden::inline EKIDEN_ABI

@@ -37,12 +37,12 @@ public:
         std::is_void_v<R>, no_value,
         std::conditional_t<std::is_reference_v<R>, std::remove_reference_t<R>*, std::remove_cv_t<R>>>;
 
-    /// Whether the task has been cancelled by this call: it was queued, and its callable has been destroyed.
+    /// Whether the task has been canceled by this call: it was queued, and its callable has been destroyed.
     /// Any thread.
     bool cancel() noexcept {
         // A reference of its own: the callable's destructor may end the future that cancels, or that of a
         // task which a stop request cancels, while a worker drops the queued task.
-        if (!cancellable_ || !retain_unless_ended()) return false;
+        if (!is_cancelable_ || !retain_unless_ended()) return false;
         const bool won = claim();
         if (won) type()(this, task_request::cancel);
         release();
@@ -102,13 +102,13 @@ public:
         ::new (static_cast<void*>(&error_)) std::exception_ptr(std::move(error));
         outcome_ = outcome::exception;
     }
-    void set_cancelled() noexcept { outcome_ = outcome::cancelled; }
+    void set_canceled() noexcept { outcome_ = outcome::canceled; }
     void set_broken_promise() noexcept { outcome_ = outcome::broken_promise; }
 
 protected:
-    shared_state(function answer, std::uint32_t references, bool cancellable) noexcept
-        : completion(answer, references, cancellable ? sys::fork_generation() : anywhere),
-          cancellable_(cancellable) {}
+    shared_state(function answer, std::uint32_t references, bool is_cancelable) noexcept
+        : completion(answer, references, is_cancelable ? sys::fork_generation() : anywhere),
+          is_cancelable_(is_cancelable) {}
     ~shared_state() {
         if (outcome_ == outcome::value)
             value_.~stored();
@@ -123,7 +123,7 @@ private:
             return;
         case outcome::exception:
             std::rethrow_exception(error_);
-        case outcome::cancelled:
+        case outcome::canceled:
             throw_operation_canceled();
         case outcome::none:
         case outcome::broken_promise:
@@ -131,7 +131,7 @@ private:
         }
     }
 
-    const bool cancellable_;
+    const bool is_cancelable_;
     union {
         stored value_;
         std::exception_ptr error_;
@@ -177,10 +177,10 @@ protected:
         auto* const self = static_cast<Derived*>(base);
         switch (request) {
         case task_request::run:
-            if (!self->claim()) return self->release(), nullptr; // cancelled meanwhile
+            if (!self->claim()) return self->release(), nullptr; // canceled meanwhile
             if constexpr (requires { self->stop_requested(); }) {
                 if (self->stop_requested()) { // and its canceller comes too late
-                    end_cancelled(self, 1);
+                    end_canceled(self, 1);
                     break;
                 }
             }
@@ -190,10 +190,10 @@ protected:
             break;
         case task_request::abandon:
             if (!self->claim()) return self->release(), nullptr;
-            end_cancelled(self, 1);
+            end_canceled(self, 1);
             break;
         case task_request::cancel:
-            end_cancelled(self, 0);
+            end_canceled(self, 0);
             break;
         case task_request::dispose:
             if constexpr (requires { Derived::dispose(self); })
@@ -209,9 +209,9 @@ protected:
 
 private:
     template <class Derived>
-    static void end_cancelled(Derived* self, std::uint32_t references) noexcept {
+    static void end_canceled(Derived* self, std::uint32_t references) noexcept {
         self->f_.~F();
-        self->set_cancelled();
+        self->set_canceled();
         self->complete(references);
     }
 

@@ -81,16 +81,22 @@ template <class Futures>
 
 } // namespace detail
 
-/// The future of a tuple of the futures given, ready when each of them is; how they have ended, each tells.
-/// It is ready at once if there are none. In the child of a fork(), a future whose result cannot come counts
-/// as ready: its get() throws. The given ones have no state afterwards. Throws std::future_error(no_state) if
-/// one has none now, and std::bad_alloc.
+/// Returns the future of a tuple of `futures`, which becomes ready when all of them are ready. Each of them
+/// then has its result or its exception. Without arguments it is ready at once.
+///
+/// This is for work that runs already, and for threads. when_all() of async/when_all.hpp is the counterpart
+/// for coroutines: it starts the coroutines, stops the others if one throws, and returns their results.
+///
+/// In the child of a fork(), a future whose result cannot come counts as ready: its get() throws. `futures`
+/// have no state afterwards. Throws std::future_error(no_state) if one of them has none now, and
+/// std::bad_alloc; then it has no effect.
 template <class... R>
 [[nodiscard]] future<std::tuple<future<R>...>> when_all(future<R>... futures) {
     return detail::when_all_of(std::tuple<future<R>...>(std::move(futures)...), sizeof...(R));
 }
 
-/// The same for a range, which is moved from: the future of a vector in the range's order.
+/// Does the same for the futures of a range, which it moves from. Returns the future of a vector in the order
+/// of the range.
 template <std::forward_iterator Iterator>
 [[nodiscard]] auto when_all(Iterator first, Iterator last) {
     std::vector<std::iter_value_t<Iterator>> all(std::make_move_iterator(first),

@@ -16,7 +16,7 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// Several futures, of which at least the one of that index is ready.
+/// The result of when_any(): futures, of which at least the one at `index` is ready.
 template <class Futures>
 struct when_any_result {
     std::size_t index; ///< of one that is ready
@@ -123,18 +123,23 @@ template <class Futures>
 
 } // namespace detail
 
-/// The future of a tuple of the futures given, ready when one of them is, however that has ended. The others
-/// go on; the taker of the result has them. In the child of a fork(), a future whose result cannot come
-/// counts as ready: its get() throws. The given ones have no state afterwards. Throws
-/// std::future_error(no_state) if one has none now, and std::bad_alloc.
+/// Returns the future of a tuple of `futures`, which becomes ready when one of them is ready, with a result
+/// or with an exception. The tasks of the others continue, and the tuple has their futures.
+///
+/// This is for work that runs already, and for threads. when_any() of async/when_any.hpp is the counterpart
+/// for coroutines: it starts the coroutines, returns the result of the first one, and stops the others.
+///
+/// In the child of a fork(), a future whose result cannot come counts as ready: its get() throws. `futures`
+/// have no state afterwards. Throws std::future_error(no_state) if one of them has none now, and
+/// std::bad_alloc; then it has no effect.
 template <class... R>
 [[nodiscard]] future<when_any_result<std::tuple<future<R>...>>> when_any(future<R>... futures) {
     static_assert(sizeof...(R) > 0, "ekiden: when_any: of no futures none is ever ready");
     return detail::when_any_of(std::tuple<future<R>...>(std::move(futures)...), sizeof...(R));
 }
 
-/// The same for a range, which is moved from: the future of a vector in the range's order. Throws
-/// std::invalid_argument for an empty one.
+/// Does the same for the futures of a range, which it moves from. Returns the future of a vector in the order
+/// of the range. Throws std::invalid_argument if the range is empty.
 template <std::forward_iterator Iterator>
 [[nodiscard]] auto when_any(Iterator first, Iterator last) {
     if (first == last)

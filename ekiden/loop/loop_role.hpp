@@ -41,9 +41,9 @@ public:
         : thread_role(context), around_(thread_record::here().role),
           outer_(static_cast<loop_role*>(role_scope::find(context))) {}
 
-    bool wait_for(completion& awaited, const sys::clock::time_point* deadline) noexcept override {
+    bool wait_for(completion& awaited, const wait_limit* limit) noexcept override {
         const blocked_here waiting("a result");
-        return awaited.block(deadline);
+        return awaited.block(limit);
     }
     [[nodiscard]] bool begin_blocking(const char* what) noexcept override {
         return around_ != nullptr && around_->begin_blocking(what);

@@ -519,10 +519,10 @@ private:
     const wait_frame frame_;
 };
 
-bool worker::wait_for(completion& awaited, const sys::clock::time_point* deadline) noexcept {
-    if (deadline != nullptr) {
+bool worker::wait_for(completion& awaited, const wait_limit* limit) noexcept {
+    if (limit != nullptr) {
         const blocked_here sleeping("a result, for a limited time");
-        return awaited.block(deadline);
+        return awaited.block(limit);
     }
     const shown_wait shown(*this, awaited);
     const hidden_scopes others_are_outside;
@@ -545,7 +545,7 @@ bool worker::sleep_for(completion& awaited) noexcept {
     const shown_wait shown(*this, awaited);
     show(glance::state::asleep);
     pool_.circles().begin_wait(*this);
-    (void)awaited.sleep(nullptr);
+    awaited.sleep();
     pool_.circles().end_wait(*this);
     show(glance::state::busy);
     return true;

@@ -39,7 +39,7 @@ public:
     /// Without a deadline: runs other tasks until `awaited` is ready, at any depth of nesting, since another
     /// worker that could run them may not exist. With one it sleeps, as a blocked thread does: a task that it
     /// ran could not be given up when the time is over.
-    bool wait_for(completion& awaited, const sys::clock::time_point* deadline) noexcept override;
+    bool wait_for(completion& awaited, const wait_limit* limit) noexcept override;
 
     /// Sleeps until `awaited` is ready. A circle of such waits is found.
     [[nodiscard]] bool sleep_for(completion& awaited) noexcept override;

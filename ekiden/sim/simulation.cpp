@@ -4,6 +4,7 @@
 #include <ekiden/async/coroutine_promise.hpp>
 #include <ekiden/future/completion.hpp>
 #include <ekiden/sim/sim_context.hpp>
+#include <ekiden/sync/wait_limit.hpp>
 #include <ekiden/sys/call_stack.hpp>
 #include <ekiden/sys/contract.hpp>
 #include <ekiden/sys/parker.hpp>
@@ -24,8 +25,8 @@ constexpr std::uint32_t delays = 25;    // of a fault: from 1 us on, each twice 
 
 } // namespace
 
-bool sim_role::wait_for(completion& awaited, const sys::clock::time_point* deadline) noexcept {
-    return world_.wait_for(awaited, deadline, helps_);
+bool sim_role::wait_for(completion& awaited, const wait_limit* limit) noexcept {
+    return world_.wait_for(awaited, limit, helps_);
 }
 bool sim_role::begin_blocking(const char* what) noexcept { world_.blocked(what); }
 
@@ -320,16 +321,17 @@ void simulation::point() {
     throw_if_failed();
 }
 
-bool simulation::wait_for(completion& awaited, const sys::clock::time_point* deadline, bool helps) noexcept {
-    const std::int64_t until =
-        deadline != nullptr
-            ? std::chrono::duration_cast<std::chrono::nanoseconds>(deadline->time_since_epoch()).count()
-            : never;
+bool simulation::wait_for(completion& awaited, const wait_limit* limit, bool helps) noexcept {
     if (awaited.is_ready()) return true;
     if (!helps) blocked("a result");
     has_run_ = true;
     while (!awaited.is_ready()) {
-        if (now_ns_ >= until) return false;
+        if (limit != nullptr && limit->reached()) return false; // a step may have requested the stop
+        std::int64_t until = never;
+        if (limit != nullptr && limit->timed()) {
+            const sys::clock::duration since_epoch = limit->deadline().time_since_epoch();
+            until = std::chrono::duration_cast<std::chrono::nanoseconds>(since_epoch).count();
+        }
         if (step(until)) continue;
         if (failure_.kind != verdict::none || until == never) {
             give_up(verdict::stuck,

@@ -60,8 +60,7 @@ class sim_role final : public thread_role {
 public:
     sim_role(context_id context, simulation& world, bool helps) noexcept
         : thread_role(context), world_(world), helps_(helps) {}
-    [[nodiscard]] bool wait_for(completion& awaited,
-                                const sys::clock::time_point* deadline) noexcept override;
+    [[nodiscard]] bool wait_for(completion& awaited, const wait_limit* limit) noexcept override;
     [[nodiscard]] bool begin_blocking(const char* what) noexcept override;
     void end_blocking() noexcept override {}
 
@@ -118,8 +117,7 @@ public:
     }
     /// A place where others may run.
     void point();
-    [[nodiscard]] bool wait_for(completion& awaited, const sys::clock::time_point* deadline,
-                                bool helps) noexcept;
+    [[nodiscard]] bool wait_for(completion& awaited, const wait_limit* limit, bool helps) noexcept;
     [[noreturn]] void blocked(const char* what) noexcept;
     [[nodiscard]] std::uint32_t choose_next(std::uint32_t count) noexcept override;
     void refuse(const char* why) override;

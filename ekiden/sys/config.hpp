@@ -3,6 +3,8 @@
 /// Part: sys. Used by: every part.
 #pragma once
 
+#include <ekiden/sys/version.hpp>
+
 #include <cstddef>
 #include <version>
 

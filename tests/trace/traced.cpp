@@ -46,7 +46,7 @@ int main(int count, char** words) {
         steady_timer timer(pool, 1ms);
         timer.async_wait([](std::error_code) { trace::mark("fired", 1); });
         for (int i = 0; i != 500; ++i) {
-            keyed.post(i % 7, work);
+            (void)keyed.post(i % 7, work);
             one.post(work);
             pool.post([&pool] {
                 pool.post(work);

@@ -9,11 +9,12 @@ import tree
 LEVELS = {
     "sys": 0,
     "check": 1, "context": 1, "queue": 1, "observe": 1,
-    "future": 2, "sync": 2,
-    "execution": 3,
-    "pool": 4, "loop": 4, "timer": 4,
-    "fork": 5, "async": 5,
-    "adapter": 6, "sim": 6,
+    "sync": 2,
+    "future": 3,
+    "execution": 4,
+    "pool": 5, "loop": 5, "timer": 5,
+    "fork": 6, "async": 6,
+    "adapter": 7, "sim": 7,
 }
 OUTSIDE = re.compile(r"(check|lab|tests|examples|tools)/")
 

@@ -60,7 +60,9 @@ public:
     }
 
     [[nodiscard]] const Executor& get_inner_executor() const noexcept { return inner_; }
-    [[nodiscard]] bool running_in_this_thread() const noexcept { return runs_here(inner_); }
+    [[nodiscard]] bool running_in_this_thread() const noexcept {
+        return ekiden::running_in_this_thread(inner_);
+    }
 
     friend bool operator==(const to_asio_executor& a, const to_asio_executor& b) noexcept {
         return a.inner_ == b.inner_ && a.allocator_ == b.allocator_ && a.bits_ == b.bits_;

@@ -17,7 +17,7 @@ public:
 
     template <class F>
     void post(std::uint64_t key, F f) {
-        lanes_.post(key, std::move(f));
+        (void)lanes_.post(key, std::move(f));
     }
 
 private:

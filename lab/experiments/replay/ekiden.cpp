@@ -70,7 +70,8 @@ public:
     ~on_lanes() { pool_.join(); }
 
     void post(std::size_t index) {
-        lanes_.post(service_.key(index), [this, index] { service_.serve<promise::order, Guard>(index); });
+        (void)lanes_.post(service_.key(index),
+                          [this, index] { service_.serve<promise::order, Guard>(index); });
     }
 
 private:

@@ -196,7 +196,7 @@ TEST_CASE_TEMPLATE("a coroutine of ours awaits Asio's sockets, and comes home", 
     Place place;
     const net::any_io_executor e = for_objects(place);
     tcp::acceptor acceptor(e, tcp::endpoint(net::ip::address_v4::loopback(), 0));
-    note home{[x = place.executor()] { return ekiden::runs_here(x); }};
+    note home{[x = place.executor()] { return ekiden::running_in_this_thread(x); }};
     constexpr int rounds = 12;
     auto server = ekiden::co_spawn(place.executor(), serve(acceptor, home, rounds), ekiden::use_future);
     auto client = ekiden::co_spawn(place.executor(), ask(e, acceptor.local_endpoint(), home, rounds),

@@ -51,7 +51,7 @@ struct plain_receiver {
         end(ending::error);
     }
     void end(ending how) const noexcept {
-        to->was_inside = ekiden::runs_here(where);
+        to->was_inside = ekiden::running_in_this_thread(where);
         CHECK(to->how.exchange(how) == ending::none);
     }
     E where;

@@ -344,7 +344,8 @@ TEST_CASE_TEMPLATE("an executor of ours that is bound to a handler needs no adap
         timer(io, 1ms);
     std::atomic<bool> was_inside{false};
     const auto e = place.executor();
-    timer.async_wait(ekiden::bind_executor(e, [&, e](auto) { was_inside = ekiden::runs_here(e); }));
+    timer.async_wait(
+        ekiden::bind_executor(e, [&, e](auto) { was_inside = ekiden::running_in_this_thread(e); }));
     std::thread runs([&] { io.run(); });
     place.finish(); // the wait is work of the bound executor, too
     runs.join();

@@ -126,8 +126,8 @@ TEST_CASE("handlers of strands, lanes and loops are shown queued and run") {
         lanes<int> bounded(pool.get_executor(), {.lane_capacity = 1000});
         for (int i = 0; i != 50; ++i) {
             s.post(traced_job());
-            keyed.post(i % 3, traced_job());
-            bounded.post(i % 3, traced_job());
+            (void)keyed.post(i % 3, traced_job());
+            (void)bounded.post(i % 3, traced_job());
             post(loop.get_executor(), traced_job());
         }
         pool.wait_idle();

@@ -115,7 +115,7 @@ TEST_CASE("A key may own what posts to the same lanes at its end") {
             CHECK(l.active() == 0);
             CHECK(l.post(last, [&ran] { ++ran; }));
         };
-        l.post(session_key(std::move(owned)), [&ran] { ++ran; });
+        (void)l.post(session_key(std::move(owned)), [&ran] { ++ran; });
         while (context.run() != 0) {
         }
         CHECK(ran == 2);
@@ -140,7 +140,7 @@ TEST_CASE("Lanes hash, copy and destroy keys outside of their locks") {
         int ran = 0;
         for (int round = 0; round != 3; ++round) {
             for (const session_key& key : keys) {
-                l.post(key, [&ran] { ++ran; });
+                (void)l.post(key, [&ran] { ++ran; });
                 l.dispatch(key, [&ran] { ++ran; });
                 l.get_executor(key).post([&ran] { ++ran; }); // with the capacity it is refused
                 (void)l.depth(key);
@@ -158,7 +158,7 @@ TEST_CASE("Lanes keep no key of a lane that has nothing to run") {
     users_context context;
     const session_lanes l(context.get_executor(), {.shards = 1, .delay_sampling = 1});
     const auto owned = std::make_shared<session>();
-    for (int i = 0; i != 3; ++i) l.post(session_key(owned), [] {});
+    for (int i = 0; i != 3; ++i) (void)l.post(session_key(owned), [] {});
     context.run();
     const auto now = l.metrics();
     CHECK(owned.use_count() == 1);
@@ -179,7 +179,7 @@ TEST_CASE("A post with a key whose copy throws throws, and leaves nothing behind
         held_worker worker(pool);
         CHECK(l.post(key, witnessed(ended, ran)));
         fails = true; // the one that is there already is only moved
-        CHECK_THROWS_AS(l.post(fickle_key(2, fails), witnessed(ended, ran)), std::runtime_error);
+        CHECK_THROWS_AS((void)l.post(fickle_key(2, fails), witnessed(ended, ran)), std::runtime_error);
         CHECK(ended.load() == 1);
         worker.open();
         pool.wait_idle();
@@ -269,11 +269,11 @@ TEST_CASE("A coroutine that sleeps and comes home to a full lane holds up no tim
     std::string order;
     std::latch release(1);
     const auto sleeper = [&]() -> coroutine<void> {
-        l.post(1, [&] {
+        (void)l.post(1, [&] {
             release.wait();
             order += 'a';
         });
-        l.post(1, [&] { order += 'b'; });
+        (void)l.post(1, [&] { order += 'b'; });
         co_await sleep_for(1ms);
         order += 'c';
     };
@@ -304,15 +304,15 @@ TEST_CASE("A full lane that posts to itself does not keep others from posting to
             std::atomic<long>& ran;
             void operator()() const {
                 ran.fetch_add(1, std::memory_order_relaxed);
-                if (!is_over.load(std::memory_order_relaxed)) l.post(0, *this);
+                if (!is_over.load(std::memory_order_relaxed)) (void)l.post(0, *this);
             }
         };
-        l.post(0, endless{l, is_over, ran});
+        (void)l.post(0, endless{l, is_over, ran});
         for (int i = 0; i != 60; ++i) {
             const long last = ran.load();
             while (ran.load() == last) std::this_thread::yield();
             const long before = ran.load();
-            l.post(1, [] {});
+            (void)l.post(1, [] {});
             meanwhile.push_back(ran.load() - before);
         }
         is_over = true;

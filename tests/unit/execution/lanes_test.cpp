@@ -38,10 +38,10 @@ auto counted(std::atomic<int>& ended, std::atomic<int>& ran) {
 
 } // namespace
 
-static_assert(executor<pool_lanes::executor> && task_executor<pool_lanes::executor>);
-static_assert(executor<named_lanes::executor>);
-static_assert(executor<lanes<int>::executor>);
-static_assert(sizeof(pool_lanes::executor) == 16);
+static_assert(executor<pool_lanes::executor_type> && task_executor<pool_lanes::executor_type>);
+static_assert(executor<named_lanes::executor_type>);
+static_assert(executor<lanes<int>::executor_type>);
+static_assert(sizeof(pool_lanes::executor_type) == 16);
 static_assert(sizeof(lane) + sizeof(std::uint64_t) + 2 * sizeof(std::uint32_t) <= 40); // with two buckets
 
 // ---- order
@@ -51,13 +51,13 @@ TEST_CASE("What is posted for a key runs in the order of the posts, and dispatch
     const pool_lanes l(pool.get_executor());
     std::string order;
     held_worker worker(pool);
-    l.post(7, [&] {
+    (void)l.post(7, [&] {
         order += 'a';
-        l.post(7, [&] { order += 'c'; });
+        (void)l.post(7, [&] { order += 'c'; });
         l.dispatch(7, [&] { order += 'b'; });
-        l.defer(7, [&] { order += 'd'; });
+        (void)l.defer(7, [&] { order += 'd'; });
     });
-    l.post(7, [&] { order += 'x'; });
+    (void)l.post(7, [&] { order += 'x'; });
     worker.open();
     pool.wait_idle();
     CHECK(order == "abxcd");
@@ -84,7 +84,7 @@ TEST_CASE("Each poster's tasks of a key run in order, those of a key one at a ti
                 for (int i = 1; i <= count; ++i) {
                     random = random * 6364136223846793005U + 1442695040888963407U;
                     const std::uint64_t key = (random >> 40) % keys;
-                    l.post(key, [&here = seen[key], &wrong, p, i] {
+                    (void)l.post(key, [&here = seen[key], &wrong, p, i] {
                         ++here.total;
                         if (std::exchange(here.last[p], i) >= i) wrong.fetch_add(1);
                     });
@@ -114,10 +114,10 @@ TEST_CASE("dispatch to an idle lane runs at once on a thread of the inner contex
     pool.submit([&] {
             l.dispatch(1, [&] {
                 order += l.running_in_this_thread(1) && !l.running_in_this_thread(2) ? 'i' : '?';
-                l.post(1, [&] { order += 'p'; });
+                (void)l.post(1, [&] { order += 'p'; });
             });
             order += '0';
-            l.post(2, [&] { order += 'a'; });
+            (void)l.post(2, [&] { order += 'a'; });
             l.dispatch(2, [&] { order += 'b'; }); // busy: behind what is queued
             order += '1';
         })
@@ -148,7 +148,7 @@ TEST_CASE("The executors of lanes are equal if keys and lanes are, and do what l
     any_executor erased = a;
     for (int i = 0; i != 1000; ++i) {
         a.post([&count] { ++count; });
-        l.post("a", [&count] { ++count; });
+        (void)l.post("a", [&count] { ++count; });
         erased.post([&count] { ++count; });
         erased.dispatch([&count] { ++count; });
     }
@@ -161,7 +161,7 @@ TEST_CASE("Executors of a lane go on when the lanes have gone") {
     auto l = std::make_unique<pool_lanes>(pool.get_executor());
     const auto lane = l->get_executor(3);
     std::atomic<int> ran{0};
-    for (int i = 0; i != 100; ++i) l->post(3, [&ran] { ran.fetch_add(1); });
+    for (int i = 0; i != 100; ++i) (void)l->post(3, [&ran] { ran.fetch_add(1); });
     l.reset();
     for (int i = 0; i != 100; ++i) lane.post([&ran] { ran.fetch_add(1); });
     pool.wait_idle();
@@ -177,7 +177,7 @@ TEST_CASE("Entries vanish with the last task, and ten million keys do not grow m
     std::uint64_t sum = 0;
     std::size_t most = 0;
     for (std::uint64_t key = 0; key != keys; ++key) {
-        l.post(key * 0x9e3779b97f4a7c15U, [] {});
+        (void)l.post(key * 0x9e3779b97f4a7c15U, [] {});
         if (key % 1000 == 999) {
             pool.wait_idle();
             const auto now = l.metrics();
@@ -195,7 +195,7 @@ TEST_CASE("A lane takes at most 40 bytes before its tasks, and gives them back")
     constexpr std::uint64_t count = 100'000;
     held_worker worker(pool);
     const std::size_t before = l.metrics().memory;
-    for (std::uint64_t key = 0; key != count; ++key) l.post(key, [] {});
+    for (std::uint64_t key = 0; key != count; ++key) (void)l.post(key, [] {});
     CHECK(l.active() == count);
     CHECK(l.metrics().memory - before <= 40 * count);
     worker.open();
@@ -209,15 +209,15 @@ TEST_CASE("Posting to lanes allocates nothing once memory has been recycled") {
     const pool_lanes l(pool.get_executor(), {.shards = 2});
     const auto work = [&] {
         for (std::uint64_t i = 0; i != 1000; ++i) {
-            l.post(i % 7, [] {});
+            (void)l.post(i % 7, [] {});
             if (i % 10 == 0) pool.wait_idle();
         }
         pool.wait_idle();
     };
     // A shard that runs long: the worker puts it behind others, and needs a way into the queue for that.
     std::latch release(1);
-    l.post(0, [&release] { release.wait(); });
-    for (int i = 0; i != 1000; ++i) l.post(0, [] {});
+    (void)l.post(0, [&release] { release.wait(); });
+    for (int i = 0; i != 1000; ++i) (void)l.post(0, [] {});
     release.count_down();
     for (int i = 0; i != 10; ++i) work();
     const long before = ekiden_test::allocation_count();
@@ -233,10 +233,10 @@ TEST_CASE("Of 10,000 lanes one is blocked, and the others go on") {
     const pool_lanes l(pool.get_executor(), {.shards = 2});
     std::latch release(1);
     std::atomic<std::uint64_t> ran{0};
-    l.post(count / 2, [&] { release.wait(); });
+    (void)l.post(count / 2, [&] { release.wait(); });
     for (int round = 0; round != 3; ++round) {
         for (std::uint64_t key = 0; key != count; ++key) {
-            l.post(key, [&] {
+            (void)l.post(key, [&] {
                 if (ran.fetch_add(1) + 1 == 3 * (count - 1)) ran.notify_one();
             });
         }
@@ -259,10 +259,10 @@ TEST_CASE("A key that never runs dry does not starve the others of its shard") {
         std::atomic<long>& ran;
         void operator()() const {
             ran.fetch_add(1, std::memory_order_relaxed);
-            if (!is_over.load(std::memory_order_relaxed)) l.post(0, *this);
+            if (!is_over.load(std::memory_order_relaxed)) (void)l.post(0, *this);
         }
     };
-    for (int i = 0; i != 200; ++i) l.post(0, endless{l, is_over, ran});
+    for (int i = 0; i != 200; ++i) (void)l.post(0, endless{l, is_over, ran});
     std::vector<long> meanwhile;
     for (int i = 0; i != ekiden_test::rounds(2000); ++i) {
         const long before = ran.load();
@@ -372,9 +372,9 @@ TEST_CASE("A function that runs in a lane never waits for room in these lanes") 
             pool.get_executor(),
             {.lane_capacity = in_all ? 0U : 1U, .capacity = in_all ? 1U : 0U, .policy = when_full::block});
         int ran = 0;
-        l.post(1, [&] {
-            for (int i = 0; i != 10; ++i) l.post(1, [&ran] { ++ran; });
-            for (int i = 0; i != 10; ++i) l.post(2, [&ran] { ++ran; });
+        (void)l.post(1, [&] {
+            for (int i = 0; i != 10; ++i) (void)l.post(1, [&ran] { ++ran; });
+            for (int i = 0; i != 10; ++i) (void)l.post(2, [&ran] { ++ran; });
         });
         pool.wait_idle();
         CHECK(ran == 20);
@@ -390,7 +390,7 @@ TEST_CASE("The only worker of a pool that waits for room runs the lanes meanwhil
             {.lane_capacity = in_all ? 0U : 1U, .capacity = in_all ? 1U : 0U, .policy = when_full::block});
         int ran = 0;
         pool.submit([&] {
-                for (int i = 0; i != 100; ++i) l.post(1, [&ran] { ++ran; });
+                for (int i = 0; i != 100; ++i) (void)l.post(1, [&ran] { ++ran; });
             })
             .get();
         pool.wait_idle();
@@ -409,12 +409,12 @@ TEST_CASE("close abandons what waits, refuses posts until the lane is idle, and 
         std::latch release(1);
         std::atomic<int> ended{0};
         std::atomic<int> ran{0};
-        l.post(1, [&] {
+        (void)l.post(1, [&] {
             has_begun.count_down();
             release.wait();
         });
         has_begun.wait();
-        for (int i = 0; i != 10; ++i) l.post(1, counted(ended, ran));
+        for (int i = 0; i != 10; ++i) (void)l.post(1, counted(ended, ran));
         CHECK(l.close(1) == 10);
         CHECK(ended.load() == 10);
         CHECK(l.post(1, counted(ended, ran)) == (capacity == 0)); // goes by way of an inbox, or is refused
@@ -438,11 +438,11 @@ TEST_CASE("close abandons what the lane's thread has taken already, too") {
     std::atomic<int> ran{0};
     held_worker worker(pool);
     std::size_t closed = 1;
-    l.post(1, [&] {
+    (void)l.post(1, [&] {
         closed = l.close(1);
-        l.post(1, counted(ended, ran));
+        (void)l.post(1, counted(ended, ran));
     });
-    for (int i = 0; i != 10; ++i) l.post(1, counted(ended, ran));
+    for (int i = 0; i != 10; ++i) (void)l.post(1, counted(ended, ran));
     worker.open();
     pool.wait_idle();
     CHECK(closed == 0); // all had been taken
@@ -456,12 +456,12 @@ TEST_CASE("close frees those that wait for room in the lane") {
     const pool_lanes l(pool.get_executor(), {.lane_capacity = 1, .policy = when_full::block});
     std::latch has_begun(1);
     std::latch release(1);
-    l.post(1, [&] {
+    (void)l.post(1, [&] {
         has_begun.count_down();
         release.wait();
     });
     has_begun.wait();
-    l.post(1, [] {});
+    (void)l.post(1, [] {});
     std::atomic<int> refused{0};
     std::thread poster([&] { refused += !l.post(1, [] {}); });
     while (refused.load() == 0) { // it may not wait yet
@@ -478,17 +478,17 @@ TEST_CASE("wait_idle waits for the lane, in a worker too, and is refused inside 
     const pool_lanes l(pool.get_executor());
     int ran = 0;
     l.wait_idle(1);
-    for (int i = 0; i != 1000; ++i) l.post(1, [&ran] { ++ran; });
+    for (int i = 0; i != 1000; ++i) (void)l.post(1, [&ran] { ++ran; });
     l.wait_idle(1);
     CHECK(ran == 1000);
     pool.submit([&] {
-            l.post(1, [&ran] { ++ran; });
+            (void)l.post(1, [&ran] { ++ran; });
             l.wait_idle(1);
         })
         .get();
     CHECK(ran == 1001);
     bool was_refused = false;
-    l.post(1, [&] {
+    (void)l.post(1, [&] {
         try {
             l.wait_idle(1);
         } catch (const std::system_error& e) {
@@ -506,7 +506,7 @@ TEST_CASE("The longest delays are kept, one of each key, the longest first") {
     const pool_lanes l(pool.get_executor(), {.shards = 1, .delay_sampling = 1});
     for (std::uint64_t key = 0; key != 20; ++key) {
         held_worker worker(pool);
-        for (int i = 0; i != 3; ++i) l.post(key, [] {});
+        for (int i = 0; i != 3; ++i) (void)l.post(key, [] {});
         worker.open();
         pool.wait_idle();
     }

@@ -234,8 +234,8 @@ TEST_CASE("what a function returns is dropped, also what a compiler would warn o
     pool.get_executor().dispatch(returns);
     pool.get_executor().post_bulk(2, returns);
     pool.get_executor().post_bulk(2, [&returns](std::size_t) { return returns(); });
-    lanes.post(1, returns);
-    lanes.post(1, may_throw(calls));
+    (void)lanes.post(1, returns);
+    (void)lanes.post(1, may_throw(calls));
     lanes.dispatch(1, returns);
     ekiden::strand(pool.get_executor()).dispatch(returns);
     pool.wait_idle();

@@ -177,7 +177,7 @@ TEST_CASE("dispatch to a lane calls its own function only, also if others post b
             before = [&] {
                 before = nullptr;
                 elsewhere([&] {
-                    l.post(1, [&] { was_inside = is_inside; });
+                    (void)l.post(1, [&] { was_inside = is_inside; });
                     CHECK(l.depth(1) == 2);
                 });
             };
@@ -401,8 +401,8 @@ TEST_CASE("A pool that is stopped begins no further function of a strand or a la
         const pool_lanes of_other(other.get_executor(), {.lane_capacity = capacity});
         {
             held_worker worker(other);
-            of_other.post(1, [&] { other.stop(); });
-            for (std::uint64_t i = 0; i != 10; ++i) of_other.post(i % 2, function());
+            (void)of_other.post(1, [&] { other.stop(); });
+            for (std::uint64_t i = 0; i != 10; ++i) (void)of_other.post(i % 2, function());
             worker.open();
         }
         other.join();
@@ -535,7 +535,7 @@ TEST_CASE("wait_idle of a lane that is beneath on the same stack throws") {
     thread_pool pool(1);
     const pool_lanes l(pool.get_executor());
     std::error_code thrown;
-    l.post(1, [&] {
+    (void)l.post(1, [&] {
         pool.submit([&] {
                 try {
                     l.wait_idle(1);

@@ -97,12 +97,12 @@ TEST_CASE("Lanes may end inside of a function of theirs, and what was posted sti
         {
             thread_pool pool({.threads = 2});
             auto l = std::make_unique<pool_lanes>(pool.get_executor());
-            for (std::uint64_t key = 0; key != 5; ++key) l->post(key, all.function());
+            for (std::uint64_t key = 0; key != 5; ++key) (void)l->post(key, all.function());
             pool.post([&pool, &all, l = std::move(l)]() mutable {
                 const auto lane = l->get_executor(3);
                 lane.post(all.function());
                 lane.dispatch([&all, l = std::move(l)]() mutable {
-                    l->post(3, all.function());
+                    (void)l->post(3, all.function());
                     l.reset();
                 });
                 pool.post(all.function());
@@ -138,7 +138,7 @@ TEST_CASE("An exception of a function goes to the pool, and strand and lane go o
             if (c < 'e')
                 s.post(function);
             else
-                l.post(5, function);
+                (void)l.post(5, function);
         }
         worker.open();
         pool.wait_idle();
@@ -226,7 +226,7 @@ TEST_CASE("What is posted to strands and lanes of a paused pool runs when it goe
     pool.pause();
     for (std::uint64_t i = 0; i != 100; ++i) {
         s.post(all.function());
-        l.post(i, all.function());
+        (void)l.post(i, all.function());
     }
     CHECK(all.ran.load() == 0);
     pool.resume();
@@ -242,7 +242,7 @@ TEST_CASE("A pool that is joined runs what is queued in strands and lanes, and w
         const pool_lanes l(pool.get_executor());
         for (std::uint64_t i = 0; i != 200; ++i) {
             s.post([&, s] { s.post(all.function()); });
-            l.post(i % 7, [&, lane = l.get_executor(i % 5)] { lane.post(all.function()); });
+            (void)l.post(i % 7, [&, lane = l.get_executor(i % 5)] { lane.post(all.function()); });
         }
     }
     CHECK(all.ran.load() == 400);
@@ -266,7 +266,7 @@ TEST_CASE("An abandoned function whose destructor posts again ends") {
             all.gone.fetch_add(1);
             if (left == 0) return;
             s.post(stubborn(s, l, all, left - 1));
-            l.post(1, stubborn(s, l, all, left - 1));
+            (void)l.post(1, stubborn(s, l, all, left - 1));
         }
         void operator()() { all.ran.fetch_add(1); }
     };
@@ -294,7 +294,7 @@ TEST_CASE("What destructors of thread_local objects post to strands and lanes ru
                 for (std::uint64_t i = 0; i != 10; ++i) {
                     s.post(all.function());
                     s.dispatch(all.function());
-                    l.post(i % 2, all.function());
+                    (void)l.post(i % 2, all.function());
                     l.dispatch(i % 2, all.function());
                 }
             };
@@ -323,7 +323,7 @@ TEST_CASE("In the child of a fork strands of a pool and lanes refuse, and their 
         };
         expect_refusal([&] { s->post([] {}); });
         expect_refusal([&] { s->dispatch([] {}); });
-        expect_refusal([&] { l->post(1, [] {}); });
+        expect_refusal([&] { (void)l->post(1, [] {}); });
         expect_refusal([&] { l->dispatch(1, [] {}); });
         expect_refusal([&] { (void)l->close(1); });
         expect_refusal([&] { l->wait_idle(1); });
@@ -369,9 +369,9 @@ TEST_CASE("What a worker runs while a function of a lane waits does not wait for
             pool.get_executor(),
             {.lane_capacity = in_all ? 0U : 1U, .capacity = in_all ? 1U : 0U, .policy = when_full::block});
         std::string order;
-        l.post(1, [&] {
-            l.post(1, [&] { order += 'b'; });
-            pool.submit([&] { l.post(1, [&] { order += 'c'; }); }).get();
+        (void)l.post(1, [&] {
+            (void)l.post(1, [&] { order += 'b'; });
+            pool.submit([&] { (void)l.post(1, [&] { order += 'c'; }); }).get();
             order += 'a';
         });
         pool.wait_idle();
@@ -386,7 +386,7 @@ TEST_CASE("A continuation that waits for room in a lane holds up none of what it
     promise<void> begin;
     auto continued = begin.get_future().then(l.get_executor(1), [&] { order += 'b'; });
     pool.submit([&] {
-            l.post(1, [&] {
+            (void)l.post(1, [&] {
                 pool.submit([] {}).then(pool.get_executor(), [] {}).get();
                 order += 'a';
             });
@@ -410,20 +410,20 @@ TEST_CASE("A post that waits for room outlives its executor and the lanes") {
     std::latch goes_on(1);
     auto l = std::make_unique<pool_lanes>(
         pool.get_executor(), lanes_options{.lane_capacity = 1, .capacity = 2, .policy = when_full::block});
-    l->post(9, [&] {
+    (void)l->post(9, [&] {
         has_begun.count_down();
         second_begins.wait();
     });
     has_begun.wait();
-    l->post(2, [] {});
-    l->post(3, [&] {
+    (void)l->post(2, [] {});
+    (void)l->post(3, [&] {
         third_has_begun.count_down();
         third_ends.wait();
     });
 
     // Waits for the room of all, then, with that, for room in the lane. The worker runs the others meanwhile.
     ran_and_gone done;
-    auto own = std::make_unique<pool_lanes::executor>(l->get_executor(1));
+    auto own = std::make_unique<pool_lanes::executor_type>(l->get_executor(1));
     other.post([&done, own = std::move(own)]() mutable {
         const auto& with = *own;
         with.post([f = done.function(), own = std::move(own)] { f(); });
@@ -437,7 +437,7 @@ TEST_CASE("A post that waits for room outlives its executor and the lanes") {
         tries_again.wait();
     });
     waits_for_all.wait();
-    std::thread comes_second = ekiden_test::start_asleep([&] { l->post(1, done.function()); });
+    std::thread comes_second = ekiden_test::start_asleep([&] { (void)l->post(1, done.function()); });
     second_begins.count_down();
     third_has_begun.wait();
     comes_second.join();
@@ -465,11 +465,11 @@ TEST_CASE("Posts that wait for room above each other on one worker all come in")
             threads.emplace_back([&, t] {
                 for (std::uint64_t i = 0; i != 300; ++i) {
                     if (i % 2 == 0)
-                        l.post(t, [&ran] { ran.fetch_add(1); });
+                        (void)l.post(t, [&ran] { ran.fetch_add(1); });
                     else
                         pool.post([&, t] {
                             for (std::uint64_t k = 0; k != 3; ++k)
-                                l.post(t + k, [&ran] { ran.fetch_add(1); });
+                                (void)l.post(t + k, [&ran] { ran.fetch_add(1); });
                         });
                 }
             });

@@ -235,9 +235,9 @@ TEST_CASE("A thread with a way of its own to wait uses it") {
         int calls = 0;
         bool with_deadline = false;
         promise<int> source;
-        bool wait_for(completion& awaited, const sys::clock::time_point* deadline) noexcept override {
+        bool wait_for(completion& awaited, const ekiden::wait_limit* limit) noexcept override {
             ++calls;
-            with_deadline = deadline != nullptr;
+            with_deadline = limit != nullptr;
             if (!with_deadline) source.set_value(5);
             return awaited.is_ready();
         }
@@ -261,7 +261,7 @@ TEST_CASE("A thread with a way of its own to wait uses it") {
 TEST_CASE("A wait that runs nothing says that the thread blocks and sleeps") {
     struct role final : ekiden::thread_role {
         role() : thread_role(nullptr) {}
-        bool wait_for(completion& awaited, const sys::clock::time_point*) noexcept override {
+        bool wait_for(completion& awaited, const ekiden::wait_limit*) noexcept override {
             ++waits;
             return awaited.is_ready();
         }

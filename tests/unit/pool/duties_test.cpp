@@ -75,7 +75,7 @@ TEST_CASE("The functions of lanes run although a surplus worker that requeues th
                 wait_until_asleep(pool, 1);
             }
             for (int i = 0; i != functions; ++i) {
-                keyed.defer(i % 4, [&] {
+                (void)keyed.defer(i % 4, [&] {
                     const blocking_region region;
                     if (++ran == functions) all = true;
                 });

@@ -50,8 +50,8 @@ struct busy {
     void start() {
         for (int i = 0; i < 3; ++i) {
             co_spawn(pool, [this]() -> coroutine<> { co_await worker(); });
-            serial.post([this] { keyed.post(7, [this] { ++done; }); });
-            keyed.post(i, [this] { serial.post([this] { ++done; }); });
+            serial.post([this] { (void)keyed.post(7, [this] { ++done; }); });
+            (void)keyed.post(i, [this] { serial.post([this] { ++done; }); });
         }
         timer.async_wait([this](std::error_code) { ++done; });
         (void)pool.get_executor().submit([] { return 2; }).then(serial, [this](auto) { ++done; });

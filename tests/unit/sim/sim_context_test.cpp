@@ -58,7 +58,7 @@ TEST_CASE(
         for (int i = 0; i < 3; ++i) {
             sim.get_executor().post([&free, i] { free.push_back(i); });
             s.post([&bound, i] { bound.push_back(i); });
-            l.post(7, [&keyed, i] { keyed.push_back(i); });
+            (void)l.post(7, [&keyed, i] { keyed.push_back(i); });
             loop.get_executor().post([&ordered, i] { ordered.push_back(i); });
         }
         sim.run();
@@ -79,7 +79,7 @@ TEST_CASE("lanes of one shard take turns in every order") {
         std::vector<int> seen;
         const lanes<int> l(sim.get_executor(), {.shards = 1});
         for (int i = 0; i < 2; ++i) {
-            for (int key = 0; key < 2; ++key) l.post(key, [&seen, key] { seen.push_back(key); });
+            for (int key = 0; key < 2; ++key) (void)l.post(key, [&seen, key] { seen.push_back(key); });
         }
         sim.run();
         orders.insert(seen);
@@ -94,7 +94,7 @@ TEST_CASE("the delays that lanes tell are those of virtual time") {
         steady_timer timer(sim, 1s);
         timer.async_wait([](std::error_code) {});
         std::chrono::nanoseconds waited{};
-        l.post(7, [&] { waited = sim.elapsed(); });
+        (void)l.post(7, [&] { waited = sim.elapsed(); });
         sim.run();
         const auto delays = l.metrics().delays;
         sim::expect(delays.size() == 1, "the task is measured");

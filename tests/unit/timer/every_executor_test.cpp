@@ -79,7 +79,7 @@ struct on_strand : Rig {
 template <class Rig>
 struct on_lane : Rig {
     using lanes = ekiden::lanes<std::string, typename Rig::executor>;
-    using executor = typename lanes::executor;
+    using executor = typename lanes::executor_type;
     executor get() { return own.get_executor("a key that is longer than a small string"); }
     lanes own{Rig::get()};
 };

@@ -82,7 +82,7 @@ void key_on_two_strands(sim_context& sim) {
             };
             ++load;
             if (is_repaired)
-                by_key.post(7, handle);
+                (void)by_key.post(7, handle);
             else if (load > 1)
                 helper.post(handle);
             else
@@ -112,14 +112,14 @@ void retry_at_the_tail(sim_context& sim) {
                 queue.push_front(request);
             else
                 queue.push_back(request);
-            by_key.post(key, [&, key] { next(key); });
+            (void)by_key.post(key, [&, key] { next(key); });
         } else {
             done.saw(key, request);
         }
     };
     for (int request = 0; request < 3; ++request) {
         for (int key = 0; key < 2; ++key) {
-            by_key.post(key, [&, key, request] {
+            (void)by_key.post(key, [&, key, request] {
                 waiting[key].push_back(request);
                 next(key);
             });
