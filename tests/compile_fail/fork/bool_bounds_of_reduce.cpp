@@ -1,5 +1,4 @@
-// expect: ekiden: parallel_reduce\(first, last, \.\.\.\): the bounds must be integers of at most 64 bits, and not
-// bool
+// expect: ekiden: parallel_reduce.*the bounds must be integers of at most 64 bits, and not bool
 #include <ekiden/fork/parallel_reduce.hpp>
 
 int wrong() {
