@@ -127,7 +127,7 @@ TEST_CASE("timed and stoppable entries give nothing when they end early") {
     std::stop_source stop;
     stop.request_stop();
     CHECK_FALSE(m.enter<slot_op::get>(stop.get_token()));
-    CHECK_FALSE(m.run<slot_op::get>([](slot s) { return s; }, ekiden::wait_limit::after(2ms)));
+    CHECK_FALSE(m.run<slot_op::get>(ekiden::wait_limit::after(2ms), [](slot s) { return s; }));
     auto inside = m.enter_for<slot_op::put>(1h);
     REQUIRE(inside);
     inside->leave(slot::full);
