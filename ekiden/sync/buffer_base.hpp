@@ -64,33 +64,38 @@ public:
         return tried(may_push, step);
     }
 
-    /// Adds a copy of `item`. The same holds for all forms below. The copy is made before the wait.
+    /// Adds a copy of `item`, made before the wait, like push(item).
     [[nodiscard]] queue_status push(const T& item)
         requires std::copy_constructible<T>
     {
         return push(T(item));
     }
+    /// Adds a copy of `item` like push(item, limit).
     [[nodiscard]] queue_status push(const T& item, const wait_limit& limit)
         requires std::copy_constructible<T>
     {
         return push(T(item), limit);
     }
+    /// Adds a copy of `item` like push(item, stop).
     [[nodiscard]] queue_status push(const T& item, std::stop_token stop)
         requires std::copy_constructible<T>
     {
         return push(T(item), std::move(stop));
     }
+    /// Adds a copy of `item` like push_for(item, duration).
     template <class Rep, class Period>
         requires std::copy_constructible<T>
     [[nodiscard]] queue_status push_for(const T& item, const std::chrono::duration<Rep, Period>& duration) {
         return push_for(T(item), duration);
     }
+    /// Adds a copy of `item` like push_until(item, deadline).
     template <class Clock, class Duration>
         requires std::copy_constructible<T>
     [[nodiscard]] queue_status push_until(const T& item,
                                           const std::chrono::time_point<Clock, Duration>& deadline) {
         return push_until(T(item), deadline);
     }
+    /// Adds a copy of `item` like try_push(item).
     [[nodiscard]] queue_status try_push(const T& item)
         requires std::copy_constructible<T>
     {

@@ -27,14 +27,14 @@ template <class T>
 class [[nodiscard]] popped : public std::optional<T> {
 public:
     /// Constructs an empty result. `status` says why there is no item.
-    explicit popped(queue_status status) noexcept : status_(status) {}
+    constexpr explicit popped(queue_status status) noexcept : status_(status) {}
     /// Constructs a result with an item, made of `args`, and the status done.
     template <class... Args>
-    explicit popped(std::in_place_t, Args&&... args)
+    constexpr explicit popped(std::in_place_t, Args&&... args)
         : std::optional<T>(std::in_place, std::forward<Args>(args)...) {}
 
     /// Returns the outcome of the pop.
-    [[nodiscard]] queue_status status() const noexcept { return status_; }
+    [[nodiscard]] constexpr queue_status status() const noexcept { return status_; }
 
     /// Runs `pop(std::optional<T>&)`, which fills an empty result and returns the status, and returns the
     /// result. For queues: the item is constructed in its place.

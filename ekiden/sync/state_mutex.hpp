@@ -43,11 +43,10 @@ private:
     static_assert(enumerator_count<state>() <= state_lock::max_states,
                   "state_mutex: the table has more than 63 states");
     static_assert(
-        splits_are_exact(Table),
+        has_exact_splits(Table),
         "state_mutex: a refined table must make each state part of exactly one state of its parent");
-    static_assert(every_state_is_reachable(Table),
-                  "state_mutex: a state cannot be reached from the initial one");
-    static_assert(no_state_is_a_dead_end(Table), "state_mutex: in some state no operation can ever begin");
+    static_assert(is_fully_reachable(Table), "state_mutex: a state cannot be reached from the initial one");
+    static_assert(has_no_dead_end(Table), "state_mutex: in some state no operation can ever begin");
 
     template <auto Op>
     static consteval bool has_operation() noexcept {
@@ -69,7 +68,7 @@ private:
         for (std::size_t i = 0; i < enumerator_count<state>(); ++i) {
             for (std::size_t k = 0; k < enumerator_count<state>(); ++k) {
                 if (Table.is_part(static_cast<state>(k), To)
-                    && Table.allows(Op, static_cast<state>(i), static_cast<state>(k)))
+                    && Table.is_allowed(Op, static_cast<state>(i), static_cast<state>(k)))
                     return true;
             }
         }
@@ -253,7 +252,7 @@ private:
                 sys::contract_broken(
                     "state_mutex: the classifier returned a state that is no part of the one named");
         }
-        if (!Table.allows(Op, before, next))
+        if (!Table.is_allowed(Op, before, next))
             sys::contract_broken("state_mutex: the transition table has no such transition");
         return next;
     }
