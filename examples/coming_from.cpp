@@ -92,7 +92,7 @@ coroutine<> generate(ekiden::bounded_buffer<int>& out) {
     for (int i = 1; i <= 100; ++i) {
         int item = i;
         const auto sent = co_await ekiden::async_push(out, std::move(item));
-        if (sent != ekiden::buffer_result::done) co_return;
+        if (sent != ekiden::queue_status::done) co_return;
     }
     out.close();
 }

@@ -50,7 +50,7 @@ coroutine<void> produce(ekiden::bounded_buffer<int>& channel, int count) {
     for (int i = 1; i <= count; ++i) {
         int item = i;
         const auto result = co_await ekiden::async_push(channel, std::move(item));
-        if (result != ekiden::buffer_result::done) co_return; // closed, or stopped: the item is still here
+        if (result != ekiden::queue_status::done) co_return; // closed, or stopped: the item is still here
     }
 }
 

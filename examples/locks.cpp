@@ -6,7 +6,6 @@
 #include <iostream>
 #include <map>
 #include <mutex>
-#include <optional>
 #include <shared_mutex>
 #include <string>
 #include <thread>
@@ -21,13 +20,13 @@ int main() {
         std::vector<std::jthread> consumers;
         for (int i = 0; i < 2; ++i) {
             consumers.emplace_back([&] {
-                while (const std::optional<int> n = numbers.pop_or_end()) {
+                while (const auto n = numbers.pop()) {
                     const std::unique_lock exclusive(directory);
                     kinds[*n] = *n % 2 == 0 ? "even" : "odd";
                 }
             });
         }
-        for (int n = 0; n < 1'000; ++n) numbers.push(n);
+        for (int n = 0; n < 1'000; ++n) (void)numbers.push(n);
         numbers.close(); // the consumers take out what is inside, then end
     }
 

@@ -35,7 +35,7 @@ long by_queue() {
         std::vector<std::jthread> crew;
         for (int i = 1; i <= clients; ++i) {
             crew.emplace_back([&desk, i] {
-                const auto [number, balance] = desk.call(i); // waits for the reply
+                const auto [number, balance] = desk.call(i).value(); // waits for the reply
                 if (balance < i) std::cerr << "request " << number << " was answered wrongly\n";
             });
         }

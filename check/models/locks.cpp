@@ -207,6 +207,51 @@ EKIDEN_MODEL(rw_upgrade, .about = "two readers upgrade: one is told to step back
     check::that(data.read() == 1 || data.read() == 2, "at least one was the writer");
 }
 
+EKIDEN_MODEL(rw_upgrade_gives_up,
+             .about = "an upgrade gives up as the last other reader leaves: a reader again, or the writer",
+             .preemptions = 3, .spurious = 0, .weak_failures = 0) {
+    rw_mutex<> lock;
+    sys::cell<int> data{0};
+    lock.lock_shared();
+    sys::thread upgrader([&] {
+        lock.lock_shared();
+        const int seen = data.read();
+        if (lock.try_upgrade_for(std::chrono::milliseconds(1))) {
+            check::that(data.read() == seen, "no writer came in between");
+            data.write(seen + 1);
+            lock.unlock();
+        } else {
+            check::that(data.read() == seen, "still a reader");
+            lock.unlock_shared();
+        }
+    });
+    (void)data.read();
+    lock.unlock_shared();
+    lock.lock();
+    data.write(data.read() + 1);
+    lock.unlock();
+    upgrader.join();
+    check::that(data.read() == 1 || data.read() == 2, "each writer was alone");
+}
+
+EKIDEN_MODEL(rw_upgrade_lets_readers_in, .about = "an upgrade that gives up lets a waiting reader in",
+             .preemptions = 3, .spurious = 0, .weak_failures = 0) {
+    rw_mutex<> lock;
+    lock.lock_shared();
+    lock.lock_shared();
+    sys::thread reader([&] {
+        lock.lock_shared();
+        lock.unlock_shared();
+    });
+    // The other hold of this thread stays, so the upgrade cannot succeed.
+    check::that(!lock.try_upgrade_for(std::chrono::milliseconds(1)), "another reader is inside");
+    reader.join();
+    lock.unlock_shared();
+    lock.unlock_shared();
+    check::that(lock.try_lock(), "free at the end");
+    lock.unlock();
+}
+
 EKIDEN_MODEL(barrier_reuse, .about = "two rounds of a barrier of two", .preemptions = 3, .weak_failures = 0) {
     barrier<> b(2);
     sys::cell<int> left{0};
@@ -277,12 +322,12 @@ EKIDEN_MODEL(bounded_buffer_close, .about = "items pushed before close come out,
              .spurious = 0, .weak_failures = 0) {
     bounded_buffer<int> buffer(1);
     sys::thread producer([&] {
-        buffer.push(1);
-        buffer.push(2);
+        (void)buffer.push(1);
+        (void)buffer.push(2);
         buffer.close();
     });
     int sum = 0;
-    while (std::optional<int> item = buffer.pop_or_end()) sum += *item;
+    while (std::optional<int> item = buffer.pop()) sum += *item;
     check::that(sum == 3, "both items");
     producer.join();
 }
@@ -319,7 +364,7 @@ EKIDEN_MODEL(sequencer_calls, .about = "two callers, one server: each call is an
     sequencer<int, int> queue;
     int total = 0; // the server alone touches it
     const auto call = [&] {
-        const auto [number, value] = queue.call(1);
+        const auto [number, value] = *queue.call(1);
         check::that(value == static_cast<int>(number) + 1, "the reply to this number");
     };
     sys::thread first(call);
@@ -339,7 +384,7 @@ EKIDEN_MODEL(sequencer_sleeps, .about = "a server that sleeps wakes for a call a
              .preemptions = 3) {
     sequencer<int, int> queue;
     sys::thread caller([&] {
-        check::that(queue.call(1).reply == 2, "answered");
+        check::that(queue.call(1)->reply == 2, "answered");
         queue.close();
     });
     queue.serve([](std::uint64_t, int x) { return x + 1; });

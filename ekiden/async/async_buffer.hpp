@@ -18,8 +18,8 @@ namespace ekiden::inline EKIDEN_ABI {
 
 namespace detail {
 
-[[nodiscard]] constexpr buffer_result not_done(wait_result r) noexcept {
-    return r == wait_result::timed_out ? buffer_result::timed_out : buffer_result::stopped;
+[[nodiscard]] constexpr queue_status not_done(wait_result r) noexcept {
+    return r == wait_result::timed_out ? queue_status::timed_out : queue_status::stopped;
 }
 
 template <class Buffer>
@@ -35,7 +35,7 @@ public:
     [[nodiscard]] bool try_now() noexcept { return run_soon(core(), states(), step_); }
     state_value change(state_value now) noexcept { return step_(now); }
     static void give_back() noexcept {} // the buffer has accepted it
-    [[nodiscard]] buffer_result result(wait_result r) {
+    [[nodiscard]] queue_status result(wait_result r) {
         return r == wait_result::done ? step_.outcome() : not_done(r);
     }
 
@@ -48,7 +48,7 @@ struct item_copy {
     typename Buffer::value_type copy_;
 };
 
-/// Of a copy in the awaiter.
+/// Pushes a copy that lies in the awaiter.
 template <class Buffer>
 class push_copy_operation : private item_copy<Buffer>, public push_operation<Buffer> {
     using value = typename Buffer::value_type;
@@ -60,52 +60,33 @@ public:
     push_copy_operation& operator=(const push_copy_operation&) = delete;
 };
 
-/// Into `item`.
 template <class Buffer>
-class pop_into_operation {
+class pop_operation {
     using value = typename Buffer::value_type;
 
 public:
     static constexpr bool is_pure = false;
 
-    pop_into_operation(Buffer& b, std::optional<value>& item) noexcept : step_(b, item) {}
-    [[nodiscard]] state_lock& core() const noexcept { return step_.buffer.core(); }
-    [[nodiscard]] static constexpr state_lock::mask states() noexcept { return Buffer::may_pop; }
-    void begin() noexcept { step_.item.reset(); }
-    [[nodiscard]] bool try_now() noexcept { return run_soon(core(), states(), step_); }
-    state_value change(state_value now) noexcept { return step_(now); }
-    static void give_back() noexcept {} // the item ends with the frame
-    [[nodiscard]] buffer_result result(wait_result r) {
-        return r == wait_result::done ? step_.outcome() : not_done(r);
-    }
-
-protected:
-    typename Buffer::pop_step step_;
-};
-
-template <class Buffer>
-struct item_room {
-    std::optional<typename Buffer::value_type> item_;
-};
-
-/// Into the awaiter.
-template <class Buffer>
-class pop_operation : private item_room<Buffer>, public pop_into_operation<Buffer> {
-    using value = typename Buffer::value_type;
-
-public:
-    explicit pop_operation(Buffer& b) noexcept : pop_into_operation<Buffer>(b, this->item_) {}
+    explicit pop_operation(Buffer& b) noexcept : step_(b, item_) {}
     pop_operation(const pop_operation&) = delete;
     pop_operation& operator=(const pop_operation&) = delete;
 
-    static void begin() noexcept {}
-    [[nodiscard]] std::optional<value> result(wait_result r) {
-        if (r == wait_result::done) (void)this->step_.outcome();
-        return std::move(this->item_);
+    [[nodiscard]] state_lock& core() const noexcept { return step_.buffer.core(); }
+    [[nodiscard]] static constexpr state_lock::mask states() noexcept { return Buffer::may_pop; }
+    [[nodiscard]] bool try_now() noexcept { return run_soon(core(), states(), step_); }
+    state_value change(state_value now) noexcept { return step_(now); }
+    static void give_back() noexcept {} // the item is destroyed with the frame
+    [[nodiscard]] popped<value> result(wait_result r) {
+        const queue_status status = r == wait_result::done ? step_.outcome() : not_done(r);
+        return status == queue_status::done ? popped<value>(std::in_place, std::move(*item_))
+                                            : popped<value>(status);
     }
 
 protected:
-    using item_room<Buffer>::item_;
+    std::optional<value> item_;
+
+private:
+    typename Buffer::pop_step step_;
 };
 
 template <class Buffer, class Unclaimed>
@@ -122,41 +103,36 @@ private:
 
 } // namespace detail
 
-/// `const buffer_result r = co_await async_push(buffer, std::move(item))`: waits for room. Unless done,
-/// `item` is as it was: the buffer is closed, a stop was requested, or the deadline has passed. What has been
-/// put in stays in, whatever becomes of the coroutine. Throws what T's move constructor throws.
+/// Adds `item` and waits for room: `const queue_status s = co_await async_push(buffer, std::move(item))`.
+/// Returns done, closed, stopped or timed_out, as the stop and the deadline of the coroutine say. Unless
+/// done, `item` is unchanged. An item that was added stays in the buffer even if the coroutine is destroyed.
+/// Throws what T's move constructor throws.
 template <class T, class States>
 [[nodiscard]] auto async_push(buffer_base<T, States>& buffer, std::type_identity_t<T>&& item) noexcept {
     return detail::lock_awaiter<detail::push_operation<buffer_base<T, States>>>(buffer, item);
 }
-/// The same with a copy of `item`, made at the call. Throws what that throws.
+/// Adds a copy of `item`, which is made at the call. Throws what T's copy constructor throws.
 template <std::copy_constructible T, class States>
 [[nodiscard]] auto async_push(buffer_base<T, States>& buffer, const std::type_identity_t<T>& item) {
     return detail::lock_awaiter<detail::push_copy_operation<buffer_base<T, States>>>(buffer, item);
 }
 
-/// `std::optional<T> item = co_await async_pop(buffer)`: waits for an item and takes the oldest out. Empty:
-/// the buffer is closed and empty, or a stop was requested. Throws what T's move constructor throws.
+/// Removes the oldest item and waits for one: `popped<T> item = co_await async_pop(buffer)`. Returns the
+/// item, or an empty result whose status says why: closed (and empty), stopped or timed_out. Throws what T's
+/// move constructor throws.
 ///
-/// If the coroutine is destroyed after it has got an item and before it could go on (its executor is no
-/// more), the item is destroyed with it.
+/// If the coroutine is destroyed after it has got an item and before it could continue (its executor has been
+/// destroyed), the item is destroyed with it.
 template <class T, class States>
 [[nodiscard]] auto async_pop(buffer_base<T, States>& buffer) noexcept {
     return detail::lock_awaiter<detail::pop_operation<buffer_base<T, States>>>(buffer);
 }
-/// The same, except that such an item is given to `unclaimed(T&&)`, which must not throw. (An object that has
-/// a name and outlives the await.)
+/// Removes the oldest item like async_pop(buffer), but such an item is given to `unclaimed(T&&)`, which must
+/// not throw. `unclaimed` must be an object with a name, and outlive the await.
 template <class T, class States, std::invocable<T&&> Unclaimed>
 [[nodiscard]] auto async_pop(buffer_base<T, States>& buffer, Unclaimed& unclaimed) noexcept {
     using operation = detail::claimed_pop_operation<buffer_base<T, States>, Unclaimed>;
     return detail::lock_awaiter<operation>(buffer, unclaimed);
-}
-/// `const buffer_result r = co_await async_pop(buffer, item)`: says why there is none. Unless done, `item`
-/// becomes empty.
-template <class T, class States>
-[[nodiscard]] auto async_pop(buffer_base<T, States>& buffer,
-                             std::type_identity_t<std::optional<T>>& item) noexcept {
-    return detail::lock_awaiter<detail::pop_into_operation<buffer_base<T, States>>>(buffer, item);
 }
 
 } // namespace ekiden::inline EKIDEN_ABI

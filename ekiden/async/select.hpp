@@ -45,7 +45,7 @@ class [[nodiscard("an operation begins when it is awaited")]] select_awaiter fin
 
 public:
     using select_wait::comes_home;
-    using result = std::optional<std::variant<typename Buffers::value_type...>>;
+    using result = popped<std::variant<typename Buffers::value_type...>>;
 
     explicit select_awaiter(select_priority* order, Buffers&... buffers) noexcept
         : order_(order), branches_(buffers...),
@@ -69,18 +69,24 @@ public:
     }
 
     [[nodiscard]] result await_resume() {
-        result got;
-        take_from(collect(), got, std::index_sequence_for<Buffers...>());
-        return got;
+        const std::uint32_t winner = collect();
+        return result::from([&](auto& got) {
+            if (winner == all_ended) return queue_status::closed;
+            if (winner == by_stop)
+                return why_stopped() == wait_result::timed_out ? queue_status::timed_out
+                                                               : queue_status::stopped;
+            take_from(winner, got, std::index_sequence_for<Buffers...>());
+            return queue_status::done;
+        });
     }
 
 private:
-    template <std::size_t... Index>
-    void take_from(std::uint32_t winner, result& got, std::index_sequence<Index...>) {
+    template <class Variant, std::size_t... Index>
+    void take_from(std::uint32_t winner, std::optional<Variant>& got, std::index_sequence<Index...>) {
         ((winner == Index ? take<Index>(got) : void()), ...);
     }
-    template <std::size_t Index>
-    void take(result& got) {
+    template <std::size_t Index, class Variant>
+    void take(std::optional<Variant>& got) {
         auto& one = std::get<Index>(branches_);
         (void)one.step.outcome(); // rethrows
         got.emplace(std::in_place_index<Index>, std::move(*one.item));
@@ -93,18 +99,20 @@ private:
 
 } // namespace detail
 
-/// `const auto got = co_await select(a, b)`: waits until one of the buffers has an item, and takes that: a
-/// std::optional of a std::variant whose index() says which buffer it is from. Buffers that are closed and
-/// empty are passed over. Empty: all are, or a stop was requested. A look begins with another buffer each
-/// time. Throws what an item's move constructor throws.
+/// Waits until one of the buffers has an item, and removes it: `const auto got = co_await select(a, b)`.
+/// Returns a popped std::variant, whose index() says from which buffer the item is. An empty result has the
+/// status closed (all buffers are closed and empty), stopped or timed_out. Buffers that are closed and empty
+/// are skipped. Each search begins with another buffer. Throws what an item's move constructor throws.
 ///
-/// If the coroutine is destroyed after it has got an item and before it could go on, the item is destroyed.
+/// If the coroutine is destroyed after it has got an item and before it could continue, the item is
+/// destroyed.
 template <class... Buffers>
     requires(sizeof...(Buffers) > 0) && (requires { typename Buffers::pop_step; } && ...)
 [[nodiscard]] auto select(Buffers&... buffers) noexcept {
     return detail::select_awaiter<Buffers...>(nullptr, buffers...);
 }
-/// The same, looking at the buffers in the order given, up to a number of times in a row.
+/// Removes an item like select(buffers...), but checks the buffers in the order given, up to the number of
+/// times in a row that `order` says.
 template <class... Buffers>
     requires(sizeof...(Buffers) > 0) && (requires { typename Buffers::pop_step; } && ...)
 [[nodiscard]] auto select(select_priority& order, Buffers&... buffers) noexcept {

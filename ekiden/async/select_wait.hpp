@@ -98,6 +98,8 @@ protected:
         is_waiting_ = false;
         return winner_.load(sys::relaxed);
     }
+    /// Returns why a wait that a stop has ended has no item.
+    using way_home::why_stopped;
     static constexpr std::uint32_t nobody = ~std::uint32_t{0};
     static constexpr std::uint32_t by_stop = nobody - 1;
     static constexpr std::uint32_t all_ended = nobody - 2;

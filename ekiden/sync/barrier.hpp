@@ -9,9 +9,11 @@
 #include <ekiden/sync/state_lock.hpp>
 #include <ekiden/sys/contract.hpp>
 
+#include <chrono>
 #include <cstddef>
 #include <limits>
 #include <stdexcept>
+#include <stop_token>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -29,9 +31,12 @@ enum class barrier_wait : std::uint8_t {
     parks         ///< sleeps at once: for threads that come far apart
 };
 
-/// Like std::barrier, with timed waits and waits that end at a stop request. Thread-safe; may be destroyed
-/// when all its waits have returned. What happens before an arrival happens before the completion, and that
-/// before the return of the waits. Ready before any constructor runs if it has static storage.
+/// A point that no participant passes before all have arrived. It is reusable: one round follows another.
+///
+/// Like std::barrier. Thread safety: all members may be called concurrently. Destroy it when all waits have
+/// returned.
+/// Ordering: every arrival happens before the completion, which happens before the return of the round's
+/// waits. Initialization: constant.
 template <class Completion = no_completion>
 class barrier {
     static_assert(
@@ -40,19 +45,20 @@ class barrier {
         "thread that comes last, while all others wait");
 
 public:
-    /// A round, as arrive returns it. May be waited for until the end of the next round.
+    /// Names a round. Returned by arrive(). May be waited for until the end of the next round.
     class arrival_token {
         friend class barrier;
         explicit arrival_token(std::uint32_t round) noexcept : round_(round) {}
         std::uint32_t round_;
     };
 
-    /// The largest number of participants.
+    /// Returns the largest number of participants.
     [[nodiscard]] static constexpr std::ptrdiff_t max() noexcept {
         return std::numeric_limits<std::ptrdiff_t>::max();
     }
 
-    /// `expected` arrivals, in [0, max()], complete a round; otherwise throws std::invalid_argument.
+    /// Constructs a barrier at which `expected` arrivals complete a round. Throws std::invalid_argument if it
+    /// is negative.
     constexpr explicit barrier(std::ptrdiff_t expected, Completion completion = Completion(),
                                barrier_wait how = barrier_wait::yields_first)
         : lock_(state_value{0, in_word(checked(expected)) ? static_cast<std::uint32_t>(expected) : 0},
@@ -60,8 +66,9 @@ public:
           expected_(expected), missing_(expected), in_word_(in_word(expected)),
           completion_(std::move(completion)) {}
 
-    /// Counts `count` arrivals, in [1, those still missing]. The last one of a round runs the completion, in
-    /// its own thread or in that of another arrival, and starts the next round.
+    /// Counts `count` arrivals and returns the round. `count` is 1 to the number of missing arrivals. The
+    /// last arrival of a round runs the completion, in its own thread or in that of another arrival, and
+    /// starts the next round.
     [[nodiscard]] arrival_token arrive(std::ptrdiff_t count = 1) {
         std::uint32_t round = 0;
         if (in_word_) {
@@ -85,19 +92,54 @@ public:
         return arrival_token(round);
     }
 
+    /// Returns whether the round of `token` is complete.
+    [[nodiscard]] bool is_complete(arrival_token token) const noexcept { return lock_.is_in(after(token)); }
+
     /// Waits until the round of `token` is complete.
     void wait(arrival_token token) const noexcept { lock_.pass(after(token)); }
-    /// As wait, unless `limit` is reached first: then false. The arrival counts in any case.
+    /// Waits until the round of `token` is complete, or until `limit` is reached. Returns whether the round
+    /// is complete. The arrival counts in any case.
     [[nodiscard]] bool wait(arrival_token token, const wait_limit& limit) const noexcept {
         return lock_.pass(after(token), limit);
     }
-    /// True if the round of `token` is complete.
-    [[nodiscard]] bool passed(arrival_token token) const noexcept { return lock_.is_in(after(token)); }
+    /// Waits like wait(token, limit), where the limit is a stop request.
+    [[nodiscard]] bool wait(arrival_token token, std::stop_token stop) const noexcept {
+        return wait(token, wait_limit(std::move(stop)));
+    }
+    /// Waits like wait(token, limit), where the limit is a duration.
+    template <class Rep, class Period>
+    [[nodiscard]] bool wait_for(arrival_token token,
+                                const std::chrono::duration<Rep, Period>& duration) const {
+        return wait(token, wait_limit::after(duration));
+    }
+    /// Waits like wait(token, limit), where the limit is a deadline.
+    template <class Clock, class Duration>
+    [[nodiscard]] bool wait_until(arrival_token token,
+                                  const std::chrono::time_point<Clock, Duration>& deadline) const {
+        return wait(token, wait_limit::until(deadline));
+    }
 
-    /// Arrives, and waits for the end of the round.
+    /// Arrives, and waits until the round is complete.
     void arrive_and_wait() { wait(arrive()); }
+    /// Arrives, and waits until the round is complete or `limit` is reached. Returns whether the round is
+    /// complete. The arrival counts in any case, so a later round expects the thread again.
+    [[nodiscard]] bool arrive_and_wait(const wait_limit& limit) { return wait(arrive(), limit); }
+    /// Arrives and waits like arrive_and_wait(limit), where the limit is a stop request.
+    [[nodiscard]] bool arrive_and_wait(std::stop_token stop) {
+        return arrive_and_wait(wait_limit(std::move(stop)));
+    }
+    /// Arrives and waits like arrive_and_wait(limit), where the limit is a duration.
+    template <class Rep, class Period>
+    [[nodiscard]] bool arrive_and_wait_for(const std::chrono::duration<Rep, Period>& duration) {
+        return arrive_and_wait(wait_limit::after(duration));
+    }
+    /// Arrives and waits like arrive_and_wait(limit), where the limit is a deadline.
+    template <class Clock, class Duration>
+    [[nodiscard]] bool arrive_and_wait_until(const std::chrono::time_point<Clock, Duration>& deadline) {
+        return arrive_and_wait(wait_limit::until(deadline));
+    }
 
-    /// Arrives, and takes part in no later round.
+    /// Arrives. Later rounds expect one arrival less.
     void arrive_and_drop() {
         // [BA1] relaxed: the arrival below publishes it.
         expected_.fetch_sub(1, sys::relaxed);

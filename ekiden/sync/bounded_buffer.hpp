@@ -29,15 +29,16 @@ struct bounded_states {
     }
 };
 
-/// First in, first out; waiting producers and consumers are served in the order of their arrival.
-/// Thread-safe. Items that are still inside at the end are destroyed. A push happens before the pop of its
-/// item.
+/// A bounded first-in-first-out queue. Waiting producers and consumers are served in the order of arrival.
+///
+/// Its operations are those of buffer_base. The destructor destroys the items inside.
 template <class T>
 class bounded_buffer : public buffer_base<T, bounded_states> {
     using base = buffer_base<T, bounded_states>;
 
 public:
-    /// Room for `capacity` items. Throws std::invalid_argument for 0, and std::bad_alloc.
+    /// Constructs a buffer with room for `capacity` items. Throws std::invalid_argument for 0, and
+    /// std::bad_alloc.
     explicit bounded_buffer(std::size_t capacity) : base(base::checked(capacity, "bounded_buffer")) {}
 };
 

@@ -3,129 +3,149 @@
 /// Part: sync. Used by: programs, through bounded_buffer and watermark_buffer.
 #pragma once
 
+#include <ekiden/sync/queue_status.hpp>
 #include <ekiden/sync/ring_buffer.hpp>
 #include <ekiden/sync/state_lock.hpp>
 #include <ekiden/sys/back_off.hpp>
 
+#include <chrono>
+#include <concepts>
 #include <exception>
 #include <optional>
 #include <stdexcept>
+#include <stop_token>
 #include <string>
 #include <utility>
 
 namespace ekiden::inline EKIDEN_ABI {
-
-/// The outcome of a push or pop that may fail.
-enum class buffer_result : std::uint8_t {
-    done,
-    would_wait, ///< try_ forms only: full, or empty
-    timed_out,
-    stopped, ///< a stop was requested
-    closed   ///< push: the buffer is closed; pop: it is closed and everything has been taken out
-};
-
-/// Thrown by the forms of push and pop that return nothing else.
-class buffer_closed : public std::logic_error {
-public:
-    buffer_closed() : std::logic_error("the buffer is closed") {}
-};
 
 /// A buffer whose lock's states are given by `States`, a class with
 ///   initial, push_states, pop_states, closed_states    masks or indices; pushes and pops admit closed_states
 ///   next(state, size, capacity) -> index of the state after a push or a pop
 ///   closing(state) -> index of the state after close
 /// The waiting thread's push or pop is run by the thread that makes room or brings an item.
+///
+/// No operation throws because the buffer is closed: the status says it. A push or a pop throws what T's copy
+/// or move constructor throws. Then it has had no effect.
+///
+/// Thread safety: all members may be called concurrently.
+/// Ordering: a push happens before the pop of its item.
 template <class T, class States>
 class buffer_base {
 public:
     using value_type = T;
 
-    /// Waits for room and puts `item` in. Throws buffer_closed, and what T's move constructor throws.
-    void push(T item) {
-        if (push(std::move(item), wait_limit()) == buffer_result::closed) throw buffer_closed();
-    }
-    /// As push, unless `limit` is reached first. Unless done, `item` is as it was.
-    [[nodiscard]] buffer_result push(T&& item, const wait_limit& limit) {
+    /// Adds `item`. Waits while the buffer is full. Returns done or closed. Unless done, `item` is unchanged.
+    [[nodiscard]] queue_status push(T&& item) { return push(std::move(item), wait_limit()); }
+    /// Adds `item`. Waits until `limit` at most. Returns done, timed_out, stopped or closed. Unless done,
+    /// `item` is unchanged.
+    [[nodiscard]] queue_status push(T&& item, const wait_limit& limit) {
         push_step step{*this, item};
-        if (!lock_.run(may_push, step, limit)) return given_up(limit);
-        return step.outcome();
+        return lock_.run(may_push, step, limit) ? step.outcome() : given_up(limit);
     }
-    /// As push with a limit, without waiting: would_wait if there is no room.
-    [[nodiscard]] buffer_result try_push(T&& item) {
+    /// Adds `item` like push(item, limit), where the limit is a stop request.
+    [[nodiscard]] queue_status push(T&& item, std::stop_token stop) {
+        return push(std::move(item), wait_limit(std::move(stop)));
+    }
+    /// Adds `item` like push(item, limit), where the limit is a duration.
+    template <class Rep, class Period>
+    [[nodiscard]] queue_status push_for(T&& item, const std::chrono::duration<Rep, Period>& duration) {
+        return push(std::move(item), wait_limit::after(duration));
+    }
+    /// Adds `item` like push(item, limit), where the limit is a deadline.
+    template <class Clock, class Duration>
+    [[nodiscard]] queue_status push_until(T&& item,
+                                          const std::chrono::time_point<Clock, Duration>& deadline) {
+        return push(std::move(item), wait_limit::until(deadline));
+    }
+    /// Adds `item` if there is room. Returns done, would_wait or closed. Unless done, `item` is unchanged.
+    [[nodiscard]] queue_status try_push(T&& item) {
         push_step step{*this, item};
         return tried(may_push, step);
     }
-    /// As push with a limit: a time.
-    template <class Rep, class Period>
-    [[nodiscard]] buffer_result push_for(T&& item, const std::chrono::duration<Rep, Period>& duration) {
-        return push(std::move(item), wait_limit::after(duration));
-    }
-    template <class Clock, class Duration>
-    [[nodiscard]] buffer_result push_until(T&& item,
-                                           const std::chrono::time_point<Clock, Duration>& deadline) {
-        return push(std::move(item), wait_limit::until(deadline));
-    }
-    /// As push with a limit: a stop request.
-    [[nodiscard]] buffer_result push(T&& item, std::stop_token stop) {
-        return push(std::move(item), wait_limit(std::move(stop)));
-    }
 
-    /// Waits for an item and takes the oldest out. Throws buffer_closed when the buffer is closed and empty,
-    /// and what T's move constructor throws.
-    [[nodiscard]] T pop() {
-        std::optional<T> item = pop_or_end();
-        if (!item) throw buffer_closed();
-        return std::move(*item);
+    /// Adds a copy of `item`, made before the wait, like push(item).
+    [[nodiscard]] queue_status push(const T& item)
+        requires std::copy_constructible<T>
+    {
+        return push(T(item));
     }
-    /// As pop, but returns nothing when the buffer is closed and empty.
-    [[nodiscard]] std::optional<T> pop_or_end() {
-        std::optional<T> item;
-        pop_step step{*this, item};
-        lock_.run(may_pop, step);
-        (void)step.outcome();
-        return item;
+    /// Adds a copy of `item` like push(item, limit).
+    [[nodiscard]] queue_status push(const T& item, const wait_limit& limit)
+        requires std::copy_constructible<T>
+    {
+        return push(T(item), limit);
     }
-    /// As pop, unless `limit` is reached first. Unless done, `item` becomes empty.
-    [[nodiscard]] buffer_result pop(std::optional<T>& item, const wait_limit& limit) {
-        item.reset();
-        pop_step step{*this, item};
-        if (!lock_.run(may_pop, step, limit)) return given_up(limit);
-        return step.outcome();
+    /// Adds a copy of `item` like push(item, stop).
+    [[nodiscard]] queue_status push(const T& item, std::stop_token stop)
+        requires std::copy_constructible<T>
+    {
+        return push(T(item), std::move(stop));
     }
-    /// As pop with a limit, without waiting: would_wait if there is none.
-    [[nodiscard]] buffer_result try_pop(std::optional<T>& item) {
-        item.reset();
-        pop_step step{*this, item};
-        return tried(may_pop, step);
-    }
-    /// As pop with a limit: a time.
+    /// Adds a copy of `item` like push_for(item, duration).
     template <class Rep, class Period>
-    [[nodiscard]] buffer_result pop_for(std::optional<T>& item,
-                                        const std::chrono::duration<Rep, Period>& duration) {
-        return pop(item, wait_limit::after(duration));
+        requires std::copy_constructible<T>
+    [[nodiscard]] queue_status push_for(const T& item, const std::chrono::duration<Rep, Period>& duration) {
+        return push_for(T(item), duration);
     }
+    /// Adds a copy of `item` like push_until(item, deadline).
     template <class Clock, class Duration>
-    [[nodiscard]] buffer_result pop_until(std::optional<T>& item,
+        requires std::copy_constructible<T>
+    [[nodiscard]] queue_status push_until(const T& item,
                                           const std::chrono::time_point<Clock, Duration>& deadline) {
-        return pop(item, wait_limit::until(deadline));
+        return push_until(T(item), deadline);
     }
-    /// As pop with a limit: a stop request.
-    [[nodiscard]] buffer_result pop(std::optional<T>& item, std::stop_token stop) {
-        return pop(item, wait_limit(std::move(stop)));
+    /// Adds a copy of `item` like try_push(item).
+    [[nodiscard]] queue_status try_push(const T& item)
+        requires std::copy_constructible<T>
+    {
+        return try_push(T(item));
     }
 
-    /// No item can be put in from now on: waiting pushes end, and pops once the items inside are taken out.
-    /// May be called more than once.
+    /// Removes the oldest item. Waits while the buffer is empty. Returns the item, or an empty result with
+    /// the status closed: the buffer is closed and empty.
+    [[nodiscard]] popped<T> pop() { return pop(wait_limit()); }
+    /// Removes the oldest item. Waits until `limit` at most. Returns the item, or an empty result with the
+    /// status timed_out, stopped or closed.
+    [[nodiscard]] popped<T> pop(const wait_limit& limit) {
+        return popped<T>::from([&](std::optional<T>& item) {
+            pop_step step{*this, item};
+            return lock_.run(may_pop, step, limit) ? step.outcome() : given_up(limit);
+        });
+    }
+    /// Removes the oldest item like pop(limit), where the limit is a stop request.
+    [[nodiscard]] popped<T> pop(std::stop_token stop) { return pop(wait_limit(std::move(stop))); }
+    /// Removes the oldest item like pop(limit), where the limit is a duration.
+    template <class Rep, class Period>
+    [[nodiscard]] popped<T> pop_for(const std::chrono::duration<Rep, Period>& duration) {
+        return pop(wait_limit::after(duration));
+    }
+    /// Removes the oldest item like pop(limit), where the limit is a deadline.
+    template <class Clock, class Duration>
+    [[nodiscard]] popped<T> pop_until(const std::chrono::time_point<Clock, Duration>& deadline) {
+        return pop(wait_limit::until(deadline));
+    }
+    /// Removes the oldest item if there is one. Returns the item, or an empty result with the status
+    /// would_wait or closed.
+    [[nodiscard]] popped<T> try_pop() {
+        return popped<T>::from([&](std::optional<T>& item) {
+            pop_step step{*this, item};
+            return tried(may_pop, step);
+        });
+    }
+
+    /// Closes the buffer. No item can be added from now on. Waiting pushes return, and waiting pops return
+    /// when the items inside are removed. Has no effect if the buffer is closed already.
     void close() noexcept {
         lock_.apply(state_lock::any_state,
                     [](state_value now) noexcept { return state_value{States::closing(now.state), 0}; });
     }
-    /// Whether close() has been called.
-    [[nodiscard]] bool closed() const noexcept { return lock_.is_in(States::closed_states); }
+    /// Returns whether close() has been called. What has become true for a thread stays true for it.
+    [[nodiscard]] bool is_closed() const noexcept { return lock_.is_in(States::closed_states); }
 
-    /// How many items there is room for.
+    /// Returns the number of items that the buffer has room for.
     [[nodiscard]] std::size_t capacity() const noexcept { return ring_.capacity(); }
-    /// The number of items at some moment during the call.
+    /// Returns the number of items at some moment during the call.
     [[nodiscard]] std::size_t size() const noexcept {
         std::size_t size = 0;
         lock_.run(state_lock::any_state, [&](state_value now) noexcept {
@@ -142,10 +162,10 @@ public:
         bool ended = false;
 
         explicit step_base(buffer_base& b) noexcept : buffer(b) {}
-        /// What the step came to. Rethrows what T's move constructor threw.
-        buffer_result outcome() {
+        /// Returns the outcome. Rethrows what T's move constructor threw.
+        [[nodiscard]] queue_status outcome() {
             if (error) std::rethrow_exception(std::move(error));
-            return ended ? buffer_result::closed : buffer_result::done;
+            return ended ? queue_status::closed : queue_status::done;
         }
         state_value after(state_value now) noexcept {
             const ring_buffer<T>& ring = buffer.ring_;
@@ -157,7 +177,7 @@ public:
 
         push_step(buffer_base& b, T& i) noexcept : step_base(b), item(i) {}
         state_value operator()(state_value now) noexcept {
-            this->ended = is_closed(now.state);
+            this->ended = is_in_closed(now.state);
             if (this->ended) return now;
             try {
                 this->buffer.ring_.push(std::move(item));
@@ -214,20 +234,20 @@ private:
     static constexpr state_rules yielding{.yields = 8, .name = "a buffer"};
     static constexpr state_rules spinning{.spins = 20, .yields = 2, .name = "a buffer"};
 
-    static constexpr bool is_closed(std::uint32_t state) noexcept {
+    static constexpr bool is_in_closed(std::uint32_t state) noexcept {
         return ((States::closed_states >> state) & 1) != 0;
     }
 
     template <class Step>
-    buffer_result tried(state_lock::mask states, Step& step) {
+    queue_status tried(state_lock::mask states, Step& step) {
         for (sys::back_off others;; others.wait()) { // another thread is inside for a step as short as ours
             const attempt result = lock_.try_run(states, step);
             if (result == attempt::done) return step.outcome();
-            if (result == attempt::refused) return buffer_result::would_wait;
+            if (result == attempt::refused) return queue_status::would_wait;
         }
     }
-    static buffer_result given_up(const wait_limit& limit) noexcept {
-        return limit.stop().stop_requested() ? buffer_result::stopped : buffer_result::timed_out;
+    static queue_status given_up(const wait_limit& limit) noexcept {
+        return limit.stop().stop_requested() ? queue_status::stopped : queue_status::timed_out;
     }
 
     mutable state_lock lock_;

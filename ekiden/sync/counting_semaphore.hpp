@@ -10,16 +10,22 @@
 #include <ekiden/sys/contract.hpp>
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <stdexcept>
+#include <stop_token>
 #include <string>
+#include <utility>
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// Like std::counting_semaphore, with waits that end at a stop request. Thread-safe. A release happens before
-/// the acquire that gets its permit. Ready before any constructor runs if it has static storage.
+/// A number of permits that threads acquire and release.
+///
+/// Like std::counting_semaphore. Thread safety: all members may be called concurrently.
+/// Ordering: a release() happens before the acquire() that gets its permit.
+/// Initialization: constant.
 template <std::ptrdiff_t Max = std::numeric_limits<std::ptrdiff_t>::max()>
 class counting_semaphore {
     static_assert(Max >= 0, "counting_semaphore: the largest number of permits is negative");
@@ -34,10 +40,11 @@ class counting_semaphore {
         static_cast<std::uint32_t>(std::min(Max, std::ptrdiff_t{state_lock::max_payload}));
 
 public:
-    /// The most permits that there may be: exactly `Max`.
+    /// Returns the largest number of permits: exactly `Max`.
     [[nodiscard]] static constexpr std::ptrdiff_t max() noexcept { return Max; }
 
-    /// `permits` in [0, max()]; otherwise throws std::invalid_argument.
+    /// Constructs the semaphore with `permits` permits. Throws std::invalid_argument unless they are 0 to
+    /// max().
     constexpr explicit counting_semaphore(std::ptrdiff_t permits)
         : lock_(value_of(permits), rules), rest_(rest_of(permits)) {
         if (permits < 0 || permits > max())
@@ -45,16 +52,29 @@ public:
                                         + ", allowed is 0 to " + std::to_string(max()));
     }
 
-    /// Waits for a permit and takes it.
+    /// Acquires a permit. Waits while there is none.
     void acquire() noexcept {
         if (!lock_.try_count<-1>(most_quick)) [[unlikely]]
             lock_.run(is_some, take{*this}, conduct::opens);
     }
-    /// False if `limit` was reached first: a time, or a stop request.
+    /// Acquires a permit. Waits until `limit` at most. Returns whether a permit was acquired.
     [[nodiscard]] bool acquire(const wait_limit& limit) noexcept {
         return lock_.try_count<-1>(most_quick) || lock_.run(is_some, take{*this}, limit, conduct::opens);
     }
-    /// False if there is none at this moment.
+    /// Acquires a permit. Waits until a stop is requested at most. Returns whether a permit was acquired.
+    [[nodiscard]] bool acquire(std::stop_token stop) noexcept { return acquire(wait_limit(std::move(stop))); }
+    /// Acquires a permit. Waits for `duration` at most. Returns whether a permit was acquired.
+    template <class Rep, class Period>
+    [[nodiscard]] bool try_acquire_for(const std::chrono::duration<Rep, Period>& duration) {
+        return acquire(wait_limit::after(duration));
+    }
+    /// Acquires a permit. Waits until `deadline` at most. Returns whether a permit was acquired.
+    template <class Clock, class Duration>
+    [[nodiscard]] bool try_acquire_until(const std::chrono::time_point<Clock, Duration>& deadline) {
+        return acquire(wait_limit::until(deadline));
+    }
+    /// Acquires a permit if there is one. Does not wait, and does not fail spuriously. Returns whether a
+    /// permit was acquired.
     [[nodiscard]] bool try_acquire() noexcept {
         for (sys::back_off others;; others.wait()) { // another thread is inside for a few steps
             const attempt result =
@@ -62,17 +82,8 @@ public:
             if (result != attempt::busy) return result == attempt::done;
         }
     }
-    /// As acquire with a limit: a time.
-    template <class Rep, class Period>
-    [[nodiscard]] bool try_acquire_for(const std::chrono::duration<Rep, Period>& duration) {
-        return acquire(wait_limit::after(duration));
-    }
-    template <class Clock, class Duration>
-    [[nodiscard]] bool try_acquire_until(const std::chrono::time_point<Clock, Duration>& deadline) {
-        return acquire(wait_limit::until(deadline));
-    }
 
-    /// Adds `count` >= 0 permits; their sum stays at most max().
+    /// Adds `count` permits. `count` is 0 or more, and the number of permits stays at most max().
     void release(std::ptrdiff_t count = 1) noexcept {
         if (count != 1 || !lock_.try_count<1>(most_quick)) [[unlikely]]
             lock_.run(state_lock::any_state, [&](state_value now) noexcept { return added(now, count); });
@@ -121,7 +132,7 @@ private:
     std::ptrdiff_t rest_; // guarded by lock_
 };
 
-/// With at most one permit.
+/// A semaphore with at most one permit.
 using binary_semaphore = counting_semaphore<1>;
 
 } // namespace ekiden::inline EKIDEN_ABI

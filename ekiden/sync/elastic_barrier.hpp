@@ -8,16 +8,23 @@
 #include <ekiden/sync/state_lock.hpp>
 #include <ekiden/sys/contract.hpp>
 
+#include <chrono>
 #include <cstddef>
 #include <stdexcept>
+#include <stop_token>
 #include <string>
+#include <utility>
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// In each round every participant calls enter() and then leave(). enter() waits only while participants of
-/// the round before are still to leave; leave() waits only until all have entered. Work between the two
-/// overlaps with the waiting of others. What happens before an enter() happens before every leave() of its
-/// round returns; what happens before a leave(), before every enter() of the next round returns. Thread-safe.
+/// A barrier with an entry and an exit. Work between the two overlaps with the waiting of other threads.
+///
+/// In each round, every participant calls enter() and then leave(). enter() waits while participants still
+/// have to leave the round before. leave() waits until all have entered.
+///
+/// Thread safety: all members may be called concurrently.
+/// Ordering: an enter() happens before every leave() of its round returns. A leave() happens before every
+/// enter() of the next round returns.
 class elastic_barrier {
     static constexpr std::uint32_t entering = 0; // the source's OPEN
     static constexpr std::uint32_t leaving = 1;  // the source's CLOSE
@@ -37,30 +44,55 @@ class elastic_barrier {
     };
 
 public:
-    /// The largest number of participants: 16,383 on x86-64, 8,191 on other 64-bit systems.
+    /// Returns the largest number of participants: 16,383 on x86-64, 8,191 on other 64-bit systems.
     [[nodiscard]] static constexpr std::ptrdiff_t max() noexcept { return state_lock::max_payload; }
 
-    /// `participants`, in [1, max()]; otherwise throws std::invalid_argument.
+    /// Constructs a barrier for `participants` threads. Throws std::invalid_argument unless they are 1 to
+    /// max().
     constexpr explicit elastic_barrier(std::ptrdiff_t participants)
         : lock_({entering, checked(participants)}, rules),
           participants_(static_cast<std::uint32_t>(participants)) {}
 
-    /// Waits until all participants are entering.
+    /// Enters the round. Waits until all participants have left the round before.
     void enter() noexcept {
         lock_.apply(bit(entering), count{participants_, leaving}, conduct::completes_together);
     }
-    /// Waits until all participants are leaving.
-    void leave() noexcept {
-        lock_.apply(bit(leaving), count{participants_, entering}, conduct::completes_together);
-    }
-
-    /// As enter and leave, unless `limit` is reached first: then false, and nothing has been counted.
+    /// Calls enter(), unless `limit` is reached first. Returns whether the call was counted.
     [[nodiscard]] bool enter(const wait_limit& limit) noexcept {
         return lock_.apply(bit(entering), count{participants_, leaving}, conduct::completes_together, limit);
     }
-    /// The same of leave.
+    /// Calls enter(), unless a stop is requested first. Returns whether the call was counted.
+    [[nodiscard]] bool enter(std::stop_token stop) noexcept { return enter(wait_limit(std::move(stop))); }
+    /// Calls enter(), unless `duration` passes first. Returns whether the call was counted.
+    template <class Rep, class Period>
+    [[nodiscard]] bool enter_for(const std::chrono::duration<Rep, Period>& duration) {
+        return enter(wait_limit::after(duration));
+    }
+    /// Calls enter(), unless `deadline` passes first. Returns whether the call was counted.
+    template <class Clock, class Duration>
+    [[nodiscard]] bool enter_until(const std::chrono::time_point<Clock, Duration>& deadline) {
+        return enter(wait_limit::until(deadline));
+    }
+
+    /// Leaves the round. Waits until all participants have entered it.
+    void leave() noexcept {
+        lock_.apply(bit(leaving), count{participants_, entering}, conduct::completes_together);
+    }
+    /// Calls leave(), unless `limit` is reached first. Returns whether the call was counted.
     [[nodiscard]] bool leave(const wait_limit& limit) noexcept {
         return lock_.apply(bit(leaving), count{participants_, entering}, conduct::completes_together, limit);
+    }
+    /// Calls leave(), unless a stop is requested first. Returns whether the call was counted.
+    [[nodiscard]] bool leave(std::stop_token stop) noexcept { return leave(wait_limit(std::move(stop))); }
+    /// Calls leave(), unless `duration` passes first. Returns whether the call was counted.
+    template <class Rep, class Period>
+    [[nodiscard]] bool leave_for(const std::chrono::duration<Rep, Period>& duration) {
+        return leave(wait_limit::after(duration));
+    }
+    /// Calls leave(), unless `deadline` passes first. Returns whether the call was counted.
+    template <class Clock, class Duration>
+    [[nodiscard]] bool leave_until(const std::chrono::time_point<Clock, Duration>& deadline) {
+        return leave(wait_limit::until(deadline));
     }
 
 private:

@@ -8,28 +8,54 @@
 #include <ekiden/sync/mutex_base.hpp>
 
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// Its operations are those of mutex_base. A call's place in the order is fixed by the one atomic step in
-/// which it either takes the mutex or joins the queue. A call that gives up leaves the queue; the order of
-/// the others stays.
+/// A mutex_base that threads lock in the order of their calls.
+///
+/// A call gets its place in the order by the atomic step in which it takes the mutex or joins the queue. A
+/// call that gives up leaves the queue, and the order of the others stays.
 class fifo_mutex : public mutex_base {
 public:
     constexpr fifo_mutex() noexcept : mutex_base(in_order) {}
 
-    /// As lock, and returns this call's arrival number, counted modulo `numbers` over the calls of
-    /// lock_numbered. Taken in the same atomic step: successive owners have successive numbers.
+    /// Locks the mutex like lock(), and returns the number of this arrival, modulo `numbers`. The number is
+    /// taken in the step that gives the call its place, so successive owners have successive numbers.
     std::uint32_t lock_numbered() noexcept {
         note_.wanted(lock_.name(), "lock_numbered");
         const std::uint32_t number = lock_.enter_numbered(free);
         note_.taken(sys::hold::alone, lock_.name());
         return number;
     }
-    /// How many arrival numbers there are.
+    /// Locks the mutex like lock_numbered(). Waits until `limit` at most. Returns an empty optional if the
+    /// mutex was not locked. A call that has joined the queue uses up its number even if it gives up.
+    [[nodiscard]] std::optional<std::uint32_t> lock_numbered(const wait_limit& limit) noexcept {
+        const auto [is_granted, number] = lock_.enter_numbered(free, limit);
+        if (!note_.taken_if(is_granted, sys::hold::alone_tried, lock_.name())) return std::nullopt;
+        return number;
+    }
+    /// Locks the mutex like lock_numbered(limit), where the limit is a stop request.
+    [[nodiscard]] std::optional<std::uint32_t> lock_numbered(std::stop_token stop) noexcept {
+        return lock_numbered(wait_limit(std::move(stop)));
+    }
+    /// Locks the mutex like lock_numbered(limit), where the limit is a duration.
+    template <class Rep, class Period>
+    [[nodiscard]] std::optional<std::uint32_t>
+    try_lock_numbered_for(const std::chrono::duration<Rep, Period>& duration) {
+        return lock_numbered(wait_limit::after(duration));
+    }
+    /// Locks the mutex like lock_numbered(limit), where the limit is a deadline.
+    template <class Clock, class Duration>
+    [[nodiscard]] std::optional<std::uint32_t>
+    try_lock_numbered_until(const std::chrono::time_point<Clock, Duration>& deadline) {
+        return lock_numbered(wait_limit::until(deadline));
+    }
+    /// The number of different arrival numbers.
     static constexpr std::uint32_t numbers = state_lock::max_payload + 1;
 
-    /// The longest queue that an unlock has found so far. Any thread.
+    /// Returns the length of the longest queue that an unlock has found so far. Any thread may call it.
     [[nodiscard]] std::size_t longest_queue() const noexcept { return lock_.longest_queue(); }
 
 private:

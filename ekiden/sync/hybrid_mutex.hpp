@@ -11,8 +11,9 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// Its operations are those of mutex_base. See mutex for the order in which it is taken.
-/// `Spins`: how often a waiting thread looks again, with a pause hint in between, before it sleeps.
+/// A mutex_base whose waiting threads spin before they sleep. Threads lock it in the order of a mutex.
+///
+/// `Spins`: how often a waiting thread checks the mutex before it sleeps, with a pause hint in between.
 template <std::uint16_t Spins>
 class basic_hybrid_mutex : public mutex_base {
 public:
@@ -22,7 +23,7 @@ private:
     static constexpr state_rules spinning{.spins = Spins, .name = "a hybrid_mutex"};
 };
 
-/// Looks again for about as long as a wake-up takes.
+/// A hybrid mutex that spins for about as long as a wake-up takes.
 using hybrid_mutex = basic_hybrid_mutex<100>;
 
 } // namespace ekiden::inline EKIDEN_ABI

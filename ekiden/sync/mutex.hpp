@@ -10,7 +10,7 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// Its operations are those of mutex_base.
+/// A mutex_base for general use.
 class mutex : public mutex_base {
 public:
     constexpr mutex() noexcept = default;

@@ -11,42 +11,51 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// A state_lock with one state. Meets the standard's TimedMutex: for std::unique_lock, std::scoped_lock,
-/// std::condition_variable_any. Not recursive. Thread-safe; unlock() of one thread happens before the next
-/// lock(). May be destroyed when nobody holds it or waits for it. One with static storage is ready before any
-/// constructor runs. Where lock_checks is set, the program ends with a message at an unlock() by a thread
-/// that does not hold it, at a lock() by the thread that does, and at the destruction of a mutex that is
-/// held.
+/// A mutex: the base of mutex, fifo_mutex and hybrid_mutex.
+///
+/// Meets the standard's TimedMutex, so it works with std::unique_lock, std::scoped_lock and
+/// std::condition_variable_any. It is not recursive. If lock_checks is set, the program ends with a message
+/// at an unlock() by a thread that does not hold the mutex, at a lock() by the thread that holds it, and when
+/// a held mutex is destroyed.
+///
+/// Thread safety: all members may be called concurrently. Destroy it when no thread holds or waits for it.
+/// Ordering: an unlock() happens before the next lock().
+/// Initialization: constant.
 class mutex_base {
 public:
     /// The mask of the lock's one state.
     static constexpr state_lock::mask free = 1;
 
+    mutex_base(const mutex_base&) = delete;
+    mutex_base& operator=(const mutex_base&) = delete;
+
+    /// Locks the mutex. Waits while another thread holds it.
     void lock() noexcept {
         note_.wanted(lock_.name(), "lock");
         lock_.enter_only();
         note_.taken(sys::hold::alone, lock_.name());
     }
-    /// False if it was locked. Never false without reason.
+    /// Locks the mutex. Waits until `limit` at most. Returns whether the mutex is locked now.
+    [[nodiscard]] bool lock(const wait_limit& limit) noexcept { return noted(lock_.enter(free, limit)); }
+    /// Locks the mutex. Waits until a stop is requested at most. Returns whether the mutex is locked now.
+    [[nodiscard]] bool lock(std::stop_token stop) noexcept { return lock(wait_limit(std::move(stop))); }
+    /// Locks the mutex. Waits for `duration` at most. Returns whether the mutex is locked now.
+    template <class Rep, class Period>
+    [[nodiscard]] bool try_lock_for(const std::chrono::duration<Rep, Period>& duration) {
+        return lock(wait_limit::after(duration));
+    }
+    /// Locks the mutex. Waits until `deadline` at most. Returns whether the mutex is locked now.
+    template <class Clock, class Duration>
+    [[nodiscard]] bool try_lock_until(const std::chrono::time_point<Clock, Duration>& deadline) {
+        return lock(wait_limit::until(deadline));
+    }
+    /// Locks the mutex if it is free. Does not wait, and does not fail spuriously. Returns whether the mutex
+    /// is locked now.
     [[nodiscard]] bool try_lock() noexcept { return noted(lock_.try_enter(free)); }
-    /// By the thread that has locked it.
+    /// Unlocks the mutex. The calling thread must hold it.
     void unlock() noexcept {
         note_.released(sys::hold::alone, lock_.name(), "unlock", lock_checks && lock_.passes(free));
         end_hold();
-    }
-
-    /// False if the time passed first.
-    template <class Rep, class Period>
-    [[nodiscard]] bool try_lock_for(const std::chrono::duration<Rep, Period>& duration) {
-        return noted(lock_.enter(free, wait_limit::after(duration)));
-    }
-    template <class Clock, class Duration>
-    [[nodiscard]] bool try_lock_until(const std::chrono::time_point<Clock, Duration>& deadline) {
-        return noted(lock_.enter(free, wait_limit::until(deadline)));
-    }
-    /// False if a stop was requested first.
-    [[nodiscard]] bool lock(std::stop_token stop) {
-        return noted(lock_.enter(free, wait_limit(std::move(stop))));
     }
 
     /// The lock inside, for waits that are not a thread's: start() with mask `free` and no transition. What

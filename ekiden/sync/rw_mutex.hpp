@@ -8,29 +8,36 @@
 #include <ekiden/sync/lock_note.hpp>
 #include <ekiden/sync/rw_policy.hpp>
 #include <ekiden/sys/contract.hpp>
+#include <ekiden/sys/mutant.hpp>
 
 #include <algorithm>
+#include <chrono>
 #include <exception>
+#include <stop_token>
 #include <utility>
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// Meets SharedTimedMutex: for std::shared_lock, std::unique_lock, std::condition_variable_any. Not
-/// recursive: a reader that enters a second time waits for a writer that waits for it. An unlock happens
-/// before the locks that it makes possible. Ready before any constructor runs if it has static storage.
+/// A lock that one writer holds alone, or readers hold together.
 ///
-/// An unlock() while no writer is inside ends the program with a message, as does an unlock_shared() while no
-/// reader is; so do upgrades and downgrades. Where lock_checks is set, the calling thread must be that writer
-/// or reader, and the program ends with a message if a thread would wait for itself, or if a lock that is
-/// held is destroyed.
+/// Meets the standard's SharedTimedMutex, so it works with std::shared_lock, std::unique_lock and
+/// std::condition_variable_any. It is not recursive: a reader that enters a second time waits for a writer
+/// that waits for it. The program ends with a message at an unlock() or downgrade() while no writer is
+/// inside, and at an unlock_shared() or upgrade() while no reader is inside. If lock_checks is set, the
+/// calling thread must be that writer or reader. The program then also ends with a message if a thread would
+/// wait for itself, or if a held lock is destroyed.
+///
+/// Thread safety: all members may be called concurrently. Destroy it when no thread holds or waits for it.
+/// Ordering: an unlock happens before the locks that it makes possible.
+/// Initialization: constant.
 template <rw_policy Policy = rw_policy::writer_first>
 class rw_mutex {
     using rules = rw_rules<Policy>;
 
 public:
-    /// Which of those who wait goes first.
+    /// Says which waiting thread enters first.
     static constexpr rw_policy policy = Policy;
-    /// More readers than this wait until one leaves.
+    /// The largest number of readers inside. Further readers wait until one leaves.
     static constexpr unsigned max_readers = state_lock::max_payload;
 
     constexpr rw_mutex() noexcept : lock_({}, rules::rules) {}
@@ -38,85 +45,100 @@ public:
     rw_mutex& operator=(const rw_mutex&) = delete;
     ~rw_mutex() { note_.ended(lock_.name(), !lock_checks || lock_.passes(rules::nobody_inside)); }
 
+    /// Locks for writing. Waits while another thread is inside.
     void lock() noexcept {
         note_.wanted(lock_.name(), "lock");
         lock_.apply_from(rules::value(rw_state::free), rules::writer_enters, begin_writing, conduct::opens);
         note_.taken(sys::hold::alone, lock_.name());
     }
-    /// False if somebody is inside, or may be: a lock that is just being released can look taken.
+    /// Locks for writing. Waits until `limit` at most. Returns whether the lock is held for writing now.
+    [[nodiscard]] bool lock(const wait_limit& limit) noexcept {
+        return noted(lock_.apply(rules::writer_enters, begin_writing, conduct::opens, limit),
+                     sys::hold::alone_tried);
+    }
+    /// Locks for writing like lock(limit), where the limit is a stop request.
+    [[nodiscard]] bool lock(std::stop_token stop) noexcept { return lock(wait_limit(std::move(stop))); }
+    /// Locks for writing like lock(limit), where the limit is a duration.
+    template <class Rep, class Period>
+    [[nodiscard]] bool try_lock_for(const std::chrono::duration<Rep, Period>& duration) {
+        return lock(wait_limit::after(duration));
+    }
+    /// Locks for writing like lock(limit), where the limit is a deadline.
+    template <class Clock, class Duration>
+    [[nodiscard]] bool try_lock_until(const std::chrono::time_point<Clock, Duration>& deadline) {
+        return lock(wait_limit::until(deadline));
+    }
+    /// Locks for writing without waiting. Returns whether the lock is held for writing now. It can fail while
+    /// another thread is unlocking.
     [[nodiscard]] bool try_lock() noexcept {
         return noted(try_now(rules::writer_enters, begin_writing), sys::hold::alone_tried);
     }
+    /// Unlocks. The calling thread must hold the lock for writing.
     void unlock() noexcept {
         note_gone(sys::hold::alone, "unlock");
         end_hold();
     }
 
+    /// Locks for reading. Waits while a writer is inside, or as long as the policy says.
     void lock_shared() noexcept {
         if constexpr (lock_checks) check_recursion();
         lock_.apply_from(rules::value(rw_state::free), rules::reader_enters, begin_reading, conduct::opens);
         note_.taken(sys::hold::shared, lock_.name());
     }
-    /// False if no reader may enter now; see try_lock.
+    /// Locks for reading. Waits until `limit` at most. Returns whether the lock is held for reading now.
+    [[nodiscard]] bool lock_shared(const wait_limit& limit) noexcept {
+        return noted(lock_.apply(rules::reader_enters, begin_reading, conduct::opens, limit),
+                     sys::hold::shared_tried);
+    }
+    /// Locks for reading like lock_shared(limit), where the limit is a stop request.
+    [[nodiscard]] bool lock_shared(std::stop_token stop) noexcept {
+        return lock_shared(wait_limit(std::move(stop)));
+    }
+    /// Locks for reading like lock_shared(limit), where the limit is a duration.
+    template <class Rep, class Period>
+    [[nodiscard]] bool try_lock_shared_for(const std::chrono::duration<Rep, Period>& duration) {
+        return lock_shared(wait_limit::after(duration));
+    }
+    /// Locks for reading like lock_shared(limit), where the limit is a deadline.
+    template <class Clock, class Duration>
+    [[nodiscard]] bool try_lock_shared_until(const std::chrono::time_point<Clock, Duration>& deadline) {
+        return lock_shared(wait_limit::until(deadline));
+    }
+    /// Locks for reading without waiting. Returns whether the lock is held for reading now. It can fail while
+    /// another thread is unlocking.
     [[nodiscard]] bool try_lock_shared() noexcept {
         return noted(try_now(rules::reader_enters, begin_reading), sys::hold::shared_tried);
     }
+    /// Unlocks. The calling thread must hold the lock for reading.
     void unlock_shared() noexcept {
         note_gone(sys::hold::shared, "unlock_shared");
         end_hold_shared();
     }
 
-    /// False if the limit was reached first: a time, or a stop request.
-    [[nodiscard]] bool lock(const wait_limit& limit) noexcept {
-        return noted(lock_.apply(rules::writer_enters, begin_writing, conduct::opens, limit),
-                     sys::hold::alone_tried);
+    /// Upgrades a shared lock: the calling reader becomes the writer, and no other writer enters in between.
+    /// Waits for the other readers to leave. Returns false at once if another reader is upgrading. The caller
+    /// then still is a reader and must unlock_shared(), because the two would wait for each other.
+    [[nodiscard]] bool upgrade() noexcept { return upgrade_within(wait_limit(), sys::hold::alone); }
+    /// Upgrades a shared lock. Waits until `limit` at most. Returns false if the limit was reached first, or
+    /// at once if another reader is upgrading. The caller then still is a reader: it has been inside all the
+    /// time. While it waits, no new reader enters.
+    [[nodiscard]] bool upgrade(const wait_limit& limit) noexcept {
+        return upgrade_within(limit, sys::hold::alone_tried);
     }
-    [[nodiscard]] bool lock_shared(const wait_limit& limit) noexcept {
-        return noted(lock_.apply(rules::reader_enters, begin_reading, conduct::opens, limit),
-                     sys::hold::shared_tried);
-    }
-    /// As lock with a limit: a time.
+    /// Upgrades a shared lock like upgrade(limit), where the limit is a stop request.
+    [[nodiscard]] bool upgrade(std::stop_token stop) noexcept { return upgrade(wait_limit(std::move(stop))); }
+    /// Upgrades a shared lock like upgrade(limit), where the limit is a duration.
     template <class Rep, class Period>
-    [[nodiscard]] bool try_lock_for(const std::chrono::duration<Rep, Period>& duration) {
-        return lock(wait_limit::after(duration));
+    [[nodiscard]] bool try_upgrade_for(const std::chrono::duration<Rep, Period>& duration) {
+        return upgrade(wait_limit::after(duration));
     }
+    /// Upgrades a shared lock like upgrade(limit), where the limit is a deadline.
     template <class Clock, class Duration>
-    [[nodiscard]] bool try_lock_until(const std::chrono::time_point<Clock, Duration>& deadline) {
-        return lock(wait_limit::until(deadline));
+    [[nodiscard]] bool try_upgrade_until(const std::chrono::time_point<Clock, Duration>& deadline) {
+        return upgrade(wait_limit::until(deadline));
     }
-    /// As lock_shared with a limit: a time.
-    template <class Rep, class Period>
-    [[nodiscard]] bool try_lock_shared_for(const std::chrono::duration<Rep, Period>& duration) {
-        return lock_shared(wait_limit::after(duration));
-    }
-    template <class Clock, class Duration>
-    [[nodiscard]] bool try_lock_shared_until(const std::chrono::time_point<Clock, Duration>& deadline) {
-        return lock_shared(wait_limit::until(deadline));
-    }
-
-    /// From reader to writer without letting another writer in between. Waits for the other readers to leave.
-    /// False, at once and still a reader, if another reader is doing the same: the two would wait for each
-    /// other, so this one has to unlock_shared.
-    [[nodiscard]] bool upgrade() noexcept {
-        bool first = false;
-        bool alone = false;
-        lock_.apply_held(
-            rules::reader_inside,
-            [&](state_value now) noexcept {
-                first = now.state != static_cast<std::uint32_t>(rw_state::upgrading);
-                alone = first && now.payload == 1;
-                if (!first) return now;
-                return alone ? rules::value(rw_state::write)
-                             : rules::value(rw_state::upgrading, now.payload - 1);
-            },
-            "rw_mutex::upgrade: no reader is inside");
-        if (!first) return false;
-        note_gone(sys::hold::shared, "upgrade");
-        if (!alone) lock_.apply(rules::any_of(rw_state::upgrade), begin_writing);
-        note_.taken(sys::hold::alone, lock_.name());
-        return true;
-    }
-    /// As upgrade, but false, still a reader, if another reader is inside.
+    /// Upgrades a shared lock without waiting. Returns false if another reader is inside. The caller then
+    /// still is a reader.
     [[nodiscard]] bool try_upgrade() noexcept {
         bool alone = false;
         lock_.apply_held(
@@ -131,7 +153,7 @@ public:
         note_.taken(sys::hold::alone_tried, lock_.name());
         return true;
     }
-    /// From writer to reader without letting a writer in between.
+    /// Downgrades: the calling writer becomes a reader, and no writer enters in between.
     void downgrade() noexcept {
         note_gone(sys::hold::alone, "downgrade");
         lock_.apply_held(
@@ -141,26 +163,52 @@ public:
         note_.taken(sys::hold::shared_tried, lock_.name());
     }
 
-    /// Runs `section()` as a writer that holds the inner lock meanwhile: cheaper than lock and unlock for
-    /// short sections. If the caller had to wait, the thread that makes room runs it. Returns after it has
-    /// run; what it throws is rethrown here. It must not use this lock, which is reported where lock_checks
-    /// is set.
+    /// Runs `section()` as a writer that holds the inner lock. For short sections this is cheaper than lock()
+    /// and unlock(). If the caller has to wait, the thread that makes room runs the section. Returns when it
+    /// has run, and rethrows what it throws. The section must not use this lock. If lock_checks is set, the
+    /// program ends with a message if it does.
     template <class Section>
     void run(Section&& section) {
         note_.wanted(lock_.name(), "run");
+        (void)run(wait_limit(), std::forward<Section>(section));
+    }
+    /// Runs `section()` like run(section). Waits until `limit` at most. Returns whether the section has run.
+    /// If it returns false, the section has not run and will not.
+    template <class Section>
+    [[nodiscard]] bool run(const wait_limit& limit, Section&& section) {
         std::exception_ptr error;
-        lock_.run(rules::writer_enters, [&](state_value now) noexcept {
-            note_.run_inside(lock_.name(), [&]() noexcept {
-                try {
-                    std::forward<Section>(section)();
-                } catch (...) {
-                    error = std::current_exception();
-                }
-            });
-            return rules::value(rw_state::free, begin_writing(now).payload);
-        });
+        const bool is_done = lock_.run(
+            rules::writer_enters,
+            [&](state_value now) noexcept {
+                note_.run_inside(lock_.name(), [&]() noexcept {
+                    try {
+                        std::forward<Section>(section)();
+                    } catch (...) {
+                        error = std::current_exception();
+                    }
+                });
+                return rules::value(rw_state::free, begin_writing(now).payload);
+            },
+            limit);
         note_.served();
         if (error) std::rethrow_exception(std::move(error));
+        return is_done;
+    }
+    /// Runs `section()` like run(limit, section), where the limit is a stop request.
+    template <class Section>
+    [[nodiscard]] bool run(std::stop_token stop, Section&& section) {
+        return run(wait_limit(std::move(stop)), std::forward<Section>(section));
+    }
+    /// Runs `section()` like run(limit, section), where the limit is a duration.
+    template <class Rep, class Period, class Section>
+    [[nodiscard]] bool run_for(const std::chrono::duration<Rep, Period>& duration, Section&& section) {
+        return run(wait_limit::after(duration), std::forward<Section>(section));
+    }
+    /// Runs `section()` like run(limit, section), where the limit is a deadline.
+    template <class Clock, class Duration, class Section>
+    [[nodiscard]] bool run_until(const std::chrono::time_point<Clock, Duration>& deadline,
+                                 Section&& section) {
+        return run(wait_limit::until(deadline), std::forward<Section>(section));
     }
 
     /// The lock inside and the transitions, for waits that are not a thread's (state_lock::start).
@@ -189,6 +237,53 @@ public:
     }
 
 private:
+    // While the caller waits, it counts as no reader: the last of the others leaves the lock to it (the state
+    // `upgrade`), and nobody else can enter.
+    bool upgrade_within(const wait_limit& limit, sys::hold how) noexcept {
+        bool first = false;
+        bool alone = false;
+        lock_.apply_held(
+            rules::reader_inside,
+            [&](state_value now) noexcept {
+                first = now.state != static_cast<std::uint32_t>(rw_state::upgrading);
+                alone = first && now.payload == 1;
+                if (!first) return now;
+                return alone ? rules::value(rw_state::write)
+                             : rules::value(rw_state::upgrading, now.payload - 1);
+            },
+            "rw_mutex::upgrade: no reader is inside");
+        if (!first) return false;
+        note_gone(sys::hold::shared, "upgrade");
+        if (!alone && !lock_.apply(rules::any_of(rw_state::upgrade), begin_writing, conduct::completes, limit)
+            && !end_upgrading()) {
+            note_.taken(sys::hold::shared_tried, lock_.name());
+            return false;
+        }
+        note_.taken(how, lock_.name());
+        return true;
+    }
+    // The limit was reached: the caller becomes a reader again, unless the last of the others has left since.
+    // Then it is the writer, and the answer is true. One step decides, so neither case can be missed.
+    bool end_upgrading() noexcept {
+        bool is_writer = false;
+        const state_lock::mask states = EKIDEN_MUTANT(rw_upgrade_overlooks_the_last_reader)
+                                            ? rules::any_of(rw_state::upgrading)
+                                            : rules::any_of(rw_state::upgrading, rw_state::upgrade);
+        lock_.apply_held(
+            states,
+            [&](state_value now) noexcept {
+                is_writer = now.state == static_cast<std::uint32_t>(rw_state::upgrade);
+                if (is_writer) return begin_writing(now);
+                if (EKIDEN_MUTANT(rw_upgrade_forgets_its_reader))
+                    return rules::value(rules::reading(now.payload), now.payload);
+                // No reader has entered since, so there is room for this one. The step changes the state, so
+                // it settles it for those who wait.
+                return rules::value(rules::reading(now.payload + 1), now.payload + 1);
+            },
+            "rw_mutex::upgrade: the lock was changed while a reader was upgrading");
+        return is_writer;
+    }
+
     static state_value end_reading(state_value now) noexcept {
         const std::uint32_t left = now.payload - 1;
         const auto state = static_cast<rw_state>(now.state);

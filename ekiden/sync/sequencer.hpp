@@ -6,48 +6,48 @@
 #pragma once
 
 #include <ekiden/context/thread_context.hpp>
+#include <ekiden/sync/wait_limit.hpp>
 #include <ekiden/sys/atomic.hpp>
-#include <ekiden/sys/contract.hpp>
+#include <ekiden/sys/mutant.hpp>
 #include <ekiden/sys/parker.hpp>
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <optional>
-#include <stdexcept>
+#include <stop_token>
 #include <utility>
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// Thrown by calls that a sequencer does not accept any more.
-class sequencer_closed : public std::logic_error {
-public:
-    sequencer_closed() : std::logic_error("the sequencer is closed") {}
-};
-
-/// Any number of threads call; one thread at a time serves: the one that starts the callers, or its own,
-/// started before them. A call happens before its processing, and that before the call's return. Destroyed
-/// when no call and no serve is in progress. Ready before any constructor runs if it has static storage.
+/// A desk at which threads leave requests, and one thread processes them in the order of arrival.
+///
+/// Thread safety: any number of threads may call call() and close(). One thread at a time serves. Destroy it
+/// when no call() and no serve() is in progress.
+/// Ordering: a call() happens before the processing of its request, which happens before the call returns.
+/// Initialization: constant.
 template <class Request, class Reply>
 class sequencer {
 public:
-    /// A reply and the request's number: 0 for the first that arrived. Numbers have no gaps.
+    /// A reply and the number of its request. The first request has number 0, and numbers have no gaps.
     struct numbered {
         std::uint64_t number; ///< of the request
-        Reply reply;          ///< what the handler has returned
+        Reply reply;          ///< the result of the handler
     };
 
     constexpr sequencer() = default;
     sequencer(const sequencer&) = delete;
     sequencer& operator=(const sequencer&) = delete;
 
-    /// Brings a request, in one atomic step that fixes its number, and waits for the reply. Rethrows what the
-    /// handler throws. Throws sequencer_closed if close() came first.
-    numbered call(Request request) {
+    /// Leaves a request, in one atomic step that fixes its number, and waits for the reply. Returns the
+    /// reply, or an empty optional if the sequencer is closed. Rethrows what the handler throws. It has no
+    /// form with a limit, because the request lies on the caller's stack and its number is taken.
+    [[nodiscard]] std::optional<numbered> call(Request request) {
         pending mine{.request = std::move(request)};
         std::uintptr_t head = head_.load(sys::relaxed);
         for (;;) {
-            if ((head & closed) != 0) throw sequencer_closed();
+            if ((head & closed) != 0) return std::nullopt;
             mine.next = to_pending(head);
             // [SQ1] release; pairs with the acquire in take_all().
             if (head_.compare_exchange_weak(head, reinterpret_cast<std::uintptr_t>(&mine), sys::release,
@@ -57,49 +57,78 @@ public:
         if ((head & asleep) != 0) consumer_.unpark();
         sleep(mine.done); // the parker orders the reply
         if (mine.error) std::rethrow_exception(std::move(mine.error));
-        return {mine.number, std::move(*mine.reply)};
+        return numbered{mine.number, std::move(*mine.reply)};
     }
 
-    /// Processes all requests that have arrived, without waiting, and returns how many. `handler(number,
-    /// request)` returns the Reply; it may call close() but not call().
+    /// Processes the requests that have arrived. Returns their number. Does not wait. `handler(number,
+    /// request)` returns the Reply. It may call close(), but not call().
     template <class Handler>
     std::size_t serve_ready(Handler&& handler) {
         return process(take_all(), handler);
     }
-    /// Waits for requests and processes them; returns after close(), when all that came before it are
-    /// processed.
+
+    /// Waits for requests and processes them, until close() has been called and all earlier requests are
+    /// processed. The handler is that of serve_ready().
     template <class Handler>
     void serve(Handler&& handler) {
+        (void)serve(wait_limit(), std::forward<Handler>(handler));
+    }
+    /// Serves like serve(handler), until `limit` at most. Returns whether the sequencer is closed and all
+    /// requests are processed. If not, what has been processed stays so, later requests wait, and the thread
+    /// may serve again. Requests that have arrived before the call are processed in any case.
+    template <class Handler>
+    [[nodiscard]] bool serve(const wait_limit& limit, Handler&& handler) {
+        const std::stop_callback stopper(limit.stop(), [this]() noexcept { end_sleep(); });
         for (;;) {
-            if (process(take_all(), handler) > 0) continue;
-            std::uintptr_t head = 0;
-            if (head_.compare_exchange_strong(head, asleep, sys::relaxed, sys::relaxed)) {
-                sleep(consumer_);
-            } else if (head_.load(sys::acquire)
-                       == closed) { // [SQ1] acquire; pairs with the release in close()
-                return;
-            }
+            const bool has_processed = process(take_all(), handler) > 0;
+            // [SQ1] acquire; pairs with the release in close().
+            if (head_.load(sys::acquire) == closed) return true;
+            if (!limit.is_endless() && limit.is_reached()) return false;
+            if (!has_processed) await_request(limit);
         }
     }
+    /// Serves like serve(limit, handler), where the limit is a stop request.
+    template <class Handler>
+    [[nodiscard]] bool serve(std::stop_token stop, Handler&& handler) {
+        return serve(wait_limit(std::move(stop)), std::forward<Handler>(handler));
+    }
+    /// Serves like serve(limit, handler), where the limit is a duration.
+    template <class Rep, class Period, class Handler>
+    [[nodiscard]] bool serve_for(const std::chrono::duration<Rep, Period>& duration, Handler&& handler) {
+        return serve(wait_limit::after(duration), std::forward<Handler>(handler));
+    }
+    /// Serves like serve(limit, handler), where the limit is a deadline.
+    template <class Clock, class Duration, class Handler>
+    [[nodiscard]] bool serve_until(const std::chrono::time_point<Clock, Duration>& deadline,
+                                   Handler&& handler) {
+        return serve(wait_limit::until(deadline), std::forward<Handler>(handler));
+    }
 
-    /// Refuses calls from now on. May be called more than once.
+    /// Closes the sequencer: later calls are refused. Has no effect if it is closed already.
     void close() noexcept {
+        // In one step with the end of the sleep: a server whose limit is reached may return, and destroy the
+        // sequencer, as soon as it reads `closed`.
+        std::uintptr_t head = head_.load(sys::relaxed);
         // [SQ1] release: what happens before close() happens before the end of serve().
-        if ((head_.fetch_or(closed, sys::release) & asleep) != 0) {
-            head_.fetch_and(~asleep, sys::relaxed);
-            consumer_.unpark();
+        while (!head_.compare_exchange_weak(head, (head & ~asleep) | closed, sys::release, sys::relaxed)) {
         }
+        if ((head & asleep) != 0) consumer_.unpark();
     }
+    /// Returns whether close() has been called.
+    [[nodiscard]] bool is_closed() const noexcept { return (head_.load(sys::acquire) & closed) != 0; }
 
-    /// The number of requests so far. For the serving thread.
+    /// Returns the number of requests processed so far. For the serving thread.
     [[nodiscard]] std::uint64_t processed() const noexcept { return next_number_; }
-    /// The most requests that were found waiting at once. For the serving thread.
+    /// Returns the largest number of requests that were found waiting at once. For the serving thread.
     [[nodiscard]] std::size_t longest_queue() const noexcept { return longest_; }
 
 private:
     // head_: the newest request, or 0, and two bits.
     //   closed  no more calls                                   set by close
-    //   asleep  the consumer sleeps (and there is no request)   set by serve, cleared by call or close
+    //   asleep  the consumer sleeps (and there is no request)   set by serve; cleared by call, close, a stop
+    //                                                           request, or serve when its limit is reached
+    // Whoever clears asleep owes the consumer one unpark, unless it is the consumer itself. The consumer
+    // waits for that unpark, so none comes late.
     static constexpr std::uintptr_t closed = 1;
     static constexpr std::uintptr_t asleep = 2;
 
@@ -120,6 +149,32 @@ private:
             const blocked_here here("a sequencer");
             place.park();
         }
+    }
+
+    // Sleeps until a request, close() or the limit ends it.
+    void await_request(const wait_limit& limit) noexcept {
+        std::uintptr_t head = 0;
+        // [SQ2] acquire; pairs with the release in end_sleep(): if the stop was requested before this step,
+        // the thread reads it below.
+        if (!head_.compare_exchange_strong(head, asleep, sys::acquire, sys::relaxed)) return;
+        if (limit.is_endless()) {
+            sleep(consumer_);
+            return;
+        }
+        const blocked_here here("a sequencer");
+        bool is_over = limit.stop().stop_requested();
+        while (!is_over && limit.is_timed()) {
+            if (consumer_.park_until(limit.deadline())) return;
+            is_over = limit.is_reached();
+        }
+        // relaxed: publishes nothing.
+        const bool is_own_end = is_over && (head_.fetch_and(~asleep, sys::relaxed) & asleep) != 0;
+        if (!is_own_end && !EKIDEN_MUTANT(sequencer_leaves_before_the_wake_up)) consumer_.park();
+    }
+    // In the thread that requests the stop.
+    void end_sleep() noexcept {
+        // [SQ2] release; pairs with the acquire in await_request().
+        if ((head_.fetch_and(~asleep, sys::release) & asleep) != 0) consumer_.unpark();
     }
 
     static pending* to_pending(std::uintptr_t head) noexcept {

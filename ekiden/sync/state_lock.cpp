@@ -129,7 +129,7 @@ bool state_lock::transition_slow(mask states, state_transition change, void* con
     me.pure = pure;
     me.direct = how != conduct::opens;
     me.opens = how == conduct::opens;
-    me.group = how == conduct::completes_together && limit.endless();
+    me.group = how == conduct::completes_together && limit.is_endless();
     return wait(me, limit);
 }
 
@@ -148,7 +148,7 @@ bool state_lock::wait(waiter& me, const wait_limit& limit) noexcept {
             if (take(me, word, woken)) return true;
             continue;
         }
-        if (late || (!limit.endless() && limit.reached())) {
+        if (late || (!limit.is_endless() && limit.is_reached())) {
             if (woken && !EKIDEN_MUTANT(state_lock_swallows_a_wake_up)) pass_on();
             return false;
         }
@@ -284,7 +284,7 @@ state_lock::wake state_lock::sleep(waiter& me, const wait_limit& limit) noexcept
         std::uint32_t status = me.status.load(sys::acquire);
         if ((status & waiter::phase) == waiter::granted) return wake::granted;
         if ((status & waiter::phase) == waiter::retry) return wake::retry;
-        if ((status & waiter::interrupted) != 0 && !limit.endless()) return wake::gave_up;
+        if ((status & waiter::interrupted) != 0 && !limit.is_endless()) return wake::gave_up;
         if (me.group) {
             sys::futex_wait(group, generation);
             continue;
@@ -295,9 +295,9 @@ state_lock::wake state_lock::sleep(waiter& me, const wait_limit& limit) noexcept
             if (!me.status.compare_exchange_strong(status, asleep, sys::relaxed, sys::relaxed)) continue;
             status = asleep;
         }
-        if (!limit.timed())
+        if (!limit.is_timed())
             sys::futex_wait(me.status, status);
-        else if (!sys::futex_wait_until(me.status, status, limit.deadline()) && limit.reached())
+        else if (!sys::futex_wait_until(me.status, status, limit.deadline()) && limit.is_reached())
             return wake::gave_up;
     }
 }

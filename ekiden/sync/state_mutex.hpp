@@ -9,8 +9,10 @@
 #include <ekiden/sync/state_table.hpp>
 #include <ekiden/sys/contract.hpp>
 
+#include <chrono>
 #include <exception>
 #include <optional>
+#include <stop_token>
 #include <utility>
 
 namespace ekiden::inline EKIDEN_ABI {
@@ -18,11 +20,15 @@ namespace ekiden::inline EKIDEN_ABI {
 /// The classifier of a table that refines none.
 struct no_classifier {};
 
-/// `Table`: a constant state_table or refined_table. `Classifier`, for refined tables: a function object that
-/// turns a state of an ancestor, which an inherited operation has named, into the part that now holds; called
-/// inside the lock; noexcept.
+/// A mutex with states. An operation names the states in which it may begin, and waits for one of them.
 ///
-/// Thread-safe. What happens before a leave happens before the next entry. Neither copied nor moved.
+/// `Table`: a constant state_table or refined_table. `Classifier`, for refined tables: a noexcept function
+/// object. It turns a state of an ancestor, which an inherited operation has named, into the part that now
+/// holds. It is called inside the lock.
+///
+/// Thread safety: all members may be called concurrently.
+/// Ordering: a leave happens before the next entry.
+/// Initialization: constant.
 template <auto Table, class Classifier = no_classifier>
 class state_mutex {
     using table = decltype(Table);
@@ -37,11 +43,10 @@ private:
     static_assert(enumerator_count<state>() <= state_lock::max_states,
                   "state_mutex: the table has more than 63 states");
     static_assert(
-        splits_are_exact(Table),
+        has_exact_splits(Table),
         "state_mutex: a refined table must make each state part of exactly one state of its parent");
-    static_assert(every_state_is_reachable(Table),
-                  "state_mutex: a state cannot be reached from the initial one");
-    static_assert(no_state_is_a_dead_end(Table), "state_mutex: in some state no operation can ever begin");
+    static_assert(is_fully_reachable(Table), "state_mutex: a state cannot be reached from the initial one");
+    static_assert(has_no_dead_end(Table), "state_mutex: in some state no operation can ever begin");
 
     template <auto Op>
     static consteval bool has_operation() noexcept {
@@ -63,7 +68,7 @@ private:
         for (std::size_t i = 0; i < enumerator_count<state>(); ++i) {
             for (std::size_t k = 0; k < enumerator_count<state>(); ++k) {
                 if (Table.is_part(static_cast<state>(k), To)
-                    && Table.allows(Op, static_cast<state>(i), static_cast<state>(k)))
+                    && Table.is_allowed(Op, static_cast<state>(i), static_cast<state>(k)))
                     return true;
             }
         }
@@ -123,57 +128,58 @@ public:
         int exceptions_ = std::uncaught_exceptions();
     };
 
-    /// Waits until `Op` may begin.
-    template <auto Op>
+    /// Enters with `Op`. Waits until it may begin. Returns the guard. With `Unwind`, a state in which `Op`
+    /// may end, an exception that passes the guard leaves with that state. The same holds for all forms
+    /// below.
+    template <auto Op, state... Unwind>
     guard<Op> enter() noexcept {
         lock_.enter(entry<Op>());
-        return guard<Op>(*this, std::nullopt);
+        return entered<Op, Unwind...>();
     }
-    /// As enter; an exception that passes the guard leaves with `Unwind`, which `Op` may end in.
-    template <auto Op, state Unwind>
-    guard<Op> enter() noexcept {
-        static_assert(may_end_in<Op, Unwind>(), "state_mutex: the transition table has no such transition");
-        lock_.enter(entry<Op>());
-        return guard<Op>(*this, Unwind);
-    }
-    /// Nothing if somebody is inside, or `Op` cannot begin now.
-    template <auto Op>
-    [[nodiscard]] std::optional<guard<Op>> try_enter() noexcept {
-        if (!lock_.try_enter(entry<Op>())) return std::nullopt;
-        return guard<Op>(*this, std::nullopt);
-    }
-    /// Nothing if `limit` was reached first: a time, or a stop request.
-    template <auto Op>
+    /// Enters with `Op`. Waits until `limit` at most. Returns an empty optional if the limit was reached
+    /// first.
+    template <auto Op, state... Unwind>
     [[nodiscard]] std::optional<guard<Op>> enter(const wait_limit& limit) noexcept {
         if (!lock_.enter(entry<Op>(), limit)) return std::nullopt;
-        return guard<Op>(*this, std::nullopt);
+        return entered<Op, Unwind...>();
     }
-    template <auto Op, class Rep, class Period>
+    /// Enters with `Op` like enter(limit), where the limit is a stop request.
+    template <auto Op, state... Unwind>
+    [[nodiscard]] std::optional<guard<Op>> enter(std::stop_token stop) noexcept {
+        return enter<Op, Unwind...>(wait_limit(std::move(stop)));
+    }
+    /// Enters with `Op` like enter(limit), where the limit is a duration.
+    template <auto Op, state... Unwind, class Rep, class Period>
     [[nodiscard]] std::optional<guard<Op>> enter_for(const std::chrono::duration<Rep, Period>& duration) {
-        return enter<Op>(wait_limit::after(duration));
+        return enter<Op, Unwind...>(wait_limit::after(duration));
     }
-    template <auto Op, class Clock, class Duration>
+    /// Enters with `Op` like enter(limit), where the limit is a deadline.
+    template <auto Op, state... Unwind, class Clock, class Duration>
     [[nodiscard]] std::optional<guard<Op>>
     enter_until(const std::chrono::time_point<Clock, Duration>& deadline) {
-        return enter<Op>(wait_limit::until(deadline));
+        return enter<Op, Unwind...>(wait_limit::until(deadline));
     }
-    template <auto Op>
-    [[nodiscard]] std::optional<guard<Op>> enter(std::stop_token stop) noexcept {
-        return enter<Op>(wait_limit(std::move(stop)));
+    /// Enters with `Op` without waiting. Returns an empty optional if a thread is inside, or if `Op` cannot
+    /// begin in this state.
+    template <auto Op, state... Unwind>
+    [[nodiscard]] std::optional<guard<Op>> try_enter() noexcept {
+        if (!lock_.try_enter(entry<Op>())) return std::nullopt;
+        return entered<Op, Unwind...>();
     }
 
-    /// Waits until `Op` may begin, runs `section(state)` inside, and leaves with the state that it returns.
-    /// If the caller has to wait, the thread that makes the state come about runs the section. It must be
-    /// short and must not touch this mutex. What it throws is rethrown here; the state is then as it was.
+    /// Runs `section(state)` inside and leaves with the state that it returns. Waits until `Op` may begin. If
+    /// the caller has to wait, the thread that sets the state runs the section. It must be short and must not
+    /// use this mutex. If it throws, the state is as before, and the exception is rethrown here.
     template <auto Op, class Section>
     void run(Section&& section) {
-        (void)run<Op>(std::forward<Section>(section), wait_limit());
+        (void)run<Op>(wait_limit(), std::forward<Section>(section));
     }
-    /// As run, unless `limit` is reached first: then false, and the section has not run.
+    /// Runs `section(state)` like run(section). Waits until `limit` at most. Returns whether the section has
+    /// run. If it returns false, the section has not run and will not.
     template <auto Op, class Section>
-    bool run(Section&& section, const wait_limit& limit) {
+    [[nodiscard]] bool run(const wait_limit& limit, Section&& section) {
         std::exception_ptr error;
-        const bool done = lock_.run(
+        const bool is_done = lock_.run(
             entry<Op>(),
             [&](state_value value) noexcept {
                 const auto before = static_cast<state>(value.state);
@@ -187,7 +193,23 @@ public:
             },
             limit);
         if (error) std::rethrow_exception(std::move(error));
-        return done;
+        return is_done;
+    }
+    /// Runs `section(state)` like run(limit, section), where the limit is a stop request.
+    template <auto Op, class Section>
+    [[nodiscard]] bool run(std::stop_token stop, Section&& section) {
+        return run<Op>(wait_limit(std::move(stop)), std::forward<Section>(section));
+    }
+    /// Runs `section(state)` like run(limit, section), where the limit is a duration.
+    template <auto Op, class Rep, class Period, class Section>
+    [[nodiscard]] bool run_for(const std::chrono::duration<Rep, Period>& duration, Section&& section) {
+        return run<Op>(wait_limit::after(duration), std::forward<Section>(section));
+    }
+    /// Runs `section(state)` like run(limit, section), where the limit is a deadline.
+    template <auto Op, class Clock, class Duration, class Section>
+    [[nodiscard]] bool run_until(const std::chrono::time_point<Clock, Duration>& deadline,
+                                 Section&& section) {
+        return run<Op>(wait_limit::until(deadline), std::forward<Section>(section));
     }
 
     /// The lock inside, for waits that are not a thread's: start() with mask_of<Op>().
@@ -206,6 +228,16 @@ public:
     }
 
 private:
+    template <auto Op, state... Unwind>
+    guard<Op> entered() noexcept {
+        static_assert(sizeof...(Unwind) <= 1, "state_mutex: an exception leaves with one state");
+        static_assert((may_end_in<Op, Unwind>() && ...),
+                      "state_mutex: the transition table has no such transition");
+        std::optional<state> unwind;
+        ((unwind = Unwind), ...);
+        return guard<Op>(*this, unwind);
+    }
+
     state now() const noexcept { return static_cast<state>(lock_.value().state); }
     void exit(state next) noexcept { lock_.exit(static_cast<std::uint32_t>(next)); }
 
@@ -220,7 +252,7 @@ private:
                 sys::contract_broken(
                     "state_mutex: the classifier returned a state that is no part of the one named");
         }
-        if (!Table.allows(Op, before, next))
+        if (!Table.is_allowed(Op, before, next))
             sys::contract_broken("state_mutex: the transition table has no such transition");
         return next;
     }

@@ -74,7 +74,7 @@ struct state_table {
         return all;
     }
     /// Whether `op` may lead from `before` to `after`.
-    [[nodiscard]] constexpr bool allows(Operation op, State before, State after) const noexcept {
+    [[nodiscard]] constexpr bool is_allowed(Operation op, State before, State after) const noexcept {
         for (const auto& row : rows) {
             if (row.operation == op && row.from.contains(before) && row.to.contains(after)) return true;
         }
@@ -160,11 +160,11 @@ struct refined_table {
             return parts_of(Parent.from(op));
     }
     template <class Op>
-    [[nodiscard]] constexpr bool allows(Op op, State before, State after) const noexcept {
+    [[nodiscard]] constexpr bool is_allowed(Op op, State before, State after) const noexcept {
         if constexpr (std::is_same_v<Op, Operation>)
-            return own_rows.allows(op, before, after);
+            return own_rows.is_allowed(op, before, after);
         else
-            return Parent.allows(op, whole_of(before), whole_of(after));
+            return Parent.is_allowed(op, whole_of(before), whole_of(after));
     }
     /// The parent's state that `s` is a part of.
     [[nodiscard]] constexpr whole whole_of(State s) const noexcept {
@@ -219,7 +219,7 @@ struct refined_table {
     }
 
     /// Whether the splits cover: each state of the parent has parts, each state is part of exactly one.
-    [[nodiscard]] constexpr bool splits_exactly() const noexcept {
+    [[nodiscard]] constexpr bool has_exact_splits() const noexcept {
         std::uint64_t seen = 0;
         std::uint64_t wholes = 0;
         for (const auto& piece : splits) {
@@ -251,16 +251,16 @@ make_refined_table(State initial, const split<typename decltype(Parent)::state, 
 
 /// Whether `table`, if it refines another one, makes each state part of exactly one state of its parent.
 template <class Table>
-[[nodiscard]] constexpr bool splits_are_exact(const Table& table) noexcept {
-    if constexpr (requires { table.splits_exactly(); })
-        return table.splits_exactly();
+[[nodiscard]] constexpr bool has_exact_splits(const Table& table) noexcept {
+    if constexpr (requires { table.has_exact_splits(); })
+        return table.has_exact_splits();
     else
         return true;
 }
 
 /// Whether every state of `table` can be reached from its initial state.
 template <class Table>
-[[nodiscard]] constexpr bool every_state_is_reachable(const Table& table) noexcept {
+[[nodiscard]] constexpr bool is_fully_reachable(const Table& table) noexcept {
     using state = typename Table::state;
     states<state> reached(table.initial);
     for (std::size_t i = 0; i < enumerator_count<state>(); ++i) reached.bits |= table.step(reached).bits;
@@ -269,7 +269,7 @@ template <class Table>
 
 /// Whether in every state of `table`, the final ones aside, some operation may begin.
 template <class Table>
-[[nodiscard]] constexpr bool no_state_is_a_dead_end(const Table& table) noexcept {
+[[nodiscard]] constexpr bool has_no_dead_end(const Table& table) noexcept {
     std::uint64_t good = table.accepting().bits;
     if constexpr (requires { table.own_rows; })
         good |= table.own_rows.final_states.bits;

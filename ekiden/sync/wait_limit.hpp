@@ -12,24 +12,26 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// A value: cheap to copy, except that it shares the stop state of its token.
+/// The limit of a wait: a deadline, a stop request, both, or neither.
+///
+/// A value. Copies share the stop state of its token. Thread safety: like an int.
 class wait_limit {
 public:
-    /// Never gives up.
-    constexpr wait_limit() = default;
+    /// Constructs a limit that is never reached.
+    constexpr wait_limit() noexcept = default;
 
-    /// Gives up at a stop request.
+    /// Constructs a limit that is reached at a stop request.
     explicit wait_limit(std::stop_token stop) noexcept : stop_(std::move(stop)) {}
 
-    /// Gives up `duration` from now; at once for durations <= 0. Durations beyond the clock's range are cut
-    /// to 146 years.
+    /// Returns a limit that is reached `duration` from now, or at once for durations <= 0. Durations beyond
+    /// the clock's range are cut to 146 years.
     template <class Rep, class Period>
     [[nodiscard]] static wait_limit after(const std::chrono::duration<Rep, Period>& duration) {
         return until(now_here<sys::clock>() + sys::bounded(duration));
     }
 
-    /// Gives up at `deadline`, as its own clock tells: if that is not the library's, it is asked again each
-    /// time that a sleep ends.
+    /// Returns a limit that is reached at `deadline`, by the deadline's own clock. If that is not the
+    /// library's clock, a waiting thread reads it each time that a sleep ends.
     template <class Clock, class Duration>
     [[nodiscard]] static wait_limit until(const std::chrono::time_point<Clock, Duration>& deadline) {
         wait_limit limit;
@@ -46,28 +48,28 @@ public:
         return limit;
     }
 
-    /// This limit, and a stop request too.
+    /// Returns a limit with the deadline of this one that is also reached at a stop request.
     [[nodiscard]] wait_limit with(std::stop_token stop) const {
         wait_limit both = *this;
         both.stop_ = std::move(stop);
         return both;
     }
 
-    /// Whether it never gives up.
-    [[nodiscard]] bool endless() const noexcept { return !timed_ && !stop_.stop_possible(); }
-    /// Whether it has a deadline.
-    [[nodiscard]] bool timed() const noexcept { return timed_; }
-    /// For timed limits: when to look again whether the limit is reached. Of a deadline of another clock,
-    /// when that comes at the library's pace.
+    /// Returns whether the limit can never be reached.
+    [[nodiscard]] bool is_endless() const noexcept { return !timed_ && !stop_.stop_possible(); }
+    /// Returns whether the limit has a deadline.
+    [[nodiscard]] bool is_timed() const noexcept { return timed_; }
+    /// Returns the time at which a sleep has to end so that the limit is checked again. The limit must be
+    /// timed. For a deadline of another clock, this is an estimate.
     [[nodiscard]] sys::clock::time_point deadline() const noexcept {
         return left_ == nullptr ? sys::clock::time_point(deadline_)
                                 : now_here<sys::clock>() + left_(deadline_);
     }
-    /// The stop token; one without a state if there is none.
+    /// Returns the stop token. It has no stop state if the limit has none.
     [[nodiscard]] const std::stop_token& stop() const noexcept { return stop_; }
 
-    /// True when a wait should give up now.
-    [[nodiscard]] bool reached() const noexcept {
+    /// Returns whether the limit is reached: a stop was requested, or the deadline has passed.
+    [[nodiscard]] bool is_reached() const noexcept {
         if (stop_.stop_requested()) return true;
         if (!timed_) return false;
         return left_ == nullptr ? now_here<sys::clock>().time_since_epoch() >= deadline_

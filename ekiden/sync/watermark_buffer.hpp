@@ -34,18 +34,18 @@ struct watermark_states {
     }
 };
 
-/// As bounded_buffer, except for when producers wait.
+/// A bounded_buffer whose producers, once it is full, wait until it has drained to a low mark.
 template <class T>
 class watermark_buffer : public buffer_base<T, watermark_states> {
     using base = buffer_base<T, watermark_states>;
 
 public:
-    /// Producers wait when `high` items are inside, until no more than `low` are. Throws
-    /// std::invalid_argument unless low < high, and std::bad_alloc.
+    /// Constructs a buffer whose producers wait from when `high` items are inside until at most `low` are.
+    /// Throws std::invalid_argument unless low < high, and std::bad_alloc.
     watermark_buffer(std::size_t low, std::size_t high)
         : base(base::checked(high, "watermark_buffer"), watermark_states{checked_low(low, high)}) {}
 
-    /// How many items there is room for.
+    /// Returns the number of items that the buffer has room for.
     [[nodiscard]] std::size_t high_mark() const noexcept { return this->capacity(); }
 
 private:

@@ -16,6 +16,8 @@
 #include <ekiden/sync/spin_mutex.hpp>
 #include <ekiden/sync/watermark_buffer.hpp>
 
+#include <utility>
+
 namespace lab::peers {
 
 struct ekiden_mutex : ::ekiden::mutex {
@@ -59,9 +61,16 @@ struct ekiden_elastic_barrier : ::ekiden::elastic_barrier {
     static constexpr peers::row row{"ekiden", "ekiden::elastic_barrier", 0};
     explicit ekiden_elastic_barrier(unsigned size) : ::ekiden::elastic_barrier(size) {}
 };
-struct ekiden_buffer : ::ekiden::bounded_buffer<long> {
+/// A buffer that is never closed, with the push and pop of the other peers.
+template <class Buffer>
+struct ekiden_open_buffer : Buffer {
+    using Buffer::Buffer;
+    void push(long item) { (void)Buffer::push(std::move(item)); }
+    [[nodiscard]] long pop() { return *Buffer::pop(); }
+};
+struct ekiden_buffer : ekiden_open_buffer<::ekiden::bounded_buffer<long>> {
     static constexpr peers::row row{"ekiden", "ekiden::bounded_buffer", 0};
-    using bounded_buffer::bounded_buffer;
+    using ekiden_open_buffer::ekiden_open_buffer;
 };
 
 } // namespace lab::peers

@@ -5,7 +5,8 @@ namespace lab::bounded_buffer {
 namespace {
 
 const bool added_ours = peers::add_row<peers::ekiden_buffer>(
-    "bounded-buffer", &run_both<peers::ekiden_buffer, ekiden::watermark_buffer<long>>);
+    "bounded-buffer",
+    &run_both<peers::ekiden_buffer, peers::ekiden_open_buffer<ekiden::watermark_buffer<long>>>);
 
 } // namespace
 } // namespace lab::bounded_buffer

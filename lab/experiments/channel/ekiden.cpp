@@ -19,8 +19,8 @@ using buffer = ekiden::bounded_buffer<std::uint64_t>;
 
 ekiden::coroutine<> produce(buffer& to, source items) {
     while (items.more()) {
-        const ekiden::buffer_result r = co_await ekiden::async_push(to, items.next());
-        if (r != ekiden::buffer_result::done) throw std::logic_error("a push was refused");
+        const ekiden::queue_status r = co_await ekiden::async_push(to, items.next());
+        if (r != ekiden::queue_status::done) throw std::logic_error("a push was refused");
     }
 }
 
@@ -89,7 +89,7 @@ private:
 };
 
 void produce_in_thread(buffer& to, source items) {
-    while (items.more()) to.push(items.next());
+    while (items.more()) (void)to.push(items.next());
 }
 
 class threads {
@@ -103,7 +103,7 @@ public:
         return together(c, producers + setting_.consumers, [&](unsigned me) {
             if (me < producers) return produce_in_thread(between, source(setting_, me));
             sink& mine = sinks[me - producers];
-            while (mine.more()) mine.take(between.pop());
+            while (mine.more()) mine.take(*between.pop());
         });
     }
 

@@ -9,7 +9,7 @@ namespace {
 class sequencer_desk {
 public:
     void ask(receipt& mine) {
-        const auto [number, given] = sequencer_.call(0);
+        const auto [number, given] = *sequencer_.call(0);
         mine.numbered_ns = now_ns();
         mine.number = number;
         mine.given = given;
@@ -33,14 +33,14 @@ private:
 class buffer_desk {
 public:
     void ask(receipt& mine) {
-        requests_.push(&mine);
+        (void)requests_.push(&mine);
         mine.numbered_ns = now_ns();
     }
 
     template <class Process>
     std::size_t serve(std::size_t count, Process process) {
         for (std::uint64_t number = 0; number != count; ++number) {
-            requests_.pop()->number = number;
+            (*requests_.pop())->number = number;
             process(number);
         }
         return 0; // it cannot tell

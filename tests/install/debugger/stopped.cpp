@@ -99,8 +99,8 @@ int main() {
     all.door.enter<door_op::close>().leave<door_state::closed>();
     (void)all.meeting.arrive();
     all.done.count_down();
-    all.items.push(1);
-    all.items.push(2);
+    (void)all.items.push(1);
+    (void)all.items.push(2);
 
     all.with_value = paused.submit([] { return 42; });
     all.nothing = paused.submit([] {});

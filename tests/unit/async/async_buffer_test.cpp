@@ -59,8 +59,8 @@ TEST_CASE("every item goes through once, in each producer's order, between corou
             for (int i = 0; i < producers - 1; ++i) {
                 coroutines.spawn([&, i]() -> coroutine<> {
                     for (int k = 0; k < items; ++k) {
-                        const buffer_result r = co_await async_push(buffer, long{k} * producers + i);
-                        if (r != buffer_result::done) wrong = true;
+                        const queue_status r = co_await async_push(buffer, long{k} * producers + i);
+                        if (r != queue_status::done) wrong = true;
                     }
                     if (--producing == 0) buffer.close();
                 });
@@ -77,12 +77,12 @@ TEST_CASE("every item goes through once, in each producer's order, between corou
                 });
             }
             std::thread producer([&] {
-                for (int k = 0; k < items; ++k) buffer.push(long{k} * producers + producers - 1);
+                for (int k = 0; k < items; ++k) (void)buffer.push(long{k} * producers + producers - 1);
                 if (--producing == 0) buffer.close();
             });
             std::thread consumer([&] {
                 checker order;
-                while (const std::optional<long> item = buffer.pop_or_end()) {
+                while (const std::optional<long> item = buffer.pop()) {
                     if (!order.is_in_order(*item)) wrong = true;
                     sum += *item;
                 }
@@ -103,8 +103,8 @@ TEST_CASE("a watermark_buffer lets its producers on when it has drained, corouti
     party coroutines(pool.get_executor());
     coroutines.spawn([&]() -> coroutine<> {
         for (int i = 0; i < 5; ++i) {
-            const buffer_result r = co_await async_push(buffer, int{i});
-            pushed += r == buffer_result::done ? 1 : 0;
+            const queue_status r = co_await async_push(buffer, int{i});
+            pushed += r == queue_status::done ? 1 : 0;
         }
     });
     until([&] { return pushed == 3; });
@@ -122,8 +122,8 @@ TEST_CASE("rule: close wakes all senders and receivers, and what was accepted ca
     for (int r = 0; r < rounds; ++r) {
         bounded_buffer<int> full(2);
         bounded_buffer<int> empty(2);
-        full.push(1);
-        full.push(2);
+        (void)full.push(1);
+        (void)full.push(2);
         std::atomic<int> refused{0};
         std::atomic<int> ended{0};
         std::atomic<int> asked{0};
@@ -132,8 +132,8 @@ TEST_CASE("rule: close wakes all senders and receivers, and what was accepted ca
             for (int i = 0; i < 5; ++i) {
                 coroutines.spawn([&]() -> coroutine<> {
                     ++asked;
-                    const buffer_result result = co_await async_push(full, 3);
-                    refused += result == buffer_result::closed ? 1 : 0;
+                    const queue_status result = co_await async_push(full, 3);
+                    refused += result == queue_status::closed ? 1 : 0;
                 });
                 coroutines.spawn([&]() -> coroutine<> {
                     ++asked;
@@ -147,9 +147,9 @@ TEST_CASE("rule: close wakes all senders and receivers, and what was accepted ca
         }
         REQUIRE(refused == 5);
         REQUIRE(ended == 5);
-        REQUIRE(full.pop_or_end() == 1);
-        REQUIRE(full.pop_or_end() == 2);
-        REQUIRE_FALSE(full.pop_or_end());
+        REQUIRE(full.pop() == 1);
+        REQUIRE(full.pop() == 2);
+        REQUIRE_FALSE(full.pop());
     }
 }
 
@@ -157,18 +157,18 @@ TEST_CASE("rule: a push that is cancelled or refused leaves its argument untouch
     thread_pool pool(1);
     stop_state stop;
     bounded_buffer<std::unique_ptr<int>> buffer(1);
-    buffer.push(std::make_unique<int>(0));
+    (void)buffer.push(std::make_unique<int>(0));
     std::atomic<bool> asked{false};
     auto first = std::make_unique<int>(1);
     auto second = std::make_unique<int>(2);
     auto third = std::make_unique<int>(3);
-    std::vector<buffer_result> results;
+    std::vector<queue_status> results;
     party coroutines(pool.get_executor(), &stop);
     coroutines.spawn([&]() -> coroutine<> {
         asked = true;
-        const buffer_result waited = co_await async_push(buffer, std::move(first));
+        const queue_status waited = co_await async_push(buffer, std::move(first));
         results.push_back(waited);
-        const buffer_result late = co_await async_push(buffer, std::move(second));
+        const queue_status late = co_await async_push(buffer, std::move(second));
         results.push_back(late);
     });
     until([&] { return asked.load(); });
@@ -176,32 +176,32 @@ TEST_CASE("rule: a push that is cancelled or refused leaves its argument untouch
     coroutines.join();
     buffer.close();
     coroutines.spawn(pool.get_executor(), nullptr, [&]() -> coroutine<> {
-        const buffer_result closed = co_await async_push(buffer, std::move(third));
+        const queue_status closed = co_await async_push(buffer, std::move(third));
         results.push_back(closed);
     });
     coroutines.join();
-    CHECK(results == std::vector{buffer_result::stopped, buffer_result::stopped, buffer_result::closed});
+    CHECK(results == std::vector{queue_status::stopped, queue_status::stopped, queue_status::closed});
     REQUIRE(first != nullptr);
     REQUIRE(second != nullptr);
     REQUIRE(third != nullptr);
     CHECK(*first + *second + *third == 6);
-    CHECK(**buffer.pop_or_end() == 0);
-    CHECK_FALSE(buffer.pop_or_end());
+    CHECK(**buffer.pop() == 0);
+    CHECK_FALSE(buffer.pop());
 }
 
 TEST_CASE("rule: a cancel leaves no trace in the state: a thread can push and pop afterwards") {
     thread_pool pool(1);
     bounded_buffer<int> buffer(1);
     for (const bool is_push : {true, false}) {
-        if (is_push) buffer.push(7);
+        if (is_push) (void)buffer.push(7);
         stop_state stop;
         std::atomic<bool> asked{false};
         party coroutines(pool.get_executor(), &stop);
         coroutines.spawn([&]() -> coroutine<> {
             asked = true;
             if (is_push) {
-                const buffer_result r = co_await async_push(buffer, 8);
-                CHECK(r == buffer_result::stopped);
+                const queue_status r = co_await async_push(buffer, 8);
+                CHECK(r == queue_status::stopped);
             } else {
                 const std::optional<int> item = co_await async_pop(buffer);
                 CHECK_FALSE(item);
@@ -210,11 +210,9 @@ TEST_CASE("rule: a cancel leaves no trace in the state: a thread can push and po
         until([&] { return asked.load(); });
         stop.request_stop();
         coroutines.join();
-        std::optional<int> item;
-        CHECK(buffer.try_pop(item) == (is_push ? buffer_result::done : buffer_result::would_wait));
-        CHECK(buffer.try_push(9) == buffer_result::done);
-        CHECK(buffer.try_pop(item) == buffer_result::done);
-        CHECK(item == 9);
+        CHECK(buffer.try_pop().status() == (is_push ? queue_status::done : queue_status::would_wait));
+        CHECK(buffer.try_push(9) == queue_status::done);
+        CHECK(buffer.try_pop() == 9);
     }
 }
 
@@ -242,8 +240,8 @@ TEST_CASE("rule: with n items and random stops exactly n arrive, and none vanish
                 });
                 coroutines.spawn(pool.get_executor(), stop, [&]() -> coroutine<> {
                     for (int k = 0; k < items; ++k) {
-                        const buffer_result result = co_await async_push(buffer, 1);
-                        if (result != buffer_result::done) break;
+                        const queue_status result = co_await async_push(buffer, 1);
+                        if (result != queue_status::done) break;
                         ++handed_in;
                     }
                 });
@@ -251,8 +249,7 @@ TEST_CASE("rule: with n items and random stops exactly n arrive, and none vanish
             for (auto& stop : stops) stop->request_stop();
         }
         int left = 0;
-        std::optional<int> item;
-        while (buffer.try_pop(item) == buffer_result::done) ++left;
+        while (buffer.try_pop()) ++left;
         REQUIRE(handed_in == arrived + left);
         REQUIRE(sum == arrived);
     }
@@ -264,14 +261,15 @@ TEST_CASE("a pop says why there is nothing, and the deadline of the environment 
     stop.request_stop();
     bounded_buffer<int> open(1);
     bounded_buffer<int> closed(1);
-    open.push(5);
+    (void)open.push(5);
     closed.close();
-    std::vector<buffer_result> results;
+    std::vector<queue_status> results;
     std::optional<int> item = 1;
     const auto look = [&](bounded_buffer<int>& buffer) {
         return [&]() -> coroutine<> {
-            const buffer_result r = co_await async_pop(buffer, item);
-            results.push_back(r);
+            auto got = co_await async_pop(buffer);
+            results.push_back(got.status());
+            item = std::move(got);
         };
     };
     party coroutines(pool.get_executor());
@@ -290,8 +288,8 @@ TEST_CASE("a pop says why there is nothing, and the deadline of the environment 
     late.begin(pool.get_executor());
     until([&] { return ended == 1; });
     CHECK(results
-          == std::vector{buffer_result::done, buffer_result::closed, buffer_result::stopped,
-                         buffer_result::timed_out});
+          == std::vector{queue_status::done, queue_status::closed, queue_status::stopped,
+                         queue_status::timed_out});
 }
 
 TEST_CASE("what an item's move throws reaches the coroutine that moves it, and the buffer goes on") {
@@ -306,8 +304,8 @@ TEST_CASE("what an item's move throws reaches the coroutine that moves it, and t
     coroutines.spawn([&]() -> coroutine<> {
         brittle first(1, &at_once);
         try {
-            const buffer_result r = co_await async_push(buffer, std::move(first));
-            CHECK(r == buffer_result::closed); // not reached
+            const queue_status r = co_await async_push(buffer, std::move(first));
+            CHECK(r == queue_status::closed); // not reached
         } catch (const std::runtime_error&) {
             ++caught;
         }
@@ -316,7 +314,7 @@ TEST_CASE("what an item's move throws reaches the coroutine that moves it, and t
         popped = item ? item->value : 0;
     });
     until([&] { return asked.load(); });
-    buffer.push(brittle(2, &never));
+    (void)buffer.push(brittle(2, &never));
     coroutines.join();
     CHECK(caught == 1);
     CHECK(popped == 2);
@@ -340,7 +338,7 @@ TEST_CASE("rule: an element that nobody takes goes to a given function") {
         until([&] { return asked.load(); });
         gone.wait_idle(); // it waits
         gone.stop();
-        buffer.push(42); // moved into the coroutine's frame, which cannot go on
+        (void)buffer.push(42); // moved into the coroutine's frame, which cannot go on
     }
     CHECK(ended == 1);
     CHECK(returned == std::vector{42});
@@ -366,8 +364,8 @@ TEST_CASE("a pop and a push of other kinds of coroutines work as well") {
         got = *item + *other;
     };
     begin();
-    buffer.push(3);
-    buffer.push(4);
+    (void)buffer.push(3);
+    (void)buffer.push(4);
     until([&] { return got != 0; });
     CHECK(got == 7);
 }
@@ -380,10 +378,10 @@ TEST_CASE("async_push of an object that has a name pushes a copy of it") {
     auto pushed = co_spawn(
         loop,
         [&]() -> coroutine<bool> {
-            const buffer_result first = co_await async_push(buffer, item);
+            const queue_status first = co_await async_push(buffer, item);
             auto waits = async_push(buffer, constant);
-            const buffer_result second = co_await waits;
-            co_return first == buffer_result::done&& second == buffer_result::done;
+            const queue_status second = co_await waits;
+            co_return first == queue_status::done&& second == queue_status::done;
         },
         use_future);
     loop.poll();

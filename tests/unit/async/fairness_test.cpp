@@ -30,9 +30,9 @@ class by_buffers {
 public:
     template <int Side>
     coroutine<> hand_over() {
-        const buffer_result pushed = co_await async_push(Side == 0 ? there_ : back_, 1);
+        const queue_status pushed = co_await async_push(Side == 0 ? there_ : back_, 1);
         const auto got = co_await async_pop(Side == 0 ? back_ : there_);
-        is_right_ = is_right_ && (is_over_ || (pushed == buffer_result::done && got.has_value()));
+        is_right_ = is_right_ && (is_over_ || (pushed == queue_status::done && got.has_value()));
     }
     /// The first of the two ends: the other one may wait for it once more.
     void finish() {

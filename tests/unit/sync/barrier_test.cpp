@@ -58,13 +58,13 @@ TEST_CASE("the completion runs once a round, after the last arrival and before a
 TEST_CASE("arrivals may be counted without waiting, and several at once") {
     barrier b(3);
     auto first = b.arrive();
-    CHECK_FALSE(b.passed(first));
+    CHECK_FALSE(b.is_complete(first));
     CHECK_FALSE(b.wait(first, ekiden::wait_limit::after(2ms)));
     auto others = b.arrive(2);
-    CHECK(b.passed(first));
+    CHECK(b.is_complete(first));
     b.wait(first);
     b.wait(others);
-    CHECK_FALSE(b.passed(b.arrive()));
+    CHECK_FALSE(b.is_complete(b.arrive()));
 }
 
 TEST_CASE("a round that is complete stays complete for a thread while another thread is inside") {
@@ -74,12 +74,12 @@ TEST_CASE("a round that is complete stays complete for a thread while another th
     };
     ekiden::barrier b(1, completion);
     const auto first = b.arrive();
-    REQUIRE(b.passed(first));
+    REQUIRE(b.is_complete(first));
     bool is_passed = false;
     bool is_over = false;
     const std::function<void()> ask = [&] { // in the second round's completion, which runs inside
         std::thread([&] {
-            is_passed = b.passed(first);
+            is_passed = b.is_complete(first);
             is_over = b.wait(first, ekiden::wait_limit::after(std::chrono::seconds(0)));
         }).join();
     };
@@ -116,11 +116,11 @@ TEST_CASE_TEMPLATE("a barrier counts more participants than its word has room fo
         (void)b.arrive();
         b.arrive_and_wait();
         other.join();
-        CHECK(b.passed(token));
+        CHECK(b.is_complete(token));
     }
     b.arrive_and_drop();
-    CHECK(b.passed(b.arrive(many - 1)));
-    CHECK(b.passed(b.arrive(many - 1)));
+    CHECK(b.is_complete(b.arrive(many - 1)));
+    CHECK(b.is_complete(b.arrive(many - 1)));
 }
 
 TEST_CASE("a barrier refuses participants that it cannot count") {

@@ -13,7 +13,7 @@
 
 using namespace std::chrono_literals;
 using ekiden::bounded_buffer;
-using ekiden::buffer_result;
+using ekiden::queue_status;
 
 TEST_CASE("every item comes out once, in each producer's order, whatever the capacity") {
     for (const std::size_t capacity : {1U, 2U, 7U, 1024U}) {
@@ -29,10 +29,10 @@ TEST_CASE("every item comes out once, in each producer's order, whatever the cap
                 for (int k = 0; k < items; ++k) {
                     const long item = long{k} * producers + i;
                     if (k % 5 == 0)
-                        while (buffer.push_for(long{item}, 20us) != buffer_result::done) {
+                        while (buffer.push_for(long{item}, 20us) != queue_status::done) {
                         }
                     else
-                        buffer.push(item);
+                        (void)buffer.push(item);
                     noise();
                 }
                 if (producing.fetch_sub(1) == 1) buffer.close();
@@ -40,16 +40,10 @@ TEST_CASE("every item comes out once, in each producer's order, whatever the cap
             }
             long last[producers];
             std::fill(std::begin(last), std::end(last), -1L);
-            std::optional<long> item;
             for (;;) {
-                if (noise.below(4) == 0) {
-                    const buffer_result result = buffer.pop_for(item, 20us);
-                    if (result == buffer_result::closed) break;
-                    if (result == buffer_result::timed_out) continue;
-                } else {
-                    item = buffer.pop_or_end();
-                }
-                if (!item) break;
+                const auto item = noise.below(4) == 0 ? buffer.pop_for(20us) : buffer.pop();
+                if (item.status() == queue_status::closed) break;
+                if (item.status() == queue_status::timed_out) continue;
                 if (last[*item % producers] >= *item) wrong = true;
                 last[*item % producers] = *item;
                 sum += *item;
@@ -65,43 +59,40 @@ TEST_CASE("every item comes out once, in each producer's order, whatever the cap
 
 TEST_CASE("pushing waits for room and popping for an item, as long as they are told") {
     bounded_buffer<std::unique_ptr<int>> buffer(1);
-    std::optional<std::unique_ptr<int>> out;
     CHECK(buffer.capacity() == 1);
-    CHECK(buffer.try_pop(out) == buffer_result::would_wait);
-    CHECK(buffer.pop_for(out, 2ms) == buffer_result::timed_out);
+    CHECK(buffer.try_pop().status() == queue_status::would_wait);
+    CHECK(buffer.pop_for(2ms).status() == queue_status::timed_out);
     auto item = std::make_unique<int>(7);
-    CHECK(buffer.try_push(std::move(item)) == buffer_result::done);
+    CHECK(buffer.try_push(std::move(item)) == queue_status::done);
     CHECK(item == nullptr);
     auto refused = std::make_unique<int>(8);
-    CHECK(buffer.try_push(std::move(refused)) == buffer_result::would_wait);
+    CHECK(buffer.try_push(std::move(refused)) == queue_status::would_wait);
     CHECK(buffer.push_until(std::move(refused), std::chrono::steady_clock::now() + 2ms)
-          == buffer_result::timed_out);
+          == queue_status::timed_out);
     std::stop_source stop;
     stop.request_stop();
-    CHECK(buffer.push(std::move(refused), stop.get_token()) == buffer_result::stopped);
+    CHECK(buffer.push(std::move(refused), stop.get_token()) == queue_status::stopped);
     REQUIRE(refused != nullptr);
     CHECK(*refused == 8);
     CHECK(buffer.size() == 1);
-    CHECK(**buffer.pop_or_end() == 7);
+    CHECK(**buffer.pop() == 7);
 }
 
 TEST_CASE("after close the items inside can be taken out, and then every pop ends") {
     bounded_buffer<int> buffer(2);
-    buffer.push(1);
-    buffer.push(2);
-    std::thread producer =
-        ekiden_test::start_asleep([&] { CHECK_THROWS_AS(buffer.push(3), ekiden::buffer_closed); });
+    CHECK(buffer.push(1) == queue_status::done);
+    CHECK(buffer.push(2) == queue_status::done);
+    std::thread producer = ekiden_test::start_asleep([&] { CHECK(buffer.push(3) == queue_status::closed); });
     buffer.close();
     buffer.close();
     producer.join();
-    CHECK(buffer.closed());
-    CHECK(buffer.try_push(4) == buffer_result::closed);
+    CHECK(buffer.is_closed());
+    CHECK(buffer.try_push(4) == queue_status::closed);
     CHECK(buffer.pop() == 1);
     CHECK(buffer.pop() == 2);
-    CHECK_THROWS_AS((void)buffer.pop(), ekiden::buffer_closed);
-    CHECK(buffer.pop_or_end() == std::nullopt);
-    std::optional<int> out;
-    CHECK(buffer.try_pop(out) == buffer_result::closed);
+    CHECK(buffer.pop() == std::nullopt);
+    CHECK(buffer.pop().status() == queue_status::closed);
+    CHECK(buffer.try_pop().status() == queue_status::closed);
 }
 
 TEST_CASE("a closed buffer stays closed for a thread while another thread moves an item") {
@@ -117,20 +108,20 @@ TEST_CASE("a closed buffer stays closed for a thread while another thread moves 
     int asked = 0;
     int seen = 0;
     const std::function<void()> ask = [&] { // inside the lock once the buffer is closed
-        std::thread([&] { seen += buffer.closed(); }).join();
+        std::thread([&] { seen += buffer.is_closed(); }).join();
         ++asked;
     };
-    buffer.push(item(ask));
+    (void)buffer.push(item(ask));
     buffer.close();
     asked = seen = 0;
-    CHECK(buffer.pop_or_end().has_value());
+    CHECK(buffer.pop().has_value());
     CHECK(asked > 0);
     CHECK(seen == asked);
 }
 
 TEST_CASE("close ends a waiting pop") {
     bounded_buffer<int> buffer(2);
-    std::thread consumer = ekiden_test::start_asleep([&] { CHECK(buffer.pop_or_end() == std::nullopt); });
+    std::thread consumer = ekiden_test::start_asleep([&] { CHECK(buffer.pop() == std::nullopt); });
     buffer.close();
     consumer.join();
 }
@@ -153,12 +144,11 @@ TEST_CASE("an exception from moving an item reaches the caller and leaves the bu
     CHECK_THROWS_AS((void)buffer.try_push(throws_when_moved(moves)), std::runtime_error);
     CHECK(buffer.size() == 0);
     moves = 2;
-    CHECK(buffer.try_push(throws_when_moved(moves)) == buffer_result::done);
-    std::optional<throws_when_moved> out;
-    CHECK_THROWS_AS((void)buffer.try_pop(out), std::runtime_error);
+    CHECK(buffer.try_push(throws_when_moved(moves)) == queue_status::done);
+    CHECK_THROWS_AS((void)buffer.try_pop(), std::runtime_error);
     CHECK(buffer.size() == 1);
     moves = 100;
-    CHECK(buffer.try_pop(out) == buffer_result::done);
+    CHECK(buffer.try_pop().status() == queue_status::done);
 }
 
 TEST_CASE("a buffer without room is refused") {

@@ -67,12 +67,12 @@ TEST_CASE("locks with static storage that the compiler has initialised work") {
     CHECK_FALSE(an_event.is_set());
     CHECK_FALSE(a_semaphore.try_acquire());
     CHECK(a_binary_semaphore.try_acquire());
-    CHECK(a_barrier.passed(a_barrier.arrive(2)));
-    CHECK(a_wide_barrier.passed(a_wide_barrier.arrive(100'000)));
-    CHECK(a_barrier_that_completes.passed(a_barrier_that_completes.arrive(2)));
+    CHECK(a_barrier.is_complete(a_barrier.arrive(2)));
+    CHECK(a_wide_barrier.is_complete(a_wide_barrier.arrive(100'000)));
+    CHECK(a_barrier_that_completes.is_complete(a_barrier_that_completes.arrive(2)));
     an_elastic_barrier.enter();
     a_sequencer.close();
-    CHECK_THROWS_AS((void)a_sequencer.call(1), ekiden::sequencer_closed);
+    CHECK_FALSE(a_sequencer.call(1));
     a_state_mutex.enter<shutter_op::flip>().leave(shutter::b);
     CHECK(a_state_lock.passes(1));
 }

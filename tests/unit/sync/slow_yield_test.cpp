@@ -55,12 +55,12 @@ TEST_CASE("threads that pass items through a buffer stop yielding when yields ar
     ekiden::bounded_buffer<int> back(4);
     CHECK(yields_of([&](int me) {
               if (me == 0) {
-                  there.push(1);
+                  (void)there.push(1);
                   (void)back.pop();
               } else {
                   (void)there.pop();
                   std::this_thread::sleep_for(std::chrono::microseconds(200)); // the other side waits
-                  back.push(1);
+                  (void)back.push(1);
               }
           })
           <= few);

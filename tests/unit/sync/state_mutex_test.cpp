@@ -127,7 +127,7 @@ TEST_CASE("timed and stoppable entries give nothing when they end early") {
     std::stop_source stop;
     stop.request_stop();
     CHECK_FALSE(m.enter<slot_op::get>(stop.get_token()));
-    CHECK_FALSE(m.run<slot_op::get>([](slot s) { return s; }, ekiden::wait_limit::after(2ms)));
+    CHECK_FALSE(m.run<slot_op::get>(ekiden::wait_limit::after(2ms), [](slot s) { return s; }));
     auto inside = m.enter_for<slot_op::put>(1h);
     REQUIRE(inside);
     inside->leave(slot::full);
@@ -201,24 +201,24 @@ TEST_CASE("old and new operations of a refined buffer work together under load")
 }
 
 TEST_CASE("tables are checked: parts, reachability, dead ends") {
-    static_assert(marked_table.splits_exactly());
+    static_assert(marked_table.has_exact_splits());
     static_assert(marked_table.whole_of(mark::draining) == slot::some);
     static_assert(marked_table.from(slot_op::get).bits
                   == ekiden::states{mark::filling, mark::draining, mark::full}.bits);
     static_assert(ekiden::enumerator_count<slot>() == 3);
     static_assert(ekiden::enumerator_name<slot::some>() == "some");
-    static_assert(!ekiden::every_state_is_reachable(
+    static_assert(!ekiden::is_fully_reachable(
         state_table<slot, slot_op, 1>{slot::empty, {{slot_op::put, slot::empty, slot::some}}}));
-    static_assert(!ekiden::no_state_is_a_dead_end(
+    static_assert(!ekiden::has_no_dead_end(
         state_table<slot, slot_op, 1>{slot::empty, {{slot_op::put, slot::empty, slot::some}}}));
-    static_assert(ekiden::no_state_is_a_dead_end(state_table<slot, slot_op, 1>{
+    static_assert(ekiden::has_no_dead_end(state_table<slot, slot_op, 1>{
         slot::empty, {{slot_op::put, slot::empty, slot::some}}, {slot::some, slot::full}}));
     constexpr auto halves = ekiden::make_refined_table<buffer_table, mark>(
         mark::empty, {{slot::empty, mark::empty},
                       {slot::some, {mark::filling, mark::draining}},
                       {slot::full, mark::full}});
-    static_assert(halves.splits_exactly() && ekiden::every_state_is_reachable(halves));
-    static_assert(ekiden::no_state_is_a_dead_end(halves));
+    static_assert(halves.has_exact_splits() && ekiden::is_fully_reachable(halves));
+    static_assert(ekiden::has_no_dead_end(halves));
     CHECK(ekiden::enumerator_name(slot::full) == "full");
     CHECK(ekiden::enumerator_name(static_cast<slot>(9)).empty());
 }

@@ -50,13 +50,13 @@ using own_time = std::chrono::time_point<ekiden::sys::clock, Duration>;
 using seconds = std::chrono::duration<double>;
 
 bool is_far(const wait_limit& limit) {
-    return !limit.reached() && limit.deadline() > ekiden::sys::clock::now() + 24h * 365 * 50;
+    return !limit.is_reached() && limit.deadline() > ekiden::sys::clock::now() + 24h * 365 * 50;
 }
 
 template <class Time>
 void check_ends() {
     CHECK(is_far(wait_limit::until(Time::max())));
-    CHECK(wait_limit::until(Time::min()).reached());
+    CHECK(wait_limit::until(Time::min()).is_reached());
 }
 
 } // namespace
@@ -73,18 +73,18 @@ TEST_CASE("a limit at the end of what its unit can count is far away, or reached
     check_ends<slow_clock::time_point>();
     for (const double far : {1e300, std::numeric_limits<double>::infinity()}) {
         CHECK(is_far(wait_limit::after(seconds(far))));
-        CHECK(wait_limit::after(seconds(-far)).reached());
+        CHECK(wait_limit::after(seconds(-far)).is_reached());
         CHECK(is_far(wait_limit::until(own_time<seconds>(seconds(far)))));
-        CHECK(wait_limit::until(own_time<seconds>(seconds(-far))).reached());
+        CHECK(wait_limit::until(own_time<seconds>(seconds(-far))).is_reached());
         CHECK(is_far(wait_limit::until(system_time<seconds>(seconds(far)))));
-        CHECK(wait_limit::until(system_time<seconds>(seconds(-far))).reached());
+        CHECK(wait_limit::until(system_time<seconds>(seconds(-far))).is_reached());
     }
     const seconds no_number(std::numeric_limits<double>::quiet_NaN());
-    CHECK(wait_limit::after(no_number).reached());
-    CHECK(wait_limit::until(own_time<seconds>(no_number)).reached());
-    CHECK(wait_limit::until(system_time<seconds>(no_number)).reached());
+    CHECK(wait_limit::after(no_number).is_reached());
+    CHECK(wait_limit::until(own_time<seconds>(no_number)).is_reached());
+    CHECK(wait_limit::until(system_time<seconds>(no_number)).is_reached());
     CHECK(is_far(wait_limit::after(std::chrono::hours::max())));
-    CHECK(wait_limit::after(std::chrono::hours::min()).reached());
+    CHECK(wait_limit::after(std::chrono::hours::min()).is_reached());
     CHECK(is_far(wait_limit::after(std::chrono::nanoseconds::max())));
     CHECK(is_far(wait_limit::after(std::chrono::duration<std::uint64_t>::max())));
     CHECK(is_far(wait_limit::after(ekiden::sys::clock::time_point::max() - ekiden::sys::clock::now())));

@@ -45,7 +45,7 @@ int check() {
     if (!event.is_set()) errors += wrong("event");
     if (semaphore.try_acquire()) errors += wrong("semaphore");
     const auto last = barrier.arrive();
-    if (!barrier.passed(last)) errors += wrong("barrier");
+    if (!barrier.is_complete(last)) errors += wrong("barrier");
     // The end of a lock that is held is a mistake, which lock checks report.
     mutex.unlock();
     fifo_mutex.unlock();
