@@ -22,7 +22,7 @@ namespace {
 using namespace ekiden;
 
 /// A task elsewhere that ends by posting to the pool.
-sys::thread work_elsewhere(thread_pool::executor executor, sys::cell<int>& ran) {
+sys::thread work_elsewhere(thread_pool::executor_type executor, sys::cell<int>& ran) {
     executor.on_work_started();
     return sys::thread([executor, &ran] {
         check::that(executor.post([&ran] { ran.write(1); }), "what the work posts is accepted");
@@ -214,7 +214,7 @@ EKIDEN_MODEL(pool_put_back_for_another, .load_buffering = false, .old_values = 0
     const auto waits = [&] {
         busy.wait_for(1);
         written.write(1);
-        (void)pool.post(late, priority::low); // looked for behind the sources
+        (void)pool.post(priority::low, late); // looked for behind the sources
         pauses.begin(pool);
         awaited.get();
     };
@@ -224,8 +224,8 @@ EKIDEN_MODEL(pool_put_back_for_another, .load_buffering = false, .old_values = 0
         pool.resume();
         pauses.let_go.add();
     };
-    (void)pool.post(waits, priority::high); // one at a time, so each worker has one
-    (void)pool.post(resumes, priority::high);
+    (void)pool.post(priority::high, waits); // one at a time, so each worker has one
+    (void)pool.post(priority::high, resumes);
     run.wait_for(1);
     source.set_value();
 }
@@ -320,7 +320,7 @@ POOL_MODEL(elastic_end_of_thread_posts, .about = "what a retired worker's thread
                 (void)sys::at_thread_exit(
                     [](void* argument) {
                         auto& self = *static_cast<late*>(argument);
-                        check::that(!self.pool.runs_in_this_thread(), "the thread is no worker any more");
+                        check::that(!self.pool.running_in_this_thread(), "the thread is no worker any more");
                         if (self.pool.post([&ran = self.ran] { ran.fetch_add(1, sys::relaxed); }))
                             ++self.accepted;
                     },
