@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <utility>
 
 namespace {
@@ -301,6 +302,40 @@ POOL_MODEL(pool_stop_during_join, .about = "stop ends a join that waits for work
 }
 
 // The place of the worker that has ended may have another thread already.
+// The state of a std::stop_source is not the checker's: what is checked is the flag and the word of the
+// sleep.
+POOL_MODEL(pool_wait_idle_gives_up, .about = "a stop request ends wait_idle, which sleeps or is about to",
+           .preemptions = 2, .spurious = 0) {
+    sys::atomic<std::uint32_t> goes{0};
+    thread_pool pool({.threads = 1});
+    (void)pool.post([&goes] {
+        while (goes.load(sys::relaxed) == 0) sys::futex_wait(goes, 0);
+    });
+    std::stop_source source;
+    sys::thread stopper([&source] { (void)source.request_stop(); });
+    check::that(!pool.wait_idle(source.get_token()), "a task runs");
+    stopper.join();
+    goes.store(1, sys::relaxed);
+    sys::futex_wake_all(goes);
+    pool.wait_idle();
+}
+
+POOL_MODEL(pool_join_gives_up, .about = "a stop request ends a join that waits for work elsewhere",
+           .preemptions = 2, .spurious = 0) {
+    sys::cell<int> ran{0};
+    thread_pool pool({.threads = 1});
+    const auto executor = pool.get_executor();
+    executor.on_work_started();
+    std::stop_source source;
+    sys::thread stopper([&source] { (void)source.request_stop(); });
+    check::that(!pool.join(source.get_token()), "work is outstanding");
+    stopper.join();
+    check::that(executor.post([&ran] { ran.write(1); }), "what the work posts is accepted");
+    executor.on_work_finished();
+    pool.join();
+    check::that(ran.read() == 1, "the next join waits for it");
+}
+
 POOL_MODEL(elastic_end_of_thread_posts, .about = "what a retired worker's thread posts comes from outside",
            .preemptions = 0, .spurious = 0) {
     sys::atomic<int> ran{0};

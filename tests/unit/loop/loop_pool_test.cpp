@@ -54,7 +54,7 @@ TEST_CASE("Without options there is one loop per usable processor") {
     CHECK(pool.size() == ekiden::sys::usable_concurrency());
 }
 
-TEST_CASE("next_executor takes one after the other, executor_for always the same for a key") {
+TEST_CASE("get_executor takes one loop after the other, get_executor_for always the same for a key") {
     loop_pool pool({.threads = 4});
     for (unsigned i = 0; i != 9; ++i) CHECK(pool.get_executor() == pool.get_executor(i % 4));
     std::vector<int> keys(4, 0);

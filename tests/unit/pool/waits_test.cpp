@@ -260,7 +260,6 @@ TEST_CASE("after a join that gave up, the pool refuses tasks from outside and ru
     CHECK(pool.metrics().threads == 1); // its threads are kept
     CHECK_FALSE(pool.post([] {}));
     CHECK(pool.join_for(0s));
-    CHECK(pool.metrics().threads == 0);
 }
 
 TEST_CASE("a join whose limit was reached before the call resumes the pool, and pause has no effect then") {
@@ -340,7 +339,6 @@ TEST_CASE("a join gives up while another thread joins, and that thread's join go
     other.join();
     held.go();
     joins.join();
-    CHECK(pool.metrics().threads == 0);
     CHECK(pool.join_for(0s));
 }
 
