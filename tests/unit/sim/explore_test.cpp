@@ -498,3 +498,18 @@ TEST_CASE("the seed alone decides which member of a when_any begins first") {
     CHECK(result.is_clean());
     CHECK(outcomes.size() == 9);
 }
+
+TEST_CASE("options that are out of range are refused before anything runs") {
+    int calls = 0;
+    const auto test = [&](sim_context&) { ++calls; };
+    CHECK_THROWS_WITH_AS((void)sim::explore({.max_steps = 0}, test),
+                         "sim::options: max_steps is 0, allowed is 1 or more", std::invalid_argument);
+    CHECK_THROWS_WITH_AS((void)sim::explore_all(1, test, {.max_time = -5ns}),
+                         "sim::options: max_time is -5 ns, allowed is 1 ns or more", std::invalid_argument);
+    CHECK_THROWS_WITH_AS((void)sim::replay("", test, {.watch = -1ms}),
+                         "sim::options: watch is -1 ms, allowed is 0 ms (none) or more",
+                         std::invalid_argument);
+    CHECK_THROWS_WITH_AS(sim_context(7, {}, {.max_steps = 0}),
+                         "sim::options: max_steps is 0, allowed is 1 or more", std::invalid_argument);
+    CHECK(calls == 0);
+}
