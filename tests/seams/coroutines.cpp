@@ -41,7 +41,7 @@ void arrived(const actor& who) {
 coroutine<> take_lock(actor who, const action* a) {
     const frame counted(who.in);
     ekiden::mutex& m = who.home->coroutines_lock;
-    const auto guard = co_await ekiden::async_scoped_lock(m);
+    const auto guard = co_await ekiden::async_lock(m);
     co_await perform(who, a->body);
 }
 
@@ -121,7 +121,7 @@ coroutine<> join_twice(actor who, const action* a) {
     ekiden::async_scope* const inner = s->scope;
     (void)inner->spawn([who, a, have_begun]() -> coroutine<> {
         const frame own(who.in);
-        (void)co_await ekiden::async_wait(*have_begun);
+        co_await ekiden::async_wait(*have_begun);
         co_await ekiden::sleep_for(microseconds(a->number % 200));
     });
     const auto joiner = [who, s, inner, have_begun]() -> coroutine<> {
