@@ -117,7 +117,7 @@ coroutine<int> share_a_lock() {
     for (int i = 0; i != 3; ++i) {
         if (!scope.spawn(count)) break; // it is closed
     }
-    co_await scope.join();
+    co_await scope.wait();
     thread.join();
     co_return counter;
 }

@@ -64,8 +64,8 @@ void limited_wait::leave_limit(bool ends) noexcept {
     timer_state* const timer = timer_.read();
     if (timer == nullptr) return;
     timer_.write(nullptr);
-    // [AW4] Relaxed: if let_go() comes later, it reads this bit and no more.
-    if (ends) (void)parts_.fetch_or(is_ending, sys::relaxed);
+    // [AW4] acquire: before what follows here. let_go() reads no more than this bit.
+    if (ends) (void)parts_.fetch_or(is_ending, sys::acquire);
     (void)timer->cancel();
     // [AW4] acquire: the timer's last touch; pairs with let_go(). It waits only while a thread fires the
     // timer.
