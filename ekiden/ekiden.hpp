@@ -24,6 +24,7 @@
 #include <ekiden/async/when_any.hpp>
 #include <ekiden/async/with_deadline.hpp>
 #include <ekiden/async/yield.hpp>
+#include <ekiden/context/suppressed_exceptions.hpp>
 #include <ekiden/execution/any_executor.hpp>
 #include <ekiden/execution/bind_allocator.hpp>
 #include <ekiden/execution/bind_executor.hpp>

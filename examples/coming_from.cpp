@@ -32,8 +32,7 @@ using ekiden::coroutine;
 
 double from_tbb(ekiden::thread_pool& pool) {
     std::vector<double> v(10'000, 0.5);
-    ekiden::parallel_for(pool, std::size_t{0}, v.size(),
-                         [&](std::size_t i) { v[i] += static_cast<double>(i % 2); });
+    ekiden::parallel_for(pool, 0, v.size(), [&](std::size_t i) { v[i] += static_cast<double>(i % 2); });
     ekiden::parallel_sort(pool, v);
     return ekiden::parallel_reduce(pool, v, 0.0);
 }
@@ -54,7 +53,7 @@ std::string from_taskflow(ekiden::thread_pool& pool) {
 std::size_t from_bs(ekiden::thread_pool& pool) {
     std::vector<std::size_t> squares(1'000);
     auto answer = pool.submit([] { return std::size_t{42}; });
-    ekiden::parallel_for(pool, std::size_t{0}, squares.size(), [&](std::size_t i) { squares[i] = i * i; });
+    ekiden::parallel_for(pool, 0, squares.size(), [&](std::size_t i) { squares[i] = i * i; });
     pool.post([&squares] { squares[0] = 1; });
     pool.wait_idle();
     return squares[0] + answer.get();

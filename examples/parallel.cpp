@@ -27,11 +27,11 @@ int main() {
     std::cout << "fibonacci: " << small << ", " << large << '\n';
 
     std::vector<std::size_t> squares(10'000);
-    ekiden::parallel_for(std::size_t{0}, squares.size(), [&](std::size_t i) { squares[i] = i * i; });
+    ekiden::parallel_for(0, squares.size(), [&](std::size_t i) { squares[i] = i * i; });
 
     long halves[2] = {};
     ekiden::task_group group;
-    for (int half = 0; half < 2; ++half) group.run([&halves, half] { halves[half] = half + 1; });
+    for (int half = 0; half < 2; ++half) group.spawn([&halves, half] { halves[half] = half + 1; });
     group.wait(); // throws what a task has thrown
 
     return small == 55 && large == 75'025 && squares.back() == 9'999UL * 9'999UL && halves[0] + halves[1] == 3

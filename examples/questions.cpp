@@ -45,9 +45,9 @@ bool ends_when_asked(ekiden::thread_pool& pool) {
 
 /// Many tasks, one of which fails: the rest is dropped, and the exception comes out of wait().
 std::string first_failure(ekiden::thread_pool& pool) {
-    ekiden::task_group group(pool, ekiden::on_error::cancel_rest);
+    ekiden::task_group group(pool, ekiden::on_error::stop_rest);
     for (int i = 0; i != 100; ++i) {
-        group.run([i] {
+        group.spawn([i] {
             if (i == 7) throw std::runtime_error("file 7 is missing");
         });
     }

@@ -221,7 +221,7 @@ FORK_MODEL(fork_quiet_end_wakes,
             [&](fork_scope& inner) {
                 inner.offer_all();
                 while (!begun.is_taken()) {
-                    (void)inner.should_split(); // as a loop does between two steps
+                    (void)inner.is_work_wanted(); // as a loop does between two steps
                     sys::yield();
                 }
             },

@@ -1,5 +1,5 @@
-// task_group: wait() against the end of the last task, against tasks that others add meanwhile, and against
-// its own end.
+// task_group: wait() against the end of the last task, against tasks that others add meanwhile, against its
+// own end, and against a limit or a stop.
 #include <check/models/pool_model.hpp>
 
 #include <ekiden/fork/task_count.hpp>
@@ -7,6 +7,7 @@
 #include <ekiden/pool/thread_pool.hpp>
 #include <ekiden/sys/thread.hpp>
 
+#include <chrono>
 #include <memory>
 
 using namespace ekiden;
@@ -17,22 +18,23 @@ POOL_MODEL(group_wait, .about = "what the tasks of a group did is visible after 
     sys::cell<int> written{0};
     thread_pool pool({.threads = 1});
     task_group group(pool);
-    group.run([&written] { written.write(1); });
+    group.spawn([&written] { written.write(1); });
     group.wait();
     check::that(written.read() == 1, "the write");
 }
 
-POOL_MODEL(group_cancel_is_seen, .about = "what was done before cancel() is visible to a thread that sees it",
+POOL_MODEL(group_stop_is_seen,
+           .about = "what was done before request_stop() is visible to a thread that sees it",
            .preemptions = 1, .spurious = 0, .timeouts = 0) {
     thread_pool pool({.threads = 1});
     task_group group(pool);
     sys::cell<int> written{0};
-    sys::thread canceller([&] {
+    sys::thread stopper([&] {
         written.write(1);
-        group.cancel();
+        group.request_stop();
     });
-    if (group.is_cancelled()) check::that(written.read() == 1, "the write");
-    canceller.join();
+    if (group.stop_requested()) check::that(written.read() == 1, "the write");
+    stopper.join();
 }
 
 EKIDEN_MODEL(group_count_ends_after_wait, .about = "nobody touches a group whose wait has returned",
@@ -50,7 +52,7 @@ EKIDEN_MODEL(group_count_ends_after_wait, .about = "nobody touches a group whose
         second_written.write(1);
         all->end();
     });
-    (void)tasks->wait();
+    (void)tasks->wait(wait_limit());
     check::that(first_written.read() == 1 && second_written.read() == 1, "what both did");
     tasks.reset();
     first.join();
@@ -72,10 +74,10 @@ EKIDEN_MODEL(group_count_against_others,
         also_written.write(1);
         tasks.end();
     });
-    (void)tasks.wait();
+    (void)tasks.wait(wait_limit());
     check::that(written.read() == 1, "what was added before the wait is awaited");
     outside.join();
-    (void)tasks.wait();
+    (void)tasks.wait(wait_limit());
     check::that(also_written.read() == 1, "the other one too, in the end");
     own.join();
 }
@@ -93,8 +95,43 @@ EKIDEN_MODEL(group_count_nested, .about = "a task that a task adds is waited for
         });
         tasks.end();
     });
-    (void)tasks.wait();
+    (void)tasks.wait(wait_limit());
     check::that(written.read() == 1, "the write of the task that a task has added");
     spawner.join();
     spawned.join();
+}
+
+namespace {
+
+/// One task ends while this thread waits with `wait`, which may give up; then it waits again.
+template <class Wait>
+void wait_twice(Wait wait) {
+    auto tasks = std::make_unique<task_count>();
+    sys::cell<int> written{0};
+    tasks->add();
+    sys::thread own([&written, all = tasks.get()] {
+        written.write(1);
+        all->end();
+    });
+    if (wait(*tasks) == task_count::wait_result::gave_up) (void)tasks->wait(wait_limit());
+    check::that(written.read() == 1, "what the task did");
+    tasks.reset();
+    own.join();
+}
+
+} // namespace
+
+EKIDEN_MODEL(group_count_against_a_deadline,
+             .about = "a wait that reaches its deadline as the last task ends", .preemptions = 4) {
+    wait_twice([](task_count& tasks) { return tasks.wait(wait_limit::after(std::chrono::milliseconds(2))); });
+}
+
+EKIDEN_MODEL(group_count_against_a_stop, .about = "a wait that is interrupted as the last task ends",
+             .preemptions = 4) {
+    wait_twice([](task_count& tasks) {
+        sys::thread stopper([&tasks] { tasks.interrupt(); }); // what the callback of a stop token calls
+        const auto result = tasks.wait(wait_limit());
+        stopper.join(); // as the end of the callback is awaited
+        return result;
+    });
 }

@@ -4,12 +4,13 @@
 /// protocol: fork_join.md.
 #pragma once
 
+#include <ekiden/context/suppressed_exceptions.hpp>
 #include <ekiden/sys/atomic.hpp>
 
 #include <cstddef>
 #include <cstdint>
 #include <exception>
-#include <vector>
+#include <memory>
 
 namespace ekiden::inline EKIDEN_ABI {
 
@@ -27,24 +28,27 @@ struct alignas(sys::isolation) fork_request {
     sys::atomic<std::uint32_t> asked{nothing};
 };
 
-/// A place where a thread can fork. Given to the callables of parallel_invoke(); valid during the call, for
-/// the thread that runs it, and not inside of calls that pass a scope of their own.
+/// A place where a thread can fork. parallel_invoke() gives one to its callables.
+///
+/// Thread safety: only the thread that runs the callable uses it.
+/// Lifetime: valid during the call, but not inside of calls that get a scope of their own.
 class fork_scope {
 public:
     fork_scope(const fork_scope&) = delete;
     fork_scope& operator=(const fork_scope&) = delete;
 
-    /// Whether somebody asks this thread for work, and it has forked nothing that it could give away: then a
-    /// long loop does well to fork the rest of itself. Otherwise gives away what it has. One relaxed load
-    /// unless somebody asks.
-    [[nodiscard]] bool should_split() noexcept {
+    /// Returns whether another thread asks for work and this thread has none to give away. Then a long loop
+    /// should fork the rest of its iterations. If the thread has forked calls, gives one away and returns
+    /// false. Costs one relaxed load if no thread asks.
+    [[nodiscard]] bool is_work_wanted() noexcept {
         return party_->asked.load(sys::relaxed) == fork_request::wanted && !share();
     }
 
-    /// Puts all calls on offer that this thread has forked and that have not begun, the oldest first; at most
-    /// 32 are on offer at a time. Before something that takes long and forks nothing: requests are answered
-    /// at forks only. Does nothing in a call that this thread has taken while it waited for a result inside
-    /// of another one. Called for the newest scope, as should_split(). Costs two fences a call.
+    /// Offers all calls to other threads that this thread has forked and that have not begun, the oldest
+    /// first. At most 32 are on offer at a time. Requests are answered at forks only, so call this before
+    /// something that takes long and forks nothing. Call it for the newest scope, like is_work_wanted(). Has
+    /// no effect in a call that this thread runs while it waits for a result inside of another call. Costs
+    /// two fences for each forked call.
     void offer_all() noexcept;
 
 protected:
@@ -132,7 +136,7 @@ namespace detail {
 /// What one callable has thrown, and what was suppressed inside of it.
 struct fork_errors {
     std::exception_ptr thrown;
-    std::vector<std::exception_ptr>* suppressed = nullptr; // owned by whoever throws it
+    std::unique_ptr<exception_list> suppressed; // null if nothing was
 };
 
 /// The exception being handled, and those that were suppressed on the way.

@@ -9,6 +9,7 @@
 #include <ekiden/sys/thread.hpp>
 
 #include <algorithm>
+#include <memory>
 
 namespace ekiden::inline EKIDEN_ABI {
 
@@ -16,54 +17,22 @@ namespace {
 
 // ---- exceptions that were suppressed
 
-struct suppressed_list {
-    std::vector<std::exception_ptr>* list = nullptr;
-    bool is_owned = false; // it is freed when the thread ends
-};
-
-/// At the end of the thread. Destructors of static objects may still fork and join after it.
-void free_suppressed(void*) {
-    auto& mine = sys::local<suppressed_list>();
-    mine.is_owned = false;
-    delete std::exchange(mine.list, nullptr);
-}
-
-void set_suppressed(std::vector<std::exception_ptr>* list) noexcept {
-    auto& mine = sys::local<suppressed_list>();
-    delete std::exchange(mine.list, list);
-    if (list == nullptr || mine.is_owned) return;
-    try {
-        mine.is_owned = sys::at_thread_exit(&free_suppressed, nullptr);
-    } catch (...) { // no memory; the next time, perhaps
-    }
-    if (!mine.is_owned) delete std::exchange(mine.list, nullptr);
-}
-
 /// Adds `from` to `to`, as far as there is memory.
-void append(std::vector<std::exception_ptr>*& to, detail::fork_errors&& from) noexcept {
+void append(std::unique_ptr<detail::exception_list>& to, detail::fork_errors from) noexcept {
     try {
-        if (from.thrown != nullptr) {
-            if (to == nullptr) to = new std::vector<std::exception_ptr>();
-            to->push_back(std::move(from.thrown));
-        }
-        if (from.suppressed != nullptr) {
-            if (to == nullptr) to = new std::vector<std::exception_ptr>();
+        if (to == nullptr && (from.thrown != nullptr || from.suppressed != nullptr))
+            to = std::make_unique<detail::exception_list>();
+        if (from.thrown != nullptr) to->push_back(std::move(from.thrown));
+        if (from.suppressed != nullptr)
             to->insert(to->end(), from.suppressed->begin(), from.suppressed->end());
-        }
-    } catch (...) {
+    } catch (...) { // no memory: the list is shorter
     }
-    delete from.suppressed;
 }
 
 } // namespace
 
-std::vector<std::exception_ptr> suppressed_exceptions() {
-    const auto* const list = sys::local<suppressed_list>().list;
-    return list != nullptr ? *list : std::vector<std::exception_ptr>();
-}
-
 detail::fork_errors detail::caught_fork_errors() noexcept {
-    return {std::current_exception(), std::exchange(sys::local<suppressed_list>().list, nullptr)};
+    return {std::current_exception(), take_suppressed()};
 }
 
 detail::fork_errors detail::joined(fork_errors first, fork_errors second) noexcept {
@@ -73,7 +42,7 @@ detail::fork_errors detail::joined(fork_errors first, fork_errors second) noexce
 }
 
 void detail::throw_fork_errors(fork_errors errors) {
-    set_suppressed(errors.suppressed);
+    replace_suppressed(std::move(errors.suppressed));
     std::rethrow_exception(std::move(errors.thrown));
 }
 
@@ -124,7 +93,7 @@ private:
 void detail::enter_fork_tree(thread_pool* pool, void (*body)(void* argument, fork_scope& scope),
                              void* argument, fork_history* history) {
     const participation mine(pool);
-    if (!mine.is_nested()) set_suppressed(nullptr);
+    if (!mine.is_nested()) replace_suppressed(nullptr);
     if (history == nullptr) {
         fork_segment root(mine.party(), nullptr);
         return body(argument, root.base);

@@ -9,12 +9,12 @@
 /// also stands for workers that sleep, so that nobody searches in vain and nobody is forgotten.
 #pragma once
 
+#include <ekiden/context/suppressed_exceptions.hpp>
 #include <ekiden/fork/fork_child.hpp>
 #include <ekiden/fork/forked_loop.hpp>
 
 #include <concepts>
 #include <cstddef>
-#include <exception>
 #include <functional>
 #include <memory>
 #include <new>
@@ -22,16 +22,10 @@
 #include <tuple>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
 namespace ekiden::inline EKIDEN_ABI {
 
 class thread_pool;
-
-/// What went wrong in the calls of the last parallel_invoke() or parallel algorithm that threw in this
-/// thread, besides the exception that it threw: in the order of the callables. The next fork-join call of
-/// this thread, outside of any other, empties the list. Throws std::bad_alloc.
-[[nodiscard]] std::vector<std::exception_ptr> suppressed_exceptions();
 
 /// What parallel_invoke() calls: with nothing, or with the scope for forks of its own.
 template <class F>
@@ -269,18 +263,19 @@ fork_result<F...> invoke_many(fork_scope& scope, std::index_sequence<I...>, F&&.
 
 // ---- the calls
 
-/// Calls all, possibly in parallel, and returns a tuple of what they return, in the order of the callables
-/// and without the voids. Each is called exactly once, with `scope` of its own if it takes one: the first one
-/// by this thread, the others by this thread or by workers that look for work. All have ended on return, and
-/// their effects are visible. If some throw, all others still run to their end; then the exception of the
-/// first of them, in the order of the callables, is thrown, and suppressed_exceptions() has the others.
+/// Calls all callables, possibly in parallel. This form is for callables that were given a scope, and costs
+/// about 2 ns for each call.
 ///
-/// While this thread waits for a call that another one has taken, it runs calls that were forked inside of
-/// that one, and never anything else: a lock held across this call is safe unless the callables themselves
-/// take it, and the stack grows about as deep as that of plain calls. So a call must not wait for a task of
-/// the pool: the worker that would run the task may be the one that waits for the call.
+/// Each callable is called exactly once, with a scope of its own if it takes one. This thread calls the first
+/// one. This thread, or workers that look for work, call the others. Returns a tuple of their results when
+/// all have ended, in the order of the callables and without the voids. If some throw, the others still run
+/// to their end. Then the first exception is thrown, in the order of the callables; suppressed_exceptions()
+/// has the others. Everything that the callables do happens before the return.
 ///
-/// This form is for callables that were given a scope; about 2 ns per call.
+/// While this thread waits for a call that another thread runs, it only runs calls that were forked inside of
+/// that one. So a lock held across parallel_invoke() is safe, unless the callables themselves acquire it, and
+/// the stack grows about as deep as that of plain calls. A callable must not wait for a task of the pool: the
+/// worker that would run the task may be the one that waits for the callable.
 template <fork_callable F, fork_callable... More>
 [[gnu::always_inline]] inline detail::fork_result<F, More...> parallel_invoke(fork_scope& scope, F&& f,
                                                                               More&&... more) {
@@ -293,8 +288,8 @@ template <fork_callable F, fork_callable... More>
                                    std::forward<More>(more)...);
 }
 
-/// As above, as the root of a fork tree of its own: with the workers of `pool`. Any thread may call it; it
-/// takes part itself. Threads that are no workers share the pool's attention as workers do.
+/// Calls all callables as the root of a new fork tree, in this thread and in workers of `pool`. Any thread
+/// may call it. Otherwise like the form with a scope.
 template <fork_callable... F>
     requires(sizeof...(F) > 0)
 auto parallel_invoke(thread_pool& pool, F&&... f) {
@@ -302,7 +297,7 @@ auto parallel_invoke(thread_pool& pool, F&&... f) {
         &pool, [&](fork_scope& scope) { return parallel_invoke(scope, std::forward<F>(f)...); });
 }
 
-/// As above, with the pool whose worker the calling thread is, or else with default_pool().
+/// Calls all callables as the root of a new fork tree, in this thread and in workers of this_pool().
 template <fork_callable... F>
     requires(sizeof...(F) > 0)
 auto parallel_invoke(F&&... f) {

@@ -38,22 +38,18 @@ bool for_forking_numbers(fork_scope* scope, Range numbers, Body& body) {
 /// `options...`: one, or none.
 template <class Tree, class First, class Last, class Body, class... Options>
 bool for_numbers(Tree* tree, First first, Last last, Body& body, const Options&... options) {
-    constexpr bool comparable = same_signedness<First, Last>;
-    static_assert(comparable, "ekiden: parallel_for(first, last, body): both bounds must be signed or both "
-                              "unsigned, such as std::size_t{0} and v.size()");
     constexpr bool countable = can_be_bound<First> && can_be_bound<Last>;
     static_assert(countable,
                   "ekiden: parallel_for(first, last, body): the bounds must be integers of at most "
                   "64 bits, and not bool");
-    if constexpr (comparable && countable) {
-        using range = number_range<First, Last>;
-        using index = typename range::index;
+    if constexpr (countable) {
+        using index = std::common_type_t<First, Last>;
         constexpr bool forks = std::invocable<Body&, fork_scope&, index>;
         constexpr bool can_be_called = forks || std::invocable<Body&, index>;
         static_assert(can_be_called, "ekiden: parallel_for(first, last, body): body must be callable as "
                                      "body(i) or body(scope, i) with a number of the common type of the "
                                      "bounds and a fork_scope&");
-        const range numbers(first, last);
+        const auto numbers = numbers_between("parallel_for", first, last);
         if constexpr (forks) {
             return for_forking_numbers(tree, numbers, body, options...);
         } else if constexpr (can_be_called) {
@@ -68,41 +64,57 @@ bool for_numbers(Tree* tree, First first, Last last, Body& body, const Options&.
 
 } // namespace detail
 
-/// Calls `body(i)` for each i in [first, last), in any order, some of them at the same time, in this thread
-/// and in workers of this_pool(). Both bounds are signed, or both unsigned, of at most 64 bits. Returns when
-/// all calls have ended; their effects are visible. True if all have been made, false if a stop was requested
-/// meanwhile. An exception of a call ends the loop as a stop does and is thrown when the others have ended;
-/// see suppressed_exceptions() for more of them. Costs nothing per iteration while nobody looks for work, but
-/// for a look every 2 us. `body` is shared by all threads, and waits for no task of the pool, see
-/// parallel_invoke(). Also throws as default_pool().
+/// Calls `body(i)` for each i in [first, last), in any order. Several calls may run at the same time, in this
+/// thread and in workers of this_pool().
 ///
-/// Where the loops with this body have always been short, the next one wakes no thread that sleeps before it
-/// has taken as long as a wake-up takes, 50 us at most, and the iteration that runs then has ended, or 10 ms
-/// have passed. Nothing promises that two iterations run at the same time: they must not wait for one
-/// another.
+/// The bounds are integers of at most 64 bits, and not bool. `i` has their common type. One bound may be
+/// signed and the other one unsigned, as in parallel_for(0, v.size(), body). `body` is shared by all threads.
+/// It must not wait for a task of the pool, see parallel_invoke(). `body(scope, i)` is the form for a body
+/// that forks: while one iteration runs, all that have not begun are on offer, and each costs about 1 ns.
 ///
-/// `body(scope, i)`, for a body that forks itself: all iterations that have not begun are on offer while one
-/// runs, and each costs about 1 ns.
+/// Returns when all calls have ended. If one throws, the iterations that have not begun are left out. When
+/// the others have ended, the exception of the lowest number is thrown; suppressed_exceptions() has the rest.
+/// Throws std::invalid_argument if a signed bound is negative beside an unsigned one, before any call. Also
+/// throws whatever default_pool() throws. Everything that the calls do happens before the return.
+///
+/// If the loops with this body have always been short, the next one wakes no sleeping worker at first. It
+/// does so when it has run for as long as a wake-up takes, 50 us at most, and the current iteration has
+/// ended, or after 10 ms. So two iterations may or may not run at the same time: they must not wait for each
+/// other.
 template <std::integral First, std::integral Last, class Body>
-bool parallel_for(First first, Last last, Body&& body, const loop_options& options = {}) {
+void parallel_for(First first, Last last, Body&& body) {
+    (void)detail::for_numbers(static_cast<thread_pool*>(nullptr), first, last, body, loop_options());
+}
+/// Runs the loop with options. Returns true if all calls have been made, and false if a stop was requested
+/// before.
+template <std::integral First, std::integral Last, class Body>
+[[nodiscard]] bool parallel_for(First first, Last last, Body&& body, const loop_options& options) {
     return detail::for_numbers(static_cast<thread_pool*>(nullptr), first, last, body, options);
 }
 
-/// As above, in workers of `pool`.
+/// Runs the loop in this thread and in workers of `pool`.
 template <std::integral First, std::integral Last, class Body>
-bool parallel_for(thread_pool& pool, First first, Last last, Body&& body, const loop_options& options = {}) {
+void parallel_for(thread_pool& pool, First first, Last last, Body&& body) {
+    (void)detail::for_numbers(&pool, first, last, body, loop_options());
+}
+/// Runs the loop in this thread and in workers of `pool`, with options. Returns like the form without a pool.
+template <std::integral First, std::integral Last, class Body>
+[[nodiscard]] bool parallel_for(thread_pool& pool, First first, Last last, Body&& body,
+                                const loop_options& options) {
     return detail::for_numbers(&pool, first, last, body, options);
 }
 
-/// As above, for callables that were given a scope: forks of a number of calls that is known at run time.
+/// Runs the loop inside of a fork tree: forks a number of calls that is known at run time. For callables that
+/// were given a scope.
 template <std::integral First, std::integral Last, class Body>
-bool parallel_for(fork_scope& scope, First first, Last last, Body&& body, const loop_options& options) {
-    return detail::for_numbers(&scope, first, last, body, options);
+void parallel_for(fork_scope& scope, First first, Last last, Body&& body) {
+    (void)detail::for_numbers(&scope, first, last, body);
 }
-/// As above; always true.
+/// Runs the loop inside of a fork tree, with options. Returns like the form without a scope.
 template <std::integral First, std::integral Last, class Body>
-bool parallel_for(fork_scope& scope, First first, Last last, Body&& body) {
-    return detail::for_numbers(&scope, first, last, body);
+[[nodiscard]] bool parallel_for(fork_scope& scope, First first, Last last, Body&& body,
+                                const loop_options& options) {
+    return detail::for_numbers(&scope, first, last, body, options);
 }
 
 } // namespace ekiden::inline EKIDEN_ABI

@@ -46,27 +46,54 @@ bool for_elements(thread_pool* pool, Iterator first, Sentinel last, Body& body, 
 
 } // namespace detail
 
-/// Calls `body(element)` for each element of [first, last), in any order; otherwise as parallel_for(). Where
-/// the iterator gives no random access, a list of all iterators is made first: std::bad_alloc.
+/// Calls `body(element)` for each element of [first, last), in any order. Several calls may run at the same
+/// time, in this thread and in workers of this_pool().
+///
+/// Without random access, a list of all iterators is made first; that may throw std::bad_alloc. Otherwise
+/// like parallel_for().
 template <std::forward_iterator Iterator, std::sentinel_for<Iterator> Sentinel, class Body>
-bool parallel_for_each(Iterator first, Sentinel last, Body&& body, const loop_options& options = {}) {
+void parallel_for_each(Iterator first, Sentinel last, Body&& body) {
+    (void)detail::for_elements(nullptr, std::move(first), std::move(last), body, {});
+}
+/// Runs the loop with options. Returns true if all calls have been made, and false if a stop was requested
+/// before.
+template <std::forward_iterator Iterator, std::sentinel_for<Iterator> Sentinel, class Body>
+[[nodiscard]] bool parallel_for_each(Iterator first, Sentinel last, Body&& body,
+                                     const loop_options& options) {
     return detail::for_elements(nullptr, std::move(first), std::move(last), body, options);
 }
-/// As above, in workers of `pool`.
+/// Runs the loop in this thread and in workers of `pool`.
 template <std::forward_iterator Iterator, std::sentinel_for<Iterator> Sentinel, class Body>
-bool parallel_for_each(thread_pool& pool, Iterator first, Sentinel last, Body&& body,
-                       const loop_options& options = {}) {
+void parallel_for_each(thread_pool& pool, Iterator first, Sentinel last, Body&& body) {
+    (void)detail::for_elements(&pool, std::move(first), std::move(last), body, {});
+}
+/// Runs the loop in this thread and in workers of `pool`, with options. Returns like the form without a pool.
+template <std::forward_iterator Iterator, std::sentinel_for<Iterator> Sentinel, class Body>
+[[nodiscard]] bool parallel_for_each(thread_pool& pool, Iterator first, Sentinel last, Body&& body,
+                                     const loop_options& options) {
     return detail::for_elements(&pool, std::move(first), std::move(last), body, options);
 }
 
-/// As above, for all elements of a range.
+/// Calls `body(element)` for each element of a range.
 template <std::ranges::forward_range Range, class Body>
-bool parallel_for_each(Range&& range, Body&& body, const loop_options& options = {}) {
+void parallel_for_each(Range&& range, Body&& body) {
+    (void)detail::for_elements(nullptr, std::ranges::begin(range), std::ranges::end(range), body, {});
+}
+/// Calls `body(element)` for each element of a range, with options. Returns like the form with iterators.
+template <std::ranges::forward_range Range, class Body>
+[[nodiscard]] bool parallel_for_each(Range&& range, Body&& body, const loop_options& options) {
     return detail::for_elements(nullptr, std::ranges::begin(range), std::ranges::end(range), body, options);
 }
-/// As above, in workers of `pool`.
+/// Calls `body(element)` for each element of a range, in this thread and in workers of `pool`.
 template <std::ranges::forward_range Range, class Body>
-bool parallel_for_each(thread_pool& pool, Range&& range, Body&& body, const loop_options& options = {}) {
+void parallel_for_each(thread_pool& pool, Range&& range, Body&& body) {
+    (void)detail::for_elements(&pool, std::ranges::begin(range), std::ranges::end(range), body, {});
+}
+/// Calls `body(element)` for each element of a range, in this thread and in workers of `pool`, with options.
+/// Returns like the form with iterators.
+template <std::ranges::forward_range Range, class Body>
+[[nodiscard]] bool parallel_for_each(thread_pool& pool, Range&& range, Body&& body,
+                                     const loop_options& options) {
     return detail::for_elements(&pool, std::ranges::begin(range), std::ranges::end(range), body, options);
 }
 

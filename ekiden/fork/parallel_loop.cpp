@@ -3,6 +3,8 @@
 #include <ekiden/fork/parallel_reduce.hpp>
 
 #include <mutex>
+#include <stdexcept>
+#include <string>
 #include <system_error>
 
 namespace ekiden::inline EKIDEN_ABI::detail {
@@ -21,6 +23,12 @@ void loop_run::report(std::size_t count) {
     if (now <= reported_) return;
     reported_ = now;
     options_.progress(now, total_);
+}
+
+void throw_negative_bound(const char* algorithm, const char* bound, std::intmax_t value) {
+    throw std::invalid_argument("ekiden: " + std::string(algorithm) + ": " + bound + " is "
+                                + std::to_string(value)
+                                + "; allowed beside an unsigned bound are 0 and more");
 }
 
 void throw_reduction_stopped() {

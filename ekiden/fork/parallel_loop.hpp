@@ -30,19 +30,21 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// How a parallel algorithm runs. The same for all of them; what an algorithm has no use for it ignores.
+/// Options of the parallel algorithms. An algorithm ignores the options that it has no use for.
 struct loop_options {
-    /// Pieces of this size or less are not split. 0: no such limit; parallel_sort: 2048.
+    /// The smallest piece that is split has more than this number of iterations. 0 means no such limit; for
+    /// parallel_sort it means 2048.
     std::size_t grain = 0;
-    /// When a stop is requested, pieces that have not begun are left out, those that run go on to their end,
-    /// and the call returns when they have ended: false if it returns whether all was done; parallel_reduce,
-    /// which has no value then, throws std::system_error(operation_canceled). So if it is requested before
-    /// the call. What has been done is not undone: parallel_sort leaves the elements in no particular order.
+    /// Ends the algorithm when a stop is requested, also if that was before the call. Pieces that have not
+    /// begun are left out, and the call returns when the others have ended. It returns false, except
+    /// parallel_reduce(), which has no value then and throws std::system_error(operation_canceled). What has
+    /// been done is not undone.
     std::stop_token stop = {};
-    /// Told now and then how many iterations are done, about a hundred times and at the end; by any of the
-    /// threads that take part, one at a time. An exception of it counts as one of the loop's body.
+    /// Is called about a hundred times, and at the end, with the number of iterations that are done. Any of
+    /// the participating threads calls it, one at a time. Its exceptions count as exceptions of the body.
     std::function<void(std::size_t done, std::size_t total)> progress = {};
-    /// parallel_reduce: combine in an order that depends on the number of iterations and the grain alone.
+    /// For parallel_reduce(): the order of combining depends on the number of iterations and on the grain
+    /// only.
     bool deterministic = false;
 };
 
@@ -150,7 +152,7 @@ void loop_until_split(fork_scope& scope, loop_run& run, std::size_t first, std::
     loop_step pace(run);
     while (first != last && !run.is_over()) {
         const std::size_t left = last - first;
-        if (left > run.grain() && scope.should_split()) [[unlikely]]
+        if (left > run.grain() && scope.is_work_wanted()) [[unlikely]]
             return halves(first, first + (left + 1) / 2, last);
         const std::size_t next = first + std::min(pace.size(), left);
         const auto make_step = [&] {
@@ -218,10 +220,6 @@ bool run_loop(Tree* tree, std::size_t total, const loop_options& options, Step&&
     return !run.is_over();
 }
 
-/// Numbers of which a loop can run from one to the other: -3 and 5u cannot be compared by their values.
-template <class First, class Last>
-inline constexpr bool same_signedness = std::is_signed_v<First> == std::is_signed_v<Last>;
-
 /// Numbers that a loop can count through: no bool, and no wider than std::size_t can count.
 template <class Number>
 inline constexpr bool can_be_bound =
@@ -251,6 +249,22 @@ struct number_range {
         return static_cast<index>(static_cast<number>(begin + static_cast<number>(place)));
     }
 };
+
+/// Throws std::invalid_argument.
+[[noreturn, gnu::cold]] void throw_negative_bound(const char* algorithm, const char* bound,
+                                                  std::intmax_t value);
+
+/// Returns the numbers [first, last). Throws std::invalid_argument if one bound is unsigned and the other one
+/// is negative: no type would have the values of both.
+template <class First, class Last>
+number_range<First, Last> numbers_between(const char* algorithm, First first, Last last) {
+    if constexpr (std::is_signed_v<First> && std::is_unsigned_v<Last>) {
+        if (first < 0) throw_negative_bound(algorithm, "first", first);
+    } else if constexpr (std::is_unsigned_v<First> && std::is_signed_v<Last>) {
+        if (last < 0) throw_negative_bound(algorithm, "last", last);
+    }
+    return {first, last};
+}
 
 } // namespace detail
 } // namespace ekiden::inline EKIDEN_ABI

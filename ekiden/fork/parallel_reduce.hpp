@@ -129,29 +129,26 @@ constexpr bool is_reduction() {
 template <class First, class Last, class T, class Map, class Combine>
 T reduce_numbers(thread_pool* pool, First first, Last last, const T& identity, Map& map, Combine& combine,
                  const loop_options& options) {
-    constexpr bool comparable = same_signedness<First, Last>;
-    static_assert(comparable, "ekiden: parallel_reduce(first, last, ...): both bounds must be signed or both "
-                              "unsigned, such as std::size_t{0} and v.size()");
     constexpr bool countable = can_be_bound<First> && can_be_bound<Last>;
     static_assert(countable, "ekiden: parallel_reduce(first, last, ...): the bounds must be integers of at "
                              "most 64 bits, and not bool");
-    if constexpr (comparable && countable) {
-        using range = number_range<First, Last>;
-        if constexpr (is_reduction<T, typename range::index, Map, Combine>()) {
-            return run_reduction(
-                pool, range(first, last).size, identity, combine, options,
-                [&map, &combine, numbers = range(first, last)](T sum, std::size_t from, std::size_t to) {
-                    for (; from != to; ++from)
-                        sum = std::invoke(combine, std::move(sum), std::invoke(map, numbers[from]));
-                    return sum;
-                });
+    if constexpr (countable) {
+        if constexpr (is_reduction<T, std::common_type_t<First, Last>, Map, Combine>()) {
+            const auto numbers = numbers_between("parallel_reduce", first, last);
+            return run_reduction(pool, numbers.size, identity, combine, options,
+                                 [&map, &combine, numbers](T sum, std::size_t from, std::size_t to) {
+                                     for (; from != to; ++from)
+                                         sum = std::invoke(combine, std::move(sum),
+                                                           std::invoke(map, numbers[from]));
+                                     return sum;
+                                 });
         }
     }
     throw_reduction_stopped();
 }
 
-template <class Range, class T, class Combine, class Map>
-T reduce_elements(thread_pool* pool, Range& range, const T& identity, Combine& combine, Map& map,
+template <class Range, class T, class Map, class Combine>
+T reduce_elements(thread_pool* pool, Range& range, const T& identity, Map& map, Combine& combine,
                   const loop_options& options) {
     if constexpr (is_reduction<T, std::ranges::range_reference_t<Range>, Map, Combine>()) {
         const auto begin = std::ranges::begin(range);
@@ -171,40 +168,45 @@ T reduce_elements(thread_pool* pool, Range& range, const T& identity, Combine& c
 
 // ---- the calls
 
-/// Combines `map(i)` for each i in [first, last), and returns the result; `identity` for an empty range. Both
-/// bounds are signed, or both unsigned. `combine(a, b)` must be associative, with `identity` as its neutral
-/// element; it need not be commutative: the order is that of the numbers. Which neighbours are combined first
-/// differs from call to call, unless `options.deterministic`: then results that depend on it, such as sums of
-/// floating-point numbers, are the same each time. T is copied from `identity` for each piece. An exception
-/// of `map` or `combine` ends the reduction. Throws std::system_error(operation_canceled) if a stop is
-/// requested before the end; otherwise as parallel_for().
-template <std::integral First, std::integral Last, class T, class Map, class Combine>
-[[nodiscard]] T parallel_reduce(First first, Last last, T identity, Map&& map, Combine&& combine,
+/// Combines `map(i)` for each i in [first, last), in this thread and in workers of this_pool(). Returns the
+/// result, or `identity` for an empty range.
+///
+/// `map` is called as map(i) with a number of the common type of the bounds. `combine(a, b)` must be
+/// associative, and `identity` its neutral element. It need not be commutative: the order of the operands is
+/// that of the numbers. Which neighbors are combined first differs from call to call, unless
+/// `options.deterministic` is set. Then results that depend on it, such as sums of floating-point numbers,
+/// are the same each time. Each piece begins with a copy of `identity`.
+///
+/// An exception of `map` or `combine` ends the reduction. Throws std::system_error(operation_canceled) if a
+/// stop is requested before the end. For the bounds, and for everything else, like parallel_for().
+template <std::integral First, std::integral Last, class T, class Map, class Combine = std::plus<>>
+[[nodiscard]] T parallel_reduce(First first, Last last, T identity, Map&& map, Combine&& combine = {},
                                 const loop_options& options = {}) {
     return detail::reduce_numbers(nullptr, first, last, identity, map, combine, options);
 }
-/// As above, in workers of `pool`.
-template <std::integral First, std::integral Last, class T, class Map, class Combine>
+/// Combines in this thread and in workers of `pool`.
+template <std::integral First, std::integral Last, class T, class Map, class Combine = std::plus<>>
 [[nodiscard]] T parallel_reduce(thread_pool& pool, First first, Last last, T identity, Map&& map,
-                                Combine&& combine, const loop_options& options = {}) {
+                                Combine&& combine = {}, const loop_options& options = {}) {
     return detail::reduce_numbers(&pool, first, last, identity, map, combine, options);
 }
 
-/// As above, for `map(element)` of the elements of a range, or for the elements themselves.
-template <std::ranges::random_access_range Range, class T, class Combine = std::plus<>,
-          class Map = std::identity>
+/// Combines `map(element)` for each element of a range. parallel_reduce(range, T()) returns the sum of the
+/// elements.
+template <std::ranges::random_access_range Range, class T, class Map = std::identity,
+          class Combine = std::plus<>>
     requires std::ranges::sized_range<Range>
-[[nodiscard]] T parallel_reduce(Range&& range, T identity, Combine&& combine = {}, Map&& map = {},
+[[nodiscard]] T parallel_reduce(Range&& range, T identity, Map&& map = {}, Combine&& combine = {},
                                 const loop_options& options = {}) {
-    return detail::reduce_elements(nullptr, range, identity, combine, map, options);
+    return detail::reduce_elements(nullptr, range, identity, map, combine, options);
 }
-/// As above, in workers of `pool`.
-template <std::ranges::random_access_range Range, class T, class Combine = std::plus<>,
-          class Map = std::identity>
+/// Combines `map(element)` for each element of a range, in this thread and in workers of `pool`.
+template <std::ranges::random_access_range Range, class T, class Map = std::identity,
+          class Combine = std::plus<>>
     requires std::ranges::sized_range<Range>
-[[nodiscard]] T parallel_reduce(thread_pool& pool, Range&& range, T identity, Combine&& combine = {},
-                                Map&& map = {}, const loop_options& options = {}) {
-    return detail::reduce_elements(&pool, range, identity, combine, map, options);
+[[nodiscard]] T parallel_reduce(thread_pool& pool, Range&& range, T identity, Map&& map = {},
+                                Combine&& combine = {}, const loop_options& options = {}) {
+    return detail::reduce_elements(&pool, range, identity, map, combine, options);
 }
 
 } // namespace ekiden::inline EKIDEN_ABI

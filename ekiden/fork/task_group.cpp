@@ -11,10 +11,7 @@ namespace ekiden::inline EKIDEN_ABI {
 
 task_group::task_group(on_error then) : task_group(this_pool(), then) {}
 
-task_group::task_group(thread_pool& pool, on_error then) : pool_(pool), then_(then) {
-    caught_.reserve(2); // the first exception and the pool's
-    thrown_.reserve(2);
-}
+task_group::task_group(thread_pool& pool, on_error then) : pool_(pool), then_(then) {}
 
 namespace {
 
@@ -30,7 +27,7 @@ void expect_no_held_lock([[maybe_unused]] const detail::task_count& tasks,
 
 task_group::~task_group() {
     expect_no_held_lock(tasks_, "the destructor of a task_group");
-    (void)tasks_.wait();
+    (void)tasks_.wait(wait_limit());
 }
 
 // ---- tasks that are dropped
@@ -74,58 +71,86 @@ void task_group::drop(std::uint64_t tasks, std::uint64_t uncounted) noexcept {
     for (; tasks != 0; --tasks) tasks_.end();
 }
 
-// ---- failure, cancellation and the end
+// ---- failure, stop and the end
+
+namespace {
+
+void append(detail::exception_list& list, std::exception_ptr error) noexcept {
+    try {
+        list.push_back(std::move(error));
+    } catch (...) { // no memory: the list is shorter
+    }
+}
+
+std::exception_ptr dropped_error() noexcept {
+    return std::make_exception_ptr(std::system_error(std::make_error_code(std::errc::operation_canceled),
+                                                     "ekiden: task_group: the pool was stopped"));
+}
+
+} // namespace
 
 void task_group::failed() noexcept {
     {
         const std::lock_guard guard(lock_);
-        try {
-            caught_.push_back(std::current_exception());
-        } catch (...) { // no memory for more than the first one
-        }
+        if (first_ == nullptr)
+            first_ = std::current_exception();
+        else
+            append(others_, std::current_exception());
     }
-    if (then_ == on_error::cancel_rest) cancel();
+    if (then_ == on_error::stop_rest) request_stop();
 }
 
-bool task_group::cancel() noexcept {
+bool task_group::request_stop() noexcept {
     std::stop_source source(std::nostopstate);
     {
         const std::lock_guard guard(lock_);
         source = stop_;
-        is_cancelled_.store(true, sys::release); // [TG2] pairs with the acquire in is_cancelled()
+        stop_requested_.store(true, sys::release); // [TG2] pairs with the acquire in stop_requested()
     }
     return source.request_stop(); // not under the lock: it calls back
 }
 
-std::stop_token task_group::get_token() const noexcept {
+std::stop_token task_group::get_stop_token() const noexcept {
     const std::lock_guard guard(lock_);
     return stop_.get_token();
 }
 
-void task_group::wait() {
+bool task_group::wait(const wait_limit& limit) {
     expect_no_held_lock(tasks_, "task_group::wait");
-    if (!tasks_.wait()) throw_left_behind();
-    thrown_.clear();
+    switch (tasks_.wait(limit)) {
+    case detail::task_count::wait_result::ended:
+        break;
+    case detail::task_count::wait_result::gave_up:
+        return false;
+    case detail::task_count::wait_result::left_behind:
+        throw_left_behind();
+    }
     std::stop_source next(std::nostopstate);
-    if (is_cancelled()) next = std::stop_source();
+    if (stop_requested()) next = std::stop_source();
+    std::exception_ptr first;
+    detail::exception_list others;
     bool has_dropped = false;
     {
         const std::lock_guard guard(lock_);
-        thrown_.swap(caught_);
+        first = std::exchange(first_, nullptr);
+        others.swap(others_);
         has_dropped = std::exchange(dropped_, 0) != 0;
-        // A cancel() that comes after the look above lasts until the next wait.
+        // A request_stop() after the check above lasts until the next wait.
         if (next.stop_possible()) {
             stop_.swap(next);
-            is_cancelled_.store(false, sys::relaxed);
+            stop_requested_.store(false, sys::relaxed);
             has_dropped = false;
         }
     }
     if (has_dropped) {
-        thrown_.push_back(
-            std::make_exception_ptr(std::system_error(std::make_error_code(std::errc::operation_canceled),
-                                                      "ekiden: task_group: the pool was stopped")));
+        if (first == nullptr)
+            first = dropped_error();
+        else
+            append(others, dropped_error());
     }
-    if (!thrown_.empty()) std::rethrow_exception(thrown_.front());
+    detail::replace_suppressed(std::move(others));
+    if (first != nullptr) std::rethrow_exception(std::move(first));
+    return true;
 }
 
 } // namespace ekiden::inline EKIDEN_ABI

@@ -207,17 +207,17 @@ void group(const actor& who, const action& a) {
         if (&s.context == &c && !s.is_serial()) plain = &s;
     std::vector<record*> made;
     ekiden::task_group tasks(*c.pool,
-                             a.number % 2 == 0 ? ekiden::on_error::run_all : ekiden::on_error::cancel_rest);
+                             a.number % 2 == 0 ? ekiden::on_error::run_all : ekiden::on_error::stop_rest);
     for (unsigned i = 0; i != 1 + a.number / 2 % 3; ++i) {
         record* const r = who.in.make_record(a, *plain, kind::group);
         if (r == nullptr) break;
         made.push_back(r);
         r->accepted = 1;
-        r->may_be_dropped = a.number % 5 == 0 || tasks.is_cancelled() || a.throws || a.number % 2 == 1;
+        r->may_be_dropped = a.number % 5 == 0 || tasks.stop_requested() || a.throws || a.number % 2 == 1;
         const call_scope now(call_scope::type::plain);
-        tasks.run(call(*r));
+        tasks.spawn(call(*r));
     }
-    if (a.number % 5 == 0) tasks.cancel();
+    if (a.number % 5 == 0) tasks.request_stop();
     try {
         const call_scope now(who.at != nullptr ? call_scope::type::helps : call_scope::type::plain);
         tasks.wait();

@@ -38,7 +38,7 @@ public:
     template <class Block>
     void burst(std::size_t blocks, const Block& block) {
         ::ekiden::task_group group(pool_);
-        for (std::size_t i = 1; i != blocks; ++i) group.run([&block, i] { block(i); });
+        for (std::size_t i = 1; i != blocks; ++i) group.spawn([&block, i] { block(i); });
         block(0);
         group.wait();
     }

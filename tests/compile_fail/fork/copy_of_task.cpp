@@ -1,9 +1,9 @@
-// expect: ekiden: task_group::run keeps a copy of the callable
+// expect: ekiden: task_group::spawn keeps a copy of the callable
 #include <ekiden/fork/task_group.hpp>
 
 #include <memory>
 
 void wrong(ekiden::task_group& group) {
     auto task = [owned = std::make_unique<int>(1)] {};
-    group.run(task);
+    group.spawn(task);
 }

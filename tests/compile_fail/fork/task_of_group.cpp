@@ -1,6 +1,6 @@
-// expect: ekiden: task_group::run takes a callable without parameters, or with one of type std::stop_token
+// expect: ekiden: task_group::spawn takes a callable without parameters, or with one of type std::stop_token
 #include <ekiden/fork/task_group.hpp>
 
 void wrong(ekiden::task_group& group) {
-    group.run([](int) {});
+    group.spawn([](int) {});
 }

@@ -126,7 +126,7 @@ TEST_CASE("a quiet tree wakes nobody, and what it has published is told at the e
             scope,
             [&one](ekiden::fork_scope& inner) {
                 inner.offer_all();
-                while (one.sleep.is_waiting(0)) CHECK_FALSE(inner.should_split());
+                while (one.sleep.is_waiting(0)) CHECK_FALSE(inner.is_work_wanted());
             },
             [] {});
     }));

@@ -35,15 +35,15 @@ TEST_CASE("a task_group waits for its tasks and for those that they add, and can
     for (int round = 1; round <= 100; ++round) {
         calls = 0;
         for (int i = 0; i != 10; ++i) {
-            group.run([&] {
+            group.spawn([&] {
                 ++calls;
-                group.run([&, only = std::make_unique<int>(1)] { calls += *only; });
+                group.spawn([&, only = std::make_unique<int>(1)] { calls += *only; });
             });
         }
         group.wait();
         CHECK(calls == 20);
     }
-    CHECK(group.exceptions().empty());
+    CHECK(ekiden::suppressed_exceptions().empty());
 }
 
 TEST_CASE("a task_group in a worker waits without blocking the pool") {
@@ -52,9 +52,9 @@ TEST_CASE("a task_group in a worker waits without blocking the pool") {
         task_group group; // of this worker's pool
         std::atomic<int> calls = 0;
         for (int i = 0; i != 10; ++i) {
-            group.run([&] {
+            group.spawn([&] {
                 task_group inner;
-                inner.run([&] { ++calls; });
+                inner.spawn([&] { ++calls; });
                 inner.wait();
             });
         }
@@ -66,48 +66,48 @@ TEST_CASE("a task_group in a worker waits without blocking the pool") {
     CHECK(pool.metrics().tasks_run == 21);
 }
 
-TEST_CASE("a task_group throws the first exception and keeps all") {
+TEST_CASE("a task_group throws the first exception and suppresses the others") {
     ekiden::thread_pool pool({.threads = 2});
     task_group group(pool);
     std::atomic<int> calls = 0;
     for (int i = 0; i != 10; ++i) {
-        group.run([&, i] {
+        group.spawn([&, i] {
             ++calls;
             if (i % 2 == 0) throw std::runtime_error("even");
         });
     }
     CHECK_THROWS_WITH_AS(group.wait(), "even", std::runtime_error);
     CHECK(calls == 10);
-    CHECK(group.exceptions().size() == 5);
-    group.run([&] { ++calls; });
+    CHECK(ekiden::suppressed_exceptions().size() == 4);
+    group.spawn([&] { ++calls; });
     group.wait();
-    CHECK(group.exceptions().empty());
+    CHECK(ekiden::suppressed_exceptions().empty());
     CHECK(calls == 11);
 }
 
-TEST_CASE("a task_group that cancels on error drops what has not begun") {
+TEST_CASE("a task_group that stops on error drops what has not begun") {
     ekiden::thread_pool pool({.threads = 1});
-    task_group group(pool, on_error::cancel_rest);
+    task_group group(pool, on_error::stop_rest);
     std::atomic<int> calls = 0;
     pool.pause();
-    group.run([] { throw std::runtime_error("first"); });
-    for (int i = 0; i != 10; ++i) group.run([&] { ++calls; });
+    group.spawn([] { throw std::runtime_error("first"); });
+    for (int i = 0; i != 10; ++i) group.spawn([&] { ++calls; });
     pool.resume();
     CHECK_THROWS_AS(group.wait(), std::runtime_error);
     CHECK(calls == 0);
-    CHECK(group.exceptions().size() == 1);
-    CHECK_FALSE(group.is_cancelled()); // wait() has ended that
-    group.run([&] { ++calls; });
+    CHECK(ekiden::suppressed_exceptions().empty());
+    CHECK_FALSE(group.stop_requested()); // wait() has ended that
+    group.spawn([&] { ++calls; });
     group.wait();
     CHECK(calls == 1);
 }
 
-TEST_CASE("the tasks of a task_group see its cancellation in their token") {
+TEST_CASE("the tasks of a task_group see a stop request in their token") {
     ekiden::thread_pool pool({.threads = 1});
     task_group group(pool);
     std::atomic<bool> runs = false;
     std::atomic<bool> saw_it = false;
-    group.run([&](std::stop_token token) {
+    group.spawn([&](std::stop_token token) {
         runs = true;
         const auto deadline = std::chrono::steady_clock::now() + 20s;
         while (!token.stop_requested() && std::chrono::steady_clock::now() < deadline)
@@ -115,8 +115,8 @@ TEST_CASE("the tasks of a task_group see its cancellation in their token") {
         saw_it = token.stop_requested();
     });
     while (!runs) std::this_thread::yield();
-    CHECK(group.cancel());
-    CHECK_FALSE(group.cancel());
+    CHECK(group.request_stop());
+    CHECK_FALSE(group.request_stop());
     group.wait();
     CHECK(saw_it);
 }
@@ -126,16 +126,16 @@ TEST_CASE("a task_group reports that a stopped pool has dropped its tasks") {
     task_group group(pool);
     std::atomic<int> calls = 0;
     pool.pause();
-    for (int i = 0; i != 3; ++i) group.run([&] { ++calls; });
+    for (int i = 0; i != 3; ++i) group.spawn([&] { ++calls; });
     pool.stop();
     CHECK_THROWS_AS(group.wait(), std::system_error);
     CHECK(calls == 0);
-    group.run([&] { ++calls; }); // refused at once
+    group.spawn([&] { ++calls; }); // refused at once
     CHECK_THROWS_AS(group.wait(), std::system_error);
     CHECK(calls == 0);
 }
 
-TEST_CASE("a task_group is unchanged when run throws") {
+TEST_CASE("a task_group is unchanged when spawn throws") {
     struct bad_copy {
         bad_copy() = default;
         bad_copy(const bad_copy&) { throw std::runtime_error("copy"); }
@@ -144,8 +144,8 @@ TEST_CASE("a task_group is unchanged when run throws") {
     ekiden::thread_pool pool({.threads = 1});
     task_group group(pool);
     const bad_copy bad;
-    CHECK_THROWS_WITH(group.run(bad), "copy");
-    CHECK_THROWS_AS(group.run(std::function<void()>()), std::invalid_argument);
+    CHECK_THROWS_WITH(group.spawn(bad), "copy");
+    CHECK_THROWS_AS(group.spawn(std::function<void()>()), std::invalid_argument);
     group.wait();
 }
 
@@ -155,7 +155,7 @@ TEST_CASE("the destructor of a task_group waits and drops exceptions") {
     for (int round = 0; round != 50; ++round) {
         task_group group(pool);
         for (int i = 0; i != 4; ++i) {
-            group.run([&] {
+            group.spawn([&] {
                 ++calls;
                 throw std::runtime_error("dropped");
             });
@@ -167,7 +167,7 @@ TEST_CASE("the destructor of a task_group waits and drops exceptions") {
 TEST_CASE("a task_group outside of any pool uses the default pool") {
     task_group group;
     bool in_pool = false;
-    group.run([&] { in_pool = ekiden::default_pool().runs_in_this_thread(); });
+    group.spawn([&] { in_pool = ekiden::default_pool().runs_in_this_thread(); });
     group.wait();
     CHECK(in_pool);
 }
@@ -180,7 +180,7 @@ TEST_CASE("a task_group loses no task that other threads add while its wait ends
     task_group group(pool);
     const auto add = [&](std::size_t from) {
         for (std::size_t i = 0; i != rounds; ++i) {
-            group.run([&runs, at = from * rounds + i] { ++runs[at]; });
+            group.spawn([&runs, at = from * rounds + i] { ++runs[at]; });
             added[from].store(i + 1);
             // So that the group has no task now and then.
             for (std::size_t pause = i % 64 * 32; pause != 0; --pause) ekiden::sys::spin_hint();
@@ -191,7 +191,7 @@ TEST_CASE("a task_group loses no task that other threads add while its wait ends
     std::size_t missed = 0;
     std::size_t looked[2]{};
     while (looked[0] != rounds || looked[1] != rounds) {
-        group.run([] { // so long that the waiting thread sleeps, and takes its time to wake up
+        group.spawn([] { // so long that the waiting thread sleeps, and takes its time to wake up
             const auto end = std::chrono::steady_clock::now() + 40us;
             while (std::chrono::steady_clock::now() < end) ekiden::sys::spin_hint();
         });
@@ -213,25 +213,25 @@ TEST_CASE("a task_group on the stack may end right after its wait") {
     for (int round = 0; round != rounds; ++round) {
         auto group = std::make_unique<task_group>(pool);
         std::atomic<int> calls = 0;
-        for (int i = 0; i != 3; ++i) group->run([&] { ++calls; });
+        for (int i = 0; i != 3; ++i) group->spawn([&] { ++calls; });
         group->wait();
         group.reset();
         REQUIRE(calls == 3);
     }
 }
 
-TEST_CASE("other threads cancel a task_group and take tokens while its wait ends") {
+TEST_CASE("other threads stop a task_group and take tokens while its wait ends") {
     const int rounds = ekiden_test::rounds(5000);
     ekiden::thread_pool pool({.threads = 2});
     task_group group(pool);
     std::atomic<bool> over = false;
     std::atomic<int> requests = 0;
-    std::thread canceller([&] {
+    std::thread stopper([&] {
         while (!over) {
-            const std::stop_token token = group.get_token();
-            if (group.cancel()) ++requests;
+            const std::stop_token token = group.get_stop_token();
+            if (group.request_stop()) ++requests;
             requests += token.stop_requested() && !token.stop_possible(); // never: reads the token
-            (void)group.is_cancelled();
+            (void)group.stop_requested();
             std::this_thread::yield();
         }
     });
@@ -239,14 +239,14 @@ TEST_CASE("other threads cancel a task_group and take tokens while its wait ends
     std::atomic<int> entered = 0;
     for (int round = 0; round != rounds; ++round) {
         for (int i = 0; i != 3; ++i)
-            group.run([&](const std::stop_token& token) { entered += token.stop_possible(); });
+            group.spawn([&](const std::stop_token& token) { entered += token.stop_possible(); });
         group.wait();
     }
     over = true;
-    canceller.join();
+    stopper.join();
     group.wait();
-    CHECK_FALSE(group.is_cancelled());
-    CHECK_FALSE(group.get_token().stop_requested());
+    CHECK_FALSE(group.stop_requested());
+    CHECK_FALSE(group.get_stop_token().stop_requested());
     CHECK(entered <= 3 * rounds);
 }
 
@@ -264,7 +264,7 @@ TEST_CASE("a run of a task_group that throws while another thread waits leaves n
         const bad_copy bad;
         for (int round = 0; round != rounds; ++round) {
             try {
-                group.run(bad);
+                group.spawn(bad);
             } catch (const std::runtime_error&) {
             }
         }
@@ -272,7 +272,7 @@ TEST_CASE("a run of a task_group that throws while another thread waits leaves n
     });
     int thrown = 0;
     while (!over) {
-        group.run([] {});
+        group.spawn([] {});
         try {
             group.wait();
         } catch (const std::system_error&) {
@@ -283,7 +283,7 @@ TEST_CASE("a run of a task_group that throws while another thread waits leaves n
     group.wait();
     CHECK(thrown == 0);
     pool.stop();
-    group.run([] {});
+    group.spawn([] {});
     CHECK_THROWS_AS(group.wait(), std::system_error); // it still counts those that the pool has dropped
 }
 
@@ -294,7 +294,7 @@ TEST_CASE("A wait for a group under a lock is reported where the locks are check
         ekiden::mutex held;
         pool.submit([&] {
                 ekiden::task_group inner(pool);
-                inner.run([] {}); // queued: this is the only worker
+                inner.spawn([] {}); // queued: this is the only worker
                 const std::lock_guard guard(held);
                 inner.wait();
             })

@@ -108,7 +108,7 @@ bool new_things_work() {
     std::atomic<int> sum{0};
     ekiden::parallel_for(fresh, 0, 1000, [&](int) { ++sum; });
     ekiden::task_group group(fresh);
-    for (int i = 0; i != 10; ++i) group.run([&] { ++sum; });
+    for (int i = 0; i != 10; ++i) group.spawn([&] { ++sum; });
     group.wait();
     const int answer = ekiden::default_pool().submit([] { return 3; }).get();
     return fresh.submit([] { return 2; }).get() + answer == 5 && sum == 1010;
@@ -126,7 +126,7 @@ int wrong_call_in_child(thread_pool& pool) {
     if (!is_refused([&] { pool.wait_idle(); })) return 5;
     if (!is_refused([&] { pool.join(); })) return 6;
     if (!is_refused([&] { ekiden::parallel_for(pool, 0, 9, [](int) {}); })) return 7;
-    if (!is_refused([&] { ekiden::task_group(pool).run([] {}); })) return 8;
+    if (!is_refused([&] { ekiden::task_group(pool).spawn([] {}); })) return 8;
     pool.pause();
     pool.resume();
     pool.stop();
@@ -230,7 +230,7 @@ TEST_CASE(
     while (!has_begun) std::this_thread::yield();
     auto queued = pool.submit([] { return 7; });
     ekiden::task_group group(pool);
-    group.run([] {});
+    group.spawn([] {});
     child_process child;
     if (child.fork()) {
         int wrong = 0;
@@ -328,18 +328,18 @@ TEST_CASE("a child of a forked call ends with a message when it comes to wait fo
     child_process child;
     std::atomic<bool> has_been_taken{false};
     std::atomic<bool> is_over{false};
-    ekiden::parallel_for(pool, 0, 2,
-                         [&](int) {
-                             if (pool.runs_in_this_thread()) {
-                                 has_been_taken = true;
-                                 while (!is_over) std::this_thread::yield();
-                             } else {
-                                 while (!has_been_taken) std::this_thread::yield();
-                                 (void)child.fork();
-                                 is_over = true;
-                             }
-                         },
-                         {.grain = 1});
+    (void)ekiden::parallel_for(pool, 0, 2,
+                               [&](int) {
+                                   if (pool.runs_in_this_thread()) {
+                                       has_been_taken = true;
+                                       while (!is_over) std::this_thread::yield();
+                                   } else {
+                                       while (!has_been_taken) std::this_thread::yield();
+                                       (void)child.fork();
+                                       is_over = true;
+                                   }
+                               },
+                               {.grain = 1});
     const ended_child ended = child.wait();
     CHECK(ended.signal == SIGABRT);
     CHECK(ended.said.find("ekiden: fork_join: a call that called fork()") == 0);
