@@ -97,7 +97,7 @@ coroutine<std::size_t> quickest() {
 /// A thread and coroutines take turns at one lock, in the order in which they come.
 coroutine<void> count_under(ekiden::mutex& m, int& counter) {
     for (int i = 0; i != 1000; ++i) {
-        const auto lock = co_await ekiden::async_scoped_lock(m);
+        const auto lock = co_await ekiden::async_lock(m);
         ++counter;
     }
 }
@@ -117,7 +117,7 @@ coroutine<int> share_a_lock() {
     for (int i = 0; i != 3; ++i) {
         if (!scope.spawn(count)) break; // it is closed
     }
-    co_await scope.join();
+    co_await scope.wait();
     thread.join();
     co_return counter;
 }

@@ -94,7 +94,7 @@ ekiden::coroutine<> serve_all(tcp::acceptor& acceptor) {
         auto client = [s = std::move(socket)]() mutable { return serve_one(std::move(s)); };
         if (!clients.spawn(std::move(client))) break; // the scope is closed: not here
     }
-    co_await clients.join();
+    co_await clients.wait();
 }
 
 ekiden::coroutine<std::string> ask(asio::any_io_executor e, tcp::endpoint where) {

@@ -115,10 +115,10 @@ EKIDEN_MODEL(async_mutex_stop, .old_values = 2,
     m.core().enter_only();
     sys::thread home([&] {
         const auto body = [&]() -> one_coroutine {
-            const bool got = co_await async_lock(m);
-            if (got) {
+            try {
+                const auto guard = co_await async_lock(m);
                 count.write(count.read() + 1);
-                async_unlock(m);
+            } catch (const operation_canceled&) {
             }
         };
         run_here(&stop, body);
@@ -140,15 +140,14 @@ EKIDEN_MODEL(async_mutex_abandoned,
     m.core().enter_only();
     sys::thread first([&] {
         const auto body = [&]() -> one_coroutine {
-            const bool got = co_await async_lock(m);
-            if (got) async_unlock(m); // it was free at once
+            const auto guard = co_await async_lock(m); // it was free at once
         };
         run_here(nullptr, body, true);
     });
     sys::thread second([&] {
         const auto body = [&]() -> one_coroutine {
-            const bool got = co_await async_acquire(s);
-            if (got) s.release();
+            co_await async_acquire(s);
+            s.release();
         };
         run_here(nullptr, body, true);
     });
@@ -173,10 +172,8 @@ EKIDEN_MODEL(async_mutex_threads, .old_values = 2, .about = "a coroutine and thr
     };
     sys::thread home([&] {
         const auto body = [&]() -> one_coroutine {
-            const bool got = co_await async_lock(m);
-            check::that(got, "nobody stops it");
+            const auto guard = co_await async_lock(m);
             count.write(count.read() + 1);
-            async_unlock(m);
         };
         run_here(nullptr, body);
     });
@@ -196,9 +193,12 @@ EKIDEN_MODEL(async_semaphore_stop, .old_values = 2,
     bool got = false;
     sys::thread home([&] {
         const auto body = [&]() -> one_coroutine {
-            const bool mine = co_await async_acquire(s);
-            if (mine) check::that(message.read() == 1, "what was done before the release is seen");
-            got = mine;
+            try {
+                co_await async_acquire(s);
+                check::that(message.read() == 1, "what was done before the release is seen");
+                got = true;
+            } catch (const operation_canceled&) {
+            }
         };
         run_here(&stop, body);
     });
@@ -218,8 +218,11 @@ EKIDEN_MODEL(async_event_stop, .old_values = 2,
     sys::cell<int> message{0};
     sys::thread home([&] {
         const auto body = [&]() -> one_coroutine {
-            const bool is_set = co_await async_wait(e);
-            if (is_set) check::that(message.read() == 1, "what was done before set() is seen");
+            try {
+                co_await async_wait(e);
+                check::that(message.read() == 1, "what was done before set() is seen");
+            } catch (const operation_canceled&) {
+            }
         };
         run_here(&stop, body);
     });

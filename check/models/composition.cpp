@@ -1,4 +1,4 @@
-// when_any against its own children and a stop from outside; the join of a scope against spawn and the last
+// when_any against its own children and a stop from outside; the wait for a scope against spawn and the last
 // child; an awaited timer against a stop before, between and after its parts; a deadline against the end of
 // what it limits. In each, what is begun ends once.
 #include <check/models/coroutine_model.hpp>
@@ -104,76 +104,76 @@ EKIDEN_MODEL(when_all_begins_while_members_end,
     check::that(outcome == 1, "it goes on once");
 }
 
-EKIDEN_MODEL(scope_join_against_children,
-             .about = "join while children end in two threads; the scope goes with the join",
+EKIDEN_MODEL(scope_wait_against_children,
+             .about = "wait() while children end in two threads; the scope goes with the wait",
              .preemptions = 2, .spurious = 0, .timeouts = 0) {
     model_context context;
     auto scope = std::make_unique<async_scope>(context.get_executor());
     sys::cell<int> written[2];
-    bool has_joined = false;
+    bool has_waited = false;
     const auto child = [&](std::size_t i) {
         return [&, i]() -> coroutine<> {
             written[i].write(1);
             co_return;
         };
     };
-    auto joining = [&]() -> coroutine<> {
-        co_await scope->join();
+    auto waiting = [&]() -> coroutine<> {
+        co_await scope->wait();
         check::that(written[0].read() + written[1].read() == 2, "what both have done");
         scope.reset();
-        has_joined = true;
+        has_waited = true;
     };
     check::that(scope->spawn(child(0)) && scope->spawn(child(1)), "it is open");
-    begin(context, joining);
+    begin(context, waiting);
     sys::thread other([&] { context.run(); });
     context.run();
     other.join();
     context.run();
-    check::that(has_joined, "the join goes on");
+    check::that(has_waited, "the wait returns");
 }
 
-EKIDEN_MODEL(scope_joined_twice,
-             .about = "two join one scope in two threads; the scope goes with the first that goes on",
+EKIDEN_MODEL(scope_waited_for_twice,
+             .about = "two wait for one scope in two threads; the scope goes with the first that resumes",
              .preemptions = 2, .spurious = 0, .timeouts = 0) {
     model_context context;
     auto scope = std::make_unique<async_scope>(context.get_executor());
     model_gate opened;
-    sys::atomic<int> joined{0};
+    sys::atomic<int> resumed{0};
     const auto child = [&]() -> coroutine<> { (void)co_await opened.wait(); };
-    auto joining = [&]() -> coroutine<> {
-        co_await scope->join();
-        if (joined.fetch_add(1, sys::relaxed) == 0) scope.reset();
+    auto waiting = [&]() -> coroutine<> {
+        co_await scope->wait();
+        if (resumed.fetch_add(1, sys::relaxed) == 0) scope.reset();
     };
-    auto other_joining = joining;
+    auto other_waiting = waiting;
     check::that(scope->spawn(child), "it is open");
-    begin(context, joining);
-    begin(context, other_joining);
+    begin(context, waiting);
+    begin(context, other_waiting);
     context.run(); // all wait
     opened.open();
     sys::thread other([&] { context.run(); });
     context.run();
     other.join();
     context.run();
-    check::that(joined.load(sys::relaxed) == 2, "both go on");
+    check::that(resumed.load(sys::relaxed) == 2, "both go on");
 }
 
-EKIDEN_MODEL(scope_spawn_against_join, .about = "what is accepted is awaited, and the rest refused",
+EKIDEN_MODEL(scope_spawn_against_wait, .about = "what is accepted is awaited, and the rest refused",
              .preemptions = 2, .spurious = 0, .timeouts = 0) {
     model_context context;
     async_scope scope(context.get_executor());
     int ended = 0;
     int accepted = 0;
-    bool has_joined = false;
+    bool has_waited = false;
     const auto child = [&]() -> coroutine<> {
-        check::that(!has_joined, "not after the join");
+        check::that(!has_waited, "not after the wait");
         ++ended;
         co_return;
     };
-    auto joining = [&]() -> coroutine<> {
-        co_await scope.join();
-        has_joined = true;
+    auto waiting = [&]() -> coroutine<> {
+        co_await scope.wait();
+        has_waited = true;
     };
-    begin(context, joining);
+    begin(context, waiting);
     sys::thread spawner([&] {
         const bool is_accepted = scope.spawn(child);
         accepted += static_cast<int>(is_accepted);
@@ -182,7 +182,7 @@ EKIDEN_MODEL(scope_spawn_against_join, .about = "what is accepted is awaited, an
     context.run();
     spawner.join();
     context.run();
-    check::that(has_joined && ended == accepted, "each that was accepted has run");
+    check::that(has_waited && ended == accepted, "each that was accepted has run");
     check::that(!scope.spawn(child), "closed");
 }
 

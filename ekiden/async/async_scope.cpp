@@ -43,7 +43,7 @@ bool scope_state::admit() noexcept {
     const std::lock_guard guard(lock_);
     if (is_closed_ && !EKIDEN_MUTANT(scope_admits_after_close)) return false;
     ++count_;
-    is_joined_ = false;
+    is_waited_for_ = false;
     return true;
 }
 
@@ -63,7 +63,7 @@ void scope_state::begin(scope_ticket& ticket, root_coroutine::promise_type& fres
     fresh.begin(where, spawn_options().name(env_.name));
 }
 
-/// The last one lets those go on that join; then the scope may be gone.
+/// The last one lets those resume that wait; then the scope may be gone.
 void scope_state::child_ended(scope_ticket& ticket) noexcept {
     // A context that ends takes its children along, and tells nothing.
     if (ticket.promise_ != nullptr && !ticket.is_settled_ && tear_down::here().ending == nullptr)
@@ -71,22 +71,22 @@ void scope_state::child_ended(scope_ticket& ticket) noexcept {
     std::unique_lock guard(lock_);
     if (ticket.promise_ != nullptr) unlink(ticket);
     if (--count_ != 0) return;
-    if (tear_down::here().is_here) is_joined_ = true; // by the end of its context
-    join_awaiter* joining = std::exchange(joining_, nullptr);
-    if (joining == nullptr) return end_of_use(std::move(guard));
-    is_closed_ = is_joined_ = true;
-    guard.unlock(); // the scope is there for those that join, and gone when the last one has gone on
-    while (joining != nullptr) {
-        join_awaiter& one = *joining;
-        joining = one.next_; // before the coroutine, which may end the awaiter
+    if (tear_down::here().is_here) is_waited_for_ = true; // by the end of its context
+    scope_wait_awaiter* waiting = std::exchange(waiting_, nullptr);
+    if (waiting == nullptr) return end_of_use(std::move(guard));
+    is_closed_ = is_waited_for_ = true;
+    guard.unlock(); // the scope is there for those that wait, and gone when the last one has gone on
+    while (waiting != nullptr) {
+        scope_wait_awaiter& one = *waiting;
+        waiting = one.next_; // before the coroutine, which may end the awaiter
         one.home_.resume();
     }
 }
 
-/// A child, a join() or the scope itself uses this no more: the last of them destroys it.
+/// A child, a wait() or the scope itself uses this no more: the last of them destroys it.
 void scope_state::end_of_use(std::unique_lock<sys::slow_lock> guard) noexcept {
     const bool is_last =
-        is_alone_ && count_ == 0 && (joiners_ == 0 || EKIDEN_MUTANT(scope_goes_with_its_first_join));
+        is_alone_ && count_ == 0 && (waiters_ == 0 || EKIDEN_MUTANT(scope_goes_with_its_first_wait));
     guard.unlock();
     if (is_last) recycler::destroy(this);
 }
@@ -124,8 +124,8 @@ void scope_state::leave() noexcept {
     }
     std::unique_lock guard(lock_);
     if (!how.is_here) {
-        sys::expects(count_ == 0, "async_scope: destroyed while children run; co_await join() first");
-        sys::expects(is_joined_, "async_scope: destroyed without a join(); co_await join() first");
+        sys::expects(count_ == 0, "async_scope: destroyed while children run; co_await wait() first");
+        sys::expects(is_waited_for_, "async_scope: destroyed without a wait(); co_await wait() first");
     }
     is_alone_ = true;
     end_of_use(std::move(guard));
@@ -145,41 +145,41 @@ void scope_state::destroy_children(const coroutine_service& ending) noexcept {
     }
 }
 
-// ---- join
+// ---- wait
 
-bool join_awaiter::begin() noexcept {
+bool scope_wait_awaiter::begin() noexcept {
     const std::lock_guard guard(scope_.lock_);
-    ++scope_.joiners_;
+    ++scope_.waiters_;
     keeps_scope_ = true;
     if (scope_.count_ == 0) {
-        scope_.is_closed_ = scope_.is_joined_ = true;
+        scope_.is_closed_ = scope_.is_waited_for_ = true;
         return false;
     }
-    next_ = scope_.joining_;
-    scope_.joining_ = this;
+    next_ = scope_.waiting_;
+    scope_.waiting_ = this;
     return true;
 }
 
-void join_awaiter::await_resume() {
+void scope_wait_awaiter::await_resume() {
     std::unique_lock guard(scope_.lock_);
     std::exception_ptr error = std::exchange(scope_.error_, nullptr);
     keeps_scope_ = false;
-    --scope_.joiners_;
+    --scope_.waiters_;
     scope_.end_of_use(std::move(guard));
     if (error != nullptr) std::rethrow_exception(std::move(error));
 }
 
-join_awaiter::~join_awaiter() {
+scope_wait_awaiter::~scope_wait_awaiter() {
     if (!keeps_scope_) return; // nearly always: it has gone on
     std::unique_lock guard(scope_.lock_);
-    join_awaiter** at = &scope_.joining_;
+    scope_wait_awaiter** at = &scope_.waiting_;
     while (*at != nullptr && *at != this) at = &(*at)->next_;
     if (*at == this) *at = next_;
-    --scope_.joiners_;
+    --scope_.waiters_;
     scope_.end_of_use(std::move(guard));
 }
 
-void join_awaiter::refuse_child(coroutine_promise& asking) const {
+void scope_wait_awaiter::refuse_child(coroutine_promise& asking) const {
     for (coroutine_promise* above = &asking; above != nullptr;) {
         if (above->link != nullptr) {
             above = above->link->parent;
@@ -188,7 +188,7 @@ void join_awaiter::refuse_child(coroutine_promise& asking) const {
         } else {
             if (above->env().stop != &scope_.stop_) return;
             throw std::system_error(std::make_error_code(std::errc::resource_deadlock_would_occur),
-                                    "ekiden: async_scope: join() is awaited by a child of the scope, which "
+                                    "ekiden: async_scope: wait() is awaited by a child of the scope, which "
                                     "would wait for itself");
         }
     }

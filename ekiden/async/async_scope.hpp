@@ -59,15 +59,15 @@ private:
     scope_ticket* prev_ = nullptr;
 };
 
-/// A coroutine waits in a scope's join(). Lies in its frame.
-class [[nodiscard]] join_awaiter {
+/// The awaiter of async_scope::wait(). Lies in the frame of the coroutine that waits.
+class [[nodiscard]] scope_wait_awaiter {
 public:
     static constexpr bool comes_home = true;
 
-    explicit join_awaiter(scope_state& scope) noexcept : scope_(scope) {}
-    join_awaiter(const join_awaiter&) = delete;
-    join_awaiter& operator=(const join_awaiter&) = delete;
-    ~join_awaiter();
+    explicit scope_wait_awaiter(scope_state& scope) noexcept : scope_(scope) {}
+    scope_wait_awaiter(const scope_wait_awaiter&) = delete;
+    scope_wait_awaiter& operator=(const scope_wait_awaiter&) = delete;
+    ~scope_wait_awaiter();
 
     [[nodiscard]] static bool await_ready() noexcept { return false; }
     template <class Promise>
@@ -86,8 +86,8 @@ private:
 
     scope_state& scope_;
     suspension home_;
-    join_awaiter* next_ = nullptr; // in the scope's list
-    bool keeps_scope_ = false;     // from begin() until it has gone on, or ends
+    scope_wait_awaiter* next_ = nullptr; // in the scope's list
+    bool keeps_scope_ = false;           // from begin() until it has gone on, or ends
 };
 
 /// What a scope shares with its children. Thread-safe.
@@ -113,7 +113,7 @@ public:
 
 private:
     friend class scope_ticket;
-    friend class join_awaiter;
+    friend class scope_wait_awaiter;
 
     void child_ended(scope_ticket& ticket) noexcept;
     void end_of_use(std::unique_lock<sys::slow_lock> guard) noexcept;
@@ -123,13 +123,13 @@ private:
     environment env_;
     stop_state stop_;
     sys::slow_lock lock_;
-    bool is_closed_ : 1 = false; // nobody is admitted any more
-    bool is_joined_ : 1 = true;  // nobody has been admitted since, that a join has not seen the end of
-    bool is_alone_ : 1 = false;  // the scope has gone before its children
-    std::size_t count_ = 0;      // children
-    std::size_t joiners_ = 0;    // awaiters of join() that use this
+    bool is_closed_ : 1 = false;    // nobody is admitted any more
+    bool is_waited_for_ : 1 = true; // a wait has seen the end of every child that was admitted
+    bool is_alone_ : 1 = false;     // the scope has gone before its children
+    std::size_t count_ = 0;         // children
+    std::size_t waiters_ = 0;       // awaiters of wait() that use this
     scope_ticket* first_ = nullptr;
-    join_awaiter* joining_ = nullptr;
+    scope_wait_awaiter* waiting_ = nullptr;
     std::exception_ptr error_;
 };
 
@@ -155,27 +155,31 @@ root_coroutine run_child(scope_child<F> child) {
 
 } // namespace detail
 
-/// Has coroutines run beside each other; who joins waits for all of them. Their environment is that of the
-/// scope, with a stop of its own, linked to that from outside. The results are not kept.
+/// A group of coroutines that run beside each other. A coroutine waits for all of them with wait().
 ///
-/// If an exception leaves a child, the others are stopped, and join() throws it, the first one. One that only
-/// says operation_canceled after a stop does not count. An executor that refuses or drops a child counts as
-/// such an exception, operation_canceled.
+/// The children's environment is that of the scope, with a stop of its own, which is linked to the stop from
+/// outside. Results are not kept.
 ///
-/// A scope is joined before it is destroyed: else, if it has had children, the program ends with a message.
-/// with_scope() sees to it. A scope in the frame of a coroutine that is destroyed with its context takes its
-/// children along; they, like all coroutines, must not run on another context then. If a coroutine's executor
-/// drops it while the context goes on, the children of its scope are stopped and left to themselves: a later
-/// stop of the owner does not reach them.
+/// If an exception leaves a child, the other children are stopped, and wait() throws the first exception;
+/// suppressed_exceptions() has the others. An exception that only says operation_canceled after a stop does
+/// not count. An executor that refuses or drops a child counts as the exception operation_canceled.
 ///
-/// Thread-safe, but for the destructor: that may be called as soon as one join() has gone on, also by the
-/// thread in which the last child has ended. Others that await join() go on as well, without the scope.
+/// Lifetime: a scope that has had children must be waited for before it is destroyed; otherwise the program
+/// ends with a message. with_scope() does it. A scope in the frame of a coroutine that is destroyed with its
+/// context takes its children along, so they must not run on another context then. If a coroutine's executor
+/// drops it while the context continues, the children of its scope are stopped and left alone: a later stop
+/// of the owner does not reach them.
+///
+/// Thread safety: all members may be called concurrently, except the destructor. The destructor may be called
+/// as soon as one wait() has returned, also by the thread in which the last child has ended. Other coroutines
+/// in wait() resume as well, without the scope.
 class async_scope {
 public:
-    /// Children run as the given environment says, which is copied: `async_scope s(co_await
+    /// Makes a scope whose children run under a copy of `outer`: `async_scope s(co_await
     /// get_environment());`. Throws std::bad_alloc.
     explicit async_scope(const environment& outer);
-    /// Children run on `where`, and are stopped with `parent`, which lives longer; null: with none.
+    /// Makes a scope whose children run on `where` and are stopped with `parent`, which must outlive the
+    /// scope. Null means no parent. Throws std::bad_alloc.
     template <executor E>
     explicit async_scope(const E& where, stop_state* parent = nullptr)
         : async_scope(any_executor(where), parent, 0) {}
@@ -183,11 +187,14 @@ public:
     async_scope(const async_scope&) = delete;
     async_scope& operator=(const async_scope&) = delete;
 
-    /// Has `f()` called on the executor, and awaits there what it gives; or awaits a coroutine. The callable
-    /// is kept as long as its coroutine, and destroyed before the child counts as ended. False: the scope is
-    /// closed, nothing has happened. If the executor takes no more, the child has ended at once, and join()
-    /// throws operation_canceled; so it does if the executor throws, which comes out here. Throws
-    /// std::bad_alloc, and what copying `f` throws; then nothing has begun.
+    /// Starts a child: calls `f()` on the executor and awaits what it returns, or awaits `f` if it is a
+    /// coroutine.
+    ///
+    /// The callable is kept as long as its coroutine, and destroyed before the child counts as ended. Returns
+    /// false if the scope is closed; then nothing has happened. If the executor takes no more, the child has
+    /// ended at once, and wait() throws operation_canceled. If the executor throws, spawn() throws the same,
+    /// and wait() throws operation_canceled. Throws std::bad_alloc, and what copying `f` throws; then nothing
+    /// has begun.
     template <class F>
         requires detail::group_source<std::decay_t<F>>
     [[nodiscard]] bool spawn(F&& f) {
@@ -200,18 +207,21 @@ public:
         return true;
     }
 
-    /// `co_await scope.join()` goes on when there is no child, and closes the scope at that moment; children
-    /// may spawn others until then. Throws what has left a child, once. Not ended by a stop of the one that
-    /// awaits: children are. Throws std::system_error (resource_deadlock_would_occur) in a child of this
-    /// scope, and in what that awaits.
-    [[nodiscard]] detail::join_awaiter join() noexcept { return detail::join_awaiter(*state_); }
+    /// `co_await scope.wait()`: waits until there is no child, and closes the scope at that moment. Children
+    /// may spawn others until then.
+    ///
+    /// Throws the first exception that has left a child, once; suppressed_exceptions() has the others. A stop
+    /// of the waiting coroutine does not end the wait: it stops the children. Throws std::system_error
+    /// (resource_deadlock_would_occur) in a child of this scope, and in what a child awaits.
+    [[nodiscard]] detail::scope_wait_awaiter wait() noexcept { return detail::scope_wait_awaiter(*state_); }
 
-    /// From now on spawn() refuses.
+    /// Closes the scope: from now on spawn() returns false.
     void close() noexcept { state_->close(); }
-    /// Stops the children; those that are spawned later, too. False: it had been requested.
+    /// Stops the children, also those that are spawned later. Returns false if a stop had been requested.
     bool request_stop() noexcept { return state_->stop().request_stop(); }
+    /// Returns whether a stop of the children has been requested.
     [[nodiscard]] bool stop_requested() const noexcept { return state_->stop().stop_requested(); }
-    /// Children at this moment.
+    /// Returns the number of children at this moment.
     [[nodiscard]] std::size_t size() const noexcept { return state_->size(); }
 
 private:
@@ -229,10 +239,12 @@ using scope_result = decltype(std::declval<awaiter_t<scope_body<F>>&>().await_re
 
 } // namespace detail
 
-/// `co_await with_scope(f)` awaits `f(scope)` as the first child of a scope, and then joins the scope in any
-/// case: when it goes on, all children have ended. Gives the result of `f`. An exception, also one of `f`,
-/// stops all the others and comes out; so does operation_canceled if a stop has ended `f`. Keeps the
-/// callable.
+/// `co_await with_scope(f)`: awaits `f(scope)` as the first child of a new scope, and waits for the scope in
+/// any case. When it returns, all children have ended.
+///
+/// Returns the result of `f`. An exception of a child or of `f` stops all the others and is thrown;
+/// suppressed_exceptions() has the other exceptions. Throws operation_canceled if a stop has ended `f`. Keeps
+/// the callable.
 template <class F>
     requires requires { typename detail::scope_result<F>; }
 [[nodiscard]] coroutine<detail::scope_result<F>> with_scope(F f) {
@@ -250,7 +262,7 @@ template <class F>
         has_ended = true;
     };
     static_cast<void>(scope.spawn(body)); // it is open
-    co_await scope.join();
+    co_await scope.wait();
     if (!has_ended) throw operation_canceled("with_scope: it was stopped");
     co_return result.take();
 }

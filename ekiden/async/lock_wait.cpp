@@ -7,7 +7,7 @@
 
 namespace ekiden::inline EKIDEN_ABI::detail {
 
-bool lock_wait::wait(const request& wanted) noexcept {
+void lock_wait::prepare(const request& wanted) noexcept {
     new (&waiter_) async_waiter;
     waiter& mine = *waiter_;
     mine.mask = wanted.states;
@@ -17,23 +17,31 @@ bool lock_wait::wait(const request& wanted) noexcept {
     mine.resume = &served;
     lock_ = &wanted.lock;
     phase_.store(phase::waiting, sys::relaxed);
-    // First the stop, then the lock: once the waiter is in the lock's hands, the frame may go at any time. A
-    // stop that comes in between looks for the waiter until it is there.
+}
+
+bool lock_wait::enter_queue() noexcept {
+    if (!lock_->start(*waiter_)) return true;
+    // [AW2] release: take_back() need not look any longer, and what follows here is not before it.
+    phase_.store(phase::served, sys::release);
+    return false;
+}
+
+bool lock_wait::wait(const request& wanted) noexcept {
+    prepare(wanted);
+    // The stop is armed before the waiter is published, because the frame may be gone as soon as the lock has
+    // the waiter. A stop that comes in between retries until the waiter is there.
     stop_state* const stop = home_.env().stop;
     if (EKIDEN_MUTANT(async_wait_arms_last)) {
-        const bool is_done = wanted.lock.start(mine);
+        const bool is_done = wanted.lock.start(*waiter_);
         if (stop != nullptr) (void)arm(*stop);
         if (is_done) phase_.store(phase::served, sys::relaxed);
         return !is_done;
     }
     if (stop != nullptr && !arm(*stop)) {
-        phase_.store(phase::cancelled, sys::relaxed);
-        home_.resume();
+        refuse();
         return true;
     }
-    if (!wanted.lock.start(mine)) return true;
-    // [AW2] release: stopped() need not look any longer, and what follows here is not before it.
-    phase_.store(phase::served, sys::release);
+    if (enter_queue()) return true;
     if (stop != nullptr) (void)disarm();
     return false;
 }
@@ -49,28 +57,30 @@ void lock_wait::served(waiter& who) noexcept {
     self.home_.resume();
 }
 
-// In the thread that requests the stop. The coroutine does not go on before this has returned: collect_late()
-// disarms. So the frame is there, and the lock, since the wait has not returned.
+// In the thread that requests the stop.
 void lock_wait::stopped(stop_node& node) noexcept {
     auto& self = static_cast<lock_wait&>(node);
+    if (self.take_back()) self.home_.resume();
+}
+
+bool lock_wait::take_back() noexcept {
     for (;;) {
-        const withdrawal result = self.lock_->withdraw(*self.waiter_);
+        const withdrawal result = lock_->withdraw(*waiter_);
         if (result == withdrawal::taken_out
             || (result == withdrawal::served && EKIDEN_MUTANT(async_stop_takes_back_what_was_given))) {
-            self.phase_.store(phase::cancelled, sys::relaxed);
-            self.home_.resume();
-            return;
+            phase_.store(phase::canceled, sys::relaxed);
+            return true;
         }
-        if (result == withdrawal::served) return; // what was granted is delivered
-        // Done without a wait? relaxed: [AW2] is all that it takes, for nothing is read after it.
-        if (self.phase_.load(sys::relaxed) != phase::waiting) return;
+        if (result == withdrawal::served) return false; // what was granted is delivered
+        // Done without a wait? Relaxed: [AW2] is enough, because nothing is read after it.
+        if (phase_.load(sys::relaxed) != phase::waiting) return false;
         sys::yield(); // the coroutine is a few steps before the lock
     }
 }
 
 wait_result lock_wait::collect_late(phase ended) noexcept {
     if (!EKIDEN_MUTANT(async_wait_leaves_its_stop_armed)) (void)disarm();
-    return ended == phase::cancelled ? why_stopped() : wait_result::done;
+    return ended == phase::canceled ? why_stopped() : wait_result::done;
 }
 
 wait_result way_home::why_stopped() const noexcept {

@@ -1,7 +1,7 @@
 /// A coroutine's wait on a state_lock, and what ends it: a releaser, a stop, or the end of the frame.
 ///
-/// Part: async. Used by: lock_awaiter, and through it the awaitable locks, events and buffers. Private. What
-/// holds of it: locks.md.
+/// Part: async. Used by: lock_awaiter, and through it the awaited locks, events and buffers; limited_wait.
+/// Private. The protocol: locks.md.
 #pragma once
 
 #include <ekiden/async/resume_loop.hpp>
@@ -58,23 +58,25 @@ protected:
     suspension home_;
 };
 
-/// The base of awaiters. The coroutine alone uses it, but for the two members that are called elsewhere:
-/// served() by the thread that releases the lock, and stopped() by the one that requests the stop. Each posts
-/// the coroutine, and only one of them does. A third thread may end the frame while it waits: the last one of
-/// an executor's context.
+/// The base of awaiters. Only the coroutine uses it, except for served(), called by the thread that releases
+/// the lock, and stopped(), called by the thread that requests the stop. Exactly one of the two posts the
+/// coroutine. A third thread may destroy the frame while it waits: the last thread of an executor's context.
 ///
 /// phase      meaning                                          set by
 /// idle       not awaited yet                                  -
 /// at_once    done without waiting                             the coroutine
 /// waiting    the lock has the waiter, or gets it              the coroutine
 /// served     done by a releaser; the coroutine is posted      the releaser
-/// cancelled  stopped, and has had no effect                   the requester of the stop, or the coroutine
-/// collected  the coroutine has gone on                        the coroutine
-/// ending     the frame ends; a releaser has chosen it already whoever ends the frame
-/// let_go     and does not touch it any more                   the releaser
-class lock_wait : private stop_node, private way_home {
+/// canceled   stopped, and has had no effect                   the canceler, or the coroutine
+/// collected  the coroutine has resumed                        the coroutine
+/// ending     the frame is being destroyed; a releaser has     the thread that destroys the frame
+///            chosen it already
+/// let_go     the releaser does not touch the frame any more   the releaser
+class lock_wait : protected stop_node, protected way_home {
 public:
     static constexpr bool comes_home = true;
+    /// Whether the operation has a limit of its own, and so a result that says whether it was done.
+    static constexpr bool is_limited = false;
 
     lock_wait(const lock_wait&) = delete;
     lock_wait& operator=(const lock_wait&) = delete;
@@ -89,57 +91,74 @@ protected:
         bool pure = false; ///< the change reads nothing but the value
     };
 
-    lock_wait() noexcept : stop_node(&stopped) {}
+    lock_wait() noexcept : lock_wait(&stopped) {}
+    /// `at_stop` is called instead of stopped() when the stop of the environment is requested.
+    explicit lock_wait(callback at_stop) noexcept : stop_node(at_stop) {}
     ~lock_wait() = default; // after end()
 
-    /// In the destructor of the awaiter: takes the waiter out of the lock. True if the coroutine has ended
-    /// without having got what the lock has given it: that is to be given back.
+    /// Takes the waiter out of the lock, in the destructor of the awaiter. Returns true if the lock has
+    /// granted the operation and the coroutine never received it: the caller gives it back.
     [[nodiscard]] bool end() noexcept {
         const phase now = phase_.load(sys::relaxed);
         return now == phase::waiting ? leave_queue() : now == phase::at_once || now == phase::served;
     }
 
-    /// First of all. False: a stop had been requested, and the coroutine is on its way home.
+    /// Called first. Returns false if a stop has been requested: the coroutine is then on its way home.
     template <class Promise>
     [[nodiscard]] bool begin(std::coroutine_handle<Promise> coroutine) noexcept {
         if (!bind(coroutine)) [[likely]]
             return true;
-        phase_.store(phase::cancelled, sys::relaxed);
-        home_.resume();
+        refuse();
         return false;
     }
 
-    /// The operation is done without a wait. True as gives_way().
+    /// Called if the operation is done without a wait. Returns true like gives_way().
     template <class Promise>
     [[nodiscard]] bool go_on(std::coroutine_handle<Promise> coroutine) noexcept {
         phase_.store(phase::at_once, sys::relaxed);
         return gives_way(coroutine);
     }
 
-    /// True: the coroutine waits, or is on its way home; nothing of it may be touched any more. False: done
-    /// without a wait, for go_on().
+    /// Returns true if the coroutine waits or is on its way home: nothing of it may be touched any more.
+    /// Returns false if the operation is done; go_on() follows.
     [[nodiscard]] bool wait(const request& wanted) noexcept;
 
-    /// When the coroutine has come home.
+    /// Called when the coroutine has resumed.
     [[nodiscard]] wait_result collect() noexcept {
         const phase ended = phase_.load(sys::relaxed);
         phase_.store(phase::collected, sys::relaxed);
         return ended == phase::at_once ? wait_result::done : collect_late(ended);
     }
 
+    // ---- the parts of wait(), for limited_wait
+
+    /// Makes the waiter.
+    void prepare(const request& wanted) noexcept;
+    /// Gives the waiter to the lock. Returns false if the operation is done without a wait.
+    [[nodiscard]] bool enter_queue() noexcept;
+    /// The wait ends before it has begun: posts the coroutine.
+    void refuse() noexcept {
+        phase_.store(phase::canceled, sys::relaxed);
+        home_.resume();
+    }
+    /// Takes the waiter out of the lock, on behalf of a canceler. Returns true if it was still there: the
+    /// caller posts the coroutine. The frame and the lock exist until the canceler has returned, because the
+    /// coroutine waits for that before it continues.
+    [[nodiscard]] bool take_back() noexcept;
+
 private:
-    enum class phase : std::uint8_t { idle, at_once, waiting, served, cancelled, collected, ending, let_go };
+    enum class phase : std::uint8_t { idle, at_once, waiting, served, canceled, collected, ending, let_go };
 
     static void served(waiter& who) noexcept;
     static void stopped(stop_node& self) noexcept;
     [[nodiscard]] bool leave_queue() noexcept;
     [[nodiscard]] wait_result collect_late(phase ended) noexcept;
 
-    // relaxed but for [AW1] and [AW2]: what the coroutine reads was written before it was posted.
+    // Relaxed except for [AW1] and [AW2]: what the coroutine reads was written before it was posted.
     sys::atomic<phase> phase_{phase::idle};
     state_lock* lock_ = nullptr;
     union {
-        async_waiter waiter_; // from wait() on; owns nothing
+        async_waiter waiter_; // from prepare() on; owns nothing
     };
 };
 

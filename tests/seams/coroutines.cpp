@@ -41,7 +41,7 @@ void arrived(const actor& who) {
 coroutine<> take_lock(actor who, const action* a) {
     const frame counted(who.in);
     ekiden::mutex& m = who.home->coroutines_lock;
-    const auto guard = co_await ekiden::async_scoped_lock(m);
+    const auto guard = co_await ekiden::async_lock(m);
     co_await perform(who, a->body);
 }
 
@@ -86,12 +86,12 @@ coroutine<> in_scope(actor who, const action* a) {
     co_await ekiden::with_scope(children);
 }
 
-/// A scope in the frame; its owner moves before it joins, and may be refused there.
+/// A scope in the frame; its owner moves before it waits, and may be refused there.
 coroutine<> own_scope(actor who, const action* a) {
     const frame counted(who.in);
     ekiden::async_scope scope(co_await ekiden::get_environment());
     std::exception_ptr error;
-    try { // an executor that throws does so out of spawn(), and the scope is joined all the same
+    try { // an executor that throws does so out of spawn(), and the scope is waited for all the same
         for (unsigned i = 0; i != 1 + a->number % 2; ++i) {
             const bool is_in = scope.spawn([who, a, i]() -> coroutine<> {
                 const frame own(who.in);
@@ -103,13 +103,13 @@ coroutine<> own_scope(actor who, const action* a) {
     } catch (...) {
         error = std::current_exception();
     }
-    co_await scope.join();
+    co_await scope.wait();
     if (error) std::rethrow_exception(error);
 }
 
-/// Two coroutines join one scope, and the first that continues destroys it, if both have begun their joins by
-/// then: a scope that has gone must not be joined.
-coroutine<> join_twice(actor who, const action* a) {
+/// Two coroutines wait for one scope, and the first that continues destroys it, if both waits have begun by
+/// then: a scope that has gone must not be used.
+coroutine<> wait_twice(actor who, const action* a) {
     const frame counted(who.in);
     struct shared {
         explicit shared(const ekiden::environment& env) : scope(new ekiden::async_scope(env)) {}
@@ -117,23 +117,23 @@ coroutine<> join_twice(actor who, const action* a) {
         std::atomic<ekiden::async_scope*> scope;
     };
     const auto s = std::make_shared<shared>(co_await ekiden::get_environment());
-    const auto have_begun = std::make_shared<ekiden::event>(); // both joins
+    const auto have_begun = std::make_shared<ekiden::event>(); // both waits
     ekiden::async_scope* const inner = s->scope;
     (void)inner->spawn([who, a, have_begun]() -> coroutine<> {
         const frame own(who.in);
-        (void)co_await ekiden::async_wait(*have_begun);
+        co_await ekiden::async_wait(*have_begun);
         co_await ekiden::sleep_for(microseconds(a->number % 200));
     });
-    const auto joiner = [who, s, inner, have_begun]() -> coroutine<> {
+    const auto waiter = [who, s, inner, have_begun]() -> coroutine<> {
         const frame own(who.in);
-        co_await inner->join();
+        co_await inner->wait();
         if (have_begun->is_set()) delete s->scope.exchange(nullptr);
     };
     const auto opener = [have_begun]() -> coroutine<> { // begun last
         have_begun->set();
         co_return;
     };
-    co_await ekiden::when_all(joiner(), joiner(), opener());
+    co_await ekiden::when_all(waiter(), waiter(), opener());
 }
 
 coroutine<> limited(actor who, const action* a) {
@@ -211,8 +211,8 @@ coroutine<> perform(actor who, std::span<const action> body) {
         case kind::co_owner:
             co_await own_scope(who, &a);
             break;
-        case kind::co_joiners:
-            co_await join_twice(who, &a);
+        case kind::co_waiters:
+            co_await wait_twice(who, &a);
             break;
         case kind::co_timeout:
             co_await limited(who, &a);

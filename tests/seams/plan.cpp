@@ -23,7 +23,7 @@ constexpr std::array<kind_row, kinds> rows{{
     {"lane_idle", 4, false}, {"pool_idle", 2, false}, {"metrics", 2, false},       {"pause", 3, false},
     {"stop", 4, false},      {"end", 4, false},       {"fork_process", 1, false},  {"co_yield", 12, false},
     {"co_sleep", 12, false}, {"co_hop", 14, false},   {"co_lock", 6, true},        {"co_future", 6, true},
-    {"co_scope", 6, true},   {"co_owner", 8, true},   {"co_joiners", 5, true},     {"co_timeout", 5, true},
+    {"co_scope", 6, true},   {"co_owner", 8, true},   {"co_waiters", 5, true},     {"co_timeout", 5, true},
     {"co_any", 5, true},     {"co_view", 2, false},
 }};
 constexpr std::array<std::string_view, traits> trait_names{

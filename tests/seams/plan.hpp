@@ -55,7 +55,7 @@ enum class kind : std::uint8_t {
     co_future,
     co_scope,
     co_owner,
-    co_joiners,
+    co_waiters,
     co_timeout,
     co_any,
     co_view,

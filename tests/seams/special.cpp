@@ -250,7 +250,7 @@ constexpr std::array programs{
               "a loop_pool is destroyed in one of its own threads, by the destructor of a thread_local "},
     forbidden{"on_work_finished() once too often", work_finished_twice,
               "on_work_finished() is called more often than on_work_started()"},
-    forbidden{"a scope ends without join()", scope_without_join, "async_scope: destroyed "},
+    forbidden{"a scope ends without wait()", scope_without_join, "async_scope: destroyed "},
     forbidden{"a coroutine is awaited twice", awaited_twice, "the coroutine has been awaited or moved from"},
 };
 

@@ -63,7 +63,7 @@ coroutine<> waits_with_objects(E where, ekiden::event& awaited) {
 
 /// Has the lock, and waits for ever: its end gives the lock to another one, which is destroyed as well.
 inline coroutine<> holds(ekiden::fifo_mutex& lock, ekiden::event& never) {
-    const auto own = co_await ekiden::async_scoped_lock(lock);
+    const auto own = co_await ekiden::async_lock(lock);
     co_await async_wait(never);
 }
 

@@ -41,9 +41,8 @@ TEST_CASE_TEMPLATE("coroutines and threads take turns in one mutex", Mutex, mute
         for (int i = 0; i < 4; ++i) {
             coroutines.spawn([&]() -> coroutine<> {
                 for (int r = 0; r < rounds; ++r) {
-                    const bool got = co_await async_lock(m);
-                    if (got) ++count;
-                    async_unlock(m);
+                    const auto guard = co_await async_lock(m);
+                    ++count;
                 }
             });
         }
@@ -68,7 +67,7 @@ TEST_CASE("a coroutine that waits for a lock does not block its thread") {
     std::atomic<bool> inside{false};
     party coroutines(pool.get_executor());
     coroutines.spawn([&]() -> coroutine<> {
-        const auto guard = co_await async_scoped_lock(m);
+        const auto guard = co_await async_lock(m);
         inside = guard.owns_lock();
     });
     for (int i = 0; i < 3; ++i) { // the one worker is free for others, and for those that wait behind
@@ -95,7 +94,7 @@ TEST_CASE("coroutines get a fifo_mutex in the order in which they asked for it")
     for (int i = 0; i < n; ++i) {
         coroutines.spawn([&, i]() -> coroutine<> {
             ++asked;
-            const auto guard = co_await async_scoped_lock(m);
+            const auto guard = co_await async_lock(m);
             order.push_back(i);
         });
         until([&] { return asked == i + 1; });
@@ -132,10 +131,10 @@ TEST_CASE_TEMPLATE("readers share and the writer is alone, threads among them", 
             coroutines.spawn([&, i]() -> coroutine<> {
                 for (int r = 0; r < rounds; ++r) {
                     if (i % 3 == 0) {
-                        const auto guard = co_await async_scoped_lock(m);
+                        const auto guard = co_await async_lock(m);
                         as_writer();
                     } else {
-                        const auto guard = co_await async_scoped_lock_shared(m);
+                        const auto guard = co_await async_lock_shared(m);
                         as_reader();
                     }
                 }
@@ -170,8 +169,8 @@ TEST_CASE("a coroutine enters a state_mutex in the states of its table") {
         coroutines.spawn([&]() -> coroutine<> {
             for (int r = 0; r < rounds; ++r) {
                 auto guard = co_await async_enter<door_op::shut>(m);
-                if (!guard || open-- != 1) wrong = true;
-                guard->template leave<door::shut>();
+                if (open-- != 1) wrong = true;
+                guard.template leave<door::shut>();
             }
         });
         for (int r = 0; r < rounds; ++r) {
@@ -193,8 +192,8 @@ TEST_CASE("rule: not admissible and enqueued are one step, and a waker between t
     party coroutines(pool.get_executor());
     coroutines.spawn([&]() -> coroutine<> {
         for (int r = 0; r < rounds; ++r) {
-            const bool got = co_await async_acquire(ping);
-            seen += got ? 1 : 0;
+            co_await async_acquire(ping);
+            ++seen;
             pong.release();
         }
     });
@@ -221,7 +220,7 @@ TEST_CASE("rule: with n permits and random stops exactly n are taken, and none v
             for (int i = 0; i < waiting; ++i) {
                 coroutines.spawn(pool.get_executor(), &stops[static_cast<std::size_t>(i)],
                                  [&]() -> coroutine<> {
-                                     const bool got = co_await async_acquire(s);
+                                     const bool got = co_await async_acquire(s, wait_limit());
                                      ++(got ? taken : stopped);
                                  });
             }
@@ -252,13 +251,11 @@ TEST_CASE_TEMPLATE("rule: a mutex that is granted as a stop comes is held, or go
         {
             party coroutines(pool.get_executor());
             coroutines.spawn(pool.get_executor(), &stop, [&]() -> coroutine<> {
-                const bool is_mine = co_await async_lock(m);
-                if (!is_mine) co_return;
-                ++got;
-                async_unlock(m);
+                const auto mine = co_await async_lock(m, wait_limit());
+                got += mine ? 1 : 0;
             });
             coroutines.spawn([&]() -> coroutine<> {
-                const auto guard = co_await async_scoped_lock(m);
+                const auto guard = co_await async_lock(m);
                 ++got;
             });
             std::thread stopper([&] { stop.request_stop(); });
@@ -280,31 +277,31 @@ TEST_CASE("rule: an operation begun after the stop completes at once with operat
     counting_semaphore<> s(1);
     state_mutex<door_table> doors;
     rw_mutex<> rw;
-    int cancelled = 0;
+    int canceled = 0;
     bool others_ran = false;
     bool is_inline = false;
     party coroutines(serial);
     coroutines.spawn(serial, &stop, [&]() -> coroutine<> {
         // All of these are free.
         serial.post([&] { others_ran = true; });
-        const bool locked = co_await async_lock(m);
+        const auto locked = co_await async_lock(m, wait_limit());
         is_inline = !others_ran;
-        cancelled += locked ? 0 : 1;
-        const bool shared = co_await async_lock_shared(rw);
-        cancelled += shared ? 0 : 1;
-        const bool acquired = co_await async_acquire(s);
-        cancelled += acquired ? 0 : 1;
-        const auto entered = co_await async_enter<door_op::shut>(doors);
-        cancelled += entered ? 0 : 1;
+        canceled += locked ? 0 : 1;
+        const auto shared = co_await async_lock_shared(rw, wait_limit());
+        canceled += shared ? 0 : 1;
+        const bool acquired = co_await async_acquire(s, wait_limit());
+        canceled += acquired ? 0 : 1;
+        const auto entered = co_await async_enter<door_op::shut>(doors, wait_limit());
+        canceled += entered ? 0 : 1;
         try {
-            const auto guard = co_await async_scoped_lock(m);
+            const auto guard = co_await async_lock(m);
         } catch (const operation_canceled& e) {
-            cancelled += e.code() == std::errc::operation_canceled ? 1 : 0;
+            canceled += e.code() == std::errc::operation_canceled ? 1 : 0;
         }
     });
     coroutines.join();
     CHECK_FALSE(is_inline);
-    CHECK(cancelled == 5);
+    CHECK(canceled == 5);
     CHECK(m.try_lock());
     m.unlock();
     CHECK(s.try_acquire());
@@ -320,8 +317,8 @@ TEST_CASE("rule: what was granted before the stop is delivered, although the sto
     std::atomic<bool> asked{false};
     coroutines.spawn(pool.get_executor(), &stop, [&]() -> coroutine<> {
         asked = true;
-        got = co_await async_lock(m);
-        if (got) async_unlock(m);
+        const auto guard = co_await async_lock(m);
+        got = true;
     });
     until([&] { return asked.load(); });
     std::atomic<bool> busy{false};
@@ -349,7 +346,8 @@ TEST_CASE("rule: publishing the waiter is the last touch of the frame, and the s
         std::atomic<bool> over{false};
         party coroutines(pool.get_executor());
         coroutines.spawn(pool.get_executor(), &stop, [&]() -> coroutine<> {
-            const bool got = co_await async_acquire(*s); // resumed while it is still in await_suspend
+            // Resumed while it is still in await_suspend.
+            const bool got = co_await async_acquire(*s, wait_limit());
             if (got) s.reset();
             over = true;
         });
@@ -373,9 +371,8 @@ TEST_CASE("rule: an awaitable made on one executor and awaited on another resume
     coroutines.spawn([&]() -> coroutine<> {
         before = std::this_thread::get_id();
         asked = true;
-        const bool got = co_await operation;
+        const auto guard = co_await operation;
         after = std::this_thread::get_id();
-        if (got) async_unlock(m);
     });
     until([&] { return asked.load(); });
     std::atomic<bool> released{false};
@@ -403,12 +400,12 @@ TEST_CASE("what a coroutine was granted goes on to the next if its executor is g
         for (int i = 0; i < 100; ++i) {
             spawn([&]() -> coroutine<> {
                 ++asked;
-                const auto guard = co_await async_scoped_lock(m);
+                const auto guard = co_await async_lock(m);
                 FAIL("resumed after the end of its executor");
             });
             spawn([&]() -> coroutine<> {
                 ++asked;
-                (void)co_await async_acquire(s);
+                co_await async_acquire(s);
                 FAIL("resumed after the end of its executor");
             });
         }
@@ -436,7 +433,7 @@ TEST_CASE("rule: a context is destroyed with coroutines in locks: each frame end
         for (int i = 0; i < n; ++i) {
             auto body = [&]() -> coroutine<> {
                 ++asked;
-                const auto guard = co_await async_scoped_lock(m);
+                const auto guard = co_await async_lock(m);
                 FAIL("nobody has released it");
             };
             auto& promise = lock_support::root(std::move(body), ended).promise();
@@ -457,16 +454,20 @@ TEST_CASE("a guard of a coroutine is moved, and unlocks early or at its end") {
     bool fine = true;
     party coroutines(pool.get_executor());
     coroutines.spawn([&]() -> coroutine<> {
-        auto first = co_await async_scoped_lock(m);
+        auto first = co_await async_lock(m);
         auto second = std::move(first);
         fine = fine && !first.owns_lock() && second.owns_lock() && !m.try_lock();
         second.unlock();
         second.unlock();
         fine = fine && m.try_lock();
         m.unlock();
-        const bool again = co_await async_lock(m);
-        if (again) second = {m, std::adopt_lock};
+        second = co_await async_lock(m);
+        fine = fine && !m.try_lock() && second.mutex() == &m;
+        fine = fine && second.release() == &m && !second.owns_lock() && second.release() == nullptr;
         fine = fine && !m.try_lock();
+        async_unlock(m);
+        const async_lock_guard adopted(*(co_await async_lock(m)).release(), std::adopt_lock);
+        fine = fine && adopted.owns_lock() && !m.try_lock();
     });
     coroutines.join();
     CHECK(fine);

@@ -1,4 +1,4 @@
-// async_scope: children, join, errors, stops, and who may go when.
+// async_scope: children, waits, errors, stops, and who may go when.
 #include "../child_process.hpp"
 #include "../effort.hpp"
 #include "run_coroutine.hpp"
@@ -33,7 +33,7 @@ using namespace std::chrono_literals;
 
 } // namespace
 
-TEST_CASE("a scope's join waits for all children, and what they have done is visible") {
+TEST_CASE("wait() of a scope waits for all children, and what they have done is visible") {
     thread_pool pool(2);
     run_on(pool.get_executor(), []() -> coroutine<> {
         std::vector<int> done(10);
@@ -46,12 +46,12 @@ TEST_CASE("a scope's join waits for all children, and what they have done is vis
             };
             CHECK(scope.spawn(child));
         }
-        co_await scope.join();
+        co_await scope.wait();
         CHECK(scope.size() == 0);
         for (int i = 0; i != 10; ++i) CHECK(done[static_cast<std::size_t>(i)] == i);
         const auto late = []() -> coroutine<> { co_return; };
         CHECK_FALSE(scope.spawn(late)); // closed
-        co_await scope.join();          // again: at once
+        co_await scope.wait();          // again: at once
     });
 }
 
@@ -72,7 +72,7 @@ TEST_CASE("spawn after close is refused and says so, and nothing has happened th
     CHECK_FALSE(has_begun);
 }
 
-TEST_CASE("children may spawn others while the scope is joined") {
+TEST_CASE("children may spawn others while the scope is waited for") {
     thread_pool pool(2);
     std::atomic<int> ended{0};
     run_on(pool.get_executor(), [&]() -> coroutine<> {
@@ -88,12 +88,12 @@ TEST_CASE("children may spawn others while the scope is joined") {
         };
         const auto first = [&grow]() -> coroutine<> { co_await grow(6); };
         CHECK(scope.spawn(first));
-        co_await scope.join();
+        co_await scope.wait();
     });
     CHECK(ended == 127);
 }
 
-TEST_CASE("an error of a child cancels its siblings and comes out at the join, the first one only") {
+TEST_CASE("an error of a child cancels its siblings and comes out of wait(), the first one only") {
     thread_pool pool(2);
     gate never;
     gate go;
@@ -117,14 +117,14 @@ TEST_CASE("an error of a child cancels its siblings and comes out at the join, t
         CHECK(scope.spawn(failing));
         std::string caught;
         try {
-            co_await scope.join();
+            co_await scope.wait();
         } catch (const std::runtime_error& error) {
             caught = error.what();
         }
         CHECK(caught == "first");
         CHECK(stopped == 1);
         CHECK(scope.stop_requested());
-        co_await scope.join(); // not again
+        co_await scope.wait(); // not again
     });
     until([&] { return never.waiting() == 1 && go.waiting() == 1; });
     go.open();
@@ -142,7 +142,7 @@ TEST_CASE("cancellation of a scope is no error, and a stop from outside reaches 
             async_scope scope(env);
             const auto waiting = [&]() -> coroutine<> { co_await never.wait(); };
             for (int i = 0; i != 5; ++i) CHECK(scope.spawn(waiting));
-            co_await scope.join();
+            co_await scope.wait();
         },
         &stop);
     until([&] { return never.waiting() == 5; });
@@ -167,12 +167,12 @@ TEST_CASE("rule: a scope that is stopped before the first resume of a child ends
         CHECK(scope.request_stop());
         CHECK_FALSE(scope.request_stop());
         CHECK(scope.spawn(child));
-        co_await scope.join();
+        co_await scope.wait();
     });
     CHECK(stopped == 2);
 }
 
-TEST_CASE("rule: join from inside a child is refused") {
+TEST_CASE("rule: wait() from inside a child is refused") {
     thread_pool pool(2);
     std::atomic<int> refused{0}; // the pool may run all three at once
     run_on(pool.get_executor(), [&]() -> coroutine<> {
@@ -180,8 +180,8 @@ TEST_CASE("rule: join from inside a child is refused") {
         async_scope scope(env);
         const auto joining = [&]() -> coroutine<> {
             try {
-                co_await scope.join();
-                FAIL("joined itself");
+                co_await scope.wait();
+                FAIL("waited for itself");
             } catch (const std::system_error& error) {
                 CHECK(error.code() == std::errc::resource_deadlock_would_occur);
                 ++refused;
@@ -193,12 +193,12 @@ TEST_CASE("rule: join from inside a child is refused") {
         };
         CHECK(scope.spawn(joining));
         CHECK(scope.spawn(deeper));
-        co_await scope.join();
+        co_await scope.wait();
     });
     CHECK(refused == 3);
 }
 
-TEST_CASE("the callable of a child is kept as long as its coroutine, and gone before the join") {
+TEST_CASE("the callable of a child is kept as long as its coroutine, and gone before wait() returns") {
     thread_pool pool(2);
     std::atomic<int> alive{0};
     gate closed;
@@ -215,7 +215,7 @@ TEST_CASE("the callable of a child is kept as long as its coroutine, and gone be
             CHECK(scope.spawn(child));
             CHECK(scope.spawn(std::move(child)));
         }
-        co_await scope.join();
+        co_await scope.wait();
         CHECK(alive == 0);
     });
     until([&] { return closed.waiting() == 2; });
@@ -240,7 +240,7 @@ TEST_CASE("rule: the last child may destroy the scope's owner") {
         };
         for (int i = 0; i != 3; ++i) REQUIRE(owned->scope.spawn(child));
         auto running = begin_on(pool.get_executor(), [&]() -> coroutine<> {
-            co_await owned->scope.join();
+            co_await owned->scope.wait();
             owned.reset(); // while the thread of the last child is still on its way out
         });
         closed.open();
@@ -249,7 +249,7 @@ TEST_CASE("rule: the last child may destroy the scope's owner") {
     }
 }
 
-TEST_CASE("rule: spawn against join: what was accepted is awaited, what comes later is refused") {
+TEST_CASE("rule: spawn() against wait(): what was accepted is awaited, what comes later is refused") {
     thread_pool pool(2);
     for (int round = rounds(300); round >= 0; --round) {
         async_scope scope(pool.get_executor());
@@ -265,14 +265,14 @@ TEST_CASE("rule: spawn against join: what was accepted is awaited, what comes la
         });
         run_on(pool.get_executor(), [&]() -> coroutine<> {
             scope.close();
-            co_await scope.join();
+            co_await scope.wait();
         });
         spawner.join();
         REQUIRE(ended == accepted);
     }
 }
 
-TEST_CASE("two may join one scope") {
+TEST_CASE("two may wait for one scope") {
     thread_pool pool(2);
     async_scope scope(pool.get_executor());
     gate closed;
@@ -281,7 +281,7 @@ TEST_CASE("two may join one scope") {
     std::atomic<int> begun{0};
     const auto joining = [&]() -> coroutine<> {
         ++begun;
-        co_await scope.join();
+        co_await scope.wait();
     };
     auto one = begin_on(pool.get_executor(), joining);
     auto other = begin_on(pool.get_executor(), joining);
@@ -291,7 +291,7 @@ TEST_CASE("two may join one scope") {
     other.get();
 }
 
-TEST_CASE("a scope that is destroyed without a join ends the program with a message") {
+TEST_CASE("a scope that is destroyed without a wait() ends the program with a message") {
     const auto result = run_in_child([] {
         thread_pool pool(1);
         {
@@ -302,10 +302,10 @@ TEST_CASE("a scope that is destroyed without a join ends the program with a mess
         }
     });
     CHECK(result.signal == SIGABRT);
-    CHECK(result.error_output.find("async_scope: destroyed without a join()") != std::string::npos);
+    CHECK(result.error_output.find("async_scope: destroyed without a wait()") != std::string::npos);
 }
 
-TEST_CASE("with_scope joins in any case, and gives the result of its body") {
+TEST_CASE("with_scope waits in any case, and gives the result of its body") {
     thread_pool pool(2);
     gate never;
     run_on(pool.get_executor(), [&]() -> coroutine<> {
@@ -374,10 +374,10 @@ TEST_CASE(
     std::atomic<int> alive{0};
     gate never;
     gate open;
-    SUBCASE("the scope lies in a coroutine of the context that waits for something else, or joins") {
+    SUBCASE("the scope lies in a coroutine of the context that waits for something else, or for the scope") {
         loop_context loop;
         bool joins = false;
-        SUBCASE("joins") { joins = true; }
+        SUBCASE("for the scope") { joins = true; }
         SUBCASE("waits") {}
         auto running = begin_on(loop.get_executor(), [&]() -> coroutine<> {
             gate inner;
@@ -395,7 +395,7 @@ TEST_CASE(
             CHECK(scope.spawn(waiting));
             CHECK(scope.spawn(queued));
             if (!joins) co_await never.wait();
-            co_await scope.join();
+            co_await scope.wait();
         });
         loop.poll();
         CHECK(alive == 3);
@@ -442,7 +442,7 @@ TEST_CASE("10^5 children of one scope come and go") {
             co_return;
         };
         for (int i = 0; i != count; ++i) (void)scope.spawn(child);
-        co_await scope.join();
+        co_await scope.wait();
     });
     CHECK(ended == count);
 }
@@ -458,7 +458,7 @@ TEST_CASE("rule: two coroutines join one scope, and the first that goes on may d
     std::unique_ptr<async_scope> next; // where the first one was, with an error of its own
     int joined = 0;
     const auto joins = [&]() -> coroutine<> {
-        co_await scope->join();
+        co_await scope->wait();
         ++joined;
         if (next != nullptr) co_return;
         scope.reset();
@@ -479,7 +479,7 @@ TEST_CASE("rule: two coroutines join one scope, and the first that goes on may d
     CHECK(joined == 2);
     CHECK_NOTHROW(one.get());
     CHECK_NOTHROW(other.get());
-    auto last = co_spawn(loop, [&]() -> coroutine<> { co_await next->join(); }, use_future);
+    auto last = co_spawn(loop, [&]() -> coroutine<> { co_await next->wait(); }, use_future);
     loop.restart();
     loop.run();
     CHECK_THROWS_AS(last.get(), std::runtime_error);

@@ -182,7 +182,7 @@ TEST_CASE("rule: a context is destroyed with coroutines that wait for what other
                 co_spawn(loop, [&]() -> coroutine<> {
                     const witness local(alive);
                     ++asked;
-                    const auto guard = co_await async_scoped_lock(m);
+                    const auto guard = co_await async_lock(m);
                     co_await async_wait(never);
                     ++resumed;
                 });
@@ -280,10 +280,10 @@ TEST_CASE(
         const auto holds_and_waits = [&](fifo_mutex& own, fifo_mutex& other) {
             return [&]() -> coroutine<> {
                 const witness local(alive);
-                const auto mine = co_await async_scoped_lock(own);
+                const auto mine = co_await async_lock(own);
                 co_await yield();
                 ++asked;
-                const auto both = co_await async_scoped_lock(other);
+                const auto both = co_await async_lock(other);
                 ++resumed;
             };
         };
@@ -302,7 +302,7 @@ TEST_CASE(
                         (void)scope.spawn(two);
                         const witness own(alive);
                         while (asked != 2) co_await yield();
-                        const auto mine = co_await async_scoped_lock(first);
+                        const auto mine = co_await async_lock(first);
                         ++resumed;
                     };
                     co_await with_scope(body);
@@ -331,7 +331,7 @@ TEST_CASE("rule: a context that drops a queued coroutine, whose end sends others
         const auto waits_for_lock = [&]() -> coroutine<> {
             const witness local(alive);
             ++asked;
-            const auto guard = co_await async_scoped_lock(m);
+            const auto guard = co_await async_lock(m);
             ++resumed;
         };
         const auto waits_for_event = [&]() -> coroutine<> {
@@ -348,7 +348,7 @@ TEST_CASE("rule: a context that drops a queued coroutine, whose end sends others
                     ~sets() { e.set(); }
                 };
                 const sets at_end{also_held};
-                const auto guard = co_await async_scoped_lock(m);
+                const auto guard = co_await async_lock(m);
                 const witness local(alive);
                 ++asked;
                 for (;;) co_await yield(); // is queued when the loop ends
@@ -394,11 +394,10 @@ TEST_CASE("rule: what a thread has released before a context ends is delivered, 
             const auto body = [&]() -> coroutine<> {
                 const witness local(alive);
                 ++asked;
-                const bool is_free = co_await async_lock(m);
-                if (is_free) async_unlock(m);
+                (co_await async_lock(m)).unlock();
                 ++held;
-                const bool is_mine = co_await async_acquire(permits);
-                got += is_mine ? 1 : 0;
+                co_await async_acquire(permits);
+                ++got;
                 co_await async_wait(e);
             };
             for (int i = 0; i != n; ++i) co_spawn(pool, body);
@@ -434,9 +433,9 @@ TEST_CASE("rule: threads of a context may release what its coroutines wait for w
             const auto body = [&]() -> coroutine<> {
                 const witness local(alive);
                 ++asked;
-                const auto guard = co_await async_scoped_lock(m);
-                const bool is_mine = co_await async_acquire(permits);
-                got += is_mine ? 1 : 0;
+                const auto guard = co_await async_lock(m);
+                co_await async_acquire(permits);
+                ++got;
             };
             for (int i = 0; i != n; ++i) co_spawn(pool, body);
             until([&] { return asked == n; });

@@ -55,8 +55,7 @@ public:
     template <int Side>
     coroutine<> hand_over() {
         (Side == 0 ? there_ : back_).release();
-        const bool is_there = co_await async_acquire(Side == 0 ? back_ : there_);
-        is_right_ = is_right_ && is_there;
+        co_await async_acquire(Side == 0 ? back_ : there_);
     }
     void finish() {
         there_.release();

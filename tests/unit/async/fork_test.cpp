@@ -78,16 +78,16 @@ struct waiting_coroutines {
                 },
                 &stop);
         };
-        spawn([this]() -> coroutine<> { const auto guard = co_await async_scoped_lock(m); });
-        spawn([this]() -> coroutine<> { (void)co_await async_acquire(permits); });
-        spawn([this]() -> coroutine<> { (void)co_await async_wait(never); });
+        spawn([this]() -> coroutine<> { const auto guard = co_await async_lock(m); });
+        spawn([this]() -> coroutine<> { co_await async_acquire(permits); });
+        spawn([this]() -> coroutine<> { co_await async_wait(never); });
         spawn([this]() -> coroutine<> { (void)co_await async_pop(empty); });
         spawn([this]() -> coroutine<> { (void)co_await select(empty, also_empty); });
         spawn([this]() -> coroutine<> { co_await news.get_future(); });
         spawn([]() -> coroutine<> { co_await sleep_for(24h); });
         spawn([this]() -> coroutine<> {
             const auto body = [this](async_scope& scope) -> coroutine<> {
-                const auto child = [this]() -> coroutine<> { (void)co_await async_wait(never); };
+                const auto child = [this]() -> coroutine<> { co_await async_wait(never); };
                 (void)scope.spawn(child);
                 co_await with_timeout(24h, child);
             };
@@ -205,7 +205,7 @@ TEST_CASE("rule: forks at any moment while threads and coroutines are inside of 
         ++running;
         while (!is_over) {
             co_await yield();
-            const auto guard = co_await async_scoped_lock(m);
+            const auto guard = co_await async_lock(m);
             try {
                 const auto napping = []() -> coroutine<> { co_await sleep_for(1h); };
                 co_await with_timeout(10us, napping);

@@ -68,8 +68,8 @@ TEST_CASE("rule: what a coroutine has locked by an awaited form may be held over
     mutex m;
     rw_mutex<> rw;
     const auto body = [&]() -> coroutine<bool> {
-        const auto alone = co_await async_scoped_lock(m);
-        const auto shared = co_await async_scoped_lock_shared(rw);
+        const auto alone = co_await async_lock(m);
+        const auto shared = co_await async_lock_shared(rw);
         co_await resume_on(there);
         co_return !m.try_lock() && !rw.try_lock();
     };

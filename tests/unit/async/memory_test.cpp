@@ -40,8 +40,8 @@ coroutine<std::size_t> with_local(event& e, std::atomic<int>& alive) {
     const witness local(alive);
     std::array<unsigned char, Bytes> bytes{};
     bytes[Bytes / 2] = 1;
-    const bool is_set = co_await async_wait(e);
-    co_return static_cast<std::size_t>(is_set ? bytes[Bytes / 2] : 0);
+    co_await async_wait(e);
+    co_return static_cast<std::size_t>(bytes[Bytes / 2]);
 }
 
 /// Frames of all sizes: from each class of the recycler, and one that is too large for it.
@@ -101,15 +101,15 @@ TEST_CASE("rule: in the long run 1e5 live coroutines that suspend and go on allo
     int through = 0;
     bool is_exact = true;
     const auto child = [&](int round) -> coroutine<int> {
-        const bool is_set = co_await async_wait(begin[static_cast<std::size_t>(round)]);
-        co_return is_set ? 1 : 0;
+        co_await async_wait(begin[static_cast<std::size_t>(round)]);
+        co_return 1;
     };
     const auto body = [&]() -> coroutine<> {
         const witness local(living);
         for (int round = 0; round != rounds; ++round) {
             const int one = co_await child(round); // suspends in a frame of its own
             co_await yield();
-            const auto guard = co_await async_scoped_lock(m);
+            const auto guard = co_await async_lock(m);
             co_await yield(); // so that the others have to wait for the lock
             through += one;
         }

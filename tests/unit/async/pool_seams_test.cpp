@@ -100,9 +100,9 @@ TEST_CASE("rule: coroutines that come home to a paused pool run when it goes on,
             for (int i = 0; i != n; ++i) {
                 coroutines.spawn([&]() -> coroutine<> {
                     ++asked;
-                    (void)co_await async_wait(e);
+                    co_await async_wait(e);
                     ++home;
-                    const auto guard = co_await async_scoped_lock(m);
+                    const auto guard = co_await async_lock(m);
                     co_await yield();
                 });
                 coroutines.spawn([&, i]() -> coroutine<> {
@@ -145,7 +145,7 @@ TEST_CASE("rule: a paused pool that stops drops the coroutines that have come ho
             for (int i = 0; i != n; ++i) {
                 auto body = [&]() -> coroutine<> {
                     ++asked;
-                    (void)co_await async_wait(e);
+                    co_await async_wait(e);
                     ++through;
                 };
                 lock_support::root(body, ended).promise().begin(pool.get_executor());
@@ -178,8 +178,8 @@ TEST_CASE("rule: an elastic pool grows and shrinks under sync_wait in its worker
                         ++blocked;
                         while (blocked < n / 3) std::this_thread::yield();
                     }
-                    const bool is_set = co_await async_wait(go);
-                    co_return is_set ? 1 : 0;
+                    co_await async_wait(go);
+                    co_return 1;
                 };
                 sum += sync_wait(pool.get_executor(), body);
             }));

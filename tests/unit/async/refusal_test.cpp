@@ -273,7 +273,7 @@ TEST_CASE("rule: groups throw operation_canceled if an executor refuses a member
             async_scope scope(co_await get_environment());
             CHECK(scope.spawn(waiting));
             CHECK(scope.spawn(refused));
-            co_await scope.join();
+            co_await scope.wait();
         });
     }
     SUBCASE("a group inside of a group") {

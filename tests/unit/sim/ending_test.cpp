@@ -35,9 +35,10 @@ struct busy {
     steady_timer timer{pool, 2ms};
 
     coroutine<> worker() {
-        (void)co_await async_lock(lock);
-        co_await sleep_for(1ms);
-        async_unlock(lock);
+        {
+            const auto guard = co_await async_lock(lock);
+            co_await sleep_for(1ms);
+        }
         co_await when_all([this]() -> coroutine<> { co_await part(); },
                           [this]() -> coroutine<> { co_await part(); });
         ++done;

@@ -112,11 +112,9 @@ TEST_CASE("a deadlock says which coroutines wait, and where") {
         mutex a;
         mutex b;
         const auto both = [&](mutex& first, mutex& second) -> coroutine<> {
-            (void)co_await async_lock(first);
+            const auto outer = co_await async_lock(first);
             co_await sleep_for(1ms);
-            (void)co_await async_lock(second);
-            async_unlock(second);
-            async_unlock(first);
+            const auto inner = co_await async_lock(second);
         };
         co_spawn(sim, both(a, b));
         co_spawn(sim, both(b, a));

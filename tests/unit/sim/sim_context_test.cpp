@@ -212,12 +212,11 @@ TEST_CASE("coroutines, awaited locks, sleeps and deadlines work unchanged") {
         for (int i = 0; i < 3; ++i) {
             co_spawn(sim, [&, i]() -> coroutine<> {
                 co_await async_wait(opened);
-                sim::expect(co_await async_lock(m), "the lock is taken");
+                const auto guard = co_await async_lock(m);
                 sim::expect(++inside == 1, "one at a time");
                 co_await sleep_for(std::chrono::milliseconds(i));
                 --inside;
                 seen.push_back(i);
-                async_unlock(m);
             });
         }
         co_spawn(sim, [&]() -> coroutine<> {

@@ -100,16 +100,15 @@ template <bool is_repaired>
 void lock_for_the_loser(sim_context& sim) {
     mutex m;
     co_spawn(sim, [&]() -> coroutine<> { // holds the lock for a while
-        (void)co_await async_lock(m);
+        const auto guard = co_await async_lock(m);
         co_await sleep_for(5ms);
-        async_unlock(m);
     });
     bool is_decided = false;
     co_spawn(sim, [&]() -> coroutine<> { // one branch
         co_await sleep_for(1ms);
-        (void)co_await async_lock(m);
+        auto guard = co_await async_lock(m);
         const bool is_loser = std::exchange(is_decided, true);
-        if (!is_loser || is_repaired) async_unlock(m);
+        if (is_loser && !is_repaired) (void)guard.release();
     });
     co_spawn(sim, [&]() -> coroutine<> { // the other one: a limit
         co_await sleep_for(6ms);
@@ -117,8 +116,7 @@ void lock_for_the_loser(sim_context& sim) {
     });
     co_spawn(sim, [&]() -> coroutine<> { // somebody else
         co_await sleep_for(9ms);
-        (void)co_await async_lock(m);
-        async_unlock(m);
+        const auto guard = co_await async_lock(m);
     });
     sim.run();
 }
@@ -137,13 +135,11 @@ void circle_of_locks(sim_context& sim) {
         account* first = &from;
         account* second = &to;
         if (is_repaired && std::less<>()(second, first)) std::swap(first, second);
-        (void)co_await async_lock(first->lock);
+        const auto one = co_await async_lock(first->lock);
         co_await yield(); // the audit
-        (void)co_await async_lock(second->lock);
+        const auto both = co_await async_lock(second->lock);
         --from.balance;
         ++to.balance;
-        async_unlock(second->lock);
-        async_unlock(first->lock);
     };
     co_spawn(sim, transfer(a, b));
     later(sim, 5, [&] { co_spawn(sim, transfer(b, a)); });
