@@ -45,7 +45,7 @@ wait_result limited_wait::collect() noexcept {
 }
 
 void limited_wait::set_timer() {
-    if (!limit_.timed()) return;
+    if (!limit_.is_timed()) return;
     using service = timer_service<sys::clock::time_point::clock>;
     auto* const timer =
         recycler::create<timer_state>(use_service<service>(home_.env().executor.context()).queue());
@@ -100,7 +100,7 @@ void limited_wait::come_due(timer_wait& self) noexcept {
     bool has_come = false;
     {
         const run_scope scope(self);
-        has_come = !scope.is_cancelled();
+        has_come = !scope.is_canceled();
     }
     static_cast<limited_wait&>(self).let_go(has_come);
 }

@@ -155,7 +155,8 @@ public:
     }
 
     /// Runs `f(i)`, or `f()` if it takes no number, for each i from 0 to n - 1, each call a task of its own.
-    /// `f` is copied for the calls. Returns and throws as post(), for all of them. On a strand or a lane all
+    /// `f` is copied for the calls. Returns and throws as post(), for all of them. On a pool a task that is
+    /// posted later may begin before calls that remain, whatever the number of workers. On a strand or a lane all
     /// calls are one task: they are made in order, and no other function comes in between. If the context
     /// takes no more tasks, no further call is made.
     template <class F>

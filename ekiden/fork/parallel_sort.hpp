@@ -129,13 +129,17 @@ struct number_sort {
 template <class Iterator, class Compare>
 bool sort_elements(thread_pool* pool, Iterator first, Iterator last, Compare& compare,
                    const loop_options& options) {
-    constexpr bool can_move = std::permutable<Iterator>;
+    constexpr bool is_separate = has_separate_elements<Iterator>;
+    static_assert(is_separate,
+                  "ekiden: parallel_sort: two threads must not write to neighboring elements of a "
+                  "std::vector<bool>, which share a byte; take std::vector<char>");
+    constexpr bool can_move = !is_separate || std::permutable<Iterator>; // one message is enough
     static_assert(can_move, "ekiden: parallel_sort: the elements must be movable and assignable");
     constexpr bool can_compare = std::is_invocable_r_v<bool, Compare&, std::iter_reference_t<Iterator>,
                                                        std::iter_reference_t<Iterator>>;
     static_assert(can_compare, "ekiden: parallel_sort: compare must be callable as compare(a, b) with two "
                                "elements and return a bool");
-    if constexpr (can_move && can_compare) {
+    if constexpr (is_separate && can_move && can_compare) {
         const auto count = static_cast<std::size_t>(last - first);
         loop_run run(options, count);
         const std::size_t grain = std::min(run.has_grain() ? run.grain() : 2048, count);

@@ -66,7 +66,7 @@ public:
         std::uint64_t state = state_.load(sys::acquire); // [TG1] what the tasks did
         if (state == 0) return wait_result::ended;
         if (here.is_left_behind()) return wait_result::left_behind;
-        if (!limit.endless() && limit.reached()) return wait_result::gave_up;
+        if (!limit.is_endless() && limit.is_reached()) return wait_result::gave_up;
         // [TG1] release: waiter_; pairs with the acquires in end() and withdraw(). [TG1] acquire on failure:
         // what the tasks did.
         while (!state_.compare_exchange_weak(state, state | waited, sys::release, sys::acquire)) {
@@ -116,12 +116,12 @@ private:
     };
 
     [[nodiscard]] wait_result sleep(waiter& here, const wait_limit& limit) noexcept {
-        if (!limit.timed()) {
+        if (!limit.is_timed()) {
             (void)here.wait();
             return here.result();
         }
         while (!here.wait_until(limit.deadline())) {
-            if (!limit.reached()) continue; // another clock's deadline
+            if (!limit.is_reached()) continue; // another clock's deadline
             if (withdraw()) return wait_result::gave_up;
             // Another thread has cleared `waited` and is about to complete `here`.
             if (!EKIDEN_MUTANT(group_leaves_the_last)) (void)here.block(nullptr);

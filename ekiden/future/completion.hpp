@@ -75,7 +75,7 @@ public:
     /// Waits like wait(), but at most until `limit` is reached. Runs no other tasks meanwhile if the limit
     /// can be reached. Returns whether the result is there.
     [[nodiscard]] bool wait(const wait_limit& limit) noexcept {
-        return wait_impl(limit.endless() ? nullptr : &limit);
+        return wait_impl(limit.is_endless() ? nullptr : &limit);
     }
 
     /// Waits like wait(), but runs nothing meanwhile: a thread that works for a context says that it blocks,

@@ -83,7 +83,7 @@ public:
         shared_state<R>* const awaited = valid_state();
         if (awaited->is_left_behind()) [[unlikely]]
             throw_left_behind();
-        if (limit.endless()) expect_no_held_lock("wait");
+        if (limit.is_endless()) expect_no_held_lock("wait");
         return awaited->wait(limit);
     }
 

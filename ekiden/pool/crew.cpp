@@ -270,8 +270,8 @@ bool crew::is_quiet() const noexcept {
 
 void crew::take_back() noexcept {
     const std::lock_guard guard(lock_);
-    const auto much_ns =
-        static_cast<std::uint64_t>(std::chrono::nanoseconds(options_.watch_interval).count()) / 4;
+    const std::chrono::nanoseconds interval = sys::bounded(options_.watch_interval);
+    const auto much_ns = static_cast<std::uint64_t>(interval.count()) / 4;
     for (unsigned i = 0; i != workers().size(); ++i) {
         member& m = members_[i];
         if (m.is != member::duty::compensated) continue;

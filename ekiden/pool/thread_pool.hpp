@@ -162,7 +162,8 @@ public:
     auto submit(std::stop_token token, F&& f);
 
     /// Runs `f(i)`, or `f()` if it takes no number, for each i from 0 to n - 1, each call a task of its own.
-    /// `f` is copied for the calls. Returns and throws as post(), for all of them.
+    /// `f` is copied for the calls. Returns and throws as post(), for all of them. A task that is posted
+    /// later may begin before calls that remain, whatever the number of workers.
     template <class F>
     bool post_bulk(std::size_t n, F&& f);
 

@@ -119,22 +119,22 @@ void worker::execute(task* taken, bool is_admitted) noexcept {
     if (!is_admitted) {
         running_type_.store(taken->type(), sys::relaxed); // its end may break a contract
         taken->abandon();
-        abandoned_.add();
-    } else {
-        if (taken->queued_at != 0) [[unlikely]]
-            delays_.record(sys::now_ns() - taken->queued_at);
-        const task::function type = taken->type();
-        running_.store(taken, sys::relaxed);
-        running_type_.store(type, sys::relaxed);
-        try {
-            run_task(*taken);
-        } catch (...) {
-            pool_.report_unhandled(type(nullptr, task_request::describe));
-        }
+        abandoned_.add(); // [ID1] as below
+        return;
+    }
+    if (taken->queued_at != 0) [[unlikely]]
+        delays_.record(sys::now_ns() - taken->queued_at);
+    const task::function type = taken->type();
+    running_.store(taken, sys::relaxed);
+    running_type_.store(type, sys::relaxed);
+    try {
+        run_task(*taken);
+    } catch (...) {
+        pool_.report_unhandled(type(nullptr, task_request::describe));
     }
     // [ID1] release: the task's effects, and the tasks it has posted; pairs with the acquire in
     // scheduler::is_idle().
-    finished_.add();
+    ran_.add();
 }
 
 namespace {
@@ -308,7 +308,7 @@ void worker::push(task* spawned) {
     try {
         deque_.push(spawned);
     } catch (...) {
-        finished_.add(); // the count of finished tasks may only fall behind
+        ran_.add(); // the count of finished tasks may only fall behind
         throw;
     }
 }
@@ -345,7 +345,7 @@ bool worker::take_again(const task& given, std::uint64_t number) noexcept {
         || deque_.pop() == nullptr) // a thief was faster
         return false;
     ++turn_;
-    if (!EKIDEN_MUTANT(repeat_forgets_to_count)) finished_.add(); // [ID1] as in execute()
+    if (!EKIDEN_MUTANT(repeat_forgets_to_count)) ran_.add(); // [ID1] as in execute()
     if (given.queued_at != 0) [[unlikely]]
         delays_.record(sys::now_ns() - given.queued_at);
     return true;

@@ -65,7 +65,9 @@ public:
         return deque_.maybe_filled() || batch_.maybe_filled() || put_back_.load(sys::relaxed) != nullptr;
     }
     [[nodiscard]] std::uint64_t spawned() const noexcept { return spawned_.value(); }
-    [[nodiscard]] std::uint64_t finished() const noexcept { return finished_.value(); }
+    /// Run or abandoned. Each of the two counts only grows, so a sum that is read while they change may only
+    /// fall behind.
+    [[nodiscard]] std::uint64_t finished() const noexcept { return ran_.value() + abandoned_.value(); }
     void add_to(thread_pool_metrics& sum) const noexcept;
 
     /// What it waits for, and whether it has that task on its stack. While it waits for a result, and
@@ -215,7 +217,7 @@ private:
 
     // What others read, on lines of its own.
     alignas(sys::isolation) single_writer_counter spawned_;
-    single_writer_counter finished_;
+    single_writer_counter ran_; // and abandoned_: a finished task is counted in one of them
     single_writer_counter abandoned_;
     single_writer_counter stolen_;
     single_writer_counter injected_;

@@ -14,7 +14,7 @@ void worker::show(glance::state is) noexcept {
 
 worker::glance worker::look() const noexcept {
     return {.is = is_.load(sys::relaxed),
-            .finished = finished_.value(),
+            .finished = finished(),
             .task_type = running_type_.load(sys::relaxed),
             .awaited = awaited_.load(sys::relaxed),
             .awaited_type = awaited_type_.load(sys::relaxed),
@@ -54,10 +54,8 @@ std::string_view worker::running_type() const noexcept {
 }
 
 void worker::add_to(thread_pool_metrics& sum) const noexcept {
-    const std::uint64_t finished = finished_.value();
-    const std::uint64_t abandoned = std::min(abandoned_.value(), finished); // counted just before
-    sum.tasks_run += finished - abandoned;
-    sum.tasks_abandoned += abandoned;
+    sum.tasks_run += ran_.value();
+    sum.tasks_abandoned += abandoned_.value();
     sum.stolen += stolen_.value();
     sum.injected += injected_.value();
     sum.parks += parks_.value();

@@ -1,6 +1,10 @@
 // What a worker has queued without waking another one is done although it sleeps, blocks or ends.
 #include "../asleep.hpp"
 
+#include <ekiden/async/co_spawn.hpp>
+#include <ekiden/async/coroutine.hpp>
+#include <ekiden/async/yield.hpp>
+#include <ekiden/execution/detached.hpp>
 #include <ekiden/execution/lanes.hpp>
 #include <ekiden/fork/fork_join.hpp>
 #include <ekiden/loop/loop_context.hpp>
@@ -58,6 +62,23 @@ TEST_CASE("A task that a surplus worker has deferred runs although that worker r
     });
     CHECK(comes_true(ran));
     pool.post([] {}); // wakes the worker if it was not
+    pool.wait_idle();
+}
+
+TEST_CASE("A coroutine that yields in a surplus worker goes on although that worker retires") {
+    thread_pool pool(elastic());
+    std::atomic<bool> ran{false};
+    const auto yields = [&]() -> coroutine<> {
+        {
+            const blocking_region region;
+            wait_until_asleep(pool, 1);
+        }
+        co_await yield();
+        ran = true;
+    };
+    co_spawn(pool, yields, detached);
+    CHECK(comes_true(ran));
+    pool.post([] {});
     pool.wait_idle();
 }
 

@@ -311,3 +311,18 @@ TEST_CASE("Bad options are refused with the argument, its value and what is allo
     CHECK_THROWS_AS(thread_pool({.threads = 1, .spin_time = std::chrono::microseconds::max()}),
                     std::invalid_argument);
 }
+
+TEST_CASE("The longest keep_alive and watch_interval that there are overflow nowhere") {
+    thread_pool pool({.threads = 1,
+                      .max_threads = 2,
+                      .keep_alive = std::chrono::milliseconds::max(),
+                      .watch_interval = std::chrono::milliseconds::max()});
+    std::atomic<bool> ran{false};
+    pool.post([&] {
+        const blocking_region region;
+        while (!ran.load()) std::this_thread::yield();
+    });
+    pool.post([&] { ran = true; });
+    pool.wait_idle();
+    std::this_thread::sleep_for(10ms); // the watch looks for the first time
+}

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <latch>
 #include <memory>
 #include <system_error>
@@ -160,6 +161,28 @@ TEST_CASE("a submission that races with stop is run or reported, and counted exa
         REQUIRE(*destroyed == accepted + refused);
         REQUIRE(end.tasks_pending == 0);
     }
+}
+
+TEST_CASE("the metrics are exact at each moment while a pool abandons its tasks") {
+    constexpr std::uint64_t some = 100;
+    constexpr std::uint64_t many = 50'000;
+    bool is_exact = true;
+    for (int round = 0; round != 20 && is_exact; ++round) {
+        thread_pool pool({.threads = 1});
+        for (std::uint64_t i = 0; i != some; ++i) pool.post([] {});
+        pool.wait_idle();
+        pool.pause();
+        for (std::uint64_t i = 0; i != many; ++i) pool.post([] {});
+        pool.stop();
+        std::uint64_t abandoned = 0;
+        while (abandoned != many && is_exact) {
+            const auto now = pool.metrics();
+            is_exact = now.tasks_run == some && now.tasks_abandoned >= abandoned
+                       && now.tasks_pending + now.tasks_abandoned == many;
+            abandoned = now.tasks_abandoned;
+        }
+    }
+    CHECK(is_exact);
 }
 
 TEST_CASE("a submission that races with join is run if it was accepted") {
