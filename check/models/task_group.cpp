@@ -1,5 +1,5 @@
 // task_group: wait() against the end of the last task, against tasks that others add meanwhile, against its
-// own end, and against a limit or a stop.
+// own end, and against a limit.
 #include <check/models/pool_model.hpp>
 
 #include <ekiden/fork/task_count.hpp>
@@ -101,11 +101,8 @@ EKIDEN_MODEL(group_count_nested, .about = "a task that a task adds is waited for
     spawned.join();
 }
 
-namespace {
-
-/// One task ends while this thread waits with `wait`, which may give up; then it waits again.
-template <class Wait>
-void wait_twice(Wait wait) {
+EKIDEN_MODEL(group_count_against_a_limit, .about = "a wait that reaches its limit as the last task ends",
+             .preemptions = 4) {
     auto tasks = std::make_unique<task_count>();
     sys::cell<int> written{0};
     tasks->add();
@@ -113,25 +110,9 @@ void wait_twice(Wait wait) {
         written.write(1);
         all->end();
     });
-    if (wait(*tasks) == task_count::wait_result::gave_up) (void)tasks->wait(wait_limit());
+    const auto limit = wait_limit::after(std::chrono::milliseconds(2));
+    if (tasks->wait(limit) == task_count::wait_result::gave_up) (void)tasks->wait(wait_limit());
     check::that(written.read() == 1, "what the task did");
     tasks.reset();
     own.join();
-}
-
-} // namespace
-
-EKIDEN_MODEL(group_count_against_a_deadline,
-             .about = "a wait that reaches its deadline as the last task ends", .preemptions = 4) {
-    wait_twice([](task_count& tasks) { return tasks.wait(wait_limit::after(std::chrono::milliseconds(2))); });
-}
-
-EKIDEN_MODEL(group_count_against_a_stop, .about = "a wait that is interrupted as the last task ends",
-             .preemptions = 4) {
-    wait_twice([](task_count& tasks) {
-        sys::thread stopper([&tasks] { tasks.interrupt(); }); // what the callback of a stop token calls
-        const auto result = tasks.wait(wait_limit());
-        stopper.join(); // as the end of the callback is awaited
-        return result;
-    });
 }

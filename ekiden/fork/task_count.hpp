@@ -11,8 +11,6 @@
 #include <ekiden/sys/mutant.hpp>
 
 #include <cstdint>
-#include <optional>
-#include <stop_token>
 
 namespace ekiden::inline EKIDEN_ABI::detail {
 
@@ -27,7 +25,7 @@ namespace ekiden::inline EKIDEN_ABI::detail {
 ///                  task is left
 /// 1..63            number of tasks               add       end
 ///
-/// The thread that clears `waited` has the right to complete the waiter: exactly one does.
+/// Either the last end() clears `waited` and completes the waiter, or the waiter clears it and gives up.
 class task_count {
 public:
     enum class wait_result : std::uint8_t {
@@ -66,22 +64,16 @@ public:
         std::uint64_t state = state_.load(sys::acquire); // [TG1] what the tasks did
         if (state == 0) return wait_result::ended;
         if (here.is_left_behind()) return wait_result::left_behind;
-        if (!limit.is_endless() && limit.is_reached()) return wait_result::gave_up;
-        // [TG1] release: waiter_; pairs with the acquires in end() and withdraw(). [TG1] acquire on failure:
-        // what the tasks did.
+        // [TG1] release: waiter_; pairs with the acquire in end(). [TG1] acquire on failure: what the tasks
+        // did.
         while (!state_.compare_exchange_weak(state, state | waited, sys::release, sys::acquire)) {
             if (state == 0) return wait_result::ended;
         }
-        // Its destructor waits for an interrupt() that is under way.
-        std::optional<std::stop_callback<interrupter>> on_stop;
-        if (limit.stop().stop_possible()) on_stop.emplace(limit.stop(), interrupter{this});
-        return sleep(here, limit);
-    }
-
-    /// Ends the wait() that is under way, if the last task has not ended it: wait() gives up. Any thread,
-    /// while wait() runs.
-    void interrupt() noexcept {
-        if (withdraw()) waiter_.read()->give_up();
+        if (here.wait(limit)) return wait_result::ended;
+        if (withdraw()) return wait_result::gave_up;
+        // The last task has cleared `waited` and is about to complete `here`.
+        if (!EKIDEN_MUTANT(group_leaves_the_last)) (void)here.block(nullptr);
+        return wait_result::ended;
     }
 
 private:
@@ -93,50 +85,19 @@ private:
     public:
         explicit waiter(std::uint16_t born) noexcept : completion(&answer, 2, born) {}
 
-        void give_up() noexcept {
-            gave_up_.write(true);
-            complete(1);
-        }
-        /// Returns how the wait ended. Once it is_ready().
-        [[nodiscard]] wait_result result() const noexcept {
-            return gave_up_.read() ? wait_result::gave_up : wait_result::ended;
-        }
-
     private:
         static const char* answer(task*, task_request request) {
             return request == task_request::describe ? "a task_group" : nullptr;
         }
-
-        sys::cell<bool> gave_up_{false};
     };
 
-    struct interrupter {
-        task_count* tasks;
-        void operator()() const noexcept { tasks->interrupt(); }
-    };
-
-    [[nodiscard]] wait_result sleep(waiter& here, const wait_limit& limit) noexcept {
-        if (!limit.is_timed()) {
-            (void)here.wait();
-            return here.result();
-        }
-        while (!here.wait_until(limit.deadline())) {
-            if (!limit.is_reached()) continue; // another clock's deadline
-            if (withdraw()) return wait_result::gave_up;
-            // Another thread has cleared `waited` and is about to complete `here`.
-            if (!EKIDEN_MUTANT(group_leaves_the_last)) (void)here.block(nullptr);
-            break;
-        }
-        return here.result();
-    }
-
-    /// Clears `waited`. Returns false if another thread has cleared it: that one completes the waiter.
+    /// Clears `waited`. Returns false if the last task has cleared it.
     [[nodiscard]] bool withdraw() noexcept {
         std::uint64_t state = state_.load(sys::relaxed);
         while ((state & waited) != 0) {
             const std::uint64_t next = EKIDEN_MUTANT(group_withdraws_nothing) ? state : state & ~waited;
-            // [TG1] acquire: waiter_, for interrupt(); pairs with the release in wait().
-            if (state_.compare_exchange_weak(state, next, sys::acquire, sys::relaxed)) return true;
+            // Relaxed: a wait that gives up passes nothing on.
+            if (state_.compare_exchange_weak(state, next, sys::relaxed, sys::relaxed)) return true;
         }
         return false;
     }

@@ -90,9 +90,8 @@ public:
     ///
     /// A wait that gives up has no effect: the tasks keep running, their exceptions go to a later wait, and
     /// the group stays usable. A stop of the caller ends the wait only; call request_stop() to stop the
-    /// tasks. A worker of a pool that waits with a deadline blocks and runs no other task meanwhile. A worker
-    /// that waits without a deadline sees the stop when the task that it runs meanwhile has ended. Throws
-    /// like wait(), if it does not give up.
+    /// tasks. A worker of a pool runs no other task meanwhile if `limit` can be reached: it blocks, like in
+    /// future::wait_for(). Throws like wait(), if it does not give up.
     [[nodiscard]] bool wait(const wait_limit& limit);
 
     /// Waits like wait(limit) for at most `duration`.

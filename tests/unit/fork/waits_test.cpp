@@ -184,28 +184,39 @@ TEST_CASE("a task of the group may stop the wait for it") {
     group.wait();
 }
 
-TEST_CASE("a worker that waits for a task_group with a stop token runs its tasks, and gives up at a stop") {
+TEST_CASE("a worker that waits for a task_group with a limit gives up, too") {
     ekiden::thread_pool pool({.threads = 1});
-    auto both = pool.submit([&pool] {
-        std::stop_source source;
+    const auto gives_up = [](auto wait) {
+        busy_group busy;
+        if (wait(busy.group)) return false;
+        busy.check_usable();
+        return true;
+    };
+    CHECK(pool.submit([&] { return gives_up([](task_group& group) { return group.wait_for(2ms); }); }).get());
+    CHECK(pool.submit([&] {
+                  std::stop_source source;
+                  const auto stops = [&source](task_group& group) {
+                      std::thread stopper([&source] { source.request_stop(); });
+                      const bool is_done = group.wait(source.get_token());
+                      stopper.join();
+                      return is_done;
+                  };
+                  return gives_up(stops);
+              })
+              .get());
+}
+
+TEST_CASE("a worker that waits for a task_group with a limit that is never reached runs its tasks") {
+    ekiden::thread_pool pool({.threads = 1});
+    const auto run = [&pool](auto wait) {
         task_group group(pool);
         bool has_run = false;
-        group.spawn([&has_run] { has_run = true; });
-        const bool is_done = group.wait(source.get_token()) && has_run; // no other worker would run it
-
-        ekiden::thread_pool other({.threads = 1});
-        task_group elsewhere(other);
-        ekiden::event may_end;
-        elsewhere.spawn([&] {
-            source.request_stop();
-            may_end.wait();
-        });
-        const bool gave_up = !elsewhere.wait(source.get_token());
-        may_end.set();
-        elsewhere.wait();
-        return is_done && gave_up;
-    });
-    CHECK(both.get());
+        group.spawn([&has_run] { has_run = true; }); // no other worker runs it
+        return wait(group) && has_run;
+    };
+    CHECK(pool.submit([&] { return run([](task_group& group) { return group.wait(wait_limit()); }); }).get());
+    CHECK(pool.submit([&] { return run([](task_group& group) { return group.wait(std::stop_token()); }); })
+              .get());
 }
 
 TEST_CASE("waits of a task_group that give up race with the end of its tasks and lose none") {
