@@ -28,8 +28,8 @@ enum class rw_state : std::uint8_t {
     drain,       ///< readers inside, a writer waits, no reader may enter (the source's RTOW)
     writer_only, ///< nobody inside, a writer waits and is next (the source's WONLY)
     write,       ///< a writer inside
-    upgrading,   ///< readers inside, one that was a reader waits to become the writer
-    upgrade,     ///< nobody inside, that one is next
+    upgrading, ///< readers inside; another one, not counted, waits to become the writer, or is a reader again
+    upgrade,   ///< nobody inside, that one is next
     reader_only, ///< nobody inside, readers wait and are next
     readers_turn ///< readers inside, and those who wait enter too, writers or not
 };

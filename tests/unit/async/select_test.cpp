@@ -151,6 +151,7 @@ TEST_CASE("closed buffers are passed over, until all are closed and empty") {
     coroutines.spawn([&]() -> coroutine<> {
         const auto got = co_await select(a, b);
         CHECK_FALSE(got);
+        CHECK(got.status() == queue_status::closed);
     });
 }
 
@@ -204,6 +205,7 @@ TEST_CASE("a select begun after the stop takes nothing") {
     coroutines.spawn([&]() -> coroutine<> {
         const auto got = co_await select(a);
         CHECK_FALSE(got);
+        CHECK(got.status() == queue_status::stopped);
     });
     coroutines.join();
     CHECK(a.size() == 1);
