@@ -4,6 +4,7 @@
 #include <ekiden/async/operation_canceled.hpp>
 #include <ekiden/async/spawn_options.hpp>
 #include <ekiden/context/simulated.hpp>
+#include <ekiden/context/suppressed_exceptions.hpp>
 #include <ekiden/queue/recycler.hpp>
 #include <ekiden/sys/contract.hpp>
 #include <ekiden/sys/mutant.hpp>
@@ -11,6 +12,7 @@
 #include <mutex>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 namespace ekiden::inline EKIDEN_ABI {
 
@@ -98,7 +100,10 @@ void scope_state::failed(std::exception_ptr error) noexcept {
         return;
     {
         const std::lock_guard guard(lock_);
-        if (error_ == nullptr) error_ = std::move(error);
+        if (error_ == nullptr)
+            error_ = std::move(error);
+        else
+            others_.add(std::move(error));
     }
     (void)stop_.request_stop();
 }
@@ -163,9 +168,11 @@ bool scope_wait_awaiter::begin() noexcept {
 void scope_wait_awaiter::await_resume() {
     std::unique_lock guard(scope_.lock_);
     std::exception_ptr error = std::exchange(scope_.error_, nullptr);
+    std::vector<std::exception_ptr> others = scope_.others_.take();
     keeps_scope_ = false;
     --scope_.waiters_;
     scope_.end_of_use(std::move(guard));
+    replace_suppressed(std::move(others)); // not under the lock: an exception's destructor may do anything
     if (error != nullptr) std::rethrow_exception(std::move(error));
 }
 

@@ -131,6 +131,7 @@ private:
     scope_ticket* first_ = nullptr;
     scope_wait_awaiter* waiting_ = nullptr;
     std::exception_ptr error_;
+    error_list others_; // that came after error_
 };
 
 /// The callable goes before the ticket.

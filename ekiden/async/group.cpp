@@ -2,10 +2,14 @@
 #include <ekiden/async/operation_canceled.hpp>
 #include <ekiden/async/resume_loop.hpp>
 #include <ekiden/context/simulated.hpp>
+#include <ekiden/context/suppressed_exceptions.hpp>
 #include <ekiden/sys/mutant.hpp>
 #include <ekiden/sys/thread.hpp>
 
+#include <algorithm>
+#include <memory>
 #include <system_error>
+#include <utility>
 
 namespace ekiden::inline EKIDEN_ABI::detail {
 
@@ -119,7 +123,36 @@ void group::failed(std::exception_ptr error) noexcept {
     } else if (!decided_.exchange(true, sys::relaxed)) {
         error_ = std::move(error);
         (void)stop_->request_stop();
+    } else {
+        others_.add(std::move(error));
     }
+}
+
+void error_list::add(std::exception_ptr error) noexcept {
+    node* fresh = nullptr;
+    try {
+        fresh = new node{std::move(error), newest_.load(sys::relaxed)};
+    } catch (...) { // no memory
+        return;
+    }
+    // Relaxed: only take() reads the nodes, and what orders its call makes them visible.
+    while (!newest_.compare_exchange_weak(fresh->older, fresh, sys::relaxed, sys::relaxed)) {
+    }
+}
+
+std::vector<std::exception_ptr> error_list::take() noexcept {
+    std::vector<std::exception_ptr> all;
+    node* one = newest_.load(sys::relaxed); // nearly always null
+    newest_.store(nullptr, sys::relaxed);
+    while (one != nullptr) {
+        const std::unique_ptr<node> kept(std::exchange(one, one->older));
+        try {
+            all.push_back(std::move(kept->error));
+        } catch (...) { // no memory: this one is dropped
+        }
+    }
+    std::reverse(all.begin(), all.end());
+    return all;
 }
 
 void group::finish() {
@@ -127,6 +160,12 @@ void group::finish() {
     stop_.reset();
     if (error_ != nullptr) std::rethrow_exception(error_);
     if (error_of_stop_ != nullptr && !decided_.load(sys::relaxed)) std::rethrow_exception(error_of_stop_);
+}
+
+void group::finish_several() {
+    end_members(); // their destructors may replace the list of the thread
+    replace_suppressed(others_.take());
+    finish();
 }
 
 std::size_t group::first_of(std::size_t count) noexcept {

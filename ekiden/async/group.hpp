@@ -22,10 +22,33 @@
 #include <type_traits>
 #include <utility>
 #include <variant>
+#include <vector>
 
 namespace ekiden::inline EKIDEN_ABI::detail {
 
 class group;
+
+/// The exceptions of several coroutines, in the order in which they came. Any thread may add one.
+class error_list {
+public:
+    error_list() noexcept = default;
+    ~error_list() { (void)take(); }
+    error_list(const error_list&) = delete;
+    error_list& operator=(const error_list&) = delete;
+
+    /// Adds an exception; drops it if there is no memory.
+    void add(std::exception_ptr error) noexcept;
+    /// Returns all, and forgets them. Every add() is ordered before the call. If memory is short, some are
+    /// missing.
+    [[nodiscard]] std::vector<std::exception_ptr> take() noexcept;
+
+private:
+    struct node {
+        std::exception_ptr error;
+        node* older;
+    };
+    sys::atomic<node*> newest_{nullptr};
+};
 
 /// Whether it says that something was stopped, and no more.
 [[nodiscard]] bool is_of_stop(const std::exception_ptr& error) noexcept;
@@ -134,6 +157,8 @@ protected:
 
     /// All have ended: ends their frames, and throws what has come out of the group, if anything.
     void finish();
+    /// The same for a group of several members: suppressed_exceptions() has the others.
+    void finish_several();
 
     /// Nothing of the group runs any more. By each destructor that is the last one, for the members use what
     /// it destroys.
@@ -161,6 +186,7 @@ private:
     sys::atomic<bool> is_stopped_{false}; // error_of_stop_ is set
     std::exception_ptr error_;            // of the one that has decided
     std::exception_ptr error_of_stop_;    // of the first that was stopped
+    error_list others_;                   // that came after that of the one that has decided
 };
 
 class group_member::promise_type final : public coroutine_promise {

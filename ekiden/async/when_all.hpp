@@ -38,7 +38,7 @@ public:
         return publish();
     }
     auto await_resume() {
-        finish();
+        finish_several();
         if constexpr (!is_void) {
             return std::apply(
                 [](auto&... each) { return std::tuple<kept_result_t<F>...>(std::move(*each)...); }, results_);
@@ -90,7 +90,7 @@ public:
         return publish();
     }
     auto await_resume() {
-        finish();
+        finish_several();
         if constexpr (!is_void) {
             std::vector<result> all;
             all.reserve(results_.size());
@@ -135,23 +135,28 @@ template <class Range>
 
 } // namespace detail
 
-/// `co_await when_all(a, b, ...)` runs coroutines, or callables that give them, until all have ended, and
-/// gives a std::tuple of their results: std::monostate for none, a std::reference_wrapper for a reference; no
-/// tuple if none has a result. Callables are kept as long as their coroutines.
+/// `co_await when_all(a, b, ...)`: runs coroutines, or callables that return them, and waits until all have
+/// ended. The when_all() for futures is declared in future/when_all.hpp: take that one for work that runs
+/// already, in threads or contexts of its own, and this one to start coroutines that may be stopped.
 ///
-/// The coroutines begin one after the other in the one that awaits, each as far as it goes without waiting;
-/// what waits goes on on its executor. One that ends without waiting costs no atomic operation. If one
-/// throws, those that have not begun do not begin, the others are stopped, and awaited; the first exception
-/// comes out, one that only says operation_canceled after a stop only if there is no other.
+/// Returns a std::tuple of the results, with std::monostate for void and a std::reference_wrapper for a
+/// reference; returns nothing if no coroutine has a result. Callables are kept as long as their coroutines.
+///
+/// The coroutines begin one after the other in the caller, each up to its first wait, and continue on its
+/// executor. A coroutine that ends without waiting costs no atomic operation. If a coroutine throws, the ones
+/// that have not begun do not begin, the others are stopped, and all are waited for. Throws the first
+/// exception; suppressed_exceptions() has the others until the caller's next co_await. An exception that only
+/// says operation_canceled after a stop is thrown only if there is no other, and is not in the list.
 template <class... Sources>
     requires(sizeof...(Sources) > 0 && (detail::group_source<std::decay_t<Sources>> && ...))
 [[nodiscard]] auto when_all(Sources&&... sources) {
     return detail::when_all_pack<std::decay_t<Sources>...>(std::in_place, std::forward<Sources>(sources)...);
 }
 
-/// The same for a range of them: gives a std::vector in the range's order, or nothing if they have no
-/// results. The elements of a container that is given away are moved, those of other containers and of views
-/// are copied. For an empty range it is ready at once. Throws std::bad_alloc, and what copying throws.
+/// The same for a range of them. Returns a std::vector in the range's order, or nothing if the coroutines
+/// have no results. The elements of a container that is passed as an rvalue are moved; those of other
+/// containers and of views are copied. Returns at once for an empty range. Throws std::bad_alloc, and what
+/// copying throws.
 template <std::ranges::input_range Range>
     requires detail::group_source<detail::source_in<Range>>
 [[nodiscard]] auto when_all(Range&& range) {

@@ -69,7 +69,7 @@ public:
         return publish();
     }
     result await_resume() {
-        finish();
+        finish_several();
         return std::move(*result_);
     }
 
@@ -120,7 +120,7 @@ public:
         return publish();
     }
     result await_resume() {
-        finish();
+        finish_several();
         if constexpr (is_void)
             return {index_};
         else
@@ -147,25 +147,28 @@ private:
 
 } // namespace detail
 
-/// `co_await when_any(a, b, ...)` runs coroutines, or callables that give them, until one ends, stops the
-/// others, and waits for them. Gives a std::variant: its index says which was first, its value is the result,
-/// as in when_all(). If that one threw, the exception comes out. The results of the others are destroyed
-/// where they end, their exceptions go nowhere, and no frame of theirs is left. Callables are kept as long as
-/// their coroutines.
+/// `co_await when_any(a, b, ...)`: runs coroutines, or callables that return them, until one has ended, stops
+/// the others, and waits for them. The when_any() for futures is declared in future/when_any.hpp: it stops
+/// nothing.
 ///
-/// They begin one after the other in the one that awaits, each as far as it goes without waiting. One that
-/// ends without waiting ends the matter: the rest does not begin. With which one it begins changes from call
-/// to call, so that none is preferred. A stop from outside stops all; then one that ends with a result counts
-/// before those that end with operation_canceled, which comes out if all do.
+/// Returns a std::variant: its index tells which coroutine ended first, its value is the result, as in
+/// when_all(). Throws if that coroutine threw. The results of the others are destroyed where they end, and
+/// suppressed_exceptions() has their exceptions until the caller's next co_await, also if the call returns a
+/// result. No frame is left when it returns. Callables are kept as long as their coroutines.
+///
+/// The coroutines begin one after the other in the caller, each up to its first wait. If a coroutine ends
+/// without waiting, the rest does not begin. Each call begins with another coroutine, so that none is
+/// preferred. A stop from outside stops all. A coroutine that then ends with a result counts before those
+/// that end with operation_canceled, which is thrown if all do.
 template <class... Sources>
     requires(sizeof...(Sources) > 0 && (detail::group_source<std::decay_t<Sources>> && ...))
 [[nodiscard]] auto when_any(Sources&&... sources) {
     return detail::when_any_pack<std::decay_t<Sources>...>(std::in_place, std::forward<Sources>(sources)...);
 }
 
-/// The same for a range of them: gives an any_winner. The elements of a container that is given away are
-/// moved, those of other containers and of views are copied. Throws std::invalid_argument for an empty range,
-/// for which nothing would ever end, std::bad_alloc, and what copying throws.
+/// The same for a range of them. Returns an any_winner. The elements of a container that is passed as an
+/// rvalue are moved; those of other containers and of views are copied. Throws std::invalid_argument for an
+/// empty range, std::bad_alloc, and what copying throws.
 template <std::ranges::input_range Range>
     requires detail::group_source<detail::source_in<Range>>
 [[nodiscard]] auto when_any(Range&& range) {
