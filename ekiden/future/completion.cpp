@@ -82,7 +82,7 @@ bool completion::wait_asleep() noexcept {
 }
 
 bool completion::block(const wait_limit* limit) noexcept {
-    if (limit != nullptr && limit->reached()) return is_ready(); // a poll
+    if (limit != nullptr && limit->is_reached()) return is_ready(); // a poll
     const bool is_far = std::exchange(thread_record::here().has_woken_a_worker, false);
     if (!is_far && sys::spin_until([this] { return is_ready(); })) return true;
     if (limit == nullptr) return sleep_until(nullptr);
@@ -90,7 +90,7 @@ bool completion::block(const wait_limit* limit) noexcept {
     do { // again only for the deadline of another clock, which may be set back meanwhile
         const sys::clock::time_point deadline = limit->deadline();
         if (sleep_until(&deadline)) return true;
-    } while (!limit->reached());
+    } while (!limit->is_reached());
     return is_ready();
 }
 

@@ -340,9 +340,9 @@ bool simulation::wait_for(completion& awaited, const wait_limit* limit, bool hel
     if (!helps) blocked("a result");
     has_run_ = true;
     while (!awaited.is_ready()) {
-        if (limit != nullptr && limit->reached()) return false; // a step may have requested the stop
+        if (limit != nullptr && limit->is_reached()) return false; // a step may have requested the stop
         std::int64_t until = never;
-        if (limit != nullptr && limit->timed()) {
+        if (limit != nullptr && limit->is_timed()) {
             const sys::clock::duration since_epoch = limit->deadline().time_since_epoch();
             until = std::chrono::duration_cast<std::chrono::nanoseconds>(since_epoch).count();
         }
