@@ -1,6 +1,7 @@
 #include <ekiden/observe/live_view.hpp>
 
 #include <ekiden/observe/text.hpp>
+#include <ekiden/sys/bad_argument.hpp>
 #include <ekiden/sys/fork.hpp>
 #include <ekiden/sys/futex.hpp>
 #include <ekiden/sys/start_thread.hpp>
@@ -25,9 +26,8 @@ live_view::live_view(std::size_t columns, std::function<std::string()> activity,
     : chosen_(std::move(chosen)), activity_(std::move(activity)), columns_(columns),
       shown_(std::make_unique<sys::atomic<std::uint32_t>[]>(columns)), generation_(sys::fork_generation()) {
     if (chosen_.interval < std::chrono::milliseconds(1))
-        throw std::invalid_argument("ekiden: live_view: interval is "
-                                    + std::to_string(chosen_.interval.count())
-                                    + " ms; allowed are 1 ms and more");
+        sys::refuse_argument("live_view", "interval", std::to_string(chosen_.interval.count()) + " ms",
+                             "1 ms or more");
     thread_ = std::make_unique<sys::thread>(sys::start_thread("live_view", "its thread", [this] { run(); }));
 }
 

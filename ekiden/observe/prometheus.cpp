@@ -1,30 +1,31 @@
 #include <ekiden/observe/prometheus.hpp>
 
 #include <ekiden/observe/text.hpp>
+#include <ekiden/sys/bad_argument.hpp>
 
 #include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstddef>
-#include <stdexcept>
 #include <utility>
 
 namespace ekiden::inline EKIDEN_ABI {
 namespace {
 
-[[noreturn]] void refuse(std::string_view name, const char* why) {
-    throw std::invalid_argument("ekiden: prometheus_page: '" + std::string(name) + "' " + why);
+/// `what` is "name" or "label".
+[[noreturn]] void refuse(const char* what, std::string_view name, const char* allowed) {
+    sys::refuse_argument("prometheus_page", what, "'" + std::string(name) + "'", allowed);
 }
 
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 
 /// Letters, '_' and `more`, and behind the first one digits.
-void check_name(std::string_view name, char more, const char* why) {
+void check_name(const char* what, std::string_view name, char more, const char* allowed) {
     const bool is_good = !name.empty() && (is_letter(name[0]) || name[0] == more)
                          && std::all_of(name.begin(), name.end(), [more](char c) {
                                 return is_letter(c) || c == more || (c >= '0' && c <= '9');
                             });
-    if (!is_good) refuse(name, why);
+    if (!is_good) refuse(what, name, allowed);
 }
 
 /// Without what the names of counters end in, which OpenMetrics does not count as part of them.
@@ -59,8 +60,9 @@ double seconds(std::uint64_t ns) { return static_cast<double>(ns) / 1e9; }
 
 void check(prometheus_page::labels with) {
     for (const prometheus_label& one : with) {
-        check_name(one.name, '_', "is no name of a label: those are letters, digits and '_'");
-        if (one.name == "le" || one.name.starts_with("__")) refuse(one.name, "is a label of Prometheus' own");
+        check_name("label", one.name, '_', "letters, digits and '_', with no digit in front");
+        if (one.name == "le" || one.name.starts_with("__"))
+            refuse("label", one.name, "a name that Prometheus does not use itself");
     }
 }
 
@@ -84,13 +86,14 @@ void append_sample(std::string& to, std::string_view name, std::string_view suff
 } // namespace
 
 std::string& prometheus_page::text_of(std::string_view name, std::string_view help, std::string_view type) {
-    check_name(name, ':', "is no name of a metric: those are letters, digits, '_' and ':'");
+    check_name("name", name, ':', "letters, digits, '_' and ':', with no digit in front");
     if ((type == "counter") != name.ends_with("_total"))
-        refuse(name, "is no name for this metric: those of counters end in '_total', and no others");
+        refuse("name", name, "a name with '_total' at its end for a counter, and without for other metrics");
     const auto known = std::find_if(metrics_.begin(), metrics_.end(),
                                     [name](const metric& m) { return base(m.name) == base(name); });
     if (known != metrics_.end()) {
-        if (known->type != type) refuse(name, "is, but for a '_total', the name of another kind of metric");
+        if (known->type != type)
+            refuse("name", name, "a name that no metric of another kind has, not counting '_total'");
         return known->text;
     }
     metric& fresh = metrics_.emplace_back(metric{std::string(name), type, {}});

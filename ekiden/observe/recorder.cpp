@@ -1,5 +1,6 @@
 #include <ekiden/observe/recorder.hpp>
 
+#include <ekiden/sys/bad_argument.hpp>
 #include <ekiden/sys/fork.hpp>
 #include <ekiden/sys/thread.hpp>
 #include <ekiden/sys/ticks.hpp>
@@ -8,7 +9,6 @@
 #include <cmath>
 #include <mutex>
 #include <new>
-#include <stdexcept>
 #include <utility>
 
 namespace ekiden::inline EKIDEN_ABI::trace {
@@ -52,11 +52,6 @@ clock_reading read_clocks(std::uint32_t state) noexcept {
     return best;
 }
 
-[[noreturn]] void refuse(const char* what, std::size_t value, const char* allowed) {
-    throw std::invalid_argument(std::string("ekiden: trace::start: ") + what + " is " + std::to_string(value)
-                                + "; allowed are " + allowed);
-}
-
 } // namespace
 
 recorder& recorder::instance() noexcept {
@@ -69,8 +64,9 @@ recorder& recorder::instance() noexcept {
 
 void recorder::start(const options& chosen) {
     if (chosen.events == 0 || chosen.events > std::size_t{1} << 24)
-        refuse("events", chosen.events, "1 to 2^24");
-    if (chosen.threads == 0 || chosen.threads > 65'536) refuse("threads", chosen.threads, "1 to 65536");
+        sys::refuse_argument("trace::start", "events", chosen.events, "1 to 2^24");
+    if (chosen.threads == 0 || chosen.threads > 65'536)
+        sys::refuse_argument("trace::start", "threads", chosen.threads, "1 to 65536");
     const std::lock_guard guard(lock_);
     options_ = chosen;
     const std::uint32_t number = (state_ & ~(detail::recording - 1)) + detail::recording;

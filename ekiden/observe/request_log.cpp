@@ -1,12 +1,12 @@
 #include <ekiden/observe/request_log.hpp>
 #include <ekiden/observe/text.hpp>
+#include <ekiden/sys/bad_argument.hpp>
 #include <ekiden/sys/clock.hpp>
 #include <ekiden/sys/ticks.hpp>
 
 #include <algorithm>
 #include <bit>
 #include <random>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -25,7 +25,7 @@ std::array<std::uint64_t, 2> salt_of(const std::array<std::uint64_t, 2>& chosen)
 
 request_log::request_log(const options& chosen)
     : chosen_(chosen), salt_(salt_of(chosen.salt)), entries_(std::make_unique<entry[]>(chosen.capacity)) {
-    if (chosen.capacity == 0) throw std::invalid_argument("ekiden: request_log: a capacity of 0");
+    if (chosen.capacity == 0) sys::refuse_argument("request_log", "capacity", chosen.capacity, "1 or more");
 }
 
 request_log::entry* request_log::begin(std::uint64_t key) noexcept {

@@ -1,11 +1,11 @@
 #include <ekiden/observe/timeline.hpp>
 
 #include <ekiden/observe/text.hpp>
+#include <ekiden/sys/bad_argument.hpp>
 
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -129,8 +129,7 @@ std::string sums_of(const trace::track& t, const line& drawn, std::int64_t begin
 } // namespace
 
 void write_timeline(std::ostream& to, const trace::snapshot& shot, const timeline_options& options) {
-    if (options.columns == 0)
-        throw std::invalid_argument("ekiden: write_timeline: columns is 0; allowed are 1 and more");
+    if (options.columns == 0) sys::refuse_argument("write_timeline", "columns", options.columns, "1 or more");
     const std::int64_t end = shot.length;
     const std::int64_t begin =
         options.last.count() > 0 ? std::max<std::int64_t>(0, end - options.last.count()) : 0;

@@ -101,8 +101,7 @@ TEST_CASE("bad columns and intervals are refused") {
     const auto enter_third = [&view] { const live_view::task here(view, 2); };
     CHECK_THROWS_WITH_AS(enter_third(), "ekiden: live_view: column is 2; there are 2", std::out_of_range);
     CHECK_THROWS_WITH_AS(live_view(1, {.interval = std::chrono::milliseconds(0)}),
-                         "ekiden: live_view: interval is 0 ms; allowed are 1 ms and more",
-                         std::invalid_argument);
+                         "live_view: interval is 0 ms, allowed is 1 ms or more", std::invalid_argument);
 }
 
 TEST_CASE("with an interval without end a view shows its last line alone") {

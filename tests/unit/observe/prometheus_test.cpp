@@ -84,7 +84,7 @@ TEST_CASE("names that the format does not allow are refused, and nothing is adde
     const std::string before = page.text();
     CHECK_THROWS_WITH_AS(
         page.gauge("", "h", 1),
-        "ekiden: prometheus_page: '' is no name of a metric: those are letters, digits, '_' and ':'",
+        "prometheus_page: name is '', allowed is letters, digits, '_' and ':', with no digit in front",
         std::invalid_argument);
     for (const std::string_view bad : {"1a", "a-b", "\u00e4", "a b", "x_total"})
         CHECK_THROWS_AS(page.gauge(bad, "h", 1), std::invalid_argument);

@@ -79,8 +79,7 @@ TEST_CASE("events of threads without a place are told") {
 
 TEST_CASE("a picture without columns is refused") {
     CHECK_THROWS_WITH_AS(timeline_of({}, {.columns = 0}),
-                         "ekiden: write_timeline: columns is 0; allowed are 1 and more",
-                         std::invalid_argument);
+                         "write_timeline: columns is 0, allowed is 1 or more", std::invalid_argument);
 }
 
 TEST_CASE("the picture is the same whatever the global locale and the format of the stream") {

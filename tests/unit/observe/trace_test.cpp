@@ -321,10 +321,10 @@ TEST_CASE("start and stop while threads record") {
 TEST_CASE("numbers out of range are refused, and what is recorded stays") {
     const recording on;
     trace::mark("before the refusal");
-    CHECK_THROWS_WITH_AS(trace::start({.events = 0}),
-                         "ekiden: trace::start: events is 0; allowed are 1 to 2^24", std::invalid_argument);
-    CHECK_THROWS_WITH_AS(trace::start({.threads = 0}),
-                         "ekiden: trace::start: threads is 0; allowed are 1 to 65536", std::invalid_argument);
+    CHECK_THROWS_WITH_AS(trace::start({.events = 0}), "trace::start: events is 0, allowed is 1 to 2^24",
+                         std::invalid_argument);
+    CHECK_THROWS_WITH_AS(trace::start({.threads = 0}), "trace::start: threads is 0, allowed is 1 to 65536",
+                         std::invalid_argument);
     CHECK_THROWS_AS(trace::start({.events = ~std::size_t{0}}), std::invalid_argument);
     CHECK(trace::is_on());
     CHECK(track_with(trace::take(), "before the refusal") != nullptr);
