@@ -39,7 +39,7 @@ coroutine<int> twice() {
 }
 
 /// Each coroutine hops to the strand for its share, so the sum needs no lock.
-coroutine<void> add(ekiden::strand<ekiden::thread_pool::executor> ledger, int& sum) {
+coroutine<void> add(ekiden::strand<ekiden::thread_pool::executor_type> ledger, int& sum) {
     for (int i = 0; i != 100; ++i) {
         co_await ekiden::resume_on(ledger);
         ++sum;

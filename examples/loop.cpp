@@ -48,7 +48,7 @@ int main() {
     // A loop for each of two threads: what belongs to a key stays on one of them.
     ekiden::loop_pool pool({.threads = 2, .name = "part"});
     int deposits = 0;
-    for (int i = 0; i != 10; ++i) pool.executor_for(std::string("account 7")).post([&] { ++deposits; });
+    for (int i = 0; i != 10; ++i) pool.get_executor_for(std::string("account 7")).post([&] { ++deposits; });
     pool.join();
     std::printf("%d deposits\n", deposits);
     return text == "first at once second third " && deposits == 10 ? 0 : 1;

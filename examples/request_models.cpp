@@ -87,7 +87,7 @@ void context_per_thread(const requests& incoming) {
     // model: ekiden-context-per-thread
     ekiden::loop_pool loops; // as many contexts with a thread each as there are processors
     for (const request& r : incoming)
-        ekiden::post(loops.executor_for(r.key), [r] { serve(r); }); // a key's requests meet one thread
+        ekiden::post(loops.get_executor_for(r.key), [r] { serve(r); }); // a key's requests meet one thread
     loops.join();
     // end
 }

@@ -77,9 +77,9 @@ void deposit_over_a_bad_line(ekiden::sim_context& sim) {
     ekiden::sim::link wire(sim, server, "client to server");
     int balance = 0;
     int confirmed = 0;
-    wire.send([&] {
+    (void)wire.send([&] {
         ++balance;
-        wire.send_back([&] { ++confirmed; });
+        (void)wire.send_back([&] { ++confirmed; });
     });
     sim.run();
     ekiden::sim::expect(confirmed <= balance, "what is confirmed has happened");

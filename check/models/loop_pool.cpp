@@ -5,6 +5,7 @@
 #include <ekiden/sys/thread.hpp>
 
 #include <memory>
+#include <stop_token>
 
 using namespace ekiden;
 
@@ -39,7 +40,7 @@ struct pool {
         threads[0] = sys::thread([this] { live(one); });
         threads[1] = sys::thread([this] { live(two); });
     }
-    void wait() { busy.await_none(); }
+    void wait() { check::that(busy.await_none(wait_limit()), "a wait without a limit does not give up"); }
     void stop() {
         one.stop();
         two.stop();
@@ -134,6 +135,25 @@ LOOPS_MODEL(loop_pool_stopped, .about = "a stop ends the wait, although work is 
     stopper.join();
     loops->end();
     check::that(loops->ran.read() <= 1, "at most once");
+}
+
+// The state of a std::stop_source is not the checker's, which sees the word that the request changes.
+LOOPS_MODEL(loop_pool_gives_up, .about = "a stop request ends the wait, and a later wait sees the end") {
+    const auto loops = std::make_unique<pool>(count, count);
+    loops->two.work_started();
+    loops->begin();
+    std::stop_source source;
+    sys::thread stopper([&] { (void)source.request_stop(); });
+    check::that(!loops->busy.await_none(wait_limit(source.get_token())), "work is outstanding");
+    stopper.join();
+    sys::thread worker([&loops] {
+        loops->two.push(&loops->on_second);
+        loops->two.work_finished();
+    });
+    loops->wait();
+    check::that(loops->ran.read() == 1, "the task was run, and that is visible");
+    worker.join();
+    loops->end();
 }
 
 LOOPS_MODEL(loop_pool_one_stopped, .about = "a loop that was stopped by itself is not waited for") {

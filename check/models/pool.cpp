@@ -133,7 +133,7 @@ POOL_MODEL(pool_stop_while_busy, .about = "a busy worker finds what was accepted
             pool.stop();
             has_stopped.store(true, sys::relaxed); // orders nothing
         });
-        (void)pool.post(note(ended), priority::low);
+        (void)pool.post(priority::low, note(ended));
         stopper.join();
     }
     check::that(ended == 1, "accepted or refused, the callable has ended");

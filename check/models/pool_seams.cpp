@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <utility>
 
 namespace {
@@ -22,7 +23,7 @@ namespace {
 using namespace ekiden;
 
 /// A task elsewhere that ends by posting to the pool.
-sys::thread work_elsewhere(thread_pool::executor executor, sys::cell<int>& ran) {
+sys::thread work_elsewhere(thread_pool::executor_type executor, sys::cell<int>& ran) {
     executor.on_work_started();
     return sys::thread([executor, &ran] {
         check::that(executor.post([&ran] { ran.write(1); }), "what the work posts is accepted");
@@ -214,7 +215,7 @@ EKIDEN_MODEL(pool_put_back_for_another, .load_buffering = false, .old_values = 0
     const auto waits = [&] {
         busy.wait_for(1);
         written.write(1);
-        (void)pool.post(late, priority::low); // looked for behind the sources
+        (void)pool.post(priority::low, late); // looked for behind the sources
         pauses.begin(pool);
         awaited.get();
     };
@@ -224,8 +225,8 @@ EKIDEN_MODEL(pool_put_back_for_another, .load_buffering = false, .old_values = 0
         pool.resume();
         pauses.let_go.add();
     };
-    (void)pool.post(waits, priority::high); // one at a time, so each worker has one
-    (void)pool.post(resumes, priority::high);
+    (void)pool.post(priority::high, waits); // one at a time, so each worker has one
+    (void)pool.post(priority::high, resumes);
     run.wait_for(1);
     source.set_value();
 }
@@ -301,6 +302,39 @@ POOL_MODEL(pool_stop_during_join, .about = "stop ends a join that waits for work
 }
 
 // The place of the worker that has ended may have another thread already.
+// The state of a std::stop_source is not the checker's, which sees the word that the request changes.
+POOL_MODEL(pool_wait_idle_gives_up, .about = "a stop request ends wait_idle, which sleeps or is about to",
+           .preemptions = 2, .spurious = 0) {
+    sys::atomic<std::uint32_t> goes{0};
+    thread_pool pool({.threads = 1});
+    (void)pool.post([&goes] {
+        while (goes.load(sys::relaxed) == 0) sys::futex_wait(goes, 0);
+    });
+    std::stop_source source;
+    sys::thread stopper([&source] { (void)source.request_stop(); });
+    check::that(!pool.wait_idle(source.get_token()), "a task runs");
+    stopper.join();
+    goes.store(1, sys::relaxed);
+    sys::futex_wake_all(goes);
+    pool.wait_idle();
+}
+
+POOL_MODEL(pool_join_gives_up, .about = "a stop request ends a join that waits for work elsewhere",
+           .preemptions = 2, .spurious = 0) {
+    sys::cell<int> ran{0};
+    thread_pool pool({.threads = 1});
+    const auto executor = pool.get_executor();
+    executor.on_work_started();
+    std::stop_source source;
+    sys::thread stopper([&source] { (void)source.request_stop(); });
+    check::that(!pool.join(source.get_token()), "work is outstanding");
+    stopper.join();
+    check::that(executor.post([&ran] { ran.write(1); }), "what the work posts is accepted");
+    executor.on_work_finished();
+    pool.join();
+    check::that(ran.read() == 1, "the next join waits for it");
+}
+
 POOL_MODEL(elastic_end_of_thread_posts, .about = "what a retired worker's thread posts comes from outside",
            .preemptions = 0, .spurious = 0) {
     sys::atomic<int> ran{0};
@@ -320,7 +354,7 @@ POOL_MODEL(elastic_end_of_thread_posts, .about = "what a retired worker's thread
                 (void)sys::at_thread_exit(
                     [](void* argument) {
                         auto& self = *static_cast<late*>(argument);
-                        check::that(!self.pool.runs_in_this_thread(), "the thread is no worker any more");
+                        check::that(!self.pool.running_in_this_thread(), "the thread is no worker any more");
                         if (self.pool.post([&ran = self.ran] { ran.fetch_add(1, sys::relaxed); }))
                             ++self.accepted;
                     },

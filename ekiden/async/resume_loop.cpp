@@ -270,7 +270,7 @@ const environment& default_environment() noexcept {
 }
 
 any_executor at_priority(const any_executor& where, priority level) {
-    if (const auto* const pool = where.target<thread_pool::executor>())
+    if (const auto* const pool = where.target<thread_pool::executor_type>())
         return pool->context().get_executor(level);
     return where;
 }

@@ -52,7 +52,7 @@ void sleep_awaiter::come_due(timer_wait& self) noexcept {
     auto& own = static_cast<sleep_awaiter&>(self);
     {
         const run_scope scope(self);
-        own.is_cancelled_.write(scope.is_cancelled());
+        own.is_cancelled_.write(scope.is_canceled());
     }
     own.let_go(is_due);
 }

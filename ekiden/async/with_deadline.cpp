@@ -54,7 +54,7 @@ void deadline_group::alarm::come_due(timer_wait& self) noexcept {
     bool has_come = false;
     {
         const run_scope scope(self);
-        has_come = !scope.is_cancelled();
+        has_come = !scope.is_canceled();
     }
     if (has_come) {
         of.has_come_ = true;

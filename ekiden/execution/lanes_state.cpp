@@ -5,6 +5,7 @@
 #include <ekiden/execution/run_task.hpp>
 #include <ekiden/execution/task_offer.hpp>
 #include <ekiden/queue/recycler.hpp>
+#include <ekiden/sys/bad_argument.hpp>
 #include <ekiden/sys/clock.hpp>
 #include <ekiden/sys/mutant.hpp>
 #include <ekiden/sys/thread.hpp>
@@ -13,7 +14,6 @@
 #include <algorithm>
 #include <bit>
 #include <new>
-#include <stdexcept>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -28,9 +28,8 @@ constexpr unsigned most_shards = 4096;
 
 std::size_t shard_count_of(const lanes_options& options) {
     if (options.shards > most_shards) {
-        throw std::invalid_argument("ekiden: lanes: shards is " + std::to_string(options.shards)
-                                    + "; allowed are 0 (one per usable processor) to "
-                                    + std::to_string(most_shards));
+        sys::refuse_argument("lanes", "shards", options.shards,
+                             "0 (one per usable processor) to " + std::to_string(most_shards));
     }
     if (options.shards != 0) return std::bit_ceil(options.shards);
     if (simulation_here() != nullptr) return 4; // the same on every machine

@@ -3,8 +3,10 @@
 /// Part: loop. Used by: solo_loop, loop_pool. Private. The protocol and its proof: loop.md.
 #pragma once
 
+#include <ekiden/execution/limited_sleep.hpp>
 #include <ekiden/sys/atomic.hpp>
 #include <ekiden/sys/futex.hpp>
+#include <ekiden/sys/mutant.hpp>
 
 #include <cstdint>
 
@@ -27,12 +29,21 @@ public:
         if (word_.fetch_sub(1, sys::release) == (awaited | 1)) sys::futex_wake_all(word_);
     }
 
-    /// Returns when no loop is busy.
-    void await_none() noexcept {
-        std::uint32_t now = word_.fetch_or(awaited, sys::acquire) | awaited; // [LQ1]
-        while (now != awaited) {
-            sys::futex_wait(word_, now);
-            now = word_.load(sys::acquire); // [LQ1]
+    /// Returns true when no loop is busy; false if `limit` is reached before that.
+    [[nodiscard]] bool await_none(const wait_limit& limit) noexcept {
+        const limited_sleep asleep(limit, [this]() noexcept {
+            // [LS1] release; pairs with the acquires below. The sleeper has set the bit on which it sleeps.
+            if (!EKIDEN_MUTANT(loops_stop_request_keeps_the_bit)) word_.fetch_and(~awaited, sys::release);
+            sys::futex_wake_all(word_);
+        });
+        for (;;) {
+            const std::uint32_t now = word_.fetch_or(awaited, sys::acquire) | awaited; // [LQ1] [LS1]
+            const bool is_none = now == awaited;
+            if (is_none || asleep.is_over()) {
+                word_.fetch_and(~awaited, sys::relaxed);
+                return is_none;
+            }
+            asleep.sleep(word_, now);
         }
     }
 

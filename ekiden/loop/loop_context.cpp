@@ -6,12 +6,13 @@
 #include <ekiden/loop/shared_loop.hpp>
 #include <ekiden/loop/solo_loop.hpp>
 #include <ekiden/observe/trace.hpp>
+#include <ekiden/sys/bad_argument.hpp>
 #include <ekiden/sys/contract.hpp>
 
 #include <algorithm>
 #include <cstdio>
 #include <exception>
-#include <stdexcept>
+#include <stop_token>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -33,9 +34,8 @@ loop_context::loop_context(int concurrency_hint) : generation_(sys::fork_generat
     refuse_in_simulation(
         "a loop_context runs for real: use a sim_context with .in_order = true in its place");
     if (concurrency_hint < 1) {
-        throw std::invalid_argument("ekiden: loop_context: the concurrency hint is "
-                                    + std::to_string(concurrency_hint)
-                                    + "; allowed are 1 and more, and loop_context::many");
+        sys::refuse_argument("loop_context", "concurrency_hint", concurrency_hint,
+                             "1 or more, and loop_context::many");
     }
     set_gate(gate_, ends, holds);
     if (concurrency_hint == 1)
@@ -93,7 +93,7 @@ bool loop_context::accept(task* accepted, task_order order) {
     }
     // Its poster comes to it after the task that it runs; or its run() ends, and wakes another thread.
     const bool wakes =
-        order != task_order::deferred || !runs_in_this_thread() || thread_record::here().blocked != 0;
+        order != task_order::deferred || !running_in_this_thread() || thread_record::here().blocked != 0;
     try {
         if (shared_->push(accepted, wakes)) [[likely]]
             return true;
@@ -130,7 +130,7 @@ void loop_context::executor_type::report_unhandled(const char*) const noexcept {
 
 // ---- tasks are run
 
-std::size_t loop_context::run(const loop_request& request) {
+std::size_t loop_context::do_run(const loop_request& request) {
     refuse_in_child("run");
     if constexpr (lock_checks) warn_if_left_stopped();
     return solo_ != nullptr ? solo_->run(request) : shared_->run(request);
@@ -138,23 +138,33 @@ std::size_t loop_context::run(const loop_request& request) {
 
 /// In a debug build: of a program that posts to a context that has stopped, and runs it without restart().
 void loop_context::warn_if_left_stopped() noexcept {
-    if (!stopped() || runs_in_this_thread()) return;
+    if (!is_stopped() || running_in_this_thread()) return;
     if (!(solo_ != nullptr ? solo_->was_left_stopped() : shared_->seats().was_left_stopped())) return;
     std::fprintf(stderr,
                  "ekiden: loop_context: run() does nothing: the context stopped when it had no work, and "
                  "tasks were posted since; call restart() first\n");
 }
 
-std::size_t loop_context::run() { return run(loop_request{}); }
-std::size_t loop_context::run_one() { return run(loop_request{.most = 1}); }
-std::size_t loop_context::poll() { return run(loop_request{.waits = false}); }
-std::size_t loop_context::poll_one() { return run(loop_request{.most = 1, .waits = false}); }
+std::size_t loop_context::run() { return do_run(loop_request{}); }
+std::size_t loop_context::run_one() { return do_run(loop_request{.most = 1}); }
+std::size_t loop_context::poll() { return do_run(loop_request{.waits = false}); }
+std::size_t loop_context::poll_one() { return do_run(loop_request{.most = 1, .waits = false}); }
+std::size_t loop_context::run(const wait_limit& limit) { return run_within(limit, loop_request::all); }
+std::size_t loop_context::run_one(const wait_limit& limit) { return run_within(limit, 1); }
 
-std::size_t loop_context::run_before(sys::clock::time_point deadline, std::size_t most) {
-    return run(loop_request{.most = most, .deadline = &deadline});
+std::size_t loop_context::run_within(const wait_limit& limit, std::size_t most) {
+    const std::stop_callback on_stop(limit.stop(), [this]() noexcept { stop(); });
+    if (!limit.timed()) return do_run(loop_request{.most = most});
+    std::size_t count = 0;
+    for (;;) {
+        const sys::clock::time_point deadline = limit.deadline();
+        count += do_run(loop_request{.most = most, .deadline = &deadline});
+        // The deadline's own clock may have been set meanwhile.
+        if (count >= most || is_stopped() || limit.reached()) return count;
+    }
 }
 
-bool loop_context::runs_in_this_thread() const noexcept { return role_scope::find(id()) != nullptr; }
+bool loop_context::running_in_this_thread() const noexcept { return role_scope::find(id()) != nullptr; }
 
 // ---- stop
 
@@ -167,7 +177,7 @@ void loop_context::stop() noexcept {
         shared_->seats().stop();
 }
 
-bool loop_context::stopped() const noexcept {
+bool loop_context::is_stopped() const noexcept {
     return solo_ != nullptr ? solo_->is_stopped() : shared_->seats().is_stopped();
 }
 
@@ -188,7 +198,7 @@ bool loop_context::adopt(alarm_clock& clock) noexcept {
 
 void loop_context::alarm_moved() noexcept {
     if (solo_ != nullptr) {
-        if (!runs_in_this_thread()) solo_->look_again(); // that thread looks before it sleeps
+        if (!running_in_this_thread()) solo_->look_again(); // that thread looks before it sleeps
     } else {
         shared_->seats().alarm_moved();
     }

@@ -6,11 +6,10 @@
 /// After the io_context of the Networking TS (N4771, 14.2) as Asio has it, without input and output.
 #pragma once
 
-#include <ekiden/context/simulated.hpp>
 #include <ekiden/execution/execution_context.hpp>
 #include <ekiden/execution/task_sink.hpp>
+#include <ekiden/sync/wait_limit.hpp>
 #include <ekiden/sys/atomic.hpp>
-#include <ekiden/sys/clock.hpp>
 #include <ekiden/sys/fork.hpp>
 
 #include <chrono>
@@ -18,6 +17,8 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <stop_token>
+#include <utility>
 
 namespace ekiden::inline EKIDEN_ABI {
 
@@ -73,37 +74,40 @@ public:
     /// again. What a task throws leaves run(): the context is not stopped by that, and the next call goes on.
     /// A task may call this and all the others itself; it is work for as long.
     std::size_t run();
-    /// As run(), but at most one task.
+    /// As run(), but runs at most one task.
     std::size_t run_one();
 
-    /// As run(), but at most until `deadline`: a task that runs then is not cut short.
+    /// As run(), but also returns when `limit` is reached. A task that runs then is not cut short. At the
+    /// deadline of the limit the context does not stop. A stop request calls stop(), so every thread leaves
+    /// run(), and the context runs nothing before restart(). This is also so if the stop was requested before
+    /// the call.
+    std::size_t run(const wait_limit& limit);
+    /// As run(limit), for a stop request: it calls stop().
+    std::size_t run(std::stop_token token) { return run(wait_limit(std::move(token))); }
+    /// As run(limit), for at most `duration`.
+    template <class Rep, class Period>
+    std::size_t run_for(const std::chrono::duration<Rep, Period>& duration) {
+        return run(wait_limit::after(duration));
+    }
+    /// As run(limit), until `deadline`.
     template <class Clock, class Duration>
     std::size_t run_until(const std::chrono::time_point<Clock, Duration>& deadline) {
-        std::size_t count = run_before(deadline_here(deadline), std::numeric_limits<std::size_t>::max());
-        if constexpr (!sys::is_own_clock<Clock>) { // which may have been set meanwhile
-            while (!stopped() && time_left_here(deadline).count() > 0)
-                count += run_before(deadline_here(deadline), std::numeric_limits<std::size_t>::max());
-        }
-        return count;
-    }
-    template <class Rep, class Period>
-    std::size_t run_for(const std::chrono::duration<Rep, Period>& length) {
-        return run_until(sys::clock::now() + sys::bounded(length));
+        return run(wait_limit::until(deadline));
     }
 
-    /// As run_until(), but at most one task.
+    /// As run(limit), but runs at most one task. A stop request calls stop(), as in run(limit).
+    std::size_t run_one(const wait_limit& limit);
+    /// As run_one(limit), for a stop request: it calls stop().
+    std::size_t run_one(std::stop_token token) { return run_one(wait_limit(std::move(token))); }
+    /// As run_one(limit), for at most `duration`.
+    template <class Rep, class Period>
+    std::size_t run_one_for(const std::chrono::duration<Rep, Period>& duration) {
+        return run_one(wait_limit::after(duration));
+    }
+    /// As run_one(limit), until `deadline`.
     template <class Clock, class Duration>
     std::size_t run_one_until(const std::chrono::time_point<Clock, Duration>& deadline) {
-        std::size_t count = run_before(deadline_here(deadline), 1);
-        if constexpr (!sys::is_own_clock<Clock>) {
-            while (count == 0 && !stopped() && time_left_here(deadline).count() > 0)
-                count = run_before(deadline_here(deadline), 1);
-        }
-        return count;
-    }
-    template <class Rep, class Period>
-    std::size_t run_one_for(const std::chrono::duration<Rep, Period>& length) {
-        return run_one_until(sys::clock::now() + sys::bounded(length));
+        return run_one(wait_limit::until(deadline));
     }
 
     /// Runs tasks while there are any, and returns how many; does not wait for more. If there is no
@@ -115,18 +119,19 @@ public:
     /// Has all run... and poll... return as soon as their tasks do, and later ones at once, until restart().
     /// Tasks stay in the queue, but a thread that is between two of them just now may begin one more.
     void stop() noexcept;
-    [[nodiscard]] bool stopped() const noexcept;
+    /// Returns whether the context has stopped, because of stop() or because it had no work.
+    [[nodiscard]] bool is_stopped() const noexcept;
     /// After it run... and poll... run tasks again. No thread may be inside.
     void restart() noexcept;
 
-    /// Whether the calling thread is inside of run... or poll... of this context.
-    [[nodiscard]] bool runs_in_this_thread() const noexcept;
+    /// Returns whether the calling thread is inside run() or poll(), or a variant of them, of this context.
+    [[nodiscard]] bool running_in_this_thread() const noexcept;
 
 private:
     friend class loop_threads; // of a loop_pool
 
-    std::size_t run_before(sys::clock::time_point deadline, std::size_t most);
-    std::size_t run(const struct loop_request& request);
+    std::size_t run_within(const wait_limit& limit, std::size_t most);
+    std::size_t do_run(const struct loop_request& request);
     void warn_if_left_stopped() noexcept;
 
     [[nodiscard]] bool adopt(alarm_clock& clock) noexcept override;
@@ -168,7 +173,7 @@ public:
     void on_work_finished() const noexcept { context_->work_finished(); }
 
     /// Whether dispatch() would run its function at once.
-    [[nodiscard]] bool running_in_this_thread() const noexcept { return context_->runs_in_this_thread(); }
+    [[nodiscard]] bool running_in_this_thread() const noexcept { return context_->running_in_this_thread(); }
 
     // ---- for task_sink
 

@@ -4,10 +4,10 @@
 #include <ekiden/execution/unhandled.hpp>
 #include <ekiden/loop/busy_loops.hpp>
 #include <ekiden/loop/solo_loop.hpp>
+#include <ekiden/sync/counting_semaphore.hpp>
 #include <ekiden/sys/atomic.hpp>
-#include <ekiden/sys/contract.hpp>
+#include <ekiden/sys/bad_argument.hpp>
 #include <ekiden/sys/fork.hpp>
-#include <ekiden/sys/lock.hpp>
 #include <ekiden/sys/start_thread.hpp>
 #include <ekiden/sys/thread.hpp>
 #include <ekiden/sys/topology.hpp>
@@ -15,7 +15,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <mutex>
 #include <stdexcept>
 #include <system_error>
 #include <utility>
@@ -27,9 +26,9 @@ namespace {
 
 unsigned checked_count(const loop_pool_options& options) {
     if (options.threads > loop_pool_options::most_threads) {
-        throw std::invalid_argument("ekiden: loop_pool: threads is " + std::to_string(options.threads)
-                                    + "; allowed are 0 (one per usable processor) to "
-                                    + std::to_string(loop_pool_options::most_threads));
+        sys::refuse_argument("loop_pool", "threads", options.threads,
+                             "0 (one per usable processor) to "
+                                 + std::to_string(loop_pool_options::most_threads));
     }
     return options.threads != 0 ? options.threads : sys::usable_concurrency();
 }
@@ -45,7 +44,7 @@ public:
     loop_threads& operator=(const loop_threads&) = delete;
 
     void stop() noexcept;
-    void join();
+    [[nodiscard]] bool join(const wait_limit& limit);
 
     [[nodiscard]] std::size_t size() const noexcept { return loops_.size(); }
     [[nodiscard]] loop_context::executor_type executor(std::size_t index) const noexcept {
@@ -69,7 +68,7 @@ private:
     std::vector<int> processors_; // a processor for each thread; empty: anywhere
     std::vector<sys::thread> threads_;
     sys::atomic<std::size_t> turn_{0};
-    sys::slow_lock joining_;
+    binary_semaphore joining_{1};             // whose permit is the turn to end the pool
     alignas(sys::isolation) busy_loops busy_; // all of them, until their threads sleep
 };
 
@@ -126,7 +125,7 @@ void loop_threads::report_unhandled(const solo_loop& loop) const noexcept {
 
 void loop_threads::refuse_destruction_here() const noexcept {
     const auto inside =
-        std::find_if(loops_.begin(), loops_.end(), [](auto& l) { return l->runs_in_this_thread(); });
+        std::find_if(loops_.begin(), loops_.end(), [](auto& l) { return l->running_in_this_thread(); });
     const bool is_inside = inside != loops_.end();
     refuse_destruction("loop_pool", is_inside, is_inside ? (*inside)->solo_->running_type() : nullptr);
 }
@@ -136,7 +135,7 @@ void loop_threads::stop() noexcept {
     for (auto& loop : loops_) loop->stop();
 }
 
-void loop_threads::join() {
+bool loop_threads::join(const wait_limit& limit) {
     if (is_in_forked_child()) {
         throw std::system_error(std::make_error_code(std::errc::operation_not_permitted),
                                 "ekiden: loop_pool::join in the child of fork(); the pool has no threads "
@@ -146,11 +145,13 @@ void loop_threads::join() {
         throw std::system_error(std::make_error_code(std::errc::resource_deadlock_would_occur),
                                 "ekiden: loop_pool::join in a thread of the same pool");
     }
-    const std::lock_guard guard(joining_);
     const blocked_here waiting("the end of a pool of loops"); // in a worker of a thread_pool
-    if (threads_.empty()) return;
-    busy_.await_none(); // also when the pool has been stopped: no loop is busy when its thread has ended
-    end();
+    if (!joining_.acquire(limit)) return false;
+    // Also when the pool has been stopped: no loop is busy when its thread has ended.
+    const bool is_over = threads_.empty() || busy_.await_none(limit);
+    if (is_over) end();
+    joining_.release();
+    return is_over;
 }
 
 // ---- the face
@@ -163,20 +164,20 @@ loop_pool::~loop_pool() {
         return;
     }
     if (threads_->is_of_this_thread()) threads_->refuse_destruction_here();
-    threads_->join();
+    (void)threads_->join(wait_limit());
 }
 
 std::size_t loop_pool::size() const noexcept { return threads_->size(); }
 
-loop_pool::executor_type loop_pool::executor(std::size_t index) const {
+loop_pool::executor_type loop_pool::get_executor(std::size_t index) const {
     if (index >= size()) {
-        throw std::out_of_range("ekiden: loop_pool::executor: the index is " + std::to_string(index)
-                                + "; allowed are 0 to " + std::to_string(size() - 1));
+        throw std::out_of_range("loop_pool::get_executor: index is " + std::to_string(index)
+                                + ", allowed is 0 to " + std::to_string(size() - 1));
     }
     return threads_->executor(index);
 }
 
-loop_pool::executor_type loop_pool::next_executor() const noexcept {
+loop_pool::executor_type loop_pool::get_executor() const noexcept {
     return threads_->executor(threads_->next());
 }
 
@@ -187,6 +188,7 @@ loop_pool::executor_type loop_pool::of_hash(std::size_t hash) const noexcept {
 }
 
 void loop_pool::stop() noexcept { threads_->stop(); }
-void loop_pool::join() { threads_->join(); }
+void loop_pool::join() { (void)threads_->join(wait_limit()); }
+bool loop_pool::join(const wait_limit& limit) { return threads_->join(limit); }
 
 } // namespace ekiden::inline EKIDEN_ABI

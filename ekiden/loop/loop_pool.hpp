@@ -4,14 +4,18 @@
 #pragma once
 
 #include <ekiden/loop/loop_context.hpp>
+#include <ekiden/sync/wait_limit.hpp>
 
+#include <chrono>
 #include <concepts>
 #include <cstddef>
 #include <exception>
 #include <functional>
 #include <memory>
+#include <stop_token>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace ekiden::inline EKIDEN_ABI {
 
@@ -56,16 +60,18 @@ public:
 
     [[nodiscard]] std::size_t size() const noexcept;
 
-    /// The executor of thread `index`. Throws std::out_of_range if it is not below size().
-    [[nodiscard]] executor_type executor(std::size_t index) const;
-    /// One after the other.
-    [[nodiscard]] executor_type next_executor() const noexcept;
-    /// Always the same for equal keys: what belongs to a key stays on one thread, in the order of posting.
+    /// Returns the executor of the next thread in turn.
+    [[nodiscard]] executor_type get_executor() const noexcept;
+    /// Returns the executor of thread `index`. Throws std::out_of_range if `index` is not below size().
+    [[nodiscard]] executor_type get_executor(std::size_t index) const;
+    /// Returns the executor of the thread for `key`: the same one for equal keys. So the tasks of a key run
+    /// on one thread, in the order of the posts.
     template <class Key>
         requires requires(const Key& key) {
             { std::hash<Key>()(key) } -> std::convertible_to<std::size_t>;
         }
-    [[nodiscard]] executor_type executor_for(const Key& key) const noexcept(noexcept(std::hash<Key>()(key))) {
+    [[nodiscard]] executor_type get_executor_for(const Key& key) const
+        noexcept(noexcept(std::hash<Key>()(key))) {
         return of_hash(std::hash<Key>()(key));
     }
 
@@ -73,13 +79,36 @@ public:
     /// without running, but a thread that is between two of them just now may begin one more. Does not wait.
     void stop() noexcept;
 
-    /// Waits until no task is queued or running and no work is outstanding, on any of the loops, then ends
-    /// the threads. Includes what tasks and the threads that hold outstanding work (timers, work guards)
-    /// bring to any loop meanwhile. What other threads post meanwhile without outstanding work may stay in
-    /// the queues, and later posts do. A loop that was stopped by itself, by way of its context, has ended
-    /// its thread: what is queued or outstanding there is not waited for. Throws
-    /// std::system_error(resource_deadlock_would_occur) in a thread of the pool.
+    /// Waits until no task is queued or running and no work is outstanding on any loop. Then ends the
+    /// threads. The wait includes everything that tasks, and the threads that hold outstanding work (timers,
+    /// work guards), bring to any loop meanwhile. A task that another thread posts meanwhile may stay in its
+    /// queue, and a task that is posted later does. A loop that was stopped on its own, through its context,
+    /// has ended its thread. join() does not wait for tasks or work of such a loop. A second call waits for
+    /// the first one, and then does nothing. Throws std::system_error(resource_deadlock_would_occur) in a
+    /// thread of the pool.
     void join();
+    /// As join(), but gives up when `limit` is reached. Returns true if the threads have been joined. Throws
+    /// the same as join().
+    ///
+    /// The limit ends the wait for tasks, for outstanding work, and for another thread's join(). When nothing
+    /// is left, the call ends the threads and returns true. That takes as long as the destructors of their
+    /// thread_local objects take, and a task that another thread has just posted, whatever the limit is.
+    ///
+    /// If the call gives up, it returns false and has had no effect: the loops accept and run tasks as
+    /// before. Another join() or a stop() may follow. The destructor calls join() without a limit.
+    [[nodiscard]] bool join(const wait_limit& limit);
+    /// As join(limit), but gives up at a stop request.
+    [[nodiscard]] bool join(std::stop_token token) { return join(wait_limit(std::move(token))); }
+    /// As join(limit), but gives up after `duration`. With 0 or less it waits for nothing.
+    template <class Rep, class Period>
+    [[nodiscard]] bool join_for(const std::chrono::duration<Rep, Period>& duration) {
+        return join(wait_limit::after(duration));
+    }
+    /// As join(limit), but gives up at `deadline`.
+    template <class Clock, class Duration>
+    [[nodiscard]] bool join_until(const std::chrono::time_point<Clock, Duration>& deadline) {
+        return join(wait_limit::until(deadline));
+    }
 
 private:
     [[nodiscard]] executor_type of_hash(std::size_t hash) const noexcept;

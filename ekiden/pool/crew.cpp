@@ -2,6 +2,7 @@
 
 #include <ekiden/pool/scheduler.hpp>
 #include <ekiden/pool/worker.hpp>
+#include <ekiden/sys/bad_argument.hpp>
 #include <ekiden/sys/futex.hpp>
 #include <ekiden/sys/mutant.hpp>
 #include <ekiden/sys/start_thread.hpp>
@@ -9,7 +10,7 @@
 
 #include <algorithm>
 #include <mutex>
-#include <stdexcept>
+#include <string>
 
 namespace ekiden::inline EKIDEN_ABI {
 
@@ -17,9 +18,9 @@ namespace {
 
 unsigned checked_base(const thread_pool_options& options) {
     if (options.threads > thread_pool_options::most_threads) {
-        throw std::invalid_argument("ekiden: thread_pool: threads is " + std::to_string(options.threads)
-                                    + "; allowed are 0 (one per usable processor) to "
-                                    + std::to_string(thread_pool_options::most_threads));
+        sys::refuse_argument("thread_pool", "threads", options.threads,
+                             "0 (one per usable processor) to "
+                                 + std::to_string(thread_pool_options::most_threads));
     }
     return options.threads != 0 ? options.threads : sys::usable_concurrency();
 }
@@ -29,19 +30,17 @@ unsigned checked_most(const thread_pool_options& options, unsigned base) {
     // Where `threads` is a default, its number is the machine's, and a lower ceiling is none.
     const unsigned least = options.threads;
     if (options.max_threads < least || options.max_threads > thread_pool_options::most_threads) {
-        throw std::invalid_argument(
-            "ekiden: thread_pool: max_threads is " + std::to_string(options.max_threads)
-            + "; allowed are 0 (as threads) and " + std::to_string(std::max(least, 1U)) + " (threads) to "
-            + std::to_string(thread_pool_options::most_threads));
+        sys::refuse_argument("thread_pool", "max_threads", options.max_threads,
+                             "0 (as threads) and " + std::to_string(std::max(least, 1U)) + " (threads) to "
+                                 + std::to_string(thread_pool_options::most_threads));
     }
     return std::max(options.max_threads, base);
 }
 
 sys::clock::duration checked_keep_alive(const thread_pool_options& options) {
     if (options.keep_alive < std::chrono::milliseconds::zero()) {
-        throw std::invalid_argument("ekiden: thread_pool: keep_alive is "
-                                    + std::to_string(options.keep_alive.count())
-                                    + " ms; allowed are 0 ms and more");
+        sys::refuse_argument("thread_pool", "keep_alive", std::to_string(options.keep_alive.count()) + " ms",
+                             "0 ms or more");
     }
     return sys::bounded(options.keep_alive);
 }

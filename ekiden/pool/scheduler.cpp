@@ -2,18 +2,20 @@
 
 #include <ekiden/context/simulated.hpp>
 #include <ekiden/context/thread_context.hpp>
+#include <ekiden/execution/limited_sleep.hpp>
 #include <ekiden/execution/own_thread.hpp>
 #include <ekiden/execution/unhandled.hpp>
 #include <ekiden/observe/trace.hpp>
 #include <ekiden/pool/worker.hpp>
+#include <ekiden/sys/bad_argument.hpp>
 #include <ekiden/sys/fork.hpp>
 #include <ekiden/sys/futex.hpp>
+#include <ekiden/sys/lock.hpp>
 #include <ekiden/sys/mutant.hpp>
 
 #include <cstdio>
 #include <mutex>
 #include <numeric>
-#include <stdexcept>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -46,7 +48,7 @@ namespace {
 
 constinit pool_list pools;
 
-/// If the system refuses, the child of a fork() is not recognised.
+/// If the system refuses, the child of a fork() is not recognized.
 [[maybe_unused]] const bool forks_are_watched =
     sys::at_fork([] { pools.lock.lock(); }, [] { pools.lock.unlock(); },
                  [] {
@@ -58,9 +60,9 @@ constinit pool_list pools;
 /// Nothing for a pool that needs no watch.
 std::optional<sys::clock::duration> watch_interval(const thread_pool_options& options, const crew& threads) {
     if (options.watch_interval < std::chrono::milliseconds::zero()) {
-        throw std::invalid_argument("ekiden: thread_pool: watch_interval is "
-                                    + std::to_string(options.watch_interval.count())
-                                    + " ms; allowed are 0 ms (no watch) and more");
+        sys::refuse_argument("thread_pool", "watch_interval",
+                             std::to_string(options.watch_interval.count()) + " ms",
+                             "0 ms (no watch) or more");
     }
     if (options.watch_interval.count() == 0) return std::nullopt;
     if (threads.most() == threads.base() && !options.on_stall) return std::nullopt;
@@ -70,9 +72,8 @@ std::optional<sys::clock::duration> watch_interval(const thread_pool_options& op
 std::uint64_t spin_ns(const thread_pool_options& options) {
     if (options.spin_time < std::chrono::microseconds::zero()
         || options.spin_time > thread_pool_options::longest_spin) {
-        throw std::invalid_argument("ekiden: thread_pool: spin_time is "
-                                    + std::to_string(options.spin_time.count())
-                                    + " us; allowed are 0 us to 10 s");
+        sys::refuse_argument("thread_pool", "spin_time", std::to_string(options.spin_time.count()) + " us",
+                             "0 us to 10 s");
     }
     return static_cast<std::uint64_t>(std::chrono::nanoseconds(options.spin_time).count());
 }
@@ -188,8 +189,7 @@ repeated_task::end scheduler::repeat(repeated_task& begun, priority level, repea
 
 injection_queue& scheduler::checked_queue(priority level) {
     if (static_cast<std::size_t>(level) >= queues_.size()) {
-        throw std::invalid_argument("ekiden: post: priority is " + std::to_string(static_cast<int>(level))
-                                    + "; allowed are high (0), normal (1) and low (2)");
+        sys::refuse_argument("post", "priority", static_cast<int>(level), "high (0), normal (1) or low (2)");
     }
     return queue(level);
 }
@@ -287,24 +287,34 @@ void scheduler::announce_idle() noexcept {
     if (!EKIDEN_MUTANT(pool_idle_forgets_to_wake)) sys::futex_wake_all(idle_epoch_);
 }
 
-void scheduler::block_until_idle() noexcept {
+/// Returns false if the limit is reached and the pool is not idle.
+bool scheduler::block_until_idle(const wait_limit& limit) noexcept {
     const blocked_here waiting("a pool to become idle"); // in a worker of another pool
+    const limited_sleep asleep(limit, [this]() noexcept {
+        // [LS1] release; pairs with the fence below.
+        if (!EKIDEN_MUTANT(pool_stop_request_keeps_the_epoch)) idle_epoch_.fetch_add(1, sys::release);
+        sys::futex_wake_all(idle_epoch_);
+    });
     idle_waiters_.fetch_add(1, sys::relaxed);
+    bool is_so = false;
     for (;;) {
         const std::uint32_t epoch = idle_epoch_.load(sys::relaxed);
-        // [ID2] The count of waiters before the look at the tasks: either a worker that falls idle sees the
-        // waiter, and changes the epoch, or this sees what it has finished.
+        // [ID2] Counts the waiter before it reads the tasks' counts. Either a worker that falls idle sees the
+        // waiter, and changes the epoch, or this thread sees what the worker has finished. [LS1] The fence
+        // also acquires what the load has read.
         sys::fence(sys::seq_cst);
-        if (is_idle()) break;
-        sys::futex_wait(idle_epoch_, epoch);
+        is_so = is_idle();
+        if (is_so || asleep.is_over()) break;
+        asleep.sleep(idle_epoch_, epoch);
     }
     idle_waiters_.fetch_sub(1, sys::relaxed);
+    return is_so;
 }
 
-void scheduler::wait_idle() {
+bool scheduler::wait_idle(const wait_limit& limit) {
     refuse_in_child("wait_idle");
     if (this_worker() != nullptr) refuse_in_own_thread("wait_idle");
-    block_until_idle();
+    return block_until_idle(limit);
 }
 
 // ---- pause and end
@@ -344,50 +354,70 @@ void scheduler::stop() noexcept {
     threads_.stop();
 }
 
-void scheduler::join() {
+bool scheduler::join(const wait_limit& limit) {
     refuse_in_child("join");
     if (is_started_by(id_)) refuse_in_own_thread("join");
     const blocked_here waiting("the end of a pool"); // in a worker of another pool
-    std::lock_guard guard(joining_);
+    // Before the turn: a call that gives up while another join() is under way has begun to join, too.
     gate_.fetch_or(gate_bit::closed, sys::relaxed); // [IQ2] the fence in quiesce() comes after it
     resume();                                       // and no pause() comes any more
-    drain();
-    if (!std::exchange(services_are_shut_down_, true)) shut_down_services_(face_);
-    stop();
-    threads_.join();
-    watch_.reset();
+    if (!joining_.acquire(limit)) return false;
+    const bool is_drained = drain(limit);
+    if (is_drained) {
+        if (!std::exchange(services_are_shut_down_, true)) shut_down_services_(face_);
+        stop();
+        threads_.join();
+        watch_.reset();
+    }
+    joining_.release();
+    return is_drained;
 }
 
 // ---- outstanding work
 
 /// The pool is closed to those outside that do no outstanding work. Returns when no task is left, and no
-/// work that may post one: both at the same moment, so that nothing follows.
-void scheduler::drain() noexcept {
+/// work that may post one: both at the same moment, so that nothing follows. Returns false if the limit is
+/// reached before that.
+bool scheduler::drain(const wait_limit& limit) noexcept {
     for (;;) {
         // [OW1] acquire: that the works begun so far are outstanding; pairs with the release in
         // work_started().
         const std::uint32_t begun = works_begun_.load(sys::acquire);
-        wait_for_outstanding_work();
+        if (!wait_for_outstanding_work(limit)) return false;
         for (injection_queue& queue : queues_) queue.quiesce();
-        block_until_idle();
+        if (!block_until_idle(limit)) return false;
         // Work is begun by tasks, and is_idle() has acquired their ends: this sees each beginning since the
         // look above. If there was none, no work was outstanding at the moment when no task was left.
         if (works_begun_.load(sys::relaxed) == begun || has_stopped()
             || EKIDEN_MUTANT(pool_join_forgets_late_work))
-            return;
+            return true;
+        if (limit.reached()) return false; // or new work might keep this thread here
     }
 }
 
-void scheduler::wait_for_outstanding_work() noexcept {
+/// Returns false if the limit is reached and work is outstanding.
+bool scheduler::wait_for_outstanding_work(const wait_limit& limit) noexcept {
+    const limited_sleep asleep(limit, [this]() noexcept {
+        // [LS1] release; pairs with the acquires below. The sleeper has set the bit on which it sleeps.
+        if (!EKIDEN_MUTANT(pool_stop_request_keeps_the_bit))
+            outstanding_.fetch_and(~work_awaited, sys::release);
+        sys::futex_wake_all(outstanding_);
+    });
     // [OW2] acquire: what the work has done, its posts among that; pairs with the release in work_finished().
     std::uint32_t now = outstanding_.load(sys::acquire);
+    bool is_over = false;
     while ((now & work_count) != 0 && (now & work_in_vain) == 0) {
+        // [LS1] acquire: after the bit is set, the stop request.
         if ((now & work_awaited) != 0
-            || outstanding_.compare_exchange_strong(now, now | work_awaited, sys::relaxed, sys::relaxed))
-            sys::futex_wait(outstanding_, now | work_awaited);
+            || outstanding_.compare_exchange_strong(now, now | work_awaited, sys::acquire, sys::relaxed)) {
+            is_over = asleep.is_over();
+            if (is_over) break;
+            asleep.sleep(outstanding_, now | work_awaited);
+        }
         now = outstanding_.load(sys::acquire); // [OW2]
     }
     outstanding_.fetch_and(~work_awaited, sys::relaxed);
+    return !is_over;
 }
 
 bool scheduler::has_outstanding_work() const noexcept {

@@ -11,8 +11,9 @@
 #include <ekiden/pool/watch.hpp>
 #include <ekiden/pool/work_source.hpp>
 #include <ekiden/queue/injection_queue.hpp>
+#include <ekiden/sync/counting_semaphore.hpp>
+#include <ekiden/sync/wait_limit.hpp>
 #include <ekiden/sys/atomic.hpp>
-#include <ekiden/sys/lock.hpp>
 #include <ekiden/sys/spin.hpp>
 
 #include <algorithm>
@@ -54,7 +55,7 @@ public:
     /// throws.
     [[nodiscard]] repeated_task::end repeat(repeated_task& begun, priority level, repeated_task::call call,
                                             const void* callable);
-    void wait_idle();
+    [[nodiscard]] bool wait_idle(const wait_limit& limit);
     /// Something elsewhere will post to the pool: join() waits for its end. It may be the last call that its
     /// caller makes to the pool.
     void work_started() noexcept;
@@ -62,7 +63,7 @@ public:
     void pause() noexcept;
     void resume() noexcept;
     void stop() noexcept;
-    void join();
+    [[nodiscard]] bool join(const wait_limit& limit);
     [[nodiscard]] thread_pool_metrics metrics() const;
     [[nodiscard]] std::string activity() const;
     void dump(int file) const noexcept;
@@ -138,9 +139,9 @@ private:
     void refuse_in_own_thread(const char* operation) const;
     /// Whether every accepted task has ended. Exact if true.
     [[nodiscard]] bool is_idle() const noexcept;
-    void block_until_idle() noexcept;
-    void drain() noexcept;
-    void wait_for_outstanding_work() noexcept;
+    [[nodiscard]] bool block_until_idle(const wait_limit& limit) noexcept;
+    [[nodiscard]] bool drain(const wait_limit& limit) noexcept;
+    [[nodiscard]] bool wait_for_outstanding_work(const wait_limit& limit) noexcept;
     [[nodiscard]] bool has_outstanding_work() const noexcept;
     void report_stall(stall_report::reason why, std::span<const unsigned> threads) noexcept;
     [[nodiscard]] bool has_stopped() const noexcept {
@@ -167,8 +168,8 @@ private:
     wait_circles circles_;
     event_count sleep_;
     std::optional<watch> watch_;
-    sys::slow_lock joining_;
-    bool services_are_shut_down_ = false; // under joining_
+    binary_semaphore joining_{1};         // whose permit is the turn to end the pool
+    bool services_are_shut_down_ = false; // with that turn
 
     sys::atomic<std::uint32_t> idle_waiters_{0};
     sys::atomic<std::uint32_t> idle_epoch_{0};

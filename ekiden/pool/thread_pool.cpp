@@ -3,8 +3,7 @@
 #include <ekiden/execution/own_thread.hpp>
 #include <ekiden/pool/scheduler.hpp>
 #include <ekiden/pool/worker.hpp>
-
-#include <stdexcept>
+#include <ekiden/sys/bad_argument.hpp>
 
 namespace ekiden::inline EKIDEN_ABI {
 
@@ -21,15 +20,14 @@ thread_pool::~thread_pool() {
         (void)scheduler_.release();
     } else {
         if (is_started_by(id())) scheduler_->refuse_destruction_here();
-        scheduler_->join();
+        (void)scheduler_->join(wait_limit());
         end_services(); // no thread is left that may use them
     }
 }
 
 void thread_pool::refuse_number(const std::string& threads) {
-    throw std::invalid_argument("ekiden: thread_pool: threads is " + threads
-                                + "; allowed are 0 (one per usable processor) to "
-                                + std::to_string(options::most_threads));
+    sys::refuse_argument("thread_pool", "threads", threads,
+                         "0 (one per usable processor) to " + std::to_string(options::most_threads));
 }
 
 bool thread_pool::accept(task* accepted, priority level, task_order order) {
@@ -42,14 +40,16 @@ repeated_task::end thread_pool::repeat(repeated_task& begun, priority level, rep
 void thread_pool::report_unhandled(const char* type) noexcept { scheduler_->report_unhandled(type); }
 void thread_pool::work_started() noexcept { scheduler_->work_started(); }
 void thread_pool::work_finished() noexcept { scheduler_->work_finished(); }
-void thread_pool::wait_idle() { scheduler_->wait_idle(); }
+void thread_pool::wait_idle() { (void)scheduler_->wait_idle(wait_limit()); }
+bool thread_pool::wait_idle(const wait_limit& limit) { return scheduler_->wait_idle(limit); }
 void thread_pool::pause() noexcept { scheduler_->pause(); }
 void thread_pool::resume() noexcept { scheduler_->resume(); }
 void thread_pool::stop() noexcept { scheduler_->stop(); }
-void thread_pool::join() { scheduler_->join(); }
+void thread_pool::join() { (void)scheduler_->join(wait_limit()); }
+bool thread_pool::join(const wait_limit& limit) { return scheduler_->join(limit); }
 unsigned thread_pool::thread_count() const noexcept { return scheduler_->threads().base(); }
 unsigned thread_pool::max_thread_count() const noexcept { return scheduler_->threads().most(); }
-bool thread_pool::runs_in_this_thread() const noexcept { return scheduler_->this_worker() != nullptr; }
+bool thread_pool::running_in_this_thread() const noexcept { return scheduler_->this_worker() != nullptr; }
 std::optional<unsigned> thread_pool::this_worker_index() const noexcept {
     const worker* const here = scheduler_->this_worker();
     return here != nullptr ? std::optional(here->index()) : std::nullopt;

@@ -8,6 +8,7 @@
 #include <ekiden/execution/task_sink.hpp>
 #include <ekiden/observe/histogram.hpp>
 #include <ekiden/pool/stall.hpp>
+#include <ekiden/sync/wait_limit.hpp>
 
 #include <chrono>
 #include <concepts>
@@ -76,7 +77,7 @@ struct thread_pool_metrics {
     bool is_saturated = false;         ///< all are blocked, and there are `max_threads`
     std::uint64_t threads_refused = 0; ///< times that the system gave no thread or memory when one blocked
     std::uint64_t stalls = 0;          ///< reports made, see thread_pool_options::on_stall
-    std::uint64_t tasks_run = 0;       ///< also cancelled ones, and forked calls that a worker took over
+    std::uint64_t tasks_run = 0;       ///< also canceled ones, and forked calls that a worker took over
     std::uint64_t tasks_abandoned = 0; ///< dropped by stop()
     std::uint64_t tasks_pending = 0;   ///< queued or running now
     std::uint64_t stolen = 0;          ///< taken from another worker's deque
@@ -126,17 +127,20 @@ public:
     thread_pool(const thread_pool&) = delete;
     thread_pool& operator=(const thread_pool&) = delete;
 
-    class executor;
-    using executor_type = executor;
+    class executor_type;
     /// A handle through which tasks reach this pool, at the given priority.
-    [[nodiscard]] executor get_executor(priority level = priority::normal) noexcept;
+    [[nodiscard]] executor_type get_executor(priority level = priority::normal) noexcept;
 
-    /// Runs `f()` in a worker. Returns true if accepted; false after stop() or join(): then `f` has been
-    /// destroyed by this thread. Throws std::bad_alloc, std::invalid_argument for an empty std::function and
-    /// the like and for a priority that does not exist, and what copying `f` throws; nothing has been
-    /// accepted then.
+    /// Runs `f()` in a worker. Returns true if the task is accepted. After stop() or join() it returns false,
+    /// and this thread has destroyed `f`. Throws std::bad_alloc, std::invalid_argument if `f` is an empty
+    /// callable such as an empty std::function, and whatever copying `f` throws. If it throws, no task has
+    /// been accepted.
     template <class F>
-    bool post(F&& f, priority level = priority::normal);
+    bool post(F&& f);
+    /// Runs `f()` in a worker at priority `level`. Also throws std::invalid_argument if there is no such
+    /// priority. Otherwise as post(f).
+    template <class F>
+    bool post(priority level, F&& f);
 
     /// As post(), behind the tasks that wait already: for a task that goes on later, and lets others through.
     template <class F>
@@ -162,10 +166,26 @@ public:
     template <class F>
     bool post_bulk(std::size_t n, F&& f);
 
-    /// Returns when no task is queued or running: all that were accepted before have ended, with all that
-    /// they posted. Their effects are visible then. Outstanding work (see executor) does not count. Throws
-    /// std::system_error(resource_deadlock_would_occur) in a worker of this pool.
+    /// Waits until no task is queued or running. Then every task that was accepted before the call has
+    /// completed, with every task that it posted. Their effects are visible to the caller. Outstanding work
+    /// (see executor_type) does not count. Throws std::system_error(resource_deadlock_would_occur) in a
+    /// worker of this pool.
     void wait_idle();
+    /// As wait_idle(), but gives up when `limit` is reached. Returns true if the pool was idle. A wait that
+    /// gives up has no effect on the pool. Throws the same.
+    [[nodiscard]] bool wait_idle(const wait_limit& limit);
+    /// As wait_idle(), but gives up at a stop request.
+    [[nodiscard]] bool wait_idle(std::stop_token token) { return wait_idle(wait_limit(std::move(token))); }
+    /// As wait_idle(), but gives up after `duration`. With 0 or less it only checks.
+    template <class Rep, class Period>
+    [[nodiscard]] bool wait_idle_for(const std::chrono::duration<Rep, Period>& duration) {
+        return wait_idle(wait_limit::after(duration));
+    }
+    /// As wait_idle(), but gives up at `deadline`.
+    template <class Clock, class Duration>
+    [[nodiscard]] bool wait_idle_until(const std::chrono::time_point<Clock, Duration>& deadline) {
+        return wait_idle(wait_limit::until(deadline));
+    }
 
     /// No task that is posted after this has returned begins before resume(). Tasks posted earlier may still
     /// begin if a worker was about to take them; those that run go on, with what they fork and while they
@@ -178,12 +198,42 @@ public:
     /// futures report std::system_error(operation_canceled). Tasks that run go on. Does not wait for them.
     void stop() noexcept;
 
-    /// Resumes if paused, accepts no more tasks from outside, runs what is queued and what that posts, and
-    /// ends the threads. While work is outstanding (see executor) it waits for that, and tasks from outside
-    /// are still accepted. After stop() it only ends the threads. Throws
+    /// Resumes the pool if it is paused, refuses tasks from outside, runs every queued task and every task
+    /// that those post, and ends the threads. While work is outstanding (see executor_type), join() waits for
+    /// that work, and the pool accepts tasks from outside. After stop() it waits only for the tasks that run,
+    /// and ends the threads. A second call waits for the first one, and then does nothing. Throws
     /// std::system_error(resource_deadlock_would_occur) in a thread of this pool, also in destructors of its
     /// thread_local objects.
     void join();
+    /// As join(), but gives up when `limit` is reached. Returns true if the pool has ended: its services are
+    /// shut down, and its threads have been joined. Throws the same as join().
+    ///
+    /// The limit ends the wait for tasks, for outstanding work, and for another thread's join(). When the
+    /// last task has completed, the call ends the threads and returns true. That takes as long as the
+    /// destructors of services and of the workers' thread_local objects take, whatever the limit is.
+    ///
+    /// If the call gives up, it returns false, and the pool stays in the state of a pool that is being
+    /// joined. This is also so if the limit was reached before the call. In this state the pool:
+    ///  * is not paused, and pause() has no effect;
+    ///  * refuses tasks from outside, but accepts them while work is outstanding;
+    ///  * accepts tasks from its own workers, and runs every task that it has accepted;
+    ///  * keeps its threads and services, also when it is idle.
+    /// Another join() continues, with or without a limit. stop() abandons the queued tasks, and makes a later
+    /// join() wait only for the tasks that run. The destructor calls join() without a limit.
+    [[nodiscard]] bool join(const wait_limit& limit);
+    /// As join(limit), but gives up at a stop request.
+    [[nodiscard]] bool join(std::stop_token token) { return join(wait_limit(std::move(token))); }
+    /// As join(limit), but gives up after `duration`. With 0 or less it begins to join, and waits for
+    /// nothing.
+    template <class Rep, class Period>
+    [[nodiscard]] bool join_for(const std::chrono::duration<Rep, Period>& duration) {
+        return join(wait_limit::after(duration));
+    }
+    /// As join(limit), but gives up at `deadline`.
+    template <class Clock, class Duration>
+    [[nodiscard]] bool join_until(const std::chrono::time_point<Clock, Duration>& deadline) {
+        return join(wait_limit::until(deadline));
+    }
 
     /// How many threads run tasks when none is blocked: the option `threads`, or what it stood for.
     [[nodiscard]] unsigned thread_count() const noexcept;
@@ -191,8 +241,8 @@ public:
     /// How many threads there can ever be at once: the largest index of a worker is one less.
     [[nodiscard]] unsigned max_thread_count() const noexcept;
 
-    /// Whether the calling thread is a worker of this pool.
-    [[nodiscard]] bool runs_in_this_thread() const noexcept;
+    /// Returns whether the calling thread is a worker of this pool.
+    [[nodiscard]] bool running_in_this_thread() const noexcept;
 
     /// The number of the calling thread among the workers of this pool, from 0 to max_thread_count() - 1, to
     /// find memory of its own by; nothing if it is none of them. At most one thread at a time has a number.
@@ -226,7 +276,7 @@ private:
     }
     [[noreturn]] static void refuse_number(const std::string& threads);
 
-    // For executor.
+    // For executor_type.
     bool accept(task* accepted, priority level, task_order order);
     repeated_task::end repeat(repeated_task& begun, priority level, repeated_task::call call,
                               const void* callable);
@@ -243,12 +293,12 @@ private:
 
 /// A cheap, copyable handle; equal if pool and priority are. Its operations are those of task_sink. Must not
 /// be used after the pool's end.
-class thread_pool::executor : public task_sink<executor> {
+class thread_pool::executor_type : public task_sink<executor_type> {
 public:
     [[nodiscard]] thread_pool& context() const noexcept { return *pool_; }
     /// The priority of what it posts.
     [[nodiscard]] priority level() const noexcept { return level_; }
-    friend bool operator==(const executor&, const executor&) = default;
+    friend bool operator==(const executor_type&, const executor_type&) = default;
 
     /// Work elsewhere has begun that will post its end to the pool: join() waits for as many calls of
     /// on_work_finished(), which may be the last that a thread does with the pool. At most 2^30 - 1 at a
@@ -257,7 +307,7 @@ public:
     void on_work_finished() const noexcept { pool_->work_finished(); }
 
     /// Whether the calling thread is a worker of the pool: dispatch() runs at once then.
-    [[nodiscard]] bool running_in_this_thread() const noexcept { return pool_->runs_in_this_thread(); }
+    [[nodiscard]] bool running_in_this_thread() const noexcept { return pool_->running_in_this_thread(); }
 
     // ---- for task_sink
 
@@ -274,16 +324,22 @@ public:
 
 private:
     friend class thread_pool;
-    executor(thread_pool& pool, priority level) noexcept : pool_(&pool), level_(level) {}
+    executor_type(thread_pool& pool, priority level) noexcept : pool_(&pool), level_(level) {}
 
     thread_pool* pool_;
     priority level_;
 };
 
-inline thread_pool::executor thread_pool::get_executor(priority level) noexcept { return {*this, level}; }
+inline thread_pool::executor_type thread_pool::get_executor(priority level) noexcept {
+    return {*this, level};
+}
 
 template <class F>
-bool thread_pool::post(F&& f, priority level) {
+bool thread_pool::post(F&& f) {
+    return get_executor().post(std::forward<F>(f));
+}
+template <class F>
+bool thread_pool::post(priority level, F&& f) {
     return get_executor(level).post(std::forward<F>(f));
 }
 template <class F>

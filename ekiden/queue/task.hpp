@@ -102,8 +102,8 @@ template <class F>
 void refuse_empty(const F& f, const char* where) {
     if constexpr (nullable_callable<F>) {
         if (!static_cast<bool>(f)) {
-            throw std::invalid_argument(std::string("ekiden: ") + where
-                                        + ": the callable is empty; allowed is one that can be called");
+            throw std::invalid_argument(std::string(where)
+                                        + ": the callable is empty, allowed is one that can be called");
         }
     }
 }

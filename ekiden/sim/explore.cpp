@@ -73,6 +73,7 @@ std::uint64_t last_seed(const options& chosen) {
 } // namespace
 
 report detail::explore(const options& chosen, test_reference test) {
+    check_options(chosen);
     runner with(test, chosen);
     report result;
     // The dull run tells how many choices there are; what a seed draws depends on that.
@@ -91,6 +92,7 @@ report detail::explore(const options& chosen, test_reference test) {
 }
 
 report detail::replay(std::string_view text, const options& chosen, test_reference test) {
+    check_options(chosen);
     const tape played = tape::parse(text);
     runner with(test, chosen);
     report result;
@@ -122,6 +124,7 @@ void append_children(const tape& from, const tape& made, std::vector<tape>& to) 
 } // namespace
 
 report detail::explore_all(const options& chosen, unsigned bound, test_reference test) {
+    check_options(chosen);
     runner with(test, chosen);
     report result;
     std::vector<tape> left(1); // the dull one

@@ -51,10 +51,10 @@ private:
 
 } // namespace detail
 
-/// Runs seeds until one fails, makes that one smaller, and prints it. Seed 0 is the dull one, in which
-/// nothing is out of the ordinary. Throws std::system_error if the system gives no thread, and
-/// std::bad_alloc; a failure that has been found is returned all the same. Seeds beyond 2^64 - 1 do not exist
-/// and are not run.
+/// Runs seeds until one fails, shrinks the failing run, and prints it. Seed 0 is the dull one, in which
+/// nothing is out of the ordinary. Seeds beyond 2^64 - 1 do not exist and are not run. Returns what it has
+/// found. Throws std::invalid_argument for an option that is out of range, std::system_error if the system
+/// gives no thread, and std::bad_alloc. A failure that has been found is returned all the same.
 template <simulated_test F>
 [[nodiscard]] report explore(const options& chosen, F&& test) {
     return detail::explore(chosen, detail::test_reference(test));
@@ -67,7 +67,7 @@ template <simulated_test F>
 }
 
 /// Runs all schedules that differ from the dull one in at most `bound` choices, without faults; at most
-/// options::seeds of them. report::is_complete says whether those were all.
+/// options::seeds of them. report::is_complete says whether those were all. Throws what explore() throws.
 template <simulated_test F>
 [[nodiscard]] report explore_all(unsigned bound, F&& test, const options& chosen) {
     return detail::explore_all(chosen, bound, detail::test_reference(test));
@@ -80,7 +80,8 @@ template <simulated_test F>
     return detail::explore_all(chosen, bound, detail::test_reference(test));
 }
 
-/// The run that a report names, once more. Throws std::invalid_argument if that is no tape.
+/// Repeats the run that `tape` names: the text report::replay. Throws std::invalid_argument if `tape` is not
+/// such a text. Otherwise throws what explore() throws.
 template <simulated_test F>
 [[nodiscard]] report replay(std::string_view tape, F&& test, const options& chosen = {}) {
     return detail::replay(tape, chosen, detail::test_reference(test));

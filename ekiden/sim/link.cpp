@@ -29,7 +29,7 @@ bool link::transmit(task* message, sim_context& to, std::uint32_t line) {
     simulation& world = here_.world_;
     const std::uint32_t how = is_cut_ ? 0 : world.choose_fault(fault::link_cut, 3, name_.c_str());
     if (how == 1) cut(true);
-    if (is_cut_ || to.stopped()) {
+    if (is_cut_ || to.is_stopped()) {
         message->abandon();
         return false;
     }

@@ -27,14 +27,15 @@ public:
     link(const link&) = delete;
     link& operator=(const link&) = delete;
 
-    /// Has `f()` called there. False if the connection is broken; true says nothing.
+    /// Calls `f()` at the other end when the message arrives. Returns false if the connection is broken. If
+    /// it returns true, the message can still be lost.
     template <class F>
-    bool send(F&& f) {
+    [[nodiscard]] bool send(F&& f) {
         return transmit(make_task(std::forward<F>(f), "link::send"), there_, forth_);
     }
-    /// The same from there to here.
+    /// As send(), from the other end to this one.
     template <class F>
-    bool send_back(F&& f) {
+    [[nodiscard]] bool send_back(F&& f) {
         return transmit(make_task(std::forward<F>(f), "link::send_back"), here_, back_);
     }
 

@@ -1,10 +1,10 @@
 #include <ekiden/sim/sim_context.hpp>
 
 #include <ekiden/sim/simulation.hpp>
+#include <ekiden/sys/bad_argument.hpp>
 #include <ekiden/sys/contract.hpp>
 
 #include <exception>
-#include <stdexcept>
 #include <utility>
 
 namespace ekiden::inline EKIDEN_ABI {
@@ -15,9 +15,10 @@ constexpr std::uint32_t usual_choices = 100; // of a run, when nobody has counte
 
 std::unique_ptr<sim::simulation> begun_with(std::uint64_t seed, const sim::options& limits) {
     if (simulation_here() != nullptr) {
-        throw std::invalid_argument("ekiden: sim_context: a seed is given inside of a simulation, which has "
-                                    "one; allowed are contexts without a seed");
+        sys::refuse_argument("sim_context", "seed", seed,
+                             "none inside of a simulation, which has a seed already");
     }
+    sim::check_options(limits);
     return std::make_unique<sim::simulation>(seed, usual_choices, limits);
 }
 
@@ -76,7 +77,7 @@ void sim_context::expect_own_thread() const noexcept {
 
 bool sim_context::accept(task* accepted, task_order order) {
     expect_own_thread();
-    if (stopped()) {
+    if (is_stopped()) {
         accepted->abandon();
         return false;
     }

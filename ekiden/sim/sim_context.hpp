@@ -76,7 +76,8 @@ public:
 
     /// Abandons what is queued, and refuses what comes: futures report operation_canceled.
     void stop() noexcept;
-    [[nodiscard]] bool stopped() const noexcept { return refuses_tasks(); }
+    /// Returns whether the context has stopped: it refuses tasks.
+    [[nodiscard]] bool is_stopped() const noexcept { return refuses_tasks(); }
 
     /// No faults from now on: what has been accepted must get through. So it is also when the faults that the
     /// seed has drawn are used up.

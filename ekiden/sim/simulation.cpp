@@ -4,6 +4,7 @@
 #include <ekiden/async/coroutine_promise.hpp>
 #include <ekiden/future/completion.hpp>
 #include <ekiden/sim/sim_context.hpp>
+#include <ekiden/sys/bad_argument.hpp>
 #include <ekiden/sys/call_stack.hpp>
 #include <ekiden/sys/contract.hpp>
 #include <ekiden/sys/parker.hpp>
@@ -23,6 +24,19 @@ constexpr std::uint32_t test_chain = 1; // the test itself; 0 is time
 constexpr std::uint32_t delays = 25;    // of a fault: from 1 us on, each twice as long
 
 } // namespace
+
+void check_options(const options& chosen) {
+    if (chosen.max_steps == 0)
+        sys::refuse_argument("sim::options", "max_steps", chosen.max_steps, "1 or more");
+    if (chosen.max_time.count() <= 0) {
+        sys::refuse_argument("sim::options", "max_time", std::to_string(chosen.max_time.count()) + " ns",
+                             "1 ns or more");
+    }
+    if (chosen.watch.count() < 0) {
+        sys::refuse_argument("sim::options", "watch", std::to_string(chosen.watch.count()) + " ms",
+                             "0 ms (none) or more");
+    }
+}
 
 bool sim_role::wait_for(completion& awaited, const sys::clock::time_point* deadline) noexcept {
     return world_.wait_for(awaited, deadline, helps_);
@@ -456,7 +470,7 @@ void simulation::tear_down() noexcept {
 /// Nothing can run any more.
 void simulation::check_rest() {
     bool waits = false;
-    for (const sim_context* const c : contexts_) waits = waits || (!c->stopped() && c->work_ > 0);
+    for (const sim_context* const c : contexts_) waits = waits || (!c->is_stopped() && c->work_ > 0);
     for (const once& o : onces_) waits = waits || (o.is_open && !o.is_done);
     if (waits) fail(verdict::stuck, "nothing can run, and somebody waits", waiting_text());
 }

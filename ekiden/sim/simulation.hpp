@@ -36,6 +36,9 @@ namespace ekiden::inline EKIDEN_ABI::sim {
 
 class simulation;
 
+/// Throws std::invalid_argument for an option that is out of range.
+void check_options(const options& chosen);
+
 /// What a thread outside may see of a simulation that runs: how far it is, and in what.
 struct pulse {
     sys::atomic<std::uint32_t> steps{0};

@@ -1,8 +1,9 @@
 #include <ekiden/sim/tape.hpp>
 
+#include <ekiden/sys/bad_argument.hpp>
+
 #include <algorithm>
 #include <charconv>
-#include <stdexcept>
 #include <utility>
 
 namespace ekiden::inline EKIDEN_ABI::sim {
@@ -29,7 +30,7 @@ void append_choices(std::string& text, const std::vector<choice>& choices) {
 }
 
 [[noreturn]] void refuse(std::string_view text) {
-    throw std::invalid_argument("ekiden: sim: this is no tape: " + std::string(text));
+    sys::refuse_argument("sim::replay", "tape", "'" + std::string(text) + "'", "the text of a report");
 }
 
 struct reader {

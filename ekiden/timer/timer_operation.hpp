@@ -98,8 +98,8 @@ private:
         ending here{self};
         Handler handler(std::move(self->handler_));
         std::exchange(here.ended, nullptr)->end(); // before the call: it can use the memory again
-        handler(scope.is_cancelled() ? std::make_error_code(std::errc::operation_canceled)
-                                     : std::error_code());
+        handler(scope.is_canceled() ? std::make_error_code(std::errc::operation_canceled)
+                                    : std::error_code());
         return nullptr;
     }
 

@@ -41,7 +41,7 @@ struct innermost_wait {
 
 timer_wait::run_scope::run_scope(timer_wait& begun) noexcept
     : state_(*begun.state_), outer_(std::exchange(sys::local<innermost_wait>().scope, this)),
-      is_cancelled_(state_.begin(begun)) {}
+      is_canceled_(state_.begin(begun)) {}
 
 timer_wait::run_scope::~run_scope() {
     sys::local<innermost_wait>().scope = outer_;
@@ -56,9 +56,9 @@ void timer_wait::drop() noexcept {
 bool timer_state::begin(timer_wait& begun) noexcept {
     const std::lock_guard guard(lock_);
     posted_.remove(begun);
-    if (!begun.is_cancelled_) count_waiting(count_.load(sys::relaxed) - 1);
+    if (!begun.is_canceled_) count_waiting(count_.load(sys::relaxed) - 1);
     running_.store(running_.load(sys::relaxed) + 1, sys::relaxed);
-    return begun.is_cancelled_;
+    return begun.is_canceled_;
 }
 
 void timer_state::end() noexcept {
@@ -73,7 +73,7 @@ void timer_state::end() noexcept {
 void timer_state::drop(timer_wait& dropped) noexcept {
     lock_guard guard(lock_);
     posted_.remove(dropped);
-    if (!dropped.is_cancelled_) count_waiting(count_.load(sys::relaxed) - 1);
+    if (!dropped.is_canceled_) count_waiting(count_.load(sys::relaxed) - 1);
     unlock_and_end(guard);
 }
 
@@ -113,19 +113,19 @@ void timer_state::add(timer_wait& fresh, std::uint64_t deadline) {
 std::size_t timer_state::cancel() noexcept {
     if (nobody_waits() || is_of_parent()) return 0;
     lock_guard guard(lock_);
-    const std::size_t cancelled = cancel_all();
+    const std::size_t canceled = cancel_all();
     post_due(guard);
     unlock_and_end(guard);
-    return cancelled;
+    return canceled;
 }
 
 std::size_t timer_state::cancel_one() noexcept {
     if (nobody_waits() || is_of_parent()) return 0;
     lock_guard guard(lock_);
-    const std::size_t cancelled = cancel_oldest();
+    const std::size_t canceled = cancel_oldest();
     post_due(guard);
     unlock_and_end(guard);
-    return cancelled;
+    return canceled;
 }
 
 void timer_state::leave() noexcept {
@@ -138,8 +138,8 @@ void timer_state::leave() noexcept {
 }
 
 std::size_t timer_state::cancel_and_wait() noexcept {
-    std::size_t cancelled = cancel();
-    if (is_of_parent() || is_in_handler()) return cancelled;
+    std::size_t canceled = cancel();
+    if (is_of_parent() || is_in_handler()) return canceled;
     lock_guard guard(lock_);
     for (;;) {
         if (const std::uint32_t others = running_.load(sys::relaxed)) {
@@ -151,10 +151,10 @@ std::size_t timer_state::cancel_and_wait() noexcept {
             }
             guard.lock();
         } else if (const std::size_t more = cancel_all()) { // which that handler has begun
-            cancelled += more;
+            canceled += more;
             post_due(guard); // not under the lock
         } else {
-            return cancelled;
+            return canceled;
         }
     }
 }
@@ -213,14 +213,14 @@ timer_state::list timer_state::take_waiting() noexcept {
     timer_wait* one = taken.first;
     for (bool more = one != nullptr; more; more = (one = one->next_) != taken.first) {
         one->state_ = nullptr;
-        if (!one->is_cancelled_) count_waiting(count_.load(sys::relaxed) - 1);
+        if (!one->is_canceled_) count_waiting(count_.load(sys::relaxed) - 1);
     }
     return taken;
 }
 
 std::size_t timer_state::cancel_all() noexcept {
-    const std::size_t cancelled = count_.load(sys::relaxed);
-    if (cancelled == 0) return 0;
+    const std::size_t canceled = count_.load(sys::relaxed);
+    if (canceled == 0) return 0;
     timer_wait* one = waiting_.first;
     if (one != nullptr) { // it and the neighbours in the wheel may lie anywhere: all at once
         __builtin_prefetch(one, 1);
@@ -228,31 +228,31 @@ std::size_t timer_state::cancel_all() noexcept {
     }
     disarm();
     for (bool more = one != nullptr; more; more = (one = one->next_) != waiting_.first)
-        one->is_due_ = one->is_cancelled_ = true;
+        one->is_due_ = one->is_canceled_ = true;
     if (timer_wait* const oldest = posted_.first;
         oldest != nullptr && !EKIDEN_MUTANT(timer_cancel_spares_queued)) {
-        // The newest first, up to those that an earlier call has cancelled.
+        // The newest first, up to those that an earlier call has canceled.
         one = oldest->prev_;
-        for (bool more = true; more && !one->is_cancelled_; one = one->prev_) {
-            one->is_cancelled_ = true;
+        for (bool more = true; more && !one->is_canceled_; one = one->prev_) {
+            one->is_canceled_ = true;
             more = one != oldest;
         }
     }
     count_waiting(0);
-    return cancelled;
+    return canceled;
 }
 
 std::size_t timer_state::cancel_oldest() noexcept {
     if (count_.load(sys::relaxed) == 0) return 0;
     timer_wait* one = posted_.first;
     bool more = one != nullptr;
-    while (more && one->is_cancelled_) more = (one = one->next_) != posted_.first;
+    while (more && one->is_canceled_) more = (one = one->next_) != posted_.first;
     if (!more) {
-        one = waiting_.first; // one that is not cancelled, or there would be none
-        while (one->is_cancelled_) one = one->next_;
+        one = waiting_.first; // one that is not canceled, or there would be none
+        while (one->is_canceled_) one = one->next_;
         one->is_due_ = true;
     }
-    one->is_cancelled_ = true;
+    one->is_canceled_ = true;
     count_waiting(count_.load(sys::relaxed) - 1);
     if (waiting_.first == nullptr || waiting_.first->prev_->is_due_) disarm(); // no one is left to wait
     return 1;

@@ -1,4 +1,4 @@
-/// What a timer shares with its pending waits: which there are, whether they are cancelled, which handlers
+/// What a timer shares with its pending waits: which there are, whether they are canceled, which handlers
 /// run. The protocol and its proof: timer.md.
 ///
 /// Part: timer. Used by: basic_waitable_timer (owns one from its first wait on), timer_queue (fires it).
@@ -25,7 +25,7 @@ public:
     /// Lies on the stack of the thread that runs the handler, from before its beginning until after its end.
     class run_scope {
     public:
-        /// The handler begins now: what has not cancelled it by now does not count it. The wait's memory can
+        /// The handler begins now: what has not canceled it by now does not count it. The wait's memory can
         /// go afterwards.
         explicit run_scope(timer_wait& begun) noexcept;
         /// The handler has ended, and so has everything in it.
@@ -34,13 +34,13 @@ public:
         run_scope& operator=(const run_scope&) = delete;
 
         /// Whether the handler is to report operation_canceled.
-        [[nodiscard]] bool is_cancelled() const noexcept { return is_cancelled_; }
+        [[nodiscard]] bool is_canceled() const noexcept { return is_canceled_; }
 
     private:
         friend class timer_state;
         timer_state& state_;
         const run_scope* const outer_; // of this thread
-        const bool is_cancelled_;
+        const bool is_canceled_;
     };
 
 protected:
@@ -58,8 +58,8 @@ private:
     timer_state* state_ = nullptr;
     timer_wait* next_ = nullptr; // in one of the two lists of the state, a ring
     timer_wait* prev_ = nullptr;
-    bool is_due_ = false; // expired or cancelled: to be posted
-    bool is_cancelled_ = false;
+    bool is_due_ = false; // expired or canceled: to be posted
+    bool is_canceled_ = false;
 };
 
 /// Made by the first wait of a timer, and kept until the timer, its waits and their handlers have all ended.
@@ -83,7 +83,7 @@ public:
     std::size_t cancel_one() noexcept;
 
     /// As cancel(), also for waits that begin meanwhile. Returns at a moment when no handler runs, and none
-    /// but cancelled ones will; at once inside of one. Their effects are visible then.
+    /// but canceled ones will; at once inside of one. Their effects are visible then.
     std::size_t cancel_and_wait() noexcept;
 
     /// The timer has ended: as cancel(), and the caller does not come back.
@@ -134,9 +134,9 @@ private:
 
     timer_queue& queue_;
     list waiting_; // not posted yet: those that are due first
-    list posted_;  // not begun yet: cancelled ones first, but for cancel_one()
+    list posted_;  // not begun yet: canceled ones first, but for cancel_one()
     sys::slow_lock lock_;
-    sys::atomic<std::uint32_t> count_{0};   // waits that are not cancelled, in both lists
+    sys::atomic<std::uint32_t> count_{0};   // waits that are not canceled, in both lists
     sys::atomic<std::uint32_t> running_{0}; // handlers
     const std::uint16_t generation_;        // of the queue: see sys/fork.hpp
     bool is_owned_ : 1 = true;              // by a timer

@@ -1,7 +1,6 @@
 #include <ekiden/timer/waitable_timer.hpp>
 
 #include <ekiden/context/thread_context.hpp>
-#include <ekiden/sys/parker.hpp>
 #include <ekiden/timer/timer_queue.hpp>
 
 #include <algorithm>
@@ -9,12 +8,15 @@
 
 namespace ekiden::inline EKIDEN_ABI::detail {
 
-void sleep_until(sys::clock::time_point time, bool is_trusted) {
+bool timer_sleep::sleep_until(sys::clock::time_point time, bool is_trusted) noexcept {
+    if (limit_.reached()) return false;
+    if (limit_.timed()) time = std::min(time, limit_.deadline());
     if (!is_trusted)
         time = std::min(time, sys::clock::now() + std::chrono::nanoseconds(timer_clock::longest_trust));
     const blocked_here here("timer::wait");
-    sys::parker nobody;
-    (void)nobody.park_until(time);
+    // A stop request leaves its token, so one that comes before this call ends it.
+    (void)sleeper_.park_until(time);
+    return !limit_.reached();
 }
 
 } // namespace ekiden::inline EKIDEN_ABI::detail

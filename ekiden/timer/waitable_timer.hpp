@@ -11,8 +11,10 @@
 #include <ekiden/execution/executor.hpp>
 #include <ekiden/execution/initiate.hpp>
 #include <ekiden/queue/recycler.hpp>
+#include <ekiden/sync/wait_limit.hpp>
 #include <ekiden/sys/atomic.hpp>
 #include <ekiden/sys/clock.hpp>
+#include <ekiden/sys/parker.hpp>
 #include <ekiden/timer/timer_operation.hpp>
 #include <ekiden/timer/timer_service.hpp>
 #include <ekiden/timer/timer_state.hpp>
@@ -20,6 +22,7 @@
 #include <chrono>
 #include <concepts>
 #include <cstddef>
+#include <stop_token>
 #include <system_error>
 #include <type_traits>
 #include <utility>
@@ -28,8 +31,29 @@ namespace ekiden::inline EKIDEN_ABI {
 
 namespace detail {
 
-/// Blocks the calling thread until `time`; some part of it, if the clock may be set.
-void sleep_until(sys::clock::time_point time, bool is_trusted);
+/// A wait of the calling thread that sleeps in steps, and that a limit ends.
+class timer_sleep {
+public:
+    /// `limit` outlives the object.
+    explicit timer_sleep(const wait_limit& limit) noexcept
+        : limit_(limit), on_stop_(limit.stop(), waker{&sleeper_}) {}
+    timer_sleep(const timer_sleep&) = delete;
+    timer_sleep& operator=(const timer_sleep&) = delete;
+
+    /// Sleeps until `time` or until the limit is reached. Returns early if the clock may be set
+    /// (`is_trusted` is false). Returns false if the limit is reached.
+    [[nodiscard]] bool sleep_until(sys::clock::time_point time, bool is_trusted) noexcept;
+
+private:
+    struct waker {
+        sys::parker* sleeper;
+        void operator()() const noexcept { sleeper->unpark(); }
+    };
+
+    const wait_limit& limit_;
+    sys::parker sleeper_;
+    const std::stop_callback<waker> on_stop_; // its end waits for a call under way
+};
 
 /// now + distance, or the end of time in that direction.
 template <class Clock>
@@ -120,9 +144,9 @@ public:
 
     /// Sets the expiry. First as cancel(), whose result it returns: each wait is for one expiry.
     std::size_t expires_at(const time_point& expiry) noexcept {
-        const std::size_t cancelled = cancel();
+        const std::size_t canceled = cancel();
         expiry_ = expiry;
-        return cancelled;
+        return canceled;
     }
     /// `distance` from now.
     std::size_t expires_after(const duration& distance) noexcept { return expires_at(after(distance)); }
@@ -142,21 +166,42 @@ public:
     }
     /// As cancel(), and returns at a moment when no handler of this timer runs. Also cancels, and counts,
     /// waits that a running handler begins meanwhile, so none is left that would succeed. What the handlers
-    /// have done is visible then. Those that were cancelled are not waited for: they report
+    /// have done is visible then. Those that were canceled are not waited for: they report
     /// operation_canceled later, and should not begin another wait. Called inside a handler of this timer, by
     /// its thread, it does not wait at all: it would wait for itself.
+    /// It takes no limit, because it waits only for a handler that runs.
     std::size_t cancel_and_wait() noexcept {
         timer_state* const state = known_state();
         return state != nullptr ? state->cancel_and_wait() : 0;
     }
 
-    /// Returns when the clock has shown the expiry. Blocks the thread.
-    void wait() const {
-        while (now() < expiry_) detail::sleep_until(deadline_here(expiry_), sys::is_own_clock<Clock>);
+    /// Blocks the thread until the clock shows the expiry. cancel() does not end this wait.
+    void wait() const { (void)wait(wait_limit()); }
+    /// As wait(), but gives up when `limit` is reached. Returns true if the timer has expired. A wait that
+    /// gives up has no effect on the timer.
+    [[nodiscard]] bool wait(const wait_limit& limit) const {
+        if (now() >= expiry_) return true;
+        detail::timer_sleep asleep(limit);
+        while (asleep.sleep_until(deadline_here(expiry_), sys::is_own_clock<Clock>)) {
+            if (now() >= expiry_) return true;
+        }
+        return now() >= expiry_;
+    }
+    /// As wait(), but gives up at a stop request. Returns true if the timer has expired.
+    [[nodiscard]] bool wait(std::stop_token token) const { return wait(wait_limit(std::move(token))); }
+    /// As wait(), but gives up after `length`. Returns true if the timer has expired.
+    template <class Rep, class Period>
+    [[nodiscard]] bool wait_for(const std::chrono::duration<Rep, Period>& length) const {
+        return wait(wait_limit::after(length));
+    }
+    /// As wait(), but gives up at `deadline`. Returns true if the timer has expired.
+    template <class Other, class Duration>
+    [[nodiscard]] bool wait_until(const std::chrono::time_point<Other, Duration>& deadline) const {
+        return wait(wait_limit::until(deadline));
     }
 
     /// Calls the handler of `token`, void(std::error_code), when the clock has shown the expiry, or when the
-    /// wait has been cancelled: then with std::errc::operation_canceled. Returns what the token wants. The
+    /// wait has been canceled: then with std::errc::operation_canceled. Returns what the token wants. The
     /// memory comes from the handler's associated allocator and is given back before the call. Throws
     /// std::bad_alloc, what copying or moving the handler throws, and std::system_error if a thread is needed
     /// and the system gives none, or in the child of a fork(); then nothing waits. If the context has shut

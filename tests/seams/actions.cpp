@@ -61,7 +61,7 @@ bool give(place_slot& p, record& r) {
     default:
         if (variant == 1) return p.executor.post(large_call{std::move(c)});
         if (variant == 3 && p.context.pool && !p.is_serial())
-            return p.context.pool->post(std::move(c), static_cast<ekiden::priority>(r.of->number / 4 % 3));
+            return p.context.pool->post(static_cast<ekiden::priority>(r.of->number / 4 % 3), std::move(c));
         return p.executor.post(std::move(c));
     }
 }

@@ -59,7 +59,7 @@ std::shared_ptr<thread_pool> make_pool(generator& random) {
 
 std::shared_ptr<loop_pool> make_loops(generator& random) {
     auto loops = std::make_shared<loop_pool>(ekiden::loop_pool_options{.threads = 1 + random.below(3)});
-    add_company(random, loops->executor(0));
+    add_company(random, loops->get_executor(0));
     return loops;
 }
 
@@ -184,7 +184,7 @@ void loop_by_task(generator& random) {
 void loops_by_task(generator& random) {
     auto loops = make_loops(random);
     std::latch gone(1);
-    loops->executor(loops->size() - 1).post(last_owner<loop_pool>{loops, &gone});
+    loops->get_executor(loops->size() - 1).post(last_owner<loop_pool>{loops, &gone});
     loops.reset();
     gone.count_down();
     wait_for_the_end();
@@ -192,7 +192,7 @@ void loops_by_task(generator& random) {
 
 void loops_by_thread_local(generator& random) {
     auto loops = make_loops(random);
-    loops->executor(loops->size() - 1).submit([loops] { kept.context = loops; }).get();
+    loops->get_executor(loops->size() - 1).submit([loops] { kept.context = loops; }).get();
     loops->stop();
     loops.reset();
     wait_for_the_end();

@@ -84,7 +84,7 @@ ekiden::any_executor context_slot::executor(unsigned thread) const {
     if (pool) return pool->get_executor();
     if (loop) return loop->get_executor();
     if (simulated) return simulated->get_executor();
-    return loops->executor(thread);
+    return loops->get_executor(thread);
 }
 
 void context_slot::stop() noexcept {

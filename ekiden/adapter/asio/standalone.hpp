@@ -63,7 +63,7 @@ struct standalone_asio {
     using cancellation_signal = ::asio::cancellation_signal;
     using cancellation_slot = ::asio::cancellation_slot;
     static void cancel(cancellation_signal& signal) { signal.emit(::asio::cancellation_type::all); }
-#else // operations cannot be cancelled one by one: they end as they would without a stop
+#else // operations cannot be canceled one by one: they end as they would without a stop
     struct cancellation_slot {};
     struct cancellation_signal {
         static cancellation_slot slot() noexcept { return {}; }

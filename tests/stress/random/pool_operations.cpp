@@ -73,8 +73,8 @@ void pause(context& who) {
     slot.pool().pause();
     unsigned posted = 0;
     for (unsigned i = who.random.below(6); i != 0; --i) {
-        if (slot.pool().post([&begun] { ++begun; },
-                             who.random.chance(50) ? ekiden::priority::normal : ekiden::priority::high))
+        if (slot.pool().post(who.random.chance(50) ? ekiden::priority::normal : ekiden::priority::high,
+                             [&begun] { ++begun; }))
             ++posted;
         if (who.random.chance(20)) std::this_thread::sleep_for(100us);
     }
@@ -142,7 +142,7 @@ void destroy_on_effect(context& who) {
         ekiden::thread_pool_options{.threads = who.random.below(2) + 1});
     const auto done = std::make_shared<std::atomic<bool>>(false);
     const auto level = who.random.chance(50) ? ekiden::priority::normal : ekiden::priority::low;
-    std::thread poster([&target = *pool, done, level] { target.post([done] { *done = true; }, level); });
+    std::thread poster([&target = *pool, done, level] { target.post(level, [done] { *done = true; }); });
     while (!*done) std::this_thread::yield();
     pool.reset();
     poster.join();

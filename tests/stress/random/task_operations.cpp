@@ -79,7 +79,7 @@ void post(context& who) {
             slot.thrown.fetch_add(1, std::memory_order_relaxed);
             throw marked{1};
         },
-        [&](auto&& f) { return slot.pool().post(std::forward<decltype(f)>(f), level); });
+        [&](auto&& f) { return slot.pool().post(level, std::forward<decltype(f)>(f)); });
     made.of->told = is_in ? fate::accepted : fate::refused;
     require(is_in || slot.ending, "a task was refused although nobody has ended the pool");
 }
@@ -271,8 +271,8 @@ void repost(context& who) {
     };
     pool_slot& slot = who.any_pool();
     const auto shared = std::make_shared<turns>(slot);
-    bool is_in = slot.pool().post(again{shared}, some_priority(who.random));
-    is_in = slot.pool().post([shared] { shared->sibling_ran = true; }, some_priority(who.random)) && is_in;
+    bool is_in = slot.pool().post(some_priority(who.random), again{shared});
+    is_in = slot.pool().post(some_priority(who.random), [shared] { shared->sibling_ran = true; }) && is_in;
     require(is_in || slot.ending, "a task was refused although nobody has ended the pool");
     if (!is_in) shared->sibling_ran = true;
 }

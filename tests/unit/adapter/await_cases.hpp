@@ -417,7 +417,7 @@ struct foreign {
 foreign awaits_a_timer(net::any_io_executor e, std::atomic<int>& where, ekiden::thread_pool& pool) {
     net::steady_timer timer(e, 1ms);
     co_await timer.async_wait(use_awaitable);
-    where = pool.runs_in_this_thread() ? 1 : ekiden::default_pool().runs_in_this_thread() ? 2 : 3;
+    where = pool.running_in_this_thread() ? 1 : ekiden::default_pool().running_in_this_thread() ? 2 : 3;
     where.notify_one();
 }
 

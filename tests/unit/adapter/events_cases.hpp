@@ -77,14 +77,14 @@ TEST_CASE("a poll of a loop runs what has ended in Asio, one at a time if asked 
     one.when_readable([&] { ++calls; });
     two.when_readable([&] { ++calls; });
     CHECK(p.loop.poll() == 0);
-    CHECK(!p.loop.stopped()); // the reads are work
+    CHECK(!p.loop.is_stopped()); // the reads are work
     one.send();
     two.send();
     while (calls == 0) CHECK(p.loop.poll_one() <= 1);
     CHECK(calls == 1);
     while (calls != 2) CHECK(p.loop.run_one() == 1);
     (void)p.loop.poll();
-    CHECK(p.loop.stopped());
+    CHECK(p.loop.is_stopped());
 }
 
 #ifdef EKIDEN_LOOP_HAS_EVENTS
@@ -157,7 +157,7 @@ TEST_CASE("a loop that waits for a socket is stopped, and goes on") {
     std::thread stopper([&] { p.loop.stop(); });
     p.loop.run();
     stopper.join();
-    CHECK(p.loop.stopped());
+    CHECK(p.loop.is_stopped());
     CHECK(!is_read);
     p.loop.restart();
     one.send();
@@ -173,7 +173,7 @@ TEST_CASE("a loop with a socket that says nothing runs no longer than asked to")
     CHECK(p.loop.run_for(3ms) == 0); // a wait of the reactor's and one of its timer
     CHECK(p.loop.run_for(500us) == 0);
     CHECK(p.loop.run_one_until(std::chrono::system_clock::now() - 1s) == 0);
-    CHECK(!p.loop.stopped());
+    CHECK(!p.loop.is_stopped());
     CHECK(!is_read);
     one.near.cancel();
     p.loop.run();
@@ -358,10 +358,10 @@ TEST_CASE("a pool of loops waits for what Asio waits for") {
     {
         ekiden::loop_pool pool({.threads = 2});
         for (std::size_t i = 0; i != 2; ++i) {
-            wires.push_back(std::make_unique<wire>(adapted(pool.executor(i))));
+            wires.push_back(std::make_unique<wire>(adapted(pool.get_executor(i))));
             wires.back()->when_readable([&, i] {
                 ++reads;
-                net::post(adapted(pool.executor(1 - i)), [&] { ++reads; });
+                net::post(adapted(pool.get_executor(1 - i)), [&] { ++reads; });
             });
         }
         std::thread late([&] {

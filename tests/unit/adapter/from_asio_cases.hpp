@@ -168,7 +168,7 @@ TEST_CASE_TEMPLATE("a timer of ours completes on Asio's executor", Place, EKIDEN
     ekiden::steady_timer timer(pool.get_executor(), 1ms);
     std::atomic<bool> was_elsewhere{false};
     timer.async_wait(ekiden::bind_executor(
-        e, [&](std::error_code error) { was_elsewhere = !error && !pool.runs_in_this_thread(); }));
+        e, [&](std::error_code error) { was_elsewhere = !error && !pool.running_in_this_thread(); }));
     place.finish();
     CHECK(was_elsewhere);
 }

@@ -99,7 +99,7 @@ struct on_pool : pool_place {
 };
 struct on_strand : pool_place {
     static constexpr bool is_serial = true;
-    ekiden::strand<ekiden::thread_pool::executor> serial{pool_->get_executor()};
+    ekiden::strand<ekiden::thread_pool::executor_type> serial{pool_->get_executor()};
     [[nodiscard]] auto executor() { return serial; }
 };
 struct on_lane : pool_place {

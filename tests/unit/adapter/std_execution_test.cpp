@@ -126,7 +126,7 @@ TEST_CASE("what the context does not take, or drops, completes") {
     outcome stoppable;
     outcome late;
     std::stop_source source;
-    using executor_type = ekiden::thread_pool::executor;
+    using executor_type = ekiden::thread_pool::executor_type;
     ekiden::thread_pool pool(1);
     const executor_type e = pool.get_executor();
     const auto sender = ekiden::as_scheduler(pool).schedule();
@@ -159,7 +159,7 @@ struct restarting {
 
 /// The operation is destroyed in its completion, and another one made in its place.
 struct chain {
-    ekiden::thread_pool::executor where;
+    ekiden::thread_pool::executor_type where;
     int left = 1000;
     using operation = decltype(ekiden::as_scheduler(where).schedule().connect(restarting{nullptr}));
     std::unique_ptr<operation> now = nullptr;

@@ -174,7 +174,7 @@ TEST_CASE("a frame comes from the allocator that the parameters name") {
 TEST_CASE(
     "an awaiter of another library that resumes on its own thread does not strand the coroutine there") {
     thread_pool pool(1);
-    strand<thread_pool::executor> home(pool.get_executor());
+    strand<thread_pool::executor_type> home(pool.get_executor());
     std::thread other;
     const auto body = [&]() -> coroutine<bool> {
         const int four = co_await on_another_thread{&other};
@@ -229,7 +229,7 @@ TEST_CASE("children inherit the environment, and a hop of one stays its own") {
         co_await resume_on(other);
         const environment& after = co_await get_environment();
         const environment* const of_child = co_await child();
-        co_return &before != &after&& of_child == &after&& other.runs_in_this_thread()
+        co_return &before != &after&& of_child == &after&& other.running_in_this_thread()
             && std::string(after.name) == "named";
     };
     const auto body = [&]() -> coroutine<bool> {
@@ -237,7 +237,7 @@ TEST_CASE("children inherit the environment, and a hop of one stays its own") {
         const bool hopped = co_await hopper();
         const environment& now = co_await get_environment();
         const environment* const of_child = co_await child();
-        co_return hopped && &own == &now&& of_child == &own&& pool.runs_in_this_thread();
+        co_return hopped && &own == &now&& of_child == &own&& pool.running_in_this_thread();
     };
     CHECK(sync_wait(pool.get_executor(), body, spawn_options().name("named")));
 }
@@ -248,7 +248,7 @@ TEST_CASE("rule: an awaitable made on one executor and awaited on another resume
     thread_pool other(1);
     const auto here = [&pool]() -> coroutine<bool> {
         co_await yield();
-        co_return pool.runs_in_this_thread();
+        co_return pool.running_in_this_thread();
     };
     const auto makes = [&]() -> coroutine<coroutine<bool>> { co_return here(); };
     coroutine<bool> made = sync_wait(other.get_executor(), makes);

@@ -130,7 +130,7 @@ public:
 
 private:
     thread_pool pool_{1};
-    strand<thread_pool::executor> strand_{pool_.get_executor()};
+    strand<thread_pool::executor_type> strand_{pool_.get_executor()};
 };
 
 template <class Place, class Way>

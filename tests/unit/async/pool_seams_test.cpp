@@ -53,7 +53,7 @@ constexpr const char* refusal = "sync_wait: called in a function of a strand or 
 
 TEST_CASE("rule: sync_wait in a lane is refused with a message, in a function and in a coroutine") {
     thread_pool pool(2);
-    const lanes<int, thread_pool::executor> l(pool.get_executor());
+    const lanes<int, thread_pool::executor_type> l(pool.get_executor());
     const auto lane = l.get_executor(3);
     CHECK(lane.submit(&refusal_of_sync_wait).get().find(refusal) != std::string::npos);
     // Inside of a dispatch, in a coroutine, and in a strand on the lane.

@@ -94,7 +94,7 @@ TEST_CASE("rule: a coroutine that a stopped pool refuses ends, and its loop has 
         use_future);
     loop.poll();
     CHECK(alive == 0);
-    CHECK(loop.stopped()); // run() would return
+    CHECK(loop.is_stopped()); // run() would return
     REQUIRE(result.is_ready());
     CHECK(outcome_of([&] { result.get(); }) == "canceled");
 }
@@ -125,14 +125,14 @@ TEST_CASE("rule: a coroutine that a full lane refuses or drops ends, and its loo
             all.close(1);
             loop.poll();
             CHECK(alive == 0);
-            CHECK(loop.stopped());
+            CHECK(loop.is_stopped());
         }
         SUBCASE("by a post of a function") {
             (void)all.post(1, [] {});
             loop.poll();
             if (drops_the_first) CHECK(first.is_ready());
             CHECK(alive == 0);
-            CHECK(loop.stopped());
+            CHECK(loop.is_stopped());
         }
         busy.poll();
         busy.restart();
@@ -180,7 +180,7 @@ TEST_CASE("rule: sync_wait throws operation_canceled if an executor refuses the 
     thread_pool pool(1);
     CHECK(outcome_of([&] { sync_wait(pool.get_executor(), [&] { return hop(stopped, alive); }); })
           == "canceled");
-    strand<thread_pool::executor> serial(pool.get_executor());
+    strand<thread_pool::executor_type> serial(pool.get_executor());
     CHECK(outcome_of([&] { sync_wait(serial, [&] { return hop(stopped, alive); }); }) == "canceled");
     CHECK(alive == 0);
 }
@@ -198,7 +198,7 @@ TEST_CASE("rule: an executor that throws has refused the coroutine") {
     const any_executor where = throwing(loop);
     auto result = co_spawn(loop, [&] { return hop(where, alive); }, use_future);
     loop.poll();
-    CHECK(loop.stopped());
+    CHECK(loop.is_stopped());
     REQUIRE(result.is_ready());
     CHECK(outcome_of([&] { result.get(); }) == "canceled");
 }
@@ -224,7 +224,7 @@ TEST_CASE(
     CHECK(alive == 1);
     loop.poll();
     CHECK(alive == 0);
-    CHECK(loop.stopped());
+    CHECK(loop.is_stopped());
     CHECK(result.is_ready());
 }
 
@@ -241,7 +241,7 @@ TEST_CASE("rule: groups throw operation_canceled if an executor refuses a member
     const auto in_a_group = [&](auto body) {
         auto result = co_spawn(loop, [&] { return outcome_in(body); }, use_future);
         loop.poll();
-        CHECK(loop.stopped());
+        CHECK(loop.is_stopped());
         CHECK(alive == 0);
         REQUIRE(result.is_ready());
         CHECK(outcome_of([&] { CHECK(result.get() == "canceled"); }) == "a result");
@@ -312,7 +312,7 @@ TEST_CASE("when_any: the result of a member counts, also if the executor of anot
     other.stop();
     opened.open();
     loop.poll();
-    CHECK(loop.stopped());
+    CHECK(loop.is_stopped());
     CHECK(alive == 0);
     REQUIRE(result.is_ready());
     CHECK(result.get() == 2);
@@ -344,7 +344,7 @@ TEST_CASE("rule: a scope whose owner is dropped while a child lives leaves the c
     later.open();
     loop.poll();
     CHECK(alive == 0);
-    CHECK(loop.stopped());
+    CHECK(loop.is_stopped());
 }
 
 TEST_CASE("rule: a task that waits in sync_wait for a coroutine of its own pool is told of the refusal") {

@@ -375,7 +375,7 @@ TEST_CASE("a stop takes a coroutine out of its wait for a future, which stays as
 
 TEST_CASE("use_awaitable: timers and post are awaited, and the coroutine comes home") {
     thread_pool pool(1);
-    strand<thread_pool::executor> home(pool.get_executor());
+    strand<thread_pool::executor_type> home(pool.get_executor());
     loop_context loop;
     std::thread runner([&, work = executor_work_guard(loop.get_executor())] { loop.run(); });
     auto seen = co_spawn(
@@ -450,8 +450,8 @@ TEST_CASE("use_awaitable: an operation whose handler is dropped destroys the cor
 
 TEST_CASE("resume_on: the coroutine is at home there from then on, and its parent where it was") {
     thread_pool pool(2);
-    strand<thread_pool::executor> one(pool.get_executor());
-    strand<thread_pool::executor> other(pool.get_executor());
+    strand<thread_pool::executor_type> one(pool.get_executor());
+    strand<thread_pool::executor_type> other(pool.get_executor());
     auto right = co_spawn(
         one,
         [&]() -> coroutine<bool> {
@@ -469,7 +469,7 @@ TEST_CASE("resume_on: the coroutine is at home there from then on, and its paren
 }
 
 TEST_CASE("resume_on: a coroutine that hops to and fro is at each place in its turn") {
-    using on_pool = strand<thread_pool::executor>;
+    using on_pool = strand<thread_pool::executor_type>;
     thread_pool pool(2);
     const std::vector<on_pool> strands{on_pool(pool.get_executor()), on_pool(pool.get_executor()),
                                        on_pool(pool.get_executor())};
@@ -534,7 +534,7 @@ TEST_CASE("rule: sync_wait on a pool of one thread, nested three deep, ends") {
 
 TEST_CASE("rule: sync_wait in a function of a strand is refused with a message") {
     thread_pool pool(1);
-    strand<thread_pool::executor> serial(pool.get_executor());
+    strand<thread_pool::executor_type> serial(pool.get_executor());
     auto refused = serial.submit([] { return sync_wait([]() -> coroutine<int> { co_return 1; }); });
     std::string message;
     try {

@@ -60,8 +60,8 @@ TEST_CASE("any_executor is equal if the executors in it are of one type and equa
     CHECK(ekiden::any_executor() == ekiden::any_executor());
     CHECK(a != ekiden::any_executor());
     CHECK(!ekiden::any_executor());
-    REQUIRE(a.target<ekiden::thread_pool::executor>() != nullptr);
-    CHECK(*a.target<ekiden::thread_pool::executor>() == one.get_executor());
+    REQUIRE(a.target<ekiden::thread_pool::executor_type>() != nullptr);
+    CHECK(*a.target<ekiden::thread_pool::executor_type>() == one.get_executor());
     CHECK(a.target<users_context::executor_type>() == nullptr);
 }
 

@@ -41,7 +41,7 @@ namespace {
 using namespace ekiden;
 using namespace std::chrono_literals;
 using ekiden_test::held_worker;
-using pool_lanes = lanes<std::uint64_t, thread_pool::executor>;
+using pool_lanes = lanes<std::uint64_t, thread_pool::executor_type>;
 
 /// A key that owns something whose end does `at_end`, and that calls `at_use` when it is copied or hashed.
 struct session {
@@ -173,8 +173,8 @@ TEST_CASE("A post with a key whose copy throws throws, and leaves nothing behind
         std::atomic<int> ended{0};
         std::atomic<int> ran{0};
         thread_pool pool(1);
-        const lanes<fickle_key, thread_pool::executor, fickle_hash> l(pool.get_executor(),
-                                                                      {.lane_capacity = capacity});
+        const lanes<fickle_key, thread_pool::executor_type, fickle_hash> l(pool.get_executor(),
+                                                                           {.lane_capacity = capacity});
         const fickle_key key(1, fails);
         held_worker worker(pool);
         CHECK(l.post(key, witnessed(ended, ran)));

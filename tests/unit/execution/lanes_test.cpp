@@ -27,8 +27,8 @@ namespace {
 
 using namespace ekiden;
 using ekiden_test::held_worker;
-using pool_lanes = lanes<std::uint64_t, thread_pool::executor>;
-using named_lanes = lanes<std::string, thread_pool::executor>;
+using pool_lanes = lanes<std::uint64_t, thread_pool::executor_type>;
+using named_lanes = lanes<std::string, thread_pool::executor_type>;
 
 /// A function that tells its end to a counter, run or not.
 auto counted(std::atomic<int>& ended, std::atomic<int>& ran) {
@@ -526,6 +526,6 @@ TEST_CASE("The longest delays are kept, one of each key, the longest first") {
 TEST_CASE("Options that make no sense are refused") {
     thread_pool pool(1);
     CHECK_THROWS_WITH_AS(pool_lanes(pool.get_executor(), {.shards = 5000}),
-                         "ekiden: lanes: shards is 5000; allowed are 0 (one per usable processor) to 4096",
+                         "lanes: shards is 5000, allowed is 0 (one per usable processor) to 4096",
                          std::invalid_argument);
 }

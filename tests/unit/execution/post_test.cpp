@@ -29,7 +29,7 @@
 #include <utility>
 #include <vector>
 
-static_assert(ekiden::task_executor<ekiden::thread_pool::executor>);
+static_assert(ekiden::task_executor<ekiden::thread_pool::executor_type>);
 static_assert(ekiden::task_executor<ekiden::system_executor>);
 static_assert(ekiden::task_executor<ekiden::inline_executor>);
 static_assert(ekiden::executor<users_context::executor_type>);
@@ -248,8 +248,9 @@ TEST_CASE("post without an executor goes to the handler's own, and else to the s
     ekiden::post(ekiden::bind_executor(home, [&] { ++calls; }));
     CHECK(home.run() == 1);
     CHECK(calls == 1);
-    CHECK(
-        ekiden::post(ekiden::use_future([] { return ekiden::default_pool().runs_in_this_thread(); })).get());
+    CHECK(ekiden::post(ekiden::use_future([] {
+              return ekiden::default_pool().running_in_this_thread();
+          })).get());
     std::thread::id here;
     ekiden::dispatch([&] { here = std::this_thread::get_id(); }); // of the system: every thread is inside
     CHECK(here == std::this_thread::get_id());
@@ -393,7 +394,7 @@ using allocator_of = decltype(get_associated_allocator(std::declval<T>()));
 } // namespace other_library
 
 TEST_CASE("rule: an unqualified get_associated_executor of another library is not found in this one") {
-    using ours = ekiden::thread_pool::executor;
+    using ours = ekiden::thread_pool::executor_type;
     CHECK(std::is_same_v<other_library::executor_of<ours>, other_library::found>);
     CHECK(std::is_same_v<other_library::allocator_of<ours>, other_library::found>);
 }

@@ -31,8 +31,8 @@ namespace {
 
 using namespace ekiden;
 using ekiden_test::held_worker;
-using pool_strand = strand<thread_pool::executor>;
-using pool_lanes = lanes<std::uint64_t, thread_pool::executor>;
+using pool_strand = strand<thread_pool::executor_type>;
+using pool_lanes = lanes<std::uint64_t, thread_pool::executor_type>;
 
 /// Calls `before` on the calling thread, and then the function, or it throws what `before` throws.
 struct eventful_executor {
@@ -63,7 +63,7 @@ struct eventful_executor {
 
 /// A pool's executor that throws while `is_failing`.
 struct failing_executor : task_sink<failing_executor> {
-    failing_executor(thread_pool::executor of, const std::atomic<bool>& failing) noexcept
+    failing_executor(thread_pool::executor_type of, const std::atomic<bool>& failing) noexcept
         : inner(of), is_failing(&failing) {}
     thread_pool& context() const noexcept { return inner.context(); }
     void on_work_started() const noexcept { inner.on_work_started(); }
@@ -80,7 +80,7 @@ struct failing_executor : task_sink<failing_executor> {
         return a.inner == b.inner;
     }
 
-    thread_pool::executor inner;
+    thread_pool::executor_type inner;
     const std::atomic<bool>* is_failing;
 };
 

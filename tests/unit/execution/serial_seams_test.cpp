@@ -29,8 +29,8 @@ namespace {
 
 using namespace ekiden;
 using ekiden_test::held_worker;
-using pool_strand = strand<thread_pool::executor>;
-using pool_lanes = lanes<std::uint64_t, thread_pool::executor>;
+using pool_strand = strand<thread_pool::executor_type>;
+using pool_lanes = lanes<std::uint64_t, thread_pool::executor_type>;
 
 /// Functions that were run, and those that have gone, run or not.
 struct ran_and_gone {

@@ -25,7 +25,7 @@ namespace {
 
 using namespace ekiden;
 using ekiden_test::held_worker;
-using pool_strand = strand<thread_pool::executor>;
+using pool_strand = strand<thread_pool::executor_type>;
 
 /// As a user would write it.
 struct user_executor {
@@ -46,7 +46,7 @@ struct scoped_executor {
     execution_context& context() const noexcept { return *pool; }
     void on_work_started() const noexcept {}
     void on_work_finished() const noexcept {}
-    bool running_in_this_thread() const noexcept { return pool->runs_in_this_thread(); }
+    bool running_in_this_thread() const noexcept { return pool->running_in_this_thread(); }
     void dispatch(auto&& f, const auto& a) const { pool->get_executor().dispatch(scoped(f), a); }
     void post(auto&& f, const auto& a) const { pool->get_executor().post(scoped(f), a); }
     void defer(auto&& f, const auto& a) const { pool->get_executor().defer(scoped(f), a); }
@@ -335,7 +335,7 @@ TEST_CASE("Posting to a strand allocates nothing once memory has been recycled")
 TEST_CASE("A plain post beside two strands that never run dry waits for some batches at most") {
     thread_pool pool(1);
     struct endless {
-        strand<thread_pool::executor> s;
+        strand<thread_pool::executor_type> s;
         std::atomic<bool>& is_over;
         std::atomic<long>& ran;
         void operator()() {

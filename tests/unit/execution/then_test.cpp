@@ -31,9 +31,9 @@ TEST_CASE("then goes on with the result, on the executor that was named") {
     auto result =
         pool.submit([] { return 6; })
             .then(other.get_executor(),
-                  [&](int i) { return std::to_string(i) + (other.runs_in_this_thread() ? "y" : "n"); })
+                  [&](int i) { return std::to_string(i) + (other.running_in_this_thread() ? "y" : "n"); })
             .then(pool.get_executor(),
-                  [&](std::string s) { return s + (pool.runs_in_this_thread() ? "y" : "n"); });
+                  [&](std::string s) { return s + (pool.running_in_this_thread() ? "y" : "n"); });
     CHECK(result.get() == "6yy");
 }
 

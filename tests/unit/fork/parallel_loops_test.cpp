@@ -341,7 +341,7 @@ TEST_CASE("all parallel algorithms run in the pool that is their first argument"
     const auto caller = std::this_thread::get_id();
     std::atomic<bool> elsewhere = false;
     const auto call = [&](int n) {
-        if (std::this_thread::get_id() != caller && !pool.runs_in_this_thread()) elsewhere = true;
+        if (std::this_thread::get_id() != caller && !pool.running_in_this_thread()) elsewhere = true;
         return n;
     };
     const auto less = [&](int a, int b) { return call(a) < b; };

@@ -167,7 +167,7 @@ TEST_CASE("the destructor of a task_group waits and drops exceptions") {
 TEST_CASE("a task_group outside of any pool uses the default pool") {
     task_group group;
     bool in_pool = false;
-    group.run([&] { in_pool = ekiden::default_pool().runs_in_this_thread(); });
+    group.run([&] { in_pool = ekiden::default_pool().running_in_this_thread(); });
     group.wait();
     CHECK(in_pool);
 }

@@ -85,7 +85,7 @@ TEST_CASE("A loop that waits rings when the time has come, not before") {
         alarm.set(due, [&] { ran = in(0ns); });
         CHECK(loop.run() == 1);
         CHECK(ran >= due);
-        CHECK(loop.stopped());
+        CHECK(loop.is_stopped());
     }
 }
 
@@ -167,7 +167,7 @@ TEST_CASE("poll rings what is due, and runs it") {
         });
         CHECK(loop.poll() == 1);
         CHECK(ran == 1);
-        CHECK(loop.stopped());
+        CHECK(loop.is_stopped());
     }
 }
 
@@ -177,7 +177,7 @@ TEST_CASE("run_for ends before an alarm that is later") {
         auto& alarm = use_service<one_alarm>(loop);
         alarm.set(in(1h), [] {});
         CHECK(loop.run_for(1ms) == 0);
-        CHECK_FALSE(loop.stopped());
+        CHECK_FALSE(loop.is_stopped());
     }
 }
 

@@ -92,16 +92,16 @@ TEST_CASE("A context that was stopped while tasks are queued is run without a wa
 TEST_CASE("run without work returns 0 and stops the context") {
     for (const int hint : all_hints) {
         loop_context loop(hint);
-        CHECK_FALSE(loop.stopped());
+        CHECK_FALSE(loop.is_stopped());
         CHECK(loop.run() == 0);
-        CHECK(loop.stopped());
+        CHECK(loop.is_stopped());
         CHECK(loop.run_one() == 0);
         CHECK(loop.poll() == 0);
         CHECK(loop.poll_one() == 0);
         loop.restart();
-        CHECK_FALSE(loop.stopped());
+        CHECK_FALSE(loop.is_stopped());
         CHECK(loop.poll() == 0);
-        CHECK(loop.stopped());
+        CHECK(loop.is_stopped());
     }
 }
 
@@ -119,7 +119,7 @@ TEST_CASE("run returns how many tasks it has run, with those that they post") {
         CHECK(order.empty());
         CHECK(loop.run() == 3);
         CHECK(order == "a-bc");
-        CHECK(loop.stopped());
+        CHECK(loop.is_stopped());
         executor.post([&] { order += 'd'; });
         CHECK(loop.run() == 0); // stopped
         loop.restart();
@@ -136,12 +136,12 @@ TEST_CASE("run_one and poll_one run one task, and the context stops with its las
         CHECK(loop.run_one() == 1);
         CHECK(loop.poll_one() == 1);
         CHECK(ran == 2);
-        CHECK_FALSE(loop.stopped());
+        CHECK_FALSE(loop.is_stopped());
         CHECK(loop.run_one() == 1);
-        CHECK_FALSE(loop.stopped());
+        CHECK_FALSE(loop.is_stopped());
         CHECK(loop.poll_one() == 1);
         CHECK(ran == 4);
-        CHECK(loop.stopped());
+        CHECK(loop.is_stopped());
     }
 }
 
@@ -152,14 +152,14 @@ TEST_CASE("poll with outstanding work returns 0 and does not stop") {
         executor.on_work_started();
         CHECK(loop.poll() == 0);
         CHECK(loop.poll_one() == 0);
-        CHECK_FALSE(loop.stopped());
+        CHECK_FALSE(loop.is_stopped());
         executor.post([] {});
         executor.post([] {});
         CHECK(loop.poll() == 2);
-        CHECK_FALSE(loop.stopped());
+        CHECK_FALSE(loop.is_stopped());
         executor.on_work_finished();
         CHECK(loop.poll() == 0);
-        CHECK(loop.stopped());
+        CHECK(loop.is_stopped());
     }
 }
 
@@ -177,7 +177,7 @@ TEST_CASE("While work is outstanding run waits, and when that ends it returns") 
             });
             CHECK(loop.run() == 1);
             CHECK(ran.load());
-            CHECK(loop.stopped());
+            CHECK(loop.is_stopped());
             elsewhere.join();
         }
     }
@@ -194,7 +194,7 @@ TEST_CASE("stop keeps the queue, and restart goes on with it") {
         });
         executor.post([&] { order += 'b'; });
         CHECK(loop.run() == 1);
-        CHECK(loop.stopped());
+        CHECK(loop.is_stopped());
         executor.post([&] { order += 'c'; });
         CHECK(loop.poll() == 0);
         loop.restart();
@@ -226,7 +226,7 @@ TEST_CASE("run_for and run_until end in time, also at both ends of the range") {
         const auto executor = loop.get_executor();
         executor.on_work_started();
         CHECK(loop.run_for(1ms) == 0);
-        CHECK_FALSE(loop.stopped());
+        CHECK_FALSE(loop.is_stopped());
         executor.post([] {});
         CHECK(loop.run_for(0s) == 0); // it is over before the first task
         CHECK(loop.run_until(std::chrono::steady_clock::now() - 1h) == 0);
@@ -238,7 +238,7 @@ TEST_CASE("run_for and run_until end in time, also at both ends of the range") {
         loop.restart();
         executor.post([&] { executor.on_work_finished(); });
         CHECK(loop.run_until(std::chrono::steady_clock::time_point::max()) == 1);
-        CHECK(loop.stopped());
+        CHECK(loop.is_stopped());
     }
 }
 
@@ -250,7 +250,7 @@ TEST_CASE("run_for ends although there is always another task") {
         again();
         while (loop.run_for(2ms) == 0) { // the time was over before the first task
         }
-        CHECK_FALSE(loop.stopped());
+        CHECK_FALSE(loop.is_stopped());
     }
 }
 
@@ -266,7 +266,7 @@ TEST_CASE("post and defer never run the function, dispatch does so inside only")
         CHECK_FALSE(executor.running_in_this_thread());
         executor.post([&] {
             CHECK(executor.running_in_this_thread());
-            CHECK(loop.runs_in_this_thread());
+            CHECK(loop.running_in_this_thread());
             order += '2';
             executor.post([&] { order += 'p'; });
             executor.defer([&] { order += 'd'; });
@@ -286,12 +286,12 @@ TEST_CASE("Inside of another context, or in another thread, dispatch posts") {
             inner.get_executor().dispatch([&] { order += 'i'; });
             order += 'o';
             inner.get_executor().post([&] {
-                CHECK(outer.runs_in_this_thread()); // around it
+                CHECK(outer.running_in_this_thread()); // around it
                 outer.get_executor().dispatch([&] { order += 'n'; });
                 std::thread([&] { outer.get_executor().dispatch([&] { order += 'l'; }); }).join();
             });
             CHECK(inner.run() == 2);
-            CHECK_FALSE(inner.runs_in_this_thread());
+            CHECK_FALSE(inner.running_in_this_thread());
         });
         CHECK(outer.run() == 2);
         CHECK(order == "oinl");
@@ -371,7 +371,7 @@ TEST_CASE("What a task has posted stays for the next run, or is dropped with the
             CHECK(loop.run_one() == 1);
             std::thread([&] { CHECK(loop.poll_one() == 1); }).join();
             CHECK(ran == 2);
-            CHECK_FALSE(loop.stopped());
+            CHECK_FALSE(loop.is_stopped());
             CHECK(alive.use_count() > 1);
         }
         CHECK(alive.use_count() == 1);
@@ -390,12 +390,12 @@ TEST_CASE("What a task throws leaves run, and the rest runs in the next one, wit
         executor.post([&] { order += 'b'; });
         executor.post([] { throw 2; });
         CHECK_THROWS_WITH_AS(loop.run(), "one", std::runtime_error);
-        CHECK_FALSE(loop.stopped());
-        CHECK_FALSE(loop.runs_in_this_thread());
+        CHECK_FALSE(loop.is_stopped());
+        CHECK_FALSE(loop.running_in_this_thread());
         CHECK(order == "a");
         CHECK(loop.run_one() == 1);
         CHECK_THROWS_AS(loop.poll(), int);
-        CHECK_FALSE(loop.stopped());
+        CHECK_FALSE(loop.is_stopped());
         CHECK(loop.run() == 0);
         CHECK(order == "ab");
     }
@@ -445,15 +445,15 @@ TEST_CASE("A task may run others of the same context") {
             CHECK(loop.poll_one() == 1);
             CHECK(loop.poll() == 1);
             CHECK(loop.poll() == 0);
-            CHECK_FALSE(loop.stopped()); // this task is work
+            CHECK_FALSE(loop.is_stopped()); // this task is work
             CHECK(loop.run_for(1ms) == 0);
-            CHECK(loop.runs_in_this_thread());
+            CHECK(loop.running_in_this_thread());
             order += ')';
         });
         for (const char c : {'a', 'b', 'c'}) executor.post([&order, c] { order += c; });
         CHECK(loop.run() == 1);
         CHECK(order == "(abc)");
-        CHECK(loop.stopped());
+        CHECK(loop.is_stopped());
     }
 }
 
@@ -514,8 +514,7 @@ TEST_CASE("submit gives a future, which reports so if the context drops the task
 
 TEST_CASE("A hint below 1 is refused, and any other accepted") {
     CHECK_THROWS_WITH_AS(loop_context(0),
-                         "ekiden: loop_context: the concurrency hint is 0; allowed are 1 and more, and "
-                         "loop_context::many",
+                         "loop_context: concurrency_hint is 0, allowed is 1 or more, and loop_context::many",
                          std::invalid_argument);
     CHECK_THROWS_AS(loop_context(-3), std::invalid_argument);
     loop_context large(1'000'000);

@@ -194,7 +194,7 @@ struct late_poster {
 
     ~late_poster() {
         if (!is_used) return;
-        CHECK_FALSE(target->runs_in_this_thread());
+        CHECK_FALSE(target->running_in_this_thread());
         target->get_executor().dispatch([] { ran.fetch_add(1); });
         for (int i = 0; i != 5; ++i) {
             if (target->get_executor().post([] { ran.fetch_add(1); })) accepted.fetch_add(1);

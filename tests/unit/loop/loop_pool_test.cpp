@@ -34,7 +34,7 @@ TEST_CASE(
     CHECK(pool.size() == 3);
     std::set<std::thread::id> threads;
     for (unsigned i = 0; i != 3; ++i) {
-        auto seen = pool.executor(i).submit([] {
+        auto seen = pool.get_executor(i).submit([] {
             char name[16] = {};
             ::pthread_getname_np(::pthread_self(), name, sizeof name);
             cpu_set_t processors;
@@ -54,19 +54,18 @@ TEST_CASE("Without options there is one loop per usable processor") {
     CHECK(pool.size() == ekiden::sys::usable_concurrency());
 }
 
-TEST_CASE("next_executor takes one after the other, executor_for always the same for a key") {
+TEST_CASE("get_executor takes one loop after the other, get_executor_for always the same for a key") {
     loop_pool pool({.threads = 4});
-    for (unsigned i = 0; i != 9; ++i) CHECK(pool.next_executor() == pool.executor(i % 4));
+    for (unsigned i = 0; i != 9; ++i) CHECK(pool.get_executor() == pool.get_executor(i % 4));
     std::vector<int> keys(4, 0);
     for (int key = 0; key != 4000; key += 4) { // multiples of the number of threads
-        const auto executor = pool.executor_for(key);
-        CHECK(executor == pool.executor_for(key));
-        for (unsigned i = 0; i != 4; ++i) keys[i] += executor == pool.executor(i);
+        const auto executor = pool.get_executor_for(key);
+        CHECK(executor == pool.get_executor_for(key));
+        for (unsigned i = 0; i != 4; ++i) keys[i] += executor == pool.get_executor(i);
     }
     for (const int count : keys) CHECK(count > 150);
-    CHECK(pool.executor_for(std::string("a")) == pool.executor_for(std::string("a")));
-    CHECK_THROWS_WITH_AS((void)pool.executor(4),
-                         "ekiden: loop_pool::executor: the index is 4; allowed are 0 to 3",
+    CHECK(pool.get_executor_for(std::string("a")) == pool.get_executor_for(std::string("a")));
+    CHECK_THROWS_WITH_AS((void)pool.get_executor(4), "loop_pool::get_executor: index is 4, allowed is 0 to 3",
                          std::out_of_range);
 }
 
@@ -77,7 +76,7 @@ TEST_CASE("The tasks of a key run in the order of posting, on one thread") {
     std::atomic<int> wrong{0};
     for (int i = 0; i != count; ++i) {
         for (int key = 0; key != 8; ++key) {
-            pool.executor_for(key).post([&next, &wrong, key, i] {
+            pool.get_executor_for(key).post([&next, &wrong, key, i] {
                 if (next[static_cast<std::size_t>(key)]++ != i) wrong.fetch_add(1);
             });
         }
@@ -93,9 +92,9 @@ TEST_CASE("join runs what is queued, and all that comes of it, on whichever thre
         std::atomic<int> ran{0};
         std::function<void(int)> hop = [&](int rest) {
             ran.fetch_add(1);
-            if (rest != 0) pool.next_executor().post([&hop, rest] { hop(rest - 1); });
+            if (rest != 0) pool.get_executor().post([&hop, rest] { hop(rest - 1); });
         };
-        for (int i = 0; i != 3; ++i) pool.next_executor().post([&] { hop(20); });
+        for (int i = 0; i != 3; ++i) pool.get_executor().post([&] { hop(20); });
         pool.join();
         CHECK(ran.load() == 3 * 21);
         pool.join(); // again: nothing
@@ -108,8 +107,8 @@ TEST_CASE("join waits for outstanding work, also while that needs other threads 
         std::thread elsewhere;
         {
             loop_pool pool({.threads = 2});
-            const auto a = pool.executor(0);
-            const auto b = pool.executor(1);
+            const auto a = pool.get_executor(0);
+            const auto b = pool.get_executor(1);
             a.post([&, a, b] {
                 a.on_work_started();
                 elsewhere = std::thread([&, a, b] {
@@ -133,8 +132,8 @@ TEST_CASE("join waits for a timer that a task starts on another loop of the pool
         std::atomic<int> ran{0};
         {
             loop_pool pool({.threads = 2});
-            timer.emplace(pool.executor(1));
-            pool.executor(0).post([&] {
+            timer.emplace(pool.get_executor(1));
+            pool.get_executor(0).post([&] {
                 std::this_thread::sleep_for(1ms); // join() waits meanwhile
                 timer->expires_after(5ms);
                 timer->async_wait([&](std::error_code error) { ran.fetch_add(error ? 0 : 1); });
@@ -152,8 +151,8 @@ TEST_CASE("join waits for work on another loop that a task leaves to a thread of
         std::thread elsewhere;
         {
             loop_pool pool({.threads = 2});
-            const auto there = pool.executor(1);
-            pool.executor(0).post([&, there] {
+            const auto there = pool.get_executor(1);
+            pool.get_executor(0).post([&, there] {
                 std::this_thread::sleep_for(1ms); // join() waits meanwhile
                 there.on_work_started();
                 elsewhere = std::thread([&, there] {
@@ -179,14 +178,14 @@ TEST_CASE("join waits for work that moves from loop to loop, and ends only when 
         std::function<void(unsigned, int)> hop = [&](unsigned here, int rest) {
             ran.fetch_add(1);
             if (rest == 0) return;
-            const auto guarded = pool.executor((here + 1) % loops);
+            const auto guarded = pool.get_executor((here + 1) % loops);
             guarded.on_work_started();
-            pool.executor((here + 2) % loops).post([&hop, guarded, here, rest] {
+            pool.get_executor((here + 2) % loops).post([&hop, guarded, here, rest] {
                 hop((here + 2) % loops, rest - 1);
                 guarded.on_work_finished();
             });
         };
-        pool.executor(0).post([&] { hop(0, hops); });
+        pool.get_executor(0).post([&] { hop(0, hops); });
         pool.join();
         CHECK(ran.load() == hops + 1);
     }
@@ -199,7 +198,7 @@ TEST_CASE("stop leaves what is queued, which is destroyed with the pool") {
         std::latch inside(2);
         std::latch posted(1);
         for (unsigned i = 0; i != 2; ++i) {
-            pool.executor(i).post([&, i] {
+            pool.get_executor(i).post([&, i] {
                 inside.arrive_and_wait();
                 if (i == 0) pool.stop();
                 posted.wait(); // a thread between two tasks might begin one more
@@ -207,7 +206,7 @@ TEST_CASE("stop leaves what is queued, which is destroyed with the pool") {
         }
         inside.wait();
         pool.stop();
-        for (unsigned i = 0; i != 2; ++i) pool.executor(i).post([token] { ++*token; });
+        for (unsigned i = 0; i != 2; ++i) pool.get_executor(i).post([token] { ++*token; });
         posted.count_down();
         pool.join();
         CHECK(*token == 0);
@@ -218,9 +217,9 @@ TEST_CASE("stop leaves what is queued, which is destroyed with the pool") {
 TEST_CASE("stop ends a join that waits for work, or for a task's successors") {
     for (int round = 0; round != ekiden_test::rounds(100); ++round) {
         loop_pool pool({.threads = 2});
-        const auto executor = pool.executor(0);
+        const auto executor = pool.get_executor(0);
         if (round % 2 == 0) executor.on_work_started();
-        std::function<void()> forever = [&] { pool.next_executor().post([&] { forever(); }); };
+        std::function<void()> forever = [&] { pool.get_executor().post([&] { forever(); }); };
         if (round % 2 == 1) forever();
         std::thread stopper([&] {
             if (round % 3 == 0) std::this_thread::sleep_for(100us);
@@ -235,8 +234,8 @@ TEST_CASE("join does not wait for a loop that was stopped by itself, and runs wh
     for (const bool before : {true, false}) {
         std::atomic<int> ran{0};
         loop_pool pool({.threads = 3});
-        const auto stopped = pool.executor(1);
-        const auto other = pool.executor(2);
+        const auto stopped = pool.get_executor(1);
+        const auto other = pool.get_executor(2);
         std::atomic<bool> is_stopped{false};
         stopped.post([&] {
             for (int i = 0; i != 100; ++i) other.post([&] { ran.fetch_add(1); });
@@ -262,8 +261,8 @@ TEST_CASE("A task's exception goes to the pool's handler, and the loop goes on")
     struct thrower {
         void operator()() const { throw std::runtime_error("x"); }
     };
-    pool.executor(0).post(thrower());
-    CHECK(pool.executor(0).submit([] { return 1; }).get() == 1);
+    pool.get_executor(0).post(thrower());
+    CHECK(pool.get_executor(0).submit([] { return 1; }).get() == 1);
     CHECK(handled.load() == 1);
     CHECK(name.find("thrower") != std::string::npos);
 }
@@ -271,7 +270,7 @@ TEST_CASE("A task's exception goes to the pool's handler, and the loop goes on")
 TEST_CASE("Without a handler a task's exception ends the program, and is shown") {
     const auto child = ekiden_test::run_in_child([] {
         loop_pool pool({.threads = 1});
-        pool.executor(0).post([] { throw std::runtime_error("so it goes"); });
+        pool.get_executor(0).post([] { throw std::runtime_error("so it goes"); });
         pool.join();
     });
     CHECK(child.signal == SIGABRT);
@@ -285,9 +284,9 @@ TEST_CASE("Tasks that are dropped with the pool may post to any of its loops") {
         pool.stop();
         for (unsigned i = 0; i != 3; ++i) {
             std::shared_ptr<void> at_end(nullptr, [&pool, token](void*) {
-                for (unsigned k = 0; k != 3; ++k) pool.executor(k).post([token] { ++*token; });
+                for (unsigned k = 0; k != 3; ++k) pool.get_executor(k).post([token] { ++*token; });
             });
-            pool.executor(i).post([at_end = std::move(at_end)] {});
+            pool.get_executor(i).post([at_end = std::move(at_end)] {});
         }
     }
     CHECK(*token == 0);
@@ -296,7 +295,7 @@ TEST_CASE("Tasks that are dropped with the pool may post to any of its loops") {
 
 TEST_CASE("join in a thread of the pool is refused, and so are too many threads") {
     loop_pool pool({.threads = 1});
-    const bool was_refused = pool.executor(0)
+    const bool was_refused = pool.get_executor(0)
                                  .submit([&] {
                                      try {
                                          pool.join();
@@ -307,16 +306,15 @@ TEST_CASE("join in a thread of the pool is refused, and so are too many threads"
                                  })
                                  .get();
     CHECK(was_refused);
-    CHECK_THROWS_WITH_AS(
-        loop_pool({.threads = 5000}),
-        "ekiden: loop_pool: threads is 5000; allowed are 0 (one per usable processor) to 4096",
-        std::invalid_argument);
+    CHECK_THROWS_WITH_AS(loop_pool({.threads = 5000}),
+                         "loop_pool: threads is 5000, allowed is 0 (one per usable processor) to 4096",
+                         std::invalid_argument);
 }
 
 TEST_CASE("In the child of a fork a pool of loops does not hang") {
     if (!ekiden_test::can_child_start_threads()) return;
     loop_pool pool({.threads = 2});
-    pool.executor(0).submit([] {}).get();
+    pool.get_executor(0).submit([] {}).get();
     const auto child = ekiden_test::run_in_child([&] {
         bool is_right = false;
         try {
@@ -327,7 +325,7 @@ TEST_CASE("In the child of a fork a pool of loops does not hang") {
         pool.stop();
         if (!ekiden_test::is_sanitized) { // ThreadSanitizer starts no threads in a child
             loop_pool fresh({.threads = 2});
-            is_right = is_right && fresh.executor(1).submit([] { return 4; }).get() == 4;
+            is_right = is_right && fresh.get_executor(1).submit([] { return 4; }).get() == 4;
         }
         pool.~loop_pool();
         std::_Exit(is_right ? 0 : 1);

@@ -41,7 +41,7 @@ TEST_CASE("Every task is run once, by whichever thread, and all threads return w
         std::atomic<std::size_t> sum{0};
         in_threads(3, [&](int) { sum += loop.run(); });
         CHECK(sum.load() == count);
-        CHECK(loop.stopped());
+        CHECK(loop.is_stopped());
         for (const auto& r : runs) CHECK(r.load() == 1);
     }
 }
@@ -112,7 +112,7 @@ TEST_CASE("What a thread leaves behind in run_one is taken by another one") {
         while (ran.load() != 30) std::this_thread::yield();
         executor.on_work_finished();
         inside.join();
-        CHECK(loop.stopped());
+        CHECK(loop.is_stopped());
     }
 }
 
@@ -176,7 +176,7 @@ TEST_CASE("stop from any thread, or from a task, ends all that wait") {
         });
         in_threads(3, [&](int) { (void)loop.run(); });
         stopper.join();
-        CHECK(loop.stopped());
+        CHECK(loop.is_stopped());
         executor.on_work_finished();
     }
 }
@@ -219,11 +219,11 @@ TEST_CASE("Whoever finds the context running after a post may rely on its task b
             bool was_running = false;
             std::thread posting([&] {
                 loop.get_executor().post([&] { ran = true; });
-                was_running = !loop.stopped();
+                was_running = !loop.is_stopped();
             });
             const std::size_t count = loop.run();
             posting.join();
-            if (was_running) CHECK(loop.stopped() == true);
+            if (was_running) CHECK(loop.is_stopped() == true);
             CHECK((count == 1) == ran.load());
             if (was_running) CHECK(ran.load());
         }
@@ -250,7 +250,7 @@ TEST_CASE("More threads than there are seats wait outside, and return with the o
     while (ran.load() != 1000) std::this_thread::yield();
     executor.on_work_finished();
     for (std::thread& t : threads) t.join();
-    CHECK(loop.stopped());
+    CHECK(loop.is_stopped());
 }
 
 TEST_CASE("A thread that waits outside takes the place of one that leaves") {

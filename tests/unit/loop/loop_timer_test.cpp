@@ -26,14 +26,14 @@ TEST_CASE("A pending timer keeps run(), and its end brings run() to an end") {
         bool has_expired = false;
         timer.async_wait([&](std::error_code error) { has_expired = !error; });
         CHECK(loop.poll() == 0);
-        CHECK_FALSE(loop.stopped());
+        CHECK_FALSE(loop.is_stopped());
         const auto due = std::chrono::steady_clock::now() + 2ms;
         CHECK(timer.expires_at(due) == 1);
         timer.async_wait([&](std::error_code error) { has_expired = !error; });
         CHECK(loop.run() == 2);
         CHECK(has_expired);
         CHECK(std::chrono::steady_clock::now() >= due);
-        CHECK(loop.stopped());
+        CHECK(loop.is_stopped());
     }
 }
 
@@ -95,10 +95,10 @@ TEST_CASE("A context that ends with a timer pending destroys its handler without
 
 TEST_CASE("join of a pool of loops waits for timers") {
     ekiden::loop_pool pool({.threads = 2});
-    steady_timer timer(pool.executor(1));
+    steady_timer timer(pool.get_executor(1));
     timer.expires_after(2ms);
     std::atomic<int> ran{0};
-    timer.async_wait([&](std::error_code) { pool.executor(0).post([&] { ran.fetch_add(1); }); });
+    timer.async_wait([&](std::error_code) { pool.get_executor(0).post([&] { ran.fetch_add(1); }); });
     pool.join();
     CHECK(ran.load() == 1);
 }

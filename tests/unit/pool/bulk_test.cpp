@@ -212,7 +212,7 @@ TEST_CASE("What is urgent comes between two calls of a bulk") {
     std::size_t called = 0;
     std::size_t called_before = 0;
     pool.post_bulk(1000, [&](std::size_t) {
-        if (++called == 300) pool.post([&] { called_before = called; }, priority::high);
+        if (++called == 300) pool.post(priority::high, [&] { called_before = called; });
     });
     pool.wait_idle();
     CHECK(called_before >= 300);

@@ -65,7 +65,7 @@ TEST_CASE("The functions of lanes run although a surplus worker that requeues th
     bool is_in_time = true;
     for (int round = 0; round != 20 && is_in_time; ++round) {
         thread_pool pool(elastic());
-        lanes<int, thread_pool::executor> keyed(pool.get_executor());
+        lanes<int, thread_pool::executor_type> keyed(pool.get_executor());
         std::atomic<int> ran{0};
         std::atomic<bool> all{false};
         constexpr int functions = 200;

@@ -300,16 +300,14 @@ TEST_CASE("A wait that ends in time is in no circle") {
 }
 
 TEST_CASE("Bad options are refused with the argument, its value and what is allowed") {
-    CHECK_THROWS_WITH_AS(
-        thread_pool({.threads = 4, .max_threads = 3}),
-        "ekiden: thread_pool: max_threads is 3; allowed are 0 (as threads) and 4 (threads) to 4096",
-        std::invalid_argument);
+    CHECK_THROWS_WITH_AS(thread_pool({.threads = 4, .max_threads = 3}),
+                         "thread_pool: max_threads is 3, allowed is 0 (as threads) and 4 (threads) to 4096",
+                         std::invalid_argument);
     CHECK_THROWS_AS(thread_pool({.threads = 4, .max_threads = 4097}), std::invalid_argument);
     CHECK_THROWS_AS(thread_pool({.threads = 1, .keep_alive = -1ms}), std::invalid_argument);
     CHECK_THROWS_AS(thread_pool({.threads = 1, .watch_interval = -1ms}), std::invalid_argument);
     CHECK_THROWS_WITH_AS(thread_pool({.threads = 1, .spin_time = -1us}),
-                         "ekiden: thread_pool: spin_time is -1 us; allowed are 0 us to 10 s",
-                         std::invalid_argument);
+                         "thread_pool: spin_time is -1 us, allowed is 0 us to 10 s", std::invalid_argument);
     CHECK_THROWS_AS(thread_pool({.threads = 1, .spin_time = std::chrono::microseconds::max()}),
                     std::invalid_argument);
 }

@@ -32,10 +32,9 @@ using ekiden_test::threads_until_failure;
 
 TEST_CASE("a thread count above the limit is refused before anything is started") {
     const int before = count_threads(1);
-    CHECK_THROWS_WITH_AS(
-        thread_pool({.threads = 4097}),
-        "ekiden: thread_pool: threads is 4097; allowed are 0 (one per usable processor) to 4096",
-        std::invalid_argument);
+    CHECK_THROWS_WITH_AS(thread_pool({.threads = 4097}),
+                         "thread_pool: threads is 4097, allowed is 0 (one per usable processor) to 4096",
+                         std::invalid_argument);
     CHECK_THROWS_AS(thread_pool({.threads = 4'000'000'000U}), std::invalid_argument);
     CHECK(count_threads(before) == before);
 }
@@ -153,11 +152,11 @@ TEST_CASE("steady state needs no allocation") {
 TEST_CASE("an empty callable is refused, and the message says what is allowed") {
     thread_pool pool({.threads = 1});
     CHECK_THROWS_WITH_AS(pool.post(std::function<void()>()),
-                         "ekiden: post: the callable is empty; allowed is one that can be called",
+                         "post: the callable is empty, allowed is one that can be called",
                          std::invalid_argument);
     CHECK_THROWS_AS(pool.post(static_cast<void (*)()>(nullptr)), std::invalid_argument);
     CHECK_THROWS_WITH_AS((void)pool.submit(std::function<int()>()),
-                         "ekiden: submit: the callable is empty; allowed is one that can be called",
+                         "submit: the callable is empty, allowed is one that can be called",
                          std::invalid_argument);
     CHECK_THROWS_AS((void)pool.submit(std::stop_token(), std::function<int()>()), std::invalid_argument);
     CHECK_THROWS_AS(pool.post_bulk(3, std::function<void(std::size_t)>()), std::invalid_argument);

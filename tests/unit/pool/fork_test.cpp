@@ -120,7 +120,7 @@ bool new_things_work() {
 /// The number of the first call that is not as promised, 0 if all are.
 int wrong_call_in_child(thread_pool& pool) {
     if (!is_refused([&] { pool.post([] {}); })) return 1;
-    if (!is_refused([&] { pool.post([] {}, ekiden::priority::high); })) return 2;
+    if (!is_refused([&] { pool.post(ekiden::priority::high, [] {}); })) return 2;
     if (!is_refused([&] { (void)pool.submit([] {}); })) return 3;
     if (!is_refused([&] { pool.post_bulk(3, [] {}); })) return 4;
     if (!is_refused([&] { pool.wait_idle(); })) return 5;
@@ -131,7 +131,7 @@ int wrong_call_in_child(thread_pool& pool) {
     pool.resume();
     pool.stop();
     if (pool.metrics().threads != 0) return 9;
-    if (pool.runs_in_this_thread()) return 10;
+    if (pool.running_in_this_thread()) return 10;
     return 0;
 }
 
@@ -330,7 +330,7 @@ TEST_CASE("a child of a forked call ends with a message when it comes to wait fo
     std::atomic<bool> is_over{false};
     ekiden::parallel_for(pool, 0, 2,
                          [&](int) {
-                             if (pool.runs_in_this_thread()) {
+                             if (pool.running_in_this_thread()) {
                                  has_been_taken = true;
                                  while (!is_over) std::this_thread::yield();
                              } else {

@@ -46,7 +46,7 @@ TEST_CASE("the destructor runs what is queued, and what that posts") {
                 ++ran;
                 pool.post([&] {
                     ++ran;
-                    pool.post([&] { ++ran; }, priority::low);
+                    pool.post(priority::low, [&] { ++ran; });
                 });
             });
         }
@@ -78,14 +78,14 @@ TEST_CASE("stop abandons what is queued and lets what runs end") {
         started.count_down();
         go.wait();
         CHECK_FALSE(pool.post([] {}));
-        CHECK_FALSE(pool.post([] {}, priority::high));
+        CHECK_FALSE(pool.post(priority::high, [] {}));
         return 5;
     });
     started.wait();
     auto destroyed = std::make_shared<std::atomic<int>>(0);
     std::vector<ekiden::future<int>> queued;
     for (int i = 0; i != 100; ++i) queued.push_back(pool.submit([&] { return ++ran; }));
-    for (int i = 0; i != 100; ++i) pool.post([t = tracked{destroyed}, &ran] { ++ran; }, priority::low);
+    for (int i = 0; i != 100; ++i) pool.post(priority::low, [t = tracked{destroyed}, &ran] { ++ran; });
     pool.stop();
     CHECK_FALSE(pool.post([] {}));
     go.count_down();
@@ -145,7 +145,7 @@ TEST_CASE("a submission that races with stop is run or reported, and counted exa
             producers.emplace_back([&, p] {
                 while (!stopped) {
                     const auto level = p == 0 ? priority::high : priority::normal;
-                    ++(pool.post([t = tracked{destroyed}, &ran] { ++ran; }, level) ? accepted : refused);
+                    ++(pool.post(level, [t = tracked{destroyed}, &ran] { ++ran; }) ? accepted : refused);
                 }
             });
         }

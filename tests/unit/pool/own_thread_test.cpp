@@ -184,7 +184,7 @@ TEST_CASE("A loop pool that its own task destroys stops the program, and the tas
     const std::string text = last_words([] {
         auto pool = std::make_shared<loop_pool>(loop_pool_options{.threads = 2});
         std::latch gone(1);
-        pool->executor(1).post(last_owner<loop_pool>{pool, &gone});
+        pool->get_executor(1).post(last_owner<loop_pool>{pool, &gone});
         pool.reset();
         gone.count_down();
         for (;;) ::pause();
@@ -197,7 +197,7 @@ TEST_CASE("A loop pool that its own task destroys stops the program, and the tas
 TEST_CASE("A loop pool that a thread_local object of its thread destroys stops the program with a message") {
     const std::string text = last_words([] {
         auto pool = std::make_shared<loop_pool>(loop_pool_options{.threads = 1});
-        pool->executor(0).submit([pool] { kept.context = pool; }).get();
+        pool->get_executor(0).submit([pool] { kept.context = pool; }).get();
         pool->stop();
         pool.reset();
         for (;;) ::pause();
@@ -244,7 +244,7 @@ TEST_CASE("At the end of its threads a pool may be stopped, and join is refused"
     }
     {
         loop_pool loops({.threads = 1});
-        loops.executor(0)
+        loops.get_executor(0)
             .submit([&] {
                 last_call.call = [&] {
                     loops.stop();

@@ -48,7 +48,7 @@ struct late_poster {
     bool is_used = false;
     ~late_poster() {
         if (!is_used) return;
-        if (target->runs_in_this_thread()) workers.fetch_add(1);
+        if (target->running_in_this_thread()) workers.fetch_add(1);
         for (int i = 0; i != posts; ++i) {
             if (target->post([] { ran.fetch_add(1); })) accepted.fetch_add(1);
         }
@@ -415,8 +415,8 @@ TEST_CASE("A pool may end as soon as the effect of its last task is seen, though
 TEST_CASE("A priority that does not exist is refused, and the callable destroyed") {
     thread_pool pool(1);
     auto token = std::make_shared<int>(0);
-    CHECK_THROWS_WITH_AS(pool.post([token] {}, static_cast<priority>(77)),
-                         "ekiden: post: priority is 77; allowed are high (0), normal (1) and low (2)",
+    CHECK_THROWS_WITH_AS(pool.post(static_cast<priority>(77), [token] {}),
+                         "post: priority is 77, allowed is high (0), normal (1) or low (2)",
                          std::invalid_argument);
     CHECK(token.use_count() == 1);
     CHECK(pool.submit([] { return 1; }).get() == 1);

@@ -29,13 +29,13 @@ TEST_CASE("a posted task runs in a worker, not in the caller") {
     std::atomic<bool> ran{false};
     std::atomic<bool> in_worker{false};
     CHECK(pool.post([&] {
-        in_worker = pool.runs_in_this_thread();
+        in_worker = pool.running_in_this_thread();
         ran = true;
     }));
     pool.wait_idle();
     CHECK(ran);
     CHECK(in_worker);
-    CHECK_FALSE(pool.runs_in_this_thread());
+    CHECK_FALSE(pool.running_in_this_thread());
 }
 
 TEST_CASE("submit returns the result of a call with its arguments") {
@@ -156,11 +156,11 @@ TEST_CASE("neither normal nor low priority starves while high-priority work neve
     std::atomic<int> others{0};
     std::atomic<bool> enough{false};
     std::function<void()> again = [&] {
-        if (!enough) pool.post(again, priority::high);
+        if (!enough) pool.post(priority::high, again);
     };
-    pool.post(again, priority::high);
-    pool.post(again, priority::high);
-    pool.post([&] { ++others; }, priority::low);
+    pool.post(priority::high, again);
+    pool.post(priority::high, again);
+    pool.post(priority::low, [&] { ++others; });
     pool.post([&] { ++others; });
     pool.post([&] { pool.post([&] { ++others; }); }); // into the worker's own deque, once it gets its turn
     while (others != 3) std::this_thread::yield();
@@ -194,7 +194,7 @@ TEST_CASE("wait_idle covers what tasks post") {
             ++ran;
             if (depth == 0) return;
             pool.post([&spawn, depth] { spawn(depth - 1); });
-            pool.post([&spawn, depth] { spawn(depth - 1); }, depth % 2 == 0 ? priority::high : priority::low);
+            pool.post(depth % 2 == 0 ? priority::high : priority::low, [&spawn, depth] { spawn(depth - 1); });
         };
         pool.post([&] { spawn(5); });
         pool.wait_idle();

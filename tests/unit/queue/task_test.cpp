@@ -180,7 +180,7 @@ TEST_CASE("The task's memory can be used again by what its callable makes") {
 }
 
 TEST_CASE("A callable that is empty is refused with a message that names it") {
-    const char* const expected = "ekiden: post: the callable is empty; allowed is one that can be called";
+    const char* const expected = "post: the callable is empty, allowed is one that can be called";
     CHECK(refusal(std::function<void()>()) == expected);
     CHECK(refusal(std::function<int()>(nullptr)) == expected);
     CHECK(refusal(static_cast<void (*)()>(nullptr)) == expected);

@@ -30,13 +30,13 @@ void exchange(sim_context& sim) {
     first.on_cut([&] { was_told = true; });
     for (int i = 0; i < 10; ++i) {
         sim::link& wire = i % 2 == 0 ? first : second;
-        wire.send([&, i] {
+        (void)wire.send([&, i] {
             sim::expect(sim.elapsed() >= 1ms, "it takes its time");
             there.saw(i % 2, i);
             overtakes = overtakes || i < last;
             last = i;
             ++arrived;
-            wire.send_back([&, i] {
+            (void)wire.send_back([&, i] {
                 back.saw(i % 2, i);
                 ++answered;
             });

@@ -267,7 +267,7 @@ TEST_CASE("a stopped context abandons what it has and refuses what comes") {
     sim_context sim;
     auto dropped = sim.get_executor().submit([] { return 1; });
     sim.stop();
-    CHECK(sim.stopped());
+    CHECK(sim.is_stopped());
     CHECK_THROWS_AS((void)dropped.get(), std::system_error);
     CHECK_FALSE(sim.get_executor().post([] {}));
     CHECK(sim.run() == 0);

@@ -40,7 +40,7 @@ using namespace std::chrono_literals;
 // A context, and how a test has it run all that it has.
 struct on_pool {
     using context_type = ekiden::thread_pool;
-    using executor = ekiden::thread_pool::executor;
+    using executor = ekiden::thread_pool::executor_type;
     executor get() { return context->get_executor(); }
     void run() { context->wait_idle(); }
     void end() {
@@ -243,7 +243,7 @@ TEST_CASE_TEMPLATE("work is counted, and given up with the handler", Rig, on_loo
         auto guard = ekiden::make_work_guard(rig.get());
         rig.context->restart();
         CHECK(rig.context->poll() == 0);
-        CHECK(!rig.context->stopped());
+        CHECK(!rig.context->is_stopped());
         ekiden::thread_pool pool(1);
         pool.pause();
         // The pool's task is to come back here; it is dropped instead, and with it the work that it stood
@@ -251,12 +251,12 @@ TEST_CASE_TEMPLATE("work is counted, and given up with the handler", Rig, on_loo
         ekiden::post(pool, ekiden::bind_executor(rig.get(), [&] { was_run = true; }));
         guard.reset();
         CHECK(rig.context->poll() == 0);
-        CHECK(!rig.context->stopped());
+        CHECK(!rig.context->is_stopped());
         pool.stop();
         pool.join();
     }
     CHECK(rig.context->run() == 0);
-    CHECK(rig.context->stopped());
+    CHECK(rig.context->is_stopped());
     CHECK(!was_run);
 }
 

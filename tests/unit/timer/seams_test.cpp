@@ -29,7 +29,7 @@ using namespace std::chrono_literals;
 using ekiden_test::hand_driven;
 
 using hand_timer = basic_waitable_timer<std::chrono::steady_clock, hand_driven::executor_type>;
-using pool_timer = basic_waitable_timer<std::chrono::steady_clock, thread_pool::executor>;
+using pool_timer = basic_waitable_timer<std::chrono::steady_clock, thread_pool::executor_type>;
 
 void wait_for(const std::atomic<bool>& flag) {
     while (!flag.load()) std::this_thread::yield();

@@ -54,7 +54,8 @@ using strings = std::vector<std::string>;
 } // namespace
 
 TEST_CASE("A timer takes at most 96 bytes, with what it shares with its waits") {
-    CHECK(sizeof(basic_waitable_timer<std::chrono::steady_clock, thread_pool::executor>) + sizeof(timer_state)
+    CHECK(sizeof(basic_waitable_timer<std::chrono::steady_clock, thread_pool::executor_type>)
+              + sizeof(timer_state)
           <= 96);
     CHECK(sizeof(steady_timer) <= 48);
 }
@@ -532,7 +533,7 @@ TEST_CASE("A pool's timers fire in its workers, never early") {
         timers.back()->async_wait([&, expiry = timers.back()->expiry()](std::error_code error) {
             CHECK_FALSE(error);
             if (std::chrono::steady_clock::now() < expiry) early.fetch_add(1);
-            if (!pool.runs_in_this_thread()) strangers.fetch_add(1);
+            if (!pool.running_in_this_thread()) strangers.fetch_add(1);
         });
     }
     pool.join(); // waits for outstanding work

@@ -177,9 +177,9 @@ void effect_twice(sim_context& sim) {
     std::set<int> applied;
     bool is_done = false;
     std::function<void(int)> deposit = [&](int request) {
-        wire.send([&, request] { // at the server
+        (void)wire.send([&, request] { // at the server
             if (!is_repaired || applied.insert(request).second) ++balance;
-            wire.send_back([&] { is_done = true; });
+            (void)wire.send_back([&] { is_done = true; });
         });
     };
     steady_timer retry(sim);
