@@ -137,8 +137,7 @@ LOOPS_MODEL(loop_pool_stopped, .about = "a stop ends the wait, although work is 
     check::that(loops->ran.read() <= 1, "at most once");
 }
 
-// The state of a std::stop_source is not the checker's: what is checked is the flag and the word of the
-// sleep.
+// The state of a std::stop_source is not the checker's, which sees the word that the request changes.
 LOOPS_MODEL(loop_pool_gives_up, .about = "a stop request ends the wait, and a later wait sees the end") {
     const auto loops = std::make_unique<pool>(count, count);
     loops->two.work_started();

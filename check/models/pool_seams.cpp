@@ -302,8 +302,7 @@ POOL_MODEL(pool_stop_during_join, .about = "stop ends a join that waits for work
 }
 
 // The place of the worker that has ended may have another thread already.
-// The state of a std::stop_source is not the checker's: what is checked is the flag and the word of the
-// sleep.
+// The state of a std::stop_source is not the checker's, which sees the word that the request changes.
 POOL_MODEL(pool_wait_idle_gives_up, .about = "a stop request ends wait_idle, which sleeps or is about to",
            .preemptions = 2, .spurious = 0) {
     sys::atomic<std::uint32_t> goes{0};

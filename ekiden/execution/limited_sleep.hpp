@@ -13,46 +13,37 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// One wait of the calling thread. The thread loops: it reads the word with acquire, checks its condition and
+/// One wait of the calling thread. The thread loops: it reads the word and acquires, checks its condition and
 /// is_over(), and calls sleep() with what it has read.
 ///
 /// `Interrupt` is called at a stop request, by the thread that requests it. It changes the word with a
 /// read-modify-write that releases, and wakes all threads that sleep on the word.
+///
+/// [LS1] The thread that requests the stop: the request, then the word (release). The sleeper: the word
+/// (acquire), then the request. Either the sleeper sees the request, or it has read the word before the
+/// change, and does not sleep on it.
 template <class Interrupt>
 class limited_sleep {
 public:
     limited_sleep(const wait_limit& limit, Interrupt interrupt)
-        : limit_(limit), on_stop_(limit.stop(), stopper{this, std::move(interrupt)}) {}
+        : limit_(limit), on_stop_(limit.stop(), std::move(interrupt)) {}
     limited_sleep(const limited_sleep&) = delete;
     limited_sleep& operator=(const limited_sleep&) = delete;
 
     /// Returns whether the limit is reached.
-    [[nodiscard]] bool is_over() const noexcept { return is_stopped_.load(sys::relaxed) || limit_.is_reached(); }
+    [[nodiscard]] bool is_over() const noexcept { return limit_.reached(); }
 
     /// Sleeps while `word` holds `seen`, until a wake-up or the deadline. May return at any time.
     void sleep(const sys::atomic<std::uint32_t>& word, std::uint32_t seen) const noexcept {
-        if (limit_.is_timed())
+        if (limit_.timed())
             (void)sys::futex_wait_until(word, seen, limit_.deadline());
         else
             sys::futex_wait(word, seen);
     }
 
 private:
-    struct stopper {
-        limited_sleep* self;
-        Interrupt interrupt;
-
-        void operator()() const noexcept {
-            // [LS1] The flag, then the word (release). The sleeper: the word (acquire), then the flag. Either
-            // the sleeper sees the flag, or it has read the word before the change, and does not sleep on it.
-            self->is_stopped_.store(true, sys::relaxed);
-            interrupt();
-        }
-    };
-
     const wait_limit& limit_;
-    sys::atomic<bool> is_stopped_{false};
-    const std::stop_callback<stopper> on_stop_; // its end waits for a call under way
+    const std::stop_callback<Interrupt> on_stop_; // its end waits for a call under way
 };
 
 } // namespace ekiden::inline EKIDEN_ABI

@@ -291,16 +291,17 @@ void scheduler::announce_idle() noexcept {
 bool scheduler::block_until_idle(const wait_limit& limit) noexcept {
     const blocked_here waiting("a pool to become idle"); // in a worker of another pool
     const limited_sleep asleep(limit, [this]() noexcept {
-        // [LS1] release; pairs with the acquire below.
+        // [LS1] release; pairs with the fence below.
         if (!EKIDEN_MUTANT(pool_stop_request_keeps_the_epoch)) idle_epoch_.fetch_add(1, sys::release);
         sys::futex_wake_all(idle_epoch_);
     });
     idle_waiters_.fetch_add(1, sys::relaxed);
     bool is_so = false;
     for (;;) {
-        const std::uint32_t epoch = idle_epoch_.load(sys::acquire); // [LS1]
+        const std::uint32_t epoch = idle_epoch_.load(sys::relaxed);
         // [ID2] Counts the waiter before it reads the tasks' counts. Either a worker that falls idle sees the
-        // waiter, and changes the epoch, or this thread sees what the worker has finished.
+        // waiter, and changes the epoch, or this thread sees what the worker has finished. [LS1] The fence
+        // also acquires what the load has read.
         sys::fence(sys::seq_cst);
         is_so = is_idle();
         if (is_so || asleep.is_over()) break;
@@ -390,7 +391,7 @@ bool scheduler::drain(const wait_limit& limit) noexcept {
         if (works_begun_.load(sys::relaxed) == begun || has_stopped()
             || EKIDEN_MUTANT(pool_join_forgets_late_work))
             return true;
-        if (limit.is_reached()) return false; // or new work might keep this thread here
+        if (limit.reached()) return false; // or new work might keep this thread here
     }
 }
 
@@ -406,7 +407,7 @@ bool scheduler::wait_for_outstanding_work(const wait_limit& limit) noexcept {
     std::uint32_t now = outstanding_.load(sys::acquire);
     bool is_over = false;
     while ((now & work_count) != 0 && (now & work_in_vain) == 0) {
-        // [LS1] acquire: after the bit is set, the flag.
+        // [LS1] acquire: after the bit is set, the stop request.
         if ((now & work_awaited) != 0
             || outstanding_.compare_exchange_strong(now, now | work_awaited, sys::acquire, sys::relaxed)) {
             is_over = asleep.is_over();

@@ -500,14 +500,20 @@ TEST_CASE("the seed alone decides which member of a when_any begins first") {
 TEST_CASE("options that are out of range are refused before anything runs") {
     int calls = 0;
     const auto test = [&](sim_context&) { ++calls; };
-    CHECK_THROWS_WITH_AS((void)sim::explore({.max_steps = 0}, test),
+    sim::options no_steps;
+    no_steps.max_steps = 0;
+    sim::options no_time;
+    no_time.max_time = -5ns;
+    sim::options no_watch;
+    no_watch.watch = -1ms;
+    CHECK_THROWS_WITH_AS((void)sim::explore(no_steps, test),
                          "sim::options: max_steps is 0, allowed is 1 or more", std::invalid_argument);
-    CHECK_THROWS_WITH_AS((void)sim::explore_all(1, test, {.max_time = -5ns}),
+    CHECK_THROWS_WITH_AS((void)sim::explore_all(1, test, no_time),
                          "sim::options: max_time is -5 ns, allowed is 1 ns or more", std::invalid_argument);
-    CHECK_THROWS_WITH_AS((void)sim::replay("", test, {.watch = -1ms}),
+    CHECK_THROWS_WITH_AS((void)sim::replay("", test, no_watch),
                          "sim::options: watch is -1 ms, allowed is 0 ms (none) or more",
                          std::invalid_argument);
-    CHECK_THROWS_WITH_AS(sim_context(7, {}, {.max_steps = 0}),
-                         "sim::options: max_steps is 0, allowed is 1 or more", std::invalid_argument);
+    CHECK_THROWS_WITH_AS(sim_context(7, {}, no_steps), "sim::options: max_steps is 0, allowed is 1 or more",
+                         std::invalid_argument);
     CHECK(calls == 0);
 }
