@@ -31,11 +31,11 @@ public:
     limited_sleep& operator=(const limited_sleep&) = delete;
 
     /// Returns whether the limit is reached.
-    [[nodiscard]] bool is_over() const noexcept { return limit_.reached(); }
+    [[nodiscard]] bool is_over() const noexcept { return limit_.is_reached(); }
 
     /// Sleeps while `word` holds `seen`, until a wake-up or the deadline. May return at any time.
     void sleep(const sys::atomic<std::uint32_t>& word, std::uint32_t seen) const noexcept {
-        if (limit_.timed())
+        if (limit_.is_timed())
             (void)sys::futex_wait_until(word, seen, limit_.deadline());
         else
             sys::futex_wait(word, seen);

@@ -154,13 +154,13 @@ std::size_t loop_context::run_one(const wait_limit& limit) { return run_within(l
 
 std::size_t loop_context::run_within(const wait_limit& limit, std::size_t most) {
     const std::stop_callback on_stop(limit.stop(), [this]() noexcept { stop(); });
-    if (!limit.timed()) return do_run(loop_request{.most = most});
+    if (!limit.is_timed()) return do_run(loop_request{.most = most});
     std::size_t count = 0;
     for (;;) {
         const sys::clock::time_point deadline = limit.deadline();
         count += do_run(loop_request{.most = most, .deadline = &deadline});
         // The deadline's own clock may have been set meanwhile.
-        if (count >= most || is_stopped() || limit.reached()) return count;
+        if (count >= most || is_stopped() || limit.is_reached()) return count;
     }
 }
 

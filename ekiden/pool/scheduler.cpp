@@ -391,7 +391,7 @@ bool scheduler::drain(const wait_limit& limit) noexcept {
         if (works_begun_.load(sys::relaxed) == begun || has_stopped()
             || EKIDEN_MUTANT(pool_join_forgets_late_work))
             return true;
-        if (limit.reached()) return false; // or new work might keep this thread here
+        if (limit.is_reached()) return false; // or new work might keep this thread here
     }
 }
 
