@@ -198,7 +198,8 @@ EKIDEN_MODEL(async_limit_due_while_it_begins, .old_values = 1,
 
 // The threads agree in the context once a coroutine has been posted, so the wait is there until they have
 // ended.
-EKIDEN_MODEL(async_limit_end_of_frame, .old_values = 1,
+// What claim() reads first is a hint: its compare-exchange decides.
+EKIDEN_MODEL(async_limit_end_of_frame, .load_buffering = false, .old_values = 1,
              .about = "a frame with a set timer ends as its lock is granted and a stop is requested",
              .preemptions = 2, .spurious = 0, .weak_failures = 0, .timeouts = 0) {
     silent_context context;

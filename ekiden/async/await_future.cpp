@@ -5,7 +5,7 @@ namespace ekiden::inline EKIDEN_ABI::detail {
 completion_wait::~completion_wait() {
     (void)on_stop_.disarm();
     // Destroyed while it waits. When it has been resumed, the state may be gone.
-    const bool waits = awaited_ != nullptr && !is_cancelled_ && to_arrive_.load(sys::relaxed) != 0;
+    const bool waits = awaited_ != nullptr && !is_canceled_ && to_arrive_.load(sys::relaxed) != 0;
     if (waits) (void)awaited_->detach(on_ready_);
 }
 
@@ -13,7 +13,7 @@ bool completion_wait::begin(completion& awaited) noexcept {
     awaited_ = &awaited; // before a stop looks
     stop_state* const stop = way_home_.env().stop;
     if (stop != nullptr && !on_stop_.arm(*stop)) { // requested before: an end like any other, by a post
-        is_cancelled_ = true;
+        is_canceled_ = true;
         way_home_.resume();
         return true;
     }
@@ -27,7 +27,7 @@ bool completion_wait::begin(completion& awaited) noexcept {
     // Acquire keeps the look before what follows, which a later stop may see.
     if (is_stopped_.load(sys::acquire) && !EKIDEN_MUTANT(await_forgets_early_stop)
         && awaited.detach(on_ready_)) {
-        is_cancelled_ = true;
+        is_canceled_ = true;
         way_home_.resume();
         return true;
     }
@@ -49,7 +49,7 @@ void completion_wait::stop_requested(stop_node& node) noexcept {
     auto& own = static_cast<stop_listener&>(node).wait;
     own.is_stopped_.store(true, sys::relaxed); // [AF1]
     if (!own.awaited_->detach(own.on_ready_)) return;
-    own.is_cancelled_ = true;
+    own.is_canceled_ = true;
     if (own.arrive()) own.way_home_.resume(); // [AF2]
 }
 

@@ -35,10 +35,10 @@ public:
     }
 
     /// By the coroutine that has been resumed, before it takes the result, and maybe ends the state: a stop
-    /// may still look at that. True: cancelled.
+    /// may still look at that. True: canceled.
     [[nodiscard]] bool leave() noexcept {
         if (!EKIDEN_MUTANT(await_leaves_stop_armed)) (void)on_stop_.disarm();
-        return is_cancelled_;
+        return is_canceled_;
     }
 
 private:
@@ -58,7 +58,7 @@ private:
     stop_listener on_stop_;
     sys::atomic<unsigned> to_arrive_{2};
     sys::atomic<bool> is_stopped_{false};
-    bool is_cancelled_ = false;
+    bool is_canceled_ = false;
 };
 
 template <class Future>

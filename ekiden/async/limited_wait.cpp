@@ -64,8 +64,8 @@ void limited_wait::leave_limit(bool ends) noexcept {
     timer_state* const timer = timer_.read();
     if (timer == nullptr) return;
     timer_.write(nullptr);
-    // [AW4] acquire: before what follows here. let_go() reads no more than this bit.
-    if (ends) (void)parts_.fetch_or(is_ending, sys::acquire);
+    // Relaxed: let_go() reads this bit and no other data.
+    if (ends) (void)parts_.fetch_or(is_ending, sys::relaxed);
     (void)timer->cancel();
     // [AW4] acquire: the timer's last touch; pairs with let_go(). It waits only while a thread fires the
     // timer.

@@ -1,5 +1,4 @@
-/// What an awaited operation throws that was stopped and has no result to say so in, and what those are told
-/// that wait for a coroutine which an executor has dropped.
+/// The exception of an awaited operation that was stopped.
 ///
 /// Part: async. Used by: everything that can be awaited; programs, which catch it.
 #pragma once
@@ -12,10 +11,12 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// The error is std::errc::operation_canceled. It is no failure: whoever asked for the stop expects it.
+/// Thrown by an awaited operation that was stopped and whose result cannot say so. Also the outcome of a
+/// coroutine that an executor has refused or dropped. The error code is std::errc::operation_canceled. It is
+/// not a failure: the program asked for the stop.
 class operation_canceled : public std::system_error {
 public:
-    /// `where` is the operation that was stopped. Throws std::bad_alloc.
+    /// Makes the exception. `where` names the operation that was stopped. Throws std::bad_alloc.
     explicit operation_canceled(const char* where)
         : std::system_error(std::make_error_code(std::errc::operation_canceled),
                             std::string("ekiden: ") + where) {}
@@ -23,7 +24,7 @@ public:
 
 namespace detail {
 
-/// One that is not thrown here. Without memory it is a std::bad_alloc.
+/// Returns such an exception without throwing it; a std::bad_alloc if there is no memory.
 [[nodiscard]] inline std::exception_ptr canceled(const char* where) noexcept {
     try {
         throw operation_canceled(where);

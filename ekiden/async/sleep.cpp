@@ -16,7 +16,7 @@ void sleep_awaiter::begin() {
     const environment& env = home_.env();
     is_cut_ = env.deadline < time_;
     if (env.stop != nullptr && !stop_.arm(*env.stop)) {
-        is_cancelled_.write(true);
+        is_canceled_.write(true);
         home_.resume();
         return;
     }
@@ -32,10 +32,10 @@ void sleep_awaiter::begin() {
 /// releases. relaxed on failure: a stop brings nothing, and of let_go() the step that succeeds reads.
 void sleep_awaiter::publish() noexcept {
     std::uint8_t seen = 0;
-    bool has_cancelled = false;
+    bool has_canceled = false;
     while (!parts_.compare_exchange_strong(seen, seen | has_begun, sys::acq_rel, sys::relaxed)) {
         if ((seen & is_stopped) == 0 || EKIDEN_MUTANT(sleep_forgets_early_stop)
-            || std::exchange(has_cancelled, true))
+            || std::exchange(has_canceled, true))
             continue;
         (void)timer_.read()->cancel(); // lets go of the wait, here or in the thread that is about to fire
     }
@@ -47,18 +47,18 @@ void sleep_awaiter::stopped() noexcept {
     if ((parts_.fetch_or(is_stopped, sys::acquire) & has_begun) != 0) (void)timer_.read()->cancel();
 }
 
-/// The timer's state posts the wait: it expired, or was cancelled before. From here on no cancel counts it.
+/// The timer's state posts the wait: it expired, or was canceled before. From here on no cancel counts it.
 void sleep_awaiter::come_due(timer_wait& self) noexcept {
     auto& own = static_cast<sleep_awaiter&>(self);
     {
         const run_scope scope(self);
-        own.is_cancelled_.write(scope.is_canceled());
+        own.is_canceled_.write(scope.is_canceled());
     }
     own.let_go(is_due);
 }
 
 void sleep_awaiter::let_go(std::uint8_t how) noexcept {
-    // [TW1] release: is_cancelled_, and this thread's last touch if another goes home; acquire: the last
+    // [TW1] release: is_canceled_, and this thread's last touch if another goes home; acquire: the last
     // touch of publish().
     const std::uint8_t before = parts_.fetch_or(how, sys::acq_rel);
     if ((before & (has_begun | is_ending)) == has_begun) home_.resume(task_order::immediate);
@@ -68,7 +68,7 @@ const char* sleep_awaiter::answer(task* self, task_request request) {
     if (request == task_request::describe) return type_description<sleep_awaiter>();
     auto& own = *static_cast<sleep_awaiter*>(self);
     own.drop();
-    own.is_cancelled_.write(true);
+    own.is_canceled_.write(true);
     own.let_go(is_due); // home, which refuses it
     return nullptr;
 }
@@ -80,7 +80,7 @@ bool sleep_awaiter::end() noexcept {
         timer_.write(nullptr);
         timer->leave();
     }
-    return !is_cancelled_.read() && !is_cut_;
+    return !is_canceled_.read() && !is_cut_;
 }
 
 sleep_awaiter::~sleep_awaiter() {

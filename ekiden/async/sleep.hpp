@@ -70,8 +70,8 @@ private:
     sys::clock::time_point time_;
     sys::cell<timer_state*> timer_{nullptr};
     sys::atomic<std::uint8_t> parts_{0};
-    bool is_cut_ = false;                 // the environment's deadline comes first
-    sys::cell<bool> is_cancelled_{false}; // written before is_due
+    bool is_cut_ = false;                // the environment's deadline comes first
+    sys::cell<bool> is_canceled_{false}; // written before is_due
 };
 
 } // namespace detail

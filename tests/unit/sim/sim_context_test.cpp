@@ -27,6 +27,7 @@
 #include <cstdlib>
 #include <set>
 #include <stdexcept>
+#include <stop_token>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -200,6 +201,41 @@ TEST_CASE("a timeout and work that is ready come in either order") {
     });
     CHECK_MESSAGE(result.is_clean(), result.text);
     CHECK(orders.size() == 6);
+}
+
+TEST_CASE(
+    "an awaited lock with a limit times out in virtual time, or is granted before, or a token ends it") {
+    sim_context sim;
+    mutex m;
+    std::stop_source source;
+    int ended = 0;
+    co_spawn(sim, [&]() -> coroutine<> { // holds it for long
+        const auto guard = co_await async_lock(m);
+        co_await sleep_for(10h);
+    });
+    co_spawn(sim, [&]() -> coroutine<> {
+        co_await sleep_for(1ms);
+        const auto late = co_await async_try_lock_for(m, 1h);
+        CHECK_FALSE(late);
+        CHECK(sim.elapsed() == 1h + 1ms);
+        const auto guard = co_await async_try_lock_for(m, 20h);
+        CHECK(guard);
+        CHECK(sim.elapsed() == 10h);
+        ++ended;
+    });
+    co_spawn(sim, [&]() -> coroutine<> {
+        co_await sleep_for(1ms);
+        const auto guard = co_await async_lock(m, source.get_token());
+        CHECK_FALSE(guard);
+        CHECK(sim.elapsed() == 2h);
+        ++ended;
+    });
+    co_spawn(sim, [&]() -> coroutine<> {
+        co_await sleep_for(2h);
+        source.request_stop();
+    });
+    sim.run();
+    CHECK(ended == 2);
 }
 
 TEST_CASE("coroutines, awaited locks, sleeps and deadlines work unchanged") {

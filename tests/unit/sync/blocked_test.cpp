@@ -34,9 +34,7 @@ class counting_role : public ekiden::thread_role {
 public:
     counting_role() noexcept : thread_role(nullptr) {}
 
-    bool wait_for(ekiden::completion&, const ekiden::sys::clock::time_point*) noexcept override {
-        return false;
-    }
+    bool wait_for(ekiden::completion&, const ekiden::wait_limit*) noexcept override { return false; }
     bool begin_blocking(const char* what) noexcept override {
         if (inside_) return false;
         inside_ = true;
