@@ -260,9 +260,13 @@ void fork(const actor& who, const action& a) {
         fail("a call of fork-join was left out", nullptr, calls);
 }
 
-/// How many maps come after an exception of combine.
-int maps_after_exception(ekiden::thread_pool& pool) {
+/// Returns how many maps come after an exception of combine. It is thrown where a number is added to a piece
+/// or, if `in_joint`, where two pieces are joined: no map is under way there that could pass it on.
+int maps_after_exception(ekiden::thread_pool& pool, bool in_joint) {
     constexpr int numbers = 20'000;
+    struct piece {
+        int sum = 0;
+    };
     std::atomic<bool> has_thrown{false};
     std::atomic<int> later{0};
     const auto map = [&](int i) {
@@ -270,13 +274,27 @@ int maps_after_exception(ekiden::thread_pool& pool) {
         progress();
         return i;
     };
-    const auto combine = [&](int x, int y) {
-        if (x + y > 50 && !has_thrown.exchange(true)) throw marked();
-        return x + y;
+    const auto throws_once = [&] {
+        if (!has_thrown.exchange(true)) throw marked();
     };
+    struct combiner {
+        const decltype(throws_once)& fails;
+        bool in_joint;
+        piece operator()(piece x, int y) const {
+            if (!in_joint && x.sum + y > 50) fails();
+            return {(x.sum + y) % 100};
+        }
+        piece operator()(piece x, piece y) const {
+            fails();
+            return {(x.sum + y.sum) % 100};
+        }
+    };
+    ekiden::loop_options options;
+    options.deterministic = in_joint;
     try {
         const call_scope now(call_scope::type::plain);
-        (void)ekiden::parallel_reduce(pool, 0, numbers, 0, map, combine);
+        (void)ekiden::parallel_reduce(pool, 0, numbers, piece{}, map, combiner{throws_once, in_joint},
+                                      options);
     } catch (const marked&) {
     }
     return later > numbers / 2 ? later.load() : 0;
@@ -289,7 +307,7 @@ void reduce(const actor& who, const action& a) {
     if (!in) return;
     int later = 0;
     for (int i = 0; i != 3; ++i) {
-        later = maps_after_exception(*c.pool);
+        later = maps_after_exception(*c.pool, a.number % 2 == 0);
         if (later == 0) return;
     }
     fail("a reduction goes on after an exception of combine", nullptr, later);
