@@ -3,7 +3,6 @@
 
 #include <ekiden/context/serial_scope.hpp>
 #include <ekiden/sys/clock.hpp>
-#include <ekiden/sys/mutant.hpp>
 #include <ekiden/sys/thread.hpp>
 
 #include <algorithm>
@@ -323,7 +322,7 @@ bool lanes_state::wait_idle(lock guard, lane_shard& s, lane::index i, const wait
     guard.unlock();
     if (gave_up) return false;
     // Another thread has taken the waiter out, and is about to complete it: it must stay until then.
-    if (!EKIDEN_MUTANT(lanes_leave_a_waiter_behind)) is_idle.wait(blocking);
+    is_idle.wait(blocking);
     return true;
 }
 

@@ -100,7 +100,9 @@ bool completion::sleep_unless_stopped(const wait_limit& limit) noexcept {
     event is_over;
     continuation sets_event([](void* self) noexcept { static_cast<event*>(self)->set(); }, &is_over);
     if (!attach(sets_event)) return true;
-    if (is_over.wait(limit)) return true;
+    // The second check acquires. It keeps the loads of the wait before the steps of detach(), on which the
+    // other thread's call of set() may depend.
+    if (is_over.wait(limit) || is_over.is_set()) return true;
     if (detach(sets_event)) return false;
     // The continuation is being called, or will be: it and the event must stay until it has set the event.
     if (!EKIDEN_MUTANT(completion_leaves_before_its_call)) is_over.wait();
