@@ -72,49 +72,37 @@ bool for_numbers(Tree* tree, First first, Last last, Body& body, const Options&.
 /// It must not wait for a task of the pool, see parallel_invoke(). `body(scope, i)` is the form for a body
 /// that forks: while one iteration runs, all that have not begun are on offer, and each costs about 1 ns.
 ///
-/// Returns when all calls have ended. If one throws, the iterations that have not begun are left out. When
-/// the others have ended, the exception of the lowest number is thrown; suppressed_exceptions() has the rest.
-/// Throws std::invalid_argument if a signed bound is negative beside an unsigned one, before any call. Also
-/// throws whatever default_pool() throws. Everything that the calls do happens before the return.
+/// Returns true when all calls have ended, and false if `options.stop` was requested before. If a call
+/// throws, the iterations that have not begun are left out. When the others have ended, the exception of the
+/// lowest number is thrown; suppressed_exceptions() has the rest. Throws std::invalid_argument if a signed
+/// bound is negative beside an unsigned one, before any call. Also throws whatever default_pool() throws.
+/// Everything that the calls do happens before the return.
 ///
 /// If the loops with this body have always been short, the next one wakes no sleeping worker at first. It
 /// does so when it has run for as long as a wake-up takes, 50 us at most, and the current iteration has
 /// ended, or after 10 ms. So two iterations may or may not run at the same time: they must not wait for each
 /// other.
 template <std::integral First, std::integral Last, class Body>
-void parallel_for(First first, Last last, Body&& body) {
-    (void)detail::for_numbers(static_cast<thread_pool*>(nullptr), first, last, body, loop_options());
-}
-/// Runs the loop with options. Returns true if all calls have been made, and false if a stop was requested
-/// before.
-template <std::integral First, std::integral Last, class Body>
-[[nodiscard]] bool parallel_for(First first, Last last, Body&& body, const loop_options& options) {
+bool parallel_for(First first, Last last, Body&& body, const loop_options& options = {}) {
     return detail::for_numbers(static_cast<thread_pool*>(nullptr), first, last, body, options);
 }
 
 /// Runs the loop in this thread and in workers of `pool`.
 template <std::integral First, std::integral Last, class Body>
-void parallel_for(thread_pool& pool, First first, Last last, Body&& body) {
-    (void)detail::for_numbers(&pool, first, last, body, loop_options());
-}
-/// Runs the loop in this thread and in workers of `pool`, with options. Returns like the form without a pool.
-template <std::integral First, std::integral Last, class Body>
-[[nodiscard]] bool parallel_for(thread_pool& pool, First first, Last last, Body&& body,
-                                const loop_options& options) {
+bool parallel_for(thread_pool& pool, First first, Last last, Body&& body, const loop_options& options = {}) {
     return detail::for_numbers(&pool, first, last, body, options);
 }
 
 /// Runs the loop inside of a fork tree: forks a number of calls that is known at run time. For callables that
 /// were given a scope.
 template <std::integral First, std::integral Last, class Body>
-void parallel_for(fork_scope& scope, First first, Last last, Body&& body) {
-    (void)detail::for_numbers(&scope, first, last, body);
-}
-/// Runs the loop inside of a fork tree, with options. Returns like the form without a scope.
-template <std::integral First, std::integral Last, class Body>
-[[nodiscard]] bool parallel_for(fork_scope& scope, First first, Last last, Body&& body,
-                                const loop_options& options) {
+bool parallel_for(fork_scope& scope, First first, Last last, Body&& body, const loop_options& options) {
     return detail::for_numbers(&scope, first, last, body, options);
+}
+/// Runs the loop inside of a fork tree, without options. Returns true.
+template <std::integral First, std::integral Last, class Body>
+bool parallel_for(fork_scope& scope, First first, Last last, Body&& body) {
+    return detail::for_numbers(&scope, first, last, body);
 }
 
 } // namespace ekiden::inline EKIDEN_ABI

@@ -51,49 +51,27 @@ bool for_elements(thread_pool* pool, Iterator first, Sentinel last, Body& body, 
 ///
 /// Without random access, a list of all iterators is made first; that may throw std::bad_alloc. Otherwise
 /// like parallel_for().
+///
+/// Returns true, or false if `options.stop` was requested before all was done.
 template <std::forward_iterator Iterator, std::sentinel_for<Iterator> Sentinel, class Body>
-void parallel_for_each(Iterator first, Sentinel last, Body&& body) {
-    (void)detail::for_elements(nullptr, std::move(first), std::move(last), body, {});
-}
-/// Runs the loop with options. Returns true if all calls have been made, and false if a stop was requested
-/// before.
-template <std::forward_iterator Iterator, std::sentinel_for<Iterator> Sentinel, class Body>
-[[nodiscard]] bool parallel_for_each(Iterator first, Sentinel last, Body&& body,
-                                     const loop_options& options) {
+bool parallel_for_each(Iterator first, Sentinel last, Body&& body, const loop_options& options = {}) {
     return detail::for_elements(nullptr, std::move(first), std::move(last), body, options);
 }
 /// Runs the loop in this thread and in workers of `pool`.
 template <std::forward_iterator Iterator, std::sentinel_for<Iterator> Sentinel, class Body>
-void parallel_for_each(thread_pool& pool, Iterator first, Sentinel last, Body&& body) {
-    (void)detail::for_elements(&pool, std::move(first), std::move(last), body, {});
-}
-/// Runs the loop in this thread and in workers of `pool`, with options. Returns like the form without a pool.
-template <std::forward_iterator Iterator, std::sentinel_for<Iterator> Sentinel, class Body>
-[[nodiscard]] bool parallel_for_each(thread_pool& pool, Iterator first, Sentinel last, Body&& body,
-                                     const loop_options& options) {
+bool parallel_for_each(thread_pool& pool, Iterator first, Sentinel last, Body&& body,
+                       const loop_options& options = {}) {
     return detail::for_elements(&pool, std::move(first), std::move(last), body, options);
 }
 
 /// Calls `body(element)` for each element of a range.
 template <std::ranges::forward_range Range, class Body>
-void parallel_for_each(Range&& range, Body&& body) {
-    (void)detail::for_elements(nullptr, std::ranges::begin(range), std::ranges::end(range), body, {});
-}
-/// Calls `body(element)` for each element of a range, with options. Returns like the form with iterators.
-template <std::ranges::forward_range Range, class Body>
-[[nodiscard]] bool parallel_for_each(Range&& range, Body&& body, const loop_options& options) {
+bool parallel_for_each(Range&& range, Body&& body, const loop_options& options = {}) {
     return detail::for_elements(nullptr, std::ranges::begin(range), std::ranges::end(range), body, options);
 }
 /// Calls `body(element)` for each element of a range, in this thread and in workers of `pool`.
 template <std::ranges::forward_range Range, class Body>
-void parallel_for_each(thread_pool& pool, Range&& range, Body&& body) {
-    (void)detail::for_elements(&pool, std::ranges::begin(range), std::ranges::end(range), body, {});
-}
-/// Calls `body(element)` for each element of a range, in this thread and in workers of `pool`, with options.
-/// Returns like the form with iterators.
-template <std::ranges::forward_range Range, class Body>
-[[nodiscard]] bool parallel_for_each(thread_pool& pool, Range&& range, Body&& body,
-                                     const loop_options& options) {
+bool parallel_for_each(thread_pool& pool, Range&& range, Body&& body, const loop_options& options = {}) {
     return detail::for_elements(&pool, std::ranges::begin(range), std::ranges::end(range), body, options);
 }
 

@@ -174,53 +174,31 @@ bool sort_elements(thread_pool* pool, Iterator first, Iterator last, Compare& co
 /// `compare` is shared by all threads. If it throws, the rest is left unsorted, and the exception is thrown
 /// when all threads have ended their parts. Then some elements may have been moved from. Otherwise like
 /// parallel_for().
+///
+/// Returns true if all is sorted, and false if `options.stop` was requested before. After a stop the elements
+/// are in no particular order.
 template <std::random_access_iterator Iterator, class Compare = std::less<>>
-void parallel_sort(Iterator first, Iterator last, Compare compare = {}) {
-    (void)detail::sort_elements(nullptr, first, last, compare, {});
-}
-/// Sorts with options. Returns true if all is sorted, and false if a stop was requested before. After a stop
-/// the elements are in no particular order.
-template <std::random_access_iterator Iterator, class Compare>
-[[nodiscard]] bool parallel_sort(Iterator first, Iterator last, Compare compare,
-                                 const loop_options& options) {
+bool parallel_sort(Iterator first, Iterator last, Compare compare = {}, const loop_options& options = {}) {
     return detail::sort_elements(nullptr, first, last, compare, options);
 }
 /// Sorts in this thread and in workers of `pool`.
 template <std::random_access_iterator Iterator, class Compare = std::less<>>
-void parallel_sort(thread_pool& pool, Iterator first, Iterator last, Compare compare = {}) {
-    (void)detail::sort_elements(&pool, first, last, compare, {});
-}
-/// Sorts in this thread and in workers of `pool`, with options. Returns like the form without a pool.
-template <std::random_access_iterator Iterator, class Compare>
-[[nodiscard]] bool parallel_sort(thread_pool& pool, Iterator first, Iterator last, Compare compare,
-                                 const loop_options& options) {
+bool parallel_sort(thread_pool& pool, Iterator first, Iterator last, Compare compare = {},
+                   const loop_options& options = {}) {
     return detail::sort_elements(&pool, first, last, compare, options);
 }
 
 /// Sorts a range.
 template <std::ranges::random_access_range Range, class Compare = std::less<>>
     requires std::ranges::common_range<Range>
-void parallel_sort(Range&& range, Compare compare = {}) {
-    (void)detail::sort_elements(nullptr, std::ranges::begin(range), std::ranges::end(range), compare, {});
-}
-/// Sorts a range with options. Returns like the form with iterators.
-template <std::ranges::random_access_range Range, class Compare>
-    requires std::ranges::common_range<Range>
-[[nodiscard]] bool parallel_sort(Range&& range, Compare compare, const loop_options& options) {
+bool parallel_sort(Range&& range, Compare compare = {}, const loop_options& options = {}) {
     return detail::sort_elements(nullptr, std::ranges::begin(range), std::ranges::end(range), compare,
                                  options);
 }
 /// Sorts a range in this thread and in workers of `pool`.
 template <std::ranges::random_access_range Range, class Compare = std::less<>>
     requires std::ranges::common_range<Range>
-void parallel_sort(thread_pool& pool, Range&& range, Compare compare = {}) {
-    (void)detail::sort_elements(&pool, std::ranges::begin(range), std::ranges::end(range), compare, {});
-}
-/// Sorts a range in this thread and in workers of `pool`, with options. Returns like the form with iterators.
-template <std::ranges::random_access_range Range, class Compare>
-    requires std::ranges::common_range<Range>
-[[nodiscard]] bool parallel_sort(thread_pool& pool, Range&& range, Compare compare,
-                                 const loop_options& options) {
+bool parallel_sort(thread_pool& pool, Range&& range, Compare compare = {}, const loop_options& options = {}) {
     return detail::sort_elements(&pool, std::ranges::begin(range), std::ranges::end(range), compare, options);
 }
 

@@ -43,30 +43,19 @@ bool transform_elements(thread_pool* pool, Range& range, Output output, Operatio
 
 /// Assigns `operation(range[i])` to `output[i]` for each i, in any order. `output` may be the beginning of
 /// the range itself. Otherwise like parallel_for().
+///
+/// Returns true, or false if `options.stop` was requested before all was done.
 template <std::ranges::random_access_range Range, std::random_access_iterator Output, class Operation>
     requires std::ranges::sized_range<Range>
-void parallel_transform(Range&& range, Output output, Operation&& operation) {
-    (void)detail::transform_elements(nullptr, range, output, operation, {});
-}
-/// Transforms with options. Returns true if all elements have been assigned, and false if a stop was
-/// requested before.
-template <std::ranges::random_access_range Range, std::random_access_iterator Output, class Operation>
-    requires std::ranges::sized_range<Range>
-[[nodiscard]] bool parallel_transform(Range&& range, Output output, Operation&& operation,
-                                      const loop_options& options) {
+bool parallel_transform(Range&& range, Output output, Operation&& operation,
+                        const loop_options& options = {}) {
     return detail::transform_elements(nullptr, range, output, operation, options);
 }
 /// Transforms in this thread and in workers of `pool`.
 template <std::ranges::random_access_range Range, std::random_access_iterator Output, class Operation>
     requires std::ranges::sized_range<Range>
-void parallel_transform(thread_pool& pool, Range&& range, Output output, Operation&& operation) {
-    (void)detail::transform_elements(&pool, range, output, operation, {});
-}
-/// Transforms in this thread and in workers of `pool`, with options. Returns like the form without a pool.
-template <std::ranges::random_access_range Range, std::random_access_iterator Output, class Operation>
-    requires std::ranges::sized_range<Range>
-[[nodiscard]] bool parallel_transform(thread_pool& pool, Range&& range, Output output, Operation&& operation,
-                                      const loop_options& options) {
+bool parallel_transform(thread_pool& pool, Range&& range, Output output, Operation&& operation,
+                        const loop_options& options = {}) {
     return detail::transform_elements(&pool, range, output, operation, options);
 }
 

@@ -115,7 +115,7 @@ TEST_CASE_TEMPLATE("our strand and lanes keep their order on Asio's executor", P
     std::vector<int> expected;
     for (int i = 0; i != 300; ++i) {
         ekiden::post(serial, [&, i] { seen.push_back(i); });
-        all.post(i % 2, [&, i] { of_lane[i % 2].push_back(i / 2); });
+        (void)all.post(i % 2, [&, i] { of_lane[i % 2].push_back(i / 2); });
         ekiden::post(on_a_strand, [&, i] { nested.push_back(i); });
         expected.push_back(i);
     }

@@ -85,7 +85,7 @@ TEST_CASE("a negative bound beside an unsigned one is refused before anything ru
     CHECK_THROWS_WITH_AS(parallel_for(-3, size, call), first, std::invalid_argument);
     CHECK_THROWS_WITH_AS(parallel_for(size, -1, call), last, std::invalid_argument);
     CHECK_THROWS_WITH_AS(parallel_for(pool, -3, size, call), first, std::invalid_argument);
-    CHECK_THROWS_WITH_AS((void)parallel_for(-3, size, call, {.grain = 2}), first, std::invalid_argument);
+    CHECK_THROWS_WITH_AS(parallel_for(-3, size, call, {.grain = 2}), first, std::invalid_argument);
     parallel_invoke(pool, [&](fork_scope& scope) {
         CHECK_THROWS_WITH_AS(parallel_for(scope, -3, size, call), first, std::invalid_argument);
         CHECK_THROWS_WITH_AS(parallel_for(scope, size, -1, [&calls](fork_scope&, std::size_t) { ++calls; }),

@@ -328,18 +328,18 @@ TEST_CASE("a child of a forked call ends with a message when it comes to wait fo
     child_process child;
     std::atomic<bool> has_been_taken{false};
     std::atomic<bool> is_over{false};
-    (void)ekiden::parallel_for(pool, 0, 2,
-                               [&](int) {
-                                   if (pool.running_in_this_thread()) {
-                                       has_been_taken = true;
-                                       while (!is_over) std::this_thread::yield();
-                                   } else {
-                                       while (!has_been_taken) std::this_thread::yield();
-                                       (void)child.fork();
-                                       is_over = true;
-                                   }
-                               },
-                               {.grain = 1});
+    ekiden::parallel_for(pool, 0, 2,
+                         [&](int) {
+                             if (pool.running_in_this_thread()) {
+                                 has_been_taken = true;
+                                 while (!is_over) std::this_thread::yield();
+                             } else {
+                                 while (!has_been_taken) std::this_thread::yield();
+                                 (void)child.fork();
+                                 is_over = true;
+                             }
+                         },
+                         {.grain = 1});
     const ended_child ended = child.wait();
     CHECK(ended.signal == SIGABRT);
     CHECK(ended.said.find("ekiden: fork_join: a call that called fork()") == 0);
