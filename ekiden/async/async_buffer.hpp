@@ -10,8 +10,10 @@
 #include <ekiden/sync/bounded_buffer.hpp>
 #include <ekiden/sync/watermark_buffer.hpp>
 
+#include <chrono>
 #include <concepts>
 #include <optional>
+#include <stop_token>
 #include <utility>
 
 namespace ekiden::inline EKIDEN_ABI {
@@ -117,6 +119,52 @@ template <std::copy_constructible T, class States>
     return detail::lock_awaiter<detail::push_copy_operation<buffer_base<T, States>>>(buffer, item);
 }
 
+/// Adds `item` like async_push(buffer, item). Gives up with timed_out or stopped when `limit` is reached.
+template <class T, class States>
+[[nodiscard]] auto async_push(buffer_base<T, States>& buffer, std::type_identity_t<T>&& item,
+                              const wait_limit& limit) noexcept {
+    return detail::limited_awaiter<detail::push_operation<buffer_base<T, States>>>(limit, buffer, item);
+}
+/// The same with a copy of `item`, which is made at the call.
+template <std::copy_constructible T, class States>
+[[nodiscard]] auto async_push(buffer_base<T, States>& buffer, const std::type_identity_t<T>& item,
+                              const wait_limit& limit) {
+    return detail::limited_awaiter<detail::push_copy_operation<buffer_base<T, States>>>(limit, buffer, item);
+}
+/// The same with a stop token as the limit.
+template <class T, class States>
+[[nodiscard]] auto async_push(buffer_base<T, States>& buffer, std::type_identity_t<T>&& item,
+                              std::stop_token stop) noexcept {
+    return async_push(buffer, std::move(item), wait_limit(std::move(stop)));
+}
+template <std::copy_constructible T, class States>
+[[nodiscard]] auto async_push(buffer_base<T, States>& buffer, const std::type_identity_t<T>& item,
+                              std::stop_token stop) {
+    return async_push(buffer, item, wait_limit(std::move(stop)));
+}
+/// The same with a duration from the call as the limit.
+template <class T, class States, class Rep, class Period>
+[[nodiscard]] auto async_push_for(buffer_base<T, States>& buffer, std::type_identity_t<T>&& item,
+                                  const std::chrono::duration<Rep, Period>& duration) {
+    return async_push(buffer, std::move(item), wait_limit::after(duration));
+}
+template <std::copy_constructible T, class States, class Rep, class Period>
+[[nodiscard]] auto async_push_for(buffer_base<T, States>& buffer, const std::type_identity_t<T>& item,
+                                  const std::chrono::duration<Rep, Period>& duration) {
+    return async_push(buffer, item, wait_limit::after(duration));
+}
+/// The same with a time point as the limit. The distance from now counts for clocks other than the library's.
+template <class T, class States, class Clock, class Duration>
+[[nodiscard]] auto async_push_until(buffer_base<T, States>& buffer, std::type_identity_t<T>&& item,
+                                    const std::chrono::time_point<Clock, Duration>& time) {
+    return async_push(buffer, std::move(item), wait_limit::until(time));
+}
+template <std::copy_constructible T, class States, class Clock, class Duration>
+[[nodiscard]] auto async_push_until(buffer_base<T, States>& buffer, const std::type_identity_t<T>& item,
+                                    const std::chrono::time_point<Clock, Duration>& time) {
+    return async_push(buffer, item, wait_limit::until(time));
+}
+
 /// Removes the oldest item and waits for one: `popped<T> item = co_await async_pop(buffer)`. Returns the
 /// item, or an empty result whose status says why: closed (and empty), stopped or timed_out. Throws what T's
 /// move constructor throws.
@@ -127,6 +175,30 @@ template <class T, class States>
 [[nodiscard]] auto async_pop(buffer_base<T, States>& buffer) noexcept {
     return detail::lock_awaiter<detail::pop_operation<buffer_base<T, States>>>(buffer);
 }
+/// Removes the oldest item like async_pop(buffer). Gives up with timed_out or stopped when `limit` is
+/// reached.
+template <class T, class States>
+[[nodiscard]] auto async_pop(buffer_base<T, States>& buffer, const wait_limit& limit) noexcept {
+    return detail::limited_awaiter<detail::pop_operation<buffer_base<T, States>>>(limit, buffer);
+}
+/// The same with a stop token as the limit.
+template <class T, class States>
+[[nodiscard]] auto async_pop(buffer_base<T, States>& buffer, std::stop_token stop) noexcept {
+    return async_pop(buffer, wait_limit(std::move(stop)));
+}
+/// The same with a duration from the call as the limit.
+template <class T, class States, class Rep, class Period>
+[[nodiscard]] auto async_pop_for(buffer_base<T, States>& buffer,
+                                 const std::chrono::duration<Rep, Period>& duration) {
+    return async_pop(buffer, wait_limit::after(duration));
+}
+/// The same with a time point as the limit. The distance from now counts for clocks other than the library's.
+template <class T, class States, class Clock, class Duration>
+[[nodiscard]] auto async_pop_until(buffer_base<T, States>& buffer,
+                                   const std::chrono::time_point<Clock, Duration>& time) {
+    return async_pop(buffer, wait_limit::until(time));
+}
+
 /// Removes the oldest item like async_pop(buffer), but such an item is given to `unclaimed(T&&)`, which must
 /// not throw. `unclaimed` must be an object with a name, and outlive the await.
 template <class T, class States, std::invocable<T&&> Unclaimed>
