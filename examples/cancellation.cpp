@@ -7,8 +7,8 @@
 
 namespace {
 
-/// True if the future reports that its task was cancelled.
-bool was_cancelled(ekiden::future<int>& result) {
+/// True if the future reports that its task was canceled.
+bool was_canceled(ekiden::future<int>& result) {
     try {
         return result.get() < 0;
     } catch (const std::system_error& error) {
@@ -20,10 +20,10 @@ bool was_cancelled(ekiden::future<int>& result) {
 
 int main() {
     ekiden::thread_pool pool({.threads = 1});
-    pool.pause(); // so that the tasks below are still queued when they are cancelled
+    pool.pause(); // so that the tasks below are still queued when they are canceled
 
     ekiden::future<int> single = pool.submit([] { return 1; });
-    const bool cancelled = single.cancel(); // false had a worker begun it
+    const bool canceled = single.cancel(); // false had a worker begun it
 
     std::stop_source source;
     ekiden::future<int> stoppable = pool.submit(source.get_token(), [] { return 2; });
@@ -37,9 +37,8 @@ int main() {
     ekiden::future<int> abandoned = pool.submit([] { return 4; });
     pool.stop(); // ends what is running, abandons what is queued
 
-    const bool all =
-        cancelled && was_cancelled(single) && was_cancelled(stoppable) && was_cancelled(abandoned);
-    std::cout << (all ? "three tasks were cancelled" : "a task was not cancelled") << ", one returned "
+    const bool all = canceled && was_canceled(single) && was_canceled(stoppable) && was_canceled(abandoned);
+    std::cout << (all ? "three tasks were canceled" : "a task was not canceled") << ", one returned "
               << result << '\n';
     return all && result == 3 ? 0 : 1;
 }

@@ -48,15 +48,15 @@ int ends_of_an_operation(ekiden::thread_pool& pool) {
     return product.get();
 }
 
-/// A timer that is cancelled says so, always.
-bool is_cancelled_in_time() {
+/// A timer that is canceled says so, always.
+bool is_canceled_in_time() {
     ekiden::loop_context loop(1);
     ekiden::steady_timer timer(loop, std::chrono::hours(1));
-    bool was_cancelled = false;
-    timer.async_wait([&](std::error_code error) { was_cancelled = error == std::errc::operation_canceled; });
+    bool was_canceled = false;
+    timer.async_wait([&](std::error_code error) { was_canceled = error == std::errc::operation_canceled; });
     ekiden::post(loop, [&] { timer.cancel(); });
     loop.run();
-    return was_cancelled;
+    return was_canceled;
 }
 
 } // namespace
@@ -71,7 +71,7 @@ int main() {
 
     const std::string order = order_of_a_strand();
     const int product = ends_of_an_operation(pool);
-    const bool cancelled = is_cancelled_in_time();
-    std::cout << order << ", " << product << ", " << std::boolalpha << cancelled << '\n';
-    return order == "abxcd" && product == 42 && cancelled ? 0 : 1;
+    const bool canceled = is_canceled_in_time();
+    std::cout << order << ", " << product << ", " << std::boolalpha << canceled << '\n';
+    return order == "abxcd" && product == 42 && canceled ? 0 : 1;
 }

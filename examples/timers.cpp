@@ -60,7 +60,7 @@ int main() {
     ticker clock(pool);
     const int ticks = clock.ticks_when_done();
 
-    // A timer that has expired, and whose handler cannot begin yet. It is cancelled all the same.
+    // A timer that has expired, and whose handler cannot begin yet. It is canceled all the same.
     ekiden::steady_timer timer(pool, 1ns);
     std::error_code reported;
     pool.pause();

@@ -17,7 +17,7 @@ using namespace coroutine_model;
 struct outcome {
     sys::cell<int> in_frame{0}; // written by the coroutine before it suspends
     sys::atomic<int> nodes{0};  // operations that have not ended
-    int cancelled = 0;          // passed on to Asio, on the strand
+    int canceled = 0;           // passed on to Asio, on the strand
     bool has_ended = false;     // the operation, as Asio sees it: on the strand
     int resumed = 0;
     int frames_ended = 0;
@@ -35,8 +35,8 @@ public:
 private:
     static void cancel(asio_operation& self) noexcept {
         outcome& o = static_cast<model_operation&>(self).all;
-        check::that(!o.has_ended, "nothing is cancelled after its end");
-        ++o.cancelled;
+        check::that(!o.has_ended, "nothing is canceled after its end");
+        ++o.canceled;
     }
     static void end(asio_operation& self) noexcept {
         auto* const own = static_cast<model_operation*>(&self);
@@ -173,6 +173,6 @@ EKIDEN_MODEL(asio_result_against_stop, .load_buffering = false,
     context.run();
     check::that(all.resumed == 1 && all.frames_ended == 1, "it goes on, once");
     check::that(all.got == (other ? 7 : 0), "with the result of what has begun");
-    check::that(all.cancelled <= 1, "a stop is passed on once");
+    check::that(all.canceled <= 1, "a stop is passed on once");
     check::that(all.nodes.load(sys::relaxed) == 0, "the operation has ended");
 }

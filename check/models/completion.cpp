@@ -110,27 +110,27 @@ EKIDEN_MODEL(future_wait_gives_up,
     producer.join();
 }
 
-EKIDEN_MODEL(future_cancel_against_run, .about = "a task is run or cancelled, never both, and ends once",
+EKIDEN_MODEL(future_cancel_against_run, .about = "a task is run or canceled, never both, and ends once",
              .preemptions = 4) {
     int ran = 0;
     int ends = 0;
-    bool cancelled = false;
+    bool canceled = false;
     {
         auto call = [&ran, w = witness(ends)] { return ++ran; };
         auto* const state = recycler::create<task_state<int, decltype(call)>>(std::move(call));
         future<int> f(state);
         sys::thread worker([state] { state->run(); });
-        cancelled = f.cancel();
+        canceled = f.cancel();
         bool threw = false;
         try {
             (void)f.get();
         } catch (const std::system_error&) {
             threw = true;
         }
-        check::that(threw == cancelled, "get reports what cancel has said");
+        check::that(threw == canceled, "get reports what cancel has said");
         worker.join();
     }
-    check::that(ran == (cancelled ? 0 : 1), "run or cancelled");
+    check::that(ran == (canceled ? 0 : 1), "run or canceled");
     check::that(ends == 1, "the callable ends once");
 }
 

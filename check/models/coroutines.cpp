@@ -66,7 +66,7 @@ struct account {
     sys::cell<int> local{0}; // written by the frame's thread, then by its destructor
     int ended = 0;
     int resumed = 0;
-    int cancelled = 0;
+    int canceled = 0;
     int value = 0;
 };
 
@@ -88,7 +88,7 @@ detail::root_coroutine waits(future<int> result, account& all) {
     try {
         all.value = co_await std::move(result);
     } catch (const operation_canceled&) {
-        ++all.cancelled;
+        ++all.canceled;
     }
     ++all.resumed;
 }
@@ -132,7 +132,7 @@ EKIDEN_MODEL(await_against_stop, .load_buffering = false,
     while (home.run_one()) {
     }
     check::that(all.ended == 1 && all.resumed == 1, "it ends once");
-    check::that((all.value == 5) != (all.cancelled == 1), "with the result, or with the stop");
+    check::that((all.value == 5) != (all.canceled == 1), "with the result, or with the stop");
 }
 
 EKIDEN_MODEL(await_stop_alone, .about = "a stop while a coroutine begins to wait is not lost",
@@ -148,7 +148,7 @@ EKIDEN_MODEL(await_stop_alone, .about = "a stop while a coroutine begins to wait
     (void)home.run_one();
     stopper.join();
     (void)home.run_one();
-    check::that(all.cancelled == 1 && all.ended == 1, "the stop has ended the wait");
+    check::that(all.canceled == 1 && all.ended == 1, "the stop has ended the wait");
 }
 
 EKIDEN_MODEL(await_refused_home,

@@ -82,7 +82,7 @@ EKIDEN_MODEL(then_against_result,
 }
 
 EKIDEN_MODEL(then_against_the_end_of_its_context,
-             .about = "a continuation is queued or cancelled, and what queues it has let go of the context",
+             .about = "a continuation is queued or canceled, and what queues it has let go of the context",
              .preemptions = 3) {
     auto place = std::make_unique<keeper::place>();
     const keeper where{place.get()};
@@ -106,7 +106,7 @@ EKIDEN_MODEL(then_against_the_end_of_its_context,
 }
 
 EKIDEN_MODEL(then_begun_at_the_end_of_its_context,
-             .about = "then() against the end of the context: cancelled at once, or by the end",
+             .about = "then() against the end of the context: canceled at once, or by the end",
              .preemptions = 2) {
     keeper::place place;
     const keeper where{&place};
@@ -116,13 +116,13 @@ EKIDEN_MODEL(then_begun_at_the_end_of_its_context,
     sys::thread ender([&] { place.itself.shut_down(); });
     future<int> continued = awaited.then(where, [](int i) { return i; });
     ender.join();
-    check::that(continued.is_ready(), "cancelled");
+    check::that(continued.is_ready(), "canceled");
     check::that(place.work.load(sys::relaxed) == 0, "no work is outstanding");
     source.set_value(1);
 }
 
 EKIDEN_MODEL(then_against_cancel,
-             .about = "a continuation that is cancelled while the result comes runs or is dropped",
+             .about = "a continuation that is canceled while the result comes runs or is dropped",
              .preemptions = 3) {
     keeper::place place;
     const keeper where{&place};
@@ -133,9 +133,9 @@ EKIDEN_MODEL(then_against_cancel,
         source.set_value(2);
         where.run();
     });
-    const bool was_cancelled = continued.cancel();
+    const bool was_canceled = continued.cancel();
     producer.join();
-    check::that(runs.load(sys::relaxed) == (was_cancelled ? 0 : 1), "run, or cancelled");
+    check::that(runs.load(sys::relaxed) == (was_canceled ? 0 : 1), "run, or canceled");
     check::that(continued.is_ready(), "ended");
 }
 

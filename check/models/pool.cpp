@@ -190,13 +190,13 @@ POOL_MODEL(pool_stop_while_paused, .about = "stop wakes a worker that is paused"
     pool.pause();
     future<int> f = pool.submit([] { return 1; });
     pool.stop();
-    bool cancelled = false;
+    bool canceled = false;
     try {
         (void)f.get();
     } catch (const std::system_error&) {
-        cancelled = true;
+        canceled = true;
     }
-    check::that(cancelled, "a stopped pool abandons what was queued");
+    check::that(canceled, "a stopped pool abandons what was queued");
 }
 
 POOL_MODEL(pool_wait_in_worker, .about = "a worker that waits for its own task runs it", .preemptions = 2,

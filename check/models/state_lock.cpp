@@ -223,8 +223,7 @@ EKIDEN_MODEL(state_lock_timeout_inside,
     check::that(count.read() >= 1 && lock.passes(bit(0)), "nobody is left inside");
 }
 
-EKIDEN_MODEL(state_lock_cancelled, .about = "a cancelled wait leaves no trace in the queue",
-             .preemptions = 3) {
+EKIDEN_MODEL(state_lock_canceled, .about = "a canceled wait leaves no trace in the queue", .preemptions = 3) {
     state_lock lock;
     sys::thread timed([&] {
         const bool came = lock.enter(bit(2), wait_limit::after(std::chrono::milliseconds(1)));

@@ -1,6 +1,6 @@
 // Timers: cancel() against expiry, against the beginning of the handler, and against the timer's end; the
 // context's end against a new wait; the wait for a handler; the thread that rings. In each: every wait ends
-// once, and as many handlers report that they were cancelled as were counted.
+// once, and as many handlers report that they were canceled as were counted.
 #include <check/engine/model.hpp>
 #include <check/models/context_model.hpp>
 #include <ekiden/sys/atomic.hpp>
@@ -37,7 +37,7 @@ using model_timer = basic_waitable_timer<Clock, model_context::executor_type>;
 struct account {
     int begun = 0;
     int succeeded = 0;
-    int cancelled = 0;
+    int canceled = 0;
     int dropped = 0;
     int counted = 0; // by cancel()
 
@@ -46,12 +46,12 @@ struct account {
         ++begun;
         timer.async_wait([this, w = witness{this}](std::error_code error) mutable {
             w.all = nullptr;
-            ++(error ? cancelled : succeeded);
+            ++(error ? canceled : succeeded);
         });
     }
     void check() const {
-        check::that(succeeded + cancelled + dropped == begun, "each wait ends once");
-        check::that(cancelled == counted, "as many report operation_canceled as were counted");
+        check::that(succeeded + canceled + dropped == begun, "each wait ends once");
+        check::that(canceled == counted, "as many report operation_canceled as were counted");
     }
 
 private:
@@ -119,7 +119,7 @@ EKIDEN_MODEL(timer_end_against_expiry, .about = "a timer ends while it fires and
     timer.reset();
     loop.join();
     context.run();
-    check::that(waits.succeeded + waits.cancelled == 1, "the wait ends once");
+    check::that(waits.succeeded + waits.canceled == 1, "the wait ends once");
 }
 
 EKIDEN_MODEL(timer_end_while_it_posts,
@@ -133,7 +133,7 @@ EKIDEN_MODEL(timer_end_while_it_posts,
     timer.reset();
     loop.join();
     context.run();
-    check::that(waits.succeeded + waits.cancelled == 1, "the wait ends once");
+    check::that(waits.succeeded + waits.canceled == 1, "the wait ends once");
 }
 
 EKIDEN_MODEL(timer_set_again_while_it_fires, .about = "a thread has taken a timer out that is set anew",
@@ -146,7 +146,7 @@ EKIDEN_MODEL(timer_set_again_while_it_fires, .about = "a thread has taken a time
     waits.wait(*timer);
     loop.join();
     context.run();
-    check::that(waits.succeeded + waits.cancelled == 1, "the new wait has not expired");
+    check::that(waits.succeeded + waits.canceled == 1, "the new wait has not expired");
     set_clock::shown = 200;
     context.ring();
     context.run();

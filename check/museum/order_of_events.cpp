@@ -72,7 +72,7 @@ EXHIBIT(double_checked_stop,
 EXHIBIT(
     timer_cancel_after_expiry,
     "https://www.boost.org/doc/libs/release/doc/html/boost_asio/reference/basic_waitable_timer/cancel.html") {
-    enum : std::uint32_t { pending, queued, running, done, cancelled };
+    enum : std::uint32_t { pending, queued, running, done, canceled };
     atomic<std::uint32_t> state{pending};
     cell<int> target{1};
     thread loop([&] {
@@ -84,9 +84,9 @@ EXHIBIT(
         state.store(done, release);
     });
     std::uint32_t seen = pending;
-    bool stopped = state.compare_exchange_strong(seen, cancelled, acq_rel, acquire);
+    bool stopped = state.compare_exchange_strong(seen, canceled, acq_rel, acquire);
     if (repaired && !stopped && seen == queued)
-        stopped = state.compare_exchange_strong(seen, cancelled, acq_rel, acquire);
+        stopped = state.compare_exchange_strong(seen, canceled, acq_rel, acquire);
     if (repaired && !stopped) {
         while (state.load(acquire) != done) yield();
     }

@@ -1,4 +1,4 @@
-// The waiting half of state_lock: waiting, leaving with a queue, cancelling. Protocol: sync/state_lock.md.
+// The waiting half of state_lock: waiting, leaving with a queue, canceling. Protocol: sync/state_lock.md.
 #include <ekiden/context/thread_context.hpp>
 #include <ekiden/observe/trace.hpp>
 #include <ekiden/sync/state_lock.hpp>
@@ -487,7 +487,7 @@ void state_lock::grant(const choice& chosen, const state_lock* lock) noexcept {
     }
 }
 
-// ---- waits that are not a thread's, and cancelling ---------------
+// ---- waits that are not a thread's, and canceling ---------------
 
 bool state_lock::start(waiter& who) noexcept {
     who.direct = true;

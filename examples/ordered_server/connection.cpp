@@ -201,9 +201,9 @@ void connection::watch() {
     if (is_closed() || due() >= armed_) return;
     armed_ = due();
     timer_.expires_at(armed_);
-    timer_.async_wait([weak = weak_from_this()](std::error_code cancelled) {
+    timer_.async_wait([weak = weak_from_this()](std::error_code canceled) {
         const auto self = weak.lock();
-        if (self && !cancelled) self->look_at_clock();
+        if (self && !canceled) self->look_at_clock();
     });
 }
 

@@ -19,8 +19,8 @@ void way_back::drain() {
         newest = std::exchange(newest->next, std::exchange(oldest, newest));
     if (oldest != nullptr && arrive_(static_cast<request*>(oldest))) {
         timer_.expires_after(time_);
-        return timer_.async_wait([this](std::error_code cancelled) {
-            if (!cancelled) drain();
+        return timer_.async_wait([this](std::error_code canceled) {
+            if (!canceled) drain();
         });
     }
     request_link* none = &looked_at_;

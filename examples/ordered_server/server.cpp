@@ -55,8 +55,8 @@ void server::forget(connection& closed) {
 void server::end() {
     if (std::exchange(is_ending_, true)) return end_now();
     grace_.expires_after(chosen_.deadline.grace);
-    grace_.async_wait([this](std::error_code cancelled) {
-        if (!cancelled) end_now();
+    grace_.async_wait([this](std::error_code canceled) {
+        if (!canceled) end_now();
     });
     const auto all = connections_; // finish() may forget
     for (const auto& [number, one] : all) one->finish();

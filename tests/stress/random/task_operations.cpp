@@ -1,4 +1,4 @@
-// Posting, submitting, waiting, cancelling: what is done with single tasks.
+// Posting, submitting, waiting, canceling: what is done with single tasks.
 #include "world.hpp"
 
 #include <chrono>
@@ -85,7 +85,7 @@ void post(context& who) {
 }
 
 /// What a future says must be what has happened.
-void check_result(waiting_future& awaited, bool was_cancelled = false) {
+void check_result(waiting_future& awaited, bool was_canceled = false) {
     try {
         require(awaited.result.get() == awaited.value, "a future has the result of another task");
         require(awaited.of->runs == 1, "a future has a value, but its task did not run once",
@@ -97,8 +97,8 @@ void check_result(waiting_future& awaited, bool was_cancelled = false) {
     } catch (const std::system_error& error) {
         require(error.code() == std::errc::operation_canceled, "a future reports another error",
                 error.code().value());
-        require(awaited.of->runs == 0, "a cancelled task has run", awaited.of->runs);
-        require(was_cancelled || awaited.from->ending, "a task was cancelled by nobody");
+        require(awaited.of->runs == 0, "a canceled task has run", awaited.of->runs);
+        require(was_canceled || awaited.from->ending, "a task was canceled by nobody");
     }
     require(!awaited.result.valid(), "a future is valid after get()");
     require(awaited.of->alive == 0, "the callable lives on although its future is ready", awaited.of->alive);
@@ -131,7 +131,7 @@ void submit(context& who) {
     if (who.futures.size() > 8) settle(who);
 }
 
-/// A result is awaited with limits, cancelled, dropped, or got.
+/// A result is awaited with limits, canceled, dropped, or got.
 void wait(context& who) {
     if (who.futures.empty()) submit(who);
     if (who.futures.empty()) return;
@@ -146,13 +146,13 @@ void wait(context& who) {
     case 1: {
         if (awaited.result.wait_for(std::chrono::microseconds(who.random.below(300))))
             return check_result(awaited);
-        const bool was_cancelled = awaited.result.cancel();
-        if (was_cancelled) require(awaited.of->alive == 0, "cancel() has left the callable");
-        return check_result(awaited, was_cancelled);
+        const bool was_canceled = awaited.result.cancel();
+        if (was_canceled) require(awaited.of->alive == 0, "cancel() has left the callable");
+        return check_result(awaited, was_canceled);
     }
     case 2: {
-        const bool was_cancelled = awaited.result.cancel();
-        return check_result(awaited, was_cancelled);
+        const bool was_canceled = awaited.result.cancel();
+        return check_result(awaited, was_canceled);
     }
     case 3:
         return; // the task goes on alone

@@ -282,7 +282,7 @@ struct stepping : std::enable_shared_from_this<stepping<Handler>> {
             const auto held = weak.lock();
             if (!held) return; // it has ended; then this should not be called either
             if (busy.exchange(true)) ++bad;
-            is_cancelled = true;
+            is_canceled = true;
             busy = false;
         });
         step();
@@ -292,7 +292,7 @@ struct stepping : std::enable_shared_from_this<stepping<Handler>> {
             if (self->busy.exchange(true)) ++self->bad;
             for (int i = 0; i != 50; ++i) std::atomic_signal_fence(std::memory_order_seq_cst);
             self->busy = false;
-            if (!self->is_cancelled) return self->step();
+            if (!self->is_canceled) return self->step();
             self->handler(error_code(net::error::operation_aborted));
         });
     }
@@ -300,7 +300,7 @@ struct stepping : std::enable_shared_from_this<stepping<Handler>> {
     Handler handler;
     std::atomic<int>& bad;
     std::atomic<bool> busy{false};
-    bool is_cancelled = false;
+    bool is_canceled = false;
 };
 
 template <class Token>

@@ -141,15 +141,15 @@ TEST_CASE_TEMPLATE("any_executor holds Asio's executor", Place, EKIDEN_ALL_ASIO)
     CHECK(calls == 3);
 }
 
-TEST_CASE_TEMPLATE("our timers expire and are cancelled on Asio's executor", Place, EKIDEN_ALL_ASIO) {
+TEST_CASE_TEMPLATE("our timers expire and are canceled on Asio's executor", Place, EKIDEN_ALL_ASIO) {
     Place place;
     const auto e = ekiden::from_asio(place.executor());
     ekiden::steady_timer soon(e, 1ms);
     ekiden::steady_timer late(e, 1h);
     std::atomic<int> expired{0};
-    std::atomic<int> cancelled{0};
+    std::atomic<int> canceled{0};
     late.async_wait([&](std::error_code error) { // first, for the other one may complete at once
-        if (error == std::errc::operation_canceled) ++cancelled;
+        if (error == std::errc::operation_canceled) ++canceled;
     });
     soon.async_wait([&](std::error_code error) {
         if (!error) ++expired;
@@ -157,7 +157,7 @@ TEST_CASE_TEMPLATE("our timers expire and are cancelled on Asio's executor", Pla
     });
     place.finish(); // a wait is work of Asio's context
     CHECK(expired == 1);
-    CHECK(cancelled == 1);
+    CHECK(canceled == 1);
 }
 
 TEST_CASE_TEMPLATE("a timer of ours completes on Asio's executor", Place, EKIDEN_ALL_ASIO) {

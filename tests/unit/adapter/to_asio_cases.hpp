@@ -352,7 +352,7 @@ TEST_CASE_TEMPLATE("an executor of ours that is bound to a handler needs no adap
     CHECK(was_inside);
 }
 
-TEST_CASE_TEMPLATE("Asio's timer expires, and is cancelled, on our executor", Place, EKIDEN_ALL_PLACES) {
+TEST_CASE_TEMPLATE("Asio's timer expires, and is canceled, on our executor", Place, EKIDEN_ALL_PLACES) {
     Place place;
     const auto e = adapted(place.executor());
     timed timers(e, [&e] { return e.running_in_this_thread(); });

@@ -153,7 +153,7 @@ TEST_CASE("rule: close wakes all senders and receivers, and what was accepted ca
     }
 }
 
-TEST_CASE("rule: a push that is cancelled or refused leaves its argument untouched") {
+TEST_CASE("rule: a push that is canceled or refused leaves its argument untouched") {
     thread_pool pool(1);
     stop_state stop;
     bounded_buffer<std::unique_ptr<int>> buffer(1);

@@ -41,7 +41,7 @@ TEST_CASE("an event that is set lets coroutines through at once, and others when
 }
 
 TEST_CASE(
-    "rule: 1e5 waiters of one event are woken without a deeper stack, cancelled during the sweep or not") {
+    "rule: 1e5 waiters of one event are woken without a deeper stack, canceled during the sweep or not") {
     const int n = ekiden_test::rounds(100'000);
     thread_pool pool(2);
     event e;

@@ -22,14 +22,13 @@ using lock_support::party;
 using namespace std::chrono_literals;
 using steady = std::chrono::steady_clock;
 
-TEST_CASE(
-    "rule: of 1e5 awaited timers 99 % are cancelled from another thread, and all end once: cancelled, or "
-    "in time") {
+TEST_CASE("rule: of 1e5 awaited timers 99 % are canceled from another thread, and all end once: canceled, or "
+          "in time") {
     const auto n = static_cast<std::size_t>(ekiden_test::rounds(100'000));
     struct sleeper {
         stop_state stop;
         std::atomic<int> slept{0};
-        std::atomic<int> cancelled{0};
+        std::atomic<int> canceled{0};
     };
     std::deque<sleeper> all(n);
     std::atomic<std::size_t> asleep{0};
@@ -44,14 +43,14 @@ TEST_CASE(
             coroutines.spawn(pool.get_executor(), &one.stop, [&, length]() -> coroutine<> {
                 const auto begin = steady::now();
                 ++asleep;
-                bool is_cancelled = false;
+                bool is_canceled = false;
                 try {
                     co_await sleep_until(begin + length);
                 } catch (const operation_canceled&) {
-                    is_cancelled = true;
+                    is_canceled = true;
                 }
-                if (!is_cancelled && steady::now() < begin + length) ++early;
-                ++(is_cancelled ? one.cancelled : one.slept);
+                if (!is_canceled && steady::now() < begin + length) ++early;
+                ++(is_canceled ? one.canceled : one.slept);
             });
         }
         // The first half while coroutines still begin.
@@ -68,8 +67,8 @@ TEST_CASE(
     std::size_t as_told = 0;
     for (std::size_t i = 0; i != n; ++i) {
         const sleeper& one = all[i];
-        once += one.slept + one.cancelled == 1 ? 1U : 0U;
-        as_told += i % 100 == 0 ? one.slept == 1 : i % 100 < 3 || one.cancelled == 1;
+        once += one.slept + one.canceled == 1 ? 1U : 0U;
+        as_told += i % 100 == 0 ? one.slept == 1 : i % 100 < 3 || one.canceled == 1;
     }
     CHECK(once == n);
     CHECK(as_told == n);

@@ -394,7 +394,7 @@ TEST_CASE("use_awaitable: timers and post are awaited, and the coroutine comes h
     runner.join();
 }
 
-TEST_CASE("use_awaitable: a cancelled timer throws, or says so in a tuple") {
+TEST_CASE("use_awaitable: a canceled timer throws, or says so in a tuple") {
     thread_pool pool(1); // what is posted runs when the coroutine waits
     const auto in_tuple = [&]() -> coroutine<bool> {
         steady_timer timer(pool, std::chrono::hours(1));

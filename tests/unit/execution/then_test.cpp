@@ -79,7 +79,7 @@ TEST_CASE("a failure passes by a function that takes the result, and reaches one
     CHECK(passed.get() == 5);
 }
 
-TEST_CASE("a broken promise and a cancelled task pass by, too") {
+TEST_CASE("a broken promise and a canceled task pass by, too") {
     ekiden::thread_pool pool(1);
     auto broken = ekiden::promise<int>().get_future().then(pool.get_executor(), [](int i) { return i; });
     CHECK_THROWS_AS(broken.get(), std::future_error);
@@ -87,11 +87,11 @@ TEST_CASE("a broken promise and a cancelled task pass by, too") {
     auto queued = pool.submit([] { return 1; });
     queued.cancel();
     pool.resume();
-    auto cancelled = std::move(queued).then(pool.get_executor(), [](int i) { return i; });
-    CHECK_THROWS_AS(cancelled.get(), std::system_error);
+    auto canceled = std::move(queued).then(pool.get_executor(), [](int i) { return i; });
+    CHECK_THROWS_AS(canceled.get(), std::system_error);
 }
 
-TEST_CASE("what waits for a result can be cancelled, and the result comes all the same") {
+TEST_CASE("what waits for a result can be canceled, and the result comes all the same") {
     users_context home;
     ekiden::promise<std::shared_ptr<int>> promise;
     const auto held = std::make_shared<int>(1);
@@ -205,10 +205,10 @@ TEST_CASE(
         auto source = promise.get_future();
         std::thread producer([&promise] { promise.set_value(1); });
         auto later = source.then(pool.get_executor(), [token, &runs](int) { ++runs; });
-        const bool was_cancelled = later.cancel();
+        const bool was_canceled = later.cancel();
         later.wait();
         producer.join();
-        CHECK(runs == (was_cancelled ? 0 : 1));
+        CHECK(runs == (was_canceled ? 0 : 1));
         pool.wait_idle();
         CHECK(token.use_count() == 1);
     }
@@ -218,7 +218,7 @@ namespace {
 
 /// The continuation of a promise that is kept until the context has ended.
 template <class Context, class Executor>
-void expect_cancelled_with(std::unique_ptr<Context> context, const Executor& where) {
+void expect_canceled_with(std::unique_ptr<Context> context, const Executor& where) {
     auto token = std::make_shared<int>(0);
     ekiden::promise<int> promise;
     auto chained = promise.get_future()
@@ -233,9 +233,9 @@ void expect_cancelled_with(std::unique_ptr<Context> context, const Executor& whe
 }
 
 template <class Context>
-void expect_cancelled_with(std::unique_ptr<Context> context) {
+void expect_canceled_with(std::unique_ptr<Context> context) {
     const auto where = context->get_executor();
-    expect_cancelled_with(std::move(context), where);
+    expect_canceled_with(std::move(context), where);
 }
 
 /// Whether get() throws at once that the result cannot come.
@@ -250,14 +250,14 @@ bool is_left_behind(ekiden::future<int>& one) {
 
 } // namespace
 
-TEST_CASE("A continuation is cancelled when its context ends before the result is there") {
-    expect_cancelled_with(std::make_unique<ekiden::thread_pool>(2));
-    expect_cancelled_with(std::make_unique<ekiden::loop_context>(1));
-    expect_cancelled_with(std::make_unique<ekiden::loop_context>());
-    expect_cancelled_with(std::make_unique<users_context>());
+TEST_CASE("A continuation is canceled when its context ends before the result is there") {
+    expect_canceled_with(std::make_unique<ekiden::thread_pool>(2));
+    expect_canceled_with(std::make_unique<ekiden::loop_context>(1));
+    expect_canceled_with(std::make_unique<ekiden::loop_context>());
+    expect_canceled_with(std::make_unique<users_context>());
     auto pool = std::make_unique<ekiden::thread_pool>(1);
     const ekiden::strand strand(pool->get_executor());
-    expect_cancelled_with(std::move(pool), strand);
+    expect_canceled_with(std::move(pool), strand);
 }
 
 TEST_CASE("A continuation of a task that is dropped with its pool may be on another pool that ends first") {

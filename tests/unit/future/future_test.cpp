@@ -197,7 +197,7 @@ TEST_CASE("A result whose move throws passes that exception to get and is gone")
     CHECK_FALSE(result.valid());
 }
 
-TEST_CASE("The future of a promise cannot be cancelled") {
+TEST_CASE("The future of a promise cannot be canceled") {
     promise<int> source;
     auto result = source.get_future();
     CHECK_FALSE(result.cancel());

@@ -47,7 +47,7 @@ submitted<R> submit(std::stop_token token, F&& f) {
 }
 
 template <class R>
-bool reports_cancelled(future<R>& result) {
+bool reports_canceled(future<R>& result) {
     try {
         result.get();
     } catch (const std::system_error& error) {
@@ -104,16 +104,16 @@ TEST_CASE("A task that throws gives its exception and its callable is gone") {
     CHECK_THROWS_WITH_AS(result.get(), "from the task", std::runtime_error);
 }
 
-TEST_CASE("A task that is abandoned reports that it was cancelled") {
+TEST_CASE("A task that is abandoned reports that it was canceled") {
     observed all;
     auto [queued, result] = submit(all.callable(4));
     queued->abandon();
     CHECK_FALSE(all.has_callable());
-    CHECK(reports_cancelled(result));
+    CHECK(reports_canceled(result));
     CHECK(all.calls == 0);
 }
 
-TEST_CASE("A task that is cancelled does not run and whoever takes it from the queue drops it") {
+TEST_CASE("A task that is canceled does not run and whoever takes it from the queue drops it") {
     for (const bool runs : {true, false}) {
         observed all;
         auto [queued, result] = submit(all.callable(4));
@@ -125,12 +125,12 @@ TEST_CASE("A task that is cancelled does not run and whoever takes it from the q
             queued->run();
         else
             queued->abandon();
-        CHECK(reports_cancelled(result));
+        CHECK(reports_canceled(result));
         CHECK(all.calls == 0);
     }
 }
 
-TEST_CASE("A cancelled task whose future is gone is dropped by the queue") {
+TEST_CASE("A canceled task whose future is gone is dropped by the queue") {
     observed all;
     auto made = submit(all.callable(4));
     CHECK(made.result.cancel());
@@ -238,7 +238,7 @@ TEST_CASE("A large task with a future is one allocation and all of it is freed")
 
 TEST_CASE("Of run and cancel and abandon in different threads one decides and the callable ends once") {
     const int rounds = ekiden_test::rounds(10'000);
-    int cancelled = 0;
+    int canceled = 0;
     int ran = 0;
     for (int round = 0; round != rounds; ++round) {
         observed all;
@@ -258,16 +258,16 @@ TEST_CASE("Of run and cancel and abandon in different threads one decides and th
         if (round % 5 == 0) {
             made.result = {};
         } else if (won || round % 3 == 0) {
-            if (!reports_cancelled(made.result)) FAIL("not cancelled");
+            if (!reports_canceled(made.result)) FAIL("not canceled");
         } else if (made.result.get() != round) {
             FAIL("another result");
         }
         worker.join();
-        cancelled += won;
+        canceled += won;
         ran += all.calls;
         if (all.calls + won + (round % 3 == 0) < 1 || (won && all.calls != 0)) FAIL("both or none");
     }
-    CHECK(ran + cancelled > 0);
+    CHECK(ran + canceled > 0);
 }
 
 // ---- stop requests
@@ -282,19 +282,19 @@ TEST_CASE("A stop request cancels a queued task and does nothing to one that has
     CHECK_FALSE(all.has_callable());
     CHECK(early.result.get() == 1);
     CHECK(late.result.is_ready());
-    CHECK(reports_cancelled(late.result));
+    CHECK(reports_canceled(late.result));
     late.queued->run();
     CHECK(all.calls == 1);
 }
 
-TEST_CASE("A task that is made after the stop request is cancelled at once") {
+TEST_CASE("A task that is made after the stop request is canceled at once") {
     std::stop_source stop;
     stop.request_stop();
     observed all;
     auto made = submit(stop.get_token(), all.callable(1));
     CHECK_FALSE(all.has_callable());
     made.queued->run();
-    CHECK(reports_cancelled(made.result));
+    CHECK(reports_canceled(made.result));
     CHECK(all.calls == 0);
 }
 
@@ -324,7 +324,7 @@ TEST_CASE("Of a stop request and a cancel one destroys the callable") {
     CHECK(made.result.cancel());
     stop.request_stop();
     made.queued->abandon();
-    CHECK(reports_cancelled(made.result));
+    CHECK(reports_canceled(made.result));
 }
 
 TEST_CASE("Stop request and run and the end of the future in three threads leave nothing behind") {
@@ -376,7 +376,7 @@ auto callable_that_owns(std::shared_ptr<own_future> owner) {
 
 } // namespace
 
-TEST_CASE("A callable that owns its own future can be cancelled by a stop request") {
+TEST_CASE("A callable that owns its own future can be canceled by a stop request") {
     const long live = ekiden_test::live_allocation_count();
     {
         std::stop_source stop;
@@ -390,7 +390,7 @@ TEST_CASE("A callable that owns its own future can be cancelled by a stop reques
     CHECK(ekiden_test::live_allocation_count() == live);
 }
 
-TEST_CASE("A callable that owns its own future can be cancelled through it") {
+TEST_CASE("A callable that owns its own future can be canceled through it") {
     const long live = ekiden_test::live_allocation_count();
     {
         auto owner = std::make_shared<own_future>();

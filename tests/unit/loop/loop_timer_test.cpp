@@ -37,7 +37,7 @@ TEST_CASE("A pending timer keeps run(), and its end brings run() to an end") {
     }
 }
 
-TEST_CASE("A timer that is cancelled by another thread ends a run() that slept for it") {
+TEST_CASE("A timer that is canceled by another thread ends a run() that slept for it") {
     for (const int hint : {1, 2}) {
         for (int round = 0; round != ekiden_test::rounds(50); ++round) {
             loop_context loop(hint);

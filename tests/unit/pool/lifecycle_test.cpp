@@ -17,7 +17,7 @@ using ekiden::thread_pool;
 
 namespace {
 
-bool is_cancelled(ekiden::future<int>& f) {
+bool is_canceled(ekiden::future<int>& f) {
     try {
         (void)f.get();
         return false;
@@ -66,7 +66,7 @@ TEST_CASE("after join, a task is refused and destroyed by the caller") {
     CHECK(*destroyed == 2);
     auto f = pool.submit([] { return 1; });
     REQUIRE(f.is_ready());
-    CHECK(is_cancelled(f));
+    CHECK(is_canceled(f));
     pool.wait_idle();
 }
 
@@ -91,7 +91,7 @@ TEST_CASE("stop abandons what is queued and lets what runs end") {
     CHECK_FALSE(pool.post([] {}));
     go.count_down();
     CHECK(running.get() == 5);
-    for (auto& f : queued) CHECK(is_cancelled(f));
+    for (auto& f : queued) CHECK(is_canceled(f));
     pool.wait_idle();
     CHECK(ran == 0);
     CHECK(*destroyed == 100);
@@ -121,7 +121,7 @@ TEST_CASE("a worker that waits for a queued task when the pool stops gets operat
             started.count_down();
             pool.pause();
             auto inner = pool.submit([] { return 1; });
-            return is_cancelled(inner) ? 1 : 2;
+            return is_canceled(inner) ? 1 : 2;
         });
         started.wait();
         while (i % 2 == 0 && pool.metrics().tasks_pending != 2)

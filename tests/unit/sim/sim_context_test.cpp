@@ -114,7 +114,7 @@ TEST_CASE("timers fire in virtual time, which costs none") {
     std::vector<std::string> seen;
     day.async_wait([&](std::error_code error) {
         CHECK(error == std::errc::operation_canceled);
-        seen.emplace_back("cancelled");
+        seen.emplace_back("canceled");
     });
     hour.async_wait([&](std::error_code error) {
         CHECK(!error);
@@ -130,7 +130,7 @@ TEST_CASE("timers fire in virtual time, which costs none") {
         });
     });
     sim.run();
-    CHECK(seen == std::vector<std::string>{"hour", "cancelled", "day"});
+    CHECK(seen == std::vector<std::string>{"hour", "canceled", "day"});
     sim.run_for(30s);
     CHECK(sim.elapsed() == 24h - 30s);
 }

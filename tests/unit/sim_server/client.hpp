@@ -81,8 +81,8 @@ private:
         if (how_.pause.count() == 0) return wake();
         is_pausing_ = true;
         timer_.expires_after(how_.pause);
-        timer_.async_wait([this](std::error_code cancelled) {
-            if (cancelled) return;
+        timer_.async_wait([this](std::error_code canceled) {
+            if (canceled) return;
             is_pausing_ = false;
             wake();
         });

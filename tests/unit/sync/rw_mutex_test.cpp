@@ -110,7 +110,7 @@ TEST_CASE_TEMPLATE("readers share, writers are alone, whatever else goes on", M,
     m.unlock();
 }
 
-TEST_CASE_TEMPLATE("a waiting writer keeps new readers out, and a cancelled one lets them in again", M,
+TEST_CASE_TEMPLATE("a waiting writer keeps new readers out, and a canceled one lets them in again", M,
                    ALL_POLICIES) {
     M m;
     m.lock_shared();

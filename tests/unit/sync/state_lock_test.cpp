@@ -146,7 +146,7 @@ TEST_CASE("the releaser runs the transitions of waiters, in order, and all take 
     CHECK(order == std::vector{0, 1, 2, 3, 4});
 }
 
-TEST_CASE("waiting turns into a state, and a cancelled wait turns it back and leaves no trace") {
+TEST_CASE("waiting turns into a state, and a canceled wait turns it back and leaves no trace") {
     state_lock lock({}, settling);
     const auto stay = [](state_value v) noexcept { return v; };
     std::stop_source stop;

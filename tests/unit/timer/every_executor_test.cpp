@@ -174,16 +174,16 @@ TEST_CASE_TEMPLATE("a future of a function there, and what it throws", Rig, EVER
     if (!std::same_as<typename Rig::context_type, ekiden::thread_pool>) CHECK(is_broken);
 }
 
-TEST_CASE_TEMPLATE("a timer there: expired, cancelled, cancelled when queued, ended", Rig, EVERY_EXECUTOR) {
+TEST_CASE_TEMPLATE("a timer there: expired, canceled, canceled when queued, ended", Rig, EVERY_EXECUTOR) {
     Rig rig;
     const auto where = rig.get();
     std::atomic<int> expired{0};
-    std::atomic<int> cancelled{0};
+    std::atomic<int> canceled{0};
     const auto count = [&](std::error_code error) {
-        ++(error == std::errc::operation_canceled ? cancelled : expired);
+        ++(error == std::errc::operation_canceled ? canceled : expired);
     };
     const auto run_until = [&](int calls) {
-        while (expired + cancelled < calls) {
+        while (expired + canceled < calls) {
             rig.run();
             std::this_thread::yield();
         }
@@ -202,12 +202,12 @@ TEST_CASE_TEMPLATE("a timer there: expired, cancelled, cancelled when queued, en
         timer.async_wait(count);
         const std::size_t caught = timer.cancel(); // it may have begun in a pool
         run_until(4);
-        CHECK(cancelled == 2 + static_cast<int>(caught));
+        CHECK(canceled == 2 + static_cast<int>(caught));
         timer.expires_after(std::chrono::hours(1));
         timer.async_wait(count);
     }
     run_until(5);
-    CHECK(expired + cancelled == 5);
+    CHECK(expired + canceled == 5);
 }
 
 TEST_CASE_TEMPLATE("a timer's wait goes with the context that it was on", Rig, EVERY_EXECUTOR) {
@@ -218,7 +218,7 @@ TEST_CASE_TEMPLATE("a timer's wait goes with the context that it was on", Rig, E
         timer.async_wait([w = witness(ends)](std::error_code) {});
         {
             const ekiden::steady_timer moved(std::move(timer));
-        } // cancelled: queued, or not yet
+        } // canceled: queued, or not yet
         ekiden::steady_timer other(rig.get(), std::chrono::hours(1));
         other.async_wait([w = witness(ends)](std::error_code) {});
         rig.end();

@@ -80,11 +80,11 @@ TEST_CASE("A handler may end, move, set again and cancel its own timer") {
 TEST_CASE("A handler that ends its timer cancels the waits behind it") {
     hand_driven context;
     auto timer = std::make_unique<hand_timer>(context, 0ns);
-    int cancelled = 0;
+    int canceled = 0;
     timer->async_wait([&](std::error_code) { timer.reset(); });
-    for (int i = 0; i != 3; ++i) timer->async_wait([&](std::error_code error) { cancelled += !!error; });
+    for (int i = 0; i != 3; ++i) timer->async_wait([&](std::error_code error) { canceled += !!error; });
     context.run();
-    CHECK(cancelled == 3);
+    CHECK(canceled == 3);
 }
 
 TEST_CASE("A handler that throws does so out of its executor, and the timer goes on") {

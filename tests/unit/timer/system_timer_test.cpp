@@ -169,7 +169,7 @@ TEST_CASE("The ends of time are kept in any unit and representation") {
     check_ends_of_time<hand_clock<duration<std::uint32_t>, struct without_sign>>(seconds(7));
 }
 
-TEST_CASE("A steady timer without end is never due, and can be cancelled") {
+TEST_CASE("A steady timer without end is never due, and can be canceled") {
     hand_driven context;
     steady_timer timer(context, steady_timer::time_point::max());
     steady_timer by_distance(context, steady_timer::duration::max());
@@ -218,7 +218,7 @@ struct held_clock {
 
 } // namespace
 
-TEST_CASE("rule: a timer on which nobody waits is cancelled without a lock") {
+TEST_CASE("rule: a timer on which nobody waits is canceled without a lock") {
     hand_driven context;
     timer_on<held_clock> timer(context);
     timer.expires_at(held_clock::time_point(3h));

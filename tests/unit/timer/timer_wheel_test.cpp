@@ -99,7 +99,7 @@ TEST_CASE("The latest deadline of all is kept, and comes at the end of time") {
     CHECK(popped(wheel, timer_wheel::never) == numbers{1});
 }
 
-TEST_CASE("A cancelled node does not come, and its slot is found empty") {
+TEST_CASE("A canceled node does not come, and its slot is found empty") {
     timer_wheel wheel(0);
     numbered near(1);
     numbered far(2);
@@ -114,7 +114,7 @@ TEST_CASE("A cancelled node does not come, and its slot is found empty") {
     CHECK(popped(wheel, 3'000'000) == numbers{1});
 }
 
-TEST_CASE("A crowded slot is taken down in steps, between which nodes can be cancelled and scheduled") {
+TEST_CASE("A crowded slot is taken down in steps, between which nodes can be canceled and scheduled") {
     timer_wheel wheel(0);
     std::deque<numbered> nodes;
     constexpr std::uint64_t start = std::uint64_t{1} << 30;
@@ -129,15 +129,15 @@ TEST_CASE("A crowded slot is taken down in steps, between which nodes can be can
     CHECK(wheel.next() <= start);
     numbered extra(count);
     wheel.schedule(extra, start + 1);
-    std::vector<numbered*> cancelled;
+    std::vector<numbered*> canceled;
     for (auto& one : nodes) {
         if (one.number % 3 == 0) {
             wheel.cancel(one);
-            cancelled.push_back(&one);
+            canceled.push_back(&one);
         }
     }
     const numbers all = popped(wheel, start + 1000 * count);
-    CHECK(all.size() == count - cancelled.size() + 1);
+    CHECK(all.size() == count - canceled.size() + 1);
     CHECK(std::is_sorted(all.begin() + 1, all.end())); // `extra` is the first
     CHECK(all.front() == count);
 }

@@ -26,7 +26,7 @@ using namespace std::chrono_literals;
 using ekiden_test::hand_clock;
 using ekiden_test::hand_driven;
 
-const std::error_code cancelled = std::make_error_code(std::errc::operation_canceled);
+const std::error_code canceled = std::make_error_code(std::errc::operation_canceled);
 
 /// Time that a test sets, in whole seconds.
 using test_clock = hand_clock<std::chrono::seconds>;
@@ -43,8 +43,8 @@ struct record {
 
     auto handler(std::string name) {
         return [this, name = std::move(name)](std::error_code error) {
-            CHECK((!error || error == cancelled));
-            ends.push_back(name + (error ? " cancelled" : ""));
+            CHECK((!error || error == canceled));
+            ends.push_back(name + (error ? " canceled" : ""));
         };
     }
 };
@@ -179,7 +179,7 @@ TEST_CASE("cancel() counts what has not expired, and each of that reports so, po
     CHECK(seen.ends.empty());
     CHECK(timer.cancel() == 0);
     CHECK(context.run_all() == 2);
-    CHECK(seen.ends == strings{"a cancelled", "b cancelled"});
+    CHECK(seen.ends == strings{"a canceled", "b canceled"});
     timer.async_wait(seen.handler("c")); // it can be used again
     test_clock::set(101s);
     context.ring();
@@ -199,7 +199,7 @@ TEST_CASE("cancel() counts what has expired and is queued, and each of that repo
     CHECK(timer.cancel() == 2);
     CHECK(timer.cancel() == 0);
     context.run_all();
-    CHECK(seen.ends == strings{"a", "b cancelled", "c cancelled"});
+    CHECK(seen.ends == strings{"a", "b canceled", "c canceled"});
 }
 
 TEST_CASE(
@@ -209,7 +209,7 @@ TEST_CASE(
         std::size_t counted = 0;
         int reports = 0;
         steady_timer timer(context, 1ns);
-        timer.async_wait([&](std::error_code error) { reports += error == cancelled; });
+        timer.async_wait([&](std::error_code error) { reports += error == canceled; });
         context.get_executor().post([&] { counted = timer.cancel(); });
         if (round % 2 == 0) {
             while (std::chrono::steady_clock::now() < timer.expiry()) {
@@ -224,14 +224,14 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "rule: With several threads too all handlers that have expired and are queued report so when cancelled") {
+    "rule: With several threads too all handlers that have expired and are queued report so when canceled") {
     thread_pool pool({.threads = 2});
     for (int round = 0; round != ekiden_test::rounds(200); ++round) {
         std::atomic<int> reports{0};
         steady_timer timer(pool, 1ns);
         pool.pause(); // its workers begin nothing
         for (int i = 0; i != 3; ++i)
-            timer.async_wait([&](std::error_code error) { reports += error == cancelled ? 1 : 0; });
+            timer.async_wait([&](std::error_code error) { reports += error == canceled ? 1 : 0; });
         CHECK(timer.cancel() == 3);
         pool.resume();
         pool.wait_idle();
@@ -254,7 +254,7 @@ TEST_CASE("expires_at and expires_after cancel what waits, queued handlers too, 
     CHECK(timer.expiry() == test_clock::time_point(115s));
     timer.async_wait(seen.handler("c"));
     context.run_all();
-    CHECK(seen.ends == strings{"a cancelled", "b cancelled"});
+    CHECK(seen.ends == strings{"a canceled", "b canceled"});
     test_clock::set(115s);
     context.ring();
     context.run_all();
@@ -269,7 +269,7 @@ TEST_CASE("cancel_one() takes the oldest wait that has not begun") {
     for (const char* const name : {"a", "b", "c", "d", "e"}) timer.async_wait(seen.handler(name));
     CHECK(timer.cancel_one() == 1);
     CHECK(context.run_all() == 1);
-    CHECK(seen.ends == strings{"a cancelled"});
+    CHECK(seen.ends == strings{"a canceled"});
     test_clock::set(101s);
     context.ring();
     context.run_one(); // b
@@ -278,7 +278,7 @@ TEST_CASE("cancel_one() takes the oldest wait that has not begun") {
     CHECK(timer.cancel() == 1);
     CHECK(timer.cancel_one() == 0);
     context.run_all();
-    CHECK(seen.ends == strings{"a cancelled", "b", "c cancelled", "d cancelled", "e cancelled"});
+    CHECK(seen.ends == strings{"a canceled", "b", "c canceled", "d canceled", "e canceled"});
 }
 
 TEST_CASE("The last wait that cancel_one() takes leaves the timer in no wheel") {
@@ -293,7 +293,7 @@ TEST_CASE("The last wait that cancel_one() takes leaves the timer in no wheel") 
     timer.async_wait(seen.handler("b"));
     context.ring();
     CHECK(context.run_all() == 1);
-    CHECK(seen.ends == strings{"a cancelled", "b"});
+    CHECK(seen.ends == strings{"a canceled", "b"});
 }
 
 TEST_CASE("The end of a timer cancels what waits and what is queued") {
@@ -309,7 +309,7 @@ TEST_CASE("The end of a timer cancels what waits and what is queued") {
         CHECK(context.queued() == 1);
     }
     CHECK(context.run_all() == 2);
-    CHECK(seen.ends == strings{"a cancelled", "b cancelled"});
+    CHECK(seen.ends == strings{"a canceled", "b canceled"});
 }
 
 TEST_CASE("A moved timer takes its waits along, and what is left is as new") {
@@ -328,7 +328,7 @@ TEST_CASE("A moved timer takes its waits along, and what is left is as new") {
     CHECK(context.run_all() == 1);
     CHECK(third.cancel() == 1);
     context.run_all();
-    CHECK(seen.ends == strings{"c cancelled", "a cancelled"});
+    CHECK(seen.ends == strings{"c canceled", "a canceled"});
     test_clock::set(110s);
     context.ring();
     context.run_all();
@@ -373,7 +373,7 @@ TEST_CASE("use_future gets the end of a wait, and its cancellation as an excepti
         never.get();
         FAIL("no exception");
     } catch (const std::system_error& error) {
-        CHECK(error.code() == cancelled);
+        CHECK(error.code() == canceled);
     }
 }
 
@@ -546,18 +546,18 @@ TEST_CASE("cancel_and_wait also cancels the wait that a running handler begins m
         thread_pool pool(1);
         steady_timer timer(pool);
         std::atomic<bool> is_inside{false};
-        std::atomic<bool> is_cancelling{false};
+        std::atomic<bool> is_canceling{false};
         std::atomic<int> after{0};
         timer.expires_after(0s);
         timer.async_wait([&](std::error_code) {
             is_inside.store(true);
-            while (!is_cancelling.load()) std::this_thread::yield();
+            while (!is_canceling.load()) std::this_thread::yield();
             std::this_thread::sleep_for(2ms); // the other thread waits
             timer.expires_after(1h);
-            timer.async_wait([&](std::error_code error) { after.fetch_add(error == cancelled ? 1 : 100); });
+            timer.async_wait([&](std::error_code error) { after.fetch_add(error == canceled ? 1 : 100); });
         });
         while (!is_inside.load()) std::this_thread::yield();
-        is_cancelling.store(true);
+        is_canceling.store(true);
         CHECK(timer.cancel_and_wait() == 1);
         CHECK(timer.cancel() == 0); // none is left
         pool.wait_idle();

@@ -12,7 +12,7 @@
 namespace bugs {
 namespace {
 
-// ---- 4. A timeout hops to the session's strand; meanwhile the next request is armed, and is cancelled.
+// ---- 4. A timeout hops to the session's strand; meanwhile the next request is armed, and is canceled.
 
 template <bool is_repaired>
 class session {
