@@ -3,6 +3,6 @@
 
 int main(int argc, char** argv) {
     ekiden::check::run(argc, argv,
-                       {"ekiden-check", "Explores the models of ekiden's protocols", "ekiden/",
+                       {"ekiden-check", "Explores the models of ekiden's protocols", "src/ekiden/",
                         EKIDEN_MODEL_ROOT "/check/survivors.txt"});
 }

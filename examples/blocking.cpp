@@ -1,6 +1,5 @@
 /// Tasks that block: the pool puts another thread to work meanwhile, so that it still computes.
-#include <ekiden/pool/blocking_region.hpp>
-#include <ekiden/pool/thread_pool.hpp>
+#include <ekiden/pool.hpp>
 
 #include <cstdlib>
 #include <iostream>

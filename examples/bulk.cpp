@@ -1,5 +1,5 @@
 /// Many alike tasks at once: one call queues them all.
-#include <ekiden/pool/thread_pool.hpp>
+#include <ekiden/pool.hpp>
 
 #include <cmath>
 #include <cstddef>

@@ -1,5 +1,5 @@
 /// Three ways to take work back: cancel one task, request a stop, stop the pool.
-#include <ekiden/pool/thread_pool.hpp>
+#include <ekiden/pool.hpp>
 
 #include <iostream>
 #include <stop_token>

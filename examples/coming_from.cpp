@@ -1,20 +1,10 @@
 /// What other libraries' users write first, written here: a function for each of docs/coming-from.md.
-#include <ekiden/async/async_buffer.hpp>
-#include <ekiden/async/co_spawn.hpp>
-#include <ekiden/async/sleep.hpp>
-#include <ekiden/async/sync_wait.hpp>
-#include <ekiden/async/when_all.hpp>
-#include <ekiden/async/with_deadline.hpp>
-#include <ekiden/execution/detached.hpp>
-#include <ekiden/execution/then.hpp>
-#include <ekiden/execution/use_future.hpp>
-#include <ekiden/fork/parallel_for.hpp>
-#include <ekiden/fork/parallel_reduce.hpp>
-#include <ekiden/fork/parallel_sort.hpp>
-#include <ekiden/future/shared_future.hpp>
-#include <ekiden/future/when_all.hpp>
-#include <ekiden/pool/thread_pool.hpp>
-#include <ekiden/sync/bounded_buffer.hpp>
+#include <ekiden/async.hpp>
+#include <ekiden/execution.hpp>
+#include <ekiden/fork.hpp>
+#include <ekiden/future.hpp>
+#include <ekiden/pool.hpp>
+#include <ekiden/sync.hpp>
 
 #include <chrono>
 #include <cstddef>

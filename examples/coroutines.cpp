@@ -1,21 +1,9 @@
 /// Functions that wait without a thread: order from a strand, a deadline, a channel with many at both ends, a
 /// scope that ends what it has begun, and a lock that threads and coroutines share.
-#include <ekiden/async/async_buffer.hpp>
-#include <ekiden/async/async_lock.hpp>
-#include <ekiden/async/async_scope.hpp>
-#include <ekiden/async/co_spawn.hpp>
-#include <ekiden/async/coroutine.hpp>
-#include <ekiden/async/get_environment.hpp>
-#include <ekiden/async/resume_on.hpp>
-#include <ekiden/async/sleep.hpp>
-#include <ekiden/async/sync_wait.hpp>
-#include <ekiden/async/when_all.hpp>
-#include <ekiden/async/when_any.hpp>
-#include <ekiden/async/with_deadline.hpp>
-#include <ekiden/execution/strand.hpp>
-#include <ekiden/pool/thread_pool.hpp>
-#include <ekiden/sync/bounded_buffer.hpp>
-#include <ekiden/sync/mutex.hpp>
+#include <ekiden/async.hpp>
+#include <ekiden/execution.hpp>
+#include <ekiden/pool.hpp>
+#include <ekiden/sync.hpp>
 
 #include <iostream>
 #include <mutex>

@@ -3,7 +3,7 @@
 /// Used by: with_eigen.cpp, and experiment eigen-tensor of the lab. Copy it into a program that wants it.
 #pragma once
 
-#include <ekiden/pool/thread_pool.hpp>
+#include <ekiden/pool.hpp>
 #include <unsupported/Eigen/CXX11/ThreadPool>
 
 #include <functional>

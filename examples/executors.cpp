@@ -1,15 +1,9 @@
 /// The executors' model: what runs where, in which order, and how its end is told.
-#include <ekiden/execution/bind_executor.hpp>
-#include <ekiden/execution/defer.hpp>
-#include <ekiden/execution/dispatch.hpp>
-#include <ekiden/execution/post.hpp>
-#include <ekiden/execution/strand.hpp>
-#include <ekiden/execution/then.hpp>
-#include <ekiden/execution/use_future.hpp>
-#include <ekiden/future/when_all.hpp>
-#include <ekiden/loop/loop_context.hpp>
-#include <ekiden/pool/thread_pool.hpp>
-#include <ekiden/timer/steady_timer.hpp>
+#include <ekiden/execution.hpp>
+#include <ekiden/future.hpp>
+#include <ekiden/loop.hpp>
+#include <ekiden/pool.hpp>
+#include <ekiden/timer.hpp>
 
 #include <chrono>
 #include <iostream>

@@ -1,5 +1,5 @@
 /// Results: move-only ones, exceptions, and waiting inside a task.
-#include <ekiden/pool/thread_pool.hpp>
+#include <ekiden/pool.hpp>
 
 #include <iostream>
 #include <memory>

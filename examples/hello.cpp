@@ -1,5 +1,5 @@
 /// The smallest program: a pool, a task without a result, a task with one.
-#include <ekiden/pool/thread_pool.hpp>
+#include <ekiden/pool.hpp>
 
 #include <iostream>
 

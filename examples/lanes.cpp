@@ -1,7 +1,7 @@
 /// Requests for many accounts, from many threads: those for one account in order, one at a time, and those
 /// for different accounts in parallel. No account needs a lock, or a strand that somebody would have to keep.
-#include <ekiden/execution/lanes.hpp>
-#include <ekiden/pool/thread_pool.hpp>
+#include <ekiden/lanes.hpp>
+#include <ekiden/pool.hpp>
 
 #include <array>
 #include <iostream>

@@ -1,10 +1,7 @@
 /// Shows tasks while they run: which thread has which, what each thread of the pool does; and the pool's
 /// metrics.
-#include <ekiden/observe/live_view.hpp>
-#include <ekiden/observe/prometheus.hpp>
-#include <ekiden/pool/add_metrics.hpp>
-#include <ekiden/pool/blocking_region.hpp>
-#include <ekiden/pool/thread_pool.hpp>
+#include <ekiden/observe.hpp>
+#include <ekiden/pool.hpp>
 
 #include <chrono>
 #include <cstdlib>

@@ -1,7 +1,6 @@
 /// Waiting for states: a buffer between threads that ends in an orderly way, and a read-write lock with
 /// standard guards.
-#include <ekiden/sync/bounded_buffer.hpp>
-#include <ekiden/sync/rw_mutex.hpp>
+#include <ekiden/sync.hpp>
 
 #include <iostream>
 #include <map>

@@ -1,6 +1,5 @@
 // An event loop: the thread that calls run() is the one that works.
-#include <ekiden/loop/loop_context.hpp>
-#include <ekiden/loop/loop_pool.hpp>
+#include <ekiden/loop.hpp>
 
 #include <cstddef>
 #include <cstdio>

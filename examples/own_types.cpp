@@ -1,11 +1,7 @@
 /// A program's own types at the library's points to plug in: an executor, an allocator, a handler that says
 /// where it belongs, a completion token. None of them changes a header of ekiden.
-#include <ekiden/execution/async_result.hpp>
-#include <ekiden/execution/execution_context.hpp>
-#include <ekiden/execution/post.hpp>
-#include <ekiden/execution/strand.hpp>
-#include <ekiden/execution/use_future.hpp>
-#include <ekiden/pool/thread_pool.hpp>
+#include <ekiden/execution.hpp>
+#include <ekiden/pool.hpp>
 
 #include <array>
 #include <cstddef>

@@ -1,7 +1,5 @@
 /// Splitting work: calls in parallel that split further, a loop, and a group of tasks.
-#include <ekiden/fork/fork_join.hpp>
-#include <ekiden/fork/parallel_for.hpp>
-#include <ekiden/fork/task_group.hpp>
+#include <ekiden/fork.hpp>
 
 #include <cstddef>
 #include <iostream>

@@ -1,5 +1,5 @@
 /// Threads that work in phases: nobody begins the next one before all have ended this one.
-#include <ekiden/sync/barrier.hpp>
+#include <ekiden/sync.hpp>
 
 #include <iostream>
 #include <thread>

@@ -1,5 +1,5 @@
 /// Urgent tasks overtake queued ones; those of low priority wait, but are never forgotten.
-#include <ekiden/pool/thread_pool.hpp>
+#include <ekiden/pool.hpp>
 
 #include <iostream>
 

@@ -1,7 +1,7 @@
 /// What people ask of every pool, answered by a program: names, groups that fail, stops that are asked for,
 /// the end.
-#include <ekiden/fork/task_group.hpp>
-#include <ekiden/pool/thread_pool.hpp>
+#include <ekiden/fork.hpp>
+#include <ekiden/pool.hpp>
 
 #include <atomic>
 #include <cstdlib>

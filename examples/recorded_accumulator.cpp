@@ -1,8 +1,8 @@
 /// Many threads, each with one request, come to one service that takes them in the order of their arrival:
 /// request i adds i + 1 random numbers to a sum. The requests are recorded: what a trace of them looks like
 /// to other ways to process them, `./dev lab replay` shows.
-#include <ekiden/observe/request_log.hpp>
-#include <ekiden/sync/fifo_mutex.hpp>
+#include <ekiden/observe.hpp>
+#include <ekiden/sync.hpp>
 
 #include <cstdint>
 #include <cstdlib>

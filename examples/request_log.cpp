@@ -1,8 +1,8 @@
 /// Records a program's requests, to find out with `./dev lab replay FILE` which other way to process them
 /// would have served them better.
-#include <ekiden/execution/lanes.hpp>
-#include <ekiden/observe/request_log.hpp>
-#include <ekiden/pool/thread_pool.hpp>
+#include <ekiden/lanes.hpp>
+#include <ekiden/observe.hpp>
+#include <ekiden/pool.hpp>
 
 #include <cstdlib>
 #include <fstream>

@@ -1,7 +1,6 @@
 /// Requests from many threads, processed in the order of their arrival: by the threads themselves under a
 /// fifo_mutex, or by one thread that empties a sequencer.
-#include <ekiden/sync/fifo_mutex.hpp>
-#include <ekiden/sync/sequencer.hpp>
+#include <ekiden/sync.hpp>
 
 #include <iostream>
 #include <mutex>

@@ -1,7 +1,6 @@
 /// A bounded buffer that says its states: empty, some, full. Then one with a high and a low mark, made of the
 /// first one without a change to it. Prints the refined table as a diagram.
-#include <ekiden/sync/state_diagram.hpp>
-#include <ekiden/sync/state_mutex.hpp>
+#include <ekiden/sync.hpp>
 
 #include <cstddef>
 #include <deque>

@@ -1,7 +1,7 @@
 /// Time limits, a clock that ticks, and the end of a timer whose handlers are still queued.
-#include <ekiden/execution/use_future.hpp>
-#include <ekiden/pool/thread_pool.hpp>
-#include <ekiden/timer/steady_timer.hpp>
+#include <ekiden/execution.hpp>
+#include <ekiden/pool.hpp>
+#include <ekiden/timer.hpp>
 
 #include <chrono>
 #include <functional>

@@ -1,10 +1,8 @@
 /// Sees what a program does: records it, prints a picture for the terminal, writes a trace for the browser.
 /// And asks the pool what it is at, as one would if it hung.
-#include <ekiden/execution/lanes.hpp>
-#include <ekiden/observe/chrome_trace.hpp>
-#include <ekiden/observe/timeline.hpp>
-#include <ekiden/observe/trace.hpp>
-#include <ekiden/pool/thread_pool.hpp>
+#include <ekiden/lanes.hpp>
+#include <ekiden/observe.hpp>
+#include <ekiden/pool.hpp>
 
 #include <csignal>
 #include <cstdint>

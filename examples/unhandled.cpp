@@ -1,5 +1,5 @@
 /// A task without a future that throws: the pool's handler hears of it, the worker goes on.
-#include <ekiden/pool/thread_pool.hpp>
+#include <ekiden/pool.hpp>
 
 #include <exception>
 #include <iostream>

@@ -1,17 +1,11 @@
 // Asio and this library together: each runs on the other's executors, and coroutines await sockets.
 #include <ekiden/adapter/asio/standalone.hpp>
-#include <ekiden/async/async_scope.hpp>
-#include <ekiden/async/co_spawn.hpp>
-#include <ekiden/async/get_environment.hpp>
-#include <ekiden/async/when_any.hpp>
-#include <ekiden/execution/detached.hpp>
-#include <ekiden/execution/lanes.hpp>
-#include <ekiden/execution/post.hpp>
-#include <ekiden/execution/strand.hpp>
-#include <ekiden/execution/use_future.hpp>
-#include <ekiden/loop/loop_context.hpp>
-#include <ekiden/pool/thread_pool.hpp>
-#include <ekiden/timer/steady_timer.hpp>
+#include <ekiden/async.hpp>
+#include <ekiden/execution.hpp>
+#include <ekiden/lanes.hpp>
+#include <ekiden/loop.hpp>
+#include <ekiden/pool.hpp>
+#include <ekiden/timer.hpp>
 
 #include <asio/any_io_executor.hpp>
 #include <asio/io_context.hpp>

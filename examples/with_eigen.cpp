@@ -3,7 +3,7 @@
 #include <examples/eigen_pool.hpp>
 #include <unsupported/Eigen/CXX11/Tensor>
 
-#include <ekiden/pool/thread_pool.hpp>
+#include <ekiden/pool.hpp>
 
 #include <iostream>
 

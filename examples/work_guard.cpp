@@ -1,8 +1,7 @@
 /// A work guard: a loop goes on while work for it is done elsewhere.
-#include <ekiden/execution/post.hpp>
-#include <ekiden/execution/work_guard.hpp>
-#include <ekiden/loop/loop_context.hpp>
-#include <ekiden/pool/thread_pool.hpp>
+#include <ekiden/execution.hpp>
+#include <ekiden/loop.hpp>
+#include <ekiden/pool.hpp>
 
 #include <iostream>
 #include <utility>

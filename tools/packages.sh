@@ -101,8 +101,8 @@ abi() {
     cmake -S . -B "$place/build" -G Ninja -DCMAKE_CXX_COMPILER=g++ -DCMAKE_BUILD_TYPE=RelWithDebInfo -DBUILD_SHARED_LIBS=ON \
         -DCMAKE_UNITY_BUILD=ON >"$place/build.log"
     cmake --build "$place/build" >>"$place/build.log"
-    abidw --no-show-locs --no-comp-dir-path --no-corpus-path --drop-private-types --headers-dir ekiden \
-        "$place/build/ekiden/libekiden.so" --out-file "$place/now.abi"
+    abidw --no-show-locs --no-comp-dir-path --no-corpus-path --drop-private-types --headers-dir src/ekiden \
+        "$place/build/src/ekiden/libekiden.so" --out-file "$place/now.abi"
     xz --keep --force "$place/now.abi"
     if [ ! -f "$kept" ]; then
         say "there is no report for $here to compare with; this one is build/packages/abi/now.abi.xz"

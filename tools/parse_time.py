@@ -16,7 +16,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-COMPILER = ["g++", "-std=c++20", f"-I{ROOT}", "-x", "c++", "-"]
+COMPILER = ["g++", "-std=c++20", f"-I{ROOT}/src", "-x", "c++", "-"]
 ROUNDS = 9
 BUDGET_S = 0.1
 

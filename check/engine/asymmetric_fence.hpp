@@ -1,7 +1,7 @@
 /// sys::fence_light and sys::fence_heavy of the checking build, with just the ordering that the pair
 /// promises.
 ///
-/// Part: check (engine). Included by ekiden/sys/asymmetric_fence.hpp when EKIDEN_CHECKING is set.
+/// Part: check (engine). Included by src/ekiden/sys/asymmetric_fence.hpp when EKIDEN_CHECKING is set.
 #pragma once
 
 #include <check/engine/access.hpp>

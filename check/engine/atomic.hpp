@@ -1,6 +1,6 @@
 /// sys::atomic, sys::cell and sys::fence of the checking build.
 ///
-/// Part: check (engine). Included by ekiden/sys/atomic.hpp when EKIDEN_CHECKING is set. An object has the
+/// Part: check (engine). Included by src/ekiden/sys/atomic.hpp when EKIDEN_CHECKING is set. An object has the
 /// size and alignment of its value; what the engine knows about it is found by its address.
 #pragma once
 
@@ -147,7 +147,7 @@ private:
     alignas(sizeof(T) == 8 || sizeof(T) == 4 || sizeof(T) == 2 ? sizeof(T) : alignof(T)) T value_;
 };
 
-/// Plain data whose accesses the checker orders: see ekiden/sys/atomic.hpp.
+/// Plain data whose accesses the checker orders: see src/ekiden/sys/atomic.hpp.
 template <class T>
 class cell {
     using site = std::source_location;

@@ -1,6 +1,6 @@
 /// sys::clock of the checking build: virtual time that moves when threads spin and when waits time out.
 ///
-/// Part: check (engine). Included by ekiden/sys/clock.hpp when EKIDEN_CHECKING is set.
+/// Part: check (engine). Included by src/ekiden/sys/clock.hpp when EKIDEN_CHECKING is set.
 #pragma once
 
 #include <check/engine/access.hpp>

@@ -1,6 +1,6 @@
 /// sys::futex_* of the checking build: waits may end spuriously, wake-ups pick any sleeper.
 ///
-/// Part: check (engine). Included by ekiden/sys/futex.hpp when EKIDEN_CHECKING is set.
+/// Part: check (engine). Included by src/ekiden/sys/futex.hpp when EKIDEN_CHECKING is set.
 #pragma once
 
 #include <check/engine/access.hpp>

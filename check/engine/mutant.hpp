@@ -1,6 +1,6 @@
 /// EKIDEN_MUTANT of the checking build: true while the checker tries the mutant of that name.
 ///
-/// Part: check (engine). Included by ekiden/sys/mutant.hpp when EKIDEN_CHECKING is set.
+/// Part: check (engine). Included by src/ekiden/sys/mutant.hpp when EKIDEN_CHECKING is set.
 #pragma once
 
 #include <check/engine/access.hpp>

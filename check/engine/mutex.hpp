@@ -1,7 +1,7 @@
 /// mutex, condition_variable and call_once of the checking build, for programs.
 ///
-/// Part: check (engine). Included by ekiden/check/checkable.hpp when EKIDEN_CHECKING is set. The library has
-/// its own locks, which are checked themselves; these are primitives of the engine, taken to be correct.
+/// Part: check (engine). Included by src/ekiden/check/checkable.hpp when EKIDEN_CHECKING is set. The library
+/// has its own locks, which are checked themselves; these are primitives of the engine, taken to be correct.
 #pragma once
 
 #include <check/engine/access.hpp>

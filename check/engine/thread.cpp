@@ -1,5 +1,5 @@
-// What ekiden/sys/thread.hpp, ekiden/sys/thread_probe.hpp and ekiden/sys/topology.hpp declare for both
-// builds.
+// What src/ekiden/sys/thread.hpp, src/ekiden/sys/thread_probe.hpp and src/ekiden/sys/topology.hpp declare for
+// both builds.
 #include <check/engine/engine.hpp>
 #include <ekiden/sys/thread.hpp>
 #include <ekiden/sys/thread_probe.hpp>

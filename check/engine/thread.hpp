@@ -1,6 +1,6 @@
 /// sys::thread, sys::yield and sys::local of the checking build: threads are fibers of the engine.
 ///
-/// Part: check (engine). Included by ekiden/sys/thread.hpp when EKIDEN_CHECKING is set.
+/// Part: check (engine). Included by src/ekiden/sys/thread.hpp when EKIDEN_CHECKING is set.
 #pragma once
 
 #include <check/engine/access.hpp>

@@ -1,17 +1,17 @@
 // A coroutine that waits for a lock with a limit: the grant, the stop of its environment and the timer
-// compete, and the frame may be destroyed meanwhile. ekiden/async/locks.md says what is claimed.
+// compete, and the frame may be destroyed meanwhile. src/ekiden/async/detail/locks.md says what is claimed.
 #include <check/models/coroutine_model.hpp>
 
 #include <ekiden/async/async_lock.hpp>
-#include <ekiden/async/limited_wait.hpp>
-#include <ekiden/async/stop_state.hpp>
+#include <ekiden/async/detail/limited_wait.hpp>
+#include <ekiden/async/detail/stop_state.hpp>
 #include <ekiden/execution/execution_context.hpp>
 #include <ekiden/execution/task_sink.hpp>
 #include <ekiden/sync/counting_semaphore.hpp>
 #include <ekiden/sync/mutex.hpp>
 #include <ekiden/sync/wait_limit.hpp>
 #include <ekiden/sys/clock.hpp>
-#include <ekiden/timer/timer_service.hpp>
+#include <ekiden/timer/detail/timer_service.hpp>
 
 #include <coroutine>
 #include <exception>

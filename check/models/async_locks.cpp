@@ -1,13 +1,13 @@
 // A coroutine that waits for a lock, a semaphore, an event or buffers: the stop between being served and
-// running, and the end of the frame. ekiden/async/locks.md says what is claimed.
+// running, and the end of the frame. src/ekiden/async/detail/locks.md says what is claimed.
 #include <check/engine/model.hpp>
 #include <ekiden/async/async_buffer.hpp>
 #include <ekiden/async/async_event.hpp>
 #include <ekiden/async/async_lock.hpp>
-#include <ekiden/async/await_in_place.hpp>
-#include <ekiden/async/coroutine_promise.hpp>
+#include <ekiden/async/detail/await_in_place.hpp>
+#include <ekiden/async/detail/coroutine_promise.hpp>
+#include <ekiden/async/detail/stop_state.hpp>
 #include <ekiden/async/select.hpp>
-#include <ekiden/async/stop_state.hpp>
 #include <ekiden/execution/execution_context.hpp>
 #include <ekiden/execution/task_sink.hpp>
 #include <ekiden/sync/mutex.hpp>

@@ -8,7 +8,7 @@
 #include <ekiden/async/when_all.hpp>
 #include <ekiden/async/when_any.hpp>
 #include <ekiden/async/with_deadline.hpp>
-#include <ekiden/timer/timer_service.hpp>
+#include <ekiden/timer/detail/timer_service.hpp>
 
 #include <chrono>
 #include <memory>

@@ -4,10 +4,10 @@
 #include <check/engine/model.hpp>
 #include <check/models/context_model.hpp>
 #include <ekiden/async/coroutine.hpp>
+#include <ekiden/async/detail/root_coroutine.hpp>
+#include <ekiden/async/detail/stop_state.hpp>
+#include <ekiden/async/detail/suspension.hpp>
 #include <ekiden/async/operation_canceled.hpp>
-#include <ekiden/async/root_coroutine.hpp>
-#include <ekiden/async/stop_state.hpp>
-#include <ekiden/async/suspension.hpp>
 #include <ekiden/sys/atomic.hpp>
 #include <ekiden/sys/lock.hpp>
 #include <ekiden/sys/thread.hpp>

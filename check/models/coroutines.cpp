@@ -6,10 +6,10 @@
 #include <ekiden/async/await_future.hpp>
 #include <ekiden/async/co_spawn.hpp>
 #include <ekiden/async/coroutine.hpp>
+#include <ekiden/async/detail/root_coroutine.hpp>
+#include <ekiden/async/detail/stop_state.hpp>
 #include <ekiden/async/get_environment.hpp>
 #include <ekiden/async/resume_on.hpp>
-#include <ekiden/async/root_coroutine.hpp>
-#include <ekiden/async/stop_state.hpp>
 #include <ekiden/async/sync_wait.hpp>
 #include <ekiden/future/promise.hpp>
 #include <ekiden/sys/thread.hpp>

@@ -1,14 +1,14 @@
 // The pool's sleep protocol: whoever publishes work wakes a sleeper or finds one that will look; the token is
 // never lost; a sleeper that waits for something else is signalled.
 #include <check/engine/model.hpp>
-#include <ekiden/pool/event_count.hpp>
+#include <ekiden/pool/detail/event_count.hpp>
 #include <ekiden/sys/thread.hpp>
 
 namespace {
 
 using namespace ekiden;
 
-/// Work that is only a number, and workers that do with the event count what pool/worker.cpp does.
+/// Work that is only a number, and workers that do with the event count what pool/detail/worker.cpp does.
 class work {
 public:
     explicit work(unsigned workers)

@@ -2,8 +2,8 @@
 // and a sleeping parent are woken for what is published; a waiting parent takes only what was forked inside
 // of its child.
 #include <check/engine/model.hpp>
-#include <ekiden/fork/fork_party.hpp>
-#include <ekiden/pool/event_count.hpp>
+#include <ekiden/fork/detail/fork_party.hpp>
+#include <ekiden/pool/detail/event_count.hpp>
 #include <ekiden/sys/thread.hpp>
 
 #include <cstdint>
@@ -15,7 +15,7 @@ using namespace ekiden;
 /// Elements for a ring that nobody looks into.
 fork_child* numbered(std::uintptr_t number) { return reinterpret_cast<fork_child*>(number * 64); }
 
-/// A guest and a worker that do with parties what pool/worker.cpp and fork/fork_join.cpp do.
+/// A guest and a worker that do with parties what pool/detail/worker.cpp and fork/detail/fork_join.cpp do.
 class pair_of_parties {
 public:
     pair_of_parties() { arena.add_worker(worker_party_); }

@@ -3,8 +3,8 @@
 // that the other thread must get: a body that waits is no use of the library, but it shows a wake-up that is
 // missing.
 #include <check/engine/model.hpp>
-#include <ekiden/fork/fork_party.hpp>
-#include <ekiden/pool/event_count.hpp>
+#include <ekiden/fork/detail/fork_party.hpp>
+#include <ekiden/pool/detail/event_count.hpp>
 #include <ekiden/sys/clock.hpp>
 #include <ekiden/sys/thread.hpp>
 

@@ -1,7 +1,7 @@
 // lanes: entries vanish while others post, threads share a shard, close against post, full lanes, a context
 // that abandons the drain.
 #include <check/models/strand_model.hpp>
-#include <ekiden/execution/lanes.hpp>
+#include <ekiden/lanes/lanes.hpp>
 #include <ekiden/sys/thread.hpp>
 
 #include <chrono>

@@ -1,7 +1,7 @@
 // The loops of a pool: a thread waits until none is busy, against tasks and outstanding work that move from
 // loop to loop, a stop, and the end of the pool.
 #include <check/engine/model.hpp>
-#include <ekiden/loop/solo_loop.hpp>
+#include <ekiden/loop/detail/solo_loop.hpp>
 #include <ekiden/sys/thread.hpp>
 
 #include <memory>

@@ -1,6 +1,6 @@
 // The threads inside a loop that many run: how they sleep, are woken, and find out that nothing is left.
 #include <check/engine/model.hpp>
-#include <ekiden/loop/loop_seats.hpp>
+#include <ekiden/loop/detail/loop_seats.hpp>
 #include <ekiden/sys/thread.hpp>
 
 #include <cstdint>
@@ -12,7 +12,7 @@ using namespace ekiden;
 
 namespace {
 
-/// Work that is only a number, and threads that do with the seats what loop/shared_loop.cpp does.
+/// Work that is only a number, and threads that do with the seats what loop/detail/shared_loop.cpp does.
 class party {
 public:
     explicit party(unsigned seats = 2)

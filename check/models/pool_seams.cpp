@@ -4,9 +4,9 @@
 
 #include <ekiden/future/promise.hpp>
 #include <ekiden/pool/blocking_region.hpp>
-#include <ekiden/pool/scheduler.hpp>
+#include <ekiden/pool/detail/scheduler.hpp>
+#include <ekiden/pool/detail/work_source.hpp>
 #include <ekiden/pool/thread_pool.hpp>
-#include <ekiden/pool/work_source.hpp>
 #include <ekiden/sys/atomic.hpp>
 #include <ekiden/sys/futex.hpp>
 #include <ekiden/sys/thread.hpp>

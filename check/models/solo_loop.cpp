@@ -1,7 +1,7 @@
 // The loop of one thread: a post, a stop, the end of outstanding work and an alarm, each against its sleep,
 // its decision that nothing is left, and its end.
 #include <check/engine/model.hpp>
-#include <ekiden/loop/solo_loop.hpp>
+#include <ekiden/loop/detail/solo_loop.hpp>
 #include <ekiden/sys/thread.hpp>
 
 #include <memory>

@@ -1,7 +1,7 @@
 // The loop of one thread with a source of events: its wait outside, which others interrupt, against a post, a
 // stop, the end of outstanding work, the arrival of the source, and the end of both.
 #include <check/engine/model.hpp>
-#include <ekiden/loop/solo_loop.hpp>
+#include <ekiden/loop/detail/solo_loop.hpp>
 #include <ekiden/sys/futex.hpp>
 #include <ekiden/sys/mutant.hpp>
 #include <ekiden/sys/thread.hpp>

@@ -1,7 +1,7 @@
 // state_lock: entering, leaving, delegation, hand-over, group release, waits that end early or are not a
-// thread's. sync/state_lock.md says what is claimed.
+// thread's. sync/detail/state_lock.md says what is claimed.
 #include <check/engine/model.hpp>
-#include <ekiden/sync/state_lock.hpp>
+#include <ekiden/sync/detail/state_lock.hpp>
 #include <ekiden/sys/thread.hpp>
 
 #include <chrono>

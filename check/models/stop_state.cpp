@@ -1,7 +1,7 @@
 // stop_state: the request against arm, disarm and the end of nodes and states, from two threads. A callback
 // that is late touches what has gone, which the engine reports.
 #include <check/engine/model.hpp>
-#include <ekiden/async/stop_state.hpp>
+#include <ekiden/async/detail/stop_state.hpp>
 #include <ekiden/sys/atomic.hpp>
 #include <ekiden/sys/thread.hpp>
 

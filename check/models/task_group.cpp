@@ -2,7 +2,7 @@
 // own end, and against a limit.
 #include <check/models/pool_model.hpp>
 
-#include <ekiden/fork/task_count.hpp>
+#include <ekiden/fork/detail/task_count.hpp>
 #include <ekiden/fork/task_group.hpp>
 #include <ekiden/pool/thread_pool.hpp>
 #include <ekiden/sys/thread.hpp>

@@ -1,7 +1,7 @@
 // trace_ring: a reader gets whole records, each the one that its number says, however often the writer comes
 // round.
 #include <check/engine/model.hpp>
-#include <ekiden/observe/trace_ring.hpp>
+#include <ekiden/observe/detail/trace_ring.hpp>
 #include <ekiden/sys/thread.hpp>
 
 #include <cstdint>

@@ -9,7 +9,7 @@
 #include <ordered_server/request.hpp>
 #include <ordered_server/request_parser.hpp>
 
-#include <ekiden/timer/steady_timer.hpp>
+#include <ekiden/timer.hpp>
 
 #include <array>
 #include <deque>

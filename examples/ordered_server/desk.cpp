@@ -1,6 +1,6 @@
 #include <ordered_server/desk.hpp>
 
-#include <ekiden/execution/lanes.hpp>
+#include <ekiden/lanes.hpp>
 
 namespace ordered {
 

@@ -3,9 +3,9 @@
 
 #include <ordered_server/request.hpp>
 
-#include <ekiden/execution/any_executor.hpp>
-#include <ekiden/observe/prometheus.hpp>
-#include <ekiden/timer/steady_timer.hpp>
+#include <ekiden/execution.hpp>
+#include <ekiden/observe.hpp>
+#include <ekiden/timer.hpp>
 
 #include <atomic>
 #include <functional>

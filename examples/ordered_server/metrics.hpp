@@ -3,7 +3,7 @@
 
 #include <ordered_server/command.hpp>
 
-#include <ekiden/observe/prometheus.hpp>
+#include <ekiden/observe.hpp>
 
 #include <iterator>
 

@@ -2,7 +2,7 @@
 /// and each is checked before memory is taken.
 #pragma once
 
-#include <ekiden/observe/request_log.hpp>
+#include <ekiden/observe.hpp>
 
 #include <chrono>
 #include <cstddef>

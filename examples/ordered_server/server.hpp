@@ -9,7 +9,7 @@
 #include <ordered_server/desk.hpp>
 #include <ordered_server/metrics.hpp>
 
-#include <ekiden/execution/work_guard.hpp>
+#include <ekiden/execution.hpp>
 
 #include <map>
 

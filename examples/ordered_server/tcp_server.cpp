@@ -2,11 +2,9 @@
 #include <ordered_server/tcp_server.hpp>
 
 #include <ekiden/adapter/asio/standalone.hpp>
-#include <ekiden/async/co_spawn.hpp>
-#include <ekiden/async/sleep.hpp>
-#include <ekiden/async/with_deadline.hpp>
-#include <ekiden/execution/post.hpp>
-#include <ekiden/pool/add_metrics.hpp>
+#include <ekiden/async.hpp>
+#include <ekiden/execution.hpp>
+#include <ekiden/pool.hpp>
 
 #include <asio/read_until.hpp>
 #include <asio/write.hpp>

@@ -6,9 +6,9 @@
 
 #include <ordered_server/server.hpp>
 
-#include <ekiden/async/coroutine.hpp>
-#include <ekiden/loop/loop_context.hpp>
-#include <ekiden/pool/thread_pool.hpp>
+#include <ekiden/async.hpp>
+#include <ekiden/loop.hpp>
+#include <ekiden/pool.hpp>
 
 #include <asio/ip/tcp.hpp>
 #include <asio/signal_set.hpp>

@@ -7,7 +7,7 @@
 
 #include <lab/peers/row.hpp>
 
-#include <ekiden/sync/state_lock.hpp>
+#include <ekiden/sync/detail/state_lock.hpp>
 
 namespace lab::peers {
 

@@ -14,15 +14,15 @@ STATES = "lab/peers/ekiden_source_locks.hpp"
 # Title; definitions with condition variables; on states, with their tables; headers that make the library's lock.
 LOCKS = [
     ("read-write lock", (CONDITIONS, ["condition_rw"]), (STATES, ["source_rw"]),
-     ["ekiden/sync/rw_mutex.hpp", "ekiden/sync/rw_policy.hpp"]),
-    ("barrier", (CONDITIONS, ["condition_barrier"]), (STATES, ["source_barrier"]), ["ekiden/sync/barrier.hpp"]),
+     ["src/ekiden/sync/rw_mutex.hpp", "src/ekiden/sync/rw_policy.hpp"]),
+    ("barrier", (CONDITIONS, ["condition_barrier"]), (STATES, ["source_barrier"]), ["src/ekiden/sync/barrier.hpp"]),
     ("elastic barrier", (CONDITIONS, ["condition_elastic_barrier"]), (STATES, ["source_elastic_barrier"]),
-     ["ekiden/sync/elastic_barrier.hpp"]),
+     ["src/ekiden/sync/elastic_barrier.hpp"]),
     ("bounded buffer", (CONDITIONS, ["condition_buffer"]),
-     ("examples/states.cpp", ["fill", "fill_op", "fill_table", "text_buffer"]), ["ekiden/sync/bounded_buffer.hpp"]),
+     ("examples/states.cpp", ["fill", "fill_op", "fill_table", "text_buffer"]), ["src/ekiden/sync/bounded_buffer.hpp"]),
     ("buffer with watermarks", (CONDITIONS, ["condition_watermark_buffer"]),
      ("examples/states.cpp", ["mark", "mark_op", "mark_table", "marks", "marked_buffer"]),
-     ["ekiden/sync/watermark_buffer.hpp"]),
+     ["src/ekiden/sync/watermark_buffer.hpp"]),
 ]
 
 
@@ -63,6 +63,6 @@ def section():
             f"written by hand with a mutex and condition variables; the same on state_lock, or on state_mutex with its "
             f"transition table (of the buffer with watermarks only what it adds to the other one, which it refines); "
             f"and as the library has it, with timed waits, stop requests, coroutines and checked "
-            f'contracts. The two buffers of the library share buffer_base.hpp, {lines_of("ekiden/sync/buffer_base.hpp")} '
+            f'contracts. The two buffers of the library share buffer_base.hpp, {lines_of("src/ekiden/sync/buffer_base.hpp")} '
             f'lines.</p><div class="scroll"><table class="short"><thead><tr><th></th><th>condition variables</th>'
             f"<th>on states</th><th>the library's</th></tr></thead><tbody>{rows}</tbody></table></div></section>")

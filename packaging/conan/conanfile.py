@@ -28,7 +28,7 @@ class Ekiden(ConanFile):
         self.version = re.search(r"project\(ekiden VERSION ([\d.]+)", load(self, os.path.join(self._tree, "CMakeLists.txt")))[1]
 
     def export_sources(self):
-        for pattern in ("CMakeLists.txt", "LICENSE", "ekiden/*", "check/*", "tools/warnings.cmake"):
+        for pattern in ("CMakeLists.txt", "LICENSE", "src/*", "check/*", "tools/warnings.cmake"):
             copy(self, pattern, self._tree, self.export_sources_folder)
 
     def requirements(self):

@@ -5,7 +5,7 @@ set -eu
 root=$1 library=$2 folder=$3 name=$4 source=$5
 shift 5
 mkdir -p "$folder"
-"$@" -std=c++20 -I"$root" "$source" "$library" -pthread -o "$folder/$name"
+"$@" -std=c++20 -I"$root/src" "$source" "$library" -pthread -o "$folder/$name"
 # shellcheck disable=SC3045 # the shells of Linux have it
 ulimit -s 8192
 exec "$folder/$name"

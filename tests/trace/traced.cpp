@@ -2,8 +2,8 @@
 // events of each kind that has, as JSON.
 #include <ekiden/async/co_spawn.hpp>
 #include <ekiden/async/sleep.hpp>
-#include <ekiden/execution/lanes.hpp>
 #include <ekiden/execution/strand.hpp>
+#include <ekiden/lanes/lanes.hpp>
 #include <ekiden/observe/chrome_trace.hpp>
 #include <ekiden/observe/trace.hpp>
 #include <ekiden/pool/thread_pool.hpp>

@@ -75,20 +75,20 @@ def check(root):
 
 
 GOOD = {
-    "ekiden/a.cpp": "void f() {\n const bool b = co_await x();\n if (b) co_await y([&n] { return n; });\n"
+    "src/ekiden/a.cpp": "void f() {\n const bool b = co_await x();\n if (b) co_await y([&n] { return n; });\n"
     " auto g = [n] { return n; };\n co_await y(std::move(g));\n int c = a[co_await z()];\n co_await v[i](1);\n"
     " for (int i = co_await n(); i < 3; ++i) {}\n if (h([&] { co_await x(); })) {}\n"
     " co_await all([&] { auto inner = [n] { return n; }; return inner(); });\n}\n",
     "tests/coroutines/forms.cpp": "void f() { if (co_await x()) {} }\n",
 }
 BAD = [
-    {"ekiden/a.cpp": "void f() { if (co_await x()) return; }\n"},
-    {"ekiden/a.cpp": "void f() { while (1 + (co_await x()) > 3) {} }\n"},
-    {"ekiden/a.cpp": "void f() { switch (co_await x()) {} }\n"},
-    {"ekiden/a.cpp": "void f() { for (; co_await x();) {} }\n"},
-    {"ekiden/a.cpp": "void f() { co_await g([n] { return n; }); }\n"},
-    {"ekiden/a.cpp": "void f() { co_await g(1, [&m, n = 3]() mutable { return n; }); }\n"},
-    {"ekiden/a.cpp": "void f() { co_await g([=] { return n; }); }\n"},
-    {"ekiden/a.cpp": "void f() { co_await g(options{.name = n}); }\n"},
-    {"ekiden/a.cpp": "void f() { co_await g({.name = n}); }\n"},
+    {"src/ekiden/a.cpp": "void f() { if (co_await x()) return; }\n"},
+    {"src/ekiden/a.cpp": "void f() { while (1 + (co_await x()) > 3) {} }\n"},
+    {"src/ekiden/a.cpp": "void f() { switch (co_await x()) {} }\n"},
+    {"src/ekiden/a.cpp": "void f() { for (; co_await x();) {} }\n"},
+    {"src/ekiden/a.cpp": "void f() { co_await g([n] { return n; }); }\n"},
+    {"src/ekiden/a.cpp": "void f() { co_await g(1, [&m, n = 3]() mutable { return n; }); }\n"},
+    {"src/ekiden/a.cpp": "void f() { co_await g([=] { return n; }); }\n"},
+    {"src/ekiden/a.cpp": "void f() { co_await g(options{.name = n}); }\n"},
+    {"src/ekiden/a.cpp": "void f() { co_await g({.name = n}); }\n"},
 ]

@@ -39,7 +39,7 @@ def check(root):
             yield f"{MAP}:1: the labels {prefix} stand for two protocols"
         places[prefix] = allowed
     sides, first, used = {}, {}, set()  # label -> how many; label -> where; prefixes
-    for path in tree.files(root, *tree.CPP, under="ekiden"):
+    for path in tree.files(root, *tree.CPP, under="src/ekiden"):
         source = tree.comments(tree.text(root, path))
         last = {}
         for match in LABEL.finditer(source):
@@ -76,22 +76,22 @@ def mentions(root, places, known):
 
 
 GOOD = {
-    MAP: "| label | protocol | where |\n|---|---|---|\n| EC | the sleep | `ekiden/pool/` |\n"
-    "| LA | the latch | `ekiden/sync/latch.hpp` |\n\nas [EC1]\n",
-    "ekiden/pool/a.hpp": "// [EC1] release\nint a;\n\n\n\n\n// [EC1] acquire\n",
-    "ekiden/pool/a.md": "| EC1 | post | sleep |\n",
-    "ekiden/sync/latch.hpp": "// [LA1] acq_rel: each is both sides\n",
-    "check/survivors.txt": "ekiden/pool/a.hpp | a; | release -> relaxed | by [EC1]\n",
+    MAP: "| label | protocol | where |\n|---|---|---|\n| EC | the sleep | `src/ekiden/pool/` |\n"
+    "| LA | the latch | `src/ekiden/sync/latch.hpp` |\n\nas [EC1]\n",
+    "src/ekiden/pool/a.hpp": "// [EC1] release\nint a;\n\n\n\n\n// [EC1] acquire\n",
+    "src/ekiden/pool/a.md": "| EC1 | post | sleep |\n",
+    "src/ekiden/sync/latch.hpp": "// [LA1] acq_rel: each is both sides\n",
+    "check/survivors.txt": "src/ekiden/pool/a.hpp | a; | release -> relaxed | by [EC1]\n",
 }
 BAD = [
-    {"ekiden/sync/a.hpp": "// [EC1] another protocol\n"},
-    {"ekiden/pool/a.cpp": "// [EC2] release\n"},
-    {"ekiden/pool/a.cpp": "// [EC2] release\nint a; // [EC2]\n"},
-    {"ekiden/pool/a.cpp": "// [XY1] release\n\n\n\n\n// [XY1] acquire\n"},
-    {"ekiden/pool/a.cpp": "// [S1] release\n\n\n\n\n// [S1] acquire\n"},
-    {"ekiden/pool/a.md": "as [EC3]\n"},
-    {"ekiden/pool/a.md": "| EC3 | post | sleep |\n"},
-    {"check/survivors.txt": "ekiden/pool/a.hpp | a; | release -> relaxed | by [EC4]\n"},
+    {"src/ekiden/sync/a.hpp": "// [EC1] another protocol\n"},
+    {"src/ekiden/pool/a.cpp": "// [EC2] release\n"},
+    {"src/ekiden/pool/a.cpp": "// [EC2] release\nint a; // [EC2]\n"},
+    {"src/ekiden/pool/a.cpp": "// [XY1] release\n\n\n\n\n// [XY1] acquire\n"},
+    {"src/ekiden/pool/a.cpp": "// [S1] release\n\n\n\n\n// [S1] acquire\n"},
+    {"src/ekiden/pool/a.md": "as [EC3]\n"},
+    {"src/ekiden/pool/a.md": "| EC3 | post | sleep |\n"},
+    {"check/survivors.txt": "src/ekiden/pool/a.hpp | a; | release -> relaxed | by [EC4]\n"},
     {MAP: GOOD[MAP].replace("| LA |", "| EC |")},
-    {"ekiden/sync/latch.hpp": "// nothing\n"},
+    {"src/ekiden/sync/latch.hpp": "// nothing\n"},
 ]

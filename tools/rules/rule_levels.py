@@ -12,7 +12,7 @@ LEVELS = {
     "sync": 2,
     "future": 3,
     "execution": 4,
-    "pool": 5, "loop": 5, "timer": 5,
+    "lanes": 5, "pool": 5, "loop": 5, "timer": 5,
     "fork": 6, "async": 6,
     "adapter": 7, "sim": 7,
 }
@@ -26,8 +26,8 @@ def check(root):
         for line, name in tree.includes(tree.text(root, path)):
             if name.startswith("ekiden/"):
                 yield f"{path}:{line}: '{name}' is included by a file of the lab that does not stand for ekiden"
-    for path in tree.files(root, *tree.CPP, under="ekiden"):
-        if len(path.parts) < 3:  # ekiden/ekiden.hpp includes everything
+    for path in tree.files(root, *tree.CPP, under="src/ekiden"):
+        if len(path.parts) < 3:  # src/ekiden/ekiden.hpp includes everything
             continue
         part = path.parts[1]
         if part not in LEVELS:
@@ -50,15 +50,15 @@ def check(root):
 
 
 GOOD = {
-    "ekiden/pool/a.hpp": "#include <ekiden/queue/task.hpp>\n#include <ekiden/pool/b.hpp>\n#include <vector>\n",
+    "src/ekiden/pool/a.hpp": "#include <ekiden/queue/task.hpp>\n#include <ekiden/pool/b.hpp>\n#include <vector>\n",
     "lab/experiments/a/ekiden.cpp": "#include <ekiden/pool/thread_pool.hpp>\n",
 }
 BAD = [
-    {"ekiden/queue/a.hpp": "#include <ekiden/pool/thread_pool.hpp>\n"},
-    {"ekiden/queue/a.hpp": '#include "../pool/thread_pool.hpp"\n'},
-    {"ekiden/pool/a.hpp": "#include <ekiden/timer/wheel.hpp>\n"},
-    {"ekiden/pool/a.hpp": "#include <ekiden/ekiden.hpp>\n"},
-    {"ekiden/pool/a.cpp": "#include <lab/harness/clock.hpp>\n"},
-    {"ekiden/helpers/a.hpp": "\n"},
+    {"src/ekiden/queue/a.hpp": "#include <ekiden/pool/thread_pool.hpp>\n"},
+    {"src/ekiden/queue/a.hpp": '#include "../pool/thread_pool.hpp"\n'},
+    {"src/ekiden/pool/a.hpp": "#include <ekiden/timer/wheel.hpp>\n"},
+    {"src/ekiden/pool/a.hpp": "#include <ekiden/ekiden.hpp>\n"},
+    {"src/ekiden/pool/a.cpp": "#include <lab/harness/clock.hpp>\n"},
+    {"src/ekiden/helpers/a.hpp": "\n"},
     {"lab/experiments/a/a.hpp": "#include <ekiden/pool/thread_pool.hpp>\n"},
 ]

@@ -1,4 +1,4 @@
-"""In the library only ekiden/sys names the platform's atomics, threads, locks and system calls; ekiden/check hands them on
+"""In the library only src/ekiden/sys names the platform's atomics, threads, locks and system calls; src/ekiden/check hands them on
 to programs."""
 
 import re
@@ -15,28 +15,28 @@ HEADERS = {"atomic", "thread", "condition_variable", "semaphore", "latch", "barr
 
 
 def check(root):
-    for path in tree.files(root, *tree.CPP, under="ekiden"):
+    for path in tree.files(root, *tree.CPP, under="src/ekiden"):
         if path.parts[1] in ("sys", "check"):
             continue
         source = tree.text(root, path)
         for line, name in tree.includes(source):
             if name in HEADERS:
-                yield f"{path}:{line}: <{name}> is included outside of ekiden/sys"
+                yield f"{path}:{line}: <{name}> is included outside of src/ekiden/sys"
         text = tree.code(source)
         for match in NAMES.finditer(text):
-            yield f"{path}:{tree.line_of(text, match.start())}: '{match[0]}' is named outside of ekiden/sys"
+            yield f"{path}:{tree.line_of(text, match.start())}: '{match[0]}' is named outside of src/ekiden/sys"
 
 
 GOOD = {
-    "ekiden/sys/atomic.hpp": "#include <atomic>\nstd::atomic<int> a;\n",
-    "ekiden/queue/a.hpp": "// what std::atomic would be\nekiden::sys::atomic<int> a;\nekiden::barrier b;\n",
+    "src/ekiden/sys/atomic.hpp": "#include <atomic>\nstd::atomic<int> a;\n",
+    "src/ekiden/queue/a.hpp": "// what std::atomic would be\nekiden::sys::atomic<int> a;\nekiden::barrier b;\n",
 }
 BAD = [
-    {"ekiden/queue/a.hpp": "std::atomic<int> a;\n"},
-    {"ekiden/queue/a.hpp": "#include <atomic>\n"},
-    {"ekiden/pool/a.cpp": "std::thread t;\n"},
-    {"ekiden/pool/a.cpp": "std::shared_mutex m;\n"},
-    {"ekiden/pool/a.cpp": "std::condition_variable_any c;\n"},
-    {"ekiden/sync/a.cpp": "syscall(SYS_futex, p);\n"},
-    {"ekiden/sync/a.cpp": "pthread_rwlock_t l;\n"},
+    {"src/ekiden/queue/a.hpp": "std::atomic<int> a;\n"},
+    {"src/ekiden/queue/a.hpp": "#include <atomic>\n"},
+    {"src/ekiden/pool/a.cpp": "std::thread t;\n"},
+    {"src/ekiden/pool/a.cpp": "std::shared_mutex m;\n"},
+    {"src/ekiden/pool/a.cpp": "std::condition_variable_any c;\n"},
+    {"src/ekiden/sync/a.cpp": "syscall(SYS_futex, p);\n"},
+    {"src/ekiden/sync/a.cpp": "pthread_rwlock_t l;\n"},
 ]

@@ -24,7 +24,7 @@ def check(root):
     graph = {}
     for header in public:
         if not (root / "ekiden" / header).is_file():
-            yield f"ekiden/CMakeLists.txt:1: the public header '{header}' does not exist"
+            yield f"src/ekiden/CMakeLists.txt:1: the public header '{header}' does not exist"
             continue
         graph[header] = []
         for line, name in included(root, header):
@@ -34,7 +34,7 @@ def check(root):
     adapters = tree.adapter_headers(root)
     for header in adapters:
         if not (root / "ekiden" / header).is_file():
-            yield f"ekiden/CMakeLists.txt:1: the adapter's header '{header}' does not exist"
+            yield f"src/ekiden/CMakeLists.txt:1: the adapter's header '{header}' does not exist"
             continue
         for line, name in included(root, header):
             if name not in public and name not in adapters:
@@ -55,18 +55,18 @@ _LIST = (
     "set(EKIDEN_ADAPTER_HEADERS\n    adapter/a.hpp\n)\n"
 )
 GOOD = {
-    "ekiden/CMakeLists.txt": _LIST,
-    "ekiden/ekiden.hpp": "#include <ekiden/sys/a.hpp>\n",
-    "ekiden/sys/a.hpp": "#include <ekiden/sys/b.hpp>\n",
-    "ekiden/sys/b.hpp": "#include <vector>\n",
-    "ekiden/sys/private.hpp": "#include <ekiden/sys/more.hpp>\n",
-    "ekiden/adapter/a.hpp": "#include <ekiden/sys/a.hpp>\n",
+    "src/ekiden/CMakeLists.txt": _LIST,
+    "src/ekiden/ekiden.hpp": "#include <ekiden/sys/a.hpp>\n",
+    "src/ekiden/sys/a.hpp": "#include <ekiden/sys/b.hpp>\n",
+    "src/ekiden/sys/b.hpp": "#include <vector>\n",
+    "src/ekiden/sys/private.hpp": "#include <ekiden/sys/more.hpp>\n",
+    "src/ekiden/adapter/a.hpp": "#include <ekiden/sys/a.hpp>\n",
 }
 BAD = [
-    {"ekiden/adapter/a.hpp": "#include <ekiden/sys/private.hpp>\n"},
-    {"ekiden/sys/b.hpp": "#include <ekiden/adapter/a.hpp>\n"},
-    {"ekiden/sys/b.hpp": "#include <ekiden/sys/private.hpp>\n"},
-    {"ekiden/sys/b.hpp": '#include "private.hpp"\n'},
-    {"ekiden/sys/a.hpp": "#include <vector>\n"},
-    {"ekiden/CMakeLists.txt": _LIST.replace("b.hpp", "b.hpp sys/gone.hpp")},
+    {"src/ekiden/adapter/a.hpp": "#include <ekiden/sys/private.hpp>\n"},
+    {"src/ekiden/sys/b.hpp": "#include <ekiden/adapter/a.hpp>\n"},
+    {"src/ekiden/sys/b.hpp": "#include <ekiden/sys/private.hpp>\n"},
+    {"src/ekiden/sys/b.hpp": '#include "private.hpp"\n'},
+    {"src/ekiden/sys/a.hpp": "#include <vector>\n"},
+    {"src/ekiden/CMakeLists.txt": _LIST.replace("b.hpp", "b.hpp sys/gone.hpp")},
 ]

@@ -94,21 +94,21 @@ def check(root):
 
 
 GOOD = {
-    "ekiden/pool/a.hpp": "/// See pool/b.md, `run()` and `ekiden::pool::run`. `std::move()` is not ours.\n"
+    "src/ekiden/pool/a.hpp": "/// See pool/b.md, `run()` and `ekiden::pool::run`. `std::move()` is not ours.\n"
     "// Checked by: check/deque, check/ring.\nnamespace ekiden::pool { void run(); }\n",
-    "ekiden/pool/b.md": "# The run\n[text](a.hpp) [here](#the-run) [there](https://example.org/a.md) `ekiden/pool/` `a.hpp`\n",
+    "src/ekiden/pool/b.md": "# The run\n[text](a.hpp) [here](#the-run) [there](https://example.org/a.md) `src/ekiden/pool/` `a.hpp`\n",
     "check/models/deque.cpp": "// nothing\n",
     "check/models/all.cpp": 'add("ring");\n',
 }
 BAD = [
-    {"c.md": "[text](ekiden/pool/gone.hpp)\n"},
-    {"c.md": "[text](ekiden/pool/b.md#the-walk)\n"},
+    {"c.md": "[text](src/ekiden/pool/gone.hpp)\n"},
+    {"c.md": "[text](src/ekiden/pool/b.md#the-walk)\n"},
     {"c.md": "`ekiden::pool::walk` walks\n"},
     {"c.md": "call `walk()`\n"},
-    {"c.md": "see `ekiden/loop/`\n"},
+    {"c.md": "see `src/ekiden/loop/`\n"},
     {"c.md": "see `pool/gone.hpp`\n"},
-    {"ekiden/pool/c.hpp": "// as pool/gone.hpp says\n"},
-    {"ekiden/pool/c.hpp": "// `walk()` is called\n"},
-    {"ekiden/pool/c.hpp": "// [S1] Checked by: check/deque, check/gone.\n"},
-    {"ekiden/pool/c.hpp": "// [S1] Checked by: check/models/gone.\n"},
+    {"src/ekiden/pool/c.hpp": "// as pool/gone.hpp says\n"},
+    {"src/ekiden/pool/c.hpp": "// `walk()` is called\n"},
+    {"src/ekiden/pool/c.hpp": "// [S1] Checked by: check/deque, check/gone.\n"},
+    {"src/ekiden/pool/c.hpp": "// [S1] Checked by: check/models/gone.\n"},
 ]

@@ -1,46 +1,51 @@
-"""Each header that programs are meant to use (its "Used by:" line says so) stands in docs/stability.md, once: as stable or as
-experimental; and no other header does."""
+"""docs/stability.md says of each part whether it is stable or experimental: its table has one row for each part with public
+headers, and for the adapters and the checker. The names that a row excepts are words of the part's headers."""
 
 import re
-from pathlib import Path
 
 import tree
 
 PAGE = "docs/stability.md"
-NAMED = re.compile(r"`([\w/]+\.hpp)`")
-USED_BY = re.compile(r"Used by:([^.]*(?:\.[a-z][^.]*)*)", re.DOTALL)
-
-
-def is_for_programs(root, header):
-    found = USED_BY.search(tree.text(root, header).replace("\n/// ", " "))
-    return bool(found and re.search(r"\b(programs?|programs'|users?|everybody)\b", found[1]))
+ROW = re.compile(r"^\| *`(\w+)` *\|([^|]*)\|([^|]*)\|.*$", re.MULTILINE)
 
 
 def check(root):
     page = tree.text(root, PAGE)
-    named = [(match[1], tree.line_of(page, match.start())) for match in NAMED.finditer(page)]
-    installed = tree.public_headers(root) + tree.adapter_headers(root)
-    meant = {"ekiden.hpp"} | {h for h in installed if is_for_programs(root, Path("ekiden") / h)}
+    headers = {}  # part -> its headers for programs
+    for header in tree.public_headers(root) + tree.adapter_headers(root):
+        if "/" in header:
+            headers.setdefault(header.split("/")[0], []).append(header)
     seen = set()
-    for header, line in named:
-        if header not in meant:
-            yield f"{PAGE}:{line}: '{header}' is no header that programs are meant to use"
-        if header in seen:
-            yield f"{PAGE}:{line}: '{header}' stands here twice"
-        seen.add(header)
-    for header in sorted(meant - seen):
-        yield f"{PAGE}:1: does not say whether '{header}' is stable"
+    for row in ROW.finditer(page):
+        part, status, excepted, line = row[1], row[2].strip(), row[3], tree.line_of(page, row.start())
+        if part not in headers:
+            yield f"{PAGE}:{line}: '{part}' is no part with public headers"
+            continue
+        if part in seen:
+            yield f"{PAGE}:{line}: '{part}' stands here twice"
+        seen.add(part)
+        if status not in ("stable", "experimental"):
+            yield f"{PAGE}:{line}: '{part}' is '{status}'; it can be stable or experimental"
+        words = {w for h in headers[part] for w in re.findall(r"\w+", tree.code(tree.text(root, f"src/ekiden/{h}")))}
+        for name in re.findall(r"`([\w:]+)`", excepted):
+            for word in re.findall(r"\w+", name):
+                if word not in words:
+                    yield f"{PAGE}:{line}: no public header of '{part}' has the name '{name}'"
+                    break
+    for part in sorted(set(headers) - seen):
+        yield f"{PAGE}:1: does not say whether the part '{part}' is stable"
 
 
 GOOD = {
-    "ekiden/CMakeLists.txt": "set(EKIDEN_PUBLIC_HEADERS\n    ekiden.hpp\n    sys/a.hpp\n    pool/b.hpp\n)\n",
-    "ekiden/ekiden.hpp": "\n",
-    "ekiden/sys/a.hpp": "/// Part: sys. Used by: every part.\n",
-    "ekiden/pool/b.hpp": "/// Part: pool. Used by: programs.\n",
-    PAGE: "| `ekiden.hpp` |\n| `pool/b.hpp` |\n",
+    "src/ekiden/CMakeLists.txt": "set(EKIDEN_PUBLIC_HEADERS\n    ekiden.hpp\n    pool.hpp\n    pool/b.hpp\n    sim/c.hpp\n)\n",
+    "src/ekiden/pool/b.hpp": "struct options { int spin; };\n",
+    "src/ekiden/sim/c.hpp": "\n",
+    PAGE: "| part | status | but |\n|---|---|---|\n| `pool` | stable | `options::spin` |\n| `sim` | experimental | |\n",
 }
 BAD = [
-    {PAGE: "| `ekiden.hpp` |\n"},
-    {PAGE: "| `ekiden.hpp`, `pool/b.hpp`, `sys/a.hpp` |\n"},
-    {PAGE: "| `ekiden.hpp`, `pool/b.hpp` |\n| `pool/b.hpp` |\n"},
+    {PAGE: "| `pool` | stable | |\n"},
+    {PAGE: "| `pool` | stable | |\n| `sim` | new | |\n"},
+    {PAGE: "| `pool` | stable | |\n| `sim` | stable | |\n| `sim` | experimental | |\n"},
+    {PAGE: "| `pool` | stable | `options::sleep` |\n| `sim` | stable | |\n"},
+    {PAGE: "| `pool` | stable | |\n| `sim` | stable | |\n| `sys` | stable | |\n"},
 ]

@@ -1,10 +1,10 @@
-"""EKIDEN_VERSION in ekiden/sys/version.hpp is the version that CMakeLists.txt states, as one number."""
+"""EKIDEN_VERSION in src/ekiden/sys/version.hpp is the version that CMakeLists.txt states, as one number."""
 
 import re
 
 import tree
 
-HEADER = "ekiden/sys/version.hpp"
+HEADER = "src/ekiden/sys/version.hpp"
 PROJECT = "CMakeLists.txt"
 STATED = re.compile(r"project\(ekiden VERSION (\d+)\.(\d+)\.(\d+)")
 MACRO = re.compile(r"^#define EKIDEN_VERSION (\d+)$", re.MULTILINE)

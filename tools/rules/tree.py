@@ -64,15 +64,15 @@ def includes(source):
 
 
 def public_headers(root):
-    """The headers that ekiden/CMakeLists.txt lists as public, relative to ekiden/."""
-    lists = text(root, "ekiden/CMakeLists.txt")
+    """The headers that src/ekiden/CMakeLists.txt lists as public, relative to ekiden/."""
+    lists = text(root, "src/ekiden/CMakeLists.txt")
     found = re.search(r"set\(EKIDEN_PUBLIC_HEADERS([^)]*)\)", lists)
     if not found:
-        raise SystemExit("ekiden/CMakeLists.txt: no set(EKIDEN_PUBLIC_HEADERS ...)")
+        raise SystemExit("src/ekiden/CMakeLists.txt: no set(EKIDEN_PUBLIC_HEADERS ...)")
     return re.sub(r"#.*", "", found[1]).split()
 
 
 def adapter_headers(root):
     """The same of those that are installed, but stand beside ekiden.hpp."""
-    found = re.search(r"set\(EKIDEN_ADAPTER_HEADERS([^)]*)\)", text(root, "ekiden/CMakeLists.txt"))
+    found = re.search(r"set\(EKIDEN_ADAPTER_HEADERS([^)]*)\)", text(root, "src/ekiden/CMakeLists.txt"))
     return re.sub(r"#.*", "", found[1]).split() if found else []

@@ -2,7 +2,7 @@
 #include <lab/experiments/lanes/strand_per_key.hpp>
 #include <lab/peers/ekiden_executors.hpp>
 
-#include <ekiden/execution/lanes.hpp>
+#include <ekiden/lanes/lanes.hpp>
 
 namespace lab::lanes {
 namespace {

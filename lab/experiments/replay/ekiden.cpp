@@ -3,7 +3,7 @@
 #include <lab/peers/ekiden_executors.hpp>
 
 #include <atomic>
-#include <ekiden/execution/lanes.hpp>
+#include <ekiden/lanes/lanes.hpp>
 #include <ekiden/pool/blocking_region.hpp>
 #include <ekiden/pool/thread_pool.hpp>
 #include <ekiden/sync/counting_semaphore.hpp>

@@ -8,11 +8,11 @@
 #include <ekiden/execution/bind_executor.hpp>
 #include <ekiden/execution/defer.hpp>
 #include <ekiden/execution/dispatch.hpp>
-#include <ekiden/execution/lanes.hpp>
 #include <ekiden/execution/post.hpp>
 #include <ekiden/execution/strand.hpp>
 #include <ekiden/execution/use_future.hpp>
 #include <ekiden/execution/work_guard.hpp>
+#include <ekiden/lanes/lanes.hpp>
 #include <ekiden/pool/thread_pool.hpp>
 #include <ekiden/timer/steady_timer.hpp>
 

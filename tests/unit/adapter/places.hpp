@@ -2,8 +2,8 @@
 #pragma once
 
 #include <ekiden/execution/any_executor.hpp>
-#include <ekiden/execution/lanes.hpp>
 #include <ekiden/execution/strand.hpp>
+#include <ekiden/lanes/lanes.hpp>
 #include <ekiden/loop/loop_context.hpp>
 #include <ekiden/pool/thread_pool.hpp>
 

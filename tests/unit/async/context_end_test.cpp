@@ -375,7 +375,8 @@ TEST_CASE("rule: a context that drops a queued coroutine, whose end sends others
     CHECK(resumed == 0);
 }
 
-// ---- who releases what coroutines of a context wait for, as the context ends: see ekiden/async/locks.md
+// ---- who releases what coroutines of a context wait for, as the context ends: see
+// src/ekiden/async/detail/locks.md
 
 TEST_CASE("rule: what a thread has released before a context ends is delivered, or goes to the next") {
     for (int round = 0; round != ekiden_test::rounds(300); ++round) {

@@ -4,8 +4,8 @@
 #include "run_coroutine.hpp"
 
 #include <ekiden/async/coroutine.hpp>
-#include <ekiden/async/root_coroutine.hpp>
-#include <ekiden/async/stop_state.hpp>
+#include <ekiden/async/detail/root_coroutine.hpp>
+#include <ekiden/async/detail/stop_state.hpp>
 #include <ekiden/pool/thread_pool.hpp>
 
 #include <doctest/doctest.h>

@@ -2,8 +2,8 @@
 #include "../effort.hpp"
 #include "lock_support.hpp"
 
+#include <ekiden/async/detail/stop_state.hpp>
 #include <ekiden/async/sleep.hpp>
-#include <ekiden/async/stop_state.hpp>
 #include <ekiden/pool/thread_pool.hpp>
 
 #include <doctest/doctest.h>

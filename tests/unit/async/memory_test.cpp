@@ -6,7 +6,7 @@
 #include <ekiden/async/async_event.hpp>
 #include <ekiden/async/async_lock.hpp>
 #include <ekiden/async/co_spawn.hpp>
-#include <ekiden/async/frame.hpp>
+#include <ekiden/async/detail/frame.hpp>
 #include <ekiden/async/sync_wait.hpp>
 #include <ekiden/async/yield.hpp>
 #include <ekiden/loop/loop_context.hpp>

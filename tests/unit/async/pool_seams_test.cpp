@@ -9,8 +9,8 @@
 #include <ekiden/async/sleep.hpp>
 #include <ekiden/async/sync_wait.hpp>
 #include <ekiden/async/yield.hpp>
-#include <ekiden/execution/lanes.hpp>
 #include <ekiden/execution/strand.hpp>
+#include <ekiden/lanes/lanes.hpp>
 #include <ekiden/pool/blocking_region.hpp>
 #include <ekiden/pool/thread_pool.hpp>
 #include <ekiden/sync/event.hpp>

@@ -13,8 +13,8 @@
 #include <ekiden/async/when_any.hpp>
 #include <ekiden/async/with_deadline.hpp>
 #include <ekiden/async/yield.hpp>
-#include <ekiden/execution/lanes.hpp>
 #include <ekiden/execution/strand.hpp>
+#include <ekiden/lanes/lanes.hpp>
 #include <ekiden/loop/loop_context.hpp>
 #include <ekiden/pool/thread_pool.hpp>
 #include <ekiden/sync/event.hpp>

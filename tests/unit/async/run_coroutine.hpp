@@ -2,12 +2,12 @@
 #pragma once
 
 #include <ekiden/async/coroutine.hpp>
+#include <ekiden/async/detail/group.hpp>
+#include <ekiden/async/detail/root_coroutine.hpp>
+#include <ekiden/async/detail/stop_state.hpp>
+#include <ekiden/async/detail/suspension.hpp>
 #include <ekiden/async/environment.hpp>
-#include <ekiden/async/group.hpp>
 #include <ekiden/async/operation_canceled.hpp>
-#include <ekiden/async/root_coroutine.hpp>
-#include <ekiden/async/stop_state.hpp>
-#include <ekiden/async/suspension.hpp>
 #include <ekiden/execution/any_executor.hpp>
 #include <ekiden/future/promise.hpp>
 

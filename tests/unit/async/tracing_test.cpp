@@ -4,9 +4,9 @@
 #include <ekiden/async/co_spawn.hpp>
 #include <ekiden/async/sleep.hpp>
 #include <ekiden/async/sync_wait.hpp>
-#include <ekiden/execution/lanes.hpp>
 #include <ekiden/execution/post.hpp>
 #include <ekiden/execution/strand.hpp>
+#include <ekiden/lanes/lanes.hpp>
 #include <ekiden/loop/loop_context.hpp>
 #include <ekiden/observe/trace.hpp>
 #include <ekiden/pool/blocking_region.hpp>

@@ -2,9 +2,9 @@
 
 #include <ekiden/execution/any_executor.hpp>
 #include <ekiden/execution/bind_executor.hpp>
-#include <ekiden/execution/lanes.hpp>
 #include <ekiden/execution/post.hpp>
 #include <ekiden/execution/use_future.hpp>
+#include <ekiden/lanes/lanes.hpp>
 #include <ekiden/pool/thread_pool.hpp>
 
 #include <doctest/doctest.h>

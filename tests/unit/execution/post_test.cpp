@@ -6,11 +6,11 @@
 #include <ekiden/execution/defer.hpp>
 #include <ekiden/execution/dispatch.hpp>
 #include <ekiden/execution/inline_executor.hpp>
-#include <ekiden/execution/lanes.hpp>
 #include <ekiden/execution/post.hpp>
 #include <ekiden/execution/strand.hpp>
 #include <ekiden/execution/use_future.hpp>
 #include <ekiden/execution/work_guard.hpp>
+#include <ekiden/lanes/lanes.hpp>
 #include <ekiden/pool/blocking_region.hpp>
 #include <ekiden/pool/default_pool.hpp>
 #include <ekiden/pool/thread_pool.hpp>

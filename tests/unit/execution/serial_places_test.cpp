@@ -6,8 +6,8 @@
 
 #include <ekiden/execution/any_executor.hpp>
 #include <ekiden/execution/bind_executor.hpp>
-#include <ekiden/execution/lanes.hpp>
 #include <ekiden/execution/strand.hpp>
+#include <ekiden/lanes/lanes.hpp>
 #include <ekiden/loop/loop_context.hpp>
 #include <ekiden/pool/thread_pool.hpp>
 #include <ekiden/timer/steady_timer.hpp>

@@ -5,10 +5,10 @@
 #include "../effort.hpp"
 #include "held_worker.hpp"
 
-#include <ekiden/execution/lanes.hpp>
 #include <ekiden/execution/strand.hpp>
 #include <ekiden/execution/then.hpp>
 #include <ekiden/future/promise.hpp>
+#include <ekiden/lanes/lanes.hpp>
 #include <ekiden/pool/thread_pool.hpp>
 
 #include <atomic>

@@ -1,6 +1,6 @@
 // Each form of lanes::wait_idle(): the lane falls idle, the time passes, a stop is requested before or
 // meanwhile; in a thread, in a worker of a pool, in a simulation, in the child of a fork.
-#include <ekiden/execution/lanes.hpp>
+#include <ekiden/lanes/lanes.hpp>
 #include <ekiden/pool/thread_pool.hpp>
 #include <ekiden/sim/sim_context.hpp>
 #include <ekiden/sync/event.hpp>

@@ -1,4 +1,4 @@
-#include <ekiden/fork/fork_deque.hpp>
+#include <ekiden/fork/detail/fork_deque.hpp>
 
 #include <doctest/doctest.h>
 

@@ -1,8 +1,8 @@
 // Fork trees that are over before a thread that was woken for them would run.
-#include <ekiden/fork/fork_party.hpp>
+#include <ekiden/fork/detail/fork_party.hpp>
 #include <ekiden/fork/parallel_for.hpp>
 #include <ekiden/fork/parallel_reduce.hpp>
-#include <ekiden/pool/event_count.hpp>
+#include <ekiden/pool/detail/event_count.hpp>
 #include <ekiden/pool/thread_pool.hpp>
 #include <ekiden/sys/clock.hpp>
 

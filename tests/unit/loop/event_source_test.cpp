@@ -1,5 +1,5 @@
 // A loop with a source of events: how many it lets the source run.
-#include <ekiden/execution/event_source.hpp>
+#include <ekiden/execution/detail/event_source.hpp>
 #include <ekiden/execution/post.hpp>
 #include <ekiden/loop/loop_context.hpp>
 

@@ -1,4 +1,4 @@
-#include <ekiden/observe/counter.hpp>
+#include <ekiden/observe/detail/counter.hpp>
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include <ekiden/observe/histogram.hpp>
+#include <ekiden/observe/detail/histogram.hpp>
 
 #include <doctest/doctest.h>
 

@@ -5,8 +5,8 @@
 #include <ekiden/async/coroutine.hpp>
 #include <ekiden/async/yield.hpp>
 #include <ekiden/execution/detached.hpp>
-#include <ekiden/execution/lanes.hpp>
 #include <ekiden/fork/fork_join.hpp>
+#include <ekiden/lanes/lanes.hpp>
 #include <ekiden/loop/loop_context.hpp>
 #include <ekiden/pool/blocking_region.hpp>
 #include <ekiden/pool/thread_pool.hpp>

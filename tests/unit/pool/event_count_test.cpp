@@ -1,4 +1,4 @@
-#include <ekiden/pool/event_count.hpp>
+#include <ekiden/pool/detail/event_count.hpp>
 
 #include <doctest/doctest.h>
 

@@ -5,10 +5,10 @@
 #include <ekiden/async/sleep.hpp>
 #include <ekiden/async/when_all.hpp>
 #include <ekiden/async/yield.hpp>
-#include <ekiden/execution/lanes.hpp>
 #include <ekiden/execution/post.hpp>
 #include <ekiden/execution/strand.hpp>
 #include <ekiden/execution/then.hpp>
+#include <ekiden/lanes/lanes.hpp>
 #include <ekiden/sim/checks.hpp>
 #include <ekiden/sim/explore.hpp>
 #include <ekiden/sync/mutex.hpp>

@@ -7,11 +7,11 @@
 #include <ekiden/async/sleep.hpp>
 #include <ekiden/async/sync_wait.hpp>
 #include <ekiden/async/with_deadline.hpp>
-#include <ekiden/execution/lanes.hpp>
 #include <ekiden/execution/post.hpp>
 #include <ekiden/execution/strand.hpp>
 #include <ekiden/execution/then.hpp>
 #include <ekiden/execution/work_guard.hpp>
+#include <ekiden/lanes/lanes.hpp>
 #include <ekiden/sim/checks.hpp>
 #include <ekiden/sim/explore.hpp>
 #include <ekiden/sync/mutex.hpp>

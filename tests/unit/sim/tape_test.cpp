@@ -1,5 +1,5 @@
 // A tape survives its text, and what is no tape is refused.
-#include <ekiden/sim/tape.hpp>
+#include <ekiden/sim/detail/tape.hpp>
 
 #include <doctest/doctest.h>
 

@@ -1,6 +1,6 @@
 #include "stress.hpp"
 
-#include <ekiden/sync/state_lock.hpp>
+#include <ekiden/sync/detail/state_lock.hpp>
 
 #include <tests/unit/asleep.hpp>
 

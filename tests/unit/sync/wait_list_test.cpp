@@ -1,4 +1,4 @@
-#include <ekiden/sync/wait_list.hpp>
+#include <ekiden/sync/detail/wait_list.hpp>
 
 #include <doctest/doctest.h>
 

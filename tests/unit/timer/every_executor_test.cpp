@@ -7,13 +7,13 @@
 #include <ekiden/execution/bind_executor.hpp>
 #include <ekiden/execution/defer.hpp>
 #include <ekiden/execution/dispatch.hpp>
-#include <ekiden/execution/lanes.hpp>
 #include <ekiden/execution/post.hpp>
 #include <ekiden/execution/strand.hpp>
 #include <ekiden/execution/then.hpp>
 #include <ekiden/execution/use_future.hpp>
 #include <ekiden/execution/work_guard.hpp>
 #include <ekiden/future/promise.hpp>
+#include <ekiden/lanes/lanes.hpp>
 #include <ekiden/loop/loop_context.hpp>
 #include <ekiden/pool/thread_pool.hpp>
 #include <ekiden/timer/steady_timer.hpp>

@@ -1,4 +1,4 @@
-#include <ekiden/timer/timer_wheel.hpp>
+#include <ekiden/timer/detail/timer_wheel.hpp>
 
 #include "../effort.hpp"
 #include <doctest/doctest.h>

@@ -1,8 +1,8 @@
 #include "bug.hpp"
 
-#include <ekiden/execution/lanes.hpp>
 #include <ekiden/execution/post.hpp>
 #include <ekiden/execution/strand.hpp>
+#include <ekiden/lanes/lanes.hpp>
 #include <ekiden/sync/mutex.hpp>
 #include <ekiden/timer/steady_timer.hpp>
 

@@ -1,0 +1,205 @@
+/// Awaits operations of Asio's in coroutines of this library.
+///
+/// Part: adapter. Used by: adapter/asio/standalone.hpp and adapter/asio/boost.hpp, which make tokens for Asio
+/// of use_awaitable and use_awaitable.as_tuple.
+#pragma once
+
+#include <ekiden/adapter/asio/asio_operation.hpp>
+#include <ekiden/adapter/asio/recycling_allocator.hpp>
+#include <ekiden/adapter/asio/to_asio.hpp>
+#include <ekiden/async/detail/frame.hpp>
+#include <ekiden/async/operation_canceled.hpp>
+
+#include <coroutine>
+#include <exception>
+#include <optional>
+#include <system_error>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+namespace ekiden::inline EKIDEN_ABI::detail {
+
+/// The operation with its results, in memory as that of frames.
+template <class Asio, class... Args>
+class asio_operation_of final : public asio_operation, public pooled_frame {
+public:
+    using results = std::tuple<std::decay_t<Args>...>;
+    using executor_type = to_asio_executor<Asio, any_executor>;
+
+    asio_operation_of() noexcept : asio_operation(&cancel, &end) {}
+
+    std::optional<executor_type> executor; // of the handler; here, since Asio moves that several times
+    std::optional<results> kept;
+    typename Asio::cancellation_signal signal; // its slot is used by what can be stopped
+
+private:
+    static void cancel(asio_operation& self) noexcept {
+        Asio::cancel(static_cast<asio_operation_of&>(self).signal);
+    }
+    static void end(asio_operation& self) noexcept { delete static_cast<asio_operation_of*>(&self); }
+};
+
+/// What Asio calls at the end. It and all steps of a composed operation come to the coroutine's executor.
+template <class Asio, class... Args>
+class asio_handler {
+    using operation = asio_operation_of<Asio, Args...>;
+
+public:
+    using executor_type = typename operation::executor_type;
+    using allocator_type = recycling_allocator<void>;
+    using cancellation_slot_type = typename Asio::cancellation_slot;
+
+    explicit asio_handler(operation& of) : handle_(of) {
+        of.executor.emplace(executor_type::of_handler(of.home(), of.is_work_of_root()));
+    }
+
+    [[nodiscard]] const executor_type& get_executor() const noexcept { return *own().executor; }
+    [[nodiscard]] allocator_type get_allocator() const noexcept { return {}; }
+    [[nodiscard]] cancellation_slot_type get_cancellation_slot() const noexcept {
+        return own().can_be_stopped() ? own().signal.slot() : cancellation_slot_type();
+    }
+
+    void operator()(Args... args) {
+        own().kept.emplace(std::forward<Args>(args)...);
+        handle_.finish(true);
+    }
+
+private:
+    [[nodiscard]] operation& own() const noexcept { return static_cast<operation&>(*handle_); }
+
+    operation_handle handle_;
+};
+
+/// Whether the first of the results says that the operation has failed.
+template <class Asio, class... Args>
+inline constexpr bool asio_says_failure = false;
+template <class Asio, class First, class... Rest>
+inline constexpr bool asio_says_failure<Asio, First, Rest...> =
+    std::same_as<std::decay_t<First>, typename Asio::error_code>
+    || std::same_as<std::decay_t<First>, std::exception_ptr>;
+
+/// What an await throws for a result that says so. `is_asked_for`: a stop has been requested.
+template <class Asio>
+void throw_failure(const std::exception_ptr& error, bool) {
+    if (error) std::rethrow_exception(error);
+}
+template <class Asio>
+void throw_failure(const typename Asio::error_code& error, bool is_asked_for) {
+    if (!error) return;
+    // Asio's own category does not say that this is std::errc::operation_canceled.
+    if (is_asked_for && error == Asio::operation_aborted()) throw operation_canceled("co_await of Asio's");
+    throw std::system_error(static_cast<std::error_code>(error));
+}
+
+/// What stands for a result of an operation that has not begun: an empty one, or, as Asio has it, a socket
+/// that is not open.
+template <class T, class Initiation>
+[[nodiscard]] T unbegun(const Initiation& initiation) {
+    if constexpr (std::is_default_constructible_v<T>)
+        return T();
+    else
+        return T(initiation.get_executor());
+}
+template <class T, class Initiation>
+inline constexpr bool has_unbegun =
+    std::is_default_constructible_v<T> || requires(const Initiation& from) { T(from.get_executor()); };
+
+/// An operation with its arguments, to be started when it is awaited, on the coroutine's executor. Its state
+/// is a recycled node. `Throws`: a failure is thrown, and is no result; else the result is a tuple of all.
+template <class Asio, bool Throws, class Initiation, class InitiationArgs, class... Args>
+class [[nodiscard]] asio_awaitable {
+    using operation = asio_operation_of<Asio, Args...>;
+    static constexpr bool says_failure = asio_says_failure<Asio, Args...>;
+
+public:
+    static constexpr bool comes_home = true;
+
+    template <class I, class... A>
+    explicit asio_awaitable(std::in_place_t, I&& initiation, A&&... args)
+        : initiation_(std::forward<I>(initiation)), args_(std::forward<A>(args)...) {}
+    /// Until it is awaited.
+    asio_awaitable(asio_awaitable&& other) noexcept(std::is_nothrow_move_constructible_v<InitiationArgs>)
+        : initiation_(std::move(other.initiation_)), args_(std::move(other.args_)),
+          operation_(std::exchange(other.operation_, nullptr)) {}
+    asio_awaitable& operator=(asio_awaitable&&) = delete;
+    ~asio_awaitable() {
+        if (operation_ != nullptr) operation_->leave();
+    }
+
+    [[nodiscard]] static bool await_ready() noexcept { return false; }
+
+    /// Throws what the operation throws when it is started, and std::bad_alloc.
+    template <class Promise>
+    [[nodiscard]] bool await_suspend(std::coroutine_handle<Promise> waiting) {
+        operation& own = *new operation;
+        operation_ = &own;
+        if (own.bind(waiting) && says_failure) { // a level: nothing begins any more
+            own.end_stopped();
+            return true;
+        }
+        std::apply(
+            [&](auto&... each) {
+                std::move(initiation_)(asio_handler<Asio, Args...>(own), std::move(each)...);
+            },
+            args_);
+        return own.begin_waiting();
+    }
+
+    auto await_resume() {
+        operation& own = *operation_;
+        own.disarm();
+        const stop_state* const stop = own.env().stop;
+        const bool is_asked_for = stop != nullptr && stop->stop_requested();
+        if (!own.kept) stopped();
+        typename operation::results& results = *own.kept;
+        if constexpr (Throws && says_failure) {
+            throw_failure<Asio>(std::get<0>(results), is_asked_for);
+            return unwrapped<1>(results, std::make_index_sequence<sizeof...(Args) - 1>());
+        } else if constexpr (Throws) {
+            return unwrapped<0>(results, std::index_sequence_for<Args...>());
+        } else {
+            return typename operation::results(std::move(results));
+        }
+    }
+
+private:
+    /// It has not begun, because of a stop.
+    void stopped() {
+        if constexpr (says_failure && !Throws && (has_unbegun<std::decay_t<Args>, Initiation> && ...)) {
+            if constexpr (!std::same_as<std::tuple_element_t<0, typename operation::results>,
+                                        std::exception_ptr>) {
+                operation_->kept.emplace(unbegun<std::decay_t<Args>>(initiation_)...);
+                std::get<0>(*operation_->kept) = Asio::operation_aborted();
+                return;
+            }
+        }
+        throw operation_canceled("co_await of Asio's");
+    }
+
+    template <std::size_t From, std::size_t... I>
+    static auto unwrapped(typename operation::results& results, std::index_sequence<I...>) {
+        if constexpr (sizeof...(I) == 1)
+            return std::get<From>(std::move(results));
+        else if constexpr (sizeof...(I) > 1)
+            return std::tuple<std::tuple_element_t<From + I, typename operation::results>...>(
+                std::get<From + I>(std::move(results))...);
+    }
+
+    Initiation initiation_;
+    InitiationArgs args_;
+    operation* operation_ = nullptr;
+};
+
+/// The async_result of Asio for a signature R(Args...).
+template <class Asio, bool Throws, class... Args>
+struct asio_await_result {
+    template <class Initiation, class Token, class... InitiationArgs>
+    [[nodiscard]] static auto initiate(Initiation&& initiation, Token&&, InitiationArgs&&... args) {
+        return asio_awaitable<Asio, Throws, std::decay_t<Initiation>,
+                              std::tuple<std::decay_t<InitiationArgs>...>, Args...>(
+            std::in_place, std::forward<Initiation>(initiation), std::forward<InitiationArgs>(args)...);
+    }
+};
+
+} // namespace ekiden::inline EKIDEN_ABI::detail

@@ -1,0 +1,210 @@
+/// The channel of coroutines: push and pop of the bounded buffers, awaited.
+///
+/// Part: async. Used by: users; select. Any number of coroutines and threads at either end. The thread that
+/// makes room or brings an item moves the item for the one that waits. What holds of all awaited locks, stops
+/// and deadlines among it: locks.md.
+#pragma once
+
+#include <ekiden/async/async_lock.hpp>
+#include <ekiden/async/detail/lock_awaiter.hpp>
+#include <ekiden/sync/bounded_buffer.hpp>
+#include <ekiden/sync/watermark_buffer.hpp>
+
+#include <chrono>
+#include <concepts>
+#include <optional>
+#include <stop_token>
+#include <utility>
+
+namespace ekiden::inline EKIDEN_ABI {
+
+namespace detail {
+
+[[nodiscard]] constexpr queue_status not_done(wait_result r) noexcept {
+    return r == wait_result::timed_out ? queue_status::timed_out : queue_status::stopped;
+}
+
+template <class Buffer>
+class push_operation {
+    using value = typename Buffer::value_type;
+
+public:
+    static constexpr bool is_pure = false;
+
+    push_operation(Buffer& b, value& item) noexcept : step_(b, item) {}
+    [[nodiscard]] state_lock& core() const noexcept { return step_.buffer.core(); }
+    [[nodiscard]] static constexpr state_lock::mask states() noexcept { return Buffer::may_push; }
+    [[nodiscard]] bool try_now() noexcept { return run_soon(core(), states(), step_); }
+    state_value change(state_value now) noexcept { return step_(now); }
+    static void give_back() noexcept {} // the buffer has accepted it
+    [[nodiscard]] queue_status result(wait_result r) {
+        return r == wait_result::done ? step_.outcome() : not_done(r);
+    }
+
+private:
+    typename Buffer::push_step step_;
+};
+
+template <class Buffer>
+struct item_copy {
+    typename Buffer::value_type copy_;
+};
+
+/// Pushes a copy that lies in the awaiter.
+template <class Buffer>
+class push_copy_operation : private item_copy<Buffer>, public push_operation<Buffer> {
+    using value = typename Buffer::value_type;
+
+public:
+    push_copy_operation(Buffer& b, const value& item) noexcept(std::is_nothrow_copy_constructible_v<value>)
+        : item_copy<Buffer>{item}, push_operation<Buffer>(b, this->copy_) {}
+    push_copy_operation(const push_copy_operation&) = delete;
+    push_copy_operation& operator=(const push_copy_operation&) = delete;
+};
+
+template <class Buffer>
+class pop_operation {
+    using value = typename Buffer::value_type;
+
+public:
+    static constexpr bool is_pure = false;
+
+    explicit pop_operation(Buffer& b) noexcept : step_(b, item_) {}
+    pop_operation(const pop_operation&) = delete;
+    pop_operation& operator=(const pop_operation&) = delete;
+
+    [[nodiscard]] state_lock& core() const noexcept { return step_.buffer.core(); }
+    [[nodiscard]] static constexpr state_lock::mask states() noexcept { return Buffer::may_pop; }
+    [[nodiscard]] bool try_now() noexcept { return run_soon(core(), states(), step_); }
+    state_value change(state_value now) noexcept { return step_(now); }
+    static void give_back() noexcept {} // the item is destroyed with the frame
+    [[nodiscard]] popped<value> result(wait_result r) {
+        const queue_status status = r == wait_result::done ? step_.outcome() : not_done(r);
+        return status == queue_status::done ? popped<value>(std::in_place, std::move(*item_))
+                                            : popped<value>(status);
+    }
+
+protected:
+    std::optional<value> item_;
+
+private:
+    typename Buffer::pop_step step_;
+};
+
+template <class Buffer, class Unclaimed>
+class claimed_pop_operation : public pop_operation<Buffer> {
+public:
+    claimed_pop_operation(Buffer& b, Unclaimed& f) noexcept : pop_operation<Buffer>(b), unclaimed_(f) {}
+    void give_back() noexcept {
+        if (this->item_) unclaimed_(std::move(*this->item_));
+    }
+
+private:
+    Unclaimed& unclaimed_;
+};
+
+} // namespace detail
+
+/// Adds `item` and waits for room: `const queue_status s = co_await async_push(buffer, std::move(item))`.
+/// Returns done, closed, stopped or timed_out, as the stop and the deadline of the coroutine say. Unless
+/// done, `item` is unchanged. An item that was added stays in the buffer even if the coroutine is destroyed.
+/// Throws what T's move constructor throws.
+template <class T, class States>
+[[nodiscard]] auto async_push(buffer_base<T, States>& buffer, std::type_identity_t<T>&& item) noexcept {
+    return detail::lock_awaiter<detail::push_operation<buffer_base<T, States>>>(buffer, item);
+}
+/// Adds a copy of `item`, which is made at the call. Throws what T's copy constructor throws.
+template <std::copy_constructible T, class States>
+[[nodiscard]] auto async_push(buffer_base<T, States>& buffer, const std::type_identity_t<T>& item) {
+    return detail::lock_awaiter<detail::push_copy_operation<buffer_base<T, States>>>(buffer, item);
+}
+
+/// Adds `item` like async_push(buffer, item). Gives up with timed_out or stopped when `limit` is reached.
+template <class T, class States>
+[[nodiscard]] auto async_push(buffer_base<T, States>& buffer, std::type_identity_t<T>&& item,
+                              const wait_limit& limit) noexcept {
+    return detail::limited_awaiter<detail::push_operation<buffer_base<T, States>>>(limit, buffer, item);
+}
+/// The same with a copy of `item`, which is made at the call.
+template <std::copy_constructible T, class States>
+[[nodiscard]] auto async_push(buffer_base<T, States>& buffer, const std::type_identity_t<T>& item,
+                              const wait_limit& limit) {
+    return detail::limited_awaiter<detail::push_copy_operation<buffer_base<T, States>>>(limit, buffer, item);
+}
+/// The same with a stop token as the limit.
+template <class T, class States>
+[[nodiscard]] auto async_push(buffer_base<T, States>& buffer, std::type_identity_t<T>&& item,
+                              std::stop_token stop) noexcept {
+    return async_push(buffer, std::move(item), wait_limit(std::move(stop)));
+}
+template <std::copy_constructible T, class States>
+[[nodiscard]] auto async_push(buffer_base<T, States>& buffer, const std::type_identity_t<T>& item,
+                              std::stop_token stop) {
+    return async_push(buffer, item, wait_limit(std::move(stop)));
+}
+/// The same with a duration from the call as the limit.
+template <class T, class States, class Rep, class Period>
+[[nodiscard]] auto async_push_for(buffer_base<T, States>& buffer, std::type_identity_t<T>&& item,
+                                  const std::chrono::duration<Rep, Period>& duration) {
+    return async_push(buffer, std::move(item), wait_limit::after(duration));
+}
+template <std::copy_constructible T, class States, class Rep, class Period>
+[[nodiscard]] auto async_push_for(buffer_base<T, States>& buffer, const std::type_identity_t<T>& item,
+                                  const std::chrono::duration<Rep, Period>& duration) {
+    return async_push(buffer, item, wait_limit::after(duration));
+}
+/// The same with a time point as the limit. The distance from now counts for clocks other than the library's.
+template <class T, class States, class Clock, class Duration>
+[[nodiscard]] auto async_push_until(buffer_base<T, States>& buffer, std::type_identity_t<T>&& item,
+                                    const std::chrono::time_point<Clock, Duration>& time) {
+    return async_push(buffer, std::move(item), wait_limit::until(time));
+}
+template <std::copy_constructible T, class States, class Clock, class Duration>
+[[nodiscard]] auto async_push_until(buffer_base<T, States>& buffer, const std::type_identity_t<T>& item,
+                                    const std::chrono::time_point<Clock, Duration>& time) {
+    return async_push(buffer, item, wait_limit::until(time));
+}
+
+/// Removes the oldest item and waits for one: `popped<T> item = co_await async_pop(buffer)`. Returns the
+/// item, or an empty result whose status says why: closed (and empty), stopped or timed_out. Throws what T's
+/// move constructor throws.
+///
+/// If the coroutine is destroyed after it has got an item and before it could continue (its executor has been
+/// destroyed), the item is destroyed with it.
+template <class T, class States>
+[[nodiscard]] auto async_pop(buffer_base<T, States>& buffer) noexcept {
+    return detail::lock_awaiter<detail::pop_operation<buffer_base<T, States>>>(buffer);
+}
+/// Removes the oldest item like async_pop(buffer). Gives up with timed_out or stopped when `limit` is
+/// reached.
+template <class T, class States>
+[[nodiscard]] auto async_pop(buffer_base<T, States>& buffer, const wait_limit& limit) noexcept {
+    return detail::limited_awaiter<detail::pop_operation<buffer_base<T, States>>>(limit, buffer);
+}
+/// The same with a stop token as the limit.
+template <class T, class States>
+[[nodiscard]] auto async_pop(buffer_base<T, States>& buffer, std::stop_token stop) noexcept {
+    return async_pop(buffer, wait_limit(std::move(stop)));
+}
+/// The same with a duration from the call as the limit.
+template <class T, class States, class Rep, class Period>
+[[nodiscard]] auto async_pop_for(buffer_base<T, States>& buffer,
+                                 const std::chrono::duration<Rep, Period>& duration) {
+    return async_pop(buffer, wait_limit::after(duration));
+}
+/// The same with a time point as the limit. The distance from now counts for clocks other than the library's.
+template <class T, class States, class Clock, class Duration>
+[[nodiscard]] auto async_pop_until(buffer_base<T, States>& buffer,
+                                   const std::chrono::time_point<Clock, Duration>& time) {
+    return async_pop(buffer, wait_limit::until(time));
+}
+
+/// Removes the oldest item like async_pop(buffer), but such an item is given to `unclaimed(T&&)`, which must
+/// not throw. `unclaimed` must be an object with a name, and outlive the await.
+template <class T, class States, std::invocable<T&&> Unclaimed>
+[[nodiscard]] auto async_pop(buffer_base<T, States>& buffer, Unclaimed& unclaimed) noexcept {
+    using operation = detail::claimed_pop_operation<buffer_base<T, States>, Unclaimed>;
+    return detail::lock_awaiter<operation>(buffer, unclaimed);
+}
+
+} // namespace ekiden::inline EKIDEN_ABI

@@ -1,0 +1,367 @@
+/// Locks and semaphores that a coroutine waits for without blocking its thread.
+///
+/// Part: async. Used by: programs. Coroutines and threads wait in one list. The rules for stops, limits, the
+/// order, and the end of a frame: locks.md. A spin_mutex, a sequencer and an elastic_barrier have no awaited
+/// form: the first has no list, the second is a queue of threads' calls, and the third is for threads that
+/// work in step.
+#pragma once
+
+#include <ekiden/async/detail/lock_awaiter.hpp>
+#include <ekiden/sync/counting_semaphore.hpp>
+#include <ekiden/sync/detail/mutex_base.hpp>
+#include <ekiden/sync/rw_mutex.hpp>
+#include <ekiden/sync/state_mutex.hpp>
+#include <ekiden/sync/wait_limit.hpp>
+
+#include <chrono>
+#include <concepts>
+#include <cstddef>
+#include <mutex>
+#include <stop_token>
+#include <utility>
+
+namespace ekiden::inline EKIDEN_ABI {
+
+/// Unlocks a mutex that an awaited form has locked and whose guard was released. Any thread may call it,
+/// because no thread holds the mutex. A lock that a thread has locked is unlocked by that thread, with
+/// unlock(); where lock_checks is set, a mix-up is reported.
+template <std::derived_from<mutex_base> Mutex>
+void async_unlock(Mutex& m) noexcept {
+    m.end_hold();
+}
+/// Unlocks a rw_mutex that async_lock() has locked. Any thread may call it.
+template <rw_policy Policy>
+void async_unlock(rw_mutex<Policy>& m) noexcept {
+    m.end_hold();
+}
+/// Unlocks a rw_mutex that async_lock_shared() has locked. Any thread may call it.
+template <rw_policy Policy>
+void async_unlock_shared(rw_mutex<Policy>& m) noexcept {
+    m.end_hold_shared();
+}
+
+/// A guard that holds a lock for a coroutine, also across awaits.
+///
+/// The destructor unlocks, in any thread. A guard that was moved from or released holds no lock.
+/// Thread safety: one thread at a time.
+template <class Mutex, bool IsShared = false>
+class [[nodiscard("the guard holds the lock")]] async_lock_guard {
+public:
+    /// The type of the lock.
+    using mutex_type = Mutex;
+
+    /// Adopts a lock that an awaited form has locked already.
+    async_lock_guard(Mutex& held, std::adopt_lock_t) noexcept : held_(&held) {}
+    async_lock_guard(async_lock_guard&& other) noexcept : held_(other.release()) {}
+    async_lock_guard& operator=(async_lock_guard&& other) noexcept {
+        if (this != &other) {
+            unlock();
+            held_ = other.release();
+        }
+        return *this;
+    }
+    ~async_lock_guard() { unlock(); }
+
+    /// Returns whether the guard holds the lock.
+    [[nodiscard]] bool owns_lock() const noexcept { return held_ != nullptr; }
+    /// Returns the lock, or null if the guard holds none.
+    [[nodiscard]] Mutex* mutex() const noexcept { return held_; }
+    /// Unlocks before the guard's end. Has no effect if the guard holds no lock.
+    void unlock() noexcept {
+        Mutex* const held = release();
+        if (held == nullptr) return;
+        if constexpr (IsShared)
+            async_unlock_shared(*held);
+        else
+            async_unlock(*held);
+    }
+    /// Gives up the lock without unlocking it. Returns the lock, or null if the guard holds none. The program
+    /// unlocks it with async_unlock() or async_unlock_shared().
+    [[nodiscard]] Mutex* release() noexcept { return std::exchange(held_, nullptr); }
+
+private:
+    Mutex* held_;
+};
+
+namespace detail {
+
+/// mutex, fifo_mutex, hybrid_mutex: the releaser hands over the lock itself.
+template <class Mutex>
+class mutex_operation {
+public:
+    static constexpr bool is_pure = false;
+    static constexpr const char* canceled = "async_lock: the wait was stopped";
+
+    explicit mutex_operation(Mutex& m) noexcept : mutex_(m) {}
+    [[nodiscard]] state_lock& core() const noexcept { return mutex_.core(); }
+    [[nodiscard]] static constexpr state_lock::mask states() noexcept { return mutex_base::free; }
+    [[nodiscard]] bool try_now() const noexcept { return mutex_.core().try_enter(mutex_base::free); }
+    void give_back() const noexcept { mutex_.end_hold(); }
+    [[nodiscard]] async_lock_guard<Mutex> granted() const noexcept { return {mutex_, std::adopt_lock}; }
+
+private:
+    Mutex& mutex_;
+};
+
+template <rw_policy Policy>
+class write_operation {
+    using lock = rw_mutex<Policy>;
+
+public:
+    static constexpr bool is_pure = true;
+    static constexpr const char* canceled = "async_lock: the wait was stopped";
+
+    explicit write_operation(lock& m) noexcept : mutex_(m) {}
+    [[nodiscard]] state_lock& core() const noexcept { return mutex_.core(); }
+    [[nodiscard]] static constexpr state_lock::mask states() noexcept {
+        return rw_rules<Policy>::writer_enters;
+    }
+    [[nodiscard]] bool try_now() const noexcept {
+        return mutex_.core().try_apply(states(), lock::begin_writing) == attempt::done;
+    }
+    static state_value change(state_value now) noexcept { return lock::begin_writing(now); }
+    void give_back() const noexcept { mutex_.end_hold(); }
+    [[nodiscard]] async_lock_guard<lock> granted() const noexcept { return {mutex_, std::adopt_lock}; }
+
+private:
+    lock& mutex_;
+};
+
+template <rw_policy Policy>
+class read_operation {
+    using lock = rw_mutex<Policy>;
+
+public:
+    static constexpr bool is_pure = true;
+    static constexpr const char* canceled = "async_lock_shared: the wait was stopped";
+
+    explicit read_operation(lock& m) noexcept : mutex_(m) {}
+    [[nodiscard]] state_lock& core() const noexcept { return mutex_.core(); }
+    [[nodiscard]] static constexpr state_lock::mask states() noexcept {
+        return rw_rules<Policy>::reader_enters;
+    }
+    [[nodiscard]] bool try_now() const noexcept {
+        return mutex_.core().try_apply(states(), lock::begin_reading) == attempt::done;
+    }
+    static state_value change(state_value now) noexcept { return lock::begin_reading(now); }
+    void give_back() const noexcept { mutex_.end_hold_shared(); }
+    [[nodiscard]] async_lock_guard<lock, true> granted() const noexcept { return {mutex_, std::adopt_lock}; }
+
+private:
+    lock& mutex_;
+};
+
+/// The operations of a lock.
+template <class Mutex>
+struct lock_operations {};
+template <std::derived_from<mutex_base> Mutex>
+struct lock_operations<Mutex> {
+    using exclusive = mutex_operation<Mutex>;
+};
+template <rw_policy Policy>
+struct lock_operations<rw_mutex<Policy>> {
+    using exclusive = write_operation<Policy>;
+    using shared = read_operation<Policy>;
+};
+
+/// mutex, fifo_mutex, hybrid_mutex, rw_mutex.
+template <class Mutex>
+concept awaited_mutex = requires { typename lock_operations<Mutex>::exclusive; };
+/// rw_mutex.
+template <class Mutex>
+concept awaited_shared_mutex = requires { typename lock_operations<Mutex>::shared; };
+
+template <auto Op, class StateMutex>
+class enter_operation {
+public:
+    static constexpr bool is_pure = false;
+    static constexpr const char* canceled = "async_enter: the wait was stopped";
+
+    explicit enter_operation(StateMutex& m) noexcept : mutex_(m) {}
+    [[nodiscard]] state_lock& core() const noexcept { return mutex_.core(); }
+    [[nodiscard]] static constexpr state_lock::mask states() noexcept {
+        return StateMutex::template mask_of<Op>();
+    }
+    [[nodiscard]] bool try_now() const noexcept { return mutex_.core().try_enter(states()); }
+    void give_back() const noexcept { mutex_.core().exit(mutex_.core().value()); }
+    [[nodiscard]] auto granted() const noexcept { return mutex_.template adopt<Op>(); }
+
+private:
+    StateMutex& mutex_;
+};
+
+/// A state_mutex whose table has the operation.
+template <class StateMutex, auto Op>
+concept has_operation = requires { StateMutex::template mask_of<Op>(); };
+
+/// Runs `change` inside the lock, unless somebody is inside even after a moment or the state is another one.
+template <class Change>
+[[nodiscard]] bool run_soon(state_lock& lock, state_lock::mask states, Change&& change) noexcept {
+    for (unsigned looks = 1;; ++looks) {
+        const attempt result = lock.try_run(states, change);
+        if (result != attempt::busy || !pause_before_look(looks)) return result == attempt::done;
+    }
+}
+
+template <std::ptrdiff_t Max>
+class acquire_operation {
+    using semaphore = counting_semaphore<Max>;
+
+public:
+    static constexpr bool is_pure = false;
+    static constexpr const char* canceled = "async_acquire: the wait was stopped";
+
+    explicit acquire_operation(semaphore& s) noexcept : semaphore_(s) {}
+    [[nodiscard]] state_lock& core() const noexcept { return semaphore_.core(); }
+    [[nodiscard]] static constexpr state_lock::mask states() noexcept { return semaphore::is_some; }
+    [[nodiscard]] bool try_now() const noexcept {
+        return run_soon(core(), states(), [this](state_value now) noexcept { return change(now); });
+    }
+    state_value change(state_value now) const noexcept { return semaphore_.take_one(now); }
+    void give_back() const noexcept { semaphore_.release(); }
+    static void granted() noexcept {}
+
+private:
+    semaphore& semaphore_;
+};
+
+} // namespace detail
+
+// The forms with a limit await at most until the limit. It counts from the call. They try at least once, so
+// that a limit that has been reached already is a single attempt.
+
+// ---- exclusive locks
+
+/// `const auto guard = co_await async_lock(m)`: waits for the mutex, and returns an async_lock_guard.
+///
+/// The mutex is handed over in the order of arrival; a rw_mutex by its policy. A hybrid_mutex does not spin
+/// for a coroutine. Throws operation_canceled if the coroutine's stop is requested first.
+template <detail::awaited_mutex Mutex>
+[[nodiscard]] auto async_lock(Mutex& m) noexcept {
+    return detail::lock_awaiter<typename detail::lock_operations<Mutex>::exclusive>(m);
+}
+/// `const auto guard = co_await async_lock(m, limit)`: returns a std::optional of an async_lock_guard, empty
+/// if `limit` was reached or the coroutine's stop was requested first.
+///
+/// Throws std::bad_alloc, and std::system_error if the context has no thread for its timers and the system
+/// gives none.
+template <detail::awaited_mutex Mutex>
+[[nodiscard]] auto async_lock(Mutex& m, const wait_limit& limit) noexcept {
+    return detail::limited_awaiter<typename detail::lock_operations<Mutex>::exclusive>(limit, m);
+}
+/// The same with a stop token as the limit.
+template <detail::awaited_mutex Mutex>
+[[nodiscard]] auto async_lock(Mutex& m, std::stop_token stop) noexcept {
+    return async_lock(m, wait_limit(std::move(stop)));
+}
+/// The same with a duration from the call as the limit.
+template <detail::awaited_mutex Mutex, class Rep, class Period>
+[[nodiscard]] auto async_try_lock_for(Mutex& m, const std::chrono::duration<Rep, Period>& duration) {
+    return async_lock(m, wait_limit::after(duration));
+}
+/// The same with a time point as the limit. The distance from now counts for clocks other than the library's.
+template <detail::awaited_mutex Mutex, class Clock, class Duration>
+[[nodiscard]] auto async_try_lock_until(Mutex& m, const std::chrono::time_point<Clock, Duration>& time) {
+    return async_lock(m, wait_limit::until(time));
+}
+
+// ---- shared locks
+
+/// `const auto guard = co_await async_lock_shared(m)`: waits for the rw_mutex as a reader, and returns an
+/// async_lock_guard. Throws operation_canceled if the coroutine's stop is requested first.
+template <detail::awaited_shared_mutex Mutex>
+[[nodiscard]] auto async_lock_shared(Mutex& m) noexcept {
+    return detail::lock_awaiter<typename detail::lock_operations<Mutex>::shared>(m);
+}
+/// `const auto guard = co_await async_lock_shared(m, limit)`: returns a std::optional of an async_lock_guard,
+/// empty if `limit` was reached or the coroutine's stop was requested first. Throws like async_lock(m,
+/// limit).
+template <detail::awaited_shared_mutex Mutex>
+[[nodiscard]] auto async_lock_shared(Mutex& m, const wait_limit& limit) noexcept {
+    return detail::limited_awaiter<typename detail::lock_operations<Mutex>::shared>(limit, m);
+}
+/// The same with a stop token as the limit.
+template <detail::awaited_shared_mutex Mutex>
+[[nodiscard]] auto async_lock_shared(Mutex& m, std::stop_token stop) noexcept {
+    return async_lock_shared(m, wait_limit(std::move(stop)));
+}
+/// The same with a duration from the call as the limit.
+template <detail::awaited_shared_mutex Mutex, class Rep, class Period>
+[[nodiscard]] auto async_try_lock_shared_for(Mutex& m, const std::chrono::duration<Rep, Period>& duration) {
+    return async_lock_shared(m, wait_limit::after(duration));
+}
+/// The same with a time point as the limit. The distance from now counts for clocks other than the library's.
+template <detail::awaited_shared_mutex Mutex, class Clock, class Duration>
+[[nodiscard]] auto async_try_lock_shared_until(Mutex& m,
+                                               const std::chrono::time_point<Clock, Duration>& time) {
+    return async_lock_shared(m, wait_limit::until(time));
+}
+
+// ---- state_mutex
+
+/// `auto guard = co_await async_enter<op>(m)`: waits until `Op` may begin, enters, and returns the guard of
+/// enter().
+///
+/// The guard must be told the next state. A guard that is destroyed with its coroutine's frame leaves with
+/// the state in which it entered. Throws operation_canceled if the coroutine's stop is requested first.
+template <auto Op, detail::has_operation<Op> StateMutex>
+[[nodiscard]] auto async_enter(StateMutex& m) noexcept {
+    return detail::lock_awaiter<detail::enter_operation<Op, StateMutex>>(m);
+}
+/// `auto guard = co_await async_enter<op>(m, limit)`: returns a std::optional of the guard, empty if `limit`
+/// was reached or the coroutine's stop was requested first. Throws like async_lock(m, limit).
+template <auto Op, detail::has_operation<Op> StateMutex>
+[[nodiscard]] auto async_enter(StateMutex& m, const wait_limit& limit) noexcept {
+    return detail::limited_awaiter<detail::enter_operation<Op, StateMutex>>(limit, m);
+}
+/// The same with a stop token as the limit.
+template <auto Op, detail::has_operation<Op> StateMutex>
+[[nodiscard]] auto async_enter(StateMutex& m, std::stop_token stop) noexcept {
+    return async_enter<Op>(m, wait_limit(std::move(stop)));
+}
+/// The same with a duration from the call as the limit.
+template <auto Op, detail::has_operation<Op> StateMutex, class Rep, class Period>
+[[nodiscard]] auto async_enter_for(StateMutex& m, const std::chrono::duration<Rep, Period>& duration) {
+    return async_enter<Op>(m, wait_limit::after(duration));
+}
+/// The same with a time point as the limit. The distance from now counts for clocks other than the library's.
+template <auto Op, detail::has_operation<Op> StateMutex, class Clock, class Duration>
+[[nodiscard]] auto async_enter_until(StateMutex& m, const std::chrono::time_point<Clock, Duration>& time) {
+    return async_enter<Op>(m, wait_limit::until(time));
+}
+
+// ---- semaphores
+
+/// `co_await async_acquire(s)`: waits for a permit and takes it.
+///
+/// Waiters get permits in the order of arrival. A caller that arrives while a permit is free takes it at
+/// once. Throws operation_canceled if the coroutine's stop is requested first.
+template <std::ptrdiff_t Max>
+[[nodiscard]] auto async_acquire(counting_semaphore<Max>& s) noexcept {
+    return detail::lock_awaiter<detail::acquire_operation<Max>>(s);
+}
+/// `const bool taken = co_await async_acquire(s, limit)`: returns true if it took a permit, and false if
+/// `limit` was reached or the coroutine's stop was requested first. Throws like async_lock(m, limit).
+template <std::ptrdiff_t Max>
+[[nodiscard]] auto async_acquire(counting_semaphore<Max>& s, const wait_limit& limit) noexcept {
+    return detail::limited_awaiter<detail::acquire_operation<Max>>(limit, s);
+}
+/// The same with a stop token as the limit.
+template <std::ptrdiff_t Max>
+[[nodiscard]] auto async_acquire(counting_semaphore<Max>& s, std::stop_token stop) noexcept {
+    return async_acquire(s, wait_limit(std::move(stop)));
+}
+/// The same with a duration from the call as the limit.
+template <std::ptrdiff_t Max, class Rep, class Period>
+[[nodiscard]] auto async_try_acquire_for(counting_semaphore<Max>& s,
+                                         const std::chrono::duration<Rep, Period>& duration) {
+    return async_acquire(s, wait_limit::after(duration));
+}
+/// The same with a time point as the limit. The distance from now counts for clocks other than the library's.
+template <std::ptrdiff_t Max, class Clock, class Duration>
+[[nodiscard]] auto async_try_acquire_until(counting_semaphore<Max>& s,
+                                           const std::chrono::time_point<Clock, Duration>& time) {
+    return async_acquire(s, wait_limit::until(time));
+}
+
+} // namespace ekiden::inline EKIDEN_ABI

@@ -1,0 +1,105 @@
+/// Futures that coroutines await.
+///
+/// Part: async. Used by: programs.
+#pragma once
+
+#include <ekiden/async/detail/stop_state.hpp>
+#include <ekiden/async/detail/suspension.hpp>
+#include <ekiden/async/operation_canceled.hpp>
+#include <ekiden/future/future.hpp>
+#include <ekiden/future/shared_future.hpp>
+#include <ekiden/sys/atomic.hpp>
+#include <ekiden/sys/mutant.hpp>
+
+#include <coroutine>
+#include <utility>
+
+namespace ekiden::inline EKIDEN_ABI {
+
+namespace detail {
+
+/// Waits for a result without its type. Two arrive: whoever brings the news, the result or the stop, and
+/// await_suspend() itself, which touches the awaiter until then. The last one resumes.
+class completion_wait {
+public:
+    completion_wait() noexcept : on_ready_(&is_ready, this), on_stop_(*this) {}
+    completion_wait(const completion_wait&) = delete;
+    completion_wait& operator=(const completion_wait&) = delete;
+    ~completion_wait();
+
+    /// As await_suspend(). `awaited` is there until the end of this object.
+    template <class Promise>
+    [[nodiscard]] bool suspend(std::coroutine_handle<Promise> waiting, completion& awaited) noexcept {
+        way_home_.bind(waiting);
+        return begin(awaited);
+    }
+
+    /// By the coroutine that has been resumed, before it takes the result, and maybe ends the state: a stop
+    /// may still look at that. True: canceled.
+    [[nodiscard]] bool leave() noexcept {
+        if (!EKIDEN_MUTANT(await_leaves_stop_armed)) (void)on_stop_.disarm();
+        return is_canceled_;
+    }
+
+private:
+    struct stop_listener final : stop_node {
+        explicit stop_listener(completion_wait& told) noexcept : stop_node(&stop_requested), wait(told) {}
+        completion_wait& wait;
+    };
+
+    [[nodiscard]] bool begin(completion& awaited) noexcept;
+    [[nodiscard]] bool arrive() noexcept;
+    static void is_ready(void* self) noexcept;
+    static void stop_requested(stop_node& node) noexcept;
+
+    suspension way_home_;
+    completion* awaited_ = nullptr;
+    completion::continuation on_ready_;
+    stop_listener on_stop_;
+    sys::atomic<unsigned> to_arrive_{2};
+    sys::atomic<bool> is_stopped_{false};
+    bool is_canceled_ = false;
+};
+
+template <class Future>
+class future_awaiter {
+public:
+    static constexpr bool comes_home = true;
+
+    explicit future_awaiter(Future& awaited) noexcept : future_(awaited) {}
+
+    /// Throws std::future_error(no_state).
+    [[nodiscard]] bool await_ready() const {
+        return future_.is_ready() || future_access::state(future_)->is_left_behind();
+    }
+    template <class Promise>
+    [[nodiscard]] bool await_suspend(std::coroutine_handle<Promise> waiting) noexcept {
+        return wait_.suspend(waiting, *future_access::state(future_));
+    }
+    decltype(auto) await_resume() {
+        if (wait_.leave()) throw operation_canceled("co_await of a future");
+        return future_.get();
+    }
+
+private:
+    Future& future_;
+    completion_wait wait_;
+};
+
+} // namespace detail
+
+/// `co_await std::move(f)`: what f.get() returns or throws, without waiting in the thread. Stopped meanwhile,
+/// it throws operation_canceled, and the future is as before; what is ready is delivered, stop or not. What
+/// the producer did is visible.
+template <class R>
+[[nodiscard]] detail::future_awaiter<future<R>> operator co_await(future<R>&& awaited) noexcept {
+    return detail::future_awaiter<future<R>>(awaited);
+}
+/// `co_await f`: the same for what several may await.
+template <class R>
+[[nodiscard]] detail::future_awaiter<const shared_future<R>>
+operator co_await(const shared_future<R>& awaited) noexcept {
+    return detail::future_awaiter<const shared_future<R>>(awaited);
+}
+
+} // namespace ekiden::inline EKIDEN_ABI

@@ -1,0 +1,226 @@
+/// A function that waits without a thread.
+///
+/// Part: async. Used by: programs, and everything on coroutines. After L. Baker's task<T> of cppcoro, with an
+/// environment that is inherited.
+#pragma once
+
+#include <ekiden/async/detail/await_in_place.hpp>
+#include <ekiden/async/detail/coroutine_promise.hpp>
+#include <ekiden/sys/contract.hpp>
+
+#include <coroutine>
+#include <exception>
+#include <memory>
+#include <new>
+#include <source_location>
+#include <type_traits>
+#include <utility>
+
+namespace ekiden::inline EKIDEN_ABI {
+
+template <class T>
+class coroutine;
+
+namespace detail {
+
+/// What a coroutine ends with: a value, a reference, nothing, or an exception.
+template <class T>
+class coroutine_result {
+    static_assert(
+        std::is_void_v<T> || std::is_reference_v<T> || (std::is_object_v<T> && !std::is_array_v<T>),
+        "ekiden: the result of a coroutine is void, a reference, or an object type that is no array");
+    struct nothing {};
+    using stored = std::conditional_t<
+        std::is_void_v<T>, nothing,
+        std::conditional_t<std::is_reference_v<T>, std::remove_reference_t<T>*, std::remove_cv_t<T>>>;
+    static_assert(alignof(stored) <= 2 * sizeof(void*),
+                  "ekiden: the frame of a coroutine cannot hold a result of such an alignment; return it by "
+                  "std::unique_ptr");
+
+public:
+    coroutine_result() noexcept {}
+    ~coroutine_result() {
+        if (has_ == has::value)
+            value_.~stored();
+        else if (has_ == has::error)
+            error_.~exception_ptr();
+    }
+    coroutine_result(const coroutine_result&) = delete;
+    coroutine_result& operator=(const coroutine_result&) = delete;
+
+    template <class... Args>
+    void set_value(Args&&... args) {
+        if constexpr (std::is_reference_v<T>)
+            ::new (static_cast<void*>(std::addressof(value_))) stored(std::addressof(args)...);
+        else
+            ::new (static_cast<void*>(std::addressof(value_))) stored(std::forward<Args>(args)...);
+        has_ = has::value;
+    }
+    void set_error(std::exception_ptr error) noexcept {
+        if (has_ == has::value) value_.~stored(); // a local's destructor has thrown after co_return
+        ::new (static_cast<void*>(std::addressof(error_))) std::exception_ptr(std::move(error));
+        has_ = has::error;
+    }
+
+    /// Once, when the coroutine has ended.
+    T take() {
+        if (has_ == has::error) std::rethrow_exception(take_error());
+        if constexpr (std::is_reference_v<T>)
+            return static_cast<T>(*value_);
+        else if constexpr (!std::is_void_v<T>)
+            return std::move(value_);
+    }
+
+    [[nodiscard]] bool is_error() const noexcept { return has_ == has::error; }
+    /// Nothing is left of it here: another thread may be the last that has it.
+    [[nodiscard]] std::exception_ptr take_error() noexcept { return std::exchange(error_, nullptr); }
+
+private:
+    enum class has : std::uint8_t { none, value, error };
+    union {
+        stored value_;
+        std::exception_ptr error_;
+    };
+    has has_ = has::none;
+};
+
+template <class T>
+class coroutine_promise_of : public coroutine_promise {
+public:
+    explicit coroutine_promise_of(std::source_location where = std::source_location::current()) noexcept
+        : coroutine_promise(where) {}
+
+    [[nodiscard]] coroutine<T> get_return_object() noexcept;
+    static final_awaiter final_suspend() noexcept { return {}; }
+    void unhandled_exception() noexcept { result.set_error(std::current_exception()); }
+
+    template <class U = T>
+        requires std::constructible_from<T, U>
+    void return_value(U&& value) noexcept(std::is_nothrow_constructible_v<T, U>) {
+        result.set_value(std::forward<U>(value));
+    }
+
+    coroutine_result<T> result;
+};
+
+template <>
+class coroutine_promise_of<void> : public coroutine_promise {
+public:
+    explicit coroutine_promise_of(std::source_location where = std::source_location::current()) noexcept
+        : coroutine_promise(where) {}
+
+    [[nodiscard]] coroutine<void> get_return_object() noexcept;
+    static final_awaiter final_suspend() noexcept { return {}; }
+    void unhandled_exception() noexcept { result.set_error(std::current_exception()); }
+    void return_void() noexcept { result.set_value(); }
+
+    coroutine_result<void> result;
+};
+
+/// Runs the child of an await that a coroutine of another library has begun, on this thread, as far as it
+/// goes. True: it has ended, and nobody resumes the one that waits.
+[[nodiscard]] bool run_for_foreign(const await_link& link) noexcept;
+
+/// Begins a coroutine and waits for its end. Ends its frame.
+template <class T>
+class [[nodiscard]] coroutine_awaiter {
+    using promise_type = coroutine_promise_of<T>;
+
+public:
+    static constexpr bool transfers = true;
+
+    explicit coroutine_awaiter(std::coroutine_handle<promise_type> child) noexcept : link_(child) {}
+
+    [[nodiscard]] static bool await_ready() noexcept { return false; }
+
+    template <class Promise>
+    [[nodiscard]] auto await_suspend(std::coroutine_handle<Promise> waiting) noexcept {
+        promise_type& child = this->child();
+        child.link = &link_;
+        link_.waiting = waiting;
+        if constexpr (std::derived_from<Promise, coroutine_promise>) {
+            link_.parent = &waiting.promise();
+            link_.parent->child = &child;
+            child.work_under(link_.parent->env());
+            return transfer_counted(child);
+        } else {
+            child.work_under(default_environment());
+            return !run_for_foreign(link_);
+        }
+    }
+
+    T await_resume() { return child().result.take(); }
+
+private:
+    [[nodiscard]] promise_type& child() noexcept {
+        return std::coroutine_handle<promise_type>::from_address(link_.child.address()).promise();
+    }
+
+    await_link link_;
+};
+
+} // namespace detail
+
+/// Lazy: it begins when it is awaited, by `co_await std::move(c)` or `co_await f()`, on the executor of the
+/// one that awaits, whose environment it inherits; and ends with its result, or the exception that has left
+/// it, there. Awaited once. One that is never awaited does nothing; its parameters are destroyed with it.
+///
+/// T is an object type (it may be move-only), a reference, or void. Not thread-safe. Parameters that are
+/// references must outlive it: so must the captures of a lambda that is a coroutine; co_spawn() keeps the
+/// lambda that it is given.
+///
+/// The frame is a recycled node, or memory from an allocator if the function's first parameters are
+/// (std::allocator_arg_t, const Allocator&).
+template <class T = void>
+class [[nodiscard]] coroutine {
+public:
+    using promise_type = detail::coroutine_promise_of<T>;
+
+    coroutine(coroutine&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
+    coroutine& operator=(coroutine&& other) noexcept {
+        coroutine(std::move(other)).swap(*this);
+        return *this;
+    }
+    ~coroutine() {
+        if (handle_) handle_.destroy();
+    }
+    void swap(coroutine& other) noexcept { std::swap(handle_, other.handle_); }
+
+    /// Whether it can be awaited: it has not been, and not moved from.
+    [[nodiscard]] bool valid() const noexcept { return static_cast<bool>(handle_); }
+
+    [[nodiscard]] detail::coroutine_awaiter<T> operator co_await() && noexcept {
+        sys::expects(valid(),
+                     "co_await: the coroutine has been awaited or moved from before; each is awaited once");
+        return detail::coroutine_awaiter<T>(std::exchange(handle_, nullptr));
+    }
+
+private:
+    friend promise_type;
+    explicit coroutine(std::coroutine_handle<promise_type> fresh) noexcept : handle_(fresh) {}
+
+    std::coroutine_handle<promise_type> handle_;
+};
+
+template <class T>
+coroutine<T> detail::coroutine_promise_of<T>::get_return_object() noexcept {
+    return coroutine<T>(std::coroutine_handle<coroutine_promise_of>::from_promise(*this));
+}
+inline coroutine<void> detail::coroutine_promise_of<void>::get_return_object() noexcept {
+    return coroutine<void>(std::coroutine_handle<coroutine_promise_of>::from_promise(*this));
+}
+
+} // namespace ekiden::inline EKIDEN_ABI
+
+// Where a coroutine's parameters begin with (std::allocator_arg_t, const Allocator&), or do so behind the
+// object of a member function: one more promise type, so that frames that have no allocator carry none.
+template <class T, class Allocator, class... Args>
+struct std::coroutine_traits<ekiden::coroutine<T>, std::allocator_arg_t, Allocator, Args...> {
+    using promise_type = ekiden::detail::allocated_frame<ekiden::detail::coroutine_promise_of<T>,
+                                                         std::remove_cvref_t<Allocator>>;
+};
+template <class T, class Object, class Allocator, class... Args>
+struct std::coroutine_traits<ekiden::coroutine<T>, Object, std::allocator_arg_t, Allocator, Args...> {
+    using promise_type = ekiden::detail::allocated_frame<ekiden::detail::coroutine_promise_of<T>,
+                                                         std::remove_cvref_t<Allocator>>;
+};

@@ -1,0 +1,147 @@
+/// How a coroutine awaits what is no coroutine of ours: an awaiter that brings it home, or one of another
+/// library, which may resume it anywhere.
+///
+/// Part: async. Used by: coroutine_promise. Private.
+#pragma once
+
+#include <ekiden/async/detail/coroutine_promise.hpp>
+#include <ekiden/async/detail/suspension.hpp>
+
+#include <concepts>
+#include <coroutine>
+#include <type_traits>
+#include <utility>
+
+namespace ekiden::inline EKIDEN_ABI::detail {
+
+template <class T>
+concept has_member_co_await = requires(T&& t) { std::forward<T>(t).operator co_await(); };
+template <class T>
+concept has_free_co_await = requires(T&& t) { operator co_await(std::forward<T>(t)); };
+
+/// The awaiter of what is awaited: made by its operator, or itself.
+template <class T>
+decltype(auto) awaiter_of(T&& awaitable) {
+    if constexpr (has_member_co_await<T>)
+        return std::forward<T>(awaitable).operator co_await();
+    else if constexpr (has_free_co_await<T>)
+        return operator co_await(std::forward<T>(awaitable));
+    else
+        return std::forward<T>(awaitable);
+}
+template <class T>
+using awaiter_t = decltype(awaiter_of(std::declval<T>()));
+
+template <class Awaiter>
+concept awaiter = requires(std::remove_reference_t<Awaiter>& a) {
+    static_cast<bool>(a.await_ready());
+    a.await_resume();
+};
+
+/// An awaiter that begins a coroutine of ours and never is ready.
+template <class Awaiter>
+concept transferring_awaiter = requires { requires std::remove_cvref_t<Awaiter>::transfers; };
+
+/// What is resumed in place of a coroutine: the beginning of a coroutine's frame, as all compilers have it,
+/// and the promise behind. Resumed, it posts the coroutine home, from whatever thread.
+class stand_in_frame {
+public:
+    struct promise_type {
+        [[nodiscard]] std::coroutine_handle<> stands_for() const noexcept { return waiting; }
+        [[nodiscard]] coroutine_promise* stands_for_promise() const noexcept { return promise; }
+
+        suspension way_home;
+        std::coroutine_handle<> waiting;
+        coroutine_promise* promise = nullptr;
+    };
+
+    stand_in_frame() noexcept = default;
+    stand_in_frame(const stand_in_frame&) = delete;
+    stand_in_frame& operator=(const stand_in_frame&) = delete;
+
+    template <class Promise>
+    [[nodiscard]] std::coroutine_handle<promise_type> in_place_of(std::coroutine_handle<Promise> h) noexcept {
+        promise_.waiting = h;
+        promise_.promise = &h.promise();
+        promise_.way_home.bind(h);
+        return std::coroutine_handle<promise_type>::from_address(this);
+    }
+
+private:
+    static void resume(stand_in_frame* self) noexcept { self->promise_.way_home.resume(); }
+    static void destroy(stand_in_frame* self) noexcept { self->promise_.promise->abandon_chain(); }
+
+    // As coroutine_handle<promise_type> expects it: two pointers, then the promise at its alignment.
+    [[maybe_unused]] void (*resume_)(stand_in_frame*) noexcept = &resume;
+    [[maybe_unused]] void (*destroy_)(stand_in_frame*) noexcept = &destroy;
+    promise_type promise_;
+};
+
+struct no_stand_in {};
+
+/// Awaits `T` in a coroutine of ours. An await that is ready at once counts against the time slice.
+template <class T>
+class [[nodiscard]] await_here {
+    using made = awaiter_t<T>;
+    using own = std::remove_reference_t<made>;
+    static constexpr bool is_foreign = !homing_awaiter<made>;
+    // By value what operator co_await has made; by reference what lies in the awaited expression.
+    using kept = std::conditional_t<std::is_reference_v<made>, made, own>;
+
+    static_assert(awaiter<made>, "ekiden: co_await: this cannot be awaited: it has no operator co_await, and "
+                                 "no await_ready(), await_suspend() and await_resume()");
+
+public:
+    explicit await_here(T&& awaitable) : awaiter_(awaiter_of(std::forward<T>(awaitable))) {}
+    await_here(const await_here&) = delete;
+    await_here& operator=(const await_here&) = delete;
+
+    [[nodiscard]] bool await_ready() {
+        if (!static_cast<bool>(awaiter_.await_ready())) return false;
+        is_postponed_ = is_slice_over();
+        return !is_postponed_;
+    }
+
+    /// Nothing of the awaiter is touched after its own await_suspend(): the coroutine may run already.
+    template <class Promise>
+    auto await_suspend(std::coroutine_handle<Promise> waiting) {
+        using returned = decltype(suspend(waiting));
+        if constexpr (std::is_void_v<returned>) {
+            if (is_postponed_) return waiting.promise().post(task_order::deferred);
+            suspend(waiting);
+        } else if constexpr (std::same_as<returned, bool>) {
+            if (!is_postponed_) return suspend(waiting);
+            waiting.promise().post(task_order::deferred);
+            return true;
+        } else {
+            if (!is_postponed_) return transfer(suspend(waiting));
+            waiting.promise().post(task_order::deferred);
+            return std::coroutine_handle<>(std::noop_coroutine());
+        }
+    }
+
+    decltype(auto) await_resume() { return awaiter_.await_resume(); }
+
+private:
+    template <class Promise>
+    auto suspend(std::coroutine_handle<Promise> waiting) {
+        if constexpr (is_foreign)
+            return awaiter_.await_suspend(stand_in_.in_place_of(waiting));
+        else
+            return awaiter_.await_suspend(waiting);
+    }
+
+    kept awaiter_;
+    [[no_unique_address]] std::conditional_t<is_foreign, stand_in_frame, no_stand_in> stand_in_;
+    bool is_postponed_ = false;
+};
+
+template <class T>
+auto await_in_place(T&& awaitable) {
+    if constexpr (transferring_awaiter<awaiter_t<T>>)
+        return awaiter_of(std::forward<T>(awaitable));
+    else
+        return await_here<T>(std::forward<T>(awaitable));
+}
+
+} // namespace ekiden::inline EKIDEN_ABI::detail

@@ -1,0 +1,102 @@
+#include <ekiden/async/detail/burials.hpp>
+
+#include <ekiden/async/detail/resume_loop.hpp>
+#include <ekiden/sys/futex.hpp>
+#include <ekiden/sys/mutant.hpp>
+
+#include <cstdint>
+#include <mutex>
+
+namespace ekiden::inline EKIDEN_ABI::detail {
+
+void burials::add(task& refused) noexcept {
+    const std::lock_guard guard(lock_);
+    if (is_closed_) return;
+    refused.queued_at = reinterpret_cast<std::uintptr_t>(newest_.load(sys::relaxed));
+    newest_.store(&refused, sys::relaxed);
+    for (root_wait* each = waits_; each != nullptr && !EKIDEN_MUTANT(burial_wakes_no_wait);
+         each = each->next_)
+        each->tell();
+}
+
+void burials::end_all() noexcept {
+    if (resume_record::here().is_posting) return;
+    while (task* const dead = take()) {
+        dead->abandon();
+        finish_one();
+    }
+}
+
+task* burials::take() noexcept {
+    const std::lock_guard guard(lock_);
+    task* const newest = newest_.load(sys::relaxed);
+    if (newest == nullptr) return nullptr;
+    newest_.store(reinterpret_cast<task*>(static_cast<std::uintptr_t>(newest->queued_at)), sys::relaxed);
+    at_work_.store(at_work_.load(sys::relaxed) + 1, sys::relaxed);
+    return newest;
+}
+
+void burials::finish_one() noexcept {
+    const std::lock_guard guard(lock_);
+    const std::uint32_t left = at_work_.load(sys::relaxed) - 1;
+    at_work_.store(left, sys::relaxed);
+    if (left == 0 && is_closed_) sys::futex_wake_all(at_work_);
+}
+
+void burials::close() noexcept {
+    lock_.lock();
+    is_closed_ = true;
+    newest_.store(nullptr, sys::relaxed);
+    // relaxed: the lock orders what the others have destroyed before what this thread destroys.
+    for (std::uint32_t left = 0;
+         (left = at_work_.load(sys::relaxed)) != 0 && !EKIDEN_MUTANT(burials_close_at_once);) {
+        lock_.unlock();
+        sys::futex_wait(at_work_, left);
+        lock_.lock();
+    }
+    lock_.unlock();
+}
+
+root_wait::root_wait(std::shared_ptr<burials> of) noexcept : buried_(std::move(of)) {
+    const std::lock_guard guard(buried_->lock_);
+    next_ = buried_->waits_;
+    if (next_ != nullptr) next_->prev_ = this;
+    buried_->waits_ = this;
+}
+
+root_wait::~root_wait() {
+    const std::lock_guard guard(buried_->lock_); // the root_end is in tell() perhaps
+    if (next_ != nullptr) next_->prev_ = prev_;
+    (prev_ != nullptr ? prev_->next_ : buried_->waits_) = next_;
+}
+
+root_wait::root_end::~root_end() {
+    if (buried_ == nullptr) return;
+    const std::lock_guard guard(buried_->lock_);
+    told_.is_over_ = true;
+    told_.tell();
+}
+
+void root_wait::tell() noexcept {
+    if (!std::exchange(is_told_, true)) news_->complete(1);
+}
+
+bool root_wait::begin_round() noexcept {
+    const std::lock_guard guard(buried_->lock_);
+    if (is_over_) return false;
+    if (std::exchange(is_told_, false)) news_.emplace();
+    return true;
+}
+
+void root_wait::wait() noexcept {
+    while (begin_round()) {
+        buried_->end_all(); // what comes from now on tells
+        (void)news_->wait();
+    }
+}
+
+const char* root_wait::news::answer(task*, task_request request) {
+    return request == task_request::describe ? type_description<news>() : nullptr;
+}
+
+} // namespace ekiden::inline EKIDEN_ABI::detail

@@ -1,0 +1,70 @@
+#include <ekiden/async/detail/coroutine_service.hpp>
+
+#include <ekiden/async/detail/coroutine_promise.hpp>
+#include <ekiden/sys/mutant.hpp>
+#include <ekiden/sys/thread.hpp>
+
+#include <cstdint>
+#include <mutex>
+#include <utility>
+
+namespace ekiden::inline EKIDEN_ABI::detail {
+
+tear_down::tear_down(const coroutine_service* ending) noexcept : outer_(here()) {
+    sys::local<record>() = {true, outer_.ending != nullptr ? outer_.ending : ending};
+}
+tear_down::~tear_down() { sys::local<record>() = outer_; }
+tear_down::record tear_down::here() noexcept { return sys::local<record>(); }
+
+root_entry::~root_entry() {
+    if (service_ != nullptr && !EKIDEN_MUTANT(root_stays_listed)) service_->remove(*this);
+}
+
+/// The context has dropped its tasks, and its other services what they had: whatever has not ended waits for
+/// something, or is buried. All of it lies below some root, and goes with that. What is buried in a frame is
+/// not looked at any more: the end of one frame destroys others, and sends home, which means buries, what
+/// waits in a third one.
+void coroutine_service::clear() noexcept {
+    const tear_down here(this);
+    buried_->close();
+    for (shard& each : shards_) {
+        while (!EKIDEN_MUTANT(context_leaves_roots)) {
+            root_entry* left = nullptr;
+            {
+                const std::lock_guard guard(each.lock);
+                left = each.first;
+            }
+            if (left == nullptr) break;
+            left->destroy_(*left); // with what it awaits, and takes itself out
+        }
+    }
+}
+
+coroutine_service::shard& coroutine_service::shard_of(const root_entry& entry) noexcept {
+    const auto address = reinterpret_cast<std::uintptr_t>(&entry);
+    return shards_[(address >> 6U ^ address >> 12U) % shards];
+}
+
+void coroutine_service::add(root_entry& fresh) noexcept {
+    // Hints: those that are buried at this moment may wait for the next one.
+    if (!buried_->is_empty()) end_buried();
+    shard& own = shard_of(fresh);
+    const std::lock_guard guard(own.lock);
+    fresh.service_ = this;
+    fresh.next_ = own.first;
+    if (own.first != nullptr) own.first->prev_ = &fresh;
+    own.first = &fresh;
+}
+
+void coroutine_service::remove(root_entry& ended) noexcept {
+    shard& own = shard_of(ended);
+    const std::lock_guard guard(own.lock);
+    if (ended.next_ != nullptr) ended.next_->prev_ = ended.prev_;
+    (ended.prev_ != nullptr ? ended.prev_->next_ : own.first) = ended.next_;
+    ended.service_ = nullptr;
+}
+
+/// A loop has tasks yet when it shuts its services down: coroutines that are queued are not destroyed here.
+void coroutine_service::shutdown() noexcept { end_buried(); }
+
+} // namespace ekiden::inline EKIDEN_ABI::detail

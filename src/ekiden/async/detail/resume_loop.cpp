@@ -1,0 +1,278 @@
+#include <ekiden/async/detail/coroutine_promise.hpp>
+#include <ekiden/async/detail/coroutine_service.hpp>
+#include <ekiden/async/detail/resume_loop.hpp>
+#include <ekiden/async/detail/root_coroutine.hpp>
+#include <ekiden/async/detail/suspension.hpp>
+#include <ekiden/context/simulated.hpp>
+#include <ekiden/execution/system_executor.hpp>
+#include <ekiden/pool/thread_pool.hpp>
+#include <ekiden/sys/mutant.hpp>
+#include <ekiden/sys/thread.hpp>
+
+#include <new>
+#include <utility>
+
+namespace ekiden::inline EKIDEN_ABI {
+
+namespace detail {
+
+namespace {
+
+/// How far a coroutine may be from the resume loop and still go on with another one directly.
+constexpr std::size_t direct_range = 16 * 1024;
+/// Awaits from one look at the clock to the next.
+constexpr std::uint32_t look_every = 32;
+/// How long a coroutine has a thread before others have their turn.
+constexpr std::uint64_t slice_ns = 100'000;
+
+/// Calls `accept()`, which takes a coroutine. An executor that refuses it abandons it in there, on a stack
+/// that may hold a lock, or the coroutine itself: nothing is destroyed then.
+template <class Accept>
+void post_by(Accept accept) noexcept {
+    resume_record& here = resume_record::here();
+    const bool outer = std::exchange(here.is_posting, true);
+    try {
+        accept();
+    } catch (...) { // it has been abandoned
+    }
+    here.is_posting = outer;
+}
+
+/// Gives a coroutine to its executor.
+void post_home(task& going, const any_executor& home, task_order order) noexcept {
+    post_by([&] { home.accept(&going, order); });
+}
+
+/// Gives a coroutine that cannot come home to the context of its root, which runs `refused` to end it. If
+/// that context refuses it as well, it is buried there.
+void end_at_root(task& refused, const environment& env, bool is_refused_by_root) noexcept {
+    // Without a keeper it has no root of ours either, and its frame belongs to another library.
+    if (env.keeper == nullptr) return;
+    if (!is_refused_by_root && !EKIDEN_MUTANT(suspension_is_only_buried))
+        post_by([&refused, keeper = env.keeper] { keeper->end_soon(refused); });
+    else if (!EKIDEN_MUTANT(suspension_is_not_buried))
+        env.keeper->bury(refused);
+}
+
+/// Whether a coroutine that is abandoned just now must not be destroyed on this stack.
+bool is_refused_here() noexcept {
+    return resume_record::here().is_posting && !EKIDEN_MUTANT(suspension_destroys_when_refused);
+}
+
+/// As run_coroutines(). True: what has been begun for the other library's await `foreign` has ended.
+bool run_loop(std::coroutine_handle<> first, const void* foreign) noexcept {
+    resume_record& here = resume_record::here();
+    const resume_record outer = here;
+    here = {};
+    here.base = static_cast<const char*>(__builtin_frame_address(0));
+    here.left = look_every;
+    here.foreign = foreign;
+    first.resume();
+    while (here.next) std::exchange(here.next, nullptr).resume();
+    const bool has_ended = here.foreign_has_ended;
+    here = outer;
+    return has_ended;
+}
+
+/// True: the time slice has passed. Called every look_every awaits.
+[[gnu::noinline]] bool look_at_clock(resume_record& here) noexcept {
+    here.left = look_every;
+    const std::uint64_t now = now_here_ns();
+    if (here.slice_began == 0) here.slice_began = now;
+    if (now - here.slice_began < slice_ns) return false;
+    here.slice_began = 0;
+    return true;
+}
+
+/// Goes on with `to` directly if the caller's stack is near the loop, and else by way of that. Inlined, so
+/// that the frame is that of the function that a coroutine has called.
+[[gnu::always_inline]] inline std::coroutine_handle<> go_to(std::coroutine_handle<> to,
+                                                            resume_record& here) noexcept {
+    const auto* const top = static_cast<const char*>(__builtin_frame_address(0));
+    if (static_cast<std::size_t>(here.base - top) < direct_range) [[likely]]
+        return to;
+    here.next = to;
+    return std::noop_coroutine();
+}
+
+/// Every look_every awaits.
+[[gnu::noinline]] std::coroutine_handle<> look_and_go_to(coroutine_promise& to) noexcept {
+    resume_record& here = sys::local<resume_record>();
+    if (look_at_clock(here) && &to.env() != &default_environment()) {
+        to.post(task_order::deferred);
+        return std::noop_coroutine();
+    }
+    return go_to(to.handle(), here);
+}
+
+/// The end of a coroutine whose environment is not that of the one that waits: another one, or none of ours.
+[[gnu::noinline]] std::coroutine_handle<> end_elsewhere(coroutine_promise& ended) noexcept {
+    const await_link& link = *ended.link;
+    resume_record& here = sys::local<resume_record>();
+    if (coroutine_promise* const parent = link.parent) {
+        if (!(parent->env().executor == ended.env().executor)) {
+            parent->post(task_order::usual);
+            return std::noop_coroutine();
+        }
+    } else if (here.foreign == &link) {
+        here.foreign_has_ended = true; // its await_suspend() is beneath on this stack
+        return std::noop_coroutine();
+    }
+    return go_to(link.waiting, here);
+}
+
+} // namespace
+
+[[gnu::noinline]] resume_record& resume_record::here() noexcept { return sys::local<resume_record>(); }
+
+[[gnu::noinline]] void run_coroutines(std::coroutine_handle<> first) noexcept {
+    (void)run_loop(first, nullptr);
+}
+
+[[gnu::noinline]] bool run_for_foreign(const await_link& link) noexcept {
+    return run_loop(link.child, &link);
+}
+
+// The three that follow are called for each await: what is rare stands in functions of its own, so that these
+// save no registers.
+
+[[gnu::noinline]] std::coroutine_handle<> transfer(std::coroutine_handle<> to) noexcept {
+    return go_to(to, sys::local<resume_record>());
+}
+
+[[gnu::noinline]] std::coroutine_handle<> transfer_counted(coroutine_promise& to) noexcept {
+    resume_record& here = sys::local<resume_record>();
+    if (--here.left == 0) [[unlikely]]
+        return look_and_go_to(to);
+    return go_to(to.handle(), here);
+}
+
+[[gnu::noinline]] bool is_slice_over() noexcept {
+    resume_record& here = sys::local<resume_record>();
+    return --here.left == 0 && look_at_clock(here);
+}
+
+[[gnu::noinline]] std::coroutine_handle<> end_of(coroutine_promise& ended) noexcept {
+    const await_link& link = *ended.link;
+    coroutine_promise* const parent = link.parent;
+    if (parent == nullptr) [[unlikely]]
+        return end_elsewhere(ended);
+    parent->child = nullptr;
+    // Nearly always: those that inherit an environment have the same one.
+    if (&parent->env() != &ended.env()) [[unlikely]]
+        return end_elsewhere(ended);
+    return go_to(link.waiting, sys::local<resume_record>());
+}
+
+} // namespace detail
+
+void coroutine_promise::post(task_order order) noexcept { detail::post_home(*this, env_->executor, order); }
+
+void suspension::resume(task_order order) noexcept { detail::post_home(*this, env().executor, order); }
+
+void suspension::resume_at(const any_executor& where, task_order order) noexcept {
+    detail::post_home(*this, where, order);
+}
+
+void suspension::give_up() noexcept {
+    const bool is_refused_by_root = std::exchange(waiting_, nullptr) == nullptr;
+    detail::end_at_root(*this, env(), is_refused_by_root);
+}
+
+void coroutine_promise::give_up() noexcept {
+    const bool is_refused_by_root = std::exchange(is_given_up_, true);
+    detail::end_at_root(*this, env(), is_refused_by_root);
+}
+
+const char* coroutine_promise::answer_as_coroutine(task* self, task_request request) {
+    if (request == task_request::describe) return type_description<coroutine_promise>();
+    auto& own = *static_cast<coroutine_promise*>(self);
+    if (request == task_request::dispose)
+        own.handle().destroy();
+    else if (request == task_request::run && !own.is_given_up_) [[likely]]
+        detail::run_coroutines(own.handle());
+    else if (request == task_request::abandon && detail::is_refused_here())
+        own.give_up();
+    else
+        own.abandon_chain();
+    return nullptr;
+}
+
+const char* suspension::answer(task* self, task_request request) {
+    if (request == task_request::describe) return type_description<suspension>();
+    auto& own = *static_cast<suspension*>(self);
+    if (request == task_request::run && own.waiting_) [[likely]] {
+        trace::detail::moment(trace::kind::resumed, own.waiting_.address());
+        detail::run_coroutines(own.waiting_);
+    } else if (own.promise_ != nullptr) {
+        if (request == task_request::abandon && detail::is_refused_here())
+            own.give_up();
+        else
+            own.promise_->abandon_chain();
+    }
+    return nullptr;
+}
+
+const coroutine_promise* coroutine_promise::of(const task& queued) noexcept {
+    if (queued.type() == &suspension::answer) return static_cast<const suspension&>(queued).promise_;
+    if (queued.type() == &answer_as_coroutine
+        || queued.type() == &detail::root_coroutine::promise_type::answer)
+        return static_cast<const coroutine_promise*>(&queued);
+    return nullptr;
+}
+
+void coroutine_promise::abandon_chain() noexcept {
+    const detail::tear_down here(nullptr);
+    coroutine_promise* leaf = this;
+    while (leaf->link != nullptr) {
+        detail::await_link& above = *leaf->link;
+        coroutine_promise* const parent = above.parent;
+        if (parent == nullptr) return; // another library's coroutine waits: its frame has all of this
+        // By hand, not by the awaiter: a chain may be longer than a stack is deep.
+        parent->child = nullptr;
+        std::exchange(above.child, nullptr).destroy();
+        leaf = parent;
+    }
+    leaf->type()(leaf, task_request::dispose);
+}
+
+/// Each frame by hand, not by the awaiter in the one above.
+void coroutine_promise::destroy_chain_below() noexcept {
+    coroutine_promise* leaf = this;
+    while (leaf->child != nullptr) leaf = leaf->child;
+    while (leaf != this) {
+        detail::await_link& above = *leaf->link;
+        leaf = above.parent;
+        leaf->child = nullptr;
+        std::exchange(above.child, nullptr).destroy();
+    }
+}
+
+void detail::await_link::destroy_awaited_by_child() const noexcept {
+    std::coroutine_handle<coroutine_promise>::from_address(child.address()).promise().destroy_awaited();
+}
+
+void coroutine_promise::make_environment() {
+    env_ = recycler::create<detail::hopped_environment>(detail::hopped_environment{*env_, {}});
+    owns_environment_ = true;
+}
+
+void coroutine_promise::drop_environment() noexcept {
+    auto* const own = static_cast<const detail::hopped_environment*>(env_);
+    recycler::destroy(const_cast<detail::hopped_environment*>(own)); // NOLINT: made here
+}
+
+const environment& default_environment() noexcept {
+    // Never ended: coroutines may end later than static objects.
+    alignas(environment) static std::byte place[sizeof(environment)];
+    static const environment& made = *::new (place) environment{.executor = system_executor()};
+    return made;
+}
+
+any_executor at_priority(const any_executor& where, priority level) {
+    if (const auto* const pool = where.target<thread_pool::executor_type>())
+        return pool->context().get_executor(level);
+    return where;
+}
+
+} // namespace ekiden::inline EKIDEN_ABI

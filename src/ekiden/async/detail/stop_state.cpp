@@ -1,0 +1,150 @@
+#include <ekiden/async/detail/stop_state.hpp>
+
+#include <ekiden/context/thread_context.hpp>
+#include <ekiden/sys/contract.hpp>
+#include <ekiden/sys/futex.hpp>
+#include <ekiden/sys/mutant.hpp>
+#include <ekiden/sys/spin.hpp>
+#include <ekiden/sys/thread.hpp>
+
+#include <utility>
+
+namespace ekiden::inline EKIDEN_ABI {
+
+/// The callbacks of a state are being called. Its first two members are read under the state's lock; the last
+/// one belongs to the calling thread.
+struct stop_state::calling {
+    const void* thread;
+    stop_node* current = nullptr; // whose callback runs
+    bool is_gone = false;         // the state: a callback has destroyed it
+};
+
+namespace {
+
+struct mark {
+    char nothing;
+};
+/// What tells a thread from the others.
+const void* this_thread() noexcept { return &sys::local<mark>(); }
+
+} // namespace
+
+// ---- a node
+
+bool stop_node::arm(stop_state& state) noexcept {
+    sys::expects(state_ == nullptr, "stop_node: armed again without disarm()");
+    return state.add(*this); // and no more: the callback may have destroyed the node
+}
+
+bool stop_node::disarm() noexcept {
+    if (state_ != nullptr) std::exchange(state_, nullptr)->remove(*this);
+    return !has_run_;
+}
+
+// ---- the state
+
+stop_state::stop_state(stop_state* parent) noexcept : link_(*this) {
+    // relaxed: nobody else knows it yet, for nothing is armed.
+    if (parent != nullptr && !link_.arm(*parent)) word_.store(requested, sys::relaxed);
+}
+
+stop_state::~stop_state() {
+    (void)link_.disarm();
+    sys::expects(first_ == nullptr, "stop_state: destroyed while a stop_node is armed");
+    // relaxed: a request that is not ordered before this comes by the link, and that has ended.
+    if ((word_.load(sys::relaxed) & requested) == 0) return;
+    lock_guard guard(lock_);
+    if (calling_ == nullptr) return;
+    if (calling_->thread == this_thread())
+        calling_->is_gone = true;
+    else if (!EKIDEN_MUTANT(stop_state_leaves_its_requester))
+        sleep_while(guard, [this] { return calling_ != nullptr; });
+}
+
+bool stop_state::request_stop() noexcept {
+    if (stop_requested()) return false;
+    calling here{this_thread()};
+    lock_guard guard(lock_);
+    const std::uint32_t before = word_.load(sys::relaxed);
+    if ((before & requested) != 0) return false;
+    word_.store(before | requested, sys::release); // [SR1] what this thread did before
+    calling_ = &here;
+    while (stop_node* const oldest = first_) {
+        unlink(*oldest);
+        oldest->has_run_ = true;
+        here.current = oldest;
+        guard.unlock();
+        oldest->call_(*oldest);
+        if (here.is_gone) return true;
+        guard.lock();
+        here.current = nullptr;
+        wake_sleepers();
+    }
+    calling_ = nullptr;
+    wake_sleepers();
+    return true; // and the state may be gone as soon as the lock is free
+}
+
+bool stop_state::add(stop_node& fresh) noexcept {
+    const lock_guard guard(lock_);
+    fresh.has_run_ = false;
+    if ((word_.load(sys::relaxed) & requested) != 0 && !EKIDEN_MUTANT(stop_arm_does_not_look)) return false;
+    fresh.state_ = this;
+    if (first_ == nullptr) {
+        first_ = fresh.next_ = fresh.prev_ = &fresh;
+    } else {
+        fresh.next_ = first_;
+        fresh.prev_ = first_->prev_;
+        first_->prev_->next_ = &fresh;
+        first_->prev_ = &fresh;
+    }
+    return true;
+}
+
+void stop_state::remove(stop_node& node) noexcept {
+    lock_guard guard(lock_);
+    if (node.next_ != nullptr) {
+        unlink(node);
+    } else if (calling_ != nullptr && calling_->current == &node && calling_->thread != this_thread()
+               && !EKIDEN_MUTANT(stop_disarm_does_not_wait)) {
+        sleep_while(guard, [this, &node] { return calling_ != nullptr && calling_->current == &node; });
+    }
+}
+
+// ---- with the lock
+
+void stop_state::unlink(stop_node& node) noexcept {
+    if (node.next_ == &node) {
+        first_ = nullptr;
+    } else {
+        node.prev_->next_ = node.next_;
+        node.next_->prev_ = node.prev_;
+        if (first_ == &node) first_ = node.next_;
+    }
+    node.next_ = nullptr;
+}
+
+/// A sleeper notes itself under the lock, and sleeps while the word is what it was then; each end of a
+/// callback that finds the note changes the word. So no end is missed. The word is changed by
+/// read-modify-writes, which leave [SR1] to those who read it afterwards.
+template <class Condition>
+void stop_state::sleep_while(lock_guard& guard, Condition is_so) noexcept {
+    while (is_so()) {
+        const std::uint32_t seen = word_.fetch_or(has_sleepers, sys::relaxed) | has_sleepers;
+        guard.unlock();
+        if (!sys::spin_until([this, seen] { return word_.load(sys::relaxed) != seen; })) {
+            const blocked_here here("the end of a stop callback");
+            sys::futex_wait(word_, seen);
+        }
+        guard.lock();
+    }
+}
+
+/// Under the lock, so that no sleeper has gone on and destroyed the state.
+void stop_state::wake_sleepers() noexcept {
+    if ((word_.load(sys::relaxed) & has_sleepers) == 0 || EKIDEN_MUTANT(stop_end_forgets_to_wake)) return;
+    word_.fetch_add(has_sleepers, sys::relaxed); // takes the note away, and counts on in the bits above it
+    (void)sys::futex_wake_all(word_);
+}
+
+} // namespace ekiden::inline EKIDEN_ABI

@@ -1,0 +1,38 @@
+/// What the coroutine that asks works under.
+///
+/// Part: async. Used by: programs, awaitables that are coroutines themselves.
+#pragma once
+
+#include <ekiden/async/detail/suspension.hpp>
+
+#include <coroutine>
+
+namespace ekiden::inline EKIDEN_ABI {
+
+namespace detail {
+
+class environment_awaiter {
+public:
+    static constexpr bool comes_home = true;
+
+    [[nodiscard]] static bool await_ready() noexcept { return false; }
+    template <class Promise>
+    [[nodiscard]] bool await_suspend(std::coroutine_handle<Promise> asking) noexcept {
+        suspension of;
+        of.bind(asking);
+        env_ = &of.env();
+        return false;
+    }
+    [[nodiscard]] const environment& await_resume() const noexcept { return *env_; }
+
+private:
+    const environment* env_ = nullptr;
+};
+
+} // namespace detail
+
+/// `co_await get_environment()` is the environment, for as long as the coroutine lives; what resume_on()
+/// makes of it is another one. Suspends nothing.
+[[nodiscard]] inline detail::environment_awaiter get_environment() noexcept { return {}; }
+
+} // namespace ekiden::inline EKIDEN_ABI

@@ -1,0 +1,122 @@
+/// An item from whichever of several buffers has one first.
+///
+/// Part: async. Used by: users. No item is lost: those that the others may bring meanwhile stay in their
+/// buffers. What holds of it: locks.md.
+#pragma once
+
+#include <ekiden/async/detail/select_wait.hpp>
+#include <ekiden/sync/buffer_base.hpp>
+
+#include <array>
+#include <coroutine>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <tuple>
+#include <utility>
+#include <variant>
+
+namespace ekiden::inline EKIDEN_ABI {
+
+namespace detail {
+
+template <class Buffer>
+struct buffer_branch : select_branch {
+    std::optional<typename Buffer::value_type> item{};
+    typename Buffer::pop_step step;
+
+    explicit buffer_branch(Buffer& b) noexcept
+        : select_branch(b.core(), Buffer::may_pop, &take), step(b, item) {}
+    buffer_branch(const buffer_branch&) = delete;
+    buffer_branch& operator=(const buffer_branch&) = delete;
+
+private:
+    static state_value take(void* context, state_value now) noexcept {
+        auto& self = static_cast<buffer_branch&>(*static_cast<select_branch*>(context));
+        self.has_ended = self.step.finds_nothing();
+        return self.has_ended || !self.owner->claim(self.index) ? now : self.step(now);
+    }
+};
+
+template <class... Buffers>
+class [[nodiscard("an operation begins when it is awaited")]] select_awaiter final : private select_wait {
+    static constexpr auto count = static_cast<std::uint32_t>(sizeof...(Buffers));
+    using branch_array = std::array<select_branch*, count>;
+
+public:
+    using select_wait::comes_home;
+    using result = popped<std::variant<typename Buffers::value_type...>>;
+
+    explicit select_awaiter(select_priority* order, Buffers&... buffers) noexcept
+        : order_(order), branches_(buffers...),
+          all_(std::apply([](auto&... b) { return branch_array{&b...}; }, branches_)) {
+        for (std::uint32_t i = 0; i < count; ++i) {
+            all_[i]->owner = this;
+            all_[i]->index = i;
+        }
+    }
+    ~select_awaiter() { end(); }
+
+    [[nodiscard]] static constexpr bool await_ready() noexcept { return false; }
+
+    template <class Promise>
+    [[nodiscard]] bool await_suspend(std::coroutine_handle<Promise> coroutine) noexcept {
+        if (!begin(coroutine)) [[unlikely]]
+            return true;
+        const std::uint32_t first = order_ != nullptr ? order_->next(count) : rotated(count);
+        if (!try_now(all_, first) && wait(all_, first)) return true;
+        return go_on(coroutine);
+    }
+
+    [[nodiscard]] result await_resume() {
+        const std::uint32_t winner = collect();
+        return result::from([&](auto& got) {
+            if (winner == all_ended) return queue_status::closed;
+            if (winner == by_stop)
+                return why_stopped() == wait_result::timed_out ? queue_status::timed_out
+                                                               : queue_status::stopped;
+            take_from(winner, got, std::index_sequence_for<Buffers...>());
+            return queue_status::done;
+        });
+    }
+
+private:
+    template <class Variant, std::size_t... Index>
+    void take_from(std::uint32_t winner, std::optional<Variant>& got, std::index_sequence<Index...>) {
+        ((winner == Index ? take<Index>(got) : void()), ...);
+    }
+    template <std::size_t Index, class Variant>
+    void take(std::optional<Variant>& got) {
+        auto& one = std::get<Index>(branches_);
+        (void)one.step.outcome(); // rethrows
+        got.emplace(std::in_place_index<Index>, std::move(*one.item));
+    }
+
+    select_priority* order_;
+    std::tuple<buffer_branch<Buffers>...> branches_;
+    branch_array all_;
+};
+
+} // namespace detail
+
+/// Waits until one of the buffers has an item, and removes it: `const auto got = co_await select(a, b)`.
+/// Returns a popped std::variant, whose index() says from which buffer the item is. An empty result has the
+/// status closed (all buffers are closed and empty), stopped or timed_out. Buffers that are closed and empty
+/// are skipped. Each search begins with another buffer. Throws what an item's move constructor throws.
+///
+/// If the coroutine is destroyed after it has got an item and before it could continue, the item is
+/// destroyed.
+template <class... Buffers>
+    requires(sizeof...(Buffers) > 0) && (requires { typename Buffers::pop_step; } && ...)
+[[nodiscard]] auto select(Buffers&... buffers) noexcept {
+    return detail::select_awaiter<Buffers...>(nullptr, buffers...);
+}
+/// Removes an item like select(buffers...), but checks the buffers in the order given, up to the number of
+/// times in a row that `order` says.
+template <class... Buffers>
+    requires(sizeof...(Buffers) > 0) && (requires { typename Buffers::pop_step; } && ...)
+[[nodiscard]] auto select(select_priority& order, Buffers&... buffers) noexcept {
+    return detail::select_awaiter<Buffers...>(&order, buffers...);
+}
+
+} // namespace ekiden::inline EKIDEN_ABI

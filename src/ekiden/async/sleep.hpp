@@ -1,0 +1,96 @@
+/// Waiting for a time, in a coroutine.
+///
+/// Part: async. Used by: programs. The protocol: stop.md.
+#pragma once
+
+#include <ekiden/async/detail/stop_state.hpp>
+#include <ekiden/async/detail/suspension.hpp>
+#include <ekiden/async/operation_canceled.hpp>
+#include <ekiden/context/simulated.hpp>
+#include <ekiden/sys/atomic.hpp>
+#include <ekiden/sys/clock.hpp>
+#include <ekiden/timer/detail/timer_state.hpp>
+
+#include <chrono>
+#include <coroutine>
+#include <cstdint>
+
+namespace ekiden::inline EKIDEN_ABI {
+
+namespace detail {
+
+/// One wait for a time: the node of the timer, that of the stop, and the way home. Lies in the frame of the
+/// coroutine. All but the wait's first part is in the library.
+class [[nodiscard]] sleep_awaiter final : timer_wait {
+public:
+    static constexpr bool comes_home = true;
+
+    explicit sleep_awaiter(sys::clock::time_point time) noexcept
+        : timer_wait(&answer, &come_due), stop_(*this), time_(time) {}
+    sleep_awaiter(const sleep_awaiter&) = delete;
+    sleep_awaiter& operator=(const sleep_awaiter&) = delete;
+    ~sleep_awaiter();
+
+    [[nodiscard]] static bool await_ready() noexcept { return false; }
+    template <class Promise>
+    void await_suspend(std::coroutine_handle<Promise> waiting) {
+        home_.bind(waiting);
+        begin();
+    }
+    void await_resume() {
+        if (!end()) throw operation_canceled("sleep: it was stopped");
+    }
+
+private:
+    class stop_of_sleep final : public stop_node {
+    public:
+        explicit stop_of_sleep(sleep_awaiter& own) noexcept : stop_node(&called), own_(own) {}
+
+    private:
+        static void called(stop_node& self) noexcept { static_cast<stop_of_sleep&>(self).own_.stopped(); }
+        sleep_awaiter& own_;
+    };
+
+    // parts_: what has happened since the beginning. [TW1]
+    static constexpr std::uint8_t has_begun = 1; // begin() touches nothing any more
+    static constexpr std::uint8_t is_due = 2;    // the timer has let go of the wait
+    static constexpr std::uint8_t is_stopped = 4;
+    static constexpr std::uint8_t is_ending = 8; // destroyed while it waits: nobody goes home
+
+    void begin();
+    void publish() noexcept;
+    [[nodiscard]] bool end() noexcept;
+    void stopped() noexcept;
+    void let_go(std::uint8_t how) noexcept;
+    static void come_due(timer_wait& self) noexcept;
+    static const char* answer(task* self, task_request request);
+
+    suspension home_;
+    stop_of_sleep stop_;
+    sys::clock::time_point time_;
+    sys::cell<timer_state*> timer_{nullptr};
+    sys::atomic<std::uint8_t> parts_{0};
+    bool is_cut_ = false;                // the environment's deadline comes first
+    sys::cell<bool> is_canceled_{false}; // written before is_due
+};
+
+} // namespace detail
+
+/// `co_await sleep_until(time)`: goes on when the steady clock shows `time`, on the coroutine's executor, by
+/// a post, also if it does already. A stop, or the deadline of the environment, ends the wait early: throws
+/// operation_canceled; one that comes when the time has come already does not. Throws std::bad_alloc, and
+/// std::system_error if the context needs a thread for its timers and the system gives none. Of another
+/// clock, its distance from now counts.
+template <class Clock, class Duration>
+[[nodiscard]] detail::sleep_awaiter
+sleep_until(const std::chrono::time_point<Clock, Duration>& time) noexcept {
+    return detail::sleep_awaiter(deadline_here(time));
+}
+
+/// The same for a time from now, at the call.
+template <class Rep, class Period>
+[[nodiscard]] detail::sleep_awaiter sleep_for(const std::chrono::duration<Rep, Period>& length) noexcept {
+    return detail::sleep_awaiter(now_here<sys::clock>() + sys::bounded(length));
+}
+
+} // namespace ekiden::inline EKIDEN_ABI

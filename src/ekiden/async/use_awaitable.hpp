@@ -1,0 +1,239 @@
+/// The completion token of a coroutine: the operation is something to await.
+///
+/// Part: async. Used by: programs. After Asio's use_awaitable, but without a coroutine for each operation.
+#pragma once
+
+#include <ekiden/async/detail/stop_state.hpp>
+#include <ekiden/async/detail/suspension.hpp>
+#include <ekiden/async/operation_canceled.hpp>
+#include <ekiden/execution/async_result.hpp>
+#include <ekiden/execution/use_future.hpp>
+
+#include <coroutine>
+#include <exception>
+#include <optional>
+#include <system_error>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+namespace ekiden::inline EKIDEN_ABI {
+
+namespace detail {
+
+template <class... Args>
+class awaited_results;
+
+/// Where an operation begins and ends, without the types. Private to use_awaitable.
+class awaited_operation {
+public:
+    awaited_operation() noexcept = default;
+    awaited_operation(const awaited_operation&) = delete;
+    awaited_operation& operator=(const awaited_operation&) = delete;
+
+    /// The results are there. Once, by the handler: the last touch.
+    void finish() noexcept { way_home_.resume(); }
+    /// There will be none. The same.
+    void drop() noexcept;
+
+protected:
+    ~awaited_operation() = default;
+
+    /// Calls `start(argument)`, which starts the operation; that may end meanwhile, and the frame with it.
+    void start_by(void (*start)(void* argument), void* argument);
+
+    suspension way_home_;
+    bool is_stopped_ = false;
+};
+
+/// The handler: one of its copies by moves is called, or dropped.
+template <class... Args>
+class resuming_handler {
+public:
+    explicit resuming_handler(awaited_results<Args...>& awaiter) noexcept : awaiter_(&awaiter) {}
+    resuming_handler(resuming_handler&& other) noexcept : awaiter_(std::exchange(other.awaiter_, nullptr)) {}
+    resuming_handler& operator=(resuming_handler&& other) noexcept {
+        std::swap(awaiter_, other.awaiter_);
+        return *this;
+    }
+    ~resuming_handler() {
+        if (awaiter_ != nullptr) awaiter_->drop();
+    }
+
+    void operator()(Args... args) noexcept {
+        auto* const awaiter = std::exchange(awaiter_, nullptr);
+        awaiter->store(std::forward<Args>(args)...);
+        awaiter->finish();
+    }
+
+private:
+    awaited_results<Args...>* awaiter_;
+};
+
+/// What the operation has ended with.
+template <class... Args>
+class awaited_results : public awaited_operation {
+public:
+    void store(Args... args) noexcept {
+        try {
+            results_.emplace(std::forward<Args>(args)...);
+        } catch (...) { // of moving one
+            error_ = std::current_exception();
+        }
+    }
+
+protected:
+    [[nodiscard]] std::tuple<std::decay_t<Args>...>& results() {
+        if (error_) std::rethrow_exception(error_);
+        return *results_;
+    }
+
+private:
+    std::optional<std::tuple<std::decay_t<Args>...>> results_;
+    std::exception_ptr error_;
+};
+
+/// Nothing, the one, or a tuple; a leading error is thrown.
+struct throwing_form {
+    template <class... Results>
+    static auto of(std::tuple<Results...>& results) {
+        if constexpr (sizeof...(Results) == 0)
+            return;
+        else
+            return first(results, std::index_sequence_for<Results...>());
+    }
+
+private:
+    template <class First, class... Rest, std::size_t... I>
+    static auto first(std::tuple<First, Rest...>& results, std::index_sequence<0, I...>) {
+        if constexpr (failure<First>) {
+            if (const auto error = exception_of(std::get<0>(results))) std::rethrow_exception(error);
+            if constexpr (sizeof...(Rest) == 0)
+                return;
+            else if constexpr (sizeof...(Rest) == 1)
+                return std::get<1>(std::move(results));
+            else
+                return std::tuple<Rest...>(std::get<I>(std::move(results))...);
+        } else if constexpr (sizeof...(Rest) == 0) {
+            return std::get<0>(std::move(results));
+        } else {
+            return std::move(results);
+        }
+    }
+};
+/// All, as they are.
+struct tuple_form {
+    template <class... Results>
+    static std::tuple<Results...> of(std::tuple<Results...>& results) {
+        return std::move(results);
+    }
+};
+
+template <class... Args>
+inline constexpr bool says_failure = false;
+template <class First, class... Rest>
+inline constexpr bool says_failure<First, Rest...> = failure<std::decay_t<First>>;
+
+/// The operation with its arguments, to be started when it is awaited. Its state is in here.
+template <class Form, class Initiation, class InitiationArgs, class... Args>
+class [[nodiscard]] awaitable_operation final : public awaited_results<Args...> {
+public:
+    static constexpr bool comes_home = true;
+
+    template <class I, class... A>
+    explicit awaitable_operation(std::in_place_t, I&& initiation, A&&... args)
+        : initiation_(std::forward<I>(initiation)), args_(std::forward<A>(args)...) {}
+
+    [[nodiscard]] static bool await_ready() noexcept { return false; }
+
+    /// Throws what the operation throws when it is started.
+    template <class Promise>
+    void await_suspend(std::coroutine_handle<Promise> waiting) {
+        this->way_home_.bind(waiting);
+        if constexpr (says_failure<Args...>) {
+            const stop_state* const stop = this->way_home_.env().stop;
+            if (stop != nullptr && stop->stop_requested()) { // a level: nothing begins any more
+                this->is_stopped_ = true;
+                return this->way_home_.resume();
+            }
+        }
+        // Out of the frame, which may be gone before the initiation has returned.
+        Initiation initiation(std::move(initiation_));
+        InitiationArgs args(std::move(args_));
+        auto start = [&] {
+            std::apply(
+                [&](auto&... each) {
+                    std::move(initiation)(resuming_handler<Args...>(*this), std::move(each)...);
+                },
+                args);
+        };
+        using starting = decltype(start);
+        this->start_by([](void* self) { (*static_cast<starting*>(self))(); }, &start);
+    }
+
+    auto await_resume() {
+        if constexpr (says_failure<Args...>) {
+            if (this->is_stopped_) throw operation_canceled("co_await of an operation");
+        }
+        return Form::of(this->results());
+    }
+
+private:
+    Initiation initiation_;
+    InitiationArgs args_;
+};
+
+template <class Form, class... Args>
+struct awaitable_initiation {
+    template <class Initiation, class... InitiationArgs>
+    static auto make(Initiation&& initiation, InitiationArgs&&... args) {
+        return awaitable_operation<Form, std::decay_t<Initiation>,
+                                   std::tuple<std::decay_t<InitiationArgs>...>, Args...>(
+            std::in_place, std::forward<Initiation>(initiation), std::forward<InitiationArgs>(args)...);
+    }
+};
+
+} // namespace detail
+
+/// The type of use_awaitable.
+struct use_awaitable_t {
+    explicit constexpr use_awaitable_t() = default;
+
+    /// A token whose operation is awaited for a tuple of all that it ends with: a leading error too, which is
+    /// not thrown then.
+    struct tuple_t {
+        explicit constexpr tuple_t() = default;
+    };
+    static constexpr tuple_t as_tuple{}; ///< a token of that type
+};
+
+/// `co_await timer.async_wait(use_awaitable)`: the operation starts when it is awaited, and its state lies in
+/// the awaiting frame. Its results are those of the await: nothing, the one, or a tuple. A leading
+/// std::error_code or std::exception_ptr is no result: if it says that the operation has failed it is thrown
+/// (std::system_error). An operation that could say so does not start after a stop: operation_canceled is
+/// thrown. One that runs goes on, whatever is requested. One that is dropped destroys the coroutine. With
+/// `use_awaitable.as_tuple` nothing is thrown but that.
+inline constexpr use_awaitable_t use_awaitable{};
+
+template <class R, class... Args>
+class async_result<use_awaitable_t, R(Args...)> {
+public:
+    template <class Initiation, class... InitiationArgs>
+    [[nodiscard]] static auto initiate(Initiation&& initiation, use_awaitable_t, InitiationArgs&&... args) {
+        return detail::awaitable_initiation<detail::throwing_form, Args...>::make(
+            std::forward<Initiation>(initiation), std::forward<InitiationArgs>(args)...);
+    }
+};
+
+template <class R, class... Args>
+class async_result<use_awaitable_t::tuple_t, R(Args...)> {
+public:
+    template <class Initiation, class... InitiationArgs>
+    [[nodiscard]] static auto initiate(Initiation&& initiation, use_awaitable_t::tuple_t,
+                                       InitiationArgs&&... args) {
+        return detail::awaitable_initiation<detail::tuple_form, Args...>::make(
+            std::forward<Initiation>(initiation), std::forward<InitiationArgs>(args)...);
+    }
+};
+
+} // namespace ekiden::inline EKIDEN_ABI

@@ -1,0 +1,167 @@
+/// Several coroutines at once: all of them, with their results.
+///
+/// Part: async. Used by: programs.
+#pragma once
+
+#include <ekiden/async/detail/group.hpp>
+#include <ekiden/sys/contract.hpp>
+
+#include <coroutine>
+#include <cstddef>
+#include <iterator>
+#include <optional>
+#include <ranges>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace ekiden::inline EKIDEN_ABI {
+
+namespace detail {
+
+/// What `when_all()` gives for members of these types.
+template <class... F>
+class [[nodiscard]] when_all_pack final : public group {
+    static constexpr bool is_void = (std::is_void_v<result_of_source<F>> && ...);
+
+public:
+    template <class... G>
+    explicit when_all_pack(std::in_place_t, G&&... sources) : sources_(std::forward<G>(sources)...) {}
+    ~when_all_pack() { end_members(); } // before what they have been made of
+
+    [[nodiscard]] static bool await_ready() noexcept { return false; }
+    template <class Promise>
+    [[nodiscard]] bool await_suspend(std::coroutine_handle<Promise> waiting) noexcept {
+        bind(waiting);
+        begin_all(std::index_sequence_for<F...>());
+        return publish();
+    }
+    auto await_resume() {
+        finish_several();
+        if constexpr (!is_void) {
+            return std::apply(
+                [](auto&... each) { return std::tuple<kept_result_t<F>...>(std::move(*each)...); }, results_);
+        }
+    }
+
+private:
+    template <std::size_t... I>
+    void begin_all(std::index_sequence<I...>) noexcept {
+        ((is_decided() ? void() : begin([this] {
+             auto* const place = &std::get<I>(results_);
+             return run_member(*this, std::get<I>(sources_), [place](group&, auto&&... result) {
+                 place->emplace(std::forward<decltype(result)>(result)...);
+             });
+         })),
+         ...);
+    }
+
+    std::tuple<F...> sources_;
+    std::tuple<std::optional<kept_result_t<F>>...> results_;
+};
+
+/// The same for a range of members of one type.
+template <class F>
+class [[nodiscard]] when_all_range final : public group {
+    static constexpr bool is_void = std::is_void_v<result_of_source<F>>;
+    using result = kept_result_t<F>;
+
+public:
+    explicit when_all_range(std::vector<F>&& sources) : sources_(std::move(sources)) {
+        if constexpr (!is_void) results_.resize(sources_.size());
+    }
+    ~when_all_range() { end_members(); } // before what they have been made of
+
+    [[nodiscard]] bool await_ready() const noexcept { return sources_.empty(); }
+    template <class Promise>
+    [[nodiscard]] bool await_suspend(std::coroutine_handle<Promise> waiting) noexcept {
+        bind(waiting);
+        for (std::size_t i = 0; i != sources_.size() && !is_decided(); ++i) {
+            begin([this, i] {
+                std::optional<result>* const place = is_void ? nullptr : &results_[i];
+                return run_member(*this, sources_[i], [place](group&, auto&&... value) {
+                    if constexpr (sizeof...(value) != 0)
+                        place->emplace(std::forward<decltype(value)>(value)...);
+                    static_cast<void>(place);
+                });
+            });
+        }
+        return publish();
+    }
+    auto await_resume() {
+        finish_several();
+        if constexpr (!is_void) {
+            std::vector<result> all;
+            all.reserve(results_.size());
+            for (auto& each : results_) all.push_back(std::move(*each));
+            return all;
+        }
+    }
+
+private:
+    std::vector<F> sources_;
+    std::vector<std::optional<result>> results_; // empty if there are none
+};
+
+template <class Range>
+using source_in = std::remove_cv_t<std::ranges::range_value_t<Range>>;
+
+/// Whether a range that is given away as `Range` owns its elements: a view may show those of another object.
+template <class Range>
+inline constexpr bool gives_its_elements =
+    !std::is_lvalue_reference_v<Range> && !std::ranges::view<std::remove_cv_t<Range>>;
+
+/// The sources of a range: moved out of a container that is given away, else copied, or moved if the range
+/// makes them.
+template <class Range>
+[[nodiscard]] std::vector<source_in<Range>> sources_of(Range&& range) {
+    using all = std::vector<source_in<Range>>;
+    if constexpr (std::same_as<Range, all>) {
+        return std::move(range);
+    } else {
+        all sources;
+        if constexpr (std::ranges::sized_range<Range>)
+            sources.reserve(static_cast<std::size_t>(std::ranges::size(range)));
+        for (auto&& each : range) {
+            if constexpr (gives_its_elements<Range>)
+                sources.push_back(std::move(each));
+            else
+                sources.push_back(std::forward<decltype(each)>(each));
+        }
+        return sources;
+    }
+}
+
+} // namespace detail
+
+/// `co_await when_all(a, b, ...)`: runs coroutines, or callables that return them, and waits until all have
+/// ended. The when_all() for futures is declared in future/when_all.hpp: take that one for work that runs
+/// already, in threads or contexts of its own, and this one to start coroutines that may be stopped.
+///
+/// Returns a std::tuple of the results, with std::monostate for void and a std::reference_wrapper for a
+/// reference; returns nothing if no coroutine has a result. Callables are kept as long as their coroutines.
+///
+/// The coroutines begin one after the other in the caller, each up to its first wait, and continue on its
+/// executor. A coroutine that ends without waiting costs no atomic operation. If a coroutine throws, the ones
+/// that have not begun do not begin, the others are stopped, and all are waited for. Throws the first
+/// exception; suppressed_exceptions() has the others until the caller's next co_await. An exception that only
+/// says operation_canceled after a stop is thrown only if there is no other, and is not in the list.
+template <class... Sources>
+    requires(sizeof...(Sources) > 0 && (detail::group_source<std::decay_t<Sources>> && ...))
+[[nodiscard]] auto when_all(Sources&&... sources) {
+    return detail::when_all_pack<std::decay_t<Sources>...>(std::in_place, std::forward<Sources>(sources)...);
+}
+
+/// The same for a range of them. Returns a std::vector in the range's order, or nothing if the coroutines
+/// have no results. The elements of a container that is passed as an rvalue are moved; those of other
+/// containers and of views are copied. Returns at once for an empty range. Throws std::bad_alloc, and what
+/// copying throws.
+template <std::ranges::input_range Range>
+    requires detail::group_source<detail::source_in<Range>>
+[[nodiscard]] auto when_all(Range&& range) {
+    return detail::when_all_range<detail::source_in<Range>>(
+        detail::sources_of<Range>(std::forward<Range>(range)));
+}
+
+} // namespace ekiden::inline EKIDEN_ABI

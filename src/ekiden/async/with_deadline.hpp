@@ -1,0 +1,163 @@
+/// A part of a coroutine that is given a limited time, or none of the stops from outside.
+///
+/// Part: async. Used by: programs. After the cancel scopes of Trio. The protocol: stop.md.
+#pragma once
+
+#include <ekiden/async/detail/group.hpp>
+#include <ekiden/async/operation_canceled.hpp>
+#include <ekiden/context/simulated.hpp>
+#include <ekiden/sys/atomic.hpp>
+#include <ekiden/sys/clock.hpp>
+#include <ekiden/timer/detail/timer_state.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <coroutine>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <utility>
+
+namespace ekiden::inline EKIDEN_ABI {
+
+/// What comes out of with_deadline() when the time has ended what it encloses. The error is
+/// std::errc::timed_out.
+class timed_out : public std::system_error {
+public:
+    /// Throws std::bad_alloc.
+    explicit timed_out(const char* where)
+        : std::system_error(std::make_error_code(std::errc::timed_out), std::string("ekiden: ") + where) {}
+};
+
+namespace detail {
+
+/// A group with one member, whose stop is requested at a time. The alarm is one more party, so that the group
+/// outlives it.
+class deadline_group : public group {
+protected:
+    explicit deadline_group(sys::clock::time_point deadline) noexcept : alarm_(*this), deadline_(deadline) {}
+    ~deadline_group();
+
+    /// Between bind() and the member's beginning.
+    void set_deadline() noexcept {
+        is_outer_earlier_ = env().deadline < deadline_;
+        env().deadline = std::min(env().deadline, deadline_);
+    }
+    /// The member has begun. As publish().
+    [[nodiscard]] bool publish_with_alarm() noexcept;
+    /// As finish(); throws timed_out if it was the deadline that has stopped the member.
+    void finish_in_time();
+
+private:
+    class alarm final : public timer_wait {
+    public:
+        explicit alarm(deadline_group& of) noexcept : timer_wait(&answer, &come_due), of_(of) {}
+
+    private:
+        static void come_due(timer_wait& self) noexcept;
+        static const char* answer(task* self, task_request request);
+        deadline_group& of_;
+    };
+
+    // phase_: [AL1]
+    static constexpr std::uint8_t is_setting = 0; // the alarm is not set yet
+    static constexpr std::uint8_t is_set = 1;
+    static constexpr std::uint8_t is_over = 2; // the member has ended: it is to be taken back
+
+    void member_ends() noexcept override;
+    [[nodiscard]] bool set_alarm() noexcept;
+    void leave_timer() noexcept;
+
+    alarm alarm_;
+    const sys::clock::time_point deadline_;
+    sys::cell<timer_state*> timer_{nullptr};
+    sys::atomic<std::uint8_t> phase_{is_setting};
+    bool is_outer_earlier_ = false;
+    bool has_come_ = false; // the deadline
+};
+
+template <class F>
+class [[nodiscard]] with_deadline_awaiter final : public deadline_group {
+public:
+    template <class G>
+    with_deadline_awaiter(sys::clock::time_point deadline, G&& source)
+        : deadline_group(deadline), source_(std::forward<G>(source)) {}
+    ~with_deadline_awaiter() { end_members(); } // before what they have been made of
+
+    [[nodiscard]] static bool await_ready() noexcept { return false; }
+    template <class Promise>
+    [[nodiscard]] bool await_suspend(std::coroutine_handle<Promise> waiting) noexcept {
+        bind(waiting);
+        set_deadline();
+        begin([this] { return run_member(*this, source_, result_.keep()); });
+        return publish_with_alarm();
+    }
+    result_of_source<F> await_resume() {
+        finish_in_time();
+        return result_.take();
+    }
+
+private:
+    F source_;
+    member_result<result_of_source<F>> result_;
+};
+
+template <class F>
+class [[nodiscard]] shield_awaiter final : public group {
+public:
+    template <class G>
+    explicit shield_awaiter(std::in_place_t, G&& source) : source_(std::forward<G>(source)) {}
+    ~shield_awaiter() { end_members(); } // before what they have been made of
+
+    [[nodiscard]] static bool await_ready() noexcept { return false; }
+    template <class Promise>
+    [[nodiscard]] bool await_suspend(std::coroutine_handle<Promise> waiting) noexcept {
+        bind_shielded(waiting);
+        begin([this] { return run_member(*this, source_, result_.keep()); });
+        return publish();
+    }
+    result_of_source<F> await_resume() {
+        finish();
+        return result_.take();
+    }
+
+private:
+    F source_;
+    member_result<result_of_source<F>> result_;
+};
+
+} // namespace detail
+
+/// `co_await with_deadline(time, f)` awaits what the callable gives, or a coroutine, and stops it when the
+/// steady clock shows `time`: what it awaits then ends with operation_canceled, or says so in its result, as
+/// does what it begins later. Waits for its end in any case. Gives its result, also if it has one after the
+/// deadline; or its exception; timed_out, if operation_canceled has left it because of this deadline.
+///
+/// The callable is kept as long as its coroutine. The deadline is in the environment of all that is enclosed;
+/// an earlier one from outside stays. The timer is only set if it waits for something. Of another clock, the
+/// distance from now counts.
+template <class Clock, class Duration, class F>
+    requires detail::group_source<std::decay_t<F>>
+[[nodiscard]] auto with_deadline(const std::chrono::time_point<Clock, Duration>& time, F&& f) {
+    return detail::with_deadline_awaiter<std::decay_t<F>>(deadline_here(time), std::forward<F>(f));
+}
+
+/// The same for a time from now, at the call.
+template <class Rep, class Period, class F>
+    requires detail::group_source<std::decay_t<F>>
+[[nodiscard]] auto with_timeout(const std::chrono::duration<Rep, Period>& length, F&& f) {
+    return detail::with_deadline_awaiter<std::decay_t<F>>(now_here<sys::clock>() + sys::bounded(length),
+                                                          std::forward<F>(f));
+}
+
+/// `co_await shield(f)` awaits what the callable gives, or a coroutine, where no stop and no deadline from
+/// outside reaches it: for clean-up that has to wait. Give it a time: with_timeout() inside of it. What is
+/// awaited afterwards sees the stop again. The callable is kept as long as its coroutine.
+template <class F>
+    requires detail::group_source<std::decay_t<F>>
+[[nodiscard]] auto shield(F&& f) {
+    return detail::shield_awaiter<std::decay_t<F>>(std::in_place, std::forward<F>(f));
+}
+
+} // namespace ekiden::inline EKIDEN_ABI

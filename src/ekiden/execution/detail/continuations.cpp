@@ -1,0 +1,77 @@
+#include <ekiden/execution/detail/continuations.hpp>
+
+#include <ekiden/sys/mutant.hpp>
+#include <ekiden/sys/thread.hpp>
+
+#include <mutex>
+
+namespace ekiden::inline EKIDEN_ABI::detail {
+
+continuations::state continuations::add(listed_continuation& added) noexcept {
+    list& here = list_of(&added);
+    const std::lock_guard guard(here.lock);
+    if (here.is_closed.read()) return state::refused;
+    listed_continuation* const older = here.newest.read();
+    added.next_.write(older);
+    if (older != nullptr) older->previous_.write(&added);
+    here.newest.write(&added);
+    here.present.fetch_add(1, sys::relaxed);
+    // Under the lock: shutdown() finds it attached, or not at all.
+    return added.attach_(added) ? state::waits : state::ready;
+}
+
+void continuations::list::unlink(listed_continuation& removed) noexcept {
+    listed_continuation* const next = removed.next_.read();
+    listed_continuation* const previous = removed.previous_.read();
+    if (next != nullptr) next->previous_.write(previous);
+    if (previous != nullptr)
+        previous->next_.write(next);
+    else
+        newest.write(next);
+}
+
+void continuations::remove(listed_continuation& begun) noexcept {
+    list& here = list_of(&begun);
+    const std::lock_guard guard(here.lock);
+    here.unlink(begun);
+}
+
+void continuations::done(const listed_continuation* begun) noexcept {
+    // [CN2] release: the last use of the context; pairs with the acquire in shutdown().
+    list_of(begun).present.fetch_sub(1, sys::release);
+}
+
+/// Takes those out that are to be canceled, in a list by next_. The others have begun.
+listed_continuation* continuations::list::cancel_all() noexcept {
+    const std::lock_guard guard(lock);
+    is_closed.write(true);
+    listed_continuation* taken = nullptr;
+    for (listed_continuation* at = newest.read(); at != nullptr;) {
+        listed_continuation* const next = at->next_.read();
+        if (at->try_cancel()) {
+            unlink(*at);
+            at->next_.write(taken);
+            taken = at;
+        }
+        at = next;
+    }
+    return taken;
+}
+
+void continuations::shutdown() noexcept {
+    for (list& each : lists_) {
+        for (listed_continuation* at = each.cancel_all(); at != nullptr;) {
+            listed_continuation* const next = at->next_.read(); // the call may end it
+            at->cancel_(*at);
+            each.present.fetch_sub(1, sys::relaxed);
+            at = next;
+        }
+    }
+    // Those that have begun queue themselves, which may need the context.
+    for (list& each : lists_) {
+        while (each.present.load(sys::acquire) != 0 && !EKIDEN_MUTANT(continuations_leave_the_begun))
+            sys::yield(); // [CN2]
+    }
+}
+
+} // namespace ekiden::inline EKIDEN_ABI::detail

@@ -1,0 +1,170 @@
+#include <ekiden/execution/detail/strand_state.hpp>
+
+#include <ekiden/context/serial_scope.hpp>
+#include <ekiden/execution/detail/batch_limit.hpp>
+#include <ekiden/execution/detail/run_task.hpp>
+#include <ekiden/execution/detail/task_offer.hpp>
+#include <ekiden/sys/clock.hpp>
+#include <ekiden/sys/mutant.hpp>
+#include <ekiden/sys/thread.hpp>
+
+#include <utility>
+
+namespace ekiden::inline EKIDEN_ABI {
+
+void strand_state::run_batch(const operations& how, const execution_context& inner) {
+    if (std::exchange(is_in_passing_, false)) {
+        // It lies on the stack of a function that has asked for one function of its own: the others are
+        // posted.
+        const serial_scope here(this);
+        try {
+            task* own = next();
+            while (own == nullptr) own = next(); // a push behind it is under way
+            run_task(*own);
+        } catch (...) {
+            leave(how, task_order::usual);
+            throw;
+        }
+        return leave(how, task_order::usual);
+    }
+    for (bool is_kept = false;; is_kept = true) {
+        try {
+            run_tasks(inner, is_kept);
+        } catch (...) {
+            leave(how, task_order::last); // the thread may leave the context with the exception
+            throw;
+        }
+        if (is_over(how)) return;
+        try {
+            if (!EKIDEN_MUTANT(strand_forgets_the_rest)) (void)offer(how, task_order::deferred);
+            return;
+        } catch (...) { // the inner executor cannot take the drain now: this thread goes on
+            if (inner.refuses_tasks()) return abandon_all(how, nullptr, false);
+        }
+    }
+}
+
+/// Runs tasks until none is ready, or the batch is full, or the inner context holds them. `is_kept`: the
+/// inner executor did not take the drain back, so one task is run in any case.
+void strand_state::run_tasks(const execution_context& inner, bool is_kept) {
+    const serial_scope here(this);
+    const trace::detail::interval turn(trace::kind::turn, "strand", trace::detail::id_of(this));
+    batch_limit limit(tasks_are_long_);
+    // A task that is seen before the gate was posted before that: if it was posted after pause(), the gate is
+    // seen paused. So the gate is checked between the two.
+    while ((EKIDEN_MUTANT(strand_asks_the_gate_first) || has_next())
+           && (std::exchange(is_kept, false) || !inner.holds_tasks())) {
+        task* const taken = next();
+        if (taken == nullptr) break;
+        run_task(*taken);
+        if (!limit.goes_on(queue_.is_drained())) break;
+    }
+    tasks_are_long_ = limit.are_long();
+}
+
+/// Calls `check` until it returns a value that is true, or nothing is queued, or a push takes long. Returns
+/// the last value.
+template <class Check>
+auto strand_state::after_pushes(Check check) noexcept {
+    auto found = check();
+    if (found || queue_.is_drained()) return found;
+    // A push is under way, or the last handle has gone. Usually a push takes some nanoseconds; if its thread
+    // was interrupted it may want this processor.
+    for (int i = 0; i != 8; ++i) sys::spin_hint();
+    found = check();
+    if (!found && !queue_.has_ended()) {
+        sys::yield();
+        found = check();
+    }
+    return found;
+}
+
+/// The oldest task, or null if there is none, or a push takes long.
+task* strand_state::next() noexcept {
+    return after_pushes([this]() noexcept { return queue_.take(); });
+}
+
+/// Whether next() may find a task. What its post has seen is visible.
+bool strand_state::has_next() noexcept {
+    return after_pushes([this]() noexcept { return queue_.has_oldest(); });
+}
+
+/// This thread has the drain: gives it up if nothing is queued. True: it has, or the strand has ended.
+bool strand_state::is_over(const operations& how) noexcept {
+    if (queue_.try_rest()) return true;
+    if (!queue_.has_ended()) return false;
+    how.end(*this);
+    return true;
+}
+
+/// Gives the drain to the inner executor. False: refused, and all tasks are abandoned. Throws what that
+/// throws; then this thread has the drain still.
+bool strand_state::offer(const operations& how, task_order order) {
+    const task_offer mine(*this);
+    try {
+        const bool is_in = how.schedule(*this, order);
+        if (!mine.came_back()) return is_in;
+    } catch (...) {
+        if (!mine.came_back() || EKIDEN_MUTANT(strand_forgets_what_came_back))
+            return true; // it has been accepted all the same
+        throw;
+    }
+    abandon_all(how, nullptr, false);
+    return false;
+}
+
+bool strand_state::start(const operations& how, task_order order, const task* given) {
+    try {
+        return offer(how, order);
+    } catch (...) {
+        abandon_all(how, given, true);
+        throw;
+    }
+}
+
+task* strand_state::start_here(const operations& how, const task* given) {
+    is_in_passing_ = true;
+    const task_offer mine(*this);
+    task* now = nullptr;
+    try {
+        now = how.continue_here(*this);
+    } catch (...) {
+        if (mine.came_back()) abandon_all(how, given, true);
+        throw;
+    }
+    if (mine.came_back()) abandon_all(how, nullptr, false);
+    return now;
+}
+
+/// This thread does something else, and has the drain no more: the strand rests, or ends, or the drain is
+/// scheduled again.
+void strand_state::leave(const operations& how, task_order order) noexcept {
+    if (is_over(how)) return;
+    try {
+        if (!EKIDEN_MUTANT(strand_forgets_the_rest)) (void)offer(how, order);
+    } catch (...) {
+        abandon_all(how, nullptr, true);
+    }
+}
+
+void strand_state::abandon(const operations& how) noexcept {
+    if (!task_offer::take_back(*this)) abandon_all(how, nullptr, false);
+}
+
+/// With the drain. `reports`: each but `own` was accepted, and is reported with the exception that is being
+/// handled.
+void strand_state::abandon_all(const operations& how, const task* own, bool reports) noexcept {
+    is_in_passing_ = false;
+    for (;;) {
+        while (task* const dropped = queue_.take()) {
+            if (reports && dropped != own) how.report(*this);
+            own = dropped == own ? nullptr : own;
+            dropped->abandon();
+        }
+        if (EKIDEN_MUTANT(strand_abandoned_stays_busy) || queue_.try_rest()) return;
+        if (queue_.has_ended()) return how.end(*this);
+        sys::yield(); // a push is under way
+    }
+}
+
+} // namespace ekiden::inline EKIDEN_ABI

@@ -1,0 +1,32 @@
+/// The executor of those who name none: the threads of the process.
+///
+/// Part: execution. Used by: programs, associated_executor, as its default. After N4771, 13.20. The functions
+/// are in pool/detail/system_executor.cpp: the threads are those of default_pool().
+#pragma once
+
+#include <ekiden/execution/task_sink.hpp>
+
+namespace ekiden::inline EKIDEN_ABI {
+
+class execution_context;
+
+/// All objects of this type are equal. Its context is default_pool(), which the first use starts; there is no
+/// other system context. Every thread counts as inside: dispatch() always calls at once. post() and submit()
+/// throw as the constructor of thread_pool, too. Nothing waits for what is posted here: what is still queued
+/// at the end of the program is lost.
+class system_executor : public task_sink<system_executor> {
+public:
+    [[nodiscard]] execution_context& context() const;
+    void on_work_started() const noexcept {}
+    void on_work_finished() const noexcept {}
+    [[nodiscard]] bool running_in_this_thread() const noexcept { return true; }
+    friend bool operator==(const system_executor&, const system_executor&) noexcept { return true; }
+
+    // ---- for task_sink
+
+    bool accept(task* given, task_order order) const;
+    [[nodiscard]] task* continue_with(task* given) const noexcept { return given; }
+    void report_unhandled(const char* type) const noexcept;
+};
+
+} // namespace ekiden::inline EKIDEN_ABI

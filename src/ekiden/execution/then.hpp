@@ -1,0 +1,165 @@
+/// future::then(): goes on with a result when it is there, and no thread waits for it.
+///
+/// Part: execution. Used by: programs. After std::experimental::future (N4538), with an executor, and with
+/// functions that take the result itself.
+#pragma once
+
+#include <ekiden/context/flat_call.hpp>
+#include <ekiden/execution/detail/continuations.hpp>
+#include <ekiden/execution/executor.hpp>
+#include <ekiden/future/future.hpp>
+
+#include <concepts>
+#include <functional>
+#include <type_traits>
+#include <utility>
+
+namespace ekiden::inline EKIDEN_ABI {
+
+namespace detail {
+
+template <class F, class R>
+inline constexpr bool takes_result = std::invocable<F, R>;
+template <class F>
+inline constexpr bool takes_result<F, void> = std::invocable<F>;
+
+template <class F, class R>
+auto continue_from(F& f, shared_state<R>* from) -> decltype(auto) {
+    future<R> ready(from); // takes the reference over
+    if constexpr (!takes_result<F, R>) {
+        return std::invoke(std::move(f), std::move(ready));
+    } else if constexpr (std::is_void_v<R>) {
+        ready.get();
+        return std::invoke(std::move(f));
+    } else {
+        return std::invoke(std::move(f), ready.get());
+    }
+}
+
+/// The call that a then_state queues.
+template <class R, class F>
+struct continued_call {
+    shared_state<R>** from; // a reference that the call takes over
+    F f;
+
+    decltype(auto) operator()() && { return continue_from<F, R>(f, std::exchange(*from, nullptr)); }
+};
+
+/// The state of what a continuation returns; it lies with those that wait for `from` first, and is the task
+/// that is queued then. One reference is that of the wait, later of the queue; one the future's. Links of a
+/// chain are queued and freed by flat calls: with one that is refused, all behind it are. While it waits it
+/// is listed with its context, which cancels it if that ends first.
+template <class U, class R, class F, class Executor>
+class then_state final : public task_state<U, continued_call<R, F>>,
+                         private flat_call,
+                         private listed_continuation {
+    using base = task_state<U, continued_call<R, F>>;
+
+public:
+    /// Takes over a reference to `from` if nothing is thrown.
+    template <class G>
+    then_state(shared_state<R>* from, const Executor& where, G&& f)
+        : base(std::type_identity<then_state>{}, continued_call<R, F>{&from_, std::forward<G>(f)}),
+          listed_continuation(&attach, &cancel), from_(from), where_(where), on_ready_(&ready, this) {}
+    ~then_state() {
+        if (from_ != nullptr) from_->release();
+    }
+
+    /// Once. `listed`: that of the executor's context. The object may be gone afterwards but for the future's
+    /// reference.
+    void start(continuations& listed) noexcept {
+        listed_ = &listed;
+        if (from_->is_left_behind()) [[unlikely]]
+            return this->end_with(left_behind_error());
+        where_.on_work_started();
+        switch (listed.add(*this)) {
+        case continuations::state::waits:
+            break;
+        case continuations::state::ready:
+            queue(this);
+            break;
+        case continuations::state::refused:
+            drop();
+        }
+    }
+
+private:
+    friend class task_state<U, continued_call<R, F>>;
+
+    static void ready(void* self) noexcept { flatly(static_cast<then_state*>(self), &queue); }
+    static void dispose(then_state* self) noexcept {
+        flatly(self, [](flat_call* ended) noexcept { recycler::destroy(static_cast<then_state*>(ended)); });
+    }
+    static void flatly(then_state* self, void (*call_it)(flat_call*) noexcept) noexcept {
+        self->call = call_it;
+        run_flat(*self);
+    }
+
+    static void queue(flat_call* called) noexcept {
+        auto* const self = static_cast<then_state*>(called);
+        if (!self->try_begin()) return self->release(); // of cancel()
+        continuations& listed = *self->listed_;
+        const listed_continuation* const begun = self;
+        listed.remove(*self);
+        {
+            const Executor where(std::move(self->where_)); // the queue may end the state
+            try {
+                accept_task(where, self, task_order::usual);
+            } catch (...) { // abandoned: the future reports operation_canceled
+            }
+            where.on_work_finished();
+        }
+        listed.done(begun);
+    }
+
+    static bool attach(listed_continuation& self) noexcept {
+        auto& own = static_cast<then_state&>(self);
+        return own.from_->attach(own.on_ready_);
+    }
+    /// The context ends first.
+    static void cancel(listed_continuation& self) noexcept {
+        auto& own = static_cast<then_state&>(self);
+        own.retain();
+        const bool is_called = !own.from_->detach(own.on_ready_); // or will be, and gives up a reference
+        own.drop();
+        if (!is_called) own.release();
+    }
+    /// The future reports operation_canceled.
+    void drop() noexcept {
+        {
+            const Executor where(std::move(where_));
+            where.on_work_finished(); // before the callable's end: that may own the context
+        }
+        this->abandon();
+    }
+
+    shared_state<R>* from_; // null when the call has taken it
+    Executor where_;
+    continuations* listed_ = nullptr;
+    completion::continuation on_ready_;
+};
+
+} // namespace detail
+
+template <class R>
+template <class Executor, class F>
+auto future<R>::then(const Executor& where, F&& f) {
+    using callable = std::decay_t<F>;
+    static_assert(executor<Executor>,
+                  "ekiden: then: the first argument is no executor; pool.get_executor() is");
+    // The second is not asked after the first: a generic function may not compile with a future.
+    static_assert(std::disjunction_v<std::bool_constant<detail::takes_result<callable, R>>,
+                                     std::is_invocable<callable, future<R>>>,
+                  "ekiden: then: the function takes the result of the future, or the future");
+    using result = decltype(detail::continue_from<callable, R>(std::declval<callable&>(), nullptr));
+    refuse_empty<callable>(f, "then");
+    auto& listed = use_service<detail::continuations>(where.context());
+    auto* const state = recycler::create<detail::then_state<result, R, callable, Executor>>(
+        this->valid_state(), where, std::forward<F>(f));
+    (void)this->leave_state(); // the new state has the reference
+    future<result> continued(state);
+    state->start(listed);
+    return continued;
+}
+
+} // namespace ekiden::inline EKIDEN_ABI

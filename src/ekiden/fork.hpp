@@ -1,0 +1,14 @@
+/// Fork-join: parallel calls, loops and algorithms, and groups of tasks.
+///
+/// Part: fork. Used by: programs. Brings in every public header of the part.
+#pragma once
+
+#include <ekiden/context/suppressed_exceptions.hpp>
+#include <ekiden/fork/fork_child.hpp>
+#include <ekiden/fork/fork_join.hpp>
+#include <ekiden/fork/parallel_for.hpp>
+#include <ekiden/fork/parallel_for_each.hpp>
+#include <ekiden/fork/parallel_reduce.hpp>
+#include <ekiden/fork/parallel_sort.hpp>
+#include <ekiden/fork/parallel_transform.hpp>
+#include <ekiden/fork/task_group.hpp>

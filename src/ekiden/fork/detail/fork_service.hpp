@@ -1,0 +1,52 @@
+/// Fork-join as a service of a pool: the parties of its workers, and what they find there.
+///
+/// Part: fork. Used by: fork_join.cpp. Private.
+#pragma once
+
+#include <ekiden/execution/execution_context.hpp>
+#include <ekiden/fork/detail/fork_party.hpp>
+#include <ekiden/pool/detail/work_source.hpp>
+#include <ekiden/queue/task.hpp>
+
+#include <memory>
+
+namespace ekiden::inline EKIDEN_ABI {
+
+class scheduler;
+
+/// Made by the pool's first fork-join call. Thread-safe.
+class fork_service final : public execution_context::service, private work_source {
+public:
+    /// `pool` is a thread_pool. Throws std::bad_alloc.
+    explicit fork_service(execution_context& pool);
+    ~fork_service() override;
+
+    [[nodiscard]] fork_arena& arena() noexcept { return arena_; }
+
+    /// The party of worker `w`, for its own thread. Throws std::bad_alloc.
+    [[nodiscard]] fork_party& party_of(unsigned w);
+
+private:
+    /// What a worker has: its party, and the task as which it runs a child that it has taken over.
+    class place final : public task {
+    public:
+        explicit place(fork_arena& arena) noexcept : task(&answer), party(arena) {}
+
+        fork_party party;
+        fork_child* taken = nullptr;
+
+    private:
+        static const char* answer(task* base, task_request request);
+    };
+
+    void added() noexcept override;
+    [[nodiscard]] bool has_work() const noexcept override { return arena_.has_offer(); }
+    [[nodiscard]] task* find(unsigned w) noexcept override;
+    void ask() noexcept override { arena_.ask_all(); }
+
+    scheduler& pool_;
+    fork_arena arena_;
+    const std::unique_ptr<std::unique_ptr<place>[]> places_; // each is its worker's
+};
+
+} // namespace ekiden::inline EKIDEN_ABI

@@ -1,0 +1,110 @@
+/// Counts tasks that have been added and have not ended, and waits until none is left.
+///
+/// Part: fork. Used by: task_group.
+#pragma once
+
+#include <ekiden/future/detail/completion.hpp>
+#include <ekiden/sync/wait_limit.hpp>
+#include <ekiden/sys/atomic.hpp>
+#include <ekiden/sys/config.hpp>
+#include <ekiden/sys/fork.hpp>
+#include <ekiden/sys/mutant.hpp>
+
+#include <cstdint>
+
+namespace ekiden::inline EKIDEN_ABI::detail {
+
+/// A counter of tasks. Each add() is followed by one end().
+///
+/// Thread safety: any thread may call add() and end() at any time. One thread at a time calls wait().
+/// Ordering: everything before the end() of a task happens before the return of the wait() that it ends.
+/// Lifetime: a thread whose wait() has returned wait_result::ended may destroy the counter.
+///
+/// bits of state_   meaning                       set by    cleared by
+/// 0 waited         a thread waits until no       wait      the end() that leaves none, or withdraw()
+///                  task is left
+/// 1..63            number of tasks               add       end
+///
+/// Either the last end() clears `waited` and completes the waiter, or the waiter clears it and gives up.
+class task_count {
+public:
+    enum class wait_result : std::uint8_t {
+        ended,      ///< no task was left
+        gave_up,    ///< the limit was reached first
+        left_behind ///< this is the child of a fork(), and the tasks are the parent's
+    };
+
+    // Relaxed: a thread that adds a task has been counted itself, or waits later.
+    void add() noexcept { state_.fetch_add(one, sys::relaxed); }
+
+    void end() noexcept {
+        std::uint64_t state = state_.load(sys::relaxed);
+        bool is_last = false;
+        std::uint64_t next = 0;
+        do {
+            // The last task clears `waited` in the same step. In two steps, a task that is added and ends
+            // between them would complete the waiter too. The second one would use a destroyed waiter.
+            is_last = state == (one | waited);
+            next = is_last && !EKIDEN_MUTANT(group_ends_twice) ? 0 : state - one;
+            // [TG1] release: the task's effects; acquire: waiter_, and what the other tasks did. Pairs with
+            // itself and with wait().
+        } while (!state_.compare_exchange_weak(state, next, sys::acq_rel, sys::relaxed));
+        if (is_last) waiter_.read()->complete(1);
+    }
+
+    /// Returns whether no task is left. A hint.
+    [[nodiscard]] bool is_empty() const noexcept { return state_.load(sys::relaxed) == 0; }
+
+    /// Waits until no task is left, or until `limit` is reached. It waits for tasks whose add() has returned
+    /// before this call, and for those that they add. A task that another thread adds meanwhile is waited for
+    /// if it is there when the last of the others ends.
+    [[nodiscard]] wait_result wait(const wait_limit& limit) noexcept {
+        waiter here(born_);
+        waiter_.write(&here);
+        std::uint64_t state = state_.load(sys::acquire); // [TG1] what the tasks did
+        if (state == 0) return wait_result::ended;
+        if (here.is_left_behind()) return wait_result::left_behind;
+        // [TG1] release: waiter_; pairs with the acquire in end(). [TG1] acquire on failure: what the tasks
+        // did.
+        while (!state_.compare_exchange_weak(state, state | waited, sys::release, sys::acquire)) {
+            if (state == 0) return wait_result::ended;
+        }
+        if (here.wait(limit)) return wait_result::ended;
+        if (withdraw()) return wait_result::gave_up;
+        // The last task has cleared `waited` and is about to complete `here`.
+        if (!EKIDEN_MUTANT(group_leaves_the_last)) (void)here.block(nullptr);
+        return wait_result::ended;
+    }
+
+private:
+    static constexpr std::uint64_t waited = 1;
+    static constexpr std::uint64_t one = 2;
+
+    /// What wait() sleeps on. It lies on the stack of the waiting thread.
+    class waiter final : public completion {
+    public:
+        explicit waiter(std::uint16_t born) noexcept : completion(&answer, 2, born) {}
+
+    private:
+        static const char* answer(task*, task_request request) {
+            return request == task_request::describe ? "a task_group" : nullptr;
+        }
+    };
+
+    /// Clears `waited`. Returns false if the last task has cleared it.
+    [[nodiscard]] bool withdraw() noexcept {
+        std::uint64_t state = state_.load(sys::relaxed);
+        while ((state & waited) != 0) {
+            const std::uint64_t next = EKIDEN_MUTANT(group_withdraws_nothing) ? state : state & ~waited;
+            // Relaxed: a wait that gives up passes nothing on.
+            if (state_.compare_exchange_weak(state, next, sys::relaxed, sys::relaxed)) return true;
+        }
+        return false;
+    }
+
+    const std::uint16_t born_ = sys::fork_generation();
+    sys::cell<waiter*> waiter_{nullptr}; // written before `waited` is set
+    alignas(sys::isolation) sys::atomic<std::uint64_t> state_{0};
+};
+
+} // namespace ekiden::inline EKIDEN_ABI::detail

@@ -1,0 +1,308 @@
+/// Calls that may run in parallel, at about the cost of plain calls.
+///
+/// Part: fork. Used by: programs, the parallel algorithms beside it. The protocol: fork_join.md.
+///
+/// parallel_invoke(f, g) calls f, and offers g to others only if none of this thread's older calls is on
+/// offer already, or more threads have asked for work; otherwise it calls g itself afterwards. Lazy task
+/// creation (E. Mohr, D. A. Kranz, R. H. Halstead 1991) with requests polled by the victim (as in U. A. Acar,
+/// A. Charguéraud, M. Rainwater, PPoPP 2013), and the oldest child given away first. What is new: the request
+/// also stands for workers that sleep, so that nobody searches in vain and nobody is forgotten.
+#pragma once
+
+#include <ekiden/context/suppressed_exceptions.hpp>
+#include <ekiden/fork/detail/forked_loop.hpp>
+#include <ekiden/fork/fork_child.hpp>
+
+#include <concepts>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <new>
+#include <optional>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+namespace ekiden::inline EKIDEN_ABI {
+
+class thread_pool;
+
+/// What parallel_invoke() calls: with nothing, or with the scope for forks of its own.
+template <class F>
+concept fork_callable = std::invocable<F, fork_scope&> || std::invocable<F>;
+
+// ---- private: the parts of parallel_invoke()
+
+namespace detail {
+
+/// Whether the fork trees of one place in the program are worth a wake-up. Most are short if a thread that is
+/// woken for them comes too late; then the next one wakes nobody before it has taken as long as a wake-up,
+/// and threads that are awake take part as always. One that is long after all loses that time, or that of the
+/// call that runs then, 10 ms at most: then a worker looks by itself. So an account is kept of what is saved
+/// and lost. Any thread; orders nothing.
+class fork_history {
+public:
+    [[nodiscard]] bool advises_quiet() const noexcept { return balance_ns_.load(sys::relaxed) > 0; }
+
+    /// One more tree has taken so long; `was_quiet`: it was to wake nobody at first.
+    void add(std::uint64_t took_ns, std::uint64_t wake_up_ns, bool was_quiet) noexcept;
+
+private:
+    static constexpr std::int64_t most_ns = 100'000;
+
+    sys::atomic<std::int64_t> balance_ns_{-most_ns};
+};
+
+/// Calls `body(argument, scope)` as the root of a fork tree: in this thread, with the workers of `pool`
+/// (null: the pool whose worker this thread is, or default_pool()) invited, as `history` (or null) advises.
+/// Its exception passes through.
+void enter_fork_tree(thread_pool* pool, void (*body)(void* argument, fork_scope& scope), void* argument,
+                     fork_history* history);
+
+/// The same for a callable that returns something.
+template <class Body>
+auto in_fork_tree(thread_pool* pool, Body&& body, fork_history* history = nullptr) {
+    using result = std::invoke_result_t<Body&, fork_scope&>;
+    if constexpr (std::is_void_v<result>) {
+        enter_fork_tree(
+            pool,
+            [](void* argument, fork_scope& scope) {
+                (*static_cast<std::remove_reference_t<Body>*>(argument))(scope);
+            },
+            std::addressof(body), history);
+    } else {
+        struct call {
+            Body& body;
+            std::optional<result> value;
+        } root{body, std::nullopt};
+        enter_fork_tree(
+            pool,
+            [](void* argument, fork_scope& scope) {
+                auto* const self = static_cast<call*>(argument);
+                self->value.emplace(self->body(scope));
+            },
+            &root, history);
+        return std::move(*root.value);
+    }
+}
+
+/// Results come as tuples: empty for void.
+template <class F>
+auto fork_call(F&& f, fork_scope& scope) {
+    const auto call = [&]() -> decltype(auto) {
+        if constexpr (std::invocable<F, fork_scope&>)
+            return std::invoke(std::forward<F>(f), scope);
+        else
+            return std::invoke(std::forward<F>(f));
+    };
+    using result = decltype(call());
+    if constexpr (std::is_void_v<result>) {
+        call();
+        return std::tuple<>();
+    } else {
+        return std::tuple<result>(call());
+    }
+}
+
+template <class... F>
+using fork_result = decltype(std::tuple_cat(fork_call(std::declval<F>(), std::declval<fork_scope&>())...));
+
+/// The callables of a child: small trivial temporaries are copied, so that calling costs no detour; others
+/// are referred to.
+template <class F>
+using fork_held =
+    std::conditional_t<!std::is_reference_v<F> && std::is_trivially_copyable_v<F> && sizeof(F) <= 32, F, F&&>;
+
+/// What has become of a call. `F` is as in std::forward, here and below.
+template <class F>
+class fork_outcome {
+public:
+    using result = fork_result<F>;
+
+    fork_outcome() noexcept {} // there is none before call()
+    ~fork_outcome() {
+        if (has_thrown_)
+            errors_.~fork_errors();
+        else
+            value_.~result();
+    }
+    fork_outcome(const fork_outcome&) = delete;
+    fork_outcome& operator=(const fork_outcome&) = delete;
+
+    void call(F&& f, fork_scope& scope) noexcept {
+        try {
+            ::new (static_cast<void*>(std::addressof(value_))) result(fork_call(std::forward<F>(f), scope));
+            has_thrown_ = false;
+        } catch (...) {
+            ::new (static_cast<void*>(&errors_)) fork_errors(caught_fork_errors());
+            has_thrown_ = true;
+        }
+    }
+
+    void set_errors(fork_errors errors) noexcept {
+        std::destroy_at(this);
+        ::new (static_cast<void*>(&errors_)) fork_errors(std::move(errors));
+        has_thrown_ = true;
+    }
+
+    [[nodiscard]] bool has_thrown() const noexcept { return has_thrown_; }
+    [[nodiscard]] result&& value() noexcept { return std::move(value_); }
+    [[nodiscard]] fork_errors errors() noexcept { return has_thrown_ ? std::move(errors_) : fork_errors(); }
+
+private:
+    bool has_thrown_;
+    union {
+        result value_;
+        fork_errors errors_;
+    };
+};
+
+template <class F>
+class forked_call final : public fork_child {
+public:
+    using result = fork_result<F>;
+
+    forked_call(fork_scope& scope, F& f) noexcept : fork_child(run_here_, scope), held_(static_cast<F&&>(f)) {
+        offer();
+    }
+    ~forked_call() {}
+
+    using fork_child::take_back;
+
+    /// The result of a call that another thread has ended. Throws its exception, or what join_and_keep() has
+    /// kept.
+    [[gnu::cold, gnu::noinline]] result stolen_result() {
+        struct end {
+            fork_outcome<F>& outcome;
+            ~end() { outcome.~fork_outcome<F>(); }
+        } guard{outcome_};
+        if (outcome_.has_thrown()) throw_fork_errors(outcome_.errors());
+        return outcome_.value();
+    }
+
+    /// After an exception of the parent, which is being handled: waits for the end. Then stolen_result()
+    /// throws.
+    [[gnu::cold, gnu::noinline]] void join_and_keep(fork_scope& scope) noexcept {
+        fork_errors own = caught_fork_errors();
+        if (take_back()) run(this, scope);
+        outcome_.set_errors(joined(std::move(own), outcome_.errors()));
+    }
+
+private:
+    static void run(fork_child* base, fork_scope& scope) noexcept {
+        auto* const self = static_cast<forked_call*>(base);
+        ::new (static_cast<void*>(std::addressof(self->outcome_))) fork_outcome<F>;
+        self->outcome_.call(std::forward<F>(self->held_), scope);
+    }
+
+    // volatile: read at each fork. The compiler would keep the address in a register, and each call save it.
+    static inline const volatile function run_here_ = &run;
+
+    fork_held<F> held_;
+    union {
+        fork_outcome<F> outcome_; // once somebody else than the parent has run it
+    };
+};
+
+/// Always inlined, and without a throw: clang and g++ inline the first few only of calls in a row, and clang
+/// gives the calls of a recursion that do not fork the frame of those that do, if an exception leaves from
+/// here.
+template <class F, class G>
+[[gnu::always_inline]] inline fork_result<F, G> invoke_two(fork_scope& scope, F&& f, G&& g) {
+    std::optional<fork_result<F>> first;
+    { // The child's life ends before its call if this thread makes it: a tail call may become a loop.
+        forked_call<G> child(scope, g);
+        bool is_whole = true;
+        try {
+            first.emplace(fork_call(std::forward<F>(f), child));
+        } catch (...) {
+            is_whole = false;
+            child.join_and_keep(scope);
+        }
+        if (!is_whole || !child.take_back()) [[unlikely]]
+            return std::tuple_cat(*std::move(first), child.stolen_result());
+    }
+    return std::tuple_cat(*std::move(first), fork_call(std::forward<G>(g), scope));
+}
+
+/// The run of a loop that goes on whatever is thrown.
+class whole_run {
+public:
+    static constexpr bool is_over() noexcept { return false; }
+    static constexpr void end() noexcept {}
+    static constexpr void advance(std::size_t) noexcept {}
+    static constexpr std::size_t grain() noexcept { return 1; }
+};
+
+/// More than two: the iterations of a loop.
+template <class... F, std::size_t... I>
+fork_result<F...> invoke_many(fork_scope& scope, std::index_sequence<I...>, F&&... f) {
+    std::tuple<F&&...> callables(std::forward<F>(f)...);
+    std::tuple<fork_outcome<F>...> outcomes;
+    sys::atomic<bool> has_thrown{false};
+    const auto call = [&](fork_scope& inner, std::size_t place) noexcept {
+        const auto call_one = [&](auto& outcome, auto&& callable) {
+            outcome.call(std::forward<decltype(callable)>(callable), inner);
+            if (outcome.has_thrown()) has_thrown.store(true, sys::relaxed); // the loop's end orders it
+            return true;
+        };
+        // The compiler makes a jump table of it.
+        (void)((place == I && call_one(std::get<I>(outcomes), std::get<I>(std::move(callables)))) || ...);
+    };
+    forked_loop<whole_run, decltype(call)> loop(call);
+    loop(scope, 0, sizeof...(F));
+    if (has_thrown.load(sys::relaxed)) [[unlikely]] {
+        fork_errors all;
+        ((all = joined(std::move(all), std::get<I>(outcomes).errors())), ...);
+        throw_fork_errors(std::move(all));
+    }
+    return std::tuple_cat(std::get<I>(outcomes).value()...);
+}
+
+} // namespace detail
+
+// ---- the calls
+
+/// Calls all callables, possibly in parallel. This form is for callables that were given a scope, and costs
+/// about 2 ns for each call.
+///
+/// Each callable is called exactly once, with a scope of its own if it takes one. This thread calls the first
+/// one. This thread, or workers that look for work, call the others. Returns a tuple of their results when
+/// all have ended, in the order of the callables and without the voids. If some throw, the others still run
+/// to their end. Then the first exception is thrown, in the order of the callables; suppressed_exceptions()
+/// has the others. Everything that the callables do happens before the return.
+///
+/// While this thread waits for a call that another thread runs, it only runs calls that were forked inside of
+/// that one. So a lock held across parallel_invoke() is safe, unless the callables themselves acquire it, and
+/// the stack grows about as deep as that of plain calls. A callable must not wait for a task of the pool: the
+/// worker that would run the task may be the one that waits for the callable.
+template <fork_callable F, fork_callable... More>
+[[gnu::always_inline]] inline detail::fork_result<F, More...> parallel_invoke(fork_scope& scope, F&& f,
+                                                                              More&&... more) {
+    if constexpr (sizeof...(More) == 0)
+        return detail::fork_call(std::forward<F>(f), scope);
+    else if constexpr (sizeof...(More) == 1)
+        return detail::invoke_two(scope, std::forward<F>(f), std::forward<More>(more)...);
+    else
+        return detail::invoke_many(scope, std::index_sequence_for<F, More...>(), std::forward<F>(f),
+                                   std::forward<More>(more)...);
+}
+
+/// Calls all callables as the root of a new fork tree, in this thread and in workers of `pool`. Any thread
+/// may call it. Otherwise like the form with a scope.
+template <fork_callable... F>
+    requires(sizeof...(F) > 0)
+auto parallel_invoke(thread_pool& pool, F&&... f) {
+    return detail::in_fork_tree(
+        &pool, [&](fork_scope& scope) { return parallel_invoke(scope, std::forward<F>(f)...); });
+}
+
+/// Calls all callables as the root of a new fork tree, in this thread and in workers of this_pool().
+template <fork_callable... F>
+    requires(sizeof...(F) > 0)
+auto parallel_invoke(F&&... f) {
+    return detail::in_fork_tree(
+        nullptr, [&](fork_scope& scope) { return parallel_invoke(scope, std::forward<F>(f)...); });
+}
+
+} // namespace ekiden::inline EKIDEN_ABI

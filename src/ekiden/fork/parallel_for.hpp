@@ -1,0 +1,108 @@
+/// A loop over numbers whose iterations may run in parallel.
+///
+/// Part: fork. Used by: programs.
+#pragma once
+
+#include <ekiden/fork/detail/forked_loop.hpp>
+#include <ekiden/fork/detail/parallel_loop.hpp>
+
+#include <concepts>
+#include <functional>
+
+namespace ekiden::inline EKIDEN_ABI {
+namespace detail {
+
+/// `body` forks: each of its calls may be long.
+template <class Tree, class Range, class Body>
+bool for_forking_numbers(Tree* tree, Range numbers, Body& body, const loop_options& options) {
+    auto call = [numbers, &body](fork_scope& scope, std::size_t place) {
+        std::invoke(body, scope, numbers[place]);
+    };
+    loop_run run(options, numbers.size);
+    forked_loop<loop_run&, decltype(call)> loop(run, call);
+    if (numbers.size != 0 && !run.is_over())
+        in_fork_tree(tree, [&](fork_scope& scope) { loop(scope, 0, numbers.size); });
+    return !run.is_over();
+}
+
+template <class Range, class Body>
+bool for_forking_numbers(fork_scope* scope, Range numbers, Body& body) {
+    auto call = [numbers, &body](fork_scope& inner, std::size_t place) {
+        std::invoke(body, inner, numbers[place]);
+    };
+    forked_loop<plain_run, decltype(call)> loop(call);
+    loop(*scope, 0, numbers.size);
+    return true;
+}
+
+/// `options...`: one, or none.
+template <class Tree, class First, class Last, class Body, class... Options>
+bool for_numbers(Tree* tree, First first, Last last, Body& body, const Options&... options) {
+    constexpr bool countable = can_be_bound<First> && can_be_bound<Last>;
+    static_assert(countable,
+                  "ekiden: parallel_for(first, last, body): the bounds must be integers of at most "
+                  "64 bits, and not bool");
+    if constexpr (countable) {
+        using index = std::common_type_t<First, Last>;
+        constexpr bool forks = std::invocable<Body&, fork_scope&, index>;
+        constexpr bool can_be_called = forks || std::invocable<Body&, index>;
+        static_assert(can_be_called, "ekiden: parallel_for(first, last, body): body must be callable as "
+                                     "body(i) or body(scope, i) with a number of the common type of the "
+                                     "bounds and a fork_scope&");
+        const auto numbers = numbers_between("parallel_for", first, last);
+        if constexpr (forks) {
+            return for_forking_numbers(tree, numbers, body, options...);
+        } else if constexpr (can_be_called) {
+            return run_loop(tree, numbers.size, loop_options(options...),
+                            [numbers, &body](std::size_t from, std::size_t to) {
+                                for (; from != to; ++from) std::invoke(body, numbers[from]);
+                            });
+        }
+    }
+    return false;
+}
+
+} // namespace detail
+
+/// Calls `body(i)` for each i in [first, last), in any order. Several calls may run at the same time, in this
+/// thread and in workers of this_pool().
+///
+/// The bounds are integers of at most 64 bits, and not bool. `i` has their common type. One bound may be
+/// signed and the other one unsigned, as in parallel_for(0, v.size(), body). `body` is shared by all threads.
+/// It must not wait for a task of the pool, see parallel_invoke(). `body(scope, i)` is the form for a body
+/// that forks: while one iteration runs, all that have not begun are on offer, and each costs about 1 ns.
+///
+/// Returns true when all calls have ended, and false if `options.stop` was requested before. If a call
+/// throws, the iterations that have not begun are left out. When the others have ended, the exception of the
+/// lowest number is thrown; suppressed_exceptions() has the rest. Throws std::invalid_argument if a signed
+/// bound is negative beside an unsigned one, before any call. Also throws whatever default_pool() throws.
+/// Everything that the calls do happens before the return.
+///
+/// If the loops with this body have always been short, the next one wakes no sleeping worker at first. It
+/// does so when it has run for as long as a wake-up takes, 50 us at most, and the current iteration has
+/// ended, or after 10 ms. So two iterations may or may not run at the same time: they must not wait for each
+/// other.
+template <std::integral First, std::integral Last, class Body>
+bool parallel_for(First first, Last last, Body&& body, const loop_options& options = {}) {
+    return detail::for_numbers(static_cast<thread_pool*>(nullptr), first, last, body, options);
+}
+
+/// Runs the loop in this thread and in workers of `pool`.
+template <std::integral First, std::integral Last, class Body>
+bool parallel_for(thread_pool& pool, First first, Last last, Body&& body, const loop_options& options = {}) {
+    return detail::for_numbers(&pool, first, last, body, options);
+}
+
+/// Runs the loop inside of a fork tree: forks a number of calls that is known at run time. For callables that
+/// were given a scope.
+template <std::integral First, std::integral Last, class Body>
+bool parallel_for(fork_scope& scope, First first, Last last, Body&& body, const loop_options& options) {
+    return detail::for_numbers(&scope, first, last, body, options);
+}
+/// Runs the loop inside of a fork tree, without options. Returns true.
+template <std::integral First, std::integral Last, class Body>
+bool parallel_for(fork_scope& scope, First first, Last last, Body&& body) {
+    return detail::for_numbers(&scope, first, last, body);
+}
+
+} // namespace ekiden::inline EKIDEN_ABI

@@ -1,0 +1,212 @@
+/// One value out of many, combined in parallel.
+///
+/// Part: fork. Used by: programs.
+#pragma once
+
+#include <ekiden/fork/detail/parallel_loop.hpp>
+
+#include <concepts>
+#include <functional>
+#include <iterator>
+#include <optional>
+#include <ranges>
+#include <type_traits>
+#include <utility>
+
+namespace ekiden::inline EKIDEN_ABI {
+
+// ---- private: the parts of a reduction
+
+namespace detail {
+
+/// Throws std::system_error(operation_canceled).
+[[noreturn]] void throw_reduction_stopped();
+
+/// `step(value, from, to)` combines the value with those of [from, to), in this order.
+template <class T, class Combine, class Step>
+struct reduction {
+    loop_run& run;
+    const T& identity;
+    Combine& combine;
+    Step& step;
+
+    /// An exception of `combine` ends the reduction.
+    T combined(T&& left, T&& right) const {
+        return run.ended_by_throw([&]() -> T { return combine(std::move(left), std::move(right)); });
+    }
+
+    /// Splits when somebody asks.
+    T on_request(fork_scope& scope, std::size_t first, std::size_t last) const {
+        T sum = identity;
+        std::optional<T> of_rest;
+        loop_until_split(
+            scope, run, first, last,
+            [&](std::size_t from, std::size_t to) { sum = step(std::move(sum), from, to); },
+            [&](std::size_t from, std::size_t middle, std::size_t to) {
+                auto [left, right] = parallel_invoke(
+                    scope, [this, from, middle](fork_scope& s) { return on_request(s, from, middle); },
+                    [this, middle, to](fork_scope& s) { return on_request(s, middle, to); });
+                of_rest.emplace(combined(std::move(left), std::move(right)));
+            },
+            [&](fork_scope& s, std::size_t from, std::size_t to) {
+                of_rest.emplace(on_request(s, from, to));
+            });
+        if (!of_rest) return sum;
+        return combined(std::move(sum), *std::move(of_rest));
+    }
+
+    /// Splits always in the same places.
+    T in_fixed_shape(fork_scope& scope, std::size_t first, std::size_t last, std::size_t grain) const {
+        if (run.is_over()) return identity;
+        if (last - first <= grain) {
+            return run.ended_by_throw([&] {
+                T sum = step(T(identity), first, last);
+                run.advance(last - first);
+                return sum;
+            });
+        }
+        const std::size_t middle = first + (last - first) / 2;
+        auto [left, right] = parallel_invoke(
+            scope,
+            [this, first, middle, grain](fork_scope& s) { return in_fixed_shape(s, first, middle, grain); },
+            [this, middle, last, grain](fork_scope& s) { return in_fixed_shape(s, middle, last, grain); });
+        return combined(std::move(left), std::move(right));
+    }
+};
+
+template <class T, class Combine, class Step>
+T run_reduction(thread_pool* pool, std::size_t total, const T& identity, Combine& combine,
+                const loop_options& options, Step step) {
+    static constinit fork_history history; // of the reductions with these callables
+    loop_run run(options, total);
+    const reduction<T, Combine, Step> parts{run, identity, combine, step};
+    constexpr std::size_t usual_grain = 1024;
+    const auto all = [&](fork_scope& scope) {
+        return options.deterministic
+                   ? parts.in_fixed_shape(scope, 0, total, run.has_grain() ? run.grain() : usual_grain)
+                   : parts.on_request(scope, 0, total);
+    };
+    T result =
+        total == 0 || run.is_over() ? identity : in_fork_tree(pool, all, total > 1 ? &history : nullptr);
+    if (run.is_over()) throw_reduction_stopped();
+    return result;
+}
+
+/// What `map` makes of an `In`; void if it cannot be called with one.
+template <class Map, class In>
+struct mapped {
+    using type = void;
+};
+template <class Map, class In>
+    requires std::invocable<Map&, In>
+struct mapped<Map, In> {
+    using type = std::invoke_result_t<Map&, In>;
+};
+
+/// Whether values of type T can be combined with what `map` makes of an `In`, and with each other. Its
+/// instantiation says what is missing.
+template <class T, class In, class Map, class Combine>
+constexpr bool is_reduction() {
+    using image = typename mapped<Map, In>::type;
+    constexpr bool can_map = std::invocable<Map&, In> && !std::is_void_v<image>;
+    static_assert(can_map, "ekiden: parallel_reduce: map must be callable as map(element), or map(i) with "
+                           "a number, and return what is to be combined");
+    constexpr bool can_copy = std::copy_constructible<T> && std::movable<T>;
+    static_assert(can_copy, "ekiden: parallel_reduce: the type of identity must be copyable: each piece "
+                            "begins with a copy");
+    if constexpr (can_map && can_copy) {
+        constexpr bool can_add = std::is_invocable_r_v<T, Combine&, T, image>;
+        static_assert(can_add, "ekiden: parallel_reduce: combine must be callable as combine(T, mapped) and "
+                               "return a T, where T is the type of identity");
+        constexpr bool can_join = std::is_invocable_r_v<T, Combine&, T, T>;
+        static_assert(can_join, "ekiden: parallel_reduce: combine must be callable as combine(T, T) and "
+                                "return a T, where T is the type of identity");
+        return can_add && can_join;
+    }
+    return false;
+}
+
+template <class First, class Last, class T, class Map, class Combine>
+T reduce_numbers(thread_pool* pool, First first, Last last, const T& identity, Map& map, Combine& combine,
+                 const loop_options& options) {
+    constexpr bool countable = can_be_bound<First> && can_be_bound<Last>;
+    static_assert(countable, "ekiden: parallel_reduce(first, last, ...): the bounds must be integers of at "
+                             "most 64 bits, and not bool");
+    if constexpr (countable) {
+        if constexpr (is_reduction<T, std::common_type_t<First, Last>, Map, Combine>()) {
+            const auto numbers = numbers_between("parallel_reduce", first, last);
+            return run_reduction(pool, numbers.size, identity, combine, options,
+                                 [&map, &combine, numbers](T sum, std::size_t from, std::size_t to) {
+                                     for (; from != to; ++from)
+                                         sum = std::invoke(combine, std::move(sum),
+                                                           std::invoke(map, numbers[from]));
+                                     return sum;
+                                 });
+        }
+    }
+    throw_reduction_stopped();
+}
+
+template <class Range, class T, class Map, class Combine>
+T reduce_elements(thread_pool* pool, Range& range, const T& identity, Map& map, Combine& combine,
+                  const loop_options& options) {
+    if constexpr (is_reduction<T, std::ranges::range_reference_t<Range>, Map, Combine>()) {
+        const auto begin = std::ranges::begin(range);
+        using difference = std::ranges::range_difference_t<Range>;
+        return run_reduction(pool, static_cast<std::size_t>(std::ranges::size(range)), identity, combine,
+                             options, [&map, &combine, begin](T sum, std::size_t from, std::size_t to) {
+                                 for (auto at = begin + static_cast<difference>(from); from != to;
+                                      ++from, ++at)
+                                     sum = std::invoke(combine, std::move(sum), std::invoke(map, *at));
+                                 return sum;
+                             });
+    }
+    throw_reduction_stopped();
+}
+
+} // namespace detail
+
+// ---- the calls
+
+/// Combines `map(i)` for each i in [first, last), in this thread and in workers of this_pool(). Returns the
+/// result, or `identity` for an empty range.
+///
+/// `map` is called as map(i) with a number of the common type of the bounds. `combine(a, b)` must be
+/// associative, and `identity` its neutral element. It need not be commutative: the order of the operands is
+/// that of the numbers. Which neighbors are combined first differs from call to call, unless
+/// `options.deterministic` is set. Then results that depend on it, such as sums of floating-point numbers,
+/// are the same each time. Each piece begins with a copy of `identity`.
+///
+/// An exception of `map` or `combine` ends the reduction. Throws std::system_error(operation_canceled) if a
+/// stop is requested before the end. For the bounds, and for everything else, like parallel_for().
+template <std::integral First, std::integral Last, class T, class Map, class Combine = std::plus<>>
+[[nodiscard]] T parallel_reduce(First first, Last last, T identity, Map&& map, Combine&& combine = {},
+                                const loop_options& options = {}) {
+    return detail::reduce_numbers(nullptr, first, last, identity, map, combine, options);
+}
+/// Combines in this thread and in workers of `pool`.
+template <std::integral First, std::integral Last, class T, class Map, class Combine = std::plus<>>
+[[nodiscard]] T parallel_reduce(thread_pool& pool, First first, Last last, T identity, Map&& map,
+                                Combine&& combine = {}, const loop_options& options = {}) {
+    return detail::reduce_numbers(&pool, first, last, identity, map, combine, options);
+}
+
+/// Combines `map(element)` for each element of a range. parallel_reduce(range, T()) returns the sum of the
+/// elements.
+template <std::ranges::random_access_range Range, class T, class Map = std::identity,
+          class Combine = std::plus<>>
+    requires std::ranges::sized_range<Range>
+[[nodiscard]] T parallel_reduce(Range&& range, T identity, Map&& map = {}, Combine&& combine = {},
+                                const loop_options& options = {}) {
+    return detail::reduce_elements(nullptr, range, identity, map, combine, options);
+}
+/// Combines `map(element)` for each element of a range, in this thread and in workers of `pool`.
+template <std::ranges::random_access_range Range, class T, class Map = std::identity,
+          class Combine = std::plus<>>
+    requires std::ranges::sized_range<Range>
+[[nodiscard]] T parallel_reduce(thread_pool& pool, Range&& range, T identity, Map&& map = {},
+                                Combine&& combine = {}, const loop_options& options = {}) {
+    return detail::reduce_elements(&pool, range, identity, map, combine, options);
+}
+
+} // namespace ekiden::inline EKIDEN_ABI

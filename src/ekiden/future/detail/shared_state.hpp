@@ -1,0 +1,250 @@
+/// A completion with its result, and the two that own one: a promise and a task with a future.
+///
+/// Part: future. Used by: future, shared_future, promise, pool.
+#pragma once
+
+#include <ekiden/future/detail/completion.hpp>
+
+#include <concepts>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <type_traits>
+#include <utility>
+
+namespace ekiden::inline EKIDEN_ABI {
+
+/// Throws std::system_error(operation_canceled), or std::future_error(broken_promise).
+[[noreturn]] void throw_operation_canceled();
+/// Throws std::system_error(operation_not_permitted).
+[[noreturn]] void throw_left_behind();
+/// What throw_left_behind() throws.
+[[nodiscard]] std::exception_ptr left_behind_error() noexcept;
+[[noreturn]] void throw_broken_promise();
+
+struct no_value {};
+
+/// The result of type R, or why there is none.
+template <class R>
+class shared_state : public completion {
+public:
+    static_assert(std::is_void_v<R> || std::is_reference_v<R> || (std::is_object_v<R> && !std::is_array_v<R>),
+                  "ekiden: the result of a future is void, a reference, or an object type that is no array");
+
+    using stored = std::conditional_t<
+        std::is_void_v<R>, no_value,
+        std::conditional_t<std::is_reference_v<R>, std::remove_reference_t<R>*, std::remove_cv_t<R>>>;
+
+    /// Whether the task has been canceled by this call: it was queued, and its callable has been destroyed.
+    /// Any thread.
+    bool cancel() noexcept {
+        // A reference of its own: the callable's destructor may end the future that cancels, or that of a
+        // task which a stop request cancels, while a worker drops the queued task.
+        if (!is_cancelable_ || !retain_unless_ended()) return false;
+        const bool won = claim();
+        if (won) type()(this, task_request::cancel);
+        release();
+        return won;
+    }
+
+    /// Ready: moves the result out, or throws what is there instead. Once.
+    R take() {
+        if (outcome_ == outcome::exception) std::rethrow_exception(std::exchange(error_, nullptr));
+        throw_if_none();
+        if constexpr (std::is_reference_v<R>)
+            return static_cast<R>(*value_);
+        else if constexpr (!std::is_void_v<R>)
+            return std::move(value_);
+    }
+
+    /// How a shared_future shows the result.
+    using view = std::conditional_t<std::is_void_v<R>, void, std::add_lvalue_reference_t<const R>>;
+
+    /// Ready: the result where it lies, or throws what is there instead. Any thread, any number of times, if
+    /// nobody calls take().
+    view look() const {
+        throw_if_none();
+        if constexpr (std::is_reference_v<R>)
+            return *value_;
+        else if constexpr (!std::is_void_v<R>)
+            return value_;
+    }
+
+    /// By the thread that claimed, before complete(): the result is what `f` returns. If that throws, there
+    /// is none yet, and the exception passes through.
+    template <class F>
+    void emplace_from(F&& f) {
+        if constexpr (std::is_void_v<R>) {
+            std::forward<F>(f)();
+            ::new (static_cast<void*>(std::addressof(value_))) stored{};
+        } else if constexpr (std::is_reference_v<R>) {
+            ::new (static_cast<void*>(std::addressof(value_))) stored(std::addressof(std::forward<F>(f)()));
+        } else {
+            ::new (static_cast<void*>(std::addressof(value_))) stored(std::forward<F>(f)());
+        }
+        outcome_ = outcome::value;
+    }
+
+    /// As emplace_from(), but the result may also be what `f` throws.
+    template <class F>
+    void set_from(F&& f) noexcept {
+        try {
+            emplace_from(std::forward<F>(f));
+        } catch (...) {
+            set_exception(std::current_exception());
+        }
+    }
+
+    /// By the thread that claimed, before complete().
+    void set_exception(std::exception_ptr error) noexcept {
+        ::new (static_cast<void*>(&error_)) std::exception_ptr(std::move(error));
+        outcome_ = outcome::exception;
+    }
+    void set_canceled() noexcept { outcome_ = outcome::canceled; }
+    void set_broken_promise() noexcept { outcome_ = outcome::broken_promise; }
+
+protected:
+    shared_state(function answer, std::uint32_t references, bool is_cancelable) noexcept
+        : completion(answer, references, is_cancelable ? sys::fork_generation() : anywhere),
+          is_cancelable_(is_cancelable) {}
+    ~shared_state() {
+        if (outcome_ == outcome::value)
+            value_.~stored();
+        else if (outcome_ == outcome::exception)
+            error_.~exception_ptr();
+    }
+
+private:
+    void throw_if_none() const {
+        switch (outcome_) {
+        case outcome::value:
+            return;
+        case outcome::exception:
+            std::rethrow_exception(error_);
+        case outcome::canceled:
+            throw_operation_canceled();
+        case outcome::none:
+        case outcome::broken_promise:
+            throw_broken_promise();
+        }
+    }
+
+    const bool is_cancelable_;
+    union {
+        stored value_;
+        std::exception_ptr error_;
+    };
+};
+
+/// The state of a promise.
+template <class R>
+class promise_state final : public shared_state<R> {
+public:
+    promise_state() noexcept : shared_state<R>(&answer, 1, false) {}
+
+private:
+    static const char* answer(task* base, task_request request) {
+        if (request == task_request::describe) return "a promise";
+        if (request == task_request::dispose) recycler::destroy(static_cast<promise_state*>(base));
+        return nullptr;
+    }
+};
+
+/// A queued call of `F` whose result goes to a future. Two references: the queue's and the future's.
+template <class R, class F>
+class task_state : public shared_state<R> {
+public:
+    template <class G>
+    explicit task_state(G&& f) : shared_state<R>(&answer<task_state>, 2, true), f_(std::forward<G>(f)) {}
+    ~task_state() {} // f_ has ended: whoever claims the state destroys it
+
+protected:
+    template <class Derived, class G>
+    task_state(std::type_identity<Derived>, G&& f)
+        : shared_state<R>(&answer<Derived>, 2, true), f_(std::forward<G>(f)) {}
+    /// Instead of being queued: the call is not made, and this is its result. Gives up the queue's reference.
+    void end_with(std::exception_ptr error) noexcept {
+        if (!this->claim()) return this->release();
+        f_.~F();
+        this->set_exception(std::move(error));
+        this->complete(1);
+    }
+    template <class Derived>
+    static const char* answer(task* base, task_request request) {
+        if (request == task_request::describe) return type_description<F>();
+        auto* const self = static_cast<Derived*>(base);
+        switch (request) {
+        case task_request::run:
+            if (!self->claim()) return self->release(), nullptr; // canceled meanwhile
+            if constexpr (requires { self->stop_requested(); }) {
+                if (self->stop_requested()) { // and its canceller comes too late
+                    end_canceled(self, 1);
+                    break;
+                }
+            }
+            self->set_from([self]() -> R { return std::move(self->f_)(); });
+            self->f_.~F(); // before completion is signalled
+            self->complete(1);
+            break;
+        case task_request::abandon:
+            if (!self->claim()) return self->release(), nullptr;
+            end_canceled(self, 1);
+            break;
+        case task_request::cancel:
+            end_canceled(self, 0);
+            break;
+        case task_request::dispose:
+            if constexpr (requires { Derived::dispose(self); })
+                Derived::dispose(self);
+            else
+                recycler::destroy(self);
+            break;
+        case task_request::describe:
+            break;
+        }
+        return nullptr;
+    }
+
+private:
+    template <class Derived>
+    static void end_canceled(Derived* self, std::uint32_t references) noexcept {
+        self->f_.~F();
+        self->set_canceled();
+        self->complete(references);
+    }
+
+    union {
+        F f_;
+    };
+};
+
+/// A task_state that a stop request cancels while it is queued.
+template <class R, class F>
+class stoppable_task_state final : public task_state<R, F> {
+public:
+    template <class G>
+    explicit stoppable_task_state(G&& f)
+        : task_state<R, F>(std::type_identity<stoppable_task_state>{}, std::forward<G>(f)) {}
+
+    /// Before the task is queued. Cancels it at once if a stop has been requested.
+    void cancel_on(std::stop_token token) {
+        token_ = token;
+        on_stop_.emplace(std::move(token), canceller{this});
+    }
+    [[nodiscard]] bool stop_requested() const noexcept { return token_.stop_requested(); }
+
+private:
+    friend class task_state<R, F>;
+
+    struct canceller {
+        stoppable_task_state* self;
+        void operator()() const noexcept { self->cancel(); }
+    };
+
+    std::stop_token token_;
+    std::optional<std::stop_callback<canceller>> on_stop_; // its end waits for a cancel() under way
+};
+
+} // namespace ekiden::inline EKIDEN_ABI

@@ -1,0 +1,50 @@
+# What `cmake --install` puts where: the listed public headers, the library, and its descriptions for CMake and
+# pkg-config. Included by CMakeLists.txt; off when ekiden is part of another project's build.
+option(EKIDEN_INSTALL "Install the library, its public headers and its package files" ${PROJECT_IS_TOP_LEVEL})
+if(NOT EKIDEN_INSTALL)
+  return()
+endif()
+
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+
+install(TARGETS ekiden EXPORT ekiden-targets
+        ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
+        LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
+        RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+foreach(header ${EKIDEN_PUBLIC_HEADERS} ${EKIDEN_ADAPTER_HEADERS})
+  cmake_path(GET header PARENT_PATH folder)
+  install(FILES ${header} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/ekiden/${folder})
+endforeach()
+
+set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/ekiden)
+install(EXPORT ekiden-targets NAMESPACE ekiden:: DESTINATION ${package_folder})
+configure_package_config_file(ekiden-config.cmake.in ${CMAKE_CURRENT_BINARY_DIR}/ekiden-config.cmake
+                              INSTALL_DESTINATION ${package_folder})
+# Before version 1.0 a new minor version may change the interface.
+write_basic_package_version_file(${CMAKE_CURRENT_BINARY_DIR}/ekiden-config-version.cmake
+                                 COMPATIBILITY SameMinorVersion)
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/ekiden-config.cmake
+              ${CMAKE_CURRENT_BINARY_DIR}/ekiden-config-version.cmake
+        DESTINATION ${package_folder})
+
+# GDB finds its pretty printers by the name of the shared library. The prefix is that of `cmake --install`.
+install(FILES gdb/ekiden-gdb.py DESTINATION ${CMAKE_INSTALL_DATADIR}/ekiden)
+if(BUILD_SHARED_LIBS)
+  install(FILES gdb/ekiden-gdb.py RENAME $<TARGET_FILE_NAME:ekiden>-gdb.py
+          DESTINATION "${CMAKE_INSTALL_DATADIR}/gdb/auto-load\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_LIBDIR}")
+endif()
+
+# The prefix is found from the place of the file itself, so that `cmake --install --prefix` may choose another.
+set(pkgconfig_folder ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+cmake_path(RELATIVE_PATH CMAKE_INSTALL_PREFIX BASE_DIRECTORY ${CMAKE_INSTALL_PREFIX}/${pkgconfig_folder}
+           OUTPUT_VARIABLE pkgconfig_to_prefix)
+set(has_lock_checks $<BOOL:${EKIDEN_LOCK_CHECKS}>)
+set(pkgconfig_definitions "$<${has_lock_checks}: -DEKIDEN_LOCK_CHECKS=1>")
+configure_file(ekiden.pc.in ${CMAKE_CURRENT_BINARY_DIR}/ekiden.pc.in @ONLY)
+# A file for each configuration; the one that is installed last says what the library there has.
+set(described ${CMAKE_CURRENT_BINARY_DIR}/described/$<CONFIG>)
+file(GENERATE OUTPUT ${described}/ekiden.pc INPUT ${CMAKE_CURRENT_BINARY_DIR}/ekiden.pc.in)
+file(GENERATE OUTPUT ${described}/ekiden-lock-checks.cmake CONTENT "set(ekiden_LOCK_CHECKS ${has_lock_checks})\n")
+install(FILES ${described}/ekiden.pc DESTINATION ${pkgconfig_folder})
+install(FILES ${described}/ekiden-lock-checks.cmake DESTINATION ${package_folder})

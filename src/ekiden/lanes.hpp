@@ -1,0 +1,6 @@
+/// Lanes: tasks of one key run in order, tasks of different keys run in parallel.
+///
+/// Part: lanes. Used by: programs. Brings in every public header of the part.
+#pragma once
+
+#include <ekiden/lanes/lanes.hpp>

@@ -1,0 +1,588 @@
+/// A lane for each key: what is posted for one key runs one at a time, in the order of the posts; different
+/// keys run in parallel.
+///
+/// Part: lanes. Used by: programs. No lane has to be made or ended, and one without work costs nothing.
+/// How it works: execution/detail/strand.md.
+#pragma once
+
+#include <ekiden/context/serial_scope.hpp>
+#include <ekiden/context/thread_context.hpp>
+#include <ekiden/execution/any_executor.hpp>
+#include <ekiden/execution/executor.hpp>
+#include <ekiden/execution/task_sink.hpp>
+#include <ekiden/lanes/detail/lanes_state.hpp>
+#include <ekiden/queue/recycler.hpp>
+#include <ekiden/queue/task.hpp>
+#include <ekiden/sync/wait_limit.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <iterator>
+#include <memory>
+#include <new>
+#include <optional>
+#include <stop_token>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace ekiden::inline EKIDEN_ABI {
+
+/// What lanes have done since they began. The shards are read one after the other while they run.
+template <class Key>
+struct lanes_metrics {
+    /// A key is kept if that runs no code of its own; of others the hash, so that none is kept alive.
+    static constexpr bool keeps_keys = std::is_trivially_copyable_v<Key> && std::copyable<Key>;
+    /// How long a task of a key has waited.
+    struct delay {
+        std::conditional_t<keeps_keys, Key, std::size_t>
+            key;          ///< of the lane; or `Hash()(key)`: see keeps_keys
+        std::uint64_t ns; ///< from post to run
+    };
+
+    std::size_t active = 0;   ///< lanes with something to run, or that run, now
+    std::uint64_t posted = 0; ///< tasks let in
+    std::uint64_t run = 0;    ///< counted at the end of each batch
+    /// Abandoned after they were accepted: for want of room or memory, by close(), or since the inner
+    /// executor threw.
+    std::uint64_t dropped = 0;
+    /// Posts refused for want of room, or because the lane was closed, also while they waited for room.
+    std::uint64_t rejected = 0;
+    std::uint64_t beyond = 0;  ///< posts let in beyond a capacity, since they could not wait; see lanes
+    std::size_t memory = 0;    ///< bytes that the entries of lanes take now
+    std::vector<delay> delays; ///< the longest of each of some lanes, the longest first
+};
+
+/// Keyed strands on one inner executor. `Key` can be copied and compared by ==, and moved without exceptions;
+/// `Hash` is a function of it; neither throws when it hashes or compares. The == and the move constructor of
+/// a key may be called under a lock of the lanes, so they must call nothing of this library. Its copy
+/// constructor, its destructor and the hash are called outside of locks, and may call anything.
+///
+/// Order: what is posted for a key begins in the order of the posts, one at a time, and what one function
+/// does is visible to the next of its key. A thread that runs lanes takes a batch of one, up to 64 functions
+/// or 100 us, then lets others through, so a key with much work holds up nobody. While a function blocks,
+/// other threads of the inner context run the other lanes.
+///
+/// A function that throws: the exception leaves it in the inner context, and the lane goes on. While that
+/// context is paused or stopped, no further function begins. When it takes no more tasks, what is queued is
+/// abandoned, and posts are refused as it refuses them. If the inner executor throws when it is given work,
+/// the thread that runs lanes goes on with that itself, also while the context is paused, but not if it takes
+/// no more tasks. Where that cannot be, in a post or a dispatch, the functions that others have posted
+/// meanwhile are abandoned, counted as dropped, and each is reported as an exception of a function.
+///
+/// Capacities (see lanes_options): tasks that wait count, those that run do not. Policy block: a thread
+/// waits in the order of its coming; a worker of a pool runs other tasks meanwhile, as in future::get(). A
+/// function that runs in one of these lanes never waits, nor does what its thread runs while it waits for
+/// something else: their posts go beyond the capacity, since what they would wait for may wait for them. Nor
+/// does a thread that fires timers, or cancels them: the timer's post goes beyond the capacity, too.
+///
+/// Any thread may call anything at any time, but the destructor. After that what was posted still runs, and
+/// executors go on. In the child of a fork() each call throws std::system_error(operation_not_permitted).
+template <class Key, class Executor = any_executor, class Hash = std::hash<Key>>
+class lanes {
+    static_assert(std::copy_constructible<Key> && std::equality_comparable<Key>,
+                  "ekiden: lanes: the key can be copied and compared by ==");
+    static_assert(
+        std::is_nothrow_move_constructible_v<Key>,
+        "ekiden: lanes: the key is moved without exceptions; a std::shared_ptr to one that cannot be is");
+    static_assert(std::is_invocable_r_v<std::size_t, const Hash&, const Key&>,
+                  "ekiden: lanes: the hash is a const function of the key; std::hash has none for this type");
+    static_assert(ekiden::executor<Executor>,
+                  "ekiden: lanes: the second argument is an executor; a hash is the third");
+
+public:
+    using key_type = Key;
+    using inner_executor_type = Executor;
+    using options = lanes_options;
+    using metrics_type = lanes_metrics<Key>;
+
+    /// Throws std::bad_alloc, and std::invalid_argument for options that are not allowed.
+    explicit lanes(const Executor& inner, const options& chosen = {}, const Hash& hash = {})
+        : state_(new state(inner, chosen, hash)) {}
+    /// Waits for nothing.
+    ~lanes() { state_->drop_handle(); }
+    lanes(const lanes&) = delete;
+    lanes& operator=(const lanes&) = delete;
+
+    class executor_type;
+    /// Returns an executor that runs functions in the lane of `key`. It stays usable when the lanes have been
+    /// destroyed. Throws what copying the key throws.
+    [[nodiscard]] executor_type get_executor(const Key& key) const;
+
+    /// Runs `f()` in the lane of `key`. Returns true if it is accepted. Returns false if it is refused,
+    /// because there is no room, the lane is being closed, or the inner context accepts no more tasks; then
+    /// this thread has destroyed `f`. Throws like task_sink::post(). If there is no memory for the lane,
+    /// lanes with capacities throw std::bad_alloc here. Lanes without capacities drop `f` later, and the
+    /// inner executor reports that as an exception of a function.
+    template <class F>
+    [[nodiscard]] bool post(const Key& key, F&& f) const {
+        detail::expect_callable_without_arguments<F>();
+        return state_->give(key, std::forward<F>(f), "post", task_order::usual);
+    }
+    /// Runs `f()` like post(), as a continuation of the function that calls this: no thread is woken for `f`
+    /// before that function returns.
+    template <class F>
+    [[nodiscard]] bool defer(const Key& key, F&& f) const {
+        detail::expect_callable_without_arguments<F>();
+        return state_->give(key, std::forward<F>(f), "defer", task_order::deferred);
+    }
+    /// Calls `f()` in this call if the caller is inside of a function of the lane, or if the lane is idle and
+    /// the caller is a thread of the inner context. Calls no other function of the lane. Otherwise posts `f`
+    /// like post(), and destroys it if it is refused.
+    template <class F>
+    void dispatch(const Key& key, F&& f) const {
+        detail::expect_callable_without_arguments<F>();
+        if (state_->is_inside(key)) {
+            refuse_empty<std::decay_t<F>>(f, "dispatch");
+            std::decay_t<F> own(std::forward<F>(f));
+            static_cast<void>(own());
+        } else if (task* const now = state_->continue_with(key, make_task(std::forward<F>(f), "dispatch"))) {
+            now->run();
+        }
+    }
+
+    /// Returns whether the caller is inside of a function of the lane.
+    [[nodiscard]] bool running_in_this_thread(const Key& key) const { return state_->is_inside(key); }
+
+    /// Returns how many tasks wait in the lane. Without capacities, the tasks that a thread has dequeued
+    /// count until the end of its batch.
+    [[nodiscard]] std::size_t depth(const Key& key) const { return state_->depth(key); }
+
+    /// Returns how many lanes have a task that waits or runs.
+    [[nodiscard]] std::size_t active() const { return state_->active(); }
+
+    /// Returns what the lanes have done since they were constructed. Throws std::bad_alloc.
+    [[nodiscard]] metrics_type metrics() const { return state_->metrics(); }
+
+    /// Abandons the tasks that wait in the lane, and returns how many there were. If a function of the lane
+    /// is running, posts are refused until it returns; without capacities they are accepted and abandoned.
+    /// Tasks that the lane's thread has dequeued already are abandoned by that thread. Afterwards the lane
+    /// can be used again.
+    std::size_t close(const Key& key) const { return state_->close(key); }
+
+    /// Waits until the lane of `key` has nothing to run. Functions that are posted meanwhile prolong the
+    /// wait. A worker of a pool runs other tasks meanwhile, like future::get(). Throws
+    /// std::system_error(resource_deadlock_would_occur) in a function of this lane, and in a task that the
+    /// thread of such a function runs while the function waits.
+    void wait_idle(const Key& key) const { (void)state_->wait_idle(key, wait_limit()); }
+    /// Waits like wait_idle(key), or until a stop is requested. Returns whether the lane was idle. Runs no
+    /// other tasks meanwhile, like every wait with a limit. A wait that gives up has no effect.
+    [[nodiscard]] bool wait_idle(const Key& key, std::stop_token stop) const {
+        return state_->wait_idle(key, wait_limit(std::move(stop)));
+    }
+    /// Waits like wait_idle(key), or until `limit` is reached. Returns whether the lane was idle.
+    [[nodiscard]] bool wait_idle(const Key& key, const wait_limit& limit) const {
+        return state_->wait_idle(key, limit);
+    }
+    /// Waits like wait_idle(key), at most for `duration`. Returns whether the lane was idle.
+    template <class Rep, class Period>
+    [[nodiscard]] bool wait_idle_for(const Key& key,
+                                     const std::chrono::duration<Rep, Period>& duration) const {
+        return state_->wait_idle(key, wait_limit::after(duration));
+    }
+    /// Waits like wait_idle(key), at most until `deadline`, of any clock. Returns whether the lane was idle.
+    template <class Clock, class Duration>
+    [[nodiscard]] bool wait_idle_until(const Key& key,
+                                       const std::chrono::time_point<Clock, Duration>& deadline) const {
+        return state_->wait_idle(key, wait_limit::until(deadline));
+    }
+
+private:
+    class state;
+    state* const state_;
+};
+
+/// What all handles share.
+template <class Key, class Executor, class Hash>
+class lanes<Key, Executor, Hash>::state final : public lanes_state {
+public:
+    state(const Executor& chosen, const lanes_options& how, const Hash& hash)
+        : lanes_state(how, table, entry_bytes, chosen.context()), inner(chosen), hash_(hash),
+          longest_(shard_count()) {}
+
+    const Executor inner;
+
+    /// A function for a lane.
+    template <class F>
+    bool give(const Key& key, F&& f, const char* where, task_order order) {
+        using callable = std::decay_t<F>;
+        if (is_bounded() || takes_no_more()) return accept(key, make_task(std::forward<F>(f), where), order);
+        refuse_in_child("post");
+        refuse_empty<callable>(f, where);
+        const std::uint64_t hashed = hash(key);
+        return enqueue(shard_of(hashed), recycler::create<keyed<callable>>(key, hashed, std::forward<F>(f)),
+                       order);
+    }
+
+    /// A task that is made already.
+    bool accept(const Key& key, task* given, task_order order) {
+        if (takes_no_more()) [[unlikely]]
+            return accept_task(Executor(inner), given, order); // which refuses it, in its way
+        if (is_bounded()) return push_all(key, given, order);
+        owned_task kept(given);
+        return give(key, std::move(kept), "post", order);
+    }
+
+    [[nodiscard]] task* continue_with(const Key& key, task* given) {
+        if (is_inside(key)) return given;
+        owned_task kept(given);
+        owned_task turn(make_turn());
+        std::optional<Key> own;
+        place at = find_or_add(key, kept.release(), own);
+        // Not if there may be something that the same thread has posted before.
+        const bool is_sorted = is_bounded() || sort(*at.shard);
+        task* const begun = turn.release();
+        if (is_sorted && claim(*at.shard, at.i, given, begun)) {
+            unlock(at.guard, *at.shard);
+            const Executor copied = inner;
+            return continue_task(copied, begun);
+        }
+        leave_entry(std::move(at.guard), *at.shard, at.i);
+        begun->abandon(); // not used
+        (void)accept(key, given, task_order::usual);
+        return nullptr;
+    }
+
+    [[nodiscard]] bool is_inside(const Key& key) {
+        if (thread_record::here().serial == nullptr || is_in_child()) return false;
+        const place at = find(key);
+        return at.i != lane::none && serial_scope::is_inside(&at.here());
+    }
+
+    [[nodiscard]] std::size_t depth(const Key& key) {
+        refuse_in_child("depth");
+        place at = find_sorted(key);
+        const std::size_t found = at.i != lane::none ? at.here().depth : 0;
+        unlock(at.guard, *at.shard);
+        return found;
+    }
+
+    [[nodiscard]] std::size_t active() {
+        refuse_in_child("active");
+        std::size_t sum = 0;
+        for (unsigned i = 0; i != shard_count(); ++i) {
+            lock guard(shard(i).lock);
+            sort_all(shard(i));
+            sum += shard(i).table.size();
+            unlock(guard, shard(i));
+        }
+        return sum;
+    }
+
+    [[nodiscard]] lanes_metrics<Key> metrics() {
+        refuse_in_child("metrics");
+        lanes_metrics<Key> sum;
+        for (unsigned i = 0; i != shard_count(); ++i) {
+            lane_shard& s = shard(i);
+            lock guard(s.lock);
+            sort_all(s);
+            sum.active += s.table.size();
+            sum.posted += s.posted;
+            sum.run += s.ended;
+            sum.dropped += s.dropped;
+            sum.rejected += s.rejected;
+            sum.beyond += s.beyond;
+            sum.memory += s.table.footprint();
+            sum.delays.insert(sum.delays.end(), longest_[i].begin(), longest_[i].end());
+            unlock(guard, s);
+        }
+        std::sort(sum.delays.begin(), sum.delays.end(),
+                  [](const delay& a, const delay& b) { return a.ns > b.ns; });
+        if (sum.delays.size() > most_delays)
+            sum.delays.erase(sum.delays.begin() + most_delays, sum.delays.end());
+        return sum;
+    }
+
+    std::size_t close(const Key& key) {
+        refuse_in_child("close");
+        place at = find_sorted(key);
+        return lanes_state::close(std::move(at.guard), *at.shard, at.i);
+    }
+
+    [[nodiscard]] bool wait_idle(const Key& key, const wait_limit& limit) {
+        refuse_in_child("wait_idle");
+        place at = find_sorted(key);
+        return lanes_state::wait_idle(std::move(at.guard), *at.shard, at.i, limit);
+    }
+
+private:
+    struct with_key : keyed_task {
+        with_key(task::function answer, std::uint64_t mixed, const Key& k)
+            : keyed_task(answer, mixed), key(k) {}
+        Key key;
+    };
+
+    /// A function with its key, as callable_task. Functions of up to 32 bytes share a cache line with a key
+    /// of one word.
+    template <class F>
+    struct keyed final : with_key {
+        template <class G>
+        keyed(const Key& k, std::uint64_t mixed, G&& g)
+            : with_key(&answer, mixed, k), f(std::forward<G>(g)) {}
+
+        static const char* answer(task* base, task_request request) {
+            if (request == task_request::describe) return type_description<F>();
+            auto* const self = static_cast<keyed*>(base);
+            if (request == task_request::abandon) {
+                recycler::destroy(self);
+            } else if constexpr (std::is_nothrow_move_constructible_v<F>) {
+                F own(std::move(self->f));
+                recycler::destroy(self);
+                static_cast<void>(own());
+            } else {
+                struct end {
+                    keyed* self;
+                    ~end() { recycler::destroy(self); }
+                } const guard{self};
+                static_cast<void>(self->f());
+            }
+            return nullptr;
+        }
+
+        F f;
+    };
+
+    using delay = typename lanes_metrics<Key>::delay;
+    static constexpr std::ptrdiff_t most_delays = 8;
+
+    /// An entry, none too, under the lock of its shard.
+    struct place {
+        std::uint64_t hashed = 0;
+        lane_shard* shard = nullptr;
+        lanes_state::lock guard;
+        lane::index i = lane::none;
+
+        [[nodiscard]] lane& here() const noexcept { return shard->table.at(i); }
+    };
+
+    // An entry: the lane, and the key behind it.
+    static constexpr std::size_t key_place = (sizeof(lane) + alignof(Key) - 1) / alignof(Key) * alignof(Key);
+    static constexpr std::size_t alignment = std::max(alignof(lane), alignof(Key));
+    static constexpr std::size_t entry_bytes =
+        (key_place + sizeof(Key) + alignment - 1) / alignment * alignment;
+    static_assert(alignof(Key) <= __STDCPP_DEFAULT_NEW_ALIGNMENT__,
+                  "ekiden: lanes: the key's alignment is larger than that of operator new");
+    friend class lanes;
+
+    static Key* room_for_key(const lane& of) noexcept {
+        auto* const entry = const_cast<std::byte*>(reinterpret_cast<const std::byte*>(&of));
+        return reinterpret_cast<Key*>(entry + key_place);
+    }
+    static const Key& key_of(const lane& of) noexcept { return *std::launder(room_for_key(of)); }
+
+    /// All bits depend on all bits of the user's hash, which may be the key itself. After the finalizer of
+    /// D. Stafford's Mix13.
+    [[nodiscard]] std::uint64_t hash(const Key& key) const noexcept {
+        std::uint64_t h = hash_(key);
+        h = (h ^ (h >> 30)) * 0xbf58476d1ce4e5b9U;
+        h = (h ^ (h >> 27)) * 0x94d049bb133111ebU;
+        return h ^ (h >> 31);
+    }
+
+    [[nodiscard]] place find(const Key& key) {
+        const std::uint64_t hashed = hash(key);
+        lane_shard& s = shard_of(hashed);
+        lanes_state::lock guard(s.lock);
+        const lane::index i = index_of(s, key, hashed);
+        return {hashed, &s, std::move(guard), i};
+    }
+    [[nodiscard]] static lane::index index_of(lane_shard& s, const Key& key, std::uint64_t hashed) {
+        return s.table.find(hashed, [&key](const lane& l) { return key_of(l) == key; });
+    }
+
+    /// When what was posted before is in the lanes. Unlock with unlock().
+    [[nodiscard]] place find_sorted(const Key& key) {
+        place at = find(key);
+        sort_all(*at.shard);
+        at.i = index_of(*at.shard, key, at.hashed);
+        return at;
+    }
+
+    /// For `given`, which is abandoned if it throws.
+    /// A key that is not plain is copied outside of the lock, to `own`, which outlives the lock.
+    [[nodiscard]] place find_or_add(const Key& key, task* given, std::optional<Key>& own) {
+        owned_task kept(given);
+        refuse_in_child("post");
+        place at = find(key);
+        if constexpr (!std::is_trivially_copyable_v<Key>) {
+            if (at.i == lane::none && !own.has_value()) {
+                at.guard.unlock();
+                own.emplace(key);
+                at = find(key);
+            }
+            if (at.i == lane::none) at.i = add(at.shard->table, std::move(*own), at.hashed);
+        } else if (at.i == lane::none) {
+            at.i = add(at.shard->table, Key(key), at.hashed);
+        }
+        (void)kept.release();
+        return at;
+    }
+
+    [[nodiscard]] static lane::index add(lane_table& to, Key&& key, std::uint64_t hashed) {
+        const lane::index fresh = to.allocate();
+        ::new (static_cast<void*>(room_for_key(to.at(fresh)))) Key(std::move(key));
+        to.insert(fresh, hashed);
+        return fresh;
+    }
+
+    bool push_all(const Key& key, task* given, task_order order) {
+        for (bool has_room = false;; has_room = true) {
+            std::optional<Key> own;
+            place at{};
+            try {
+                at = find_or_add(key, given, own);
+            } catch (...) {
+                if (has_room) return_room();
+                throw;
+            }
+            const outcome now = push(std::move(at.guard), *at.shard, at.i, given, order, has_room);
+            if (now != outcome::again) return now == outcome::accepted;
+        }
+    }
+
+    // ---- for lanes_state
+
+    static bool schedule(lanes_state& self, task* drain, task_order order) {
+        const Executor copied = static_cast<state&>(self).inner; // when the drain runs, that may end
+        return accept_task(copied, drain, order);
+    }
+    static std::size_t name_of(const lanes_state& self, const lane& of) noexcept {
+        if constexpr (lanes_metrics<Key>::keeps_keys)
+            return 0;
+        else
+            return static_cast<const state&>(self).hash_(key_of(of));
+    }
+    static lane::index entry_for(lane_shard& s, keyed_task& given) noexcept {
+        Key& key = static_cast<with_key&>(given).key; // the task destroys it, outside of the lock
+        const lane::index found = index_of(s, key, given.hash);
+        if (found != lane::none) return found;
+        try {
+            return add(s.table, std::move(key), given.hash);
+        } catch (...) {
+            s.failure = std::current_exception();
+            return lane::none;
+        }
+    }
+    static void report(lanes_state& self) noexcept {
+        report_unhandled(static_cast<state&>(self).inner, type_description<lanes>());
+    }
+    static void end_key(lane& of) noexcept { std::destroy_at(std::launder(room_for_key(of))); }
+    static void end(lanes_state& self) noexcept { delete static_cast<state*>(&self); }
+    static void note_delay(lanes_state& self, unsigned shard, const lane& of, std::size_t name,
+                           std::uint64_t ns) noexcept {
+        try {
+            if constexpr (lanes_metrics<Key>::keeps_keys)
+                static_cast<state&>(self).note(shard, key_of(of), ns);
+            else
+                static_cast<state&>(self).note(shard, name, ns);
+        } catch (...) { // there is no memory: then this one is left out
+        }
+    }
+    static constexpr operations table{
+        &schedule,  &name_of, std::is_trivially_destructible_v<Key> ? nullptr : &end_key,
+        &entry_for, &report,  &note_delay,
+        &end};
+
+    /// Keeps the longest ones, one of a lane. Under the shard's lock.
+    void note(unsigned shard, const decltype(delay::key)& key, std::uint64_t ns) {
+        std::vector<delay>& longest = longest_[shard];
+        auto known =
+            std::find_if(longest.begin(), longest.end(), [&key](const delay& d) { return d.key == key; });
+        if (known != longest.end()) {
+            known->ns = std::max(known->ns, ns);
+        } else if (std::ssize(longest) < most_delays) {
+            longest.push_back({key, ns});
+        } else {
+            known = std::min_element(longest.begin(), longest.end(),
+                                     [](const delay& a, const delay& b) { return a.ns < b.ns; });
+            if (known->ns < ns) *known = {key, ns};
+        }
+    }
+
+    [[no_unique_address]] Hash hash_;
+    std::vector<std::vector<delay>> longest_; // of each shard
+};
+
+/// A handle of one lane. Its operations are those of task_sink. Two are equal if they are of the same key and
+/// of the same lanes. With a key of one word it takes two words.
+///
+/// Thread safety: threads may use a handle at the same time, except for assignment and destruction.
+template <class Key, class Executor, class Hash>
+class lanes<Key, Executor, Hash>::executor_type : public task_sink<executor_type> {
+public:
+    executor_type(const executor_type& other) noexcept
+        : task_sink<executor_type>(other), state_(other.state_), key_(other.key_) {
+        if (state_ != nullptr) state_->add_handle();
+    }
+    /// `other` may then only be destroyed or assigned to.
+    executor_type(executor_type&& other) noexcept
+        : task_sink<executor_type>(other), state_(std::exchange(other.state_, nullptr)), key_(other.key_) {}
+    executor_type& operator=(executor_type other) noexcept {
+        std::destroy_at(this);
+        return *std::construct_at(this, std::move(other));
+    }
+    ~executor_type() {
+        if (state_ != nullptr) state_->drop_handle();
+    }
+
+    /// Returns the lane's key.
+    [[nodiscard]] const Key& key() const noexcept { return unboxed(key_); }
+    [[nodiscard]] Executor get_inner_executor() const noexcept { return state_->inner; }
+    [[nodiscard]] decltype(auto) context() const noexcept { return state_->inner.context(); }
+    void on_work_started() const noexcept { state_->inner.on_work_started(); }
+    void on_work_finished() const noexcept { state_->inner.on_work_finished(); }
+    [[nodiscard]] bool running_in_this_thread() const noexcept { return state_->is_inside(key()); }
+
+    friend bool operator==(const executor_type& a, const executor_type& b) noexcept {
+        return a.state_ == b.state_ && a.key() == b.key();
+    }
+
+    // ---- for task_sink
+
+    /// As for a strand.
+    [[nodiscard]] static constexpr bool runs_one_at_a_time() noexcept { return true; }
+    bool accept(task* given, task_order order) const {
+        const auto kept = key_; // this handle may be gone when the task can be taken
+        return state_->accept(unboxed(kept), given, order);
+    }
+    [[nodiscard]] task* continue_with(task* given) const {
+        const auto kept = key_;
+        return state_->continue_with(unboxed(kept), given);
+    }
+    void report_unhandled(const char* type) const noexcept { ekiden::report_unhandled(state_->inner, type); }
+
+private:
+    friend class lanes;
+    // Executors are copied without exceptions: a key that is not lies outside.
+    static constexpr bool key_lies_inside = std::is_nothrow_copy_constructible_v<Key>;
+    using stored = std::conditional_t<key_lies_inside, Key, std::shared_ptr<const Key>>;
+
+    executor_type(state& of, const Key& key) : state_(&of), key_(boxed(key)) { of.add_handle(); }
+
+    static stored boxed(const Key& key) {
+        if constexpr (key_lies_inside)
+            return key;
+        else
+            return std::make_shared<const Key>(key);
+    }
+    static const Key& unboxed(const stored& kept) noexcept {
+        if constexpr (key_lies_inside)
+            return kept;
+        else
+            return *kept;
+    }
+
+    state* state_;
+    stored key_;
+};
+
+template <class Key, class Executor, class Hash>
+auto lanes<Key, Executor, Hash>::get_executor(const Key& key) const -> executor_type {
+    return executor_type(*state_, key);
+}
+
+} // namespace ekiden::inline EKIDEN_ABI

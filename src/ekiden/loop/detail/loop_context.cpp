@@ -1,0 +1,215 @@
+#include <ekiden/loop/loop_context.hpp>
+
+#include <ekiden/context/held_locks.hpp>
+#include <ekiden/context/simulated.hpp>
+#include <ekiden/execution/detail/own_thread.hpp>
+#include <ekiden/loop/detail/shared_loop.hpp>
+#include <ekiden/loop/detail/solo_loop.hpp>
+#include <ekiden/observe/trace.hpp>
+#include <ekiden/sys/bad_argument.hpp>
+#include <ekiden/sys/contract.hpp>
+
+#include <algorithm>
+#include <cstdio>
+#include <exception>
+#include <stop_token>
+#include <string>
+#include <system_error>
+#include <utility>
+
+namespace ekiden::inline EKIDEN_ABI {
+
+namespace {
+
+unsigned seats_for(int hint) {
+    const auto most = static_cast<int>(loop_seats::most_seats);
+    return static_cast<unsigned>(hint == loop_context::many
+                                     ? loop_context::usual_seats
+                                     : std::clamp(hint, loop_context::usual_seats, most));
+}
+
+} // namespace
+
+loop_context::loop_context(int concurrency_hint) : generation_(sys::fork_generation()) {
+    refuse_in_simulation(
+        "a loop_context runs for real: use a sim_context with .in_order = true in its place");
+    if (concurrency_hint < 1) {
+        sys::refuse_argument("loop_context", "concurrency_hint", concurrency_hint,
+                             "1 or more, and loop_context::many");
+    }
+    set_gate(gate_, ends, holds);
+    if (concurrency_hint == 1)
+        solo_ = std::make_unique<solo_loop>(id());
+    else
+        shared_ = std::make_unique<shared_loop>(id(), gate_, seats_for(concurrency_hint));
+}
+
+loop_context::~loop_context() {
+    if (is_in_forked_child()) {
+        // The threads that used it do not exist here, and what they were doing is lost.
+        abandon_services();
+        (void)solo_.release();
+        (void)shared_.release();
+        return;
+    }
+    if (thread_role* const here = role_scope::find(id())) {
+        const task::function running =
+            solo_ != nullptr ? solo_->running_type() : static_cast<loop_role*>(here)->running;
+        refuse_destruction("loop_context", true, running);
+    }
+    sys::expects(solo_ != nullptr ? solo_->is_empty() : shared_->seats().is_empty(),
+                 "a loop_context is destroyed while a thread is inside its run()");
+    shut_down();
+    end_services();
+}
+
+/// Nobody is inside, and never will be: drops the tasks.
+void loop_context::shut_down() noexcept {
+    if ((gate_.load(sys::relaxed) & ends) != 0) return;
+    gate_.fetch_or(ends, sys::relaxed); // [IQ2] the fence in quiesce() comes after it
+    shut_down_services();
+    if (solo_ != nullptr)
+        solo_->abandon_all();
+    else
+        shared_->abandon_all();
+}
+
+void loop_context::refuse_in_child(const char* operation) const {
+    if (!is_in_forked_child()) return;
+    throw std::system_error(std::make_error_code(std::errc::operation_not_permitted),
+                            std::string("ekiden: loop_context::") + operation
+                                + " in the child of fork(); the context belongs to the parent");
+}
+
+// ---- tasks come in
+
+bool loop_context::accept(task* accepted, task_order order) {
+    if (is_in_forked_child() || (gate_.load(sys::relaxed) & ends) != 0) [[unlikely]]
+        return refuse(accepted);
+    trace::detail::moment(trace::kind::queued, accepted);
+    if (solo_ != nullptr) { // wakes nobody but the thread that sleeps
+        solo_->push(accepted);
+        return true;
+    }
+    // Its poster comes to it after the task that it runs; or its run() ends, and wakes another thread.
+    const bool wakes =
+        order != task_order::deferred || !running_in_this_thread() || thread_record::here().blocked != 0;
+    try {
+        if (shared_->push(accepted, wakes)) [[likely]]
+            return true;
+    } catch (...) {
+        accepted->abandon();
+        throw;
+    }
+    return refuse(accepted);
+}
+
+bool loop_context::refuse(task* refused) {
+    refused->abandon();
+    refuse_in_child("post");
+    return false;
+}
+
+void loop_context::work_started() noexcept {
+    if (solo_ != nullptr)
+        solo_->work_started();
+    else
+        shared_->seats().work_started();
+}
+
+void loop_context::work_finished() noexcept {
+    if (solo_ != nullptr)
+        solo_->work_finished();
+    else
+        shared_->seats().work_finished();
+}
+
+void loop_context::executor_type::report_unhandled(const char*) const noexcept {
+    post([failure = std::current_exception()] { std::rethrow_exception(failure); });
+}
+
+// ---- tasks are run
+
+std::size_t loop_context::do_run(const loop_request& request) {
+    refuse_in_child("run");
+    if constexpr (lock_checks) warn_if_left_stopped();
+    return solo_ != nullptr ? solo_->run(request) : shared_->run(request);
+}
+
+/// In a debug build: of a program that posts to a context that has stopped, and runs it without restart().
+void loop_context::warn_if_left_stopped() noexcept {
+    if (!is_stopped() || running_in_this_thread()) return;
+    if (!(solo_ != nullptr ? solo_->was_left_stopped() : shared_->seats().was_left_stopped())) return;
+    std::fprintf(stderr,
+                 "ekiden: loop_context: run() does nothing: the context stopped when it had no work, and "
+                 "tasks were posted since; call restart() first\n");
+}
+
+std::size_t loop_context::run() { return do_run(loop_request{}); }
+std::size_t loop_context::run_one() { return do_run(loop_request{.most = 1}); }
+std::size_t loop_context::poll() { return do_run(loop_request{.waits = false}); }
+std::size_t loop_context::poll_one() { return do_run(loop_request{.most = 1, .waits = false}); }
+std::size_t loop_context::run(const wait_limit& limit) { return run_within(limit, loop_request::all); }
+std::size_t loop_context::run_one(const wait_limit& limit) { return run_within(limit, 1); }
+
+std::size_t loop_context::run_within(const wait_limit& limit, std::size_t most) {
+    const std::stop_callback on_stop(limit.stop(), [this]() noexcept { stop(); });
+    if (!limit.is_timed()) return do_run(loop_request{.most = most});
+    std::size_t count = 0;
+    for (;;) {
+        const sys::clock::time_point deadline = limit.deadline();
+        count += do_run(loop_request{.most = most, .deadline = &deadline});
+        // The deadline's own clock may have been set meanwhile.
+        if (count >= most || is_stopped() || limit.is_reached()) return count;
+    }
+}
+
+bool loop_context::running_in_this_thread() const noexcept { return role_scope::find(id()) != nullptr; }
+
+// ---- stop
+
+void loop_context::stop() noexcept {
+    if (is_in_forked_child()) return;
+    gate_.fetch_or(holds, sys::relaxed); // before the step after which the loop may be gone
+    if (solo_ != nullptr)
+        solo_->stop();
+    else
+        shared_->seats().stop();
+}
+
+bool loop_context::is_stopped() const noexcept {
+    return solo_ != nullptr ? solo_->is_stopped() : shared_->seats().is_stopped();
+}
+
+void loop_context::restart() noexcept {
+    if (is_in_forked_child()) return;
+    gate_.fetch_and(~holds, sys::relaxed);
+    if (solo_ != nullptr)
+        solo_->restart();
+    else
+        shared_->seats().restart();
+}
+
+// ---- timers
+
+bool loop_context::adopt(alarm_clock& clock) noexcept {
+    return (solo_ != nullptr ? solo_->alarms() : shared_->alarms()).adopt(clock);
+}
+
+void loop_context::alarm_moved() noexcept {
+    if (solo_ != nullptr) {
+        if (!running_in_this_thread()) solo_->look_again(); // that thread looks before it sleeps
+    } else {
+        shared_->seats().alarm_moved();
+    }
+}
+
+// ---- events
+
+bool loop_context::reserve_source(const void* kind) noexcept {
+    return solo_ != nullptr && solo_->reserve_source(kind);
+}
+
+void loop_context::adopt(event_source& source) noexcept { solo_->adopt(source); }
+
+} // namespace ekiden::inline EKIDEN_ABI

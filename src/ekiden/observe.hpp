@@ -1,0 +1,11 @@
+/// Traces, metrics and logs of requests.
+///
+/// Part: observe. Used by: programs. Brings in every public header of the part.
+#pragma once
+
+#include <ekiden/observe/chrome_trace.hpp>
+#include <ekiden/observe/live_view.hpp>
+#include <ekiden/observe/prometheus.hpp>
+#include <ekiden/observe/request_log.hpp>
+#include <ekiden/observe/timeline.hpp>
+#include <ekiden/observe/trace.hpp>

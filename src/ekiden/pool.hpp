@@ -1,0 +1,10 @@
+/// Thread pools.
+///
+/// Part: pool. Used by: programs. Brings in every public header of the part.
+#pragma once
+
+#include <ekiden/pool/add_metrics.hpp>
+#include <ekiden/pool/blocking_region.hpp>
+#include <ekiden/pool/default_pool.hpp>
+#include <ekiden/pool/stall.hpp>
+#include <ekiden/pool/thread_pool.hpp>

@@ -1,0 +1,353 @@
+#include <ekiden/pool/detail/crew.hpp>
+
+#include <ekiden/pool/detail/scheduler.hpp>
+#include <ekiden/pool/detail/worker.hpp>
+#include <ekiden/sys/bad_argument.hpp>
+#include <ekiden/sys/futex.hpp>
+#include <ekiden/sys/mutant.hpp>
+#include <ekiden/sys/start_thread.hpp>
+#include <ekiden/sys/topology.hpp>
+
+#include <algorithm>
+#include <mutex>
+#include <string>
+
+namespace ekiden::inline EKIDEN_ABI {
+
+namespace {
+
+unsigned checked_base(const thread_pool_options& options) {
+    if (options.threads > thread_pool_options::most_threads) {
+        sys::refuse_argument("thread_pool", "threads", options.threads,
+                             "0 (one per usable processor) to "
+                                 + std::to_string(thread_pool_options::most_threads));
+    }
+    return options.threads != 0 ? options.threads : sys::usable_concurrency();
+}
+
+unsigned checked_most(const thread_pool_options& options, unsigned base) {
+    if (options.max_threads == 0) return base;
+    // Where `threads` is a default, its number is the machine's, and a lower ceiling is none.
+    const unsigned least = options.threads;
+    if (options.max_threads < least || options.max_threads > thread_pool_options::most_threads) {
+        sys::refuse_argument("thread_pool", "max_threads", options.max_threads,
+                             "0 (as threads) and " + std::to_string(std::max(least, 1U)) + " (threads) to "
+                                 + std::to_string(thread_pool_options::most_threads));
+    }
+    return std::max(options.max_threads, base);
+}
+
+sys::clock::duration checked_keep_alive(const thread_pool_options& options) {
+    if (options.keep_alive < std::chrono::milliseconds::zero()) {
+        sys::refuse_argument("thread_pool", "keep_alive", std::to_string(options.keep_alive.count()) + " ms",
+                             "0 ms or more");
+    }
+    return sys::bounded(options.keep_alive);
+}
+
+/// The processors for each worker; empty for no restriction.
+std::vector<std::vector<int>> places(placement wanted, unsigned threads) {
+    std::vector<std::vector<int>> groups;
+    if (wanted == placement::compact) {
+        for (const int cpu : sys::usable_cpus()) groups.push_back({cpu});
+    } else if (wanted == placement::numa) {
+        groups = sys::numa_nodes();
+    }
+    if (groups.empty()) return {};
+    std::vector<std::vector<int>> result;
+    for (unsigned i = 0; i != threads; ++i) {
+        // compact: one after the other. numa: neighbours on the same node.
+        const std::size_t group =
+            wanted == placement::compact ? i % groups.size() : i * groups.size() / threads;
+        result.push_back(groups[group]);
+    }
+    return result;
+}
+
+} // namespace
+
+// ---- begin and end
+
+crew::crew(scheduler& pool, const thread_pool_options& options)
+    : pool_(pool), options_(options), base_(checked_base(options)), most_(checked_most(options, base_)),
+      keep_alive_(checked_keep_alive(options)), places_(places(options.placement, base_)),
+      workers_(std::make_unique<std::unique_ptr<worker>[]>(most_)),
+      members_(std::make_unique<member[]>(most_)) {
+    standing_by_.reserve(most_);
+    for (unsigned i = 0; i != base_; ++i) enlist();
+}
+
+crew::~crew() = default;
+
+crew::member& crew::of(const worker& who) const noexcept { return members_[who.index()]; }
+
+/// One more worker. Its thread starts later.
+void crew::enlist() {
+    const unsigned index = enlisted_.load(sys::relaxed);
+    workers_[index] = std::make_unique<worker>(pool_, index);
+    enlisted_.store(index + 1, sys::release); // [EL1] the worker; pairs with the acquire in workers()
+}
+
+void crew::start() {
+    const std::lock_guard guard(lock_);
+    for (unsigned i = 0; i != base_; ++i) start_thread(i);
+}
+
+void crew::start_thread(unsigned index) {
+    member& fresh = members_[index];
+    fresh.thread = sys::start_thread("thread_pool", "a worker", [this, index] { live(index); });
+    fresh.is = member::duty::at_work;
+    ++threads_;
+    peak_ = std::max(peak_, threads_);
+    change_active(+1);
+}
+
+void crew::live(unsigned index) {
+    worker& self = *workers_[index];
+    thread_record::here().owner = pool_.id();
+    sys::set_thread_name(options_.name + "-" + std::to_string(index));
+    if (!places_.empty()) (void)sys::set_thread_affinity(places_[index % base_]);
+    {
+        const std::lock_guard guard(lock_);
+        members_[index].probe = sys::thread_probe::of_this_thread();
+    }
+    pool_.left_sleep(); // or the watch sleeps on: it may have found nobody to look at, so early
+    {
+        const role_scope scope(self); // what the thread still posts afterwards comes from outside
+        self.run();
+    }
+    if (EKIDEN_MUTANT(crew_leaves_the_role_to_its_thread)) thread_record::here().role = &self;
+}
+
+void crew::stop() noexcept {
+    const std::lock_guard guard(lock_);
+    has_stopped_ = true;
+    while (!standing_by_.empty()) hire();
+}
+
+void crew::join() noexcept {
+    // Nobody is hired or retires any more: the threads stay where they are.
+    for (unsigned i = 0; i != workers().size(); ++i) {
+        if (members_[i].thread.joinable()) members_[i].thread.join();
+    }
+    if (last_retired_.joinable()) last_retired_.join();
+}
+
+// ---- how many are at work
+
+void crew::change_active(int by) noexcept {
+    const unsigned before = active_.load(sys::relaxed);
+    const unsigned now = before + static_cast<unsigned>(by);
+    active_.store(now, sys::relaxed);
+    if (before <= base_ && now > base_) pool_.set_crowded(true);
+    if (before > base_ && now <= base_) pool_.set_crowded(false);
+}
+
+bool crew::is_crowded() const noexcept {
+    // A worker that sleeps for want of tasks does not run any.
+    return active_.load(sys::relaxed) > base_ + pool_.sleep().waiting();
+}
+
+/// One more thread at work, if there may be one.
+void crew::hire() noexcept {
+    if (!standing_by_.empty()) {
+        member& next = members_[standing_by_.back()];
+        standing_by_.pop_back();
+        next.is = member::duty::at_work;
+        change_active(+1);
+        next.hired.store(1, sys::relaxed); // [EL2]
+        if (!EKIDEN_MUTANT(crew_hires_without_a_call)) sys::futex_wake(next.hired);
+        return;
+    }
+    if (threads_ == most_ || has_stopped_) return;
+    const auto is_free = [](const member& m) { return m.is == member::duty::none; };
+    try {
+        const unsigned index = static_cast<unsigned>(
+            std::find_if(members_.get(), members_.get() + enlisted_.load(sys::relaxed), is_free)
+            - members_.get());
+        if (index == enlisted_.load(sys::relaxed)) enlist();
+        start_thread(index);
+    } catch (...) { // no memory, or no thread: the pool goes on with what it has
+        ++refused_;
+    }
+}
+
+void crew::block(worker& who, const char* what) noexcept {
+    const std::lock_guard guard(lock_);
+    member& own = of(who);
+    own.what = what;
+    own.since_ns = sys::now_ns();
+    if (std::exchange(own.is, member::duty::blocked) != member::duty::compensated) {
+        ++blocked_;
+        change_active(-1);
+    }
+    if (active_.load(sys::relaxed) < base_ && !EKIDEN_MUTANT(crew_blocks_without_a_replacement)) hire();
+}
+
+void crew::unblock(worker& who) noexcept {
+    if (pool_.is_in_forked_child()) return; // a region that began before the fork
+    const std::lock_guard guard(lock_);
+    member& own = of(who);
+    own.is = member::duty::at_work;
+    --blocked_;
+    change_active(+1);
+}
+
+// ---- more than are needed
+
+bool crew::stand_by(worker& who) noexcept {
+    member& own = of(who);
+    {
+        const std::lock_guard guard(lock_);
+        if (has_stopped_ || !is_crowded()) return true;
+        if (own.is == member::duty::compensated) return true; // the watch will see that it is back
+        own.is = member::duty::standing_by;
+        own.hired.store(0, sys::relaxed);
+        standing_by_.push_back(who.index());
+        change_active(-1);
+    }
+    const auto end = sys::clock::now() + keep_alive_;
+    // [EL2] relaxed: a hired thread looks at the queues like any other, with their orders.
+    while (own.hired.load(sys::relaxed) == 0) {
+        if (sys::futex_wait_until(own.hired, 0, end)) continue;
+        sys::thread before;
+        {
+            const std::lock_guard guard(lock_);
+            if (own.hired.load(sys::relaxed) != 0 && !EKIDEN_MUTANT(crew_retires_although_hired)) return true;
+            std::erase(standing_by_, who.index());
+            before = take_leave(who);
+        }
+        if (before.joinable()) before.join();
+        return false;
+    }
+    return true;
+}
+
+bool crew::retire(worker& who) noexcept {
+    sys::thread before;
+    {
+        const std::lock_guard guard(lock_);
+        member& own = of(who);
+        if (has_stopped_ || own.is != member::duty::at_work || active_.load(sys::relaxed) <= base_)
+            return false;
+        change_active(-1);
+        before = take_leave(who);
+    }
+    if (before.joinable()) before.join();
+    return true;
+}
+
+/// The calling thread, which is that worker, ends. Returns the one that ended before it, to be joined without
+/// the lock.
+sys::thread crew::take_leave(worker& who) noexcept {
+    member& own = of(who);
+    who.show(worker::glance::state::gone); // before another thread can come in its place
+    own.is = member::duty::none;
+    own.probe = {};
+    --threads_;
+    return std::exchange(last_retired_, std::move(own.thread));
+}
+
+// ---- for the watch
+
+bool crew::is_quiet() const noexcept {
+    const std::lock_guard guard(lock_);
+    for (unsigned i = 0; i != workers().size(); ++i) {
+        switch (members_[i].is) {
+        case member::duty::none:
+        case member::duty::standing_by:
+            break;
+        case member::duty::at_work:
+            if (!pool_.sleep().is_waiting(i)) return false;
+            break;
+        case member::duty::blocked:
+        case member::duty::compensated:
+            return false;
+        }
+    }
+    return true;
+}
+
+void crew::take_back() noexcept {
+    const std::lock_guard guard(lock_);
+    const std::chrono::nanoseconds interval = sys::bounded(options_.watch_interval);
+    const auto much_ns = static_cast<std::uint64_t>(interval.count()) / 4;
+    for (unsigned i = 0; i != workers().size(); ++i) {
+        member& m = members_[i];
+        if (m.is != member::duty::compensated) continue;
+        const bool has_run = m.probe.cpu_ns() - m.seen_cpu_ns > much_ns;
+        const bool is_idle = pool_.sleep().is_waiting(i);
+        if (workers()[i]->finished() == m.seen_finished && !has_run && !is_idle) continue;
+        m.is = member::duty::at_work;
+        --blocked_;
+        change_active(+1);
+        // Perhaps it has gone to sleep for good, when the pool did not seem crowded.
+        pool_.sleep().signal(i);
+    }
+}
+
+bool crew::compensate() noexcept {
+    const std::lock_guard guard(lock_);
+    for (unsigned i = 0; i != workers().size(); ++i) {
+        member& m = members_[i];
+        if (m.is != member::duty::at_work) continue;
+        const std::uint64_t finished = workers()[i]->finished();
+        const std::uint64_t cpu_ns = m.probe.cpu_ns();
+        const bool has_stood = finished == m.seen_finished && cpu_ns == m.seen_cpu_ns;
+        m.seen_finished = finished;
+        m.seen_cpu_ns = cpu_ns;
+        if (!has_stood || !m.probe.is_asleep()) continue;
+        m.is = member::duty::compensated;
+        m.since_ns = sys::now_ns();
+        ++blocked_;
+        change_active(-1);
+    }
+    const unsigned before = active_.load(sys::relaxed);
+    while (active_.load(sys::relaxed) < base_) {
+        const unsigned now = active_.load(sys::relaxed);
+        hire();
+        if (active_.load(sys::relaxed) == now) break;
+    }
+    return active_.load(sys::relaxed) != before;
+}
+
+bool crew::is_saturated() const noexcept {
+    const std::lock_guard guard(lock_);
+    return threads_ == most_ && active_.load(sys::relaxed) == 0;
+}
+
+stalled_thread crew::describe(unsigned index) const {
+    const std::lock_guard guard(lock_);
+    const member& m = members_[index];
+    const worker& w = *workers()[index];
+    stalled_thread told;
+    told.index = index;
+    told.task = w.running_type();
+    if (const auto result = pool_.circles().result_awaited_by(w)) {
+        told.waits_for = *result;
+    } else if (m.is == member::duty::blocked) {
+        told.waits_for = m.what;
+    } else {
+        told.waits_for = "something in the system";
+    }
+    if (m.is == member::duty::blocked || m.is == member::duty::compensated)
+        told.waited = std::chrono::nanoseconds(sys::now_ns() - m.since_ns);
+    return told;
+}
+
+void crew::add_to(thread_pool_metrics& sum) const noexcept {
+    // In the child of a fork() nobody else changes this, and the lock may be held by a thread that is not
+    // there.
+    const bool is_in_child = pool_.is_in_forked_child();
+    std::unique_lock guard(lock_, std::defer_lock);
+    if (!is_in_child) guard.lock();
+    sum.peak_threads = peak_;
+    sum.threads_refused = refused_;
+    if (is_in_child) return; // and no threads
+    sum.threads = threads_;
+    sum.threads_blocked = blocked_;
+    sum.threads_standing_by = static_cast<unsigned>(standing_by_.size());
+    sum.is_saturated = threads_ == most_ && active_.load(sys::relaxed) == 0;
+}
+
+} // namespace ekiden::inline EKIDEN_ABI

@@ -1,0 +1,198 @@
+// What a pool says of itself when nothing moves: see thread_pool::dump().
+#include <ekiden/pool/detail/scheduler.hpp>
+#include <ekiden/pool/detail/worker.hpp>
+#include <ekiden/sys/clock.hpp>
+#include <ekiden/sys/raw_output.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <span>
+
+namespace ekiden::inline EKIDEN_ABI {
+namespace {
+
+using doing = worker::glance::state;
+
+/// From one look to the next: what has not moved meanwhile stands still.
+constexpr std::uint64_t between_looks_ns = 50'000'000;
+
+/// As much as fits on the stack of a signal handler. Workers beyond are shown without the first look.
+constexpr std::size_t most_compared = 64;
+
+struct first_look {
+    std::uint64_t finished = 0;
+    const task* awaited = nullptr;
+    std::uint64_t since_ns = 0;
+    const void* wanted_lock = nullptr;
+    doing is = doing::busy;
+    bool is_blocked = false;
+
+    [[nodiscard]] static first_look of(const worker::glance& now) noexcept {
+        return {now.finished, now.awaited, now.since_ns, now.wanted_lock, now.is, now.blocked_on != nullptr};
+    }
+    friend bool operator==(const first_look&, const first_look&) = default;
+};
+
+class dumper {
+public:
+    dumper(int file, std::span<const std::unique_ptr<worker>> workers, std::string_view name)
+        : out_(file), workers_(workers), name_(name) {
+        for (std::size_t i = 0; i != compared(); ++i) before_[i] = first_look::of(workers_[i]->look());
+        sys::raw_sleep(between_looks_ns);
+        now_ns_ = sys::now_ns();
+    }
+
+    void head(std::uint64_t pending, std::uint32_t gate) {
+        std::uint64_t threads = 0;
+        for (const auto& w : workers_) threads += w->look().is != doing::gone ? 1U : 0U;
+        out_ << "pool " << name_ << ": " << threads << " threads, " << pending << " tasks queued or running";
+        if ((gate & gate_bit::paused) != 0) out_ << ", paused";
+        if ((gate & gate_bit::stopped) != 0)
+            out_ << ", stopped";
+        else if ((gate & gate_bit::closed) != 0)
+            out_ << ", closed";
+        out_ << "\n";
+    }
+
+    void line(std::size_t i) {
+        const worker::glance now = workers_[i]->look();
+        if (now.is == doing::gone) return;
+        out_ << "  ";
+        put_worker(i) << ": ";
+        if (now.is == doing::standing_by) {
+            out_ << "stands by\n";
+            return;
+        }
+        if (now.is == doing::held) {
+            out_ << "has a task that waits for resume()\n";
+            return;
+        }
+        const bool awaits = now.awaits_asleep();
+        if (now.blocked_on != nullptr && !awaits) {
+            out_ << "blocked on " << now.blocked_on << " ";
+            put_length(now) << ", in ";
+            put_type(now.task_type);
+            if (const auto owner = holder_of(now.wanted_lock); owner != workers_.size()) {
+                out_ << ", ";
+                put_worker(owner) << " holds it";
+            }
+        } else if (now.is == doing::asleep && !awaits) {
+            out_ << "sleeps for want of tasks ";
+            put_length(now);
+        } else if (awaits) {
+            out_ << "waits for ";
+            put_type(now.awaited_type) << " ";
+            put_length(now);
+            if (const auto owner = runner_of(now); owner != workers_.size()) {
+                out_ << ", which ";
+                put_worker(owner) << " runs";
+            } else
+                out_ << ", which no worker of this pool runs: it is queued, or elsewhere";
+        } else if (now.task_type == nullptr) {
+            out_ << "looks for a task";
+        } else {
+            out_ << "runs ";
+            put_type(now.task_type);
+            if (has_stood_still(i, now))
+                out_ << ", for 50 ms at least";
+            else
+                out_ << ", or has just ended it: it moves";
+        }
+        out_ << "\n";
+    }
+
+    /// Tasks that wait for each other: each circle once, from its worker with the smallest number.
+    void circles() {
+        for (std::size_t first = 0; first != compared(); ++first) {
+            std::size_t at = first;
+            std::size_t length = 0;
+            do {
+                at = held_up_by(at);
+                ++length;
+            } while (at != none && at > first && length <= workers_.size());
+            if (at != first) continue;
+            out_ << "  circle: ";
+            for (std::size_t step = 0; step != length; ++step) {
+                const worker::glance now = workers_[at]->look();
+                const bool awaits = now.awaits_asleep();
+                put_worker(at) << " waits for ";
+                if (awaits || now.blocked_on == nullptr)
+                    put_type(now.awaited_type);
+                else
+                    out_ << now.blocked_on;
+                at = held_up_by(at);
+                if (at == none) break; // it moves after all
+                out_ << ", which ";
+                put_worker(at) << (awaits ? " has on its stack" : " holds")
+                               << (step + 1 == length ? "\n" : "; ");
+            }
+        }
+    }
+
+private:
+    static constexpr std::size_t none = ~std::size_t{0};
+
+    [[nodiscard]] std::size_t compared() const noexcept { return std::min(workers_.size(), most_compared); }
+
+    sys::raw_output& put_worker(std::size_t i) { return out_ << name_ << "-" << std::uint64_t{i}; }
+    sys::raw_output& put_type(task::function type) {
+        return out_ << (type != nullptr ? described_type(type(nullptr, task_request::describe)) : "no task");
+    }
+    sys::raw_output& put_length(const worker::glance& now) {
+        out_ << "for ";
+        return out_.duration(now_ns_ > now.since_ns ? now_ns_ - now.since_ns : 0);
+    }
+
+    [[nodiscard]] bool has_stood_still(std::size_t i, const worker::glance& now) const noexcept {
+        return i < compared() && before_[i].finished == now.finished;
+    }
+
+    /// The worker that has on its stack what the other one waits for.
+    [[nodiscard]] std::size_t runner_of(const worker::glance& waiting) const noexcept {
+        std::size_t i = 0;
+        while (i != workers_.size() && !workers_[i]->seems_to_run(waiting.awaited, waiting.awaited_type)) ++i;
+        return i;
+    }
+
+    [[nodiscard]] std::size_t holder_of(const void* lock) const noexcept {
+        std::size_t i = 0;
+        while (i != workers_.size() && (lock == nullptr || !workers_[i]->seems_to_hold(lock))) ++i;
+        return i;
+    }
+
+    /// The worker that has on its stack, or holds, what this one waits for, now as at the first look; or
+    /// none.
+    [[nodiscard]] std::size_t held_up_by(std::size_t i) const noexcept {
+        if (i >= compared()) return none;
+        const worker::glance now = workers_[i]->look();
+        if (!(first_look::of(now) == before_[i])) return none;
+        const std::size_t owner = now.awaits_asleep()         ? runner_of(now)
+                                  : now.blocked_on != nullptr ? holder_of(now.wanted_lock)
+                                                              : workers_.size();
+        return owner != workers_.size() ? owner : none;
+    }
+
+    sys::raw_output out_;
+    std::span<const std::unique_ptr<worker>> workers_;
+    std::string_view name_;
+    std::uint64_t now_ns_ = 0;
+    std::array<first_look, most_compared> before_{};
+};
+
+} // namespace
+
+void scheduler::dump(int file) const noexcept {
+    const auto shown = workers(); // more may come meanwhile
+    dumper out(file, shown, options_.name);
+    std::uint64_t finished = 0;
+    for (const auto& w : workers()) finished += w->finished();
+    std::uint64_t accepted = 0;
+    for (const auto& w : workers()) accepted += w->spawned();
+    for (const injection_queue& queue : queues_) accepted += queue.pushed();
+    out.head(accepted - finished, gate_.load(sys::relaxed));
+    for (std::size_t i = 0; i != shown.size(); ++i) out.line(i);
+    out.circles();
+}
+
+} // namespace ekiden::inline EKIDEN_ABI

@@ -1,0 +1,171 @@
+#include <ekiden/pool/detail/event_count.hpp>
+
+#include <ekiden/observe/trace.hpp>
+#include <ekiden/sys/futex.hpp>
+#include <ekiden/sys/mutant.hpp>
+#include <ekiden/sys/thread.hpp>
+#include <ekiden/sys/topology.hpp>
+
+#include <algorithm>
+#include <chrono>
+
+namespace ekiden::inline EKIDEN_ABI {
+
+event_count::event_count(unsigned workers, work_source source)
+    : source_(source), workers_(workers), places_(std::make_unique<place[]>(workers)) {}
+
+// ---- who brings work
+
+bool event_count::notify_sleepers() noexcept {
+    for (;;) {
+        // [EC2] The publication before the look at state_; pairs with the exchange of the token and the fence
+        // after it in end_search(), and in this loop. Either this sees the token free, or its owner sees the
+        // work. And before the look at the words; pairs with the fence in prepare_wait().
+        sys::fence(sys::seq_cst);
+        std::uint32_t state = state_.load(sys::relaxed);
+        if (state < one_waiting || (state & searching) != 0) return false;
+        if (!state_.compare_exchange_strong(state, state | searching, sys::relaxed, sys::relaxed)) continue;
+        if (wake_one() || EKIDEN_MUTANT(sleep_notify_keeps_the_token))
+            return true; // the token is the sleeper's now
+        // All that counted as waiting are on their way into sleep, where they look again, or out of it.
+        // Others may have left their work to us while we had the token.
+        state_.fetch_sub(searching, sys::relaxed);
+        sys::fence(sys::seq_cst); // [EC2]
+        if (!source_.has_work(source_.self)) return false;
+        sys::yield(); // to the worker between its two steps
+    }
+}
+
+bool event_count::wake_one() noexcept {
+    // The first ones first: fewer workers stay busy, and their caches warm.
+    for (unsigned w = 0; w != workers_; ++w) {
+        if (!rouse(places_[w], notified)) continue;
+        if (trace::is_on()) [[unlikely]]
+            trace::detail::record(trace::kind::woken, w);
+        return true;
+    }
+    return false;
+}
+
+bool event_count::rouse(place& p, std::uint32_t how) noexcept {
+    std::uint32_t expected = idle;
+    if (p.word.load(sys::relaxed) != idle) return false;
+    p.woken_ns.store(sys::now_ns(), sys::relaxed);
+    // [EC3] release. [EC5] acquire; pairs with the release in prepare_wait(): the sleeper has been counted
+    // before it is taken off the count.
+    if (!p.word.compare_exchange_strong(expected, how, sys::acq_rel, sys::relaxed)) return false;
+    state_.fetch_sub(one_waiting, sys::relaxed);
+    p.waker_cpu.store(sys::current_cpu(), sys::relaxed);
+    if (!EKIDEN_MUTANT(sleep_forgets_to_wake)) sys::futex_wake(p.word);
+    return true;
+}
+
+void event_count::note_wake_up(const place& p) noexcept {
+    constexpr std::uint64_t most_ns = 50'000; // the worker has met something else than a wake-up
+    const std::uint64_t took = std::min(sys::now_ns() - p.woken_ns.load(sys::relaxed), most_ns);
+    const std::uint64_t before = wake_up_ns_.load(sys::relaxed);
+    wake_up_ns_.store(before != 0 ? (before * 7 + took) / 8 : took, sys::relaxed); // one of two that meet
+}
+
+bool event_count::begin_watch() noexcept {
+    return is_watch_wanted_.load(sys::relaxed) && is_watch_wanted_.exchange(false, sys::relaxed)
+           && !is_watched_.exchange(true, sys::relaxed);
+}
+
+bool event_count::is_in_way_of_waker(unsigned w) const noexcept {
+    const int waker = places_[w].waker_cpu.load(sys::relaxed);
+    return waker != -1 && waker == sys::current_cpu();
+}
+
+void event_count::signal(unsigned w) noexcept {
+    sys::fence(sys::seq_cst); // [EC4] what happened before the look at the word; pairs with the fence in
+                              // prepare_wait()
+    (void)rouse(places_[w], signalled);
+}
+
+void event_count::signal_all() noexcept {
+    for (unsigned w = 0; w != workers_; ++w) signal(w);
+}
+
+// ---- the searcher
+
+bool event_count::try_begin_search() noexcept {
+    std::uint32_t state = state_.load(sys::relaxed);
+    while ((state & searching) == 0) {
+        // One that fails has met a change of the count, mostly. At W4 of sleep.md a worker relies on having
+        // it, or on somebody else who has; and a worker that was just taken off the count need not look at
+        // the queues: its result is there, or it retires.
+        if (state_.compare_exchange_strong(state, state | searching, sys::relaxed, sys::relaxed)) return true;
+        if (EKIDEN_MUTANT(sleep_leaves_the_token)) break;
+    }
+    return false;
+}
+
+void event_count::end_search() noexcept {
+    const std::uint32_t before = state_.fetch_sub(searching, sys::relaxed);
+    if (before < one_waiting) return;
+    sys::fence(sys::seq_cst); // [EC2] the token's return before the look at the queues
+    if (source_.has_work(source_.self) && !EKIDEN_MUTANT(sleep_searcher_wakes_nobody))
+        (void)notify_sleepers();
+}
+
+// ---- the sleeper
+
+void event_count::prepare_wait(unsigned w, bool has_token) noexcept {
+    const std::uint32_t waits = EKIDEN_MUTANT(sleep_waits_uncounted) ? 0 : one_waiting;
+    const std::uint32_t before = state_.fetch_add(waits - (has_token ? searching : 0), sys::relaxed);
+    places_[w].word.store(idle, sys::release); // [EC5] the count; pairs with the acquire in rouse()
+    // [EC1], [EC2], [EC4] The two steps above before the caller's look at the queues and at what it waits
+    // for; pairs with the fences in notify(), notify_sleepers() and signal(). Heavy for the first that
+    // sleeps: while the count is not 0, a poster that does not see it has published before that one looks,
+    // and all others make a full fence of their own.
+    if (before >= one_waiting || EKIDEN_MUTANT(sleep_first_is_unheard)) {
+        sys::fence(sys::seq_cst);
+    } else {
+        sys::fence_heavy();
+    }
+}
+
+event_count::wake_up event_count::commit_wait(unsigned w, const sys::clock::time_point* deadline) noexcept {
+    constexpr std::chrono::milliseconds watch(10);
+    sys::atomic<std::uint32_t>& word = places_[w].word;
+    struct watcher {
+        event_count& self;
+        const bool watches;
+        ~watcher() {
+            if (watches) self.is_watched_.store(false, sys::relaxed);
+        }
+    } const watcher{*this, deadline == nullptr && begin_watch()};
+    const sys::clock::time_point end = watcher.watches ? sys::clock::now() + watch : sys::clock::time_point();
+    if (watcher.watches) deadline = &end;
+    std::uint32_t now;
+    bool has_slept = false;
+    while ((now = word.load(sys::acquire)) == idle) { // [EC3]
+        has_slept = true;
+        if (deadline == nullptr) {
+            sys::futex_wait(word, idle);
+        } else if (!sys::futex_wait_until(word, idle, *deadline)) {
+            const wake_up last = cancel_wait(w);
+            return last == wake_up::notified ? last : wake_up::timed_out;
+        }
+    }
+    word.store(awake, sys::relaxed);
+    if (has_slept) note_wake_up(places_[w]);
+    return now == notified ? wake_up::notified : wake_up::signalled;
+}
+
+event_count::wake_up event_count::cancel_wait(unsigned w) noexcept {
+    sys::atomic<std::uint32_t>& word = places_[w].word;
+    std::uint32_t now = idle;
+    if (word.compare_exchange_strong(now, awake, sys::relaxed, sys::relaxed)) {
+        state_.fetch_sub(one_waiting, sys::relaxed);
+        return wake_up::signalled;
+    }
+    // [EC3] Loaded anew: g++ warns of a compare-exchange whose failure is stronger than its success.
+    now = word.load(sys::acquire);
+    word.store(awake, sys::relaxed);
+    if (EKIDEN_MUTANT(sleep_cancel_loses_the_token)) return wake_up::signalled;
+    return now == notified ? wake_up::notified : wake_up::signalled;
+}
+
+} // namespace ekiden::inline EKIDEN_ABI

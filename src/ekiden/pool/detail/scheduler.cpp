@@ -1,0 +1,492 @@
+#include <ekiden/pool/detail/scheduler.hpp>
+
+#include <ekiden/context/simulated.hpp>
+#include <ekiden/context/thread_context.hpp>
+#include <ekiden/execution/detail/limited_sleep.hpp>
+#include <ekiden/execution/detail/own_thread.hpp>
+#include <ekiden/execution/detail/unhandled.hpp>
+#include <ekiden/observe/trace.hpp>
+#include <ekiden/pool/detail/worker.hpp>
+#include <ekiden/sys/bad_argument.hpp>
+#include <ekiden/sys/fork.hpp>
+#include <ekiden/sys/futex.hpp>
+#include <ekiden/sys/lock.hpp>
+#include <ekiden/sys/mutant.hpp>
+
+#include <cstdio>
+#include <mutex>
+#include <numeric>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+namespace ekiden::inline EKIDEN_ABI {
+
+/// All pools of the process, so that the child of a fork() can mark them.
+struct pool_list {
+    sys::slow_lock lock;
+    scheduler* newest = nullptr;
+
+    void add(scheduler& pool) noexcept {
+        std::lock_guard guard(lock);
+        pool.older_ = newest;
+        if (newest != nullptr) newest->newer_ = &pool;
+        newest = &pool;
+    }
+    void remove(scheduler& pool) noexcept {
+        std::lock_guard guard(lock);
+        if (pool.older_ != nullptr) pool.older_->newer_ = pool.newer_;
+        (pool.newer_ != nullptr ? pool.newer_->older_ : newest) = pool.older_;
+    }
+    void mark_forked() noexcept {
+        for (scheduler* p = newest; p != nullptr; p = p->older_)
+            p->gate_.fetch_or(gate_bit::forked, sys::release);
+    }
+};
+
+namespace {
+
+constinit pool_list pools;
+
+/// If the system refuses, the child of a fork() is not recognized.
+[[maybe_unused]] const bool forks_are_watched =
+    sys::at_fork([] { pools.lock.lock(); }, [] { pools.lock.unlock(); },
+                 [] {
+                     pools.lock.unlock();
+                     pools.mark_forked();
+                     scheduler::forget_thread();
+                 });
+
+/// Nothing for a pool that needs no watch.
+std::optional<sys::clock::duration> watch_interval(const thread_pool_options& options, const crew& threads) {
+    if (options.watch_interval < std::chrono::milliseconds::zero()) {
+        sys::refuse_argument("thread_pool", "watch_interval",
+                             std::to_string(options.watch_interval.count()) + " ms",
+                             "0 ms (no watch) or more");
+    }
+    if (options.watch_interval.count() == 0) return std::nullopt;
+    if (threads.most() == threads.base() && !options.on_stall) return std::nullopt;
+    return sys::bounded(options.watch_interval);
+}
+
+std::uint64_t spin_ns(const thread_pool_options& options) {
+    if (options.spin_time < std::chrono::microseconds::zero()
+        || options.spin_time > thread_pool_options::longest_spin) {
+        sys::refuse_argument("thread_pool", "spin_time", std::to_string(options.spin_time.count()) + " us",
+                             "0 us to 10 s");
+    }
+    return static_cast<std::uint64_t>(std::chrono::nanoseconds(options.spin_time).count());
+}
+
+} // namespace
+
+// ---- begin
+
+scheduler::scheduler(thread_pool& face, void (*shut_down_services)(thread_pool&) noexcept,
+                     thread_pool_options chosen)
+    : face_(face), id_(face.id()), shut_down_services_(shut_down_services), options_(std::move(chosen)),
+      spin_ns_(ekiden::spin_ns(options_)), threads_(*this, options_),
+      queues_{injection_queue(gate_), injection_queue(gate_), injection_queue(gate_)}, circles_(*this),
+      sleep_(
+          threads_.most(),
+          {[](const void* self) noexcept { return static_cast<const scheduler*>(self)->has_work(); }, this}) {
+    refuse_in_simulation(no_simulation);
+    const auto interval = watch_interval(options_, threads_);
+    try {
+        // Before the workers, who look for it.
+        if (interval.has_value()) watch_.emplace(*this, threads_, *interval, options_.name);
+        threads_.start();
+    } catch (...) {
+        stop();
+        threads_.join();
+        throw;
+    }
+    pools.add(*this);
+}
+
+void scheduler::forget_thread() noexcept {
+    thread_record& here = thread_record::here();
+    here.role = nullptr;
+    here.scope = nullptr;
+    here.party = nullptr;
+    here.owner = {};
+}
+
+thread_pool* scheduler::of_this_thread() noexcept {
+    return role_scope::first([](thread_role& role) -> thread_pool* {
+        const worker* const here = role.as_worker();
+        return here != nullptr ? &here->pool().face() : nullptr;
+    });
+}
+
+worker* scheduler::this_worker() const noexcept {
+    return static_cast<worker*>(role_scope::find(id_)); // a role for a pool is a worker
+}
+
+// ---- tasks come in
+
+bool scheduler::submit(task* accepted, priority level, task_order order) {
+    // A thread that sees the effect of its task may end the pool while this call goes on. So the last touch
+    // of the pool lies inside the push, which quiesce() waits for; a worker of this pool keeps it alive
+    // itself.
+    const auto notify = [this]() noexcept { this->notify(); };
+    trace::detail::moment(trace::kind::queued, accepted);
+    bool is_in = false;
+    try {
+        worker* const here = this_worker();
+        if (here == nullptr) {
+            if (thread_record::here().role != nullptr) refuse_in_simulation(no_simulation); // of any context
+            injection_queue& way_in = checked_queue(level);
+            is_in = way_in.push(accepted, gate_bit::refuses_outside, notify);
+            // Closed by join(), which waits for outstanding work: perhaps this is a part of that.
+            if (!is_in && has_outstanding_work() && !EKIDEN_MUTANT(pool_refuses_outstanding_work))
+                is_in = way_in.push(accepted, gate_bit::refuses_workers, notify);
+        } else if (order == task_order::deferred
+                   && (thread_record::here().blocked == 0 || EKIDEN_MUTANT(pool_defers_while_it_blocks))) {
+            // As below. But this worker itself looks for a task when its own has ended.
+            is_in = checked_queue(level).push(accepted, gate_bit::refuses_workers);
+            if (is_in) here->owe(accepted);
+        } else if (level != priority::normal || order != task_order::usual) {
+            // Last: behind this worker's own tasks, and in turn with those from outside.
+            is_in = checked_queue(level).push(accepted, gate_bit::refuses_workers, notify);
+        } else if ((gate_.load(sys::relaxed) & gate_bit::refuses_workers) == 0) {
+            here->push(accepted); // stopped meanwhile: this worker abandons it when it has ended its task
+            notify();
+            is_in = true;
+        }
+    } catch (...) {
+        accepted->abandon();
+        throw;
+    }
+    if (is_in) [[likely]] {
+        if (EKIDEN_MUTANT(pool_notifies_after_the_push)) this->notify();
+        return true;
+    }
+    const owned_task dropped(accepted); // at the very end: it may have the last reference to the pool
+    refuse_in_child("post");
+    return false;
+}
+
+repeated_task::end scheduler::repeat(repeated_task& begun, priority level, repeated_task::call call,
+                                     const void* callable) {
+    if (level == priority::normal) return this_worker()->repeat(begun, call, callable);
+    const std::size_t i = begun.first;
+    if (i + 1 == begun.last) return repeated_task::end::last_call;
+    ++begun.first;
+    trace::detail::moment(trace::kind::queued, &begun);
+    try {
+        if (!queue(level).push(&begun, gate_bit::refuses_workers, [this]() noexcept { notify(); })) {
+            begun.first = i;
+            return repeated_task::end::last_call; // stopped: the others are abandoned
+        }
+    } catch (const std::bad_alloc&) {
+        begun.first = i;
+        return repeated_task::end::no_memory;
+    }
+    call(callable, i);
+    return repeated_task::end::elsewhere;
+}
+
+injection_queue& scheduler::checked_queue(priority level) {
+    if (static_cast<std::size_t>(level) >= queues_.size()) {
+        sys::refuse_argument("post", "priority", static_cast<int>(level), "high (0), normal (1) or low (2)");
+    }
+    return queue(level);
+}
+
+bool scheduler::has_work() const noexcept {
+    for (const injection_queue& queue : queues_) {
+        if (queue.maybe_filled()) return true;
+    }
+    for (const auto& w : workers()) {
+        if (w->maybe_has_tasks()) return true;
+    }
+    return sources_have_work();
+}
+
+// ---- work sources
+
+void scheduler::add_source(work_source& fresh) noexcept {
+    work_source* older = newest_source_.load(sys::relaxed);
+    do {
+        fresh.older_ = older;
+        // [WS1] release: the source; pairs with the acquires below. None is removed.
+    } while (!newest_source_.compare_exchange_weak(older, &fresh, sys::release, sys::relaxed));
+}
+
+task* scheduler::find_in_sources(unsigned w) noexcept {
+    for (work_source* s = newest_source_.load(sys::acquire); s != nullptr; s = s->older_) { // [WS1]
+        if (task* const found = s->find(w)) return found;
+    }
+    return nullptr;
+}
+
+bool scheduler::sources_have_work() const noexcept {
+    for (const work_source* s = newest_source_.load(sys::acquire); s != nullptr; s = s->older_) { // [WS1]
+        if (s->has_work()) return true;
+    }
+    return false;
+}
+
+void scheduler::ask_sources() noexcept {
+    for (work_source* s = newest_source_.load(sys::acquire); s != nullptr; s = s->older_) s->ask(); // [WS1]
+}
+
+void scheduler::report_unhandled(const char* type) noexcept {
+    ekiden::report_unhandled(options_.on_unhandled_exception, type);
+}
+
+void scheduler::report_saturation() noexcept {
+    try {
+        std::vector<unsigned> all(workers().size());
+        std::iota(all.begin(), all.end(), 0U);
+        report_stall(stall_report::reason::saturated, all);
+    } catch (...) { // no memory for a report
+    }
+}
+
+void scheduler::report_circle(std::span<const unsigned> circle) noexcept {
+    report_stall(stall_report::reason::deadlocked, circle);
+}
+
+void scheduler::report_stall(stall_report::reason why, std::span<const unsigned> threads) noexcept {
+    stalls_.fetch_add(1, sys::relaxed);
+    stall_report report{.why = why, .threads = {}, .tasks_pending = 0};
+    try {
+        for (const unsigned index : threads) report.threads.push_back(threads_.describe(index));
+        report.tasks_pending = metrics().tasks_pending;
+    } catch (...) { // no memory for a report
+        return;
+    }
+    if (options_.on_stall) {
+        const hook_scope here("on_stall");
+        options_.on_stall(report);
+    } else if (why == stall_report::reason::deadlocked)
+        std::fprintf(stderr, "ekiden: pool %s: %s", options_.name.c_str(), report.text().c_str());
+}
+
+// ---- idle
+
+bool scheduler::is_idle() const noexcept {
+    // [ID1] acquire: each finished task that is counted here makes visible that it, and what it posted, was
+    // accepted. So the second sum, read later, covers the first; if they are equal, nothing that was accepted
+    // was unfinished in between.
+    std::uint64_t finished = 0;
+    for (const auto& w : workers()) finished += w->finished();
+    std::uint64_t accepted = 0;
+    for (const auto& w : workers()) accepted += w->spawned();
+    for (const injection_queue& queue : queues_) accepted += queue.pushed();
+    return finished == accepted;
+}
+
+void scheduler::announce_idle() noexcept {
+    // [ID2] After a full fence: the finished tasks before this look; pairs with the fence in
+    // block_until_idle().
+    if (idle_waiters_.load(sys::relaxed) == 0) return;
+    idle_epoch_.fetch_add(1, sys::relaxed);
+    if (!EKIDEN_MUTANT(pool_idle_forgets_to_wake)) sys::futex_wake_all(idle_epoch_);
+}
+
+/// Returns false if the limit is reached and the pool is not idle.
+bool scheduler::block_until_idle(const wait_limit& limit) noexcept {
+    const blocked_here waiting("a pool to become idle"); // in a worker of another pool
+    const limited_sleep asleep(limit, [this]() noexcept {
+        // [LS1] release; pairs with the fence below.
+        if (!EKIDEN_MUTANT(pool_stop_request_keeps_the_epoch)) idle_epoch_.fetch_add(1, sys::release);
+        sys::futex_wake_all(idle_epoch_);
+    });
+    idle_waiters_.fetch_add(1, sys::relaxed);
+    bool is_so = false;
+    for (;;) {
+        const std::uint32_t epoch = idle_epoch_.load(sys::relaxed);
+        // [ID2] Counts the waiter before it reads the tasks' counts. Either a worker that falls idle sees the
+        // waiter, and changes the epoch, or this thread sees what the worker has finished. [LS1] The fence
+        // also acquires what the load has read.
+        sys::fence(sys::seq_cst);
+        is_so = is_idle();
+        if (is_so || asleep.is_over()) break;
+        asleep.sleep(idle_epoch_, epoch);
+    }
+    idle_waiters_.fetch_sub(1, sys::relaxed);
+    return is_so;
+}
+
+bool scheduler::wait_idle(const wait_limit& limit) {
+    refuse_in_child("wait_idle");
+    if (this_worker() != nullptr) refuse_in_own_thread("wait_idle");
+    return block_until_idle(limit);
+}
+
+// ---- pause and end
+
+/// Not after join() or stop() have begun: the former waits for the tasks that would wait for resume().
+void scheduler::pause() noexcept {
+    if (is_in_forked_child()) return;
+    std::uint32_t gate = gate_.load(sys::relaxed);
+    while (((gate & gate_bit::closed) == 0 || EKIDEN_MUTANT(pool_pauses_although_joined))
+           && !gate_.compare_exchange_weak(gate, gate | gate_bit::paused, sys::relaxed, sys::relaxed)) {
+    }
+}
+
+void scheduler::resume() noexcept {
+    if (is_in_forked_child()) return;
+    gate_.fetch_and(~gate_bit::paused, sys::release); // pairs with the acquire in worker::admit()
+    if (!EKIDEN_MUTANT(pool_resume_forgets_to_wake)) sys::futex_wake_all(gate_);
+    sleep_.signal_all();
+}
+
+void scheduler::stop() noexcept {
+    if (is_in_forked_child()) return;
+    gate_.fetch_or(gate_bit::closed, sys::relaxed); // [IQ2] the fence in quiesce() comes after it
+    // Whoever found the gate open has its task in a queue before a worker may leave.
+    for (injection_queue& queue : queues_) {
+        if (!EKIDEN_MUTANT(pool_stop_does_not_quiesce)) queue.quiesce();
+    }
+    // [ST1] release: the tasks that quiesce() has waited for; pairs with the acquire in worker::is_stopped().
+    gate_.fetch_or(gate_bit::stopped, sys::release);
+    sys::futex_wake_all(gate_);
+    // In the word itself, so that a join() that is about to sleep on it does not. relaxed: one that does not
+    // see the gate stopped yet goes round once more in drain(), if work has begun meanwhile, and waits for
+    // none.
+    if (!EKIDEN_MUTANT(pool_stop_leaves_the_work)) outstanding_.fetch_or(work_in_vain, sys::relaxed);
+    sys::futex_wake_all(outstanding_);
+    sleep_.signal_all();
+    threads_.stop();
+}
+
+bool scheduler::join(const wait_limit& limit) {
+    refuse_in_child("join");
+    if (is_started_by(id_)) refuse_in_own_thread("join");
+    const blocked_here waiting("the end of a pool"); // in a worker of another pool
+    // Before the turn: a call that gives up while another join() is under way has begun to join, too.
+    gate_.fetch_or(gate_bit::closed, sys::relaxed); // [IQ2] the fence in quiesce() comes after it
+    resume();                                       // and no pause() comes any more
+    if (!joining_.acquire(limit)) return false;
+    const bool is_drained = drain(limit);
+    if (is_drained) {
+        if (!std::exchange(services_are_shut_down_, true)) shut_down_services_(face_);
+        stop();
+        threads_.join();
+        watch_.reset();
+    }
+    joining_.release();
+    return is_drained;
+}
+
+// ---- outstanding work
+
+/// The pool is closed to those outside that do no outstanding work. Returns when no task is left, and no
+/// work that may post one: both at the same moment, so that nothing follows. Returns false if the limit is
+/// reached before that.
+bool scheduler::drain(const wait_limit& limit) noexcept {
+    for (;;) {
+        // [OW1] acquire: that the works begun so far are outstanding; pairs with the release in
+        // work_started().
+        const std::uint32_t begun = works_begun_.load(sys::acquire);
+        if (!wait_for_outstanding_work(limit)) return false;
+        for (injection_queue& queue : queues_) queue.quiesce();
+        if (!block_until_idle(limit)) return false;
+        // Work is begun by tasks, and is_idle() has acquired their ends: this sees each beginning since the
+        // look above. If there was none, no work was outstanding at the moment when no task was left.
+        if (works_begun_.load(sys::relaxed) == begun || has_stopped()
+            || EKIDEN_MUTANT(pool_join_forgets_late_work))
+            return true;
+        if (limit.is_reached()) return false; // or new work might keep this thread here
+    }
+}
+
+/// Returns false if the limit is reached and work is outstanding.
+bool scheduler::wait_for_outstanding_work(const wait_limit& limit) noexcept {
+    const limited_sleep asleep(limit, [this]() noexcept {
+        // [LS1] release; pairs with the acquires below. The sleeper has set the bit on which it sleeps.
+        if (!EKIDEN_MUTANT(pool_stop_request_keeps_the_bit))
+            outstanding_.fetch_and(~work_awaited, sys::release);
+        sys::futex_wake_all(outstanding_);
+    });
+    // [OW2] acquire: what the work has done, its posts among that; pairs with the release in work_finished().
+    std::uint32_t now = outstanding_.load(sys::acquire);
+    bool is_over = false;
+    while ((now & work_count) != 0 && (now & work_in_vain) == 0) {
+        // [LS1] acquire: after the bit is set, the stop request.
+        if ((now & work_awaited) != 0
+            || outstanding_.compare_exchange_strong(now, now | work_awaited, sys::acquire, sys::relaxed)) {
+            is_over = asleep.is_over();
+            if (is_over) break;
+            asleep.sleep(outstanding_, now | work_awaited);
+        }
+        now = outstanding_.load(sys::acquire); // [OW2]
+    }
+    outstanding_.fetch_and(~work_awaited, sys::relaxed);
+    return !is_over;
+}
+
+bool scheduler::has_outstanding_work() const noexcept {
+    return (outstanding_.load(sys::relaxed) & work_count) != 0;
+}
+
+void scheduler::work_started() noexcept {
+    outstanding_.fetch_add(1, sys::relaxed);
+    works_begun_.fetch_add(1, sys::release); // [OW1]
+}
+
+void scheduler::work_finished() noexcept {
+    // [OW2] release; pairs with the acquires in wait_for_outstanding_work(). After it the pool may be gone:
+    // only the word's address is used.
+    if (outstanding_.fetch_sub(1, sys::release) == (work_awaited | 1)
+        && !EKIDEN_MUTANT(pool_work_ends_in_silence))
+        sys::futex_wake_all(outstanding_);
+}
+
+void scheduler::set_crowded(bool is_so) noexcept {
+    // [EL4] relaxed: a hint to look at the numbers.
+    if (is_so)
+        gate_.fetch_or(gate_bit::crowded, sys::relaxed);
+    else
+        gate_.fetch_and(~gate_bit::crowded, sys::relaxed);
+}
+
+scheduler::~scheduler() { pools.remove(*this); }
+
+// ---- refusals
+
+void scheduler::refuse_in_own_thread(const char* operation) const {
+    throw std::system_error(std::make_error_code(std::errc::resource_deadlock_would_occur),
+                            std::string("ekiden: thread_pool::") + operation
+                                + " in a thread of the same pool");
+}
+
+void scheduler::refuse_destruction_here() const noexcept {
+    const worker* const here = this_worker(); // null: a thread_local object, or the watch
+    refuse_destruction("thread_pool", here != nullptr, here != nullptr ? here->running() : nullptr);
+}
+
+void scheduler::refuse_in_child(const char* operation) const {
+    if ((gate_.load(sys::relaxed) & gate_bit::forked) == 0) return;
+    throw std::system_error(std::make_error_code(std::errc::operation_not_permitted),
+                            std::string("ekiden: thread_pool::") + operation
+                                + " in the child of fork(); the pool has no threads here");
+}
+
+std::string scheduler::activity() const {
+    std::string signs;
+    for (const auto& w : workers()) signs += w->look().sign();
+    return signs;
+}
+
+thread_pool_metrics scheduler::metrics() const {
+    thread_pool_metrics sum;
+    threads_.add_to(sum);
+    const bool is_in_child = is_in_forked_child(); // where no worker works
+    for (const auto& w : workers()) {
+        w->add_to(sum);
+        sum.threads_at_work += !is_in_child && w->look().sign() == '#' ? 1U : 0U;
+    }
+    std::uint64_t accepted = 0;
+    for (const auto& w : workers()) accepted += w->spawned();
+    for (const injection_queue& queue : queues_) accepted += queue.pushed();
+    sum.stalls = stalls_.load(sys::relaxed);
+    sum.tasks_pending = accepted - sum.tasks_run - sum.tasks_abandoned;
+    return sum;
+}
+
+} // namespace ekiden::inline EKIDEN_ABI

@@ -1,0 +1,79 @@
+#include <ekiden/pool/detail/watch.hpp>
+
+#include <ekiden/context/thread_context.hpp>
+#include <ekiden/pool/detail/crew.hpp>
+#include <ekiden/pool/detail/scheduler.hpp>
+#include <ekiden/sys/futex.hpp>
+#include <ekiden/sys/start_thread.hpp>
+
+#include <algorithm>
+#include <utility>
+
+namespace ekiden::inline EKIDEN_ABI {
+
+watch::watch(scheduler& pool, crew& threads, sys::clock::duration interval, std::string name)
+    : pool_(pool), crew_(threads), interval_(interval),
+      thread_(sys::start_thread("thread_pool", "its watch", [this, name = std::move(name)] {
+          sys::set_thread_name(name + "-watch");
+          thread_record::here().owner = pool_.id();
+          run();
+      })) {}
+
+watch::~watch() {
+    word_.store(leaving, sys::relaxed);
+    sys::futex_wake(word_);
+    thread_.join();
+}
+
+void watch::wake() noexcept {
+    // [EL3] The worker's word is no longer idle, before the look at ours; pairs with the fence in run().
+    sys::fence(sys::seq_cst);
+    std::uint32_t expected = asleep;
+    if (word_.load(sys::relaxed) == asleep
+        && word_.compare_exchange_strong(expected, looking, sys::relaxed, sys::relaxed))
+        sys::futex_wake(word_);
+}
+
+void watch::run() noexcept {
+    // Where threads block, the next ones probably do: then it looks more often.
+    constexpr sys::clock::duration hurry = std::chrono::milliseconds(1);
+    sys::clock::duration pause = interval_;
+    while (word_.load(sys::relaxed) != leaving) {
+        pause = look() ? std::min(hurry, interval_) : std::min(pause * 2, interval_);
+        std::uint32_t word = looking;
+        if (word_.compare_exchange_strong(word, asleep, sys::relaxed, sys::relaxed)) {
+            // [EL3] Asleep, before the look at the workers: either this sees one awake, or it sees this
+            // asleep.
+            sys::fence(sys::seq_cst);
+            if (crew_.is_quiet()) {
+                while (word_.load(sys::relaxed) == asleep) sys::futex_wait(word_, asleep);
+                pause = interval_;
+            } else {
+                word = asleep;
+                (void)word_.compare_exchange_strong(word, looking, sys::relaxed, sys::relaxed);
+            }
+        }
+        const auto next = sys::clock::now() + pause;
+        while (word_.load(sys::relaxed) != leaving && sys::futex_wait_until(word_, looking, next)) {
+        }
+    }
+}
+
+bool watch::look() noexcept {
+    const bool is_paused = (pool_.gate().load(sys::relaxed) & gate_bit::paused) != 0;
+    // Tasks wait, and nobody sleeps who could be woken for them.
+    const bool is_starving = !is_paused && pool_.sleep().waiting() == 0 && pool_.has_work();
+    starving_looks_ = is_starving ? starving_looks_ + 1 : 0;
+    crew_.take_back();
+    const bool has_hired = starving_looks_ > 1 && crew_.compensate();
+    report_saturation(starving_looks_ > 1);
+    return has_hired;
+}
+
+void watch::report_saturation(bool is_starving) noexcept {
+    const bool is_saturated = is_starving && crew_.is_saturated();
+    if (std::exchange(has_reported_, is_saturated) || !is_saturated) return;
+    pool_.report_saturation();
+}
+
+} // namespace ekiden::inline EKIDEN_ABI

@@ -1,0 +1,66 @@
+// What others see of a worker: the watch, a dump, a live view, reports and metrics.
+#include <ekiden/pool/detail/worker.hpp>
+
+#include <ekiden/sys/clock.hpp>
+
+#include <algorithm>
+
+namespace ekiden::inline EKIDEN_ABI {
+
+void worker::show(glance::state is) noexcept {
+    if (is != glance::state::busy) since_ns_.store(sys::now_ns(), sys::relaxed);
+    is_.store(is, sys::relaxed);
+}
+
+worker::glance worker::look() const noexcept {
+    return {.is = is_.load(sys::relaxed),
+            .finished = finished(),
+            .task_type = running_type_.load(sys::relaxed),
+            .awaited = awaited_.load(sys::relaxed),
+            .awaited_type = awaited_type_.load(sys::relaxed),
+            .blocked_on = blocked_on_.load(sys::acquire), // [DU1]
+            .wanted_lock = locks_.wanted(),
+            .since_ns = since_ns_.load(sys::relaxed)};
+}
+
+char worker::glance::sign() const noexcept {
+    if (is == state::gone) return ' ';
+    if (is == state::standing_by) return '-';
+    if (is == state::held) return 'p';
+    if (blocked_on != nullptr) return 'b';
+    if (is == state::asleep) return awaited != nullptr ? 'w' : '.';
+    return '#';
+}
+
+bool worker::seems_to_run(const task* one, task::function type) const noexcept {
+    // The type too: the memory of a task without a result may serve another one already.
+    if (running_.load(sys::relaxed) == one && running_type_.load(sys::relaxed) == type) return true;
+    return std::any_of(on_stack_.begin(), on_stack_.end(), [=](const shown_task& waiting) {
+        return waiting.self.load(sys::relaxed) == one && waiting.type.load(sys::relaxed) == type;
+    });
+}
+
+bool worker::runs(const completion& result) const noexcept {
+    for (const wait_frame* f = waits_; f != nullptr; f = f->outer) {
+        // The type too: as in seems_to_run().
+        if (f->waiting.self == &result && f->waiting.type == result.type()) return true;
+    }
+    return false;
+}
+
+std::string_view worker::running_type() const noexcept {
+    const task::function type = running_type_.load(sys::relaxed);
+    return type != nullptr ? described_type(type(nullptr, task_request::describe)) : "nothing";
+}
+
+void worker::add_to(thread_pool_metrics& sum) const noexcept {
+    sum.tasks_run += ran_.value();
+    sum.tasks_abandoned += abandoned_.value();
+    sum.stolen += stolen_.value();
+    sum.injected += injected_.value();
+    sum.parks += parks_.value();
+    sum.wakes += wakes_.value();
+    sum.queue_delay += delays_.snapshot();
+}
+
+} // namespace ekiden::inline EKIDEN_ABI

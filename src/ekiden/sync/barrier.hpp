@@ -1,0 +1,184 @@
+/// A barrier: nobody goes on before all have come; used again and again.
+///
+/// Part: sync. Used by: users. Source: the two-state barrier of Ohki and Kuno, whose states change their
+/// meaning from round to round. Ours needs one lock instead of two: the payload counts those who are still
+/// missing, so an arrival is one atomic step, and all waiters are released by one system call. More than the
+/// payload can count, and those of a barrier with a completion, are counted beside the word, inside the lock.
+#pragma once
+
+#include <ekiden/sync/detail/state_lock.hpp>
+#include <ekiden/sys/contract.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <limits>
+#include <stdexcept>
+#include <stop_token>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+namespace ekiden::inline EKIDEN_ABI {
+
+/// The completion of a barrier that has none.
+struct no_completion {
+    void operator()() const noexcept {}
+};
+
+/// What a thread does before it sleeps at a barrier.
+enum class barrier_wait : std::uint8_t {
+    yields_first, ///< yields a few times first, as long as yields are brief: less wall and CPU time
+    parks         ///< sleeps at once: for threads that come far apart
+};
+
+/// A point that no participant passes before all have arrived. It is reusable: one round follows another.
+///
+/// Like std::barrier. Thread safety: all members may be called concurrently. Destroy it when all waits have
+/// returned.
+/// Ordering: every arrival happens before the completion, which happens before the return of the round's
+/// waits. Initialization: constant.
+template <class Completion = no_completion>
+class barrier {
+    static_assert(
+        std::is_nothrow_invocable_v<Completion&>,
+        "barrier: the completion function must be callable without arguments and noexcept: it runs in the "
+        "thread that comes last, while all others wait");
+
+public:
+    /// Names a round. Returned by arrive(). May be waited for until the end of the next round.
+    class arrival_token {
+        friend class barrier;
+        explicit arrival_token(std::uint32_t round) noexcept : round_(round) {}
+        std::uint32_t round_;
+    };
+
+    /// Returns the largest number of participants.
+    [[nodiscard]] static constexpr std::ptrdiff_t max() noexcept {
+        return std::numeric_limits<std::ptrdiff_t>::max();
+    }
+
+    /// Constructs a barrier at which `expected` arrivals complete a round. Throws std::invalid_argument if it
+    /// is negative.
+    constexpr explicit barrier(std::ptrdiff_t expected, Completion completion = Completion(),
+                               barrier_wait how = barrier_wait::yields_first)
+        : lock_(state_value{0, in_word(checked(expected)) ? static_cast<std::uint32_t>(expected) : 0},
+                how == barrier_wait::parks ? parking : yielding),
+          expected_(expected), missing_(expected), in_word_(in_word(expected)),
+          completion_(std::move(completion)) {}
+
+    /// Counts `count` arrivals and returns the round. `count` is 1 to the number of missing arrivals. The
+    /// last arrival of a round runs the completion, in its own thread or in that of another arrival, and
+    /// starts the next round.
+    [[nodiscard]] arrival_token arrive(std::ptrdiff_t count = 1) {
+        std::uint32_t round = 0;
+        if (in_word_) {
+            lock_.apply(both, [&](state_value now) noexcept {
+                round = now.state;
+                const std::ptrdiff_t left = after_arrival(static_cast<std::ptrdiff_t>(now.payload), count);
+                if (left > 0) return state_value{now.state, static_cast<std::uint32_t>(left)};
+                // [BA1] relaxed: the arrivals of all who dropped out have happened before this one.
+                return state_value{1 - now.state, static_cast<std::uint32_t>(expected_.load(sys::relaxed))};
+            });
+        } else {
+            lock_.run(both, [&](state_value now) noexcept {
+                round = now.state;
+                missing_ = after_arrival(missing_, count);
+                if (missing_ > 0) return now;
+                completion_();
+                missing_ = expected_.load(sys::relaxed); // [BA1] relaxed, as above
+                return state_value{1 - now.state, 0};
+            });
+        }
+        return arrival_token(round);
+    }
+
+    /// Returns whether the round of `token` is complete.
+    [[nodiscard]] bool is_complete(arrival_token token) const noexcept { return lock_.is_in(after(token)); }
+
+    /// Waits until the round of `token` is complete.
+    void wait(arrival_token token) const noexcept { lock_.pass(after(token)); }
+    /// Waits until the round of `token` is complete, or until `limit` is reached. Returns whether the round
+    /// is complete. The arrival counts in any case.
+    [[nodiscard]] bool wait(arrival_token token, const wait_limit& limit) const noexcept {
+        return lock_.pass(after(token), limit);
+    }
+    /// Waits like wait(token, limit), where the limit is a stop request.
+    [[nodiscard]] bool wait(arrival_token token, std::stop_token stop) const noexcept {
+        return wait(token, wait_limit(std::move(stop)));
+    }
+    /// Waits like wait(token, limit), where the limit is a duration.
+    template <class Rep, class Period>
+    [[nodiscard]] bool wait_for(arrival_token token,
+                                const std::chrono::duration<Rep, Period>& duration) const {
+        return wait(token, wait_limit::after(duration));
+    }
+    /// Waits like wait(token, limit), where the limit is a deadline.
+    template <class Clock, class Duration>
+    [[nodiscard]] bool wait_until(arrival_token token,
+                                  const std::chrono::time_point<Clock, Duration>& deadline) const {
+        return wait(token, wait_limit::until(deadline));
+    }
+
+    /// Arrives, and waits until the round is complete.
+    void arrive_and_wait() { wait(arrive()); }
+    /// Arrives, and waits until the round is complete or `limit` is reached. Returns whether the round is
+    /// complete. The arrival counts in any case, so a later round expects the thread again.
+    [[nodiscard]] bool arrive_and_wait(const wait_limit& limit) { return wait(arrive(), limit); }
+    /// Arrives and waits like arrive_and_wait(limit), where the limit is a stop request.
+    [[nodiscard]] bool arrive_and_wait(std::stop_token stop) {
+        return arrive_and_wait(wait_limit(std::move(stop)));
+    }
+    /// Arrives and waits like arrive_and_wait(limit), where the limit is a duration.
+    template <class Rep, class Period>
+    [[nodiscard]] bool arrive_and_wait_for(const std::chrono::duration<Rep, Period>& duration) {
+        return arrive_and_wait(wait_limit::after(duration));
+    }
+    /// Arrives and waits like arrive_and_wait(limit), where the limit is a deadline.
+    template <class Clock, class Duration>
+    [[nodiscard]] bool arrive_and_wait_until(const std::chrono::time_point<Clock, Duration>& deadline) {
+        return arrive_and_wait(wait_limit::until(deadline));
+    }
+
+    /// Arrives. Later rounds expect one arrival less.
+    void arrive_and_drop() {
+        // [BA1] relaxed: the arrival below publishes it.
+        expected_.fetch_sub(1, sys::relaxed);
+        (void)arrive();
+    }
+
+    /// The lock inside, for waits that are not a thread's: start() with mask after(token) and a transition
+    /// that returns its argument.
+    [[nodiscard]] state_lock& core() const noexcept { return lock_; }
+    [[nodiscard]] static state_lock::mask after(arrival_token token) noexcept {
+        return state_lock::mask{1} << (1 - token.round_);
+    }
+
+private:
+    static constexpr state_rules parking{.name = "a barrier"};
+    static constexpr state_rules yielding{.yields = 8, .name = "a barrier"};
+    static constexpr state_lock::mask both = 3; // the states 0 and 1: even and odd rounds
+
+    static constexpr std::ptrdiff_t checked(std::ptrdiff_t expected) {
+        if (expected < 0)
+            throw std::invalid_argument("barrier: expected is " + std::to_string(expected)
+                                        + ", allowed is 0 or more");
+        return expected;
+    }
+    static constexpr bool in_word(std::ptrdiff_t expected) noexcept {
+        return std::is_same_v<Completion, no_completion>
+               && expected <= std::ptrdiff_t{state_lock::max_payload};
+    }
+    static std::ptrdiff_t after_arrival(std::ptrdiff_t missing, std::ptrdiff_t count) noexcept {
+        if (count < 1 || count > missing)
+            sys::contract_broken("barrier::arrive: more arrivals than the round expects, or fewer than 1");
+        return missing - count;
+    }
+
+    mutable state_lock lock_; // payload, if in_word_: arrivals that this round still waits for
+    sys::atomic<std::ptrdiff_t> expected_;
+    std::ptrdiff_t missing_; // the same if not in_word_; guarded by lock_
+    const bool in_word_;
+    [[no_unique_address]] Completion completion_;
+};
+
+} // namespace ekiden::inline EKIDEN_ABI

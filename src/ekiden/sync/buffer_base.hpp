@@ -1,0 +1,258 @@
+/// What the buffers have in common: their operations on a lock and a ring, and what they answer.
+///
+/// Part: sync. Used by: programs, through bounded_buffer and watermark_buffer.
+#pragma once
+
+#include <ekiden/sync/detail/ring_buffer.hpp>
+#include <ekiden/sync/detail/state_lock.hpp>
+#include <ekiden/sync/queue_status.hpp>
+#include <ekiden/sys/back_off.hpp>
+
+#include <chrono>
+#include <concepts>
+#include <exception>
+#include <optional>
+#include <stdexcept>
+#include <stop_token>
+#include <string>
+#include <utility>
+
+namespace ekiden::inline EKIDEN_ABI {
+
+/// A buffer whose lock's states are given by `States`, a class with
+///   initial, push_states, pop_states, closed_states    masks or indices; pushes and pops admit closed_states
+///   next(state, size, capacity) -> index of the state after a push or a pop
+///   closing(state) -> index of the state after close
+/// The waiting thread's push or pop is run by the thread that makes room or brings an item.
+///
+/// No operation throws because the buffer is closed: the status says it. A push or a pop throws what T's copy
+/// or move constructor throws. Then it has had no effect.
+///
+/// Thread safety: all members may be called concurrently.
+/// Ordering: a push happens before the pop of its item.
+template <class T, class States>
+class buffer_base {
+public:
+    using value_type = T;
+
+    /// Adds `item`. Waits while the buffer is full. Returns done or closed. Unless done, `item` is unchanged.
+    [[nodiscard]] queue_status push(T&& item) { return push(std::move(item), wait_limit()); }
+    /// Adds `item`. Waits until `limit` at most. Returns done, timed_out, stopped or closed. Unless done,
+    /// `item` is unchanged.
+    [[nodiscard]] queue_status push(T&& item, const wait_limit& limit) {
+        push_step step{*this, item};
+        return lock_.run(may_push, step, limit) ? step.outcome() : given_up(limit);
+    }
+    /// Adds `item` like push(item, limit), where the limit is a stop request.
+    [[nodiscard]] queue_status push(T&& item, std::stop_token stop) {
+        return push(std::move(item), wait_limit(std::move(stop)));
+    }
+    /// Adds `item` like push(item, limit), where the limit is a duration.
+    template <class Rep, class Period>
+    [[nodiscard]] queue_status push_for(T&& item, const std::chrono::duration<Rep, Period>& duration) {
+        return push(std::move(item), wait_limit::after(duration));
+    }
+    /// Adds `item` like push(item, limit), where the limit is a deadline.
+    template <class Clock, class Duration>
+    [[nodiscard]] queue_status push_until(T&& item,
+                                          const std::chrono::time_point<Clock, Duration>& deadline) {
+        return push(std::move(item), wait_limit::until(deadline));
+    }
+    /// Adds `item` if there is room. Returns done, would_wait or closed. Unless done, `item` is unchanged.
+    [[nodiscard]] queue_status try_push(T&& item) {
+        push_step step{*this, item};
+        return tried(may_push, step);
+    }
+
+    /// Adds a copy of `item`, made before the wait, like push(item).
+    [[nodiscard]] queue_status push(const T& item)
+        requires std::copy_constructible<T>
+    {
+        return push(T(item));
+    }
+    /// Adds a copy of `item` like push(item, limit).
+    [[nodiscard]] queue_status push(const T& item, const wait_limit& limit)
+        requires std::copy_constructible<T>
+    {
+        return push(T(item), limit);
+    }
+    /// Adds a copy of `item` like push(item, stop).
+    [[nodiscard]] queue_status push(const T& item, std::stop_token stop)
+        requires std::copy_constructible<T>
+    {
+        return push(T(item), std::move(stop));
+    }
+    /// Adds a copy of `item` like push_for(item, duration).
+    template <class Rep, class Period>
+        requires std::copy_constructible<T>
+    [[nodiscard]] queue_status push_for(const T& item, const std::chrono::duration<Rep, Period>& duration) {
+        return push_for(T(item), duration);
+    }
+    /// Adds a copy of `item` like push_until(item, deadline).
+    template <class Clock, class Duration>
+        requires std::copy_constructible<T>
+    [[nodiscard]] queue_status push_until(const T& item,
+                                          const std::chrono::time_point<Clock, Duration>& deadline) {
+        return push_until(T(item), deadline);
+    }
+    /// Adds a copy of `item` like try_push(item).
+    [[nodiscard]] queue_status try_push(const T& item)
+        requires std::copy_constructible<T>
+    {
+        return try_push(T(item));
+    }
+
+    /// Removes the oldest item. Waits while the buffer is empty. Returns the item, or an empty result with
+    /// the status closed: the buffer is closed and empty.
+    [[nodiscard]] popped<T> pop() { return pop(wait_limit()); }
+    /// Removes the oldest item. Waits until `limit` at most. Returns the item, or an empty result with the
+    /// status timed_out, stopped or closed.
+    [[nodiscard]] popped<T> pop(const wait_limit& limit) {
+        return popped<T>::from([&](std::optional<T>& item) {
+            pop_step step{*this, item};
+            return lock_.run(may_pop, step, limit) ? step.outcome() : given_up(limit);
+        });
+    }
+    /// Removes the oldest item like pop(limit), where the limit is a stop request.
+    [[nodiscard]] popped<T> pop(std::stop_token stop) { return pop(wait_limit(std::move(stop))); }
+    /// Removes the oldest item like pop(limit), where the limit is a duration.
+    template <class Rep, class Period>
+    [[nodiscard]] popped<T> pop_for(const std::chrono::duration<Rep, Period>& duration) {
+        return pop(wait_limit::after(duration));
+    }
+    /// Removes the oldest item like pop(limit), where the limit is a deadline.
+    template <class Clock, class Duration>
+    [[nodiscard]] popped<T> pop_until(const std::chrono::time_point<Clock, Duration>& deadline) {
+        return pop(wait_limit::until(deadline));
+    }
+    /// Removes the oldest item if there is one. Returns the item, or an empty result with the status
+    /// would_wait or closed.
+    [[nodiscard]] popped<T> try_pop() {
+        return popped<T>::from([&](std::optional<T>& item) {
+            pop_step step{*this, item};
+            return tried(may_pop, step);
+        });
+    }
+
+    /// Closes the buffer. No item can be added from now on. Waiting pushes return, and waiting pops return
+    /// when the items inside are removed. Has no effect if the buffer is closed already.
+    void close() noexcept {
+        lock_.apply(state_lock::any_state,
+                    [](state_value now) noexcept { return state_value{States::closing(now.state), 0}; });
+    }
+    /// Returns whether close() has been called. What has become true for a thread stays true for it.
+    [[nodiscard]] bool is_closed() const noexcept { return lock_.is_in(States::closed_states); }
+
+    /// Returns the number of items that the buffer has room for.
+    [[nodiscard]] std::size_t capacity() const noexcept { return ring_.capacity(); }
+    /// Returns the number of items at some moment during the call.
+    [[nodiscard]] std::size_t size() const noexcept {
+        std::size_t size = 0;
+        lock_.run(state_lock::any_state, [&](state_value now) noexcept {
+            size = ring_.size();
+            return now;
+        });
+        return size;
+    }
+
+    /// A push or a pop: run once, inside the lock, by the caller or by the thread that made it possible.
+    struct step_base {
+        buffer_base& buffer;
+        std::exception_ptr error{};
+        bool ended = false;
+
+        explicit step_base(buffer_base& b) noexcept : buffer(b) {}
+        /// Returns the outcome. Rethrows what T's move constructor threw.
+        [[nodiscard]] queue_status outcome() {
+            if (error) std::rethrow_exception(std::move(error));
+            return ended ? queue_status::closed : queue_status::done;
+        }
+        state_value after(state_value now) noexcept {
+            const ring_buffer<T>& ring = buffer.ring_;
+            return {buffer.states_.next(now.state, ring.size(), ring.capacity()), 0};
+        }
+    };
+    struct push_step : step_base {
+        T& item;
+
+        push_step(buffer_base& b, T& i) noexcept : step_base(b), item(i) {}
+        state_value operator()(state_value now) noexcept {
+            this->ended = is_in_closed(now.state);
+            if (this->ended) return now;
+            try {
+                this->buffer.ring_.push(std::move(item));
+            } catch (...) {
+                this->error = std::current_exception();
+                return now;
+            }
+            return this->after(now);
+        }
+    };
+    struct pop_step : step_base {
+        std::optional<T>& item;
+
+        pop_step(buffer_base& b, std::optional<T>& i) noexcept : step_base(b), item(i) {}
+        /// Inside the lock: nothing to take out. (The buffer is closed then.)
+        [[nodiscard]] bool finds_nothing() const noexcept { return this->buffer.ring_.size() == 0; }
+        state_value operator()(state_value now) noexcept {
+            ring_buffer<T>& ring = this->buffer.ring_;
+            this->ended = finds_nothing();
+            if (this->ended) return now;
+            try {
+                item.emplace(std::move(ring.front()));
+            } catch (...) {
+                this->error = std::current_exception();
+                return now;
+            }
+            ring.drop();
+            return this->after(now);
+        }
+    };
+
+    /// The lock inside, for waits that are not a thread's: start() with mask `may_push` and a push_step, or
+    /// `may_pop` and a pop_step.
+    [[nodiscard]] state_lock& core() noexcept { return lock_; }
+    static constexpr state_lock::mask may_push = States::push_states | States::closed_states;
+    static constexpr state_lock::mask may_pop = States::pop_states | States::closed_states;
+
+protected:
+    /// Throws std::bad_alloc.
+    explicit buffer_base(std::size_t capacity, States states = {})
+        : lock_({States::initial, 0}, capacity == 1 ? spinning : yielding), ring_(capacity), states_(states) {
+    }
+    ~buffer_base() = default;
+
+    static std::size_t checked(std::size_t capacity, const char* what) {
+        if (capacity == 0)
+            throw std::invalid_argument(std::string(what) + ": capacity is 0, allowed is 1 or more");
+        return capacity;
+    }
+
+private:
+    // A push or pop is so short that a yield mostly is enough to see its end. With room for one item each
+    // item needs the other side's answer: if that runs on another processor, it is nearer than a yield takes.
+    static constexpr state_rules yielding{.yields = 8, .name = "a buffer"};
+    static constexpr state_rules spinning{.spins = 20, .yields = 2, .name = "a buffer"};
+
+    static constexpr bool is_in_closed(std::uint32_t state) noexcept {
+        return ((States::closed_states >> state) & 1) != 0;
+    }
+
+    template <class Step>
+    queue_status tried(state_lock::mask states, Step& step) {
+        for (sys::back_off others;; others.wait()) { // another thread is inside for a step as short as ours
+            const attempt result = lock_.try_run(states, step);
+            if (result == attempt::done) return step.outcome();
+            if (result == attempt::refused) return queue_status::would_wait;
+        }
+    }
+    static queue_status given_up(const wait_limit& limit) noexcept {
+        return limit.stop().stop_requested() ? queue_status::stopped : queue_status::timed_out;
+    }
+
+    mutable state_lock lock_;
+    ring_buffer<T> ring_;
+    States states_;
+};
+
+} // namespace ekiden::inline EKIDEN_ABI

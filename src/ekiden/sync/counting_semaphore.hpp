@@ -1,0 +1,138 @@
+/// A counting semaphore whose waits may be timed, stopped, or not a thread's.
+///
+/// Part: sync. Used by: users. A state_lock whose payload is the number of permits: while they fit into it,
+/// to take one and to give some back is one atomic step each. A running thread may take a permit before a
+/// woken one does; who has waited for more than 500 us gets the next one.
+#pragma once
+
+#include <ekiden/sync/detail/state_lock.hpp>
+#include <ekiden/sys/back_off.hpp>
+#include <ekiden/sys/contract.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <stdexcept>
+#include <stop_token>
+#include <string>
+#include <utility>
+
+namespace ekiden::inline EKIDEN_ABI {
+
+/// A number of permits that threads acquire and release.
+///
+/// Like std::counting_semaphore. Thread safety: all members may be called concurrently.
+/// Ordering: a release() happens before the acquire() that gets its permit.
+/// Initialization: constant.
+template <std::ptrdiff_t Max = std::numeric_limits<std::ptrdiff_t>::max()>
+class counting_semaphore {
+    static_assert(Max >= 0, "counting_semaphore: the largest number of permits is negative");
+
+    // Permits beyond what the payload holds lie in rest_, which only a change inside the lock may touch.
+    enum state : std::uint32_t {
+        zero,  ///< no permit
+        some,  ///< the payload is their number, not 0
+        plenty ///< more than the payload: it is changed inside only
+    };
+    static constexpr auto most_quick =
+        static_cast<std::uint32_t>(std::min(Max, std::ptrdiff_t{state_lock::max_payload}));
+
+public:
+    /// Returns the largest number of permits: exactly `Max`.
+    [[nodiscard]] static constexpr std::ptrdiff_t max() noexcept { return Max; }
+
+    /// Constructs the semaphore with `permits` permits. Throws std::invalid_argument unless they are 0 to
+    /// max().
+    constexpr explicit counting_semaphore(std::ptrdiff_t permits)
+        : lock_(value_of(permits), rules), rest_(rest_of(permits)) {
+        if (permits < 0 || permits > max())
+            throw std::invalid_argument("counting_semaphore: permits is " + std::to_string(permits)
+                                        + ", allowed is 0 to " + std::to_string(max()));
+    }
+
+    /// Acquires a permit. Waits while there is none.
+    void acquire() noexcept {
+        if (!lock_.try_count<-1>(most_quick)) [[unlikely]]
+            lock_.run(is_some, take{*this}, conduct::opens);
+    }
+    /// Acquires a permit. Waits until `limit` at most. Returns whether a permit was acquired.
+    [[nodiscard]] bool acquire(const wait_limit& limit) noexcept {
+        return lock_.try_count<-1>(most_quick) || lock_.run(is_some, take{*this}, limit, conduct::opens);
+    }
+    /// Acquires a permit. Waits until a stop is requested at most. Returns whether a permit was acquired.
+    [[nodiscard]] bool acquire(std::stop_token stop) noexcept { return acquire(wait_limit(std::move(stop))); }
+    /// Acquires a permit. Waits for `duration` at most. Returns whether a permit was acquired.
+    template <class Rep, class Period>
+    [[nodiscard]] bool try_acquire_for(const std::chrono::duration<Rep, Period>& duration) {
+        return acquire(wait_limit::after(duration));
+    }
+    /// Acquires a permit. Waits until `deadline` at most. Returns whether a permit was acquired.
+    template <class Clock, class Duration>
+    [[nodiscard]] bool try_acquire_until(const std::chrono::time_point<Clock, Duration>& deadline) {
+        return acquire(wait_limit::until(deadline));
+    }
+    /// Acquires a permit if there is one. Does not wait, and does not fail spuriously. Returns whether a
+    /// permit was acquired.
+    [[nodiscard]] bool try_acquire() noexcept {
+        for (sys::back_off others;; others.wait()) { // another thread is inside for a few steps
+            const attempt result =
+                lock_.try_count<-1>(most_quick) ? attempt::done : lock_.try_run(is_some, take{*this});
+            if (result != attempt::busy) return result == attempt::done;
+        }
+    }
+
+    /// Adds `count` permits. `count` is 0 or more, and the number of permits stays at most max().
+    void release(std::ptrdiff_t count = 1) noexcept {
+        if (count != 1 || !lock_.try_count<1>(most_quick)) [[unlikely]]
+            lock_.run(state_lock::any_state, [&](state_value now) noexcept { return added(now, count); });
+    }
+
+    /// The lock inside, for waits that are not a thread's: start() with mask `is_some` and the transition
+    /// take_one(), which runs inside.
+    [[nodiscard]] state_lock& core() noexcept { return lock_; }
+    [[nodiscard]] state_value take_one(state_value now) noexcept { return changed(now, -1); }
+    static constexpr state_lock::mask is_some = 1U << some | 1U << plenty;
+
+private:
+    static constexpr state_rules rules{.spins = 12, .yields = 4, .first_only = true, .name = "a semaphore"};
+
+    struct take {
+        counting_semaphore& semaphore;
+
+        state_value operator()(state_value now) const noexcept { return semaphore.take_one(now); }
+    };
+
+    static constexpr std::ptrdiff_t in_word(std::uint32_t payload) noexcept {
+        return static_cast<std::ptrdiff_t>(payload);
+    }
+    static constexpr std::ptrdiff_t rest_of(std::ptrdiff_t permits) noexcept {
+        return std::max(permits - in_word(most_quick), std::ptrdiff_t{0});
+    }
+    static constexpr state_value value_of(std::ptrdiff_t permits) noexcept {
+        if (permits <= 0) return {zero, 0};
+        return permits > in_word(most_quick) ? state_value{plenty, most_quick}
+                                             : state_value{some, static_cast<std::uint32_t>(permits)};
+    }
+
+    // Inside the lock.
+    state_value changed(state_value now, std::ptrdiff_t by) noexcept {
+        const std::ptrdiff_t permits = rest_ + in_word(now.payload) + by;
+        rest_ = rest_of(permits);
+        return value_of(permits);
+    }
+    state_value added(state_value now, std::ptrdiff_t count) noexcept {
+        if (count < 0 || count > max() - rest_ - in_word(now.payload))
+            sys::contract_broken("counting_semaphore::release: a negative count, or more permits than max()");
+        return changed(now, count);
+    }
+
+    state_lock lock_;
+    std::ptrdiff_t rest_; // guarded by lock_
+};
+
+/// A semaphore with at most one permit.
+using binary_semaphore = counting_semaphore<1>;
+
+} // namespace ekiden::inline EKIDEN_ABI

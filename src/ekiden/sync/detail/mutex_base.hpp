@@ -1,0 +1,84 @@
+/// What the mutexes on a state_lock have in common.
+///
+/// Part: sync. Used by: programs, through mutex, fifo_mutex and hybrid_mutex.
+#pragma once
+
+#include <ekiden/sync/detail/lock_note.hpp>
+#include <ekiden/sync/detail/state_lock.hpp>
+
+#include <stop_token>
+#include <utility>
+
+namespace ekiden::inline EKIDEN_ABI {
+
+/// A mutex: the base of mutex, fifo_mutex and hybrid_mutex.
+///
+/// Meets the standard's TimedMutex, so it works with std::unique_lock, std::scoped_lock and
+/// std::condition_variable_any. It is not recursive. If lock_checks is set, the program ends with a message
+/// at an unlock() by a thread that does not hold the mutex, at a lock() by the thread that holds it, and when
+/// a held mutex is destroyed.
+///
+/// Thread safety: all members may be called concurrently. Destroy it when no thread holds or waits for it.
+/// Ordering: an unlock() happens before the next lock().
+/// Initialization: constant.
+class mutex_base {
+public:
+    /// The mask of the lock's one state.
+    static constexpr state_lock::mask free = 1;
+
+    mutex_base(const mutex_base&) = delete;
+    mutex_base& operator=(const mutex_base&) = delete;
+
+    /// Locks the mutex. Waits while another thread holds it.
+    void lock() noexcept {
+        note_.wanted(lock_.name(), "lock");
+        lock_.enter_only();
+        note_.taken(sys::hold::alone, lock_.name());
+    }
+    /// Locks the mutex. Waits until `limit` at most. Returns whether the mutex is locked now.
+    [[nodiscard]] bool lock(const wait_limit& limit) noexcept { return noted(lock_.enter(free, limit)); }
+    /// Locks the mutex. Waits until a stop is requested at most. Returns whether the mutex is locked now.
+    [[nodiscard]] bool lock(std::stop_token stop) noexcept { return lock(wait_limit(std::move(stop))); }
+    /// Locks the mutex. Waits for `duration` at most. Returns whether the mutex is locked now.
+    template <class Rep, class Period>
+    [[nodiscard]] bool try_lock_for(const std::chrono::duration<Rep, Period>& duration) {
+        return lock(wait_limit::after(duration));
+    }
+    /// Locks the mutex. Waits until `deadline` at most. Returns whether the mutex is locked now.
+    template <class Clock, class Duration>
+    [[nodiscard]] bool try_lock_until(const std::chrono::time_point<Clock, Duration>& deadline) {
+        return lock(wait_limit::until(deadline));
+    }
+    /// Locks the mutex if it is free. Does not wait, and does not fail spuriously. Returns whether the mutex
+    /// is locked now.
+    [[nodiscard]] bool try_lock() noexcept { return noted(lock_.try_enter(free)); }
+    /// Unlocks the mutex. The calling thread must hold it.
+    void unlock() noexcept {
+        note_.released(sys::hold::alone, lock_.name(), "unlock", lock_checks && lock_.passes(free));
+        end_hold();
+    }
+
+    /// The lock inside, for waits that are not a thread's: start() with mask `free` and no transition. What
+    /// entered through it leaves by end_hold(), in any thread: no thread holds the mutex.
+    [[nodiscard]] state_lock& core() noexcept { return lock_; }
+    void end_hold() noexcept { lock_.exit_to({}); }
+
+protected:
+    // Behind others a thread sleeps at once: one processor with the lock in its cache gets more done than two
+    // that take it from each other. Alone, it mostly sees the end of a short section.
+    static constexpr state_rules plain{.spins = 12, .first_only = true, .name = "a mutex"};
+
+    /// `rules` must outlive the mutex.
+    constexpr explicit mutex_base(const state_rules& rules = plain) noexcept : lock_({}, rules) {}
+    ~mutex_base() { note_.ended(lock_.name(), !lock_checks || lock_.passes(free)); }
+
+    state_lock lock_;
+    [[no_unique_address]] detail::lock_note note_;
+
+private:
+    bool noted(bool is_taken) noexcept {
+        return note_.taken_if(is_taken, sys::hold::alone_tried, lock_.name());
+    }
+};
+
+} // namespace ekiden::inline EKIDEN_ABI

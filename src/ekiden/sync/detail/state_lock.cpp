@@ -1,0 +1,533 @@
+// The waiting half of state_lock: waiting, leaving with a queue, canceling. Protocol:
+// sync/detail/state_lock.md.
+#include <ekiden/context/thread_context.hpp>
+#include <ekiden/observe/trace.hpp>
+#include <ekiden/sync/detail/state_lock.hpp>
+#include <ekiden/sys/back_off.hpp>
+#include <ekiden/sys/contract.hpp>
+#include <ekiden/sys/futex.hpp>
+#include <ekiden/sys/mutant.hpp>
+#include <ekiden/sys/thread.hpp>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+namespace ekiden::inline EKIDEN_ABI {
+namespace {
+
+/// How many transitions one releaser runs for others before it lets one of them go on with the rest.
+constexpr unsigned most_served = 1000;
+
+/// The words on which groups of waiters sleep, shared by locks whose addresses collide: a wake-up too many
+/// makes a thread look again. They are not part of the locks, because a releaser counts them up when its lock
+/// may have gone already. They start shortly before they wrap.
+struct alignas(sys::isolation) shared_word {
+    sys::atomic<std::uint32_t> generation{~std::uint32_t{0} - 100};
+};
+std::array<shared_word, 64> shared_words;
+
+waiter* to_waiter(std::uint64_t address) noexcept {
+    return reinterpret_cast<waiter*>(static_cast<std::uintptr_t>(address));
+}
+
+/// Leaves the outcome with a thread and wakes it. The waiter may be gone as soon as the status is set.
+void tell(waiter& who, std::uint32_t outcome) noexcept {
+    sys::atomic<std::uint32_t>& status = who.status;
+    // [SL3] release; pairs with the acquires in sleep(). An RMW, so that it stays in the release sequence of
+    // the stop callback's mark, [SL4].
+    const std::uint32_t before = status.exchange(outcome, sys::release);
+    if ((before & waiter::phase) == waiter::parked && !EKIDEN_MUTANT(state_lock_forgets_to_wake))
+        sys::futex_wake(status);
+}
+
+/// What one thread has still to resume, while it resumes. An executor may refuse, and then the coroutine is
+/// destroyed on the spot; if that gives a lock back, the next one is resumed, and so on: one after the other,
+/// not one inside the other.
+struct resuming {
+    bool busy = false;
+    wait_link* first = nullptr;
+    wait_link* last = nullptr;
+};
+
+void resume_in_turn(waiter& who) noexcept {
+    resuming& mine = sys::local<resuming>();
+    if (mine.busy) {
+        who.next = nullptr;
+        (mine.first != nullptr ? mine.last->next : mine.first) = &who;
+        mine.last = &who;
+        return;
+    }
+    mine.busy = true;
+    who.resume(who);
+    while (mine.first != nullptr) {
+        waiter& next = static_cast<waiter&>(*mine.first);
+        mine.first = next.next;
+        next.resume(next);
+    }
+    mine.busy = false;
+}
+
+} // namespace
+
+constinit const state_rules state_lock::overtaking{};
+constinit const state_rules state_lock::strict{.hand_over_after = std::chrono::nanoseconds(0)};
+// Not constinit: std::stop_token is no literal type everywhere. All zeros, as before its construction, mean
+// the same, so that locks work while static objects are constructed.
+const wait_limit state_lock::never_{};
+
+state_lock::~state_lock() {
+    if ((word_.load(sys::relaxed) & (newest | queued)) != 0)
+        sys::contract_broken("state_lock: destroyed while somebody waits for it");
+}
+
+// A step has failed because another processor took one: for some steps of the other one the word stays in
+// that one's cache, which takes less time in all than to fetch it for each.
+void state_lock::step_aside() noexcept {
+    constexpr unsigned pauses = 8;
+    for (unsigned i = 0; i < pauses; ++i) sys::spin_hint();
+}
+
+// ---- waiting -----------------------------------------------------
+
+/// Interrupts the waiter's sleep when a stop is requested.
+class state_lock::interrupter {
+public:
+    interrupter(waiter& who, const std::stop_token& stop) {
+        if (stop.stop_possible()) callback_.emplace(stop, interrupt{who});
+    }
+
+private:
+    struct interrupt {
+        waiter& who;
+
+        void operator()() const noexcept {
+            // [SL4] release; pairs with the acquire of the status in sleep(), after which the
+            // waiter sees the stop request.
+            const std::uint32_t before = who.status.fetch_or(waiter::interrupted, sys::release);
+            if ((before & waiter::phase) == waiter::parked) sys::futex_wake(who.status);
+        }
+    };
+
+    std::optional<std::stop_callback<interrupt>> callback_;
+};
+
+state_lock::numbered_result state_lock::enter_slow(mask states, const wait_limit& limit,
+                                                   bool numbered) noexcept {
+    alignas(waiter_alignment) waiter me;
+    me.mask = states;
+    me.numbered = numbered;
+    const bool granted = wait(me, limit);
+    return {granted, me.number};
+}
+
+bool state_lock::transition_slow(mask states, state_transition change, void* context, bool pure, conduct how,
+                                 const wait_limit& limit) noexcept {
+    alignas(waiter_alignment) waiter me;
+    me.mask = states;
+    me.transition = change;
+    me.context = context;
+    me.pure = pure;
+    me.direct = how != conduct::opens;
+    me.opens = how == conduct::opens;
+    me.group = how == conduct::completes_together && limit.is_endless();
+    return wait(me, limit);
+}
+
+bool state_lock::wait(waiter& me, const wait_limit& limit) noexcept {
+    const interrupter stop(me, limit.stop());
+    if (rules_->hand_over_after.count() == 0) me.direct = true;
+    std::uint64_t since = 0;
+    const unsigned rounds = unsigned{rules_->spins} + rules_->yields;
+    unsigned looks = 0;
+    bool woken = false; // a wake-up is on its way, and it is this thread's
+    bool late = false;
+    std::optional<blocked_here> asleep; // from the first sleep on
+    std::uint64_t word = word_.load(sys::relaxed);
+    for (;;) {
+        if ((word & locked) == 0 && in(me.mask, word)) {
+            if (take(me, word, woken)) return true;
+            continue;
+        }
+        if (late || (!limit.is_endless() && limit.is_reached())) {
+            if (woken && !EKIDEN_MUTANT(state_lock_swallows_a_wake_up)) pass_on();
+            return false;
+        }
+        if (looks < rounds && (!rules_->first_only || (word & (newest | queued)) == 0)) {
+            if (looks++ < rules_->spins)
+                sys::spin_hint();
+            else if (!sys::yield_briefly())
+                looks = rounds;
+            word = word_.load(sys::relaxed);
+            continue;
+        }
+        // Said before the waiter queues: a lock must not be handed to a thread that is busy with saying so.
+        if (!asleep) asleep.emplace(rules_->name);
+        if (!me.direct) {
+            const std::uint64_t now = sys::now_ns();
+            if (since == 0) since = now;
+            me.direct = now - since > static_cast<std::uint64_t>(rules_->hand_over_after.count());
+        }
+        const bool decides = woken && (word & locked) == 0;
+        if (!(decides ? requeue(me, word) : push(me, word, woken))) continue;
+        wake how = sleep(me, limit);
+        if (how == wake::gave_up) {
+            if (cancel(me)) return false;
+            // The releaser has chosen this waiter already: take what it gives.
+            how = sleep(me, never_);
+            late = true;
+        }
+        if (how == wake::granted) return true;
+        woken = true;
+        looks = 0;
+        // [SL4] The mark of a stop request stays: the next sleep finds it.
+        me.status.fetch_and(waiter::interrupted, sys::relaxed);
+        word = word_.load(sys::relaxed);
+    }
+}
+
+// Nobody is inside and the state admits `me`: one attempt to do the operation. On failure `word` is new.
+bool state_lock::take(waiter& me, std::uint64_t& word, bool woken) noexcept {
+    const std::uint64_t seen = woken ? word & ~waking : word;
+    if (me.transition == nullptr) {
+        me.number = value_of(word).payload;
+        const std::uint64_t next = me.numbered ? count_arrival(seen | locked) : seen | locked;
+        // [SL1] acquire.
+        return word_.compare_exchange_weak(word, next, sys::acquire, sys::relaxed);
+    }
+    if (me.pure && !woken) {
+        // [SL1] acquire, before the transition: it may rest on what was done before.
+        const std::uint64_t now = word_.load(sys::acquire);
+        if (now != word) {
+            word = now;
+            return false;
+        }
+        const std::uint64_t next = with(word, me.transition(me.context, value_of(word)));
+        if (((word ^ next) & state_bits) == 0 || !must_serve(word)) {
+            // [SL1] acq_rel: an entry and an exit in one step.
+            return word_.compare_exchange_weak(word, next, sys::acq_rel, sys::relaxed);
+        }
+    }
+    // [SL1] acquire.
+    if (!word_.compare_exchange_weak(word, seen | locked, sys::acquire, sys::relaxed)) return false;
+    exit(me.transition(me.context, value_of(word)));
+    return true;
+}
+
+// The lock is closed to `me`: puts it before the newest waiter, in the step that makes sure that it is
+// closed.
+bool state_lock::push(waiter& me, std::uint64_t& word, bool woken) noexcept {
+    const std::uint64_t address = reinterpret_cast<std::uintptr_t>(&me);
+    if (address >> waiter_address_bits != 0)
+        sys::contract_broken("state_lock: a waiter lies beyond the known addresses");
+    me.next = to_waiter((word & newest) >> newest_shift << alignment_bits);
+    std::uint64_t next = (word & ~newest) | address >> alignment_bits << newest_shift;
+    if (woken && !EKIDEN_MUTANT(state_lock_wakes_for_ever))
+        next &= ~waking; // somebody is inside, and will serve the queue as it leaves
+    if (me.numbered) {
+        me.number = value_of(word).payload;
+        next = count_arrival(next);
+    }
+    if ((word & locked) == 0 && rules_->close != nullptr) {
+        const std::uint64_t state = rules_->close(value_of(word), me.mask);
+        next = (next & ~state_bits) | state << state_shift;
+    }
+    // [SL2] release; pairs with the acquire that takes the list, which reads the waiter.
+    return word_.compare_exchange_weak(word, next, sys::release, sys::relaxed);
+}
+
+// A woken waiter finds the lock free but closed: it goes back to its place in the queue and serves the
+// others, since the wake-up that it had was theirs too.
+bool state_lock::requeue(waiter& me, std::uint64_t& word) noexcept {
+    // take_list() acquires.
+    if (!word_.compare_exchange_weak(word, (word & ~waking) | locked, sys::relaxed, sys::relaxed))
+        return false;
+    const state_value value = value_of(word);
+    const std::uint64_t now = take_list();
+    list_.insert(me);
+    serve_and_leave(value, now);
+    return true;
+}
+
+// A woken waiter that gives up hands its wake-up on.
+void state_lock::pass_on() noexcept {
+    std::uint64_t word = word_.load(sys::relaxed);
+    for (;;) {
+        if ((word & locked) != 0) {
+            // Whoever is inside finds no wake-up on its way and serves the queue. Nothing is published here.
+            if (word_.compare_exchange_weak(word, word & ~waking, sys::relaxed, sys::relaxed)) return;
+            // take_list() acquires.
+        } else if (word_.compare_exchange_weak(word, (word & ~waking) | locked, sys::relaxed, sys::relaxed)) {
+            exit_slow(value_of(word));
+            return;
+        }
+    }
+}
+
+sys::atomic<std::uint32_t>& state_lock::group_word(const state_lock* lock) noexcept {
+    // Fibonacci hashing (Knuth): locks lie 24 bytes apart, or lines, or pages.
+    constexpr std::uint64_t golden_ratio = 0x9e3779b97f4a7c15;
+    static_assert(shared_words.size() == 64);
+    return shared_words[reinterpret_cast<std::uintptr_t>(lock) * golden_ratio >> (64 - 6)].generation;
+}
+
+state_lock::wake state_lock::sleep(waiter& me, const wait_limit& limit) noexcept {
+    const trace::detail::interval waiting(trace::kind::lock_wait,
+                                          trace::is_on() ? trace::detail::kept(rules_->name) : "",
+                                          trace::detail::id_of(this));
+    sys::atomic<std::uint32_t>& group = group_word(this);
+    for (;;) {
+        // [SL5] acquire; pairs with the release that counts the generation up after the statuses are set: a
+        // thread that reads the new generation sees its own status, and the old one does not let it sleep
+        // long.
+        const std::uint32_t generation = me.group ? group.load(sys::acquire) : 0;
+        // [SL3] acquire; pairs with the release in tell() and grant().
+        std::uint32_t status = me.status.load(sys::acquire);
+        if ((status & waiter::phase) == waiter::granted) return wake::granted;
+        if ((status & waiter::phase) == waiter::retry) return wake::retry;
+        if ((status & waiter::interrupted) != 0 && !limit.is_endless()) return wake::gave_up;
+        if (me.group) {
+            sys::futex_wait(group, generation);
+            continue;
+        }
+        if ((status & waiter::phase) == waiter::waiting) {
+            const std::uint32_t asleep = status | waiter::parked;
+            // Publishes nothing; after a failure the status is read again.
+            if (!me.status.compare_exchange_strong(status, asleep, sys::relaxed, sys::relaxed)) continue;
+            status = asleep;
+        }
+        if (!limit.is_timed())
+            sys::futex_wait(me.status, status);
+        else if (!sys::futex_wait_until(me.status, status, limit.deadline()) && limit.is_reached())
+            return wake::gave_up;
+    }
+}
+
+// ---- leaving with a queue ----------------------------------------
+
+/// Whom a releaser serves.
+struct state_lock::choice {
+    state_value value;              ///< the lock's, transitions included
+    wait_link* completed = nullptr; ///< those whose transitions were run, in this order, linked by next
+    wait_link** end = &completed;
+    waiter* owner = nullptr;       ///< gets the lock as it is, locked
+    waiter* overtakable = nullptr; ///< is woken and tries again
+    unsigned served = 0;
+};
+
+void state_lock::exit_slow(state_value next) noexcept { serve_and_leave(next, take_list()); }
+
+// Takes the right to change list_ and moves the newcomers into it. With `lock_too`, the lock is entered as
+// well if nobody is inside; then *lock_too becomes true, else false. Returns the word as it is now.
+std::uint64_t state_lock::take_list(bool* lock_too) noexcept {
+    std::uint64_t word = word_.load(sys::relaxed);
+    sys::back_off canceller;
+    for (;;) {
+        if ((word & listing) != 0) { // a canceller has it, for a few steps
+            canceller.wait();
+            word = word_.load(sys::relaxed);
+            continue;
+        }
+        const std::uint64_t found = (word & newest) != 0 ? queued : 0;
+        const std::uint64_t next = (word & ~newest) | listing | found | (lock_too != nullptr ? locked : 0);
+        // [SL2] acquire; pairs with the release in push() and in the steps that gave listing back.
+        if (!word_.compare_exchange_weak(word, next, sys::acquire, sys::relaxed)) continue;
+        if (lock_too != nullptr) *lock_too = (word & locked) == 0;
+        gather(word);
+        return next;
+    }
+}
+
+// Moves the newcomers of `word`, which lie newest first, into list_.
+void state_lock::gather(std::uint64_t word) noexcept {
+    if ((word & newest) == 0) return;
+    wait_link* newer = nullptr;
+    wait_link* link = to_waiter((word & newest) >> newest_shift << alignment_bits);
+    while (link != nullptr) {
+        wait_link* older = link->next;
+        link->next = newer;
+        newer = link;
+        link = older;
+    }
+    while (newer != nullptr) {
+        wait_link* following = newer->next;
+        list_.insert(*newer);
+        newer = following;
+    }
+    if (rules_->settle != nullptr) return; // the note is in use
+    const std::uint32_t length = std::min(list_.size(), wait_list::max_note);
+    if (length > list_.note()) list_.set_note(length);
+}
+
+// The heart: settles the state, serves whom it admits, and leaves in one step, unless newcomers arrive
+// meanwhile. The caller is locked and listing; `word` is what take_list returned.
+void state_lock::serve_and_leave(state_value next, std::uint64_t word) noexcept {
+    choice chosen{.value = next};
+    for (;;) {
+        const bool was_waking = (word & waking) != 0;
+        choose(chosen, was_waking);
+        const bool now_waking = was_waking || chosen.overtakable != nullptr;
+        if (rules_->counts_arrivals) chosen.value.payload = value_of(word).payload;
+        const std::uint64_t left = pack(chosen.value) | (!list_.empty() || now_waking ? queued : 0)
+                                   | (chosen.owner != nullptr ? locked : 0) | (now_waking ? waking : 0);
+        // Only newcomers, the woken waiter among them, can have changed the word meanwhile.
+        std::uint64_t expected = word;
+        // [SL1] [SL2] release; pairs with the acquires of enter and apply, and with the next taker of the
+        // list.
+        if (word_.compare_exchange_strong(expected, left, sys::release, sys::relaxed)) break;
+        if ((expected & newest) != 0) {
+            // [SL2] acquire.
+            const std::uint64_t found = word_.fetch_and(~newest, sys::acquire);
+            gather(found);
+            word = found & ~newest;
+        } else {
+            word = expected;
+        }
+    }
+    // The lock may be gone from here on: only the chosen waiters are touched, each for the last time.
+    if (chosen.owner != nullptr || chosen.overtakable != nullptr || chosen.completed != nullptr)
+        trace::detail::moment(trace::kind::granted, this); // its address
+    grant(chosen, this);
+}
+
+// The oldest waiter that may be served in `state`, or null. With `direct_only`, somebody else's wake-up is on
+// its way, and only those count for whom the releaser does everything itself.
+waiter* state_lock::next_for(unsigned state, bool direct_only) const noexcept {
+    const auto admitted = [state](const wait_link& head) { return ((head.mask >> state) & 1) != 0; };
+    const auto opens = [](const wait_link& head) { return static_cast<const waiter&>(head).opens; };
+    if (rules_->queue_order) {
+        // Those who finish (unlock) stand beside the order of those who begin.
+        wait_link* link =
+            list_.oldest_head([&](const wait_link& head) { return admitted(head) && !opens(head); });
+        if (link == nullptr) {
+            link = list_.oldest_head(opens);
+            if (link != nullptr && !admitted(*link)) link = nullptr;
+        }
+        return static_cast<waiter*>(link);
+    }
+    if (!direct_only) return static_cast<waiter*>(list_.oldest(state));
+    return static_cast<waiter*>(list_.oldest_head(
+        [&](const wait_link& head) { return admitted(head) && static_cast<const waiter&>(head).direct; }));
+}
+
+// Adds to `chosen` those whom its value admits, in queue order; runs their transitions.
+void state_lock::choose(choice& chosen, bool wake_on_its_way) noexcept {
+    const auto settle = [&](mask waiting) { chosen.value.state = rules_->settle(chosen.value, waiting); };
+    while (chosen.owner == nullptr) {
+        const bool direct_only = wake_on_its_way || chosen.overtakable != nullptr;
+        const auto waiting = [&] { return list_.masks() | (direct_only ? list_.note() : 0); };
+        // In strict queue order a state may be closed to newcomers and open to those who already wait.
+        if (rules_->settle != nullptr) settle(rules_->queue_order ? 0 : waiting());
+        const unsigned state = chosen.value.state;
+        waiter* const who = next_for(state, direct_only);
+        if (waiter* const woken = chosen.overtakable; woken != nullptr) {
+            // Does it still make sense to wake that one? Not if the lock is handed to another, nor if the
+            // state has changed for good and does not admit it any more.
+            const bool handed = who != nullptr && who->transition == nullptr;
+            if (handed || (who == nullptr && ((woken->mask >> state) & 1) == 0)) {
+                list_.insert(*woken);
+                chosen.overtakable = nullptr;
+                if (!handed) continue;
+            }
+        }
+        if (who == nullptr) {
+            if (rules_->settle != nullptr && rules_->queue_order) settle(waiting());
+            return;
+        }
+        const bool enough = chosen.served >= most_served && !who->group && who->resume == nullptr;
+        if (!who->direct || (enough && !rules_->queue_order && !direct_only)) {
+            list_.lend(*who);
+            chosen.overtakable = who;
+            if (rules_->settle != nullptr) {
+                if (state >= max_settled_states)
+                    sys::contract_broken("state_lock: more states than a lock with a settle rule may have");
+                list_.set_note(static_cast<std::uint32_t>(who->mask) & wait_list::max_note);
+            }
+            continue;
+        }
+        list_.remove(*who);
+        if (who->transition == nullptr) {
+            chosen.owner = who;
+        } else {
+            chosen.value = who->transition(who->context, chosen.value);
+            ++chosen.served;
+            who->next = nullptr;
+            *chosen.end = who;
+            chosen.end = &who->next;
+        }
+    }
+}
+
+// Tells the chosen what they got. Each waiter may be gone as soon as it knows; the lock may be already.
+void state_lock::grant(const choice& chosen, const state_lock* lock) noexcept {
+    const auto give = [](waiter& who) {
+        if (who.resume != nullptr)
+            resume_in_turn(who);
+        else
+            tell(who, waiter::granted);
+    };
+    if (chosen.owner != nullptr) give(*chosen.owner);
+    if (chosen.overtakable != nullptr) tell(*chosen.overtakable, waiter::retry);
+    bool groups = false;
+    for (wait_link* link = chosen.completed; link != nullptr;) {
+        waiter& who = static_cast<waiter&>(*link);
+        link = link->next;
+        if (who.group) {
+            groups = true;
+            // [SL3] release, as in tell().
+            who.status.store(waiter::granted, sys::release);
+        } else {
+            give(who);
+        }
+    }
+    if (groups) {
+        sys::atomic<std::uint32_t>& group = group_word(lock);
+        // [SL5] release; pairs with the acquire in sleep().
+        if (!EKIDEN_MUTANT(state_lock_group_is_not_counted)) group.fetch_add(1, sys::release);
+        sys::futex_wake_all(group);
+    }
+}
+
+// ---- waits that are not a thread's, and canceling ---------------
+
+bool state_lock::start(waiter& who) noexcept {
+    who.direct = true;
+    std::uint64_t word = word_.load(sys::relaxed);
+    for (;;) {
+        if ((word & locked) == 0 && in(who.mask, word)) {
+            if (take(who, word, false)) return true;
+        } else if (push(who, word, false)) {
+            return false; // `who` may have been resumed and be gone
+        }
+    }
+}
+
+withdrawal state_lock::withdraw(waiter& who) noexcept {
+    bool entered = false;
+    std::uint64_t word = take_list(&entered);
+    // A waiter is in the list from its push, or from the gathering just done, until a releaser chooses it. It
+    // keeps the ticket that it got there: without one it has not been pushed yet.
+    const bool never_came = !who.has_ticket() && !EKIDEN_MUTANT(state_lock_withdraw_overlooks_who_comes);
+    const withdrawal result = who.linked() ? withdrawal::taken_out
+                              : never_came ? withdrawal::not_there
+                                           : withdrawal::served;
+    if (who.linked() && !EKIDEN_MUTANT(state_lock_cancel_leaves_a_trace)) list_.remove(who);
+    if (entered) {
+        // Without this waiter the state may be another (settle), and others may be admitted.
+        serve_and_leave(value_of(word), word);
+        return result;
+    }
+    // Somebody is inside, and cannot leave as long as listing is set. It decides the state as it leaves; with
+    // a settle rule it must look at the queue for that, even at an empty one.
+    for (;;) {
+        const bool look = !list_.empty() || (word & waking) != 0
+                          || (rules_->settle != nullptr && !EKIDEN_MUTANT(state_lock_cancel_settles_nothing));
+        const std::uint64_t still = look ? queued : 0;
+        // [SL2] release; pairs with the acquire of the next taker of the list.
+        if (word_.compare_exchange_weak(word, (word & ~(listing | queued)) | still, sys::release,
+                                        sys::relaxed))
+            return result;
+    }
+}
+
+} // namespace ekiden::inline EKIDEN_ABI

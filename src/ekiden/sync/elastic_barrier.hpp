@@ -1,0 +1,112 @@
+/// A barrier with a width: threads work between its entry and its exit, and none waits before all have
+/// entered.
+///
+/// Part: sync. Used by: users. Source: the elastic barrier of Ohki and Kuno (its states OPEN and CLOSE),
+/// there made of two locks and two counters; here of one lock, with one atomic step for an entry or an exit.
+#pragma once
+
+#include <ekiden/sync/detail/state_lock.hpp>
+#include <ekiden/sys/contract.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <stdexcept>
+#include <stop_token>
+#include <string>
+#include <utility>
+
+namespace ekiden::inline EKIDEN_ABI {
+
+/// A barrier with an entry and an exit. Work between the two overlaps with the waiting of other threads.
+///
+/// In each round, every participant calls enter() and then leave(). enter() waits while participants still
+/// have to leave the round before. leave() waits until all have entered.
+///
+/// Thread safety: all members may be called concurrently.
+/// Ordering: an enter() happens before every leave() of its round returns. A leave() happens before every
+/// enter() of the next round returns.
+class elastic_barrier {
+    static constexpr std::uint32_t entering = 0; // the source's OPEN
+    static constexpr std::uint32_t leaving = 1;  // the source's CLOSE
+
+    static constexpr state_lock::mask bit(std::uint32_t state) noexcept {
+        return state_lock::mask{1} << state;
+    }
+
+    // One more has come; the last one of all turns the barrier over to its other state.
+    struct count {
+        std::uint32_t all;
+        std::uint32_t other;
+
+        state_value operator()(state_value now) const noexcept {
+            return now.payload > 1 ? state_value{now.state, now.payload - 1} : state_value{other, all};
+        }
+    };
+
+public:
+    /// Returns the largest number of participants: 16,383 on x86-64, 8,191 on other 64-bit systems.
+    [[nodiscard]] static constexpr std::ptrdiff_t max() noexcept { return state_lock::max_payload; }
+
+    /// Constructs a barrier for `participants` threads. Throws std::invalid_argument unless they are 1 to
+    /// max().
+    constexpr explicit elastic_barrier(std::ptrdiff_t participants)
+        : lock_({entering, checked(participants)}, rules),
+          participants_(static_cast<std::uint32_t>(participants)) {}
+
+    /// Enters the round. Waits until all participants have left the round before.
+    void enter() noexcept {
+        lock_.apply(bit(entering), count{participants_, leaving}, conduct::completes_together);
+    }
+    /// Calls enter(), unless `limit` is reached first. Returns whether the call was counted.
+    [[nodiscard]] bool enter(const wait_limit& limit) noexcept {
+        return lock_.apply(bit(entering), count{participants_, leaving}, conduct::completes_together, limit);
+    }
+    /// Calls enter(), unless a stop is requested first. Returns whether the call was counted.
+    [[nodiscard]] bool enter(std::stop_token stop) noexcept { return enter(wait_limit(std::move(stop))); }
+    /// Calls enter(), unless `duration` passes first. Returns whether the call was counted.
+    template <class Rep, class Period>
+    [[nodiscard]] bool enter_for(const std::chrono::duration<Rep, Period>& duration) {
+        return enter(wait_limit::after(duration));
+    }
+    /// Calls enter(), unless `deadline` passes first. Returns whether the call was counted.
+    template <class Clock, class Duration>
+    [[nodiscard]] bool enter_until(const std::chrono::time_point<Clock, Duration>& deadline) {
+        return enter(wait_limit::until(deadline));
+    }
+
+    /// Leaves the round. Waits until all participants have entered it.
+    void leave() noexcept {
+        lock_.apply(bit(leaving), count{participants_, entering}, conduct::completes_together);
+    }
+    /// Calls leave(), unless `limit` is reached first. Returns whether the call was counted.
+    [[nodiscard]] bool leave(const wait_limit& limit) noexcept {
+        return lock_.apply(bit(leaving), count{participants_, entering}, conduct::completes_together, limit);
+    }
+    /// Calls leave(), unless a stop is requested first. Returns whether the call was counted.
+    [[nodiscard]] bool leave(std::stop_token stop) noexcept { return leave(wait_limit(std::move(stop))); }
+    /// Calls leave(), unless `duration` passes first. Returns whether the call was counted.
+    template <class Rep, class Period>
+    [[nodiscard]] bool leave_for(const std::chrono::duration<Rep, Period>& duration) {
+        return leave(wait_limit::after(duration));
+    }
+    /// Calls leave(), unless `deadline` passes first. Returns whether the call was counted.
+    template <class Clock, class Duration>
+    [[nodiscard]] bool leave_until(const std::chrono::time_point<Clock, Duration>& deadline) {
+        return leave(wait_limit::until(deadline));
+    }
+
+private:
+    static constexpr state_rules rules{.name = "an elastic_barrier"};
+
+    static constexpr std::uint32_t checked(std::ptrdiff_t participants) {
+        if (participants < 1 || participants > max())
+            throw std::invalid_argument("elastic_barrier: participants is " + std::to_string(participants)
+                                        + ", allowed is 1 to " + std::to_string(max()));
+        return static_cast<std::uint32_t>(participants);
+    }
+
+    state_lock lock_; // payload: those who are still to enter, or to leave
+    const std::uint32_t participants_;
+};
+
+} // namespace ekiden::inline EKIDEN_ABI

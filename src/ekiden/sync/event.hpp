@@ -1,0 +1,67 @@
+/// A flag that threads can wait for.
+///
+/// Part: sync. Used by: users; latch.
+#pragma once
+
+#include <ekiden/sync/detail/state_lock.hpp>
+
+#include <chrono>
+#include <stop_token>
+#include <utility>
+
+namespace ekiden::inline EKIDEN_ABI {
+
+/// A flag that threads and coroutines can wait for. It stays set until it is reset (a manual-reset event).
+///
+/// Thread safety: all members may be called concurrently. A thread that has seen the event set may destroy
+/// it. Ordering: a set() happens before the return of every wait that it ends. Initialization: constant.
+class event {
+public:
+    /// Constructs the event, set if `set` is true.
+    constexpr explicit event(bool set = false) noexcept : event(set, rules) {}
+    event(const event&) = delete;
+    event& operator=(const event&) = delete;
+
+    /// Sets the event and wakes all waiting threads by one system call. Has no effect if it is set already.
+    void set() noexcept { change(1); }
+    /// Resets the event. Later waits block until the next set().
+    void reset() noexcept { change(0); }
+    /// Returns whether the event is set. What has become true for a thread stays true for it.
+    [[nodiscard]] bool is_set() const noexcept { return lock_.is_in(is_one); }
+
+    /// Waits until the event is set.
+    void wait() const noexcept { lock_.pass(is_one); }
+    /// Waits until the event is set, or until `limit` is reached. Returns whether the event was set.
+    [[nodiscard]] bool wait(const wait_limit& limit) const noexcept { return lock_.pass(is_one, limit); }
+    /// Waits until the event is set, or until a stop is requested. Returns whether the event was set.
+    [[nodiscard]] bool wait(std::stop_token stop) const noexcept { return wait(wait_limit(std::move(stop))); }
+    /// Waits until the event is set, for `duration` at most. Returns whether the event was set.
+    template <class Rep, class Period>
+    [[nodiscard]] bool wait_for(const std::chrono::duration<Rep, Period>& duration) const {
+        return wait(wait_limit::after(duration));
+    }
+    /// Waits until the event is set, until `deadline` at most. Returns whether the event was set.
+    template <class Clock, class Duration>
+    [[nodiscard]] bool wait_until(const std::chrono::time_point<Clock, Duration>& deadline) const {
+        return wait(wait_limit::until(deadline));
+    }
+
+    /// The lock inside, for waits that are not a thread's: start() with mask `is_one` and a transition that
+    /// returns its argument.
+    [[nodiscard]] state_lock& core() const noexcept { return lock_; }
+    static constexpr state_lock::mask is_one = 2;
+
+private:
+    friend class latch;
+    static constexpr state_rules rules{.name = "an event"};
+
+    constexpr event(bool set, const state_rules& own_rules) noexcept : lock_({set ? 1U : 0U, 0}, own_rules) {}
+
+    void change(std::uint32_t to) noexcept {
+        lock_.apply(state_lock::any_state, [to](state_value) noexcept { return state_value{to, 0}; });
+    }
+
+    mutable state_lock lock_;
+};
+
+} // namespace ekiden::inline EKIDEN_ABI

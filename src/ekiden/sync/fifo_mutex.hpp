@@ -1,0 +1,66 @@
+/// A mutex that is taken exactly in the order of the calls to lock.
+///
+/// Part: sync. Used by: users whose requests are processed in order of arrival. The mutex is handed over, and
+/// the order costs a context switch per hand-over: with short sections and many threads it is far slower than
+/// `mutex` (a lock convoy).
+#pragma once
+
+#include <ekiden/sync/detail/mutex_base.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+namespace ekiden::inline EKIDEN_ABI {
+
+/// A mutex_base that threads lock in the order of their calls.
+///
+/// A call gets its place in the order by the atomic step in which it takes the mutex or joins the queue. A
+/// call that gives up leaves the queue, and the order of the others stays.
+class fifo_mutex : public mutex_base {
+public:
+    constexpr fifo_mutex() noexcept : mutex_base(in_order) {}
+
+    /// Locks the mutex like lock(), and returns the number of this arrival, modulo `numbers`. The number is
+    /// taken in the step that gives the call its place, so successive owners have successive numbers.
+    std::uint32_t lock_numbered() noexcept {
+        note_.wanted(lock_.name(), "lock_numbered");
+        const std::uint32_t number = lock_.enter_numbered(free);
+        note_.taken(sys::hold::alone, lock_.name());
+        return number;
+    }
+    /// Locks the mutex like lock_numbered(). Waits until `limit` at most. Returns an empty optional if the
+    /// mutex was not locked. A call that has joined the queue uses up its number even if it gives up.
+    [[nodiscard]] std::optional<std::uint32_t> lock_numbered(const wait_limit& limit) noexcept {
+        const auto [is_granted, number] = lock_.enter_numbered(free, limit);
+        if (!note_.taken_if(is_granted, sys::hold::alone_tried, lock_.name())) return std::nullopt;
+        return number;
+    }
+    /// Locks the mutex like lock_numbered(limit), where the limit is a stop request.
+    [[nodiscard]] std::optional<std::uint32_t> lock_numbered(std::stop_token stop) noexcept {
+        return lock_numbered(wait_limit(std::move(stop)));
+    }
+    /// Locks the mutex like lock_numbered(limit), where the limit is a duration.
+    template <class Rep, class Period>
+    [[nodiscard]] std::optional<std::uint32_t>
+    try_lock_numbered_for(const std::chrono::duration<Rep, Period>& duration) {
+        return lock_numbered(wait_limit::after(duration));
+    }
+    /// Locks the mutex like lock_numbered(limit), where the limit is a deadline.
+    template <class Clock, class Duration>
+    [[nodiscard]] std::optional<std::uint32_t>
+    try_lock_numbered_until(const std::chrono::time_point<Clock, Duration>& deadline) {
+        return lock_numbered(wait_limit::until(deadline));
+    }
+    /// The number of different arrival numbers.
+    static constexpr std::uint32_t numbers = state_lock::max_payload + 1;
+
+    /// Returns the length of the longest queue that an unlock has found so far. Any thread may call it.
+    [[nodiscard]] std::size_t longest_queue() const noexcept { return lock_.longest_queue(); }
+
+private:
+    static constexpr state_rules in_order{
+        .hand_over_after = std::chrono::nanoseconds(0), .counts_arrivals = true, .name = "a fifo_mutex"};
+};
+
+} // namespace ekiden::inline EKIDEN_ABI

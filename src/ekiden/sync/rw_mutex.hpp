@@ -1,0 +1,325 @@
+/// A read-write lock whose fairness is part of its type.
+///
+/// Part: sync. Used by: users. A state_lock with the states and rules of rw_policy.hpp: taking and releasing
+/// it is one atomic step each while nobody waits, and for all but the first and the last reader also
+/// otherwise.
+#pragma once
+
+#include <ekiden/sync/detail/lock_note.hpp>
+#include <ekiden/sync/rw_policy.hpp>
+#include <ekiden/sys/contract.hpp>
+#include <ekiden/sys/mutant.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <exception>
+#include <stop_token>
+#include <utility>
+
+namespace ekiden::inline EKIDEN_ABI {
+
+/// A lock that one writer holds alone, or readers hold together.
+///
+/// Meets the standard's SharedTimedMutex, so it works with std::shared_lock, std::unique_lock and
+/// std::condition_variable_any. It is not recursive: a reader that enters a second time waits for a writer
+/// that waits for it. The program ends with a message at an unlock() or downgrade() while no writer is
+/// inside, and at an unlock_shared() or upgrade() while no reader is inside. If lock_checks is set, the
+/// calling thread must be that writer or reader. The program then also ends with a message if a thread would
+/// wait for itself, or if a held lock is destroyed.
+///
+/// Thread safety: all members may be called concurrently. Destroy it when no thread holds or waits for it.
+/// Ordering: an unlock happens before the locks that it makes possible.
+/// Initialization: constant.
+template <rw_policy Policy = rw_policy::writer_first>
+class rw_mutex {
+    using rules = rw_rules<Policy>;
+
+public:
+    /// Says which waiting thread enters first.
+    static constexpr rw_policy policy = Policy;
+    /// The largest number of readers inside. Further readers wait until one leaves.
+    static constexpr unsigned max_readers = state_lock::max_payload;
+
+    constexpr rw_mutex() noexcept : lock_({}, rules::rules) {}
+    rw_mutex(const rw_mutex&) = delete;
+    rw_mutex& operator=(const rw_mutex&) = delete;
+    ~rw_mutex() { note_.ended(lock_.name(), !lock_checks || lock_.passes(rules::nobody_inside)); }
+
+    /// Locks for writing. Waits while another thread is inside.
+    void lock() noexcept {
+        note_.wanted(lock_.name(), "lock");
+        lock_.apply_from(rules::value(rw_state::free), rules::writer_enters, begin_writing, conduct::opens);
+        note_.taken(sys::hold::alone, lock_.name());
+    }
+    /// Locks for writing. Waits until `limit` at most. Returns whether the lock is held for writing now.
+    [[nodiscard]] bool lock(const wait_limit& limit) noexcept {
+        return noted(lock_.apply(rules::writer_enters, begin_writing, conduct::opens, limit),
+                     sys::hold::alone_tried);
+    }
+    /// Locks for writing like lock(limit), where the limit is a stop request.
+    [[nodiscard]] bool lock(std::stop_token stop) noexcept { return lock(wait_limit(std::move(stop))); }
+    /// Locks for writing like lock(limit), where the limit is a duration.
+    template <class Rep, class Period>
+    [[nodiscard]] bool try_lock_for(const std::chrono::duration<Rep, Period>& duration) {
+        return lock(wait_limit::after(duration));
+    }
+    /// Locks for writing like lock(limit), where the limit is a deadline.
+    template <class Clock, class Duration>
+    [[nodiscard]] bool try_lock_until(const std::chrono::time_point<Clock, Duration>& deadline) {
+        return lock(wait_limit::until(deadline));
+    }
+    /// Locks for writing without waiting. Returns whether the lock is held for writing now. It can fail while
+    /// another thread is unlocking.
+    [[nodiscard]] bool try_lock() noexcept {
+        return noted(try_now(rules::writer_enters, begin_writing), sys::hold::alone_tried);
+    }
+    /// Unlocks. The calling thread must hold the lock for writing.
+    void unlock() noexcept {
+        note_gone(sys::hold::alone, "unlock");
+        end_hold();
+    }
+
+    /// Locks for reading. Waits while a writer is inside, or as long as the policy says.
+    void lock_shared() noexcept {
+        if constexpr (lock_checks) check_recursion();
+        lock_.apply_from(rules::value(rw_state::free), rules::reader_enters, begin_reading, conduct::opens);
+        note_.taken(sys::hold::shared, lock_.name());
+    }
+    /// Locks for reading. Waits until `limit` at most. Returns whether the lock is held for reading now.
+    [[nodiscard]] bool lock_shared(const wait_limit& limit) noexcept {
+        return noted(lock_.apply(rules::reader_enters, begin_reading, conduct::opens, limit),
+                     sys::hold::shared_tried);
+    }
+    /// Locks for reading like lock_shared(limit), where the limit is a stop request.
+    [[nodiscard]] bool lock_shared(std::stop_token stop) noexcept {
+        return lock_shared(wait_limit(std::move(stop)));
+    }
+    /// Locks for reading like lock_shared(limit), where the limit is a duration.
+    template <class Rep, class Period>
+    [[nodiscard]] bool try_lock_shared_for(const std::chrono::duration<Rep, Period>& duration) {
+        return lock_shared(wait_limit::after(duration));
+    }
+    /// Locks for reading like lock_shared(limit), where the limit is a deadline.
+    template <class Clock, class Duration>
+    [[nodiscard]] bool try_lock_shared_until(const std::chrono::time_point<Clock, Duration>& deadline) {
+        return lock_shared(wait_limit::until(deadline));
+    }
+    /// Locks for reading without waiting. Returns whether the lock is held for reading now. It can fail while
+    /// another thread is unlocking.
+    [[nodiscard]] bool try_lock_shared() noexcept {
+        return noted(try_now(rules::reader_enters, begin_reading), sys::hold::shared_tried);
+    }
+    /// Unlocks. The calling thread must hold the lock for reading.
+    void unlock_shared() noexcept {
+        note_gone(sys::hold::shared, "unlock_shared");
+        end_hold_shared();
+    }
+
+    /// Upgrades a shared lock: the calling reader becomes the writer, and no other writer enters in between.
+    /// Waits for the other readers to leave. Returns false at once if another reader is upgrading. The caller
+    /// then still is a reader and must unlock_shared(), because the two would wait for each other.
+    [[nodiscard]] bool upgrade() noexcept { return upgrade_within(wait_limit(), sys::hold::alone); }
+    /// Upgrades a shared lock. Waits until `limit` at most. Returns false if the limit was reached first, or
+    /// at once if another reader is upgrading. The caller then still is a reader: it has been inside all the
+    /// time. While it waits, no new reader enters.
+    [[nodiscard]] bool upgrade(const wait_limit& limit) noexcept {
+        return upgrade_within(limit, sys::hold::alone_tried);
+    }
+    /// Upgrades a shared lock like upgrade(limit), where the limit is a stop request.
+    [[nodiscard]] bool upgrade(std::stop_token stop) noexcept { return upgrade(wait_limit(std::move(stop))); }
+    /// Upgrades a shared lock like upgrade(limit), where the limit is a duration.
+    template <class Rep, class Period>
+    [[nodiscard]] bool try_upgrade_for(const std::chrono::duration<Rep, Period>& duration) {
+        return upgrade(wait_limit::after(duration));
+    }
+    /// Upgrades a shared lock like upgrade(limit), where the limit is a deadline.
+    template <class Clock, class Duration>
+    [[nodiscard]] bool try_upgrade_until(const std::chrono::time_point<Clock, Duration>& deadline) {
+        return upgrade(wait_limit::until(deadline));
+    }
+    /// Upgrades a shared lock without waiting. Returns false if another reader is inside. The caller then
+    /// still is a reader.
+    [[nodiscard]] bool try_upgrade() noexcept {
+        bool alone = false;
+        lock_.apply_held(
+            rules::reader_inside,
+            [&](state_value now) noexcept {
+                alone = now.payload == 1 && now.state != static_cast<std::uint32_t>(rw_state::upgrading);
+                return alone ? rules::value(rw_state::write) : now;
+            },
+            "rw_mutex::try_upgrade: no reader is inside");
+        if (!alone) return false;
+        note_gone(sys::hold::shared, "try_upgrade");
+        note_.taken(sys::hold::alone_tried, lock_.name());
+        return true;
+    }
+    /// Downgrades: the calling writer becomes a reader, and no writer enters in between.
+    void downgrade() noexcept {
+        note_gone(sys::hold::alone, "downgrade");
+        lock_.apply_held(
+            rules::any_of(rw_state::write),
+            [](state_value) noexcept { return rules::value(rules::reading(1), 1); },
+            "rw_mutex::downgrade: no writer is inside");
+        note_.taken(sys::hold::shared_tried, lock_.name());
+    }
+
+    /// Runs `section()` as a writer that holds the inner lock. For short sections this is cheaper than lock()
+    /// and unlock(). If the caller has to wait, the thread that makes room runs the section. Returns when it
+    /// has run, and rethrows what it throws. The section must not use this lock. If lock_checks is set, the
+    /// program ends with a message if it does.
+    template <class Section>
+    void run(Section&& section) {
+        note_.wanted(lock_.name(), "run");
+        (void)run(wait_limit(), std::forward<Section>(section));
+    }
+    /// Runs `section()` like run(section). Waits until `limit` at most. Returns whether the section has run.
+    /// If it returns false, the section has not run and will not.
+    template <class Section>
+    [[nodiscard]] bool run(const wait_limit& limit, Section&& section) {
+        std::exception_ptr error;
+        const bool is_done = lock_.run(
+            rules::writer_enters,
+            [&](state_value now) noexcept {
+                note_.run_inside(lock_.name(), [&]() noexcept {
+                    try {
+                        std::forward<Section>(section)();
+                    } catch (...) {
+                        error = std::current_exception();
+                    }
+                });
+                return rules::value(rw_state::free, begin_writing(now).payload);
+            },
+            limit);
+        note_.served();
+        if (error) std::rethrow_exception(std::move(error));
+        return is_done;
+    }
+    /// Runs `section()` like run(limit, section), where the limit is a stop request.
+    template <class Section>
+    [[nodiscard]] bool run(std::stop_token stop, Section&& section) {
+        return run(wait_limit(std::move(stop)), std::forward<Section>(section));
+    }
+    /// Runs `section()` like run(limit, section), where the limit is a duration.
+    template <class Rep, class Period, class Section>
+    [[nodiscard]] bool run_for(const std::chrono::duration<Rep, Period>& duration, Section&& section) {
+        return run(wait_limit::after(duration), std::forward<Section>(section));
+    }
+    /// Runs `section()` like run(limit, section), where the limit is a deadline.
+    template <class Clock, class Duration, class Section>
+    [[nodiscard]] bool run_until(const std::chrono::time_point<Clock, Duration>& deadline,
+                                 Section&& section) {
+        return run(wait_limit::until(deadline), std::forward<Section>(section));
+    }
+
+    /// The lock inside and the transitions, for waits that are not a thread's (state_lock::start).
+    [[nodiscard]] state_lock& core() noexcept { return lock_; }
+    static state_value begin_writing(state_value now) noexcept {
+        const bool in_turn = now.state == static_cast<std::uint32_t>(rw_state::writer_only);
+        return rules::value(rw_state::write, in_turn ? std::min(now.payload + 1, rules::writers_in_turn) : 0);
+    }
+    static state_value begin_reading(state_value now) noexcept {
+        const auto state = static_cast<rw_state>(now.state);
+        if (state == rw_state::reader_only) return rules::value(rw_state::readers_turn, 1);
+        const std::uint32_t readers = state == rw_state::free ? 1 : now.payload + 1;
+        const bool in_turn = state == rw_state::readers_turn && readers < max_readers;
+        return rules::value(in_turn ? state : rules::reading(readers), readers);
+    }
+    /// What entered through it leaves through these, in any thread: no thread holds the lock.
+    void end_hold() noexcept {
+        lock_.apply_held_from(
+            rules::value(rw_state::write), rules::any_of(rw_state::write),
+            [](state_value now) noexcept { return rules::value(rw_state::free, now.payload); },
+            "rw_mutex::unlock: no writer is inside (a reader leaves by unlock_shared)");
+    }
+    void end_hold_shared() noexcept {
+        lock_.apply_held_from(rules::value(rw_state::read, 1), rules::reader_inside, end_reading,
+                              "rw_mutex::unlock_shared: no reader is inside (a writer leaves by unlock)");
+    }
+
+private:
+    // While the caller waits, it counts as no reader: the last of the others leaves the lock to it (the state
+    // `upgrade`), and nobody else can enter.
+    bool upgrade_within(const wait_limit& limit, sys::hold how) noexcept {
+        bool first = false;
+        bool alone = false;
+        lock_.apply_held(
+            rules::reader_inside,
+            [&](state_value now) noexcept {
+                first = now.state != static_cast<std::uint32_t>(rw_state::upgrading);
+                alone = first && now.payload == 1;
+                if (!first) return now;
+                return alone ? rules::value(rw_state::write)
+                             : rules::value(rw_state::upgrading, now.payload - 1);
+            },
+            "rw_mutex::upgrade: no reader is inside");
+        if (!first) return false;
+        note_gone(sys::hold::shared, "upgrade");
+        if (!alone && !lock_.apply(rules::any_of(rw_state::upgrade), begin_writing, conduct::completes, limit)
+            && !end_upgrading()) {
+            note_.taken(sys::hold::shared_tried, lock_.name());
+            return false;
+        }
+        note_.taken(how, lock_.name());
+        return true;
+    }
+    // The limit was reached: the caller becomes a reader again, unless the last of the others has left since.
+    // Then it is the writer, and the answer is true. One step decides, so neither case can be missed.
+    bool end_upgrading() noexcept {
+        bool is_writer = false;
+        const state_lock::mask states = EKIDEN_MUTANT(rw_upgrade_overlooks_the_last_reader)
+                                            ? rules::any_of(rw_state::upgrading)
+                                            : rules::any_of(rw_state::upgrading, rw_state::upgrade);
+        lock_.apply_held(
+            states,
+            [&](state_value now) noexcept {
+                is_writer = now.state == static_cast<std::uint32_t>(rw_state::upgrade);
+                if (is_writer) return begin_writing(now);
+                if (EKIDEN_MUTANT(rw_upgrade_forgets_its_reader))
+                    return rules::value(rules::reading(now.payload), now.payload);
+                // No reader has entered since, so there is room for this one. The step changes the state, so
+                // it settles it for those who wait.
+                return rules::value(rules::reading(now.payload + 1), now.payload + 1);
+            },
+            "rw_mutex::upgrade: the lock was changed while a reader was upgrading");
+        return is_writer;
+    }
+
+    static state_value end_reading(state_value now) noexcept {
+        const std::uint32_t left = now.payload - 1;
+        const auto state = static_cast<rw_state>(now.state);
+        if (left > 0) return rules::value(state == rw_state::full ? rw_state::read : state, left);
+        if (state == rw_state::drain) return rules::value(rules::after_last_reader);
+        if (state == rw_state::readers_turn) return rules::value(rw_state::reader_only);
+        return rules::value(state == rw_state::upgrading ? rw_state::upgrade : rw_state::free);
+    }
+
+    template <class Change>
+    bool try_now(state_lock::mask states, Change change) noexcept {
+        for (int tries = 0; tries < 100; ++tries) {
+            const attempt result = lock_.try_apply(states, change);
+            if (result != attempt::busy) return result == attempt::done;
+            sys::spin_hint();
+        }
+        return false;
+    }
+
+    bool noted(bool entered, sys::hold how) noexcept { return note_.taken_if(entered, how, lock_.name()); }
+    void note_gone(sys::hold how, const char* operation) noexcept {
+        note_.released(how, lock_.name(), operation, lock_checks && lock_.passes(rules::nobody_inside));
+    }
+    void check_recursion() noexcept {
+        const detail::held now = note_.by_this_thread();
+        if (now == detail::held::alone || now == detail::held::inside)
+            note_.wanted(lock_.name(), "lock_shared");
+        if (now == detail::held::no || lock_.is_in(rules::reader_enters)) return;
+        if (lock_.is_in(rules::reader_inside))
+            sys::contract_broken(
+                "rw_mutex::lock_shared: this thread is inside as a reader already, and a writer waits: "
+                "each would wait for the other");
+    }
+
+    state_lock lock_;
+    [[no_unique_address]] detail::lock_note note_;
+};
+
+} // namespace ekiden::inline EKIDEN_ABI

@@ -1,0 +1,270 @@
+/// A mutex with typed states and operations, whose transition table the compiler checks.
+///
+/// Part: sync. Used by: users. The typed face of state_lock. A condition is named, not evaluated: to enter
+/// with an operation is to wait until the state is one in which the table lets it begin, to leave is to say
+/// the next state.
+#pragma once
+
+#include <ekiden/sync/detail/state_lock.hpp>
+#include <ekiden/sync/state_table.hpp>
+#include <ekiden/sys/contract.hpp>
+
+#include <chrono>
+#include <exception>
+#include <optional>
+#include <stop_token>
+#include <utility>
+
+namespace ekiden::inline EKIDEN_ABI {
+
+/// The classifier of a table that refines none.
+struct no_classifier {};
+
+/// A mutex with states. An operation names the states in which it may begin, and waits for one of them.
+///
+/// `Table`: a constant state_table or refined_table. `Classifier`, for refined tables: a noexcept function
+/// object. It turns a state of an ancestor, which an inherited operation has named, into the part that now
+/// holds. It is called inside the lock.
+///
+/// Thread safety: all members may be called concurrently.
+/// Ordering: a leave happens before the next entry.
+/// Initialization: constant.
+template <auto Table, class Classifier = no_classifier>
+class state_mutex {
+    using table = decltype(Table);
+
+public:
+    /// The states of its table.
+    using state = typename table::state;
+    /// The state in which it begins.
+    static constexpr state initial = Table.initial;
+
+private:
+    static_assert(enumerator_count<state>() <= state_lock::max_states,
+                  "state_mutex: the table has more than 63 states");
+    static_assert(
+        has_exact_splits(Table),
+        "state_mutex: a refined table must make each state part of exactly one state of its parent");
+    static_assert(is_fully_reachable(Table), "state_mutex: a state cannot be reached from the initial one");
+    static_assert(has_no_dead_end(Table), "state_mutex: in some state no operation can ever begin");
+
+    template <auto Op>
+    static consteval bool has_operation() noexcept {
+        if constexpr (requires { Table.from(Op); })
+            return Table.from(Op).bits != 0;
+        else
+            return false;
+    }
+    template <auto Op>
+    static consteval state_lock::mask entry() noexcept {
+        static_assert(has_operation<Op>(), "state_mutex: the transition table has no such operation");
+        if constexpr (has_operation<Op>())
+            return Table.from(Op).bits;
+        else
+            return 0;
+    }
+    template <auto Op, auto To>
+    static consteval bool may_end_in() noexcept {
+        for (std::size_t i = 0; i < enumerator_count<state>(); ++i) {
+            for (std::size_t k = 0; k < enumerator_count<state>(); ++k) {
+                if (Table.is_part(static_cast<state>(k), To)
+                    && Table.is_allowed(Op, static_cast<state>(i), static_cast<state>(k)))
+                    return true;
+            }
+        }
+        return false;
+    }
+
+public:
+    constexpr state_mutex() noexcept : lock_({static_cast<std::uint32_t>(Table.initial), 0}, rules) {}
+    /// For a refined table. The classifier may refer to the data that the mutex guards.
+    constexpr explicit state_mutex(Classifier classifier) noexcept
+        : lock_({static_cast<std::uint32_t>(Table.initial), 0}, rules), classifier_(std::move(classifier)) {}
+
+    /// Inside the mutex with operation `Op`. Has to be told the next state, by one of the leaves; destroyed
+    /// without that while an exception passes, it leaves with the state `Unwind` (given to enter), or else
+    /// with the state in which it entered; destroyed otherwise, it reports the broken contract.
+    template <auto Op>
+    class [[nodiscard("the guard is what is inside the mutex")]] guard {
+    public:
+        guard(guard&& other) noexcept
+            : mutex_(std::exchange(other.mutex_, nullptr)), entered_(other.entered_), unwind_(other.unwind_),
+              exceptions_(other.exceptions_) {}
+        guard& operator=(guard&&) = delete;
+        ~guard() {
+            if (mutex_ == nullptr) return;
+            if (std::uncaught_exceptions() <= exceptions_)
+                sys::contract_broken(
+                    "state_mutex: a guard was destroyed without having been told the next state");
+            mutex_->exit(unwind_);
+        }
+
+        /// The state in which this guard entered.
+        [[nodiscard]] state entered_in() const noexcept { return entered_; }
+
+        /// Leaves with the state `To`: one of the table, or of an ancestor of a refined table.
+        template <auto To>
+        void leave() {
+            static_assert(may_end_in<Op, To>(), "state_mutex: the transition table has no such transition");
+            leave(To);
+        }
+        /// As above, checked at run time.
+        template <class AnyState>
+        void leave(AnyState to) {
+            std::exchange(mutex_, nullptr)->template exit_checked<Op>(entered_, to);
+        }
+
+    private:
+        friend class state_mutex;
+        guard(state_mutex& mutex, std::optional<state> unwind) noexcept
+            : mutex_(&mutex), entered_(mutex.now()), unwind_(unwind.value_or(entered_)) {}
+        guard(state_mutex& mutex, int exceptions) noexcept : guard(mutex, std::nullopt) {
+            exceptions_ = exceptions;
+        }
+
+        state_mutex* mutex_;
+        state entered_;
+        state unwind_;
+        int exceptions_ = std::uncaught_exceptions();
+    };
+
+    /// Enters with `Op`. Waits until it may begin. Returns the guard. With `Unwind`, a state in which `Op`
+    /// may end, an exception that passes the guard leaves with that state. The same holds for all forms
+    /// below.
+    template <auto Op, state... Unwind>
+    guard<Op> enter() noexcept {
+        lock_.enter(entry<Op>());
+        return entered<Op, Unwind...>();
+    }
+    /// Enters with `Op`. Waits until `limit` at most. Returns an empty optional if the limit was reached
+    /// first.
+    template <auto Op, state... Unwind>
+    [[nodiscard]] std::optional<guard<Op>> enter(const wait_limit& limit) noexcept {
+        if (!lock_.enter(entry<Op>(), limit)) return std::nullopt;
+        return entered<Op, Unwind...>();
+    }
+    /// Enters with `Op` like enter(limit), where the limit is a stop request.
+    template <auto Op, state... Unwind>
+    [[nodiscard]] std::optional<guard<Op>> enter(std::stop_token stop) noexcept {
+        return enter<Op, Unwind...>(wait_limit(std::move(stop)));
+    }
+    /// Enters with `Op` like enter(limit), where the limit is a duration.
+    template <auto Op, state... Unwind, class Rep, class Period>
+    [[nodiscard]] std::optional<guard<Op>> enter_for(const std::chrono::duration<Rep, Period>& duration) {
+        return enter<Op, Unwind...>(wait_limit::after(duration));
+    }
+    /// Enters with `Op` like enter(limit), where the limit is a deadline.
+    template <auto Op, state... Unwind, class Clock, class Duration>
+    [[nodiscard]] std::optional<guard<Op>>
+    enter_until(const std::chrono::time_point<Clock, Duration>& deadline) {
+        return enter<Op, Unwind...>(wait_limit::until(deadline));
+    }
+    /// Enters with `Op` without waiting. Returns an empty optional if a thread is inside, or if `Op` cannot
+    /// begin in this state.
+    template <auto Op, state... Unwind>
+    [[nodiscard]] std::optional<guard<Op>> try_enter() noexcept {
+        if (!lock_.try_enter(entry<Op>())) return std::nullopt;
+        return entered<Op, Unwind...>();
+    }
+
+    /// Runs `section(state)` inside and leaves with the state that it returns. Waits until `Op` may begin. If
+    /// the caller has to wait, the thread that sets the state runs the section. It must be short and must not
+    /// use this mutex. If it throws, the state is as before, and the exception is rethrown here.
+    template <auto Op, class Section>
+    void run(Section&& section) {
+        (void)run<Op>(wait_limit(), std::forward<Section>(section));
+    }
+    /// Runs `section(state)` like run(section). Waits until `limit` at most. Returns whether the section has
+    /// run. If it returns false, the section has not run and will not.
+    template <auto Op, class Section>
+    [[nodiscard]] bool run(const wait_limit& limit, Section&& section) {
+        std::exception_ptr error;
+        const bool is_done = lock_.run(
+            entry<Op>(),
+            [&](state_value value) noexcept {
+                const auto before = static_cast<state>(value.state);
+                state after = before;
+                try {
+                    after = checked<Op>(before, section(before));
+                } catch (...) {
+                    error = std::current_exception();
+                }
+                return state_value{static_cast<std::uint32_t>(after), 0};
+            },
+            limit);
+        if (error) std::rethrow_exception(std::move(error));
+        return is_done;
+    }
+    /// Runs `section(state)` like run(limit, section), where the limit is a stop request.
+    template <auto Op, class Section>
+    [[nodiscard]] bool run(std::stop_token stop, Section&& section) {
+        return run<Op>(wait_limit(std::move(stop)), std::forward<Section>(section));
+    }
+    /// Runs `section(state)` like run(limit, section), where the limit is a duration.
+    template <auto Op, class Rep, class Period, class Section>
+    [[nodiscard]] bool run_for(const std::chrono::duration<Rep, Period>& duration, Section&& section) {
+        return run<Op>(wait_limit::after(duration), std::forward<Section>(section));
+    }
+    /// Runs `section(state)` like run(limit, section), where the limit is a deadline.
+    template <auto Op, class Clock, class Duration, class Section>
+    [[nodiscard]] bool run_until(const std::chrono::time_point<Clock, Duration>& deadline,
+                                 Section&& section) {
+        return run<Op>(wait_limit::until(deadline), std::forward<Section>(section));
+    }
+
+    /// The lock inside, for waits that are not a thread's: start() with mask_of<Op>().
+    [[nodiscard]] state_lock& core() noexcept { return lock_; }
+    template <auto Op>
+    [[nodiscard]] static constexpr state_lock::mask mask_of() noexcept {
+        return entry<Op>();
+    }
+    /// A guard for what has entered like that. It may be destroyed in any thread, and without an exception,
+    /// since the frame of a coroutine can end at any of its waits: it leaves then with the state in which it
+    /// entered.
+    template <auto Op>
+    [[nodiscard]] guard<Op> adopt() noexcept {
+        constexpr int less_than_any = -1;
+        return guard<Op>(*this, less_than_any);
+    }
+
+private:
+    template <auto Op, state... Unwind>
+    guard<Op> entered() noexcept {
+        static_assert(sizeof...(Unwind) <= 1, "state_mutex: an exception leaves with one state");
+        static_assert((may_end_in<Op, Unwind>() && ...),
+                      "state_mutex: the transition table has no such transition");
+        std::optional<state> unwind;
+        ((unwind = Unwind), ...);
+        return guard<Op>(*this, unwind);
+    }
+
+    state now() const noexcept { return static_cast<state>(lock_.value().state); }
+    void exit(state next) noexcept { lock_.exit(static_cast<std::uint32_t>(next)); }
+
+    template <auto Op, class AnyState>
+    state checked(state before, AnyState to) {
+        state next;
+        if constexpr (std::is_same_v<AnyState, state>) {
+            next = to;
+        } else {
+            next = classifier_(to);
+            if (!Table.is_part(next, to))
+                sys::contract_broken(
+                    "state_mutex: the classifier returned a state that is no part of the one named");
+        }
+        if (!Table.is_allowed(Op, before, next))
+            sys::contract_broken("state_mutex: the transition table has no such transition");
+        return next;
+    }
+    template <auto Op, class AnyState>
+    void exit_checked(state before, AnyState to) {
+        exit(checked<Op>(before, to));
+    }
+
+    static constexpr state_rules rules{.name = "a state_mutex"};
+
+    state_lock lock_;
+    [[no_unique_address]] Classifier classifier_{};
+};
+
+} // namespace ekiden::inline EKIDEN_ABI

@@ -1,0 +1,281 @@
+/// Transition tables: which operation leads from which states to which, as a constant that the compiler
+/// checks.
+///
+/// Part: sync. Used by: programs, for state_mutex, state_diagram. Source: the abstract states of Ohki and
+/// Kuno and, for refined tables, their answer to the inheritance anomaly: a derived object splits the states
+/// of its parent.
+#pragma once
+
+#include <ekiden/sync/detail/enumerator.hpp>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <type_traits>
+
+namespace ekiden::inline EKIDEN_ABI {
+
+/// A set of states. Implicit from a state and from a list of states.
+template <class State>
+struct states {
+    static_assert(std::is_enum_v<State>, "states: the states of a table are an enum class");
+
+    std::uint64_t bits = 0; ///< bit i for state i
+
+    constexpr states() = default;
+    constexpr states(State one) : states({one}) {}
+    constexpr states(std::initializer_list<State> list) {
+        for (const State s : list) bits |= bit(s);
+    }
+
+    /// Whether the state is in it.
+    [[nodiscard]] constexpr bool contains(State s) const noexcept { return (bits & bit(s)) != 0; }
+    /// The bit of a state.
+    [[nodiscard]] static constexpr std::uint64_t bit(State s) noexcept {
+        return std::uint64_t{1} << (static_cast<unsigned>(s) & 63);
+    }
+};
+
+/// One row: `operation` may begin in the states `from` and ends in one of `to`. An operation may have several
+/// rows.
+template <class State, class Operation>
+struct transition {
+    Operation operation; ///< what is done
+    states<State> from;  ///< in which of these it may begin
+    states<State> to;    ///< in which of these it ends
+};
+
+/// A table of `Rows` rows. Use as a constant, made by make_state_table, which counts the rows.
+template <class State, class Operation, std::size_t Rows>
+struct state_table {
+    using state = State;
+    using operation = Operation;
+
+    State initial;
+    std::array<transition<State, Operation>, Rows> rows;
+    states<State> final_states; ///< states that no operation needs to accept
+
+    template <std::size_t N>
+    consteval state_table(State start, const transition<State, Operation> (&list)[N],
+                          states<State> final = {})
+        : initial(start), rows(counted(list)), final_states(final) {}
+    /// For a refined table that adds no operation.
+    consteval explicit state_table(State start)
+        requires(Rows == 0)
+        : initial(start), rows{}, final_states{} {}
+
+    /// The states in which `op` may begin; none if it has no row.
+    [[nodiscard]] constexpr states<State> from(Operation op) const noexcept {
+        states<State> all;
+        for (const auto& row : rows) {
+            if (row.operation == op) all.bits |= row.from.bits;
+        }
+        return all;
+    }
+    /// Whether `op` may lead from `before` to `after`.
+    [[nodiscard]] constexpr bool is_allowed(Operation op, State before, State after) const noexcept {
+        for (const auto& row : rows) {
+            if (row.operation == op && row.from.contains(before) && row.to.contains(after)) return true;
+        }
+        return false;
+    }
+    /// Whether `s` is the state, or part of the state, `whole`.
+    [[nodiscard]] constexpr bool is_part(State s, State whole) const noexcept { return s == whole; }
+    [[nodiscard]] constexpr states<State> parts_of(states<State> set) const noexcept { return set; }
+    /// A step of any operation from any state in `set`: the states it can lead to.
+    [[nodiscard]] constexpr states<State> step(states<State> set) const noexcept {
+        states<State> next;
+        for (const auto& row : rows) {
+            if ((row.from.bits & set.bits) != 0) next.bits |= row.to.bits;
+        }
+        return next;
+    }
+    /// The states in which some operation may begin.
+    [[nodiscard]] constexpr states<State> accepting() const noexcept {
+        states<State> all;
+        for (const auto& row : rows) all.bits |= row.from.bits;
+        return all;
+    }
+    /// Calls visit(name of the operation, before, after) for each edge.
+    template <class Visit>
+    constexpr void each_edge(Visit visit) const {
+        for (const auto& row : rows) {
+            for (std::size_t a = 0; a < enumerator_count<State>(); ++a) {
+                for (std::size_t b = 0; b < enumerator_count<State>(); ++b) {
+                    const auto before = static_cast<State>(a);
+                    const auto after = static_cast<State>(b);
+                    if (row.from.contains(before) && row.to.contains(after))
+                        visit(enumerator_name(row.operation), before, after);
+                }
+            }
+        }
+    }
+
+    template <std::size_t N>
+    static consteval auto counted(const transition<State, Operation> (&list)[N]) {
+        static_assert(N == Rows, "state_table: the number of rows is not the one that is declared");
+        return std::to_array(list);
+    }
+};
+
+/// The table that begins in `initial` and has the rows `list`: `constexpr auto table =
+/// make_state_table<state, op>(state::a, {{op::x, state::a, {state::a, state::b}}, ...});`
+/// `final`: states that no operation needs to accept.
+template <class State, class Operation, std::size_t Rows>
+[[nodiscard]] consteval state_table<State, Operation, Rows>
+make_state_table(State initial, const transition<State, Operation> (&list)[Rows], states<State> final = {}) {
+    return {initial, list, final};
+}
+
+/// How a refined table splits one state of its parent.
+template <class Whole, class State>
+struct split {
+    Whole whole;         ///< a state of the parent
+    states<State> parts; ///< what it is made of
+};
+
+/// The operations of a table that has none of its own.
+enum class no_operation {};
+
+/// A table that splits the states of the table `Parent` and may add operations. The operations of the parent
+/// work on the parts as they worked on the whole: they begin in any part of a state in which they could
+/// begin, and end in that part which the mutex's classifier chooses. Made by make_refined_table.
+template <auto Parent, class State, class Operation, std::size_t Splits, std::size_t Rows>
+struct refined_table {
+    using state = State;
+    using operation = Operation;
+    using whole = typename decltype(Parent)::state;
+
+    State initial;
+    std::array<split<whole, State>, Splits> splits;
+    state_table<State, Operation, Rows> own_rows; ///< of the new operations, perhaps none
+
+    /// Own operations see the parts, inherited ones (of any ancestor) the union of the parts.
+    template <class Op>
+    [[nodiscard]] constexpr states<State> from(Op op) const noexcept {
+        if constexpr (std::is_same_v<Op, Operation>)
+            return own_rows.from(op);
+        else
+            return parts_of(Parent.from(op));
+    }
+    template <class Op>
+    [[nodiscard]] constexpr bool is_allowed(Op op, State before, State after) const noexcept {
+        if constexpr (std::is_same_v<Op, Operation>)
+            return own_rows.is_allowed(op, before, after);
+        else
+            return Parent.is_allowed(op, whole_of(before), whole_of(after));
+    }
+    /// The parent's state that `s` is a part of.
+    [[nodiscard]] constexpr whole whole_of(State s) const noexcept {
+        for (const auto& piece : splits) {
+            if (piece.parts.contains(s)) return piece.whole;
+        }
+        return {};
+    }
+    template <class Ancestor>
+    [[nodiscard]] constexpr bool is_part(State s, Ancestor of) const noexcept {
+        if constexpr (std::is_same_v<Ancestor, State>)
+            return s == of;
+        else
+            return Parent.is_part(whole_of(s), of);
+    }
+    [[nodiscard]] constexpr states<State> parts_of(states<State> set) const noexcept { return set; }
+    template <class Ancestor>
+    [[nodiscard]] constexpr states<State> parts_of(states<Ancestor> set) const noexcept {
+        const states<whole> wholes = Parent.parts_of(set);
+        states<State> all;
+        for (const auto& piece : splits) {
+            if (wholes.contains(piece.whole)) all.bits |= piece.parts.bits;
+        }
+        return all;
+    }
+    [[nodiscard]] constexpr states<State> step(states<State> set) const noexcept {
+        states<State> next = own_rows.step(set);
+        for (const auto& piece : splits) {
+            if ((piece.parts.bits & set.bits) != 0)
+                next.bits |= parts_of(Parent.step(states<whole>(piece.whole))).bits;
+        }
+        return next;
+    }
+    [[nodiscard]] constexpr states<State> accepting() const noexcept {
+        states<State> all = parts_of(Parent.accepting());
+        all.bits |= own_rows.accepting().bits;
+        return all;
+    }
+    template <class Visit>
+    constexpr void each_edge(Visit visit) const {
+        Parent.each_edge([&](std::string_view name, whole before, whole after) {
+            for (std::size_t a = 0; a < enumerator_count<State>(); ++a) {
+                for (std::size_t b = 0; b < enumerator_count<State>(); ++b) {
+                    const auto from_part = static_cast<State>(a);
+                    const auto to_part = static_cast<State>(b);
+                    if (is_part(from_part, before) && is_part(to_part, after))
+                        visit(name, from_part, to_part);
+                }
+            }
+        });
+        own_rows.each_edge(visit);
+    }
+
+    /// Whether the splits cover: each state of the parent has parts, each state is part of exactly one.
+    [[nodiscard]] constexpr bool has_exact_splits() const noexcept {
+        std::uint64_t seen = 0;
+        std::uint64_t wholes = 0;
+        for (const auto& piece : splits) {
+            if ((seen & piece.parts.bits) != 0 || piece.parts.bits == 0) return false;
+            seen |= piece.parts.bits;
+            wholes |= states<whole>::bit(piece.whole);
+        }
+        return seen == (std::uint64_t{1} << enumerator_count<State>()) - 1
+               && wholes == (std::uint64_t{1} << enumerator_count<whole>()) - 1;
+    }
+};
+
+/// The table that begins in `initial`, splits the states of `Parent` as `pieces` says, and adds the rows
+/// `list` of new operations. `final`: states that no operation needs to accept.
+template <auto Parent, class State, class Operation, std::size_t Splits, std::size_t Rows>
+[[nodiscard]] consteval refined_table<Parent, State, Operation, Splits, Rows>
+make_refined_table(State initial, const split<typename decltype(Parent)::state, State> (&pieces)[Splits],
+                   const transition<State, Operation> (&list)[Rows], states<State> final = {}) {
+    return {initial, std::to_array(pieces), {initial, list, final}};
+}
+/// The same without new operations; those of the parent are meant.
+template <auto Parent, class State, std::size_t Splits>
+[[nodiscard]] consteval auto
+make_refined_table(State initial, const split<typename decltype(Parent)::state, State> (&pieces)[Splits]) {
+    using own = state_table<State, no_operation, 0>;
+    return refined_table<Parent, State, no_operation, Splits, 0>{initial, std::to_array(pieces),
+                                                                 own(initial)};
+}
+
+/// Whether `table`, if it refines another one, makes each state part of exactly one state of its parent.
+template <class Table>
+[[nodiscard]] constexpr bool has_exact_splits(const Table& table) noexcept {
+    if constexpr (requires { table.has_exact_splits(); })
+        return table.has_exact_splits();
+    else
+        return true;
+}
+
+/// Whether every state of `table` can be reached from its initial state.
+template <class Table>
+[[nodiscard]] constexpr bool is_fully_reachable(const Table& table) noexcept {
+    using state = typename Table::state;
+    states<state> reached(table.initial);
+    for (std::size_t i = 0; i < enumerator_count<state>(); ++i) reached.bits |= table.step(reached).bits;
+    return reached.bits == (std::uint64_t{1} << enumerator_count<state>()) - 1;
+}
+
+/// Whether in every state of `table`, the final ones aside, some operation may begin.
+template <class Table>
+[[nodiscard]] constexpr bool has_no_dead_end(const Table& table) noexcept {
+    std::uint64_t good = table.accepting().bits;
+    if constexpr (requires { table.own_rows; })
+        good |= table.own_rows.final_states.bits;
+    else
+        good |= table.final_states.bits;
+    return good == (std::uint64_t{1} << enumerator_count<typename Table::state>()) - 1;
+}
+
+} // namespace ekiden::inline EKIDEN_ABI

@@ -1,0 +1,25 @@
+/// Which version of the library the headers are, and which features they have.
+///
+/// Part: sys. Used by: programs, to compile with several versions; every part, by way of config.hpp.
+///
+/// A feature macro has the year and the month in which the feature appeared or changed last, like the macros
+/// of <version>. A program checks it with `#if defined(EKIDEN_LANES) && EKIDEN_LANES >= 202611L`.
+#pragma once
+
+/// The version as one number: major * 10000 + minor * 100 + patch. 0.2.0 is 200.
+#define EKIDEN_VERSION 200
+
+#define EKIDEN_CHECKER 202611L     ///< check/model.hpp, check/checkable.hpp
+#define EKIDEN_COROUTINES 202611L  ///< the headers of async/
+#define EKIDEN_EXECUTORS 202611L   ///< executors, completion tokens, strands: execution/
+#define EKIDEN_FORK_JOIN 202611L   ///< the parallel algorithms and task_group: fork/
+#define EKIDEN_FUTURES 202611L     ///< futures that are continued, shared, ready from the start: future/
+#define EKIDEN_LANES 202611L       ///< lanes/lanes.hpp
+#define EKIDEN_LOCKS 202611L       ///< the headers of sync/
+#define EKIDEN_LOOPS 202611L       ///< the headers of loop/
+#define EKIDEN_REQUEST_LOG 202611L ///< observe/request_log.hpp
+#define EKIDEN_SIMULATION 202611L  ///< the headers of sim/
+#define EKIDEN_STATE_MUTEX 202611L ///< sync/state_mutex.hpp
+#define EKIDEN_THREAD_POOL 202611L ///< the headers of pool/
+#define EKIDEN_TIMERS 202611L      ///< the headers of timer/
+#define EKIDEN_TRACES 202611L      ///< observe/trace.hpp and what shows its records

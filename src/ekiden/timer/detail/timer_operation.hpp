@@ -1,0 +1,130 @@
+/// A wait with its handler: the node that the timer keeps, and the task that the executor runs.
+///
+/// Part: timer. Used by: basic_waitable_timer.
+#pragma once
+
+#include <ekiden/execution/associated_allocator.hpp>
+#include <ekiden/execution/detail/task_offer.hpp>
+#include <ekiden/execution/executor.hpp>
+#include <ekiden/queue/recycler.hpp>
+#include <ekiden/queue/task.hpp>
+#include <ekiden/timer/detail/timer_state.hpp>
+
+#include <memory>
+#include <system_error>
+#include <type_traits>
+#include <utility>
+
+namespace ekiden::inline EKIDEN_ABI::detail {
+
+/// The handler's executor is the timer's.
+struct no_other_executor {
+    template <class Executor>
+    explicit no_other_executor(const Executor&) noexcept {}
+    void on_work_started() const noexcept {}
+    void on_work_finished() const noexcept {}
+};
+
+/// Calls `handler(error)` by way of `Executor`. `Other` is the timer's own executor, if that is not the
+/// same: its context must not end either, or nothing would fire.
+template <class Handler, class Executor, class Other>
+class timer_operation final : public timer_wait {
+    using allocator = associated_allocator_t<Handler>;
+    using memory = typename std::allocator_traits<allocator>::template rebind_traits<timer_operation>;
+    using own_allocator = typename memory::allocator_type;
+
+public:
+    template <class H, class TimerExecutor>
+    timer_operation(H&& handler, const Executor& where, const TimerExecutor& timer)
+        : timer_wait(&answer, &post), executor_(where), other_(timer), handler_(std::forward<H>(handler)) {
+        executor_.on_work_started();
+        other_.on_work_started();
+    }
+    timer_operation(const timer_operation&) = delete;
+    timer_operation& operator=(const timer_operation&) = delete;
+    /// The work ends before the handler: that may own the context, whose end waits for its work.
+    ~timer_operation() {
+        other_.on_work_finished();
+        executor_.on_work_finished();
+    }
+
+    /// In memory of the handler's allocator. Throws what that throws, or copying the handler.
+    template <class H, class TimerExecutor>
+    [[nodiscard]] static timer_operation* make(H&& handler, const Executor& where,
+                                               const TimerExecutor& timer) {
+        if constexpr (is_std_allocator<allocator>) {
+            return recycler::create<timer_operation>(std::forward<H>(handler), where, timer);
+        } else {
+            own_allocator from(ekiden::get_associated_allocator(handler));
+            const auto place = memory::allocate(from, 1);
+            try {
+                return ::new (static_cast<void*>(std::to_address(place)))
+                    timer_operation(std::forward<H>(handler), where, timer);
+            } catch (...) {
+                memory::deallocate(from, place, 1);
+                throw;
+            }
+        }
+    }
+
+    /// Ends an operation that the timer has not taken.
+    void end() noexcept {
+        if constexpr (is_std_allocator<allocator>) {
+            recycler::destroy(this);
+        } else {
+            own_allocator to(ekiden::get_associated_allocator(handler_));
+            const auto place = std::pointer_traits<typename memory::pointer>::pointer_to(*this);
+            this->~timer_operation();
+            memory::deallocate(to, place, 1);
+        }
+    }
+
+private:
+    struct ending {
+        timer_operation* ended;
+        ~ending() {
+            if (ended != nullptr) ended->end();
+        }
+    };
+
+    static const char* answer(task* base, task_request request) {
+        if (request == task_request::describe) return type_description<Handler>();
+        auto* const self = static_cast<timer_operation*>(base);
+        if (request == task_request::abandon) {
+            if (!task_offer::take_back(*self)) self->end_unrun();
+            return nullptr;
+        }
+        const run_scope scope(*self);
+        ending here{self};
+        Handler handler(std::move(self->handler_));
+        std::exchange(here.ended, nullptr)->end(); // before the call: it can use the memory again
+        handler(scope.is_canceled() ? std::make_error_code(std::errc::operation_canceled)
+                                    : std::error_code());
+        return nullptr;
+    }
+
+    /// The exception of an executor has no caller to go to: it is reported, while the work of this operation
+    /// keeps the context.
+    static void post(timer_wait& base) noexcept {
+        auto& self = static_cast<timer_operation&>(base);
+        const Executor where(self.executor_); // a copy: the operation may end before accept() does
+        const task_offer offer(self);
+        try {
+            accept_task(where, &self, task_order::immediate);
+        } catch (...) { // if it did not come back, it has been accepted all the same
+            if (offer.came_back()) report_unhandled(where, type_description<Handler>());
+        }
+        if (offer.came_back()) self.end_unrun();
+    }
+
+    void end_unrun() noexcept {
+        drop();
+        end();
+    }
+
+    Executor executor_; // close to the base: cancel() needs no more than these
+    [[no_unique_address]] Other other_;
+    Handler handler_;
+};
+
+} // namespace ekiden::inline EKIDEN_ABI::detail

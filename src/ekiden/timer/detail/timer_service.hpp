@@ -1,0 +1,49 @@
+/// The timers of one clock as a service of a context.
+///
+/// Part: timer. Used by: basic_waitable_timer.
+#pragma once
+
+#include <ekiden/context/simulated.hpp>
+#include <ekiden/execution/execution_context.hpp>
+#include <ekiden/sys/clock.hpp>
+#include <ekiden/timer/detail/timer_driver.hpp>
+#include <ekiden/timer/detail/timer_queue.hpp>
+
+#include <chrono>
+#include <cstdint>
+
+namespace ekiden::inline EKIDEN_ABI {
+
+/// Every clock of a context has a wheel of its own, in the clock's own time. Clock::now() must not throw.
+/// Thread-safe.
+template <class Clock>
+class timer_service final : public execution_context::service {
+public:
+    /// `owner` may be any context. Throws std::bad_alloc.
+    explicit timer_service(execution_context& owner)
+        : service(owner), queue_(use_service<timer_driver>(owner),
+                                 {&now, sys::is_own_clock<Clock>, is_simulated_clock<Clock>}) {}
+
+    [[nodiscard]] timer_queue& queue() noexcept { return queue_; }
+
+    /// `time` as the queue counts it; what lies more than 146 years from the clock's epoch is cut.
+    template <class Duration>
+    [[nodiscard]] static std::uint64_t count(const std::chrono::time_point<Clock, Duration>& time) noexcept {
+        return timer_clock::ordered(std::chrono::nanoseconds(sys::bounded(time.time_since_epoch())).count());
+    }
+
+private:
+    static std::uint64_t now() noexcept {
+        if constexpr (sys::is_own_clock<Clock>)
+            return timer_clock::ordered(static_cast<std::int64_t>(now_here_ns()));
+        else
+            return count(now_here<Clock>());
+    }
+
+    void added() noexcept override { queue_.driver().add(queue_); }
+    void shutdown() noexcept override { queue_.close(); }
+
+    timer_queue queue_;
+};
+
+} // namespace ekiden::inline EKIDEN_ABI
