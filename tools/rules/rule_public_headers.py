@@ -1,72 +1,130 @@
-"""The public headers exist and include no private ones, since an installed header must find all that it includes; and
-<ekiden/ekiden.hpp> brings in every one of them, directly or not. The headers of adapters, which are installed too, include
-no private ones either; no public header includes one of theirs."""
+"""The folder says what is public, and the lists of src/ekiden/CMakeLists.txt say the same.
+
+* EKIDEN_PUBLIC_HEADERS has each header that lies directly in a part's folder, ekiden.hpp and the parts' own headers.
+* EKIDEN_DETAIL_HEADERS has headers of detail/ folders, and of sys, queue and context, which are private but installed.
+* <ekiden/PART.hpp> includes every public header of its part. Beside these it may include headers of context.
+* An installed header includes installed ones only. The headers of the adapters and the checker are installed, too; no other
+  header includes one of theirs. <ekiden/ekiden.hpp> brings in every public header, and together with the adapters every
+  private one that is installed.
+* The lists are sorted.
+"""
 
 import posixpath
 
 import tree
 
 ALL = "ekiden.hpp"
+PRIVATE = ("sys", "queue", "context")
+BESIDE = ("adapter", "check")
 
 
 def included(root, header):
-    """Pairs (line, header of ekiden/) of what a public header includes."""
+    """Pairs (line, header of src/ekiden/) of what a header includes."""
     path = f"ekiden/{header}"
-    for line, name in tree.includes(tree.text(root, path)):
+    for line, name in tree.includes(tree.text(root, f"src/{path}")):
         if name.startswith('"'):
             name = posixpath.normpath(posixpath.join(posixpath.dirname(path), name[1:]))
         if name.startswith("ekiden/"):
             yield line, name.removeprefix("ekiden/")
 
 
-def check(root):
-    public = tree.public_headers(root)
-    graph = {}
+def is_private(header):
+    return "/detail/" in header or header.split("/")[0] in PRIVATE
+
+
+def places(root, public, detail):
+    """What the lists and the folders say of each other."""
+    found = [p.relative_to("src/ekiden").as_posix() for p in tree.files(root, ".hpp", under="src/ekiden")]
+    for header in found:
+        if header.split("/")[0] not in BESIDE and not is_private(header) and header not in public:
+            yield f"src/ekiden/{header}:1: lies among the public headers, but is not listed as one"
     for header in public:
-        if not (root / "ekiden" / header).is_file():
-            yield f"src/ekiden/CMakeLists.txt:1: the public header '{header}' does not exist"
+        if is_private(header) or header.split("/")[0] in BESIDE:
+            yield f"{tree.LISTS}:1: '{header}' is listed as public, but lies among private headers"
+    for header in detail:
+        if not is_private(header):
+            yield f"{tree.LISTS}:1: '{header}' is listed as private, but lies among public headers"
+    for header in public:
+        part = header.removesuffix(".hpp")
+        if "/" in header or header == ALL or not (root / "src/ekiden" / part).is_dir():
             continue
+        brought = {name for _, name in included(root, header)}
+        meant = {h for h in public if h.startswith(part + "/")}
+        for other in sorted(meant - brought):
+            yield f"src/ekiden/{header}:1: does not include the part's public header '{other}'"
+        for other in sorted(h for h in brought - meant if not h.startswith("context/")):
+            yield f"src/ekiden/{header}:1: includes '{other}', which is no public header of the part"
+
+
+def order(root):
+    for name in ("EKIDEN_PUBLIC_HEADERS", "EKIDEN_DETAIL_HEADERS", "EKIDEN_ADAPTER_HEADERS", "EKIDEN_SOURCES"):
+        listed = tree.cmake_list(root, name)
+        pairs = [(path != ALL, "/" in path, path) for path in listed]
+        for before, after in zip(pairs, pairs[1:]):
+            if before >= after:
+                yield f"{tree.LISTS}:1: {name} is not sorted: '{after[2]}' stands behind '{before[2]}'"
+
+
+def reached(graph, begin):
+    """What the headers in `begin` bring in, directly or not."""
+    found, to_do = set(), list(begin)
+    while to_do:
+        header = to_do.pop()
+        if header not in found:
+            found.add(header)
+            to_do += graph.get(header, [])
+    return found
+
+
+def check(root):
+    public, detail, adapters = tree.public_headers(root), tree.detail_headers(root), tree.adapter_headers(root)
+    absent = [h for h in public + detail + adapters if not (root / "src/ekiden" / h).is_file()]
+    for header in absent:
+        yield f"{tree.LISTS}:1: the header '{header}' does not exist"
+    if absent:
+        return
+    yield from order(root)
+    yield from places(root, public, detail)
+    graph = {}
+    for header in public + detail + adapters:
+        allowed = public + detail + (adapters if header in adapters else [])
         graph[header] = []
         for line, name in included(root, header):
             graph[header].append(name)
-            if name not in public:
-                yield f"ekiden/{header}:{line}: a public header includes '{name}', which is private"
-    adapters = tree.adapter_headers(root)
-    for header in adapters:
-        if not (root / "ekiden" / header).is_file():
-            yield f"src/ekiden/CMakeLists.txt:1: the adapter's header '{header}' does not exist"
-            continue
-        for line, name in included(root, header):
-            if name not in public and name not in adapters:
-                yield f"ekiden/{header}:{line}: an adapter's header includes '{name}', which is private"
-    reached, to_do = set(), [ALL]
-    while to_do:
-        header = to_do.pop()
-        if header not in reached:
-            reached.add(header)
-            to_do += graph.get(header, [])
-    for header in public:
-        if header not in reached:
-            yield f"ekiden/{ALL}:1: does not bring in the public header '{header}'"
+            if name not in allowed:
+                yield f"src/ekiden/{header}:{line}: an installed header includes '{name}', which is not installed with it"
+    for header in sorted(set(public) - reached(graph, [ALL])):
+        yield f"src/ekiden/{ALL}:1: does not bring in the public header '{header}'"
+    for header in sorted(set(detail) - reached(graph, [ALL, *adapters])):
+        yield f"{tree.LISTS}:1: no public header needs '{header}', which is installed"
 
 
 _LIST = (
-    "set(EKIDEN_PUBLIC_HEADERS\n    ekiden.hpp # all\n    sys/a.hpp\n    sys/b.hpp\n)\n"
+    "set(EKIDEN_PUBLIC_HEADERS\n    ekiden.hpp # all\n    pool.hpp\n    pool/a.hpp\n    pool/b.hpp\n)\n"
+    "set(EKIDEN_DETAIL_HEADERS\n    pool/detail/c.hpp\n    sys/d.hpp\n)\n"
     "set(EKIDEN_ADAPTER_HEADERS\n    adapter/a.hpp\n)\n"
 )
 GOOD = {
-    "src/ekiden/CMakeLists.txt": _LIST,
-    "src/ekiden/ekiden.hpp": "#include <ekiden/sys/a.hpp>\n",
-    "src/ekiden/sys/a.hpp": "#include <ekiden/sys/b.hpp>\n",
-    "src/ekiden/sys/b.hpp": "#include <vector>\n",
-    "src/ekiden/sys/private.hpp": "#include <ekiden/sys/more.hpp>\n",
-    "src/ekiden/adapter/a.hpp": "#include <ekiden/sys/a.hpp>\n",
+    tree.LISTS: _LIST,
+    "src/ekiden/ekiden.hpp": "#include <ekiden/pool.hpp>\n",
+    "src/ekiden/pool.hpp": "#include <ekiden/pool/a.hpp>\n#include <ekiden/pool/b.hpp>\n",
+    "src/ekiden/pool/a.hpp": "#include <ekiden/pool/detail/c.hpp>\n",
+    "src/ekiden/pool/b.hpp": "#include <vector>\n",
+    "src/ekiden/pool/detail/c.hpp": "#include <ekiden/sys/d.hpp>\n",
+    "src/ekiden/pool/detail/private.hpp": "#include <ekiden/sys/private.hpp>\n",
+    "src/ekiden/sys/d.hpp": "#include <vector>\n",
+    "src/ekiden/adapter/a.hpp": "#include <ekiden/sys/d.hpp>\n",
 }
 BAD = [
-    {"src/ekiden/adapter/a.hpp": "#include <ekiden/sys/private.hpp>\n"},
-    {"src/ekiden/sys/b.hpp": "#include <ekiden/adapter/a.hpp>\n"},
-    {"src/ekiden/sys/b.hpp": "#include <ekiden/sys/private.hpp>\n"},
-    {"src/ekiden/sys/b.hpp": '#include "private.hpp"\n'},
-    {"src/ekiden/sys/a.hpp": "#include <vector>\n"},
-    {"src/ekiden/CMakeLists.txt": _LIST.replace("b.hpp", "b.hpp sys/gone.hpp")},
+    {"src/ekiden/adapter/a.hpp": "#include <ekiden/pool/detail/private.hpp>\n"},
+    {"src/ekiden/sys/d.hpp": "#include <ekiden/adapter/a.hpp>\n"},
+    {"src/ekiden/pool/b.hpp": "#include <ekiden/pool/detail/private.hpp>\n"},
+    {"src/ekiden/pool/detail/c.hpp": '#include "private.hpp"\n#include <ekiden/sys/d.hpp>\n'},
+    {"src/ekiden/pool/a.hpp": "#include <vector>\n"},
+    {"src/ekiden/pool.hpp": "#include <ekiden/pool/a.hpp>\n"},
+    {"src/ekiden/pool.hpp": GOOD["src/ekiden/pool.hpp"] + "#include <ekiden/pool/detail/c.hpp>\n"},
+    {"src/ekiden/pool/new.hpp": "#include <vector>\n"},
+    {tree.LISTS: _LIST.replace("pool/b.hpp", "pool/b.hpp pool/gone.hpp")},
+    {tree.LISTS: _LIST.replace("    pool/a.hpp\n    pool/b.hpp\n", "    pool/b.hpp\n    pool/a.hpp\n")},
+    {tree.LISTS: _LIST.replace("    pool/b.hpp\n", "    pool/b.hpp\n    sys/d.hpp\n").replace("    sys/d.hpp\n)\nset(EKIDEN_ADAPTER", ")\nset(EKIDEN_ADAPTER")},
 ]

@@ -1,8 +1,8 @@
 """What the documents and comments refer to exists: linked files and headings, named files, named symbols.
 
 * [text](path#heading) in *.md: the file exists below the document's folder, and the heading in it.
-* A path such as `pool/sleep.md`, in a document between backticks, in a comment anywhere: the file exists, seen from the
-  root, from ekiden/, or from the folder of the file that names it.
+* A path such as `pool/detail/sleep.md`, in a document between backticks, in a comment anywhere: the file exists, seen from
+  the root, from src/, from src/ekiden/, from the folder of the file that names it, or from the other folder of its part.
 * `name()` and `ekiden::name` between backticks: each name is a word of the tree's code.
 * "Checked by: check/NAME": a file below check/ names that model.
 """
@@ -15,7 +15,7 @@ LINK = re.compile(r"\[[^\]\n]*\]\(([^)\s]+)\)")
 TICKS = re.compile(r"`([^`\n]+)`")
 ENDINGS = r"\.(?:hpp|cpp|md|py|sh|cmake|txt)"
 PATH = re.compile(rf"(?<![\w./<>*-])(?:[\w.-]+/)*[\w-]+{ENDINGS}(?![\w/])")
-FOLDERS = re.compile(r"^(?:ekiden|tests|tools|lab|check|examples|docs)/[\w./-]*$")
+FOLDERS = re.compile(r"^(?:ekiden|src|tests|tools|lab|check|examples|docs)/[\w./-]*$")
 SYMBOL = re.compile(r"^(?:ekiden::(?P<name>[\w:]+)|(?P<call>[a-z_]\w*(?:(?:::|\.|->)\w+)*)\(\))(?:<.*>)?(?:\(\))?$")
 MODEL = re.compile(r"Checked by: ((?:check/[\w/]+(?:, )?)+)")
 # Written by the commands of this repository, so not in a clean tree.
@@ -38,7 +38,10 @@ class Tree:
         self.models = "\n".join(str(p) + "\n" + tree.text(root, p) for p in tree.files(root, *CODE, under="check"))
 
     def has_file(self, name, place):
-        bases = (self.root, self.root / "ekiden", self.root / place.parent, self.root / "lab", self.root / "check")
+        folder = self.root / place.parent
+        part = folder.parent if folder.name == "detail" else folder
+        source = self.root / "src"
+        bases = (self.root, source, source / "ekiden", part, part / "detail", self.root / "lab", self.root / "check")
         return name in MADE or any((base / name).exists() for base in bases)
 
     def has_symbol(self, name):
@@ -97,6 +100,8 @@ GOOD = {
     "src/ekiden/pool/a.hpp": "/// See pool/b.md, `run()` and `ekiden::pool::run`. `std::move()` is not ours.\n"
     "// Checked by: check/deque, check/ring.\nnamespace ekiden::pool { void run(); }\n",
     "src/ekiden/pool/b.md": "# The run\n[text](a.hpp) [here](#the-run) [there](https://example.org/a.md) `src/ekiden/pool/` `a.hpp`\n",
+    "src/ekiden/pool/detail/c.hpp": "// See a.hpp, `d.md` and ekiden/pool/a.hpp.\n",
+    "src/ekiden/pool/detail/d.md": "`a.hpp` has it, `c.hpp` too\n",
     "check/models/deque.cpp": "// nothing\n",
     "check/models/all.cpp": 'add("ring");\n',
 }
@@ -105,6 +110,7 @@ BAD = [
     {"c.md": "[text](src/ekiden/pool/b.md#the-walk)\n"},
     {"c.md": "`ekiden::pool::walk` walks\n"},
     {"c.md": "call `walk()`\n"},
+    {"c.md": "`c.hpp` has it\n"},
     {"c.md": "see `src/ekiden/loop/`\n"},
     {"c.md": "see `pool/gone.hpp`\n"},
     {"src/ekiden/pool/c.hpp": "// as pool/gone.hpp says\n"},

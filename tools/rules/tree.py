@@ -5,6 +5,7 @@ from pathlib import Path
 
 NOT_OURS = {".git", "build", "results", ".cache", "__pycache__", "report.html"}
 CPP = (".hpp", ".cpp")
+LISTS = "src/ekiden/CMakeLists.txt"
 SCANNER = re.compile(
     r'(?P<comment>//[^\n]*|/\*.*?\*/)|(?P<string>R"(?P<mark>[^(\s]*)\(.*?\)(?P=mark)"|"(?:\\.|[^"\\\n])*")'
     r"|(?P<char>(?<![0-9A-Za-z_])'(?:\\.|[^'\\\n])+')",
@@ -64,15 +65,24 @@ def includes(source):
 
 
 def public_headers(root):
-    """The headers that src/ekiden/CMakeLists.txt lists as public, relative to ekiden/."""
-    lists = text(root, "src/ekiden/CMakeLists.txt")
-    found = re.search(r"set\(EKIDEN_PUBLIC_HEADERS([^)]*)\)", lists)
-    if not found:
-        raise SystemExit("src/ekiden/CMakeLists.txt: no set(EKIDEN_PUBLIC_HEADERS ...)")
-    return re.sub(r"#.*", "", found[1]).split()
+    """The headers that src/ekiden/CMakeLists.txt lists as public, relative to src/ekiden/."""
+    listed = cmake_list(root, "EKIDEN_PUBLIC_HEADERS")
+    if not listed:
+        raise SystemExit(f"{LISTS}: no set(EKIDEN_PUBLIC_HEADERS ...)")
+    return listed
+
+
+def detail_headers(root):
+    """Those that are private, but installed, since public headers include them."""
+    return cmake_list(root, "EKIDEN_DETAIL_HEADERS")
 
 
 def adapter_headers(root):
-    """The same of those that are installed, but stand beside ekiden.hpp."""
-    found = re.search(r"set\(EKIDEN_ADAPTER_HEADERS([^)]*)\)", text(root, "src/ekiden/CMakeLists.txt"))
+    """Those that are installed, but that ekiden.hpp does not bring in."""
+    return cmake_list(root, "EKIDEN_ADAPTER_HEADERS")
+
+
+def cmake_list(root, name):
+    """What a list in LISTS holds; nothing if there is no such list."""
+    found = re.search(rf"set\({name}\b([^)]*)\)", text(root, LISTS))
     return re.sub(r"#.*", "", found[1]).split() if found else []
