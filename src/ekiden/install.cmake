@@ -1,4 +1,4 @@
-# What `cmake --install` puts where: the listed public headers, the library, and its descriptions for CMake and
+# What `cmake --install` puts where: the listed headers, the library, and its descriptions for CMake and
 # pkg-config. Included by CMakeLists.txt; off when ekiden is part of another project's build.
 option(EKIDEN_INSTALL "Install the library, its public headers and its package files" ${PROJECT_IS_TOP_LEVEL})
 if(NOT EKIDEN_INSTALL)
@@ -9,13 +9,10 @@ include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
 install(TARGETS ekiden EXPORT ekiden-targets
+        FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
         ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
         RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-foreach(header ${EKIDEN_PUBLIC_HEADERS} ${EKIDEN_ADAPTER_HEADERS})
-  cmake_path(GET header PARENT_PATH folder)
-  install(FILES ${header} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/ekiden/${folder})
-endforeach()
 
 set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/ekiden)
 install(EXPORT ekiden-targets NAMESPACE ekiden:: DESTINATION ${package_folder})
