@@ -2,8 +2,8 @@
 
 FOLDER/pages    the repository's documents, at their places; what one of them links to: a source as a page of code, the
                 results of a run of the lab as its report
-FOLDER/include  the headers that programs are meant to use (their "Used by:" line says programs, users or everybody),
-                without the inline namespace, for the reference
+FOLDER/include  the public headers, and those adapters and private headers whose "Used by:" line names programs (a base of
+                public classes, say), without the inline namespace, for the reference
 """
 
 import re
@@ -15,7 +15,6 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tools/rules"))
 import tree  # noqa: E402  the repository's files
-from rule_stability import is_for_programs  # noqa: E402
 
 LINK = re.compile(r"(\[[^\]\n]*\]\()([^)\s#]+)((?:#[^)\s]*)?\))")
 FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
@@ -42,6 +41,14 @@ def report_of(results, page):
 
 def page_of(path):
     return path.with_name(path.name + ".md")
+
+
+USED_BY = re.compile(r"Used by:([^.]*(?:\.[a-z][^.]*)*)", re.DOTALL)
+
+
+def is_for_programs(header):
+    found = USED_BY.search(tree.text(ROOT, header).replace("\n/// ", " "))
+    return bool(found and re.search(r"\b(programs?|programs'|users?|everybody)\b", found[1]))
 
 
 PRIVATE = re.compile(
@@ -192,12 +199,13 @@ def main(folder):
         if not str(path).startswith(LEFT_OUT):
             site.add(path)
     shutil.copytree(ROOT / "tools/site", folder / "pages/site")
-    headers = tree.public_headers(ROOT) + tree.adapter_headers(ROOT)
-    for header in map(Path, headers):
-        if is_for_programs(ROOT, Path("ekiden") / header):
+    public = tree.public_headers(ROOT)
+    for header in public + tree.detail_headers(ROOT) + tree.adapter_headers(ROOT):
+        path = Path("src/ekiden") / header
+        if header in public or is_for_programs(path):
             target = folder / "include/ekiden" / header
             target.parent.mkdir(parents=True, exist_ok=True)
-            source = without_private(tree.text(ROOT, Path("ekiden") / header))
+            source = without_private(tree.text(ROOT, path))
             source = re.sub(r"(?<=\d)'(?=\d)", "", source)  # behind 10'000 doxygen 1.9 overlooks a comment
             target.write_text(source, encoding="utf-8")
     left = document_conventions(folder)
