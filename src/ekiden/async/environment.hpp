@@ -1,7 +1,7 @@
 /// What a coroutine works under: where it runs, who may stop it, until when.
 ///
-/// Part: async. Used by: coroutines and everything that they await. Made by co_spawn and by what gives a part
-/// of a program an environment of its own (a deadline, a shield, a group).
+/// Part: async. Used by: programs, coroutines and everything that they await. Made by co_spawn and by what
+/// gives a part of a program an environment of its own (a deadline, a shield, a group).
 #pragma once
 
 #include <ekiden/execution/any_executor.hpp>
@@ -22,8 +22,8 @@ class coroutine_service;
 struct environment {
     /// Home: after every await the coroutine is there, without a post if it is there already.
     any_executor executor;
-    stop_state* stop = nullptr; ///< null: cannot be stopped
-    sys::clock::time_point deadline = sys::clock::time_point::max();
+    stop_state* stop = nullptr;                                      ///< null: cannot be stopped
+    sys::clock::time_point deadline = sys::clock::time_point::max(); ///< max(): there is none
     /// The executor has it already: see at_priority().
     enum priority priority = ekiden::priority::normal;
     /// Which chain of a simulation the coroutines under it are, 0: none. In the room behind the priority.

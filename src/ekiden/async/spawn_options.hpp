@@ -1,6 +1,6 @@
 /// What a coroutine is given at its start besides an executor.
 ///
-/// Part: async. Used by: co_spawn, sync_wait.
+/// Part: async. Used by: programs, co_spawn, sync_wait.
 #pragma once
 
 #include <ekiden/execution/priority.hpp>
@@ -33,7 +33,9 @@ public:
         return *this;
     }
 
+    /// Returns the token that was set.
     [[nodiscard]] const std::stop_token& stop() const noexcept { return stop_; }
+    /// Returns the name that was set, or null.
     [[nodiscard]] const char* name() const noexcept { return name_; }
     /// Null: that of the executor.
     [[nodiscard]] const enum priority* priority() const noexcept {

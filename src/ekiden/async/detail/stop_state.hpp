@@ -1,6 +1,6 @@
 /// Whether something is to stop, and who is told: the stop of coroutines.
 ///
-/// Part: async. Used by: environment (points to one), every awaiter that waits (holds a stop_node), programs.
+/// Part: async. Used by: environment (points to one), every awaiter that waits (holds a stop_node).
 /// After std::stop_source and std::stop_callback, but in place: no memory, no counting of references. A state
 /// is linked to a parent, so that a stop goes down a tree. The protocol: stop.md.
 #pragma once
