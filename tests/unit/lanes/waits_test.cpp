@@ -22,11 +22,11 @@ using namespace std::chrono_literals;
 
 namespace {
 
-using pool_lanes = lanes<int, thread_pool::executor_type>;
+using lanes_of_pool = lanes<int, thread_pool::executor_type>;
 
 /// A lane whose function runs until it is released.
 struct busy_lane {
-    explicit busy_lane(const pool_lanes& l) {
+    explicit busy_lane(const lanes_of_pool& l) {
         (void)l.post(1, [this] {
             begun.set();
             release.wait();
@@ -71,7 +71,7 @@ bool throws(std::errc expected, Wait&& wait) {
 
 TEST_CASE("each form of wait_idle finds a lane idle that is idle, also when its limit has been reached") {
     thread_pool pool(1);
-    const pool_lanes l(pool.get_executor());
+    const lanes_of_pool l(pool.get_executor());
     l.wait_idle(1);
     with_each_far_limit(l, [](auto wait) { CHECK(wait()); });
     CHECK(l.wait_idle(1, requested()));
@@ -82,7 +82,7 @@ TEST_CASE("each form of wait_idle finds a lane idle that is idle, also when its 
 
 TEST_CASE("a wait_idle whose limit has been reached gives up on a lane that runs, and other lanes are idle") {
     thread_pool pool(1);
-    const pool_lanes l(pool.get_executor());
+    const lanes_of_pool l(pool.get_executor());
     busy_lane busy(l);
     CHECK_FALSE(l.wait_idle(1, requested()));
     CHECK_FALSE(l.wait_idle(1, wait_limit::after(1h).with(requested())));
@@ -98,7 +98,7 @@ TEST_CASE("a wait_idle whose limit has been reached gives up on a lane that runs
 
 TEST_CASE("each form of wait_idle ends when the lane falls idle") {
     thread_pool pool(1);
-    const pool_lanes l(pool.get_executor());
+    const lanes_of_pool l(pool.get_executor());
     const auto check = [&](auto wait) {
         busy_lane busy(l);
         std::thread waiter = ekiden_test::start_asleep([&] { CHECK(wait()); });
@@ -111,7 +111,7 @@ TEST_CASE("each form of wait_idle ends when the lane falls idle") {
 
 TEST_CASE("a stop that is requested during a wait_idle ends that wait, and no other one") {
     thread_pool pool(1);
-    const pool_lanes l(pool.get_executor());
+    const lanes_of_pool l(pool.get_executor());
     busy_lane busy(l);
     std::stop_source stop;
     std::thread before = ekiden_test::start_asleep([&] { l.wait_idle(1); });
@@ -129,7 +129,7 @@ TEST_CASE("a stop that is requested during a wait_idle ends that wait, and no ot
 
 TEST_CASE("a stop that is requested while the lane falls idle leaves nothing behind") {
     thread_pool pool(2);
-    const pool_lanes l(pool.get_executor());
+    const lanes_of_pool l(pool.get_executor());
     for (int i = 0; i != 2000; ++i) {
         std::stop_source stop;
         (void)l.post(1, [] {});
@@ -143,7 +143,7 @@ TEST_CASE("a stop that is requested while the lane falls idle leaves nothing beh
 
 TEST_CASE("a worker that waits for a lane with a stop token runs nothing meanwhile, and ends at the stop") {
     thread_pool pool(2);
-    const pool_lanes l(pool.get_executor());
+    const lanes_of_pool l(pool.get_executor());
     busy_lane busy(l); // on one worker
     std::stop_source stop;
     event waits;
@@ -163,7 +163,7 @@ TEST_CASE("a worker that waits for a lane with a stop token runs nothing meanwhi
 
 TEST_CASE("inside of the lane each form of wait_idle throws") {
     thread_pool pool(1);
-    const pool_lanes l(pool.get_executor());
+    const lanes_of_pool l(pool.get_executor());
     bool all = true;
     (void)l.post(1, [&] {
         const auto deadlocks = [](auto wait) {
@@ -197,7 +197,7 @@ TEST_CASE("in a simulation wait_idle runs what the lane waits for, and ends at t
 
 TEST_CASE("in the child of a fork each form of wait_idle throws") {
     thread_pool pool(1);
-    const pool_lanes l(pool.get_executor());
+    const lanes_of_pool l(pool.get_executor());
     const auto child = ekiden_test::run_in_child([&] {
         const auto refuses = [](auto wait) { return throws(std::errc::operation_not_permitted, wait); };
         bool all = refuses([&] { return l.wait_idle(1), true; });
