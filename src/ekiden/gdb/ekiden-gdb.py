@@ -214,7 +214,7 @@ def result_of(state):
     """What there is instead of a value, or None."""
     status = int(atomic(state["status_"]))
     if status & 2 == 0:
-        if not bool(state["cancellable_"]):
+        if not bool(state["is_cancelable_"]):
             return "pending"
         return ("runs: " if status & 1 else "queued: ") + task_type(state["answer_"])
     outcome = enumerator(state["outcome_"])
