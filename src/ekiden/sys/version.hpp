@@ -3,7 +3,7 @@
 /// Part: sys. Used by: programs, to compile with several versions; every part, by way of config.hpp.
 ///
 /// A feature macro has the year and the month in which the feature appeared or changed last, like the macros
-/// of <version>. A program checks it with `#if defined(EKIDEN_LANES) && EKIDEN_LANES >= 202611L`.
+/// of `<version>`. A program checks it with `#if defined(EKIDEN_LANES) && EKIDEN_LANES >= 202611L`.
 #pragma once
 
 /// The version as one number: major * 10000 + minor * 100 + patch. 0.2.0 is 200.
