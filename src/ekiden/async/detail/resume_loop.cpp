@@ -1,3 +1,4 @@
+#include <ekiden/async/coroutine.hpp>
 #include <ekiden/async/detail/coroutine_promise.hpp>
 #include <ekiden/async/detail/coroutine_service.hpp>
 #include <ekiden/async/detail/resume_loop.hpp>
