@@ -196,7 +196,8 @@ public:
         std::optional<T>& item;
 
         pop_step(buffer_base& b, std::optional<T>& i) noexcept : step_base(b), item(i) {}
-        /// Returns whether there is no item. Called inside the lock. The buffer is then closed.
+        /// Returns whether there is no item. Called inside the lock. It begins without an item only if the
+        /// buffer is closed.
         [[nodiscard]] bool finds_nothing() const noexcept { return this->buffer.ring_.size() == 0; }
         state_value operator()(state_value now) noexcept {
             ring_buffer<T>& ring = this->buffer.ring_;
