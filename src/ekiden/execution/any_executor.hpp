@@ -1,6 +1,6 @@
 /// An executor of any type.
 ///
-/// Part: execution. Used by: programs, timers and everything else that does not want to be a template.
+/// Part: execution. Used by: programs, timers and all other code that is not a template.
 #pragma once
 
 #include <ekiden/execution/executor.hpp>

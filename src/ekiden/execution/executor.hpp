@@ -65,7 +65,7 @@ template <executor E>
     if constexpr (task_executor<E>) {
         return e.continue_with(given);
     } else {
-        const E kept = e; // as above
+        const E kept = e; // the task may destroy the object that contains `e`
         kept.dispatch(owned_task(given), std::allocator<void>());
         return nullptr;
     }

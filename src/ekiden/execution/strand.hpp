@@ -105,7 +105,7 @@ public:
         state* const here = state_; // the task may destroy this handle once it is queued
         if (here->takes_no_more()) [[unlikely]]
             return accept_task(Executor(here->inner), given,
-                               order); // the inner executor refuses it in its own way
+                               order); // which refuses it in its own way
         return !here->enqueue(given) || here->start(state::how, order, given);
     }
 

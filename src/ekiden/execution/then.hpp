@@ -98,12 +98,12 @@ private:
 
     static void queue(flat_call* called) noexcept {
         auto* const self = static_cast<then_state*>(called);
-        if (!self->try_begin()) return self->release(); // of cancel()
+        if (!self->try_begin()) return self->release(); // the reference of cancel()
         continuations& listed = *self->listed_;
         const listed_continuation* const begun = self;
         listed.remove(*self);
         {
-            const Executor where(std::move(self->where_)); // the queue may end the state
+            const Executor where(std::move(self->where_)); // the queue may destroy the state
             try {
                 accept_task(where, self, task_order::usual);
             } catch (...) { // abandoned: the future reports operation_canceled

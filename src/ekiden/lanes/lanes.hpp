@@ -232,7 +232,7 @@ public:
     /// Passes a task to a lane.
     bool accept(const Key& key, task* given, task_order order) {
         if (takes_no_more()) [[unlikely]]
-            return accept_task(Executor(inner), given, order); // the inner executor refuses it in its own way
+            return accept_task(Executor(inner), given, order); // which refuses it in its own way
         if (is_bounded()) return push_all(key, given, order);
         owned_task kept(given);
         return give(key, std::move(kept), "post", order);

@@ -29,12 +29,12 @@ class shared_loop;
 /// A queue of tasks, and the threads that run them. Each accepted task is run exactly once, or abandoned by
 /// the destructor.
 ///
-/// Order of the tasks: with the hint 1, tasks run in the order in which they were posted, by any threads.
-/// Otherwise, the tasks of each posting thread are dequeued in their order. A task begins only after the
-/// threads inside have dequeued every task that the same thread has posted before. Tasks of different threads
-/// have no order. A thread inside dequeues up to 520 tasks of one thread before it checks the next one.
-/// (Tasks that a thread posts while it terminates, from destructors of thread_local objects, may run
-/// earlier.) A long task delays no other task, as long as there is another thread inside.
+/// Order of the tasks: with the hint 1, tasks run in the order of their posts, for all posting threads
+/// together. Otherwise, the tasks of each posting thread are dequeued in their order. A task begins only
+/// after the threads inside have dequeued every task that the same thread has posted before. Tasks of
+/// different threads have no order. A thread inside dequeues up to 520 tasks of one thread before it checks
+/// the next one. (Tasks that a thread posts while it terminates, from destructors of thread_local objects,
+/// may run earlier.) A long task delays no other task, as long as there is another thread inside.
 ///
 /// Work is a task, queued or running, and what on_work_started() has announced. A pending timer calls
 /// on_work_started(). A context without work stops: run() returns, and does nothing more before restart().
@@ -47,8 +47,8 @@ class shared_loop;
 /// contexts work there. A task may fork if its child ends with exec or _exit. If the child returns from the
 /// task, the process ends with a message.
 ///
-/// Thread safety: all members except the destructor may be called concurrently. But with the hint 1, only one
-/// thread at a time may call the functions that run tasks (run... and poll...).
+/// Thread safety: all members except the destructor may be called concurrently. With the hint 1, however,
+/// only one thread at a time may call the functions that run tasks (run... and poll...).
 /// Ordering: everything before a post happens before the task runs.
 class loop_context final : public execution_context {
 public:
