@@ -1,4 +1,6 @@
 /// The urgency of a task.
+///
+/// Part: execution. Used by: programs, pools.
 #pragma once
 
 #include <ekiden/sys/config.hpp>

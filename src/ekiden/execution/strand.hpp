@@ -104,8 +104,7 @@ public:
     bool accept(task* given, task_order order) const {
         state* const here = state_; // the task may destroy this handle once it is queued
         if (here->takes_no_more()) [[unlikely]]
-            return accept_task(Executor(here->inner), given,
-                               order); // which refuses it in its own way
+            return accept_task(Executor(here->inner), given, order); // which refuses it in its own way
         return !here->enqueue(given) || here->start(state::how, order, given);
     }
 

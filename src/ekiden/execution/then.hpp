@@ -121,8 +121,7 @@ private:
     static void cancel(listed_continuation& self) noexcept {
         auto& own = static_cast<then_state&>(self);
         own.retain();
-        const bool is_called =
-            !own.from_->detach(own.on_ready_); // or will be called, and releases a reference
+        const bool is_called = !own.from_->detach(own.on_ready_); // now or soon; releases a reference
         own.drop();
         if (!is_called) own.release();
     }
