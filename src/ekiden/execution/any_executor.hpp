@@ -1,6 +1,6 @@
 /// An executor of any type.
 ///
-/// Part: execution. Used by: programs, timers and everything else that does not want to be a template.
+/// Part: execution. Used by: programs, timers and all other code that is not a template.
 #pragma once
 
 #include <ekiden/execution/executor.hpp>
@@ -16,24 +16,25 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// True if executors of type E can be moved as bytes and may outlive their context, because neither their
-/// destructor nor their comparison accesses it. A program specializes it as false for a trivially copyable
-/// executor to which this does not apply.
+/// True if executors of type E can be moved as bytes and can outlive their context, because neither their
+/// destructor nor their comparison accesses the context. It is true for every trivially copyable type. A
+/// program specializes it as false for a trivially copyable executor that does not meet this condition.
 template <class E>
 inline constexpr bool is_plain_executor = std::is_trivially_copyable_v<E>;
 
-/// Holds a copy of an executor of any type, or none. An executor of up to two words lies inside, like all
-/// executors of this library. A larger one lies in memory that the copies share. A post through it costs one
-/// indirect call more, and no allocation. Every function except the special ones, the comparisons and
-/// operator bool needs an executor.
+/// Holds a copy of an executor of any type, or no executor. An executor of up to two words is stored inside
+/// the object. Most executors of this library are that small. A larger executor is stored in memory that the
+/// copies share. A post through an any_executor costs one more indirect call, and no allocation. Every
+/// function needs an executor, except the special member functions, the comparisons and operator bool.
 ///
 /// Thread safety: threads may use one object at the same time, except for assignment and destruction.
 class any_executor : public task_sink<any_executor> {
 public:
-    /// Constructs one that holds no executor.
+    /// Constructs an object that holds no executor.
     any_executor() noexcept = default;
 
-    /// Holds `inner`. Throws std::bad_alloc if that takes more than two words.
+    /// Constructs an object that holds `inner`. Throws std::bad_alloc if `inner` needs more than two words
+    /// and there is no memory.
     template <class E>
         requires(!std::same_as<E, any_executor>) && executor<E>
     any_executor(E inner)
@@ -66,10 +67,11 @@ public:
     }
     /// Returns whether it holds an executor for whose type is_plain_executor is true.
     [[nodiscard]] bool is_plain() const noexcept { return table_ != nullptr && table_->is_plain; }
-    /// Exchanges the two, which both hold plain executors (unchecked). Not thread-safe, as assignment is not.
+    /// Exchanges two objects that both hold plain executors. This is not checked. Not thread-safe, like
+    /// assignment.
     void swap_plain(any_executor& other) noexcept {
         std::swap(table_, other.table_);
-        std::byte own[room]; // in one piece: a word that is stored byte by byte is read late
+        std::byte own[room]; // one copy: bytewise stores would defeat store forwarding
         std::memcpy(own, place_, room);
         std::memcpy(place_, other.place_, room);
         std::memcpy(other.place_, own, room);
@@ -77,9 +79,9 @@ public:
 
     /// Returns whether it holds an executor.
     [[nodiscard]] explicit operator bool() const noexcept { return table_ != nullptr; }
-    /// Returns whether both hold equal executors of one type, or both hold none.
-    /// It is a member so that comparisons of a strand<any_executor> or of a pointer to lanes do not consider
-    /// it.
+    /// Returns whether both hold equal executors of the same type, or both hold none.
+    /// It is a member so that comparisons of a strand<any_executor>, or of a pointer to lanes, do not
+    /// consider it.
     [[nodiscard]] bool operator==(const any_executor& other) const noexcept {
         return table_ == other.table_ && (table_ == nullptr || table_->equal(place(), other.place()));
     }
@@ -103,7 +105,8 @@ public:
     bool accept(task* given, task_order order) const { return table().accept(place(), given, order); }
     [[nodiscard]] task* continue_with(task* given) const { return table().continue_with(place(), given); }
     [[nodiscard]] bool running_in_this_thread() const noexcept { return table().runs_here(place()); }
-    /// False for one that takes only functions, also inside of it: its own dispatch() is called.
+    /// Returns false if the executor accepts only functions, even if the caller is inside its context. Then
+    /// the executor's own dispatch() is called.
     [[nodiscard]] bool calls_in_place() const noexcept { return table().calls_in_place(place()); }
     [[nodiscard]] bool runs_one_at_a_time() const noexcept { return table().is_serial; }
     void report_unhandled(const char* type) const noexcept { table().report_unhandled(place(), type); }
@@ -113,7 +116,7 @@ private:
         bool is_plain;
         bool is_serial;
         void (*copy)(void* to, const void* from) noexcept;
-        void (*move)(void* to, void* from) noexcept; // and ends `from`
+        void (*move)(void* to, void* from) noexcept; // and destroys `from`
         void (*destroy)(void* self) noexcept;
         bool (*equal)(const void* one, const void* other) noexcept;
         execution_context& (*context)(const void* self) noexcept;

@@ -1,8 +1,8 @@
-/// Which memory a handler wants to be kept in until it is called.
+/// The allocator of a handler: it supplies the memory in which the handler is stored until it is called.
 ///
-/// Part: execution. Used by: programs that write handlers, operations that end by calling a handler. A point
-/// to plug in types of one's own: give them a member `allocator_type` and get_allocator(), or specialise.
-/// After N4771, 13.5 and 13.6.
+/// Part: execution. Used by: programs that write handlers, operations that end by calling a handler. A
+/// customization point: give a type a member `allocator_type` and get_allocator(), or specialize the
+/// template. Modeled on N4771, 13.5 and 13.6.
 #pragma once
 
 #include <ekiden/sys/config.hpp>
@@ -12,8 +12,9 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// `type` is the allocator's type, and get(t, a) the allocator: t's own, if T has an `allocator_type`, and
-/// else `a`. A std::allocator stands for the library's own memory for tasks.
+/// Associates an allocator with an object. `type` is the type of the allocator, and get(t, a) returns it. If
+/// T has an `allocator_type`, it is the allocator of `t`; otherwise it is `a`. A std::allocator stands for
+/// the library's own memory for tasks.
 template <class T, class Allocator = std::allocator<void>>
 struct associated_allocator {
     using type = Allocator;
@@ -34,7 +35,7 @@ struct associated_allocator<T, Allocator> {
 template <class T, class Allocator>
 struct associated_allocator<std::reference_wrapper<T>, Allocator> : associated_allocator<T, Allocator> {};
 
-/// The type of it.
+/// The type of the allocator that is associated with a T.
 template <class T, class Allocator = std::allocator<void>>
 using associated_allocator_t = typename associated_allocator<T, Allocator>::type;
 
@@ -54,8 +55,9 @@ struct associated_allocator_function {
 
 } // namespace detail
 
-/// `get_associated_allocator(t)` is the allocator that `t` is associated with; the second argument if it has
-/// none of its own. An object that is called, like get_associated_executor.
+/// `get_associated_allocator(t)` returns the allocator that is associated with `t`.
+/// `get_associated_allocator(t, a)` returns `a` if `t` has no allocator of its own. It is a function object,
+/// like get_associated_executor.
 inline constexpr detail::associated_allocator_function get_associated_allocator{};
 
 } // namespace ekiden::inline EKIDEN_ABI

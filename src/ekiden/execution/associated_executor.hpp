@@ -1,8 +1,8 @@
-/// Which executor a handler wants to run on.
+/// The executor on which a handler runs.
 ///
-/// Part: execution. Used by: programs that write handlers, operations that end by calling a handler. A point
-/// to plug in types of one's own: give them a member `executor_type` and get_executor(), or specialise. After
-/// N4771, 13.12 and 13.13.
+/// Part: execution. Used by: programs that write handlers, operations that end by calling a handler. A
+/// customization point: give a type a member `executor_type` and get_executor(), or specialize the template.
+/// Modeled on N4771, 13.12 and 13.13.
 #pragma once
 
 #include <ekiden/execution/executor.hpp>
@@ -13,8 +13,8 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// `type` is the executor's type, and get(t, e) the executor: t's own, if T has an `executor_type`, and else
-/// `e`.
+/// Associates an executor with an object. `type` is the type of the executor, and get(t, e) returns it. If T
+/// has an `executor_type`, it is the executor of `t`; otherwise it is `e`.
 template <class T, class Executor = system_executor>
 struct associated_executor {
     using type = Executor;
@@ -36,7 +36,7 @@ struct associated_executor<T, Executor> {
 template <class T, class Executor>
 struct associated_executor<std::reference_wrapper<T>, Executor> : associated_executor<T, Executor> {};
 
-/// The type of it.
+/// The type of the executor that is associated with a T.
 template <class T, class Executor = system_executor>
 using associated_executor_t = typename associated_executor<T, Executor>::type;
 
@@ -59,10 +59,10 @@ struct associated_executor_function {
 
 } // namespace detail
 
-/// `get_associated_executor(t)` is the executor that `t` is associated with; `get_associated_executor(t, e)`
-/// is `e`, or the executor of the context `e`, if `t` has none of its own. It may be a reference to a part of
-/// `t` or to `e`. An object that is called, so that an unqualified call in another library, such as Asio,
-/// does not find it by the types of its arguments.
+/// `get_associated_executor(t)` returns the executor that is associated with `t`. If `t` has no executor of
+/// its own, `get_associated_executor(t, e)` returns `e`, or the executor of `e` if `e` is a context. The
+/// result may be a reference to a part of `t`, or to `e`. It is a function object, so argument-dependent
+/// lookup does not find it for an unqualified call in another library, such as Asio.
 inline constexpr detail::associated_executor_function get_associated_executor{};
 
 } // namespace ekiden::inline EKIDEN_ABI

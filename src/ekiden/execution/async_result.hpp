@@ -1,7 +1,8 @@
-/// Completion tokens: how the caller of an asynchronous operation learns of its end.
+/// Completion tokens: they determine how the caller of an asynchronous operation learns that it has
+/// completed.
 ///
 /// Part: execution. Used by: programs that write tokens, asynchronous operations (post, timers), tokens
-/// (use_future, deferred, detached). After N4771, 13.3 to 13.4, in the form that Asio has given it since: the
+/// (use_future, deferred, detached). Modeled on N4771, 13.3 to 13.4, in the later form of Asio, in which the
 /// token starts the operation.
 #pragma once
 
@@ -22,12 +23,13 @@ inline constexpr bool handles<Handler, R(Args...)> = std::invocable<Handler&, Ar
 
 } // namespace detail
 
-/// What an operation does with a token of type `Token` if it ends with the arguments of `Signature`, such as
-/// void(std::error_code). A point to plug in tokens of one's own: a specialisation has
-///   initiate(initiation, token, args...)   which calls initiation(handler, args...), now or later, once, or
-///                                          drops it; `handler` can be moved, and is called once with the
-///                                          signature's arguments, or dropped
-/// and what it returns is what the operation returns. This one is for tokens that are handlers themselves.
+/// Defines what an operation does with a token of type `Token`, if it completes with the arguments of
+/// `Signature`, such as void(std::error_code). It is a customization point: a specialization has the static
+/// function `initiate(initiation, token, args...)`.
+///
+/// initiate() calls `initiation(handler, args...)` at most once, now or later. `handler` can be moved. It is
+/// called once with the arguments of the signature, or dropped. The operation returns what initiate()
+/// returns. The primary template is for tokens that are handlers themselves.
 template <class Token, class Signature>
 class async_result {
 public:
@@ -43,8 +45,8 @@ public:
     }
 };
 
-/// Starts an operation: has `initiation(handler, args...)` called with the handler that `token` stands for,
-/// and returns what the token wants its caller to have.
+/// Starts an operation. The token arranges the call `initiation(handler, args...)`, where `handler` is the
+/// handler that the token stands for. Returns what the token gives to the caller.
 template <class Token, class Signature, class Initiation, class... Args>
 decltype(auto) async_initiate(Initiation&& initiation, Token&& token, Args&&... args) {
     return async_result<std::decay_t<Token>, Signature>::initiate(

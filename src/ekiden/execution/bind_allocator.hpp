@@ -1,6 +1,6 @@
-/// A handler, or a token, together with the allocator whose memory it is to be kept in.
+/// A handler, or a token, together with the allocator of the memory in which it is stored.
 ///
-/// Part: execution. Used by: programs. After Asio's bind_allocator.
+/// Part: execution. Used by: programs. Modeled on bind_allocator of Asio.
 #pragma once
 
 #include <ekiden/execution/associated_allocator.hpp>
@@ -14,8 +14,8 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// Only says where T's memory comes from: calling it calls T, in place. Of nested ones the outermost counts.
-/// T keeps its other associations.
+/// A T with an associated allocator. Calling it calls T directly. If binders are nested, the outermost
+/// allocator is used. The other associations of T are kept.
 template <class T, class Allocator>
 class allocator_binder {
 public:
@@ -46,7 +46,7 @@ private:
     T target_;
 };
 
-/// `target` with the allocator.
+/// Returns `target` with the allocator `memory`.
 template <class Allocator, class T>
 [[nodiscard]] allocator_binder<std::decay_t<T>, Allocator> bind_allocator(const Allocator& memory,
                                                                           T&& target) {
@@ -65,7 +65,7 @@ struct associated_executor<allocator_binder<T, Allocator>, Executor> {
     }
 };
 
-/// The handler that the inner token stands for is bound.
+/// Binds the allocator to the handler that the inner token stands for.
 template <class T, class Allocator, class Signature>
 class async_result<allocator_binder<T, Allocator>, Signature> {
 public:

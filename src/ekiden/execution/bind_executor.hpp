@@ -1,6 +1,6 @@
-/// A handler, or a token, together with the executor that it is to run on.
+/// A handler, or a token, together with the executor on which it runs.
 ///
-/// Part: execution. Used by: programs. After N4771, 13.14 and 13.15.
+/// Part: execution. Used by: programs. Modeled on N4771, 13.14 and 13.15.
 #pragma once
 
 #include <ekiden/execution/associated_allocator.hpp>
@@ -14,8 +14,8 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// Only says where T belongs: calling it calls T, in place. Of nested ones the outermost counts. T keeps its
-/// other associations.
+/// A T with an associated executor. Calling it calls T directly. If binders are nested, the outermost
+/// executor is used. The other associations of T are kept.
 template <class T, executor Executor>
 class executor_binder {
 public:
@@ -45,7 +45,7 @@ private:
     T target_;
 };
 
-/// `target` with the executor, or with that of the context.
+/// Returns `target` with the executor `where`, or with the executor of `context`.
 template <executor Executor, class T>
 [[nodiscard]] executor_binder<std::decay_t<T>, Executor> bind_executor(const Executor& where, T&& target) {
     return {where, std::forward<T>(target)};
@@ -64,7 +64,7 @@ struct associated_allocator<executor_binder<T, Executor>, Allocator> {
     }
 };
 
-/// The handler that the inner token stands for is bound.
+/// Binds the executor to the handler that the inner token stands for.
 template <class T, class Executor, class Signature>
 class async_result<executor_binder<T, Executor>, Signature> {
 public:

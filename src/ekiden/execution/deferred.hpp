@@ -1,6 +1,6 @@
-/// The completion token of a caller that wants to start the operation later.
+/// The completion token for starting an operation later.
 ///
-/// Part: execution. Used by: programs. After Asio's deferred.
+/// Part: execution. Used by: programs. Modeled on deferred of Asio.
 #pragma once
 
 #include <ekiden/execution/async_result.hpp>
@@ -16,11 +16,12 @@ struct deferred_t {
     explicit constexpr deferred_t() = default;
 };
 
-/// The operation returns a deferred_operation and does not start.
+/// A token with which an operation does not start. The operation returns a deferred_operation.
 inline constexpr deferred_t deferred{};
 
-/// An operation with all of its arguments but the token. Called with a token it starts and returns what that
-/// token wants; a call on an lvalue copies the arguments. Never called, it does nothing.
+/// An operation with all of its arguments except the token. Calling it with a token starts the operation, and
+/// returns what that token gives to the caller. Calling an lvalue copies the arguments. It does nothing if it
+/// is never called.
 template <class Signature, class Initiation, class... Args>
 class [[nodiscard]] deferred_operation {
 public:
@@ -28,7 +29,7 @@ public:
     explicit deferred_operation(std::in_place_t, I&& initiation, A&&... args)
         : initiation_(std::forward<I>(initiation)), args_(std::forward<A>(args)...) {}
 
-    /// Starts it with the arguments moved.
+    /// Starts the operation and moves the arguments into it.
     template <class Token>
     decltype(auto) operator()(Token&& token) && {
         return std::apply(
@@ -38,7 +39,7 @@ public:
             },
             std::move(args_));
     }
-    /// Starts it with a copy of the arguments.
+    /// Starts the operation with a copy of the arguments.
     template <class Token>
     decltype(auto) operator()(Token&& token) const& {
         return deferred_operation(*this)(std::forward<Token>(token));

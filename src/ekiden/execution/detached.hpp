@@ -1,6 +1,6 @@
-/// The completion token of a caller that does not want to know how the operation ends.
+/// The completion token for ignoring the result of an operation.
 ///
-/// Part: execution. Used by: programs. After Asio's detached.
+/// Part: execution. Used by: programs. Modeled on detached of Asio.
 #pragma once
 
 #include <ekiden/execution/async_result.hpp>
@@ -12,7 +12,7 @@ struct detached_t {
     explicit constexpr detached_t() = default;
 };
 
-/// The operation starts at once and returns nothing; its results are dropped.
+/// A token with which an operation starts at once and returns nothing. Its results are dropped.
 inline constexpr detached_t detached{};
 
 template <class R, class... Args>

@@ -1,7 +1,7 @@
-/// What an executor is, and how tasks go to any of them.
+/// The concept of an executor, and functions that pass tasks to any executor.
 ///
-/// Part: execution. Used by: programs, everything that takes an executor. After the executor requirements of
-/// the Networking TS (N4771, 13.2.2).
+/// Part: execution. Used by: programs, everything that takes an executor. Modeled on the executor
+/// requirements of the Networking TS (N4771, 13.2.2).
 #pragma once
 
 #include <ekiden/execution/execution_context.hpp>
@@ -16,8 +16,9 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// A handle of a place where functions run: copied without exceptions, equal if it makes no difference which
-/// of two is used. `dispatch(f, allocator)` may call f() before it returns; `post` and `defer` never do.
+/// A handle of a place where functions run. It can be copied without exceptions. Two executors are equal if
+/// they can be exchanged without any effect. `dispatch(f, allocator)` may call f() before it returns; `post`
+/// and `defer` never do.
 template <class E>
 concept executor =
     requires(const E& e, void (*f)(), const std::allocator<void>& allocator) {
@@ -30,7 +31,7 @@ concept executor =
     } && std::is_nothrow_copy_constructible_v<E> && std::is_nothrow_move_constructible_v<E>
     && std::equality_comparable<E>;
 
-/// An executor that takes tasks as they are, as all those of this library do: see task_sink.
+/// An executor that accepts tasks directly. All executors of this library do: see task_sink.
 template <class E>
 concept task_executor = executor<E> && requires(const E& e, task* t) {
     { e.accept(t, task_order::usual) } -> std::same_as<bool>;
@@ -39,15 +40,15 @@ concept task_executor = executor<E> && requires(const E& e, task* t) {
     e.report_unhandled("");
 };
 
-/// Gives a task to any executor, as accept() of a task_sink does. Where the executor takes only functions it
-/// makes one of the task, and true says nothing about whether that will run.
+/// Passes a task to any executor, like accept() of a task_sink. If the executor accepts only functions, the
+/// task is wrapped in a function. Then the result is true, even if the executor never runs that function.
 template <executor E>
 bool accept_task(const E& e, task* given, task_order order) {
     if constexpr (task_executor<E>) {
         return e.accept(given, order);
     } else {
         owned_task owned(given);
-        const E kept = e; // the handle may lie in what the task ends
+        const E kept = e; // the task may destroy the object that contains `e`
         if (order == task_order::deferred)
             kept.defer(std::move(owned), std::allocator<void>());
         else
@@ -56,20 +57,21 @@ bool accept_task(const E& e, task* given, task_order order) {
     }
 }
 
-/// As continue_with() of a task_sink: a task that the caller must run at once, or null. An executor that
-/// takes only functions has run the task already if it wanted to.
+/// Passes a task to any executor, like continue_with() of a task_sink. Returns a task that the caller must
+/// run at once, or null. An executor that accepts only functions decides itself whether to run the task in
+/// this call.
 template <executor E>
 [[nodiscard]] task* continue_task(const E& e, task* given) {
     if constexpr (task_executor<E>) {
         return e.continue_with(given);
     } else {
-        const E kept = e; // as above
+        const E kept = e; // the task may destroy the object that contains `e`
         kept.dispatch(owned_task(given), std::allocator<void>());
         return nullptr;
     }
 }
 
-/// Returns whether the caller is inside of the executor's context. Returns false if the executor cannot tell.
+/// Returns whether the caller is inside the executor's context. Returns false if the executor cannot tell.
 template <executor E>
 [[nodiscard]] bool running_in_this_thread(const E& e) noexcept {
     if constexpr (requires { e.running_in_this_thread(); })
@@ -78,8 +80,8 @@ template <executor E>
         return false;
 }
 
-/// Returns whether the caller may call a function itself instead of e.dispatch(). Returns false for an
-/// executor that accepts only functions, since it may do something before and after them.
+/// Returns whether the caller may call a function itself instead of e.dispatch(). Returns false if the
+/// executor accepts only functions, since it may act before and after each of them.
 template <executor E>
 [[nodiscard]] bool calls_in_place(const E& e) noexcept {
     if constexpr (task_executor<E>)
@@ -88,22 +90,22 @@ template <executor E>
         return false;
 }
 
-/// Reports the exception that is being handled as one of a function that `e` has run.
+/// Reports the exception that is being handled as an exception of a function that `e` has run.
 template <executor E>
 void report_unhandled(const E& e, const char* type) noexcept {
     if constexpr (task_executor<E>) {
         e.report_unhandled(type);
     } else {
-        try { // where it would have come from
+        try { // the executor handles it like an exception of a posted function
             e.post([error = std::current_exception()] { std::rethrow_exception(error); },
                    std::allocator<void>());
-        } catch (...) { // the executor takes nothing now, and there is no other way to the program
+        } catch (...) { // the executor accepts nothing now, and there is no other way to report it
         }
     }
 }
 
 } // namespace ekiden::inline EKIDEN_ABI
 
-// future::then() needs an executor, so a program that has the header of an executor has the function, too. It
-// stands at the end because it needs the concept above.
+// future::then() needs an executor. So every program that includes the header of an executor gets the
+// function, too. The include stands at the end because then.hpp needs the concept above.
 #include <ekiden/execution/then.hpp> // IWYU pragma: export

@@ -1,4 +1,4 @@
-/// How urgent a task is.
+/// The urgency of a task.
 ///
 /// Part: execution. Used by: programs, pools.
 #pragma once
@@ -9,8 +9,8 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// Which tasks a worker takes first. A worker that always finds tasks of a higher level still takes one of
-/// the others at least every 256 tasks, so that none waits for ever.
+/// The order in which a worker dequeues tasks: high priority first. If a worker always finds tasks of a
+/// higher level, it still runs a task of a lower level at least once per 256 tasks. So no task waits forever.
 enum class priority : std::uint8_t { high, normal, low };
 
 } // namespace ekiden::inline EKIDEN_ABI

@@ -1,8 +1,8 @@
 /// An executor that runs its functions one at a time, in the order in which they were posted, on another
 /// executor.
 ///
-/// Part: execution. Used by: programs. After the strand of the Networking TS (N4771, 13.25); the protocol:
-/// strand.md.
+/// Part: execution. Used by: programs. Modeled on the strand of the Networking TS (N4771, 13.25). The
+/// protocol: strand.md.
 #pragma once
 
 #include <ekiden/context/serial_scope.hpp>
@@ -19,28 +19,33 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// A handle of a strand; copies are handles of the same one, and equal. Its operations are those of
+/// A handle of a strand. Copies are handles of the same strand, and equal. Its operations are those of
 /// task_sink.
 ///
-/// What is posted runs one at a time, in the order of the posts; what one function did is visible to the
-/// next. dispatch() calls its function at once inside of this strand; if nothing is queued, it goes through
-/// the inner executor's dispatch, so it may run on the calling thread too. It calls no other function: what
-/// is posted meanwhile is given to the inner executor. After 64 functions, or 100 us, a strand lets others
-/// use the inner context, and goes on later. A bulk post is one function here, which makes all calls in
-/// order. Posting never waits, and strands share nothing with each other.
+/// Posted functions run one at a time, in the order of the posts. A bulk post is one function, which makes
+/// all calls in order. Posting never waits, and strands share nothing with each other.
 ///
-/// A function that throws: the exception leaves it in the inner context (a pool calls its handler, a loop
-/// throws it from run()), and the strand goes on with the next one. While the inner context is paused or
-/// stopped, no further function begins. A context that takes no more tasks abandons what is queued here, and
-/// what is posted after that is refused as the context refuses it. If the inner executor throws when a strand
-/// gives it work, its thread goes on with the functions, also while the context is paused, but not if it
-/// takes no more tasks; where that cannot be, in a post or a dispatch, each function that was accepted is
-/// abandoned and reported as an exception of a function.
+/// Inside this strand, dispatch() calls its function at once. If nothing is queued, dispatch() calls the
+/// dispatch function of the inner executor, so the function may run on the calling thread, too. It calls no
+/// other function of the strand. Functions that are posted meanwhile are passed to the inner executor.
 ///
-/// Any thread may use a handle, several at once; assignment and destruction are not for several at once. The
-/// handles may all go, also inside of a function of the strand: what was posted still runs. The inner
-/// context outlives them, and what is queued. In the child of a fork() a strand of a pool is of no use: a
-/// post throws, as the pool does.
+/// After 64 functions, or 100 us, a strand yields to other tasks of the inner context, and continues later.
+///
+/// If a function throws, the exception leaves it in the inner context: a pool calls its handler, a loop
+/// throws it from run(). The strand continues with the next function. While the inner context is paused or
+/// stopped, no further function begins. A context that accepts no more tasks abandons the functions that are
+/// queued here. Later posts are refused in the way in which the context refuses them.
+///
+/// If the inner executor throws when a strand asks it to run the remaining functions, the strand's thread
+/// runs them itself. It does so even while the context is paused, but not if the context accepts no more
+/// tasks. In a post or a dispatch, this is not possible. Then every function that was accepted is abandoned,
+/// and reported as an exception of a function.
+///
+/// Thread safety: several threads may use a handle at the same time, except for assignment and destruction.
+/// Ordering: everything that one function does happens before the next function begins.
+/// Lifetime: all handles may be destroyed, even inside a function of the strand. Functions that were posted
+/// still run. The inner context must outlive the handles and the queued functions. In the child of a fork(),
+/// a strand of a pool cannot be used: a post throws, like the pool.
 template <class Executor>
 class strand : public task_sink<strand<Executor>> {
 public:
@@ -53,7 +58,7 @@ public:
     strand(const strand& other) noexcept : task_sink<strand>(other), state_(other.state_) {
         state_->add_handle();
     }
-    /// `other` may then only be destroyed or assigned to.
+    /// Moves the handle. `other` may then only be destroyed or assigned to.
     strand(strand&& other) noexcept
         : task_sink<strand>(other), state_(std::exchange(other.state_, nullptr)) {}
     strand& operator=(strand other) noexcept {
@@ -70,21 +75,21 @@ public:
     void on_work_started() const noexcept { state_->inner.on_work_started(); }
     void on_work_finished() const noexcept { state_->inner.on_work_finished(); }
 
-    /// Returns whether the caller is inside of a function that this strand runs.
+    /// Returns whether the caller is inside a function that this strand runs.
     [[nodiscard]] bool running_in_this_thread() const noexcept { return serial_scope::is_inside(state_); }
 
-    /// Returns whether both are handles of one strand.
+    /// Returns whether both are handles of the same strand.
     friend bool operator==(const strand& a, const strand& b) noexcept { return a.state_ == b.state_; }
 
     /// Calls or posts `f` like task_sink::dispatch(). An idle strand allocates no task for `f` if the caller
     /// is a thread of the inner context.
     template <class F, class Allocator = std::allocator<void>>
     void dispatch(F&& f, const Allocator& allocator = {}) const {
-        state* const here = state_; // this handle may be gone when `f` has been called
+        state* const here = state_; // `f` may destroy this handle
         if (running_in_this_thread() || !calls_in_place(here->inner) || !here->begin_in_passing())
             return task_sink<strand>::dispatch(std::forward<F>(f), allocator);
         detail::expect_callable_without_arguments<F>();
-        struct at_end { // what has come meanwhile is posted
+        struct at_end { // schedules the functions that were posted meanwhile
             state* left;
             ~at_end() { left->leave_in_passing(state::how); }
         } const guard{here};
@@ -97,13 +102,13 @@ public:
     // ---- for task_sink
 
     bool accept(task* given, task_order order) const {
-        state* const here = state_; // this handle may be gone when the task can be taken
+        state* const here = state_; // the task may destroy this handle once it is queued
         if (here->takes_no_more()) [[unlikely]]
-            return accept_task(Executor(here->inner), given, order); // which refuses it, in its way
+            return accept_task(Executor(here->inner), given, order); // which refuses it in its own way
         return !here->enqueue(given) || here->start(state::how, order, given);
     }
 
-    /// One function after the other runs here: a bulk post is one function that makes all calls.
+    /// Returns true: functions run one after the other. So a bulk post is one function that makes all calls.
     [[nodiscard]] static constexpr bool runs_one_at_a_time() noexcept { return true; }
 
     [[nodiscard]] task* continue_with(task* given) const {
@@ -117,7 +122,7 @@ public:
 
     void report_unhandled(const char* type) const noexcept { ekiden::report_unhandled(state_->inner, type); }
 
-    /// Returns how many bytes a strand with one handle takes.
+    /// Returns the size of a strand with one handle, in bytes.
     [[nodiscard]] static constexpr std::size_t footprint() noexcept { return sizeof(strand) + sizeof(state); }
 
 private:
@@ -128,7 +133,8 @@ private:
             return static_cast<const execution_context&>(inner.context()).refuses_tasks();
         }
 
-        /// A copy of the executor does it: when the drain runs, the state may end before this returns.
+        /// Uses a copy of the executor: when the drain runs, it may destroy the state before this function
+        /// returns.
         static bool schedule(strand_state& self, task_order order) {
             const Executor copied = static_cast<state&>(self).inner;
             return accept_task(copied, &self, order);
@@ -163,11 +169,11 @@ private:
     state* state_;
 };
 
-/// A handle that ends frees memory at most.
+/// The destructor of a handle does no more than free memory.
 template <class Executor>
 inline constexpr bool is_plain_executor<strand<Executor>> = is_plain_executor<Executor>;
 
-/// A strand on an executor.
+/// Deduces the type of a strand on an executor.
 template <class Executor>
 strand(const Executor&) -> strand<Executor>;
 

@@ -1,7 +1,7 @@
-/// The executor of those who name none: the threads of the process.
+/// The default executor: used when no executor is named. Its threads are those of the process.
 ///
-/// Part: execution. Used by: programs, associated_executor, as its default. After N4771, 13.20. The functions
-/// are in pool/detail/system_executor.cpp: the threads are those of default_pool().
+/// Part: execution. Used by: programs, associated_executor, as its default. Modeled on N4771, 13.20. The
+/// functions are in pool/detail/system_executor.cpp: the threads are those of default_pool().
 #pragma once
 
 #include <ekiden/execution/task_sink.hpp>
@@ -10,10 +10,10 @@ namespace ekiden::inline EKIDEN_ABI {
 
 class execution_context;
 
-/// All objects of this type are equal. Its context is default_pool(), which the first use starts; there is no
-/// other system context. Every thread counts as inside: dispatch() always calls at once. post() and submit()
-/// throw as the constructor of thread_pool, too. Nothing waits for what is posted here: what is still queued
-/// at the end of the program is lost.
+/// An executor on default_pool(), which the first use starts. There is no other system context. All objects
+/// of this type are equal. Every thread counts as inside, so dispatch() always calls at once. post() and
+/// submit() throw like the constructor of thread_pool, in addition to their own exceptions. Nothing waits for
+/// posted tasks: tasks that are queued when the program ends are lost.
 class system_executor : public task_sink<system_executor> {
 public:
     [[nodiscard]] execution_context& context() const;

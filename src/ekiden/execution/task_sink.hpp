@@ -1,4 +1,4 @@
-/// Everything that can be done with a place that accepts tasks: post, dispatch, defer, submit, post_bulk.
+/// All operations of an object that accepts tasks: post, dispatch, defer, submit, post_bulk.
 ///
 /// Part: execution. Used by: programs, through the executors of pools, loops, strands and lanes, which only
 /// accept tasks.
@@ -32,7 +32,7 @@ constexpr void expect_callable_without_arguments() {
                   "lambda that captures them, makes it so. submit() takes arguments");
 }
 
-/// The callable together with its arguments.
+/// Returns the callable together with its arguments.
 template <class F, class... Args>
 auto bound(F&& f, Args&&... args) {
     return [f = std::decay_t<F>(std::forward<F>(f)),
@@ -42,7 +42,7 @@ auto bound(F&& f, Args&&... args) {
     };
 }
 
-/// Whether dispatch() of a sink calls at once: inside of it, unless it knows better.
+/// Returns whether dispatch() of a sink calls at once. By default it does if the caller is inside the sink.
 template <class Sink>
 [[nodiscard]] bool sink_calls_in_place(const Sink& sink) noexcept {
     if constexpr (requires { sink.calls_in_place(); })
@@ -51,7 +51,7 @@ template <class Sink>
         return sink.running_in_this_thread();
 }
 
-/// Whether sinks of this type all run one function after the other.
+/// Returns whether all sinks of this type run one function after the other.
 template <class Sink>
 [[nodiscard]] constexpr bool sink_is_serial() noexcept {
     if constexpr (requires { std::bool_constant<Sink::runs_one_at_a_time()>(); })
@@ -62,46 +62,54 @@ template <class Sink>
 
 } // namespace detail
 
-/// The base of `Sink`, a cheap handle that can be copied, with
-///   bool accept(task*, task_order) const    takes the task over: runs it later, or abandons it. False if
-///                                           that was done at once; if it throws, it has been too
-///   task* continue_with(task*) const        the same, but a task that may run on the calling thread, now, is
-///                                           given back, and the caller runs that (it may be another one,
-///                                           which leads to this); else null. Throws as accept()
+/// The base of an executor `Sink`, a cheap handle that can be copied. `Sink` has these members:
+///   bool accept(task*, task_order) const
+///       Takes ownership of the task. Runs it later, or abandons it. Returns false if it has abandoned the
+///       task at once. If it throws, it has abandoned the task, too.
+///   task* continue_with(task*) const
+///       Does the same, unless a task may run on the calling thread now. Then it returns a task that the
+///       caller runs: the given one, or another one that leads to it. Otherwise it returns null. Throws like
+///       accept().
 ///   repeated_task::end repeat(repeated_task&, repeated_task::call, const void* callable) const
-///                                           may be left out: makes the first call of a task that the calling
-///                                           thread runs, and perhaps more, each when the task with the rest
-///                                           is in a queue again. What a call throws passes through
-///   bool runs_one_at_a_time() const noexcept    may be left out: whether functions run one after the other
-///   bool running_in_this_thread() const noexcept    whether the caller is inside: runs a task of the context
-///   void report_unhandled(const char* type) const noexcept    of the exception that is being handled
-/// Together with context(), on_work_started() and on_work_finished() of the sink this makes it an executor of
-/// the Networking TS (N4771, 13.2.2). Thread-safe if these are.
+///       Optional. Makes the first call of a task that the calling thread runs, and perhaps more calls.
+///       Before each call, it puts the task with the remaining calls back into a queue. Exceptions of a call
+///       pass through.
+///   bool runs_one_at_a_time() const noexcept
+///       Optional. Returns whether functions run one after the other.
+///   bool running_in_this_thread() const noexcept
+///       Returns whether the caller is inside, so that it runs a task of the context.
+///   void report_unhandled(const char* type) const noexcept
+///       Reports the exception that is being handled.
+/// With context(), on_work_started() and on_work_finished() of the sink, this makes the sink an executor of
+/// the Networking TS (N4771, 13.2.2).
 ///
-/// `allocator` gives the memory for the callable, and gets it back before the call; a std::allocator stands
-/// for the library's own, which allocates nothing in the long run.
+/// `allocator` supplies the memory for the callable, which is freed before the call. A std::allocator stands
+/// for the library's own memory, which it reuses, so that it allocates nothing in the long run.
+///
+/// Thread safety: thread-safe if the members of the sink are.
 template <class Sink>
 class task_sink {
 public:
-    /// Runs `f()`. Returns true if accepted; false if the context takes no more: then `f` has been destroyed
-    /// by this thread. Throws std::bad_alloc, std::invalid_argument for an empty std::function and the like,
-    /// and what copying `f` throws; nothing has been accepted then.
+    /// Runs `f()` later. Returns true if it is accepted. Returns false if the context accepts no more tasks;
+    /// then this thread has destroyed `f`. Throws std::bad_alloc, what copying `f` throws, and
+    /// std::invalid_argument if `f` is empty, like an empty std::function. If it throws, nothing has been
+    /// accepted.
     template <class F, class Allocator = std::allocator<void>>
     bool post(F&& f, const Allocator& allocator = {}) const {
         detail::expect_callable_without_arguments<F>();
         return sink().accept(make_task(std::forward<F>(f), allocator, "post"), task_order::usual);
     }
 
-    /// As post(), for a continuation of the task that calls it: no other thread is woken for it before that
-    /// task ends, sleeps or blocks, and it comes behind the tasks that wait already.
+    /// Runs `f()` like post(), as a continuation of the task that calls it. No other thread is woken for `f`
+    /// before that task ends, sleeps or blocks. `f` runs after the tasks that wait already.
     template <class F, class Allocator = std::allocator<void>>
     bool defer(F&& f, const Allocator& allocator = {}) const {
         detail::expect_callable_without_arguments<F>();
         return sink().accept(make_task(std::forward<F>(f), allocator, "defer"), task_order::deferred);
     }
 
-    /// Calls `f()` before it returns if the caller is inside of the context, or if the executor lets it in
-    /// for that, and what `f` throws passes through then; otherwise as post().
+    /// Calls `f()` in this call if the caller is inside the context, or if the executor allows it. Then
+    /// exceptions of `f` pass through. Otherwise posts `f` like post().
     template <class F, class Allocator = std::allocator<void>>
     void dispatch(F&& f, const Allocator& allocator = {}) const {
         detail::expect_callable_without_arguments<F>();
@@ -115,16 +123,17 @@ public:
         }
     }
 
-    /// As post(), behind the tasks that wait already. A task that goes on later does well to post the rest of
-    /// itself so: with post(), a worker would take it again at once.
+    /// Runs `f()` like post(), after the tasks that wait already. A task that continues later should post its
+    /// rest with this function. If it used post(), a worker would run the rest at once.
     template <class F>
     bool post_last(F&& f) const {
         detail::expect_callable_without_arguments<F>();
         return sink().accept(make_task(std::forward<F>(f), "post_last"), task_order::last);
     }
 
-    /// Runs `f(args...)`, all copied or moved, and returns the future of its result. Throws as post(). If the
-    /// context takes no more, the future reports std::system_error(operation_canceled).
+    /// Runs `f(args...)` later, with a copy of `f` and of the arguments; rvalues are moved. Returns the
+    /// future of its result. Throws like post(). If the context accepts no more tasks, the future reports
+    /// std::system_error(operation_canceled).
     template <class F, class... Args>
         requires(!std::same_as<std::remove_cvref_t<F>, std::stop_token>)
     auto submit(F&& f, Args&&... args) const {
@@ -139,8 +148,8 @@ public:
                                          [](auto&) {});
     }
 
-    /// As submit(f), and a stop request cancels the task while it is queued, as future::cancel() would. `f`
-    /// may take the token, to see requests that come later.
+    /// Runs `f` like submit(f). A stop request cancels the task while it is queued, like future::cancel().
+    /// `f` may accept the token as its argument, to see later requests.
     template <class F>
     auto submit(std::stop_token token, F&& f) const {
         static_assert(std::invocable<std::decay_t<F>> || std::invocable<std::decay_t<F>, std::stop_token>,
@@ -154,11 +163,11 @@ public:
             return submitted<stoppable_task_state>(std::forward<F>(f), cancel_on_request);
     }
 
-    /// Runs `f(i)`, or `f()` if it takes no number, for each i from 0 to n - 1, each call a task of its own.
-    /// `f` is copied for the calls. Returns and throws as post(), for all of them. On a pool a task that is
-    /// posted later may begin before calls that remain, whatever the number of workers. On a strand or a lane
-    /// all calls are one task: they are made in order, and no other function comes in between. If the context
-    /// takes no more tasks, no further call is made.
+    /// Runs `f(i)` for each i from 0 to n - 1, or `f()` if `f` accepts no number. Each call is a task of its
+    /// own. `f` is copied for the calls. Returns and throws like post(), once for all calls. On a pool, a
+    /// task that is posted later may begin before the remaining calls, for any number of workers. On a strand
+    /// or a lane all calls are one task: they are made in order, and no other function runs between them. If
+    /// the context accepts no more tasks, no further call is made.
     template <class F>
     bool post_bulk(std::size_t n, F&& f) const {
         static_assert(std::invocable<std::decay_t<F>&, std::size_t> || std::invocable<std::decay_t<F>&>,
@@ -200,7 +209,7 @@ private:
         return awaited;
     }
 
-    /// All calls of f, one after the other: a place that keeps an order runs no two of them at once.
+    /// Makes all calls of f, one after the other, for a sink that runs one function at a time.
     template <class F>
     struct serial_calls {
         Sink sink;
@@ -214,8 +223,8 @@ private:
         }
     };
 
-    /// Calls of f for [first, last): gives the right half away until one is left, so that every call can be
-    /// stolen.
+    /// Makes the calls of f for [first, last). Posts the right half of the range until one call is left, so
+    /// that every call can be stolen.
     template <class F>
     struct bulk {
         Sink sink;
@@ -226,9 +235,9 @@ private:
         void operator()() {
             while (last - first > 1) {
                 const std::size_t middle = first + (last - first) / 2;
-                try { // stopped: abandons it
+                try { // a stopped context abandons it
                     sink.accept(make_task(bulk{sink, middle, last, f}), task_order::usual);
-                } catch (...) { // no memory, or f cannot be copied: then all of it here
+                } catch (...) { // no memory, or copying f throws: make all calls here
                     return detail::call_all(sink, f, first, last);
                 }
                 last = middle;
@@ -240,6 +249,6 @@ private:
 
 } // namespace ekiden::inline EKIDEN_ABI
 
-// A program that has the header of an executor has future::then(), too: executor.hpp includes it. It stands
-// at the end because executor.hpp needs the class above.
+// Every program that includes the header of an executor gets future::then(), too: executor.hpp includes it.
+// The include stands at the end because executor.hpp needs the class above.
 #include <ekiden/execution/executor.hpp> // IWYU pragma: export

@@ -1,7 +1,7 @@
-/// future::then(): goes on with a result when it is there, and no thread waits for it.
+/// future::then(): continues with a result when it is ready, without a waiting thread.
 ///
-/// Part: execution. Used by: programs. After std::experimental::future (N4538), with an executor, and with
-/// functions that take the result itself.
+/// Part: execution. Used by: programs. Modeled on std::experimental::future (N4538). Differences: it takes an
+/// executor, and the function may take the result itself.
 #pragma once
 
 #include <ekiden/context/flat_call.hpp>
@@ -25,7 +25,7 @@ inline constexpr bool takes_result<F, void> = std::invocable<F>;
 
 template <class F, class R>
 auto continue_from(F& f, shared_state<R>* from) -> decltype(auto) {
-    future<R> ready(from); // takes the reference over
+    future<R> ready(from); // takes over the reference
     if constexpr (!takes_result<F, R>) {
         return std::invoke(std::move(f), std::move(ready));
     } else if constexpr (std::is_void_v<R>) {
@@ -45,10 +45,11 @@ struct continued_call {
     decltype(auto) operator()() && { return continue_from<F, R>(f, std::exchange(*from, nullptr)); }
 };
 
-/// The state of what a continuation returns; it lies with those that wait for `from` first, and is the task
-/// that is queued then. One reference is that of the wait, later of the queue; one the future's. Links of a
-/// chain are queued and freed by flat calls: with one that is refused, all behind it are. While it waits it
-/// is listed with its context, which cancels it if that ends first.
+/// The state of the result of a continuation. It is first attached to `from` and waits for its result. Then
+/// it is the task that is queued. One reference belongs to the wait, and later to the queue. Another one
+/// belongs to the future. Flat calls queue and free the links of a chain: if one link is refused, all links
+/// behind it are refused, too. While the state waits, it is listed with its context. If the context ends
+/// first, it cancels the state.
 template <class U, class R, class F, class Executor>
 class then_state final : public task_state<U, continued_call<R, F>>,
                          private flat_call,
@@ -65,8 +66,8 @@ public:
         if (from_ != nullptr) from_->release();
     }
 
-    /// Once. `listed`: that of the executor's context. The object may be gone afterwards but for the future's
-    /// reference.
+    /// Attaches the state. `listed` belongs to the executor's context. Call it once. Afterwards the object
+    /// may have been destroyed, unless the future still has its reference.
     void start(continuations& listed) noexcept {
         listed_ = &listed;
         if (from_->is_left_behind()) [[unlikely]]
@@ -97,12 +98,12 @@ private:
 
     static void queue(flat_call* called) noexcept {
         auto* const self = static_cast<then_state*>(called);
-        if (!self->try_begin()) return self->release(); // of cancel()
+        if (!self->try_begin()) return self->release(); // the reference of cancel()
         continuations& listed = *self->listed_;
         const listed_continuation* const begun = self;
         listed.remove(*self);
         {
-            const Executor where(std::move(self->where_)); // the queue may end the state
+            const Executor where(std::move(self->where_)); // the queue may destroy the state
             try {
                 accept_task(where, self, task_order::usual);
             } catch (...) { // abandoned: the future reports operation_canceled
@@ -116,19 +117,19 @@ private:
         auto& own = static_cast<then_state&>(self);
         return own.from_->attach(own.on_ready_);
     }
-    /// The context ends first.
+    /// Cancels the continuation, because the context ends first.
     static void cancel(listed_continuation& self) noexcept {
         auto& own = static_cast<then_state&>(self);
         own.retain();
-        const bool is_called = !own.from_->detach(own.on_ready_); // or will be, and gives up a reference
+        const bool is_called = !own.from_->detach(own.on_ready_); // now or soon; releases a reference
         own.drop();
         if (!is_called) own.release();
     }
-    /// The future reports operation_canceled.
+    /// Drops the callable. The future reports operation_canceled.
     void drop() noexcept {
         {
             const Executor where(std::move(where_));
-            where.on_work_finished(); // before the callable's end: that may own the context
+            where.on_work_finished(); // before the callable is destroyed: it may own the context
         }
         this->abandon();
     }
@@ -147,7 +148,7 @@ auto future<R>::then(const Executor& where, F&& f) {
     using callable = std::decay_t<F>;
     static_assert(executor<Executor>,
                   "ekiden: then: the first argument is no executor; pool.get_executor() is");
-    // The second is not asked after the first: a generic function may not compile with a future.
+    // Evaluated only if the first is false, because a generic function may not compile with a future.
     static_assert(std::disjunction_v<std::bool_constant<detail::takes_result<callable, R>>,
                                      std::is_invocable<callable, future<R>>>,
                   "ekiden: then: the function takes the result of the future, or the future");

@@ -1,6 +1,6 @@
-/// The completion token of a caller that wants a future.
+/// The completion token for getting a future.
 ///
-/// Part: execution. Used by: programs. After N4771, 13.26.
+/// Part: execution. Used by: programs. Modeled on N4771, 13.26.
 #pragma once
 
 #include <ekiden/execution/async_result.hpp>
@@ -18,7 +18,7 @@ namespace ekiden::inline EKIDEN_ABI {
 
 namespace detail {
 
-/// A leading argument that says how the operation has ended is the future's exception.
+/// A leading argument that reports whether the operation has failed. It becomes the exception of the future.
 template <class T>
 concept failure = std::same_as<T, std::error_code> || std::same_as<T, std::exception_ptr>;
 
@@ -40,7 +40,7 @@ struct future_result<T> {
     using type = T;
 };
 
-/// Fulfils a promise with what the operation ends with.
+/// Sets the results of the operation as the result of a promise.
 template <class... Args>
 class promise_handler {
 public:
@@ -77,7 +77,8 @@ public:
     }
 };
 
-/// Fulfils a promise with what a function makes of it.
+/// Calls a function with the results of the operation, and sets what it returns or throws as the result of a
+/// promise.
 template <class F, class... Args>
 class packaged_handler {
 public:
@@ -115,16 +116,18 @@ struct packaged_token {
 struct use_future_t {
     explicit constexpr use_future_t() = default;
 
-    /// A token whose future has what `f` returns or throws when it is called with the results.
+    /// Returns a token for a function. The operation calls `f` with its results, and the future gets what `f`
+    /// returns or throws.
     template <class F>
     [[nodiscard]] detail::packaged_token<std::decay_t<F>> operator()(F&& f) const {
         return {std::forward<F>(f)};
     }
 };
 
-/// The operation returns an ekiden::future of its results: of nothing, of the one, or of a tuple. A leading
-/// std::error_code or std::exception_ptr is no result: if it says that the operation has failed, the future
-/// throws it (std::system_error). An operation that is dropped gives std::future_error(broken_promise).
+/// A token with which an operation returns an ekiden::future of its results: void, the only result, or a
+/// tuple. A leading std::error_code or std::exception_ptr is not a result. If it reports a failure, the
+/// future throws it; an error code as std::system_error. If the operation is dropped, the future throws
+/// std::future_error(broken_promise).
 inline constexpr use_future_t use_future{};
 
 template <class R, class... Args>

@@ -1,6 +1,6 @@
-/// Keeps a context from ending for want of work while work for it is done elsewhere.
+/// Keeps a context running while work for it is done elsewhere.
 ///
-/// Part: execution. Used by: programs, asynchronous operations. After N4771, 13.16 and 13.17.
+/// Part: execution. Used by: programs, asynchronous operations. Modeled on N4771, 13.16 and 13.17.
 #pragma once
 
 #include <ekiden/execution/associated_executor.hpp>
@@ -10,7 +10,8 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// Counts as outstanding work of the executor's context until reset() or its destruction. So does every copy.
+/// A guard that counts as outstanding work of the executor's context until reset() or its destruction. Each
+/// copy counts, too.
 ///
 /// Thread safety: one thread at a time uses a guard.
 template <executor Executor>
@@ -31,7 +32,7 @@ public:
     ~executor_work_guard() { reset(); }
 
     [[nodiscard]] Executor get_executor() const noexcept { return executor_; }
-    /// Returns whether it still counts as work.
+    /// Returns whether the guard still counts as work.
     [[nodiscard]] bool owns_work() const noexcept { return owns_; }
     /// Ends the work. Has no effect if it has ended already.
     void reset() noexcept {

@@ -1,4 +1,4 @@
-/// What future and shared_future have in common: a state, or none, and the ways to wait for its result.
+/// The common base of future and shared_future: a state, or none, and the ways to wait for its result.
 ///
 /// Part: future. Used by: programs, through future and shared_future.
 #pragma once
@@ -16,23 +16,24 @@ namespace ekiden::inline EKIDEN_ABI {
 /// Throws std::future_error(no_state).
 [[noreturn]] void throw_no_state();
 
-/// Said to wait() and get(): the thread sleeps until the result is there, and runs nothing meanwhile.
+/// An argument for wait() and get(). With it, the thread sleeps until the result is ready, and runs nothing
+/// meanwhile.
 struct blocking_t {
     explicit blocking_t() = default;
 };
-/// For get(blocking) and wait(blocking).
+/// The argument of get(blocking) and wait(blocking).
 inline constexpr blocking_t blocking{};
 
 namespace detail {
 
-/// For what continues futures.
+/// Gives continuations access to the state of a future.
 struct future_access {
-    /// The state; null if there is none.
+    /// Returns the state, or null if there is none.
     template <class Future>
     [[nodiscard]] static auto* state(const Future& from) noexcept {
         return from.state_;
     }
-    /// As state(), and the future has none any more.
+    /// Returns the state and removes it from the future.
     template <class Future>
     [[nodiscard]] static auto* leave(Future& from) noexcept {
         return from.leave_state();
@@ -42,10 +43,10 @@ struct future_access {
 /// Every function except valid() throws std::future_error(no_state) if there is no state.
 ///
 /// Thread safety: several threads may call the const functions at the same time.
-/// Ordering: everything that the producer did before it set the result happens before the return of a wait
-/// that finds the result, and before is_ready() returns true.
-/// In the child of a fork(), every wait throws std::system_error(operation_not_permitted) at once if the task
-/// was queued or ran when the process was forked, since its result cannot come.
+/// Ordering: everything that the producer did before it set the result happens before a wait returns that
+/// finds the result. It also happens before is_ready() returns true.
+/// Lifetime: in the child of a fork(), the result of a task that was queued or ran at the fork cannot arrive.
+/// Every wait for it throws std::system_error(operation_not_permitted) at once.
 template <class R>
 class future_base {
 public:
@@ -55,7 +56,7 @@ public:
     /// Returns whether get() would return at once.
     [[nodiscard]] bool is_ready() const { return valid_state()->is_ready(); }
 
-    /// Waits until the result is there. In a worker of a pool it runs other tasks of that pool meanwhile: see
+    /// Waits until the result is ready. A worker of a pool runs other tasks of that pool meanwhile: see
     /// future.
     void wait() const {
         expect_no_held_lock("wait");
@@ -63,22 +64,21 @@ public:
             throw_left_behind();
     }
 
-    /// Waits until the result is there, and runs nothing meanwhile. In a worker of a pool the wait counts as
-    /// a blocking_region, so the pool may let another thread run its tasks. If the pool has no thread to
-    /// spare, and all its workers wait in this way for tasks that are queued, it makes no progress.
+    /// Waits until the result is ready, and runs nothing meanwhile. In a worker of a pool the wait counts as
+    /// a blocking_region, so the pool may let another thread run its tasks. If the pool has no spare thread,
+    /// and all its workers wait like this for queued tasks, it makes no progress.
     void wait(blocking_t) const {
         if (!valid_state()->wait_asleep()) [[unlikely]]
             throw_left_behind();
     }
 
-    /// Waits until the result is there, or until a stop is requested. Returns whether the result is there.
-    /// Runs nothing meanwhile, like every wait with a limit; in a worker of a pool it counts as a
-    /// blocking_region. A wait that gives up has no effect: the task goes on, and the future stays valid.
+    /// Waits until the result is ready, or until a stop is requested. Returns whether the result is ready.
+    /// Runs nothing meanwhile, like every wait with a limit. In a worker of a pool it counts as a
+    /// blocking_region. A wait that gives up has no effect: the task continues, and the future stays valid.
     [[nodiscard]] bool wait(std::stop_token stop) const { return wait(wait_limit(std::move(stop))); }
 
-    /// Waits until the result is there, or until `limit` is reached: a time, a stop request, or the first of
-    /// both. Returns whether the result is there. Waits like wait(std::stop_token); if `limit` can never be
-    /// reached, waits like wait().
+    /// Waits until the result is ready, or until `limit` is reached. Returns whether the result is ready.
+    /// Waits like wait(std::stop_token). If `limit` can never be reached, waits like wait().
     [[nodiscard]] bool wait(const wait_limit& limit) const {
         shared_state<R>* const awaited = valid_state();
         if (awaited->is_left_behind()) [[unlikely]]
@@ -87,15 +87,15 @@ public:
         return awaited->wait(limit);
     }
 
-    /// Waits at most for `duration`, in any unit, also max() and infinity; a duration <= 0 only checks.
-    /// Returns whether the result is there. Waits like wait(const wait_limit&).
+    /// Waits at most for `duration`, in any unit. max() and infinity are allowed. A duration <= 0 only
+    /// checks. Returns whether the result is ready. Waits like wait(const wait_limit&).
     template <class Rep, class Period>
     [[nodiscard]] bool wait_for(const std::chrono::duration<Rep, Period>& duration) const {
         return wait(wait_limit::after(duration));
     }
 
     /// Waits at most until `deadline`, of any clock and in any unit. If the clock is set meanwhile, the wait
-    /// follows it. Returns whether the result is there. Waits like wait(const wait_limit&).
+    /// follows the new time. Returns whether the result is ready. Waits like wait(const wait_limit&).
     template <class Clock, class Duration>
     [[nodiscard]] bool wait_until(const std::chrono::time_point<Clock, Duration>& deadline) const {
         return wait(wait_limit::until(deadline));
@@ -113,7 +113,8 @@ protected:
         if (state_ != nullptr) state_->release();
     }
 
-    /// A worker that waits runs other tasks, which may want the lock that its own task holds.
+    /// Checks that this thread holds no lock. A waiting worker runs other tasks, which may want the lock that
+    /// its own task holds.
     void expect_no_held_lock([[maybe_unused]] const char* what) const {
         if constexpr (lock_checks) {
             if (valid() && !is_ready()) expect_no_lock_held(what);
@@ -125,7 +126,7 @@ protected:
             throw_no_state();
         return state_;
     }
-    /// Gives the reference away.
+    /// Returns the reference, which the caller then owns.
     [[nodiscard]] shared_state<R>* leave_state() noexcept { return std::exchange(state_, nullptr); }
 
     shared_state<R>* state_ = nullptr;

@@ -26,7 +26,7 @@ namespace ekiden::inline EKIDEN_ABI {
 template <class R>
 class promise {
 public:
-    /// Throws std::bad_alloc.
+    /// Constructs a promise with a new state. Throws std::bad_alloc.
     promise() : state_(recycler::create<promise_state<R>>()) {}
     promise(promise&& other) noexcept
         : state_(std::exchange(other.state_, nullptr)), retrieved_(std::exchange(other.retrieved_, false)) {}
@@ -34,7 +34,7 @@ public:
         promise(std::move(other)).swap(*this);
         return *this;
     }
-    /// If no result has been set, the future gets std::future_error(broken_promise).
+    /// Destroys the promise. If no result has been set, the future gets std::future_error(broken_promise).
     ~promise() {
         if (state_ == nullptr) return;
         if (state_->claim()) {

@@ -16,8 +16,8 @@ namespace ekiden::inline EKIDEN_ABI {
 
 namespace detail {
 
-/// Returns the future of a new state, whose result `set(state)` sets. Throws what `set` throws; the state has
-/// been freed then.
+/// Returns the future of a new state, whose result `set(state)` sets. Throws what `set` throws. Then the
+/// state has been freed.
 template <class R, class Set>
 [[nodiscard]] future<R> ready_future(Set&& set) {
     auto* const state = recycler::create<promise_state<R>>();

@@ -1,6 +1,6 @@
-/// The receiving end of a result that several threads want.
+/// The receiving end of a result that several threads can get.
 ///
-/// Part: future. Used by: programs, by way of future.hpp.
+/// Part: future. Used by: programs, through future.hpp.
 #pragma once
 
 #include <ekiden/future/future_base.hpp>
@@ -12,9 +12,9 @@ namespace ekiden::inline EKIDEN_ABI {
 template <class R>
 class future;
 
-/// A result that any number of threads can take, like std::shared_future. It is made of a future by
-/// future::share(). A copy costs one atomic addition and no allocation. All copies refer to one result, which
-/// is destroyed with the last of them.
+/// A result that any number of threads can get, like std::shared_future. future::share() creates it from a
+/// future. A copy costs one atomic addition and no allocation. All copies refer to one result, which is
+/// destroyed with the last of them.
 ///
 /// It cannot be canceled: call future::cancel() before share(), or submit with a stop token. Every function
 /// except valid() and the special ones throws std::future_error(no_state) if valid() is false.
@@ -50,7 +50,7 @@ public:
         this->wait();
         return this->state_->look();
     }
-    /// Returns the same, but waits like wait(blocking): the thread runs nothing meanwhile.
+    /// Returns the result like get(), but waits like wait(blocking): the thread runs nothing meanwhile.
     typename shared_state<R>::view get(blocking_t) const {
         this->wait(blocking);
         return this->state_->look();

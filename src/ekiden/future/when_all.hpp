@@ -1,6 +1,6 @@
-/// One future for the ends of several.
+/// One future that is ready when several futures are ready.
 ///
-/// Part: future. Used by: programs. After std::experimental::when_all (N4538).
+/// Part: future. Used by: programs. Modeled on std::experimental::when_all (N4538).
 #pragma once
 
 #include <ekiden/future/future.hpp>
@@ -28,7 +28,7 @@ void each_future(std::vector<future<R>>& all, Visit&& visit) {
     for (auto& one : all) visit(one);
 }
 
-/// What the continuations of several futures share. Ends itself with the last of them.
+/// The state that the continuations of several futures share. The last one destroys it.
 template <class Futures>
 class all_of_them {
 public:
@@ -43,7 +43,8 @@ public:
             continuations_[i].~continuation();
             auto* const attached = ::new (static_cast<void*>(&continuations_[i++])) completion::continuation(
                 [](void* self) noexcept { static_cast<all_of_them*>(self)->end(); }, this);
-            // The last end() moves the futures away; until start() has its own, none is the last.
+            // The last end() moves the futures away. The end() of start() is still to come, so this one is
+            // not the last.
             auto* const state = future_access::state(one);
             if (state->is_left_behind() || !state->attach(*attached)) end();
         });
@@ -53,7 +54,8 @@ public:
 
 private:
     void end() noexcept {
-        // release: this side has done with the object; acquire: so have all others, before it ends.
+        // release: this thread no longer uses the object; acquire: neither do the others, before it is
+        // destroyed.
         if (left_.fetch_sub(1, sys::acq_rel) != 1) return;
         promise_.set_value(std::move(all_));
         delete this;
@@ -65,7 +67,7 @@ private:
     promise<Futures> promise_;
 };
 
-/// Throws std::future_error(no_state) if one has none: before any is given away.
+/// Throws std::future_error(no_state) if one of the futures has no state. Called before any of them is moved.
 template <class Futures>
 void expect_states(Futures& all) {
     each_future(all, [](auto& one) {
@@ -84,10 +86,11 @@ template <class Futures>
 /// Returns the future of a tuple of `futures`, which becomes ready when all of them are ready. Each of them
 /// then has its result or its exception. Without arguments it is ready at once.
 ///
-/// This is for work that runs already, and for threads. when_all() of async/when_all.hpp is the counterpart
-/// for coroutines: it starts the coroutines, stops the others if one throws, and returns their results.
+/// This function is for work that runs already, and for threads. The counterpart for coroutines is when_all()
+/// of async/when_all.hpp. It starts the coroutines, stops the others if one throws, and returns their
+/// results.
 ///
-/// In the child of a fork(), a future whose result cannot come counts as ready: its get() throws. `futures`
+/// In the child of a fork(), a future whose result cannot arrive counts as ready: its get() throws. `futures`
 /// have no state afterwards. Throws std::future_error(no_state) if one of them has none now, and
 /// std::bad_alloc; then it has no effect.
 template <class... R>

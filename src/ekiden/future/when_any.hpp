@@ -1,6 +1,6 @@
-/// One future for the first end of several.
+/// One future that is ready when the first of several futures is ready.
 ///
-/// Part: future. Used by: programs. After std::experimental::when_any (N4538).
+/// Part: future. Used by: programs. Modeled on std::experimental::when_any (N4538).
 #pragma once
 
 #include <ekiden/future/when_all.hpp>
@@ -19,14 +19,14 @@ namespace ekiden::inline EKIDEN_ABI {
 /// The result of when_any(): futures, of which at least the one at `index` is ready.
 template <class Futures>
 struct when_any_result {
-    std::size_t index; ///< of one that is ready
-    Futures futures;   ///< all of them
+    std::size_t index; ///< the index of a future that is ready
+    Futures futures;   ///< all futures
 };
 
 namespace detail {
 
-/// What the continuations of several futures share. Each keeps a reference to its future's state, since the
-/// futures themselves go to the taker of the result as soon as one is ready.
+/// The state that the continuations of several futures share. Each continuation keeps a reference to its
+/// future's state, because the futures themselves move to the consumer of the result as soon as one is ready.
 template <class Futures>
 class any_of_them {
 public:
@@ -37,7 +37,7 @@ public:
     [[nodiscard]] future<when_any_result<Futures>> start() {
         auto result = promise_.get_future();
         std::size_t i = 0;
-        each_future(all_, [this, &i](auto& one) { // all of them, before one can end
+        each_future(all_, [this, &i](auto& one) { // for all futures, before one can complete
             auto* const state = future_access::state(one);
             state->retain();
             entries_[i].set(*this, *state, i);
@@ -75,19 +75,21 @@ private:
 
     static constexpr std::size_t nobody = static_cast<std::size_t>(-1);
 
-    /// The continuation of `which` has been called, or needs no call.
+    /// Handles the continuation of `which`: it has been called, or needs no call.
     void ended(entry& which) noexcept {
         std::size_t expected = nobody;
-        // relaxed: meet() passes it on.
+        // relaxed: meet() publishes it.
         if (winner_.compare_exchange_strong(expected, which.index, sys::relaxed, sys::relaxed)) meet();
         drop(which);
     }
 
-    /// The first future is ready; all continuations are attached. The later of these two publishes.
+    /// Called when the first future is ready, and when all continuations are attached. The later of the two
+    /// calls publishes the result.
     void meet() noexcept {
         if (EKIDEN_MUTANT(when_any_publishes_before_it_is_armed)
                 ? winner_.load(sys::relaxed) == nobody
-                // release: this side's part, the winner or the end of start(); acquire: the other's.
+                // release: what this side wrote, the winner or the end of start(); acquire: what the other
+                // side wrote.
                 : missing_.fetch_sub(1, sys::acq_rel) != 1)
             return;
         const std::size_t winner = winner_.load(sys::relaxed);
@@ -102,13 +104,14 @@ private:
         release();
     }
     void release() noexcept {
-        // release: this side has done with the object; acquire: so have all others, before it ends.
+        // release: this thread no longer uses the object; acquire: neither do the others, before it is
+        // destroyed.
         if (references_.fetch_sub(1, sys::acq_rel) == 1) delete this;
     }
 
     const std::unique_ptr<entry[]> entries_;
     const std::size_t count_;
-    sys::atomic<std::size_t> references_; // one an entry, and start()
+    sys::atomic<std::size_t> references_; // one per entry, and one of start()
     sys::atomic<std::size_t> winner_{nobody};
     sys::atomic<unsigned> missing_{2};
     Futures all_;
@@ -126,10 +129,11 @@ template <class Futures>
 /// Returns the future of a tuple of `futures`, which becomes ready when one of them is ready, with a result
 /// or with an exception. The tasks of the others continue, and the tuple has their futures.
 ///
-/// This is for work that runs already, and for threads. when_any() of async/when_any.hpp is the counterpart
-/// for coroutines: it starts the coroutines, returns the result of the first one, and stops the others.
+/// This function is for work that runs already, and for threads. The counterpart for coroutines is when_any()
+/// of async/when_any.hpp. It starts the coroutines, returns the result of the first one, and stops the
+/// others.
 ///
-/// In the child of a fork(), a future whose result cannot come counts as ready: its get() throws. `futures`
+/// In the child of a fork(), a future whose result cannot arrive counts as ready: its get() throws. `futures`
 /// have no state afterwards. Throws std::future_error(no_state) if one of them has none now, and
 /// std::bad_alloc; then it has no effect.
 template <class... R>

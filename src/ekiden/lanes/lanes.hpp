@@ -1,8 +1,8 @@
-/// A lane for each key: what is posted for one key runs one at a time, in the order of the posts; different
-/// keys run in parallel.
+/// A lane for each key: functions that are posted for one key run one at a time, in the order of the posts.
+/// Different keys run in parallel.
 ///
-/// Part: lanes. Used by: programs. No lane has to be made or ended, and one without work costs nothing.
-/// How it works: execution/detail/strand.md.
+/// Part: lanes. Used by: programs. Lanes need not be created or destroyed, and a lane without work costs
+/// nothing. How it works: execution/detail/strand.md.
 #pragma once
 
 #include <ekiden/context/serial_scope.hpp>
@@ -32,56 +32,66 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// What lanes have done since they began. The shards are read one after the other while they run.
+/// Counters of what the lanes have done since they were constructed. The shards are read one after the other
+/// while the lanes run.
 template <class Key>
 struct lanes_metrics {
-    /// A key is kept if that runs no code of its own; of others the hash, so that none is kept alive.
+    /// True if the metrics contain keys: if copying a key runs no code of its own. Otherwise they contain the
+    /// hash, so that no key is kept alive.
     static constexpr bool keeps_keys = std::is_trivially_copyable_v<Key> && std::copyable<Key>;
-    /// How long a task of a key has waited.
+    /// The time that a task of a key has waited.
     struct delay {
         std::conditional_t<keeps_keys, Key, std::size_t>
-            key;          ///< of the lane; or `Hash()(key)`: see keeps_keys
-        std::uint64_t ns; ///< from post to run
+            key;          ///< the lane's key, or `Hash()(key)`: see keeps_keys
+        std::uint64_t ns; ///< from the post to the run
     };
 
-    std::size_t active = 0;   ///< lanes with something to run, or that run, now
-    std::uint64_t posted = 0; ///< tasks let in
-    std::uint64_t run = 0;    ///< counted at the end of each batch
-    /// Abandoned after they were accepted: for want of room or memory, by close(), or since the inner
+    std::size_t active = 0;   ///< lanes that have a task to run, or run one, now
+    std::uint64_t posted = 0; ///< tasks accepted
+    std::uint64_t run = 0;    ///< tasks run; counted at the end of each batch
+    /// Tasks abandoned after they were accepted: for lack of room or memory, by close(), or because the inner
     /// executor threw.
     std::uint64_t dropped = 0;
-    /// Posts refused for want of room, or because the lane was closed, also while they waited for room.
+    /// Posts refused for lack of room, or because the lane was closed. Includes posts that were refused while
+    /// they waited for room.
     std::uint64_t rejected = 0;
-    std::uint64_t beyond = 0;  ///< posts let in beyond a capacity, since they could not wait; see lanes
-    std::size_t memory = 0;    ///< bytes that the entries of lanes take now
-    std::vector<delay> delays; ///< the longest of each of some lanes, the longest first
+    std::uint64_t beyond = 0;  ///< posts accepted beyond a capacity, because they must not wait: see lanes
+    std::size_t memory = 0;    ///< bytes that the entries of lanes use now
+    std::vector<delay> delays; ///< for some lanes, the longest delay; in descending order
 };
 
-/// Keyed strands on one inner executor. `Key` can be copied and compared by ==, and moved without exceptions;
-/// `Hash` is a function of it; neither throws when it hashes or compares. The == and the move constructor of
-/// a key may be called under a lock of the lanes, so they must call nothing of this library. Its copy
-/// constructor, its destructor and the hash are called outside of locks, and may call anything.
+/// Keyed strands on one inner executor.
 ///
-/// Order: what is posted for a key begins in the order of the posts, one at a time, and what one function
-/// does is visible to the next of its key. A thread that runs lanes takes a batch of one, up to 64 functions
-/// or 100 us, then lets others through, so a key with much work holds up nobody. While a function blocks,
-/// other threads of the inner context run the other lanes.
+/// `Key` can be copied and compared by ==, and moved without exceptions. `Hash` is a hash function for keys.
+/// Hashing and comparing must not throw. The == and the move constructor of a key may be called under a lock
+/// of the lanes, so they must not call this library. Its copy constructor, its destructor and the hash are
+/// called outside of locks, and may call anything.
 ///
-/// A function that throws: the exception leaves it in the inner context, and the lane goes on. While that
-/// context is paused or stopped, no further function begins. When it takes no more tasks, what is queued is
-/// abandoned, and posts are refused as it refuses them. If the inner executor throws when it is given work,
-/// the thread that runs lanes goes on with that itself, also while the context is paused, but not if it takes
-/// no more tasks. Where that cannot be, in a post or a dispatch, the functions that others have posted
-/// meanwhile are abandoned, counted as dropped, and each is reported as an exception of a function.
+/// Functions of a key begin in the order of their posts, one at a time. A thread that runs lanes runs a batch
+/// of one lane, and then lets others run. A batch is up to 64 functions, or 100 us. So a key with much work
+/// delays no other key for long. While a function blocks, other threads of the inner context run the other
+/// lanes.
 ///
-/// Capacities (see lanes_options): tasks that wait count, those that run do not. Policy block: a thread
-/// waits in the order of its coming; a worker of a pool runs other tasks meanwhile, as in future::get(). A
-/// function that runs in one of these lanes never waits, nor does what its thread runs while it waits for
-/// something else: their posts go beyond the capacity, since what they would wait for may wait for them. Nor
-/// does a thread that fires timers, or cancels them: the timer's post goes beyond the capacity, too.
+/// If a function throws, the exception leaves it in the inner context, and the lane continues. While that
+/// context is paused or stopped, no further function begins. When it accepts no more tasks, queued functions
+/// are abandoned, and posts are refused in the way in which the context refuses them. If the inner executor
+/// throws when lanes ask it to run something, the thread that runs lanes does the work itself. It does so
+/// even while the context is paused, but not if the context accepts no more tasks. In a post or a dispatch,
+/// this is not possible. Then the functions that other threads have posted meanwhile are abandoned and
+/// counted as dropped. Each is reported as an exception of a function.
 ///
-/// Any thread may call anything at any time, but the destructor. After that what was posted still runs, and
-/// executors go on. In the child of a fork() each call throws std::system_error(operation_not_permitted).
+/// Capacities (see lanes_options) limit the tasks that wait; running tasks do not count. With the policy
+/// `block`, threads wait for room in order of arrival. A worker of a pool runs other tasks meanwhile, like
+/// future::get(). Some posts must not wait, because room may depend on them. They are accepted beyond the
+/// capacity:
+///   * a post by a function that runs in one of these lanes
+///   * a post by a task that its thread runs while that function waits for something else
+///   * a post by a thread that fires or cancels timers
+///
+/// Thread safety: all members except the destructor may be called concurrently.
+/// Ordering: everything that one function does happens before the next function of its key begins.
+/// Lifetime: after the destructor, posted functions still run, and executors stay usable. In the child of a
+/// fork(), each call throws std::system_error(operation_not_permitted).
 template <class Key, class Executor = any_executor, class Hash = std::hash<Key>>
 class lanes {
     static_assert(std::copy_constructible<Key> && std::equality_comparable<Key>,
@@ -100,10 +110,11 @@ public:
     using options = lanes_options;
     using metrics_type = lanes_metrics<Key>;
 
-    /// Throws std::bad_alloc, and std::invalid_argument for options that are not allowed.
+    /// Constructs lanes on `inner`. Throws std::bad_alloc, and std::invalid_argument for options that are not
+    /// allowed.
     explicit lanes(const Executor& inner, const options& chosen = {}, const Hash& hash = {})
         : state_(new state(inner, chosen, hash)) {}
-    /// Waits for nothing.
+    /// Destroys the lanes. Waits for nothing.
     ~lanes() { state_->drop_handle(); }
     lanes(const lanes&) = delete;
     lanes& operator=(const lanes&) = delete;
@@ -114,7 +125,7 @@ public:
     [[nodiscard]] executor_type get_executor(const Key& key) const;
 
     /// Runs `f()` in the lane of `key`. Returns true if it is accepted. Returns false if it is refused,
-    /// because there is no room, the lane is being closed, or the inner context accepts no more tasks; then
+    /// because there is no room, the lane is being closed, or the inner context accepts no more tasks. Then
     /// this thread has destroyed `f`. Throws like task_sink::post(). If there is no memory for the lane,
     /// lanes with capacities throw std::bad_alloc here. Lanes without capacities drop `f` later, and the
     /// inner executor reports that as an exception of a function.
@@ -130,9 +141,9 @@ public:
         detail::expect_callable_without_arguments<F>();
         return state_->give(key, std::forward<F>(f), "defer", task_order::deferred);
     }
-    /// Calls `f()` in this call if the caller is inside of a function of the lane, or if the lane is idle and
-    /// the caller is a thread of the inner context. Calls no other function of the lane. Otherwise posts `f`
-    /// like post(), and destroys it if it is refused.
+    /// Calls `f()` in this call if the caller is inside a function of the lane. Also calls it in this call if
+    /// the lane is idle and the caller is a thread of the inner context. Calls no other function of the lane.
+    /// Otherwise posts `f` like post(), and destroys it if it is refused.
     template <class F>
     void dispatch(const Key& key, F&& f) const {
         detail::expect_callable_without_arguments<F>();
@@ -145,7 +156,7 @@ public:
         }
     }
 
-    /// Returns whether the caller is inside of a function of the lane.
+    /// Returns whether the caller is inside a function of the lane.
     [[nodiscard]] bool running_in_this_thread(const Key& key) const { return state_->is_inside(key); }
 
     /// Returns how many tasks wait in the lane. Without capacities, the tasks that a thread has dequeued
@@ -196,7 +207,7 @@ private:
     state* const state_;
 };
 
-/// What all handles share.
+/// The state that all handles share.
 template <class Key, class Executor, class Hash>
 class lanes<Key, Executor, Hash>::state final : public lanes_state {
 public:
@@ -206,7 +217,7 @@ public:
 
     const Executor inner;
 
-    /// A function for a lane.
+    /// Posts a function to a lane.
     template <class F>
     bool give(const Key& key, F&& f, const char* where, task_order order) {
         using callable = std::decay_t<F>;
@@ -218,10 +229,10 @@ public:
                        order);
     }
 
-    /// A task that is made already.
+    /// Passes a task to a lane.
     bool accept(const Key& key, task* given, task_order order) {
         if (takes_no_more()) [[unlikely]]
-            return accept_task(Executor(inner), given, order); // which refuses it, in its way
+            return accept_task(Executor(inner), given, order); // which refuses it in its own way
         if (is_bounded()) return push_all(key, given, order);
         owned_task kept(given);
         return give(key, std::move(kept), "post", order);
@@ -233,7 +244,7 @@ public:
         owned_task turn(make_turn());
         std::optional<Key> own;
         place at = find_or_add(key, kept.release(), own);
-        // Not if there may be something that the same thread has posted before.
+        // Not if tasks that the same thread has posted before may be unsorted.
         const bool is_sorted = is_bounded() || sort(*at.shard);
         task* const begun = turn.release();
         if (is_sorted && claim(*at.shard, at.i, given, begun)) {
@@ -316,8 +327,8 @@ private:
         Key key;
     };
 
-    /// A function with its key, as callable_task. Functions of up to 32 bytes share a cache line with a key
-    /// of one word.
+    /// A function with its key, like callable_task. A function of up to 32 bytes shares a cache line with a
+    /// key of one word.
     template <class F>
     struct keyed final : with_key {
         template <class G>
@@ -349,7 +360,7 @@ private:
     using delay = typename lanes_metrics<Key>::delay;
     static constexpr std::ptrdiff_t most_delays = 8;
 
-    /// An entry, none too, under the lock of its shard.
+    /// A place in a table, under the lock of its shard: an entry, or none.
     struct place {
         std::uint64_t hashed = 0;
         lane_shard* shard = nullptr;
@@ -374,8 +385,8 @@ private:
     }
     static const Key& key_of(const lane& of) noexcept { return *std::launder(room_for_key(of)); }
 
-    /// All bits depend on all bits of the user's hash, which may be the key itself. After the finalizer of
-    /// D. Stafford's Mix13.
+    /// Returns a hash of which each bit depends on all bits of the user's hash, which may be the key itself.
+    /// Modeled on the finalizer of D. Stafford's Mix13.
     [[nodiscard]] std::uint64_t hash(const Key& key) const noexcept {
         std::uint64_t h = hash_(key);
         h = (h ^ (h >> 30)) * 0xbf58476d1ce4e5b9U;
@@ -394,7 +405,8 @@ private:
         return s.table.find(hashed, [&key](const lane& l) { return key_of(l) == key; });
     }
 
-    /// When what was posted before is in the lanes. Unlock with unlock().
+    /// Finds the entry of a key, after the tasks that were posted before have been moved to the lanes. Unlock
+    /// the shard with unlock().
     [[nodiscard]] place find_sorted(const Key& key) {
         place at = find(key);
         sort_all(*at.shard);
@@ -402,8 +414,8 @@ private:
         return at;
     }
 
-    /// For `given`, which is abandoned if it throws.
-    /// A key that is not plain is copied outside of the lock, to `own`, which outlives the lock.
+    /// Finds the entry of a key, or adds one, for the task `given`. If it throws, `given` has been abandoned.
+    /// A key that is not trivially copyable is copied outside of the lock, to `own`, which outlives the lock.
     [[nodiscard]] place find_or_add(const Key& key, task* given, std::optional<Key>& own) {
         owned_task kept(given);
         refuse_in_child("post");
@@ -447,7 +459,7 @@ private:
     // ---- for lanes_state
 
     static bool schedule(lanes_state& self, task* drain, task_order order) {
-        const Executor copied = static_cast<state&>(self).inner; // when the drain runs, that may end
+        const Executor copied = static_cast<state&>(self).inner; // when the drain runs, it may destroy `self`
         return accept_task(copied, drain, order);
     }
     static std::size_t name_of(const lanes_state& self, const lane& of) noexcept {
@@ -479,7 +491,7 @@ private:
                 static_cast<state&>(self).note(shard, key_of(of), ns);
             else
                 static_cast<state&>(self).note(shard, name, ns);
-        } catch (...) { // there is no memory: then this one is left out
+        } catch (...) { // no memory: this delay is omitted
         }
     }
     static constexpr operations table{
@@ -487,7 +499,7 @@ private:
         &entry_for, &report,  &note_delay,
         &end};
 
-    /// Keeps the longest ones, one of a lane. Under the shard's lock.
+    /// Keeps the longest delays, at most one per lane. The caller holds the shard's lock.
     void note(unsigned shard, const decltype(delay::key)& key, std::uint64_t ns) {
         std::vector<delay>& longest = longest_[shard];
         auto known =
@@ -504,11 +516,11 @@ private:
     }
 
     [[no_unique_address]] Hash hash_;
-    std::vector<std::vector<delay>> longest_; // of each shard
+    std::vector<std::vector<delay>> longest_; // one vector per shard
 };
 
-/// A handle of one lane. Its operations are those of task_sink. Two are equal if they are of the same key and
-/// of the same lanes. With a key of one word it takes two words.
+/// A handle of one lane. Its operations are those of task_sink. Two handles are equal if they have the same
+/// key and belong to the same lanes. With a key of one word, its size is two words.
 ///
 /// Thread safety: threads may use a handle at the same time, except for assignment and destruction.
 template <class Key, class Executor, class Hash>
@@ -518,7 +530,7 @@ public:
         : task_sink<executor_type>(other), state_(other.state_), key_(other.key_) {
         if (state_ != nullptr) state_->add_handle();
     }
-    /// `other` may then only be destroyed or assigned to.
+    /// Moves the handle. `other` may then only be destroyed or assigned to.
     executor_type(executor_type&& other) noexcept
         : task_sink<executor_type>(other), state_(std::exchange(other.state_, nullptr)), key_(other.key_) {}
     executor_type& operator=(executor_type other) noexcept {
@@ -543,10 +555,10 @@ public:
 
     // ---- for task_sink
 
-    /// As for a strand.
+    /// Returns true: functions run one after the other, as on a strand.
     [[nodiscard]] static constexpr bool runs_one_at_a_time() noexcept { return true; }
     bool accept(task* given, task_order order) const {
-        const auto kept = key_; // this handle may be gone when the task can be taken
+        const auto kept = key_; // the task may destroy this handle once it is queued
         return state_->accept(unboxed(kept), given, order);
     }
     [[nodiscard]] task* continue_with(task* given) const {
@@ -557,7 +569,7 @@ public:
 
 private:
     friend class lanes;
-    // Executors are copied without exceptions: a key that is not lies outside.
+    // Executors must be copyable without exceptions. A key that is not is stored outside.
     static constexpr bool key_lies_inside = std::is_nothrow_copy_constructible_v<Key>;
     using stored = std::conditional_t<key_lies_inside, Key, std::shared_ptr<const Key>>;
 

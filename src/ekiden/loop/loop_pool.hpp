@@ -21,39 +21,42 @@ namespace ekiden::inline EKIDEN_ABI {
 
 class loop_threads;
 
-/// What a loop_pool is made with.
+/// The options of a loop_pool.
 struct loop_pool_options {
     /// The largest accepted number of threads.
     static constexpr unsigned most_threads = 4096;
 
-    unsigned threads = 0;             ///< 0: one per processor that this process may really use
+    unsigned threads = 0; ///< number of threads; 0: one per processor that this process may really use
     std::string name = "ekiden-loop"; ///< the threads are called name-0, name-1, ...
-    /// Each thread on one of the usable processors, in their order. A hint: not reported if the system
-    /// refuses it.
+    /// Pins each thread to one of the usable processors, in their order. This is a hint: a refusal by the
+    /// system is not reported.
     bool is_pinned = false;
-    /// Called by the thread when a task without a future ends with an exception, with the name of the
-    /// callable's type. Must not throw. Empty: prints both to standard error and calls std::terminate.
+    /// The function that the thread calls when a task without a future throws an exception. Its second
+    /// argument is the name of the callable's type. Must not throw. If it is empty, the library prints both
+    /// to standard error and calls std::terminate.
     std::function<void(std::exception_ptr, std::string_view)> on_unhandled_exception = {};
 };
 
-/// The threads start with the pool and run each its own context, with the hint 1: nothing that stays on one
-/// thread needs a lock. Thread-safe, but for the destructor: any thread may call any function, the pool's own
-/// too where it is not said otherwise.
+/// A pool of threads, of which each runs its own context with the hint 1. Data that stay on one thread need
+/// no lock. The threads start with the pool.
 ///
-/// In the child of a fork() the threads do not exist: executors throw as loop_context says, join() throws
-/// std::system_error(operation_not_permitted), the destructor does nothing.
+/// In the child of a fork() the threads do not exist. Executors throw as described at loop_context, join()
+/// throws std::system_error(operation_not_permitted), and the destructor does nothing.
+///
+/// Thread safety: all members except the destructor may be called concurrently. The pool's own threads may
+/// call them, too, unless stated otherwise.
 class loop_pool {
 public:
     using options = loop_pool_options;
     using executor_type = loop_context::executor_type;
 
-    /// Starts the threads. Throws std::invalid_argument for a bad option; std::bad_alloc and
-    /// std::system_error if the system gives out no memory or thread; the threads that had started have ended
-    /// then.
+    /// Starts the threads. Throws std::invalid_argument for an option that is not allowed. Throws
+    /// std::bad_alloc and std::system_error if the system does not provide memory or a thread. If it throws,
+    /// the threads that had started have ended.
     explicit loop_pool(options chosen = {});
     /// Calls join(). Must not run in a thread of the pool: not in a task, a coroutine or its frame, a
-    /// thread_local object, nor in `on_unhandled_exception`. Then it stops the program with a message that
-    /// says which of these it was, and what to do. stop() may be called there.
+    /// thread_local object, nor in `on_unhandled_exception`. If it does, it stops the program with a message
+    /// that says which of these it was, and what to do. stop() may be called there.
     ~loop_pool();
     loop_pool(const loop_pool&) = delete;
     loop_pool& operator=(const loop_pool&) = delete;
@@ -64,8 +67,8 @@ public:
     [[nodiscard]] executor_type get_executor() const noexcept;
     /// Returns the executor of thread `index`. Throws std::out_of_range if `index` is not below size().
     [[nodiscard]] executor_type get_executor(std::size_t index) const;
-    /// Returns the executor of the thread for `key`: the same one for equal keys. So the tasks of a key run
-    /// on one thread, in the order of the posts.
+    /// Returns the executor of the thread for `key`, which is the same one for equal keys. So the tasks of a
+    /// key run on one thread, in the order of the posts.
     template <class Key>
         requires requires(const Key& key) {
             { std::hash<Key>()(key) } -> std::convertible_to<std::size_t>;
@@ -75,36 +78,37 @@ public:
         return of_hash(std::hash<Key>()(key));
     }
 
-    /// Tasks that run go on, and their threads end; tasks that are queued are destroyed with the pool,
-    /// without running, but a thread that is between two of them just now may begin one more. Does not wait.
+    /// Stops the pool. Running tasks continue, and then their threads end. Queued tasks are not run; they are
+    /// destroyed with the pool. But a thread that is between two tasks at this moment may begin one more.
+    /// Does not wait.
     void stop() noexcept;
 
     /// Waits until no task is queued or running and no work is outstanding on any loop. Then ends the
-    /// threads. The wait includes everything that tasks, and the threads that hold outstanding work (timers,
-    /// work guards), bring to any loop meanwhile. A task that another thread posts meanwhile may stay in its
-    /// queue, and a task that is posted later does. A loop that was stopped on its own, through its context,
-    /// has ended its thread. join() does not wait for tasks or work of such a loop. A second call waits for
-    /// the first one, and then does nothing. Throws std::system_error(resource_deadlock_would_occur) in a
-    /// thread of the pool.
+    /// threads. Tasks, and threads that hold outstanding work (timers, work guards), may bring new work to
+    /// any loop meanwhile. The wait includes that work. If another thread posts a task meanwhile, the task
+    /// may stay in its queue. A task that is posted later stays there. If a loop was stopped on its own,
+    /// through its context, its thread has ended. join() does not wait for tasks or work of such a loop. A
+    /// second call waits for the first one, and then does nothing. Throws
+    /// std::system_error(resource_deadlock_would_occur) in a thread of the pool.
     void join();
-    /// As join(), but gives up when `limit` is reached. Returns true if the threads have been joined. Throws
-    /// the same as join().
+    /// Joins like join(), or until `limit` is reached. Returns whether the threads have been joined. Throws
+    /// like join().
     ///
     /// The limit ends the wait for tasks, for outstanding work, and for another thread's join(). When nothing
-    /// is left, the call ends the threads and returns true. That takes as long as the destructors of their
-    /// thread_local objects take, and a task that another thread has just posted, whatever the limit is.
+    /// is left, the call ends the threads and returns true, whatever the limit is. That takes as long as the
+    /// destructors of their thread_local objects, and as a task that another thread has just posted.
     ///
-    /// If the call gives up, it returns false and has had no effect: the loops accept and run tasks as
-    /// before. Another join() or a stop() may follow. The destructor calls join() without a limit.
+    /// If the call gives up, it returns false and has had no effect: the loops still accept and run tasks.
+    /// Another join() or a stop() may follow. The destructor calls join() without a limit.
     [[nodiscard]] bool join(const wait_limit& limit);
-    /// As join(limit), but gives up at a stop request.
+    /// Joins like join(limit), where the limit is a stop request.
     [[nodiscard]] bool join(std::stop_token token) { return join(wait_limit(std::move(token))); }
-    /// As join(limit), but gives up after `duration`. With 0 or less it waits for nothing.
+    /// Joins like join(limit), where the limit is a duration. With 0 or less it waits for nothing.
     template <class Rep, class Period>
     [[nodiscard]] bool join_for(const std::chrono::duration<Rep, Period>& duration) {
         return join(wait_limit::after(duration));
     }
-    /// As join(limit), but gives up at `deadline`.
+    /// Joins like join(limit), where the limit is a deadline.
     template <class Clock, class Duration>
     [[nodiscard]] bool join_until(const std::chrono::time_point<Clock, Duration>& deadline) {
         return join(wait_limit::until(deadline));

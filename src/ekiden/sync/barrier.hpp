@@ -1,9 +1,10 @@
-/// A barrier: nobody goes on before all have come; used again and again.
+/// A reusable barrier: no thread continues before all have arrived.
 ///
 /// Part: sync. Used by: users. Source: the two-state barrier of Ohki and Kuno, whose states change their
-/// meaning from round to round. Ours needs one lock instead of two: the payload counts those who are still
-/// missing, so an arrival is one atomic step, and all waiters are released by one system call. More than the
-/// payload can count, and those of a barrier with a completion, are counted beside the word, inside the lock.
+/// meaning from round to round. This barrier needs one lock instead of two. The payload of the lock counts
+/// the missing arrivals. So an arrival is one atomic step, and one system call releases all waiting threads.
+/// If the barrier has a completion, or if the payload cannot hold the count, the count is stored next to the
+/// word, inside the lock.
 #pragma once
 
 #include <ekiden/sync/detail/state_lock.hpp>
@@ -20,15 +21,15 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// The completion of a barrier that has none.
+/// The default completion of a barrier. It does nothing.
 struct no_completion {
     void operator()() const noexcept {}
 };
 
-/// What a thread does before it sleeps at a barrier.
+/// The action of a thread before it sleeps at a barrier.
 enum class barrier_wait : std::uint8_t {
-    yields_first, ///< yields a few times first, as long as yields are brief: less wall and CPU time
-    parks         ///< sleeps at once: for threads that come far apart
+    yields_first, ///< first yields a few times, while yields are brief: saves wall and CPU time
+    parks         ///< sleeps at once: for threads that arrive far apart in time
 };
 
 /// A point that no participant passes before all have arrived. It is reusable: one round follows another.
@@ -45,7 +46,7 @@ class barrier {
         "thread that comes last, while all others wait");
 
 public:
-    /// Names a round. Returned by arrive(). May be waited for until the end of the next round.
+    /// Identifies a round. arrive() returns it. A thread may wait for a round until the end of the next one.
     class arrival_token {
         friend class barrier;
         explicit arrival_token(std::uint32_t round) noexcept : round_(round) {}
@@ -76,7 +77,7 @@ public:
                 round = now.state;
                 const std::ptrdiff_t left = after_arrival(static_cast<std::ptrdiff_t>(now.payload), count);
                 if (left > 0) return state_value{now.state, static_cast<std::uint32_t>(left)};
-                // [BA1] relaxed: the arrivals of all who dropped out have happened before this one.
+                // [BA1] relaxed: every arrive_and_drop() has happened before this last arrival.
                 return state_value{1 - now.state, static_cast<std::uint32_t>(expected_.load(sys::relaxed))};
             });
         } else {
@@ -146,8 +147,8 @@ public:
         (void)arrive();
     }
 
-    /// The lock inside, for waits that are not a thread's: start() with mask after(token) and a transition
-    /// that returns its argument.
+    /// Returns the internal lock, for waits that block no thread. Call start() with the mask after(token) and
+    /// a transition that returns its argument.
     [[nodiscard]] state_lock& core() const noexcept { return lock_; }
     [[nodiscard]] static state_lock::mask after(arrival_token token) noexcept {
         return state_lock::mask{1} << (1 - token.round_);
@@ -176,7 +177,7 @@ private:
 
     mutable state_lock lock_; // payload, if in_word_: arrivals that this round still waits for
     sys::atomic<std::ptrdiff_t> expected_;
-    std::ptrdiff_t missing_; // the same if not in_word_; guarded by lock_
+    std::ptrdiff_t missing_; // the missing arrivals if not in_word_; guarded by lock_
     const bool in_word_;
     [[no_unique_address]] Completion completion_;
 };

@@ -1,6 +1,6 @@
 /// A queue of bounded capacity between producers and consumers.
 ///
-/// Part: sync. Used by: users. Source: the bounded buffer of Ohki and Kuno; closing is ours.
+/// Part: sync. Used by: users. Source: the bounded buffer of Ohki and Kuno. Closing is added here.
 #pragma once
 
 #include <ekiden/sync/buffer_base.hpp>

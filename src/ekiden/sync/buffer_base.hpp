@@ -1,4 +1,5 @@
-/// What the buffers have in common: their operations on a lock and a ring, and what they answer.
+/// The common base of the buffers: their operations on a lock and a ring, and the results of these
+/// operations.
 ///
 /// Part: sync. Used by: programs, through bounded_buffer and watermark_buffer.
 #pragma once
@@ -19,14 +20,17 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// A buffer whose lock's states are given by `States`, a class with
-///   initial, push_states, pop_states, closed_states    masks or indices; pushes and pops admit closed_states
-///   next(state, size, capacity) -> index of the state after a push or a pop
-///   closing(state) -> index of the state after close
-/// The waiting thread's push or pop is run by the thread that makes room or brings an item.
+/// A buffer. `States` defines the states of its lock. It is a class with these members:
+///   initial, push_states, pop_states, closed_states
+///       The initial state, and masks of states. Pushes and pops also begin in closed_states.
+///   next(state, size, capacity)
+///       Returns the index of the state after a push or a pop.
+///   closing(state)
+///       Returns the index of the state after close().
+/// If a push or a pop has to wait, the thread that makes room or adds an item runs it.
 ///
-/// No operation throws because the buffer is closed: the status says it. A push or a pop throws what T's copy
-/// or move constructor throws. Then it has had no effect.
+/// No operation throws because the buffer is closed; the status reports it. A push or a pop throws what T's
+/// copy or move constructor throws. Then it has had no effect.
 ///
 /// Thread safety: all members may be called concurrently.
 /// Ordering: a push happens before the pop of its item.
@@ -64,7 +68,7 @@ public:
         return tried(may_push, step);
     }
 
-    /// Adds a copy of `item`, made before the wait, like push(item).
+    /// Adds a copy of `item` like push(item). The copy is made before the wait.
     [[nodiscard]] queue_status push(const T& item)
         requires std::copy_constructible<T>
     {
@@ -103,7 +107,7 @@ public:
     }
 
     /// Removes the oldest item. Waits while the buffer is empty. Returns the item, or an empty result with
-    /// the status closed: the buffer is closed and empty.
+    /// the status closed if the buffer is closed and empty.
     [[nodiscard]] popped<T> pop() { return pop(wait_limit()); }
     /// Removes the oldest item. Waits until `limit` at most. Returns the item, or an empty result with the
     /// status timed_out, stopped or closed.
@@ -140,7 +144,7 @@ public:
         lock_.apply(state_lock::any_state,
                     [](state_value now) noexcept { return state_value{States::closing(now.state), 0}; });
     }
-    /// Returns whether close() has been called. What has become true for a thread stays true for it.
+    /// Returns whether close() has been called. Once a thread has read true, it always reads true.
     [[nodiscard]] bool is_closed() const noexcept { return lock_.is_in(States::closed_states); }
 
     /// Returns the number of items that the buffer has room for.
@@ -155,7 +159,7 @@ public:
         return size;
     }
 
-    /// A push or a pop: run once, inside the lock, by the caller or by the thread that made it possible.
+    /// A push or a pop. It runs once, inside the lock, in the caller or in the thread that made it possible.
     struct step_base {
         buffer_base& buffer;
         std::exception_ptr error{};
@@ -192,7 +196,8 @@ public:
         std::optional<T>& item;
 
         pop_step(buffer_base& b, std::optional<T>& i) noexcept : step_base(b), item(i) {}
-        /// Inside the lock: nothing to take out. (The buffer is closed then.)
+        /// Returns whether there is no item. Called inside the lock. It begins without an item only if the
+        /// buffer is closed.
         [[nodiscard]] bool finds_nothing() const noexcept { return this->buffer.ring_.size() == 0; }
         state_value operator()(state_value now) noexcept {
             ring_buffer<T>& ring = this->buffer.ring_;
@@ -209,14 +214,14 @@ public:
         }
     };
 
-    /// The lock inside, for waits that are not a thread's: start() with mask `may_push` and a push_step, or
-    /// `may_pop` and a pop_step.
+    /// Returns the internal lock, for waits that block no thread. Call start() with the mask `may_push` and a
+    /// push_step, or with `may_pop` and a pop_step.
     [[nodiscard]] state_lock& core() noexcept { return lock_; }
     static constexpr state_lock::mask may_push = States::push_states | States::closed_states;
     static constexpr state_lock::mask may_pop = States::pop_states | States::closed_states;
 
 protected:
-    /// Throws std::bad_alloc.
+    /// Constructs an empty buffer. Throws std::bad_alloc.
     explicit buffer_base(std::size_t capacity, States states = {})
         : lock_({States::initial, 0}, capacity == 1 ? spinning : yielding), ring_(capacity), states_(states) {
     }
@@ -229,8 +234,9 @@ protected:
     }
 
 private:
-    // A push or pop is so short that a yield mostly is enough to see its end. With room for one item each
-    // item needs the other side's answer: if that runs on another processor, it is nearer than a yield takes.
+    // A push or a pop is so short that one yield is usually enough to see its end. In a buffer with room for
+    // one item, each item needs an answer of the other side. If the other side runs on another processor, the
+    // answer arrives sooner than a yield takes.
     static constexpr state_rules yielding{.yields = 8, .name = "a buffer"};
     static constexpr state_rules spinning{.spins = 20, .yields = 2, .name = "a buffer"};
 
@@ -240,7 +246,7 @@ private:
 
     template <class Step>
     queue_status tried(state_lock::mask states, Step& step) {
-        for (sys::back_off others;; others.wait()) { // another thread is inside for a step as short as ours
+        for (sys::back_off others;; others.wait()) { // another thread is inside for an equally short step
             const attempt result = lock_.try_run(states, step);
             if (result == attempt::done) return step.outcome();
             if (result == attempt::refused) return queue_status::would_wait;

@@ -1,8 +1,9 @@
-/// A counting semaphore whose waits may be timed, stopped, or not a thread's.
+/// A counting semaphore whose waits can have a limit, and need not block a thread.
 ///
-/// Part: sync. Used by: users. A state_lock whose payload is the number of permits: while they fit into it,
-/// to take one and to give some back is one atomic step each. A running thread may take a permit before a
-/// woken one does; who has waited for more than 500 us gets the next one.
+/// Part: sync. Used by: users. It is a state_lock whose payload is the number of permits. While the payload
+/// can hold that number, an acquire and a release of one permit are one atomic step each. A running thread
+/// may acquire a permit before a woken one does. A thread that has waited for more than 500 us gets the next
+/// permit.
 #pragma once
 
 #include <ekiden/sync/detail/state_lock.hpp>
@@ -30,11 +31,11 @@ template <std::ptrdiff_t Max = std::numeric_limits<std::ptrdiff_t>::max()>
 class counting_semaphore {
     static_assert(Max >= 0, "counting_semaphore: the largest number of permits is negative");
 
-    // Permits beyond what the payload holds lie in rest_, which only a change inside the lock may touch.
+    // rest_ holds the permits that the payload cannot hold. Only a change inside the lock may access it.
     enum state : std::uint32_t {
         zero,  ///< no permit
-        some,  ///< the payload is their number, not 0
-        plenty ///< more than the payload: it is changed inside only
+        some,  ///< the payload is the number of permits, not 0
+        plenty ///< more permits than the payload holds: changed inside the lock only
     };
     static constexpr auto most_quick =
         static_cast<std::uint32_t>(std::min(Max, std::ptrdiff_t{state_lock::max_payload}));
@@ -61,7 +62,7 @@ public:
     [[nodiscard]] bool acquire(const wait_limit& limit) noexcept {
         return lock_.try_count<-1>(most_quick) || lock_.run(is_some, take{*this}, limit, conduct::opens);
     }
-    /// Acquires a permit. Waits until a stop is requested at most. Returns whether a permit was acquired.
+    /// Acquires a permit. Waits at most until a stop is requested. Returns whether a permit was acquired.
     [[nodiscard]] bool acquire(std::stop_token stop) noexcept { return acquire(wait_limit(std::move(stop))); }
     /// Acquires a permit. Waits for `duration` at most. Returns whether a permit was acquired.
     template <class Rep, class Period>
@@ -89,8 +90,8 @@ public:
             lock_.run(state_lock::any_state, [&](state_value now) noexcept { return added(now, count); });
     }
 
-    /// The lock inside, for waits that are not a thread's: start() with mask `is_some` and the transition
-    /// take_one(), which runs inside.
+    /// Returns the internal lock, for waits that block no thread. Call start() with the mask `is_some` and
+    /// the transition take_one(), which runs inside the lock.
     [[nodiscard]] state_lock& core() noexcept { return lock_; }
     [[nodiscard]] state_value take_one(state_value now) noexcept { return changed(now, -1); }
     static constexpr state_lock::mask is_some = 1U << some | 1U << plenty;

@@ -1,8 +1,9 @@
-/// A barrier with a width: threads work between its entry and its exit, and none waits before all have
+/// A barrier with a width: threads work between its entry and its exit, and no thread leaves before all have
 /// entered.
 ///
-/// Part: sync. Used by: users. Source: the elastic barrier of Ohki and Kuno (its states OPEN and CLOSE),
-/// there made of two locks and two counters; here of one lock, with one atomic step for an entry or an exit.
+/// Part: sync. Used by: users. Source: the elastic barrier of Ohki and Kuno, with its states OPEN and CLOSE.
+/// Theirs consists of two locks and two counters. This one consists of one lock, and an entry or an exit is
+/// one atomic step.
 #pragma once
 
 #include <ekiden/sync/detail/state_lock.hpp>
@@ -33,7 +34,7 @@ class elastic_barrier {
         return state_lock::mask{1} << state;
     }
 
-    // One more has come; the last one of all turns the barrier over to its other state.
+    // Counts one more call. The last call of all switches the barrier to its other state.
     struct count {
         std::uint32_t all;
         std::uint32_t other;
@@ -105,7 +106,7 @@ private:
         return static_cast<std::uint32_t>(participants);
     }
 
-    state_lock lock_; // payload: those who are still to enter, or to leave
+    state_lock lock_; // payload: the number of participants that must still enter, or leave
     const std::uint32_t participants_;
 };
 

@@ -14,7 +14,9 @@ namespace ekiden::inline EKIDEN_ABI {
 /// A flag that threads and coroutines can wait for. It stays set until it is reset (a manual-reset event).
 ///
 /// Thread safety: all members may be called concurrently. A thread that has seen the event set may destroy
-/// it. Ordering: a set() happens before the return of every wait that it ends. Initialization: constant.
+/// it.
+/// Ordering: a set() happens before the return of every wait that it ends.
+/// Initialization: constant.
 class event {
 public:
     /// Constructs the event, set if `set` is true.
@@ -26,7 +28,7 @@ public:
     void set() noexcept { change(1); }
     /// Resets the event. Later waits block until the next set().
     void reset() noexcept { change(0); }
-    /// Returns whether the event is set. What has become true for a thread stays true for it.
+    /// Returns whether the event is set. Once a thread has read true, it reads true until a reset().
     [[nodiscard]] bool is_set() const noexcept { return lock_.is_in(is_one); }
 
     /// Waits until the event is set.
@@ -46,8 +48,8 @@ public:
         return wait(wait_limit::until(deadline));
     }
 
-    /// The lock inside, for waits that are not a thread's: start() with mask `is_one` and a transition that
-    /// returns its argument.
+    /// Returns the internal lock, for waits that block no thread. Call start() with the mask `is_one` and a
+    /// transition that returns its argument.
     [[nodiscard]] state_lock& core() const noexcept { return lock_; }
     static constexpr state_lock::mask is_one = 2;
 

@@ -1,8 +1,8 @@
-/// A mutex that is taken exactly in the order of the calls to lock.
+/// A mutex that threads lock exactly in the order of their calls to lock.
 ///
-/// Part: sync. Used by: users whose requests are processed in order of arrival. The mutex is handed over, and
-/// the order costs a context switch per hand-over: with short sections and many threads it is far slower than
-/// `mutex` (a lock convoy).
+/// Part: sync. Used by: users whose requests are processed in order of arrival. An unlock hands the mutex to
+/// the next thread. This order costs a context switch per hand-over. With short sections and many threads it
+/// is far slower than `mutex` (a lock convoy).
 #pragma once
 
 #include <ekiden/sync/detail/mutex_base.hpp>
@@ -15,14 +15,14 @@ namespace ekiden::inline EKIDEN_ABI {
 
 /// A mutex_base that threads lock in the order of their calls.
 ///
-/// A call gets its place in the order by the atomic step in which it takes the mutex or joins the queue. A
-/// call that gives up leaves the queue, and the order of the others stays.
+/// The atomic step in which a call locks the mutex or joins the queue fixes its place in the order. A call
+/// that gives up leaves the queue, and the order of the others stays.
 class fifo_mutex : public mutex_base {
 public:
     constexpr fifo_mutex() noexcept : mutex_base(in_order) {}
 
-    /// Locks the mutex like lock(), and returns the number of this arrival, modulo `numbers`. The number is
-    /// taken in the step that gives the call its place, so successive owners have successive numbers.
+    /// Locks the mutex like lock(), and returns the number of this arrival, modulo `numbers`. The step that
+    /// fixes the place of the call also assigns the number, so successive owners have successive numbers.
     std::uint32_t lock_numbered() noexcept {
         note_.wanted(lock_.name(), "lock_numbered");
         const std::uint32_t number = lock_.enter_numbered(free);
@@ -52,7 +52,7 @@ public:
     try_lock_numbered_until(const std::chrono::time_point<Clock, Duration>& deadline) {
         return lock_numbered(wait_limit::until(deadline));
     }
-    /// The number of different arrival numbers.
+    /// The modulus of the arrival numbers.
     static constexpr std::uint32_t numbers = state_lock::max_payload + 1;
 
     /// Returns the length of the longest queue that an unlock has found so far. Any thread may call it.

@@ -1,8 +1,8 @@
-/// A mutex that spins for a moment before it sleeps.
+/// A mutex that spins briefly before it sleeps.
 ///
-/// Part: sync. Used by: users whose sections are about as long as a wake-up (a few microseconds). It looks
-/// again a number of times that its type says, whoever else waits; `mutex` does so for a short moment only,
-/// and only while nobody else waits.
+/// Part: sync. Used by: users whose sections are about as long as a wake-up (a few microseconds). The type
+/// sets how often a waiting thread checks the mutex before it sleeps. It spins even if other threads wait. A
+/// thread that waits for a `mutex` spins only briefly, and only if no other thread waits.
 #pragma once
 
 #include <ekiden/sync/detail/mutex_base.hpp>
@@ -13,7 +13,7 @@ namespace ekiden::inline EKIDEN_ABI {
 
 /// A mutex_base whose waiting threads spin before they sleep. Threads lock it in the order of a mutex.
 ///
-/// `Spins`: how often a waiting thread checks the mutex before it sleeps, with a pause hint in between.
+/// `Spins` is the number of checks of the mutex before a waiting thread sleeps. A pause hint separates them.
 template <std::uint16_t Spins>
 class basic_hybrid_mutex : public mutex_base {
 public:

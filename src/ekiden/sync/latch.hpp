@@ -1,6 +1,6 @@
 /// A countdown that threads wait for, once.
 ///
-/// Part: sync. Used by: users. Like std::latch, with waits that may be timed, stopped, or not a thread's.
+/// Part: sync. Used by: users. Like std::latch. Its waits can have a limit, and need not block a thread.
 #pragma once
 
 #include <ekiden/sync/event.hpp>
@@ -93,7 +93,7 @@ public:
         return arrive_and_wait(wait_limit::until(deadline));
     }
 
-    /// The lock inside, as that of an event.
+    /// Returns the internal lock, like that of an event.
     [[nodiscard]] state_lock& core() const noexcept { return done_.core(); }
 
 private:

@@ -20,7 +20,7 @@ enum class queue_status : std::uint8_t {
     closed      ///< push: the queue is closed; pop: the queue is closed and empty
 };
 
-/// The result of a pop: an optional item, and a status that says why there is none.
+/// The result of a pop: an optional item, and a status that says why there is no item.
 ///
 /// The status is queue_status::done exactly if the pop has returned an item.
 template <class T>
@@ -36,8 +36,8 @@ public:
     /// Returns the outcome of the pop.
     [[nodiscard]] constexpr queue_status status() const noexcept { return status_; }
 
-    /// Runs `pop(std::optional<T>&)`, which fills an empty result and returns the status, and returns the
-    /// result. For queues: the item is constructed in its place.
+    /// Runs `pop(std::optional<T>&)`, which fills an empty result and returns the status. Returns the result.
+    /// It is for queues: the item is constructed in its final place.
     template <class Pop>
     [[nodiscard]] static popped from(Pop&& pop) {
         popped result(queue_status::closed);

@@ -1,8 +1,8 @@
 /// A read-write lock whose fairness is part of its type.
 ///
-/// Part: sync. Used by: users. A state_lock with the states and rules of rw_policy.hpp: taking and releasing
-/// it is one atomic step each while nobody waits, and for all but the first and the last reader also
-/// otherwise.
+/// Part: sync. Used by: users. It is a state_lock with the states and rules of rw_policy.hpp. While no thread
+/// waits, locking and unlocking are one atomic step each. While threads wait, this still holds for all
+/// readers except the first and the last one.
 #pragma once
 
 #include <ekiden/sync/detail/lock_note.hpp>
@@ -21,9 +21,9 @@ namespace ekiden::inline EKIDEN_ABI {
 /// A lock that one writer holds alone, or readers hold together.
 ///
 /// Meets the standard's SharedTimedMutex, so it works with std::shared_lock, std::unique_lock and
-/// std::condition_variable_any. It is not recursive: a reader that enters a second time waits for a writer
-/// that waits for it. The program ends with a message at an unlock() or downgrade() while no writer is
-/// inside, and at an unlock_shared() or upgrade() while no reader is inside. If lock_checks is set, the
+/// std::condition_variable_any. It is not recursive: a reader that enters a second time can wait for a writer
+/// that waits for that reader. The program ends with a message at an unlock() or downgrade() while no writer
+/// is inside, and at an unlock_shared() or upgrade() while no reader is inside. If lock_checks is set, the
 /// calling thread must be that writer or reader. The program then also ends with a message if a thread would
 /// wait for itself, or if a held lock is destroyed.
 ///
@@ -35,7 +35,7 @@ class rw_mutex {
     using rules = rw_rules<Policy>;
 
 public:
-    /// Says which waiting thread enters first.
+    /// The policy: it defines which waiting thread enters first.
     static constexpr rw_policy policy = Policy;
     /// The largest number of readers inside. Further readers wait until one leaves.
     static constexpr unsigned max_readers = state_lock::max_payload;
@@ -211,7 +211,8 @@ public:
         return run(wait_limit::until(deadline), std::forward<Section>(section));
     }
 
-    /// The lock inside and the transitions, for waits that are not a thread's (state_lock::start).
+    /// Returns the internal lock, for waits that block no thread (state_lock::start). The functions below are
+    /// the transitions.
     [[nodiscard]] state_lock& core() noexcept { return lock_; }
     static state_value begin_writing(state_value now) noexcept {
         const bool in_turn = now.state == static_cast<std::uint32_t>(rw_state::writer_only);
@@ -224,7 +225,8 @@ public:
         const bool in_turn = state == rw_state::readers_turn && readers < max_readers;
         return rules::value(in_turn ? state : rules::reading(readers), readers);
     }
-    /// What entered through it leaves through these, in any thread: no thread holds the lock.
+    /// Leaves the lock after an entry through core(). Any thread may call it, because no thread holds the
+    /// lock.
     void end_hold() noexcept {
         lock_.apply_held_from(
             rules::value(rw_state::write), rules::any_of(rw_state::write),
@@ -237,8 +239,8 @@ public:
     }
 
 private:
-    // While the caller waits, it counts as no reader: the last of the others leaves the lock to it (the state
-    // `upgrade`), and nobody else can enter.
+    // While the caller waits, it does not count as a reader. The last of the other readers leaves the lock to
+    // it (the state `upgrade`), and no other thread can enter.
     bool upgrade_within(const wait_limit& limit, sys::hold how) noexcept {
         bool first = false;
         bool alone = false;
@@ -262,8 +264,9 @@ private:
         note_.taken(how, lock_.name());
         return true;
     }
-    // The limit was reached: the caller becomes a reader again, unless the last of the others has left since.
-    // Then it is the writer, and the answer is true. One step decides, so neither case can be missed.
+    // The limit was reached: the caller becomes a reader again, unless the last of the other readers has left
+    // since. In that case the caller is the writer, and the result is true. One step decides, so neither case
+    // can be missed.
     bool end_upgrading() noexcept {
         bool is_writer = false;
         const state_lock::mask states = EKIDEN_MUTANT(rw_upgrade_overlooks_the_last_reader)
@@ -277,7 +280,7 @@ private:
                 if (EKIDEN_MUTANT(rw_upgrade_forgets_its_reader))
                     return rules::value(rules::reading(now.payload), now.payload);
                 // No reader has entered since, so there is room for this one. The step changes the state, so
-                // it settles it for those who wait.
+                // it also settles it for the waiting threads.
                 return rules::value(rules::reading(now.payload + 1), now.payload + 1);
             },
             "rw_mutex::upgrade: the lock was changed while a reader was upgrading");

@@ -1,37 +1,37 @@
-/// Which of those who wait at a read-write lock goes first: the policies and, for each, the rules of its
-/// state_lock.
+/// The policies of a read-write lock: they define which waiting thread enters first. For each policy, this
+/// header has the rules of its state_lock.
 ///
 /// Part: sync. Used by: programs, as the argument of rw_mutex. Source: the read-write lock and its variants
-/// (a) and (b) of Ohki and Kuno. Their counter of waiting writers is replaced by the settle rule; fifo,
-/// upgrading, the limit of readers and the readers' turn are ours.
+/// (a) and (b) of Ohki and Kuno. The settle rule replaces their counter of waiting writers. The policy
+/// `fifo`, upgrading, the limit of readers and the readers' turn are added here.
 #pragma once
 
 #include <ekiden/sync/detail/state_lock.hpp>
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// Under each policy no new reader enters while a writer waits and readers are inside, so that writers do not
-/// starve; nobody is overtaken for long (see state_rules::hand_over_after).
+/// The policy of a read-write lock. Under each policy, no new reader enters while a writer waits and readers
+/// are inside, so writers do not starve. No thread is overtaken for long (see state_rules::hand_over_after).
 enum class rw_policy : std::uint8_t {
-    basic,        ///< after the last reader, and after a writer: whoever comes first
-    writer_next,  ///< after the last reader a waiting writer; after a writer whoever comes first
+    basic,        ///< after the last reader, and after a writer: the first thread to come
+    writer_next,  ///< after the last reader: a waiting writer; after a writer: the first to come
     writer_first, ///< no reader enters as long as any writer waits, up to 8000 of them in a row
     fifo          ///< in order of arrival, successive readers together
 };
 
-/// The states of a read-write lock. The payload is the number of readers inside; without any, of writers in a
-/// row.
+/// The states of a read-write lock. The payload is the number of readers inside. Without readers, it is the
+/// number of writers in a row.
 enum class rw_state : std::uint8_t {
     free,
     read,        ///< readers inside, more may enter
-    full,        ///< as read, but the number of readers has reached its limit
+    full,        ///< like `read`, but the number of readers has reached its limit
     drain,       ///< readers inside, a writer waits, no reader may enter (the source's RTOW)
-    writer_only, ///< nobody inside, a writer waits and is next (the source's WONLY)
+    writer_only, ///< no thread inside, a writer waits and is next (the source's WONLY)
     write,       ///< a writer inside
-    upgrading, ///< readers inside; another one, not counted, waits to become the writer, or is a reader again
-    upgrade,   ///< nobody inside, that one is next
-    reader_only, ///< nobody inside, readers wait and are next
-    readers_turn ///< readers inside, and those who wait enter too, writers or not
+    upgrading,   ///< readers inside; one more, not counted, waits to become the writer, or a reader again
+    upgrade,     ///< no thread inside, the upgrading reader is next
+    reader_only, ///< no thread inside, readers wait and are next
+    readers_turn ///< readers inside; waiting readers enter, too, even if writers wait
 };
 
 /// The rules of a read-write lock: masks, settling, and the state after the last reader.
@@ -56,10 +56,10 @@ struct rw_rules {
     static constexpr state_lock::mask reader_inside =
         any_of(rw_state::read, rw_state::full, rw_state::drain, rw_state::upgrading, rw_state::readers_turn);
 
-    /// Under writer_first: so many writers in a row, and then the readers that wait. Fewer would cost much:
-    /// each turn of the readers makes all of them wait once more.
+    /// The number of writers in a row under writer_first, after which waiting readers enter. A smaller number
+    /// would be expensive, because each turn of the readers makes all of them wait once more.
 #if defined(EKIDEN_CHECKING)
-    static constexpr std::uint32_t writers_in_turn = 1; // so that a model comes to a turn of the readers
+    static constexpr std::uint32_t writers_in_turn = 1; // so that a model reaches a turn of the readers
 #else
     static constexpr std::uint32_t writers_in_turn = 8000;
 #endif
@@ -103,7 +103,8 @@ struct rw_rules {
         return static_cast<std::uint32_t>(state);
     }
 
-    /// What settle would say when one more waiter comes: it can only close a lock that readers hold.
+    /// Returns what settle would return when one more waiter arrives. It can only close a lock that readers
+    /// hold.
     static constexpr std::uint32_t close(state_value now, state_lock::mask arriving) noexcept {
         const auto state = static_cast<rw_state>(now.state);
         if (state == rw_state::read || state == rw_state::full) return settle(now, arriving);

@@ -1,8 +1,9 @@
-/// Requests from many threads, numbered in the order of their arrival and processed in it by one thread.
+/// Requests from many threads, which one thread processes. They are numbered and processed in order of
+/// arrival.
 ///
-/// Part: sync. Used by: users. The callers' requests lie on their own stacks, in a stack that the consumer
-/// takes whole and turns round (Treiber 1986). What we added: the consumer's sleep is a bit of the same word,
-/// so that the step that brings a request also says whether to wake it.
+/// Part: sync. Used by: users. Each request is stored on the caller's own stack. The requests form a linked
+/// stack, which the consumer removes as a whole and reverses (Treiber 1986). Added here: the consumer's sleep
+/// is a bit of the same word. So the step that adds a request also tells whether to wake the consumer.
 #pragma once
 
 #include <ekiden/context/thread_context.hpp>
@@ -21,10 +22,10 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// A desk at which threads leave requests, and one thread processes them in the order of arrival.
+/// A queue in which threads leave requests, and one thread processes them in the order of arrival.
 ///
-/// Thread safety: any number of threads may call call() and close(). One thread at a time serves. Destroy it
-/// when no call() and no serve() is in progress.
+/// Thread safety: call() and close() may be called concurrently. One thread at a time serves. Destroy it when
+/// no call() and no serve() is in progress.
 /// Ordering: a call() happens before the processing of its request, which happens before the call returns.
 /// Initialization: constant.
 template <class Request, class Reply>
@@ -40,9 +41,10 @@ public:
     sequencer(const sequencer&) = delete;
     sequencer& operator=(const sequencer&) = delete;
 
-    /// Leaves a request, in one atomic step that fixes its number, and waits for the reply. Returns the
-    /// reply, or an empty optional if the sequencer is closed. Rethrows what the handler throws. It has no
-    /// form with a limit, because the request lies on the caller's stack and its number is taken.
+    /// Leaves a request, and waits for the reply. One atomic step adds the request and fixes its number.
+    /// Returns the reply, or an empty optional if the sequencer is closed. Rethrows what the handler throws.
+    /// It has no form with a limit, because the request is stored on the caller's stack and its number is
+    /// used up.
     [[nodiscard]] std::optional<numbered> call(Request request) {
         pending mine{.request = std::move(request)};
         std::uintptr_t head = head_.load(sys::relaxed);
@@ -74,7 +76,7 @@ public:
         (void)serve(wait_limit(), std::forward<Handler>(handler));
     }
     /// Serves like serve(handler), until `limit` at most. Returns whether the sequencer is closed and all
-    /// requests are processed. If not, what has been processed stays so, later requests wait, and the thread
+    /// requests are processed. If not, processed requests stay processed, later requests wait, and the thread
     /// may serve again. Requests that have arrived before the call are processed in any case.
     template <class Handler>
     [[nodiscard]] bool serve(const wait_limit& limit, Handler&& handler) {
@@ -106,7 +108,7 @@ public:
 
     /// Closes the sequencer: later calls are refused. Has no effect if it is closed already.
     void close() noexcept {
-        // In one step with the end of the sleep: a server whose limit is reached may return, and destroy the
+        // Atomic with the end of the sleep: a server whose limit is reached may return, and destroy the
         // sequencer, as soon as it reads `closed`.
         std::uintptr_t head = head_.load(sys::relaxed);
         // [SQ1] release: what happens before close() happens before the end of serve().
@@ -123,12 +125,12 @@ public:
     [[nodiscard]] std::size_t longest_queue() const noexcept { return longest_; }
 
 private:
-    // head_: the newest request, or 0, and two bits.
+    // head_ is the newest request, or 0, and two bits:
     //   closed  no more calls                                   set by close
     //   asleep  the consumer sleeps (and there is no request)   set by serve; cleared by call, close, a stop
     //                                                           request, or serve when its limit is reached
-    // Whoever clears asleep owes the consumer one unpark, unless it is the consumer itself. The consumer
-    // waits for that unpark, so none comes late.
+    // A thread that clears `asleep` must unpark the consumer once, unless it is the consumer itself. The
+    // consumer waits for that unpark, so none arrives late.
     static constexpr std::uintptr_t closed = 1;
     static constexpr std::uintptr_t asleep = 2;
 
@@ -171,7 +173,7 @@ private:
         const bool is_own_end = is_over && (head_.fetch_and(~asleep, sys::relaxed) & asleep) != 0;
         if (!is_own_end && !EKIDEN_MUTANT(sequencer_leaves_before_the_wake_up)) consumer_.park();
     }
-    // In the thread that requests the stop.
+    // Called in the thread that requests the stop.
     void end_sleep() noexcept {
         // [SQ2] release; pairs with the acquire in await_request().
         if ((head_.fetch_and(~asleep, sys::release) & asleep) != 0) consumer_.unpark();
@@ -203,7 +205,7 @@ private:
         std::size_t count = 0;
         for (; request != nullptr; ++count) {
             pending& now = *request;
-            request = now.next; // `now` is gone when its caller is told
+            request = now.next; // the unpark below lets the caller destroy `now`
             now.number = next_number_++;
             try {
                 now.reply.emplace(handler(now.number, now.request));
@@ -217,7 +219,7 @@ private:
 
     sys::atomic<std::uintptr_t> head_{0};
     sys::parker consumer_;
-    // The serving thread's.
+    // Used only by the serving thread:
     std::uint64_t next_number_ = 0;
     std::size_t longest_ = 0;
 };

@@ -1,7 +1,7 @@
 /// A mutex of one byte without a list of waiters, for sections well below a microsecond.
 ///
 /// Part: sync. Used by: users. Test-and-test-and-set with exponential back-off (Anderson 1990). The rule:
-/// hold it for less than 1 us and with little contention; otherwise use `mutex`.
+/// hold it for less than 1 us, and with little contention. Otherwise use `mutex`.
 #pragma once
 
 #include <ekiden/sync/detail/lock_note.hpp>
@@ -13,8 +13,8 @@ namespace ekiden::inline EKIDEN_ABI {
 ///
 /// Meets the standard's Lockable. A waiting thread spins with exponential back-off. It then yields, or sleeps
 /// for some 50 us at a time where yields are slow. Waiting threads have no order, so one can starve under
-/// constant contention. lock() has no form with a limit, because its sections are shorter than a limit can be
-/// measured: a caller that may have to give up calls try_lock() or uses a mutex.
+/// constant contention. lock() has no form with a limit, because its sections are too short for one. A caller
+/// that may have to give up calls try_lock(), or uses a mutex.
 ///
 /// Thread safety: all members may be called concurrently.
 /// Ordering: an unlock() happens before the next lock().

@@ -11,8 +11,9 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// The table as a directed graph in Graphviz's language ("dot -Tsvg"): a node per state, the initial one with
-/// a double border, and an edge per pair of states, with the operations that lead from one to the other.
+/// Returns the table as a directed graph in the language of Graphviz ("dot -Tsvg"). The graph has a node per
+/// state, and the initial state has a double border. It has an edge per pair of states, labeled with the
+/// operations that lead from one to the other.
 template <class Table>
 [[nodiscard]] std::string state_diagram(const Table& table, std::string_view name = "states") {
     using state = typename Table::state;

@@ -1,8 +1,8 @@
 /// A mutex with typed states and operations, whose transition table the compiler checks.
 ///
-/// Part: sync. Used by: users. The typed face of state_lock. A condition is named, not evaluated: to enter
-/// with an operation is to wait until the state is one in which the table lets it begin, to leave is to say
-/// the next state.
+/// Part: sync. Used by: users. It is the typed interface of state_lock. A condition is named, not evaluated.
+/// A thread that enters with an operation waits until the table allows the operation to begin in the current
+/// state. A thread that leaves names the next state.
 #pragma once
 
 #include <ekiden/sync/detail/state_lock.hpp>
@@ -17,14 +17,14 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// The classifier of a table that refines none.
+/// The classifier of a table that refines no other table.
 struct no_classifier {};
 
 /// A mutex with states. An operation names the states in which it may begin, and waits for one of them.
 ///
-/// `Table`: a constant state_table or refined_table. `Classifier`, for refined tables: a noexcept function
-/// object. It turns a state of an ancestor, which an inherited operation has named, into the part that now
-/// holds. It is called inside the lock.
+/// `Table` is a constant state_table or refined_table. `Classifier` is for refined tables: a noexcept
+/// function object. Its argument is a state of an ancestor, which an inherited operation has named. It
+/// returns the part of that state that now holds. It is called inside the lock.
 ///
 /// Thread safety: all members may be called concurrently.
 /// Ordering: a leave happens before the next entry.
@@ -34,9 +34,9 @@ class state_mutex {
     using table = decltype(Table);
 
 public:
-    /// The states of its table.
+    /// The type of the states of the table.
     using state = typename table::state;
-    /// The state in which it begins.
+    /// The initial state.
     static constexpr state initial = Table.initial;
 
 private:
@@ -77,13 +77,14 @@ private:
 
 public:
     constexpr state_mutex() noexcept : lock_({static_cast<std::uint32_t>(Table.initial), 0}, rules) {}
-    /// For a refined table. The classifier may refer to the data that the mutex guards.
+    /// Constructs a mutex with a refined table. The classifier may refer to the data that the mutex guards.
     constexpr explicit state_mutex(Classifier classifier) noexcept
         : lock_({static_cast<std::uint32_t>(Table.initial), 0}, rules), classifier_(std::move(classifier)) {}
 
-    /// Inside the mutex with operation `Op`. Has to be told the next state, by one of the leaves; destroyed
-    /// without that while an exception passes, it leaves with the state `Unwind` (given to enter), or else
-    /// with the state in which it entered; destroyed otherwise, it reports the broken contract.
+    /// A guard whose owner is inside the mutex with operation `Op`. The owner must call a leave() with the
+    /// next state. If an exception destroys the guard before that, the guard leaves with the state `Unwind`,
+    /// which was given to enter(). Without `Unwind`, it leaves with the state in which it entered. If the
+    /// guard is destroyed otherwise, it reports the broken contract.
     template <auto Op>
     class [[nodiscard("the guard is what is inside the mutex")]] guard {
     public:
@@ -99,16 +100,16 @@ public:
             mutex_->exit(unwind_);
         }
 
-        /// The state in which this guard entered.
+        /// Returns the state in which this guard entered.
         [[nodiscard]] state entered_in() const noexcept { return entered_; }
 
-        /// Leaves with the state `To`: one of the table, or of an ancestor of a refined table.
+        /// Leaves with the state `To`. It is a state of the table, or of an ancestor of a refined table.
         template <auto To>
         void leave() {
             static_assert(may_end_in<Op, To>(), "state_mutex: the transition table has no such transition");
             leave(To);
         }
-        /// As above, checked at run time.
+        /// Leaves with the state `to`, which is checked at run time.
         template <class AnyState>
         void leave(AnyState to) {
             std::exchange(mutex_, nullptr)->template exit_checked<Op>(entered_, to);
@@ -167,9 +168,9 @@ public:
         return entered<Op, Unwind...>();
     }
 
-    /// Runs `section(state)` inside and leaves with the state that it returns. Waits until `Op` may begin. If
-    /// the caller has to wait, the thread that sets the state runs the section. It must be short and must not
-    /// use this mutex. If it throws, the state is as before, and the exception is rethrown here.
+    /// Runs `section(state)` inside, and leaves with the state that it returns. Waits until `Op` may begin.
+    /// If the caller has to wait, the thread that sets the state runs the section. The section must be short
+    /// and must not use this mutex. If it throws, the state is unchanged, and the exception is rethrown here.
     template <auto Op, class Section>
     void run(Section&& section) {
         (void)run<Op>(wait_limit(), std::forward<Section>(section));
@@ -212,15 +213,15 @@ public:
         return run<Op>(wait_limit::until(deadline), std::forward<Section>(section));
     }
 
-    /// The lock inside, for waits that are not a thread's: start() with mask_of<Op>().
+    /// Returns the internal lock, for waits that block no thread. Call start() with mask_of<Op>().
     [[nodiscard]] state_lock& core() noexcept { return lock_; }
     template <auto Op>
     [[nodiscard]] static constexpr state_lock::mask mask_of() noexcept {
         return entry<Op>();
     }
-    /// A guard for what has entered like that. It may be destroyed in any thread, and without an exception,
-    /// since the frame of a coroutine can end at any of its waits: it leaves then with the state in which it
-    /// entered.
+    /// Returns a guard after an entry through core(). Any thread may destroy it, even without an exception,
+    /// because the frame of a coroutine can be destroyed at any of its waits. Then the guard leaves with the
+    /// state in which it entered.
     template <auto Op>
     [[nodiscard]] guard<Op> adopt() noexcept {
         constexpr int less_than_any = -1;

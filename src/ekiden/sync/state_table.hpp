@@ -1,9 +1,9 @@
-/// Transition tables: which operation leads from which states to which, as a constant that the compiler
-/// checks.
+/// Transition tables: they define which operation leads from which states to which states. A table is a
+/// constant that the compiler checks.
 ///
 /// Part: sync. Used by: programs, for state_mutex, state_diagram. Source: the abstract states of Ohki and
-/// Kuno and, for refined tables, their answer to the inheritance anomaly: a derived object splits the states
-/// of its parent.
+/// Kuno. Refined tables are their solution of the inheritance anomaly: a derived object splits the states of
+/// its parent.
 #pragma once
 
 #include <ekiden/sync/detail/enumerator.hpp>
@@ -16,7 +16,7 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// A set of states. Implicit from a state and from a list of states.
+/// A set of states. Converts implicitly from a state and from a list of states.
 template <class State>
 struct states {
     static_assert(std::is_enum_v<State>, "states: the states of a table are an enum class");
@@ -29,9 +29,9 @@ struct states {
         for (const State s : list) bits |= bit(s);
     }
 
-    /// Whether the state is in it.
+    /// Returns whether the set contains the state.
     [[nodiscard]] constexpr bool contains(State s) const noexcept { return (bits & bit(s)) != 0; }
-    /// The bit of a state.
+    /// Returns the bit of a state.
     [[nodiscard]] static constexpr std::uint64_t bit(State s) noexcept {
         return std::uint64_t{1} << (static_cast<unsigned>(s) & 63);
     }
@@ -41,12 +41,12 @@ struct states {
 /// rows.
 template <class State, class Operation>
 struct transition {
-    Operation operation; ///< what is done
-    states<State> from;  ///< in which of these it may begin
-    states<State> to;    ///< in which of these it ends
+    Operation operation; ///< the operation
+    states<State> from;  ///< the states in which it may begin
+    states<State> to;    ///< the states in one of which it ends
 };
 
-/// A table of `Rows` rows. Use as a constant, made by make_state_table, which counts the rows.
+/// A table of `Rows` rows. Use it as a constant. make_state_table creates it and counts the rows.
 template <class State, class Operation, std::size_t Rows>
 struct state_table {
     using state = State;
@@ -60,12 +60,12 @@ struct state_table {
     consteval state_table(State start, const transition<State, Operation> (&list)[N],
                           states<State> final = {})
         : initial(start), rows(counted(list)), final_states(final) {}
-    /// For a refined table that adds no operation.
+    /// Constructs the table of a refined table that adds no operation.
     consteval explicit state_table(State start)
         requires(Rows == 0)
         : initial(start), rows{}, final_states{} {}
 
-    /// The states in which `op` may begin; none if it has no row.
+    /// Returns the states in which `op` may begin, or none if it has no row.
     [[nodiscard]] constexpr states<State> from(Operation op) const noexcept {
         states<State> all;
         for (const auto& row : rows) {
@@ -73,17 +73,17 @@ struct state_table {
         }
         return all;
     }
-    /// Whether `op` may lead from `before` to `after`.
+    /// Returns whether `op` may lead from `before` to `after`.
     [[nodiscard]] constexpr bool is_allowed(Operation op, State before, State after) const noexcept {
         for (const auto& row : rows) {
             if (row.operation == op && row.from.contains(before) && row.to.contains(after)) return true;
         }
         return false;
     }
-    /// Whether `s` is the state, or part of the state, `whole`.
+    /// Returns whether `s` is the state `whole`, or a part of it.
     [[nodiscard]] constexpr bool is_part(State s, State whole) const noexcept { return s == whole; }
     [[nodiscard]] constexpr states<State> parts_of(states<State> set) const noexcept { return set; }
-    /// A step of any operation from any state in `set`: the states it can lead to.
+    /// Returns the states that one step of any operation can reach from any state in `set`.
     [[nodiscard]] constexpr states<State> step(states<State> set) const noexcept {
         states<State> next;
         for (const auto& row : rows) {
@@ -91,13 +91,13 @@ struct state_table {
         }
         return next;
     }
-    /// The states in which some operation may begin.
+    /// Returns the states in which some operation may begin.
     [[nodiscard]] constexpr states<State> accepting() const noexcept {
         states<State> all;
         for (const auto& row : rows) all.bits |= row.from.bits;
         return all;
     }
-    /// Calls visit(name of the operation, before, after) for each edge.
+    /// Calls `visit(name, before, after)` for each edge, with the name of its operation.
     template <class Visit>
     constexpr void each_edge(Visit visit) const {
         for (const auto& row : rows) {
@@ -119,9 +119,10 @@ struct state_table {
     }
 };
 
-/// The table that begins in `initial` and has the rows `list`: `constexpr auto table =
-/// make_state_table<state, op>(state::a, {{op::x, state::a, {state::a, state::b}}, ...});`
-/// `final`: states that no operation needs to accept.
+/// Returns the table with the initial state `initial` and the rows `list`:
+///   constexpr auto table =
+///       make_state_table<state, op>(state::a, {{op::x, state::a, {state::a, state::b}}, ...});
+/// `final` are the states that no operation needs to accept.
 template <class State, class Operation, std::size_t Rows>
 [[nodiscard]] consteval state_table<State, Operation, Rows>
 make_state_table(State initial, const transition<State, Operation> (&list)[Rows], states<State> final = {}) {
@@ -132,15 +133,15 @@ make_state_table(State initial, const transition<State, Operation> (&list)[Rows]
 template <class Whole, class State>
 struct split {
     Whole whole;         ///< a state of the parent
-    states<State> parts; ///< what it is made of
+    states<State> parts; ///< the parts of that state
 };
 
-/// The operations of a table that has none of its own.
+/// The operation type of a table that has no operations of its own.
 enum class no_operation {};
 
-/// A table that splits the states of the table `Parent` and may add operations. The operations of the parent
-/// work on the parts as they worked on the whole: they begin in any part of a state in which they could
-/// begin, and end in that part which the mutex's classifier chooses. Made by make_refined_table.
+/// A table that splits the states of the table `Parent`, and may add operations. make_refined_table creates
+/// it. The operations of the parent work on the parts in the same way as on the whole. They begin in any part
+/// of a state in which they could begin. They end in the part that the mutex's classifier chooses.
 template <auto Parent, class State, class Operation, std::size_t Splits, std::size_t Rows>
 struct refined_table {
     using state = State;
@@ -149,9 +150,10 @@ struct refined_table {
 
     State initial;
     std::array<split<whole, State>, Splits> splits;
-    state_table<State, Operation, Rows> own_rows; ///< of the new operations, perhaps none
+    state_table<State, Operation, Rows> own_rows; ///< the rows of the new operations; can be empty
 
-    /// Own operations see the parts, inherited ones (of any ancestor) the union of the parts.
+    /// Returns the states in which `op` may begin. For an own operation these are parts. For an operation
+    /// that is inherited from any ancestor, it is the union of the parts.
     template <class Op>
     [[nodiscard]] constexpr states<State> from(Op op) const noexcept {
         if constexpr (std::is_same_v<Op, Operation>)
@@ -166,7 +168,7 @@ struct refined_table {
         else
             return Parent.is_allowed(op, whole_of(before), whole_of(after));
     }
-    /// The parent's state that `s` is a part of.
+    /// Returns the parent's state of which `s` is a part.
     [[nodiscard]] constexpr whole whole_of(State s) const noexcept {
         for (const auto& piece : splits) {
             if (piece.parts.contains(s)) return piece.whole;
@@ -218,7 +220,8 @@ struct refined_table {
         own_rows.each_edge(visit);
     }
 
-    /// Whether the splits cover: each state of the parent has parts, each state is part of exactly one.
+    /// Returns whether the splits are exact: each state of the parent has parts, and each state is part of
+    /// exactly one.
     [[nodiscard]] constexpr bool has_exact_splits() const noexcept {
         std::uint64_t seen = 0;
         std::uint64_t wholes = 0;
@@ -232,15 +235,15 @@ struct refined_table {
     }
 };
 
-/// The table that begins in `initial`, splits the states of `Parent` as `pieces` says, and adds the rows
-/// `list` of new operations. `final`: states that no operation needs to accept.
+/// Returns the table with the initial state `initial` that splits the states of `Parent` into `pieces`, and
+/// adds the rows `list` of new operations. `final` are the states that no operation needs to accept.
 template <auto Parent, class State, class Operation, std::size_t Splits, std::size_t Rows>
 [[nodiscard]] consteval refined_table<Parent, State, Operation, Splits, Rows>
 make_refined_table(State initial, const split<typename decltype(Parent)::state, State> (&pieces)[Splits],
                    const transition<State, Operation> (&list)[Rows], states<State> final = {}) {
     return {initial, std::to_array(pieces), {initial, list, final}};
 }
-/// The same without new operations; those of the parent are meant.
+/// Returns a refined table without new operations. It has only the operations of the parent.
 template <auto Parent, class State, std::size_t Splits>
 [[nodiscard]] consteval auto
 make_refined_table(State initial, const split<typename decltype(Parent)::state, State> (&pieces)[Splits]) {
@@ -249,7 +252,8 @@ make_refined_table(State initial, const split<typename decltype(Parent)::state, 
                                                                  own(initial)};
 }
 
-/// Whether `table`, if it refines another one, makes each state part of exactly one state of its parent.
+/// Returns whether `table` makes each state part of exactly one state of its parent. Returns true if `table`
+/// refines no other table.
 template <class Table>
 [[nodiscard]] constexpr bool has_exact_splits(const Table& table) noexcept {
     if constexpr (requires { table.has_exact_splits(); })
@@ -258,7 +262,7 @@ template <class Table>
         return true;
 }
 
-/// Whether every state of `table` can be reached from its initial state.
+/// Returns whether every state of `table` can be reached from its initial state.
 template <class Table>
 [[nodiscard]] constexpr bool is_fully_reachable(const Table& table) noexcept {
     using state = typename Table::state;
@@ -267,7 +271,7 @@ template <class Table>
     return reached.bits == (std::uint64_t{1} << enumerator_count<state>()) - 1;
 }
 
-/// Whether in every state of `table`, the final ones aside, some operation may begin.
+/// Returns whether some operation may begin in every state of `table`, except the final ones.
 template <class Table>
 [[nodiscard]] constexpr bool has_no_dead_end(const Table& table) noexcept {
     std::uint64_t good = table.accepting().bits;

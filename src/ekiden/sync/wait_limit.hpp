@@ -1,4 +1,4 @@
-/// When a wait gives up: at a deadline, at a stop request, at either, or never.
+/// The limit at which a wait gives up: a deadline, a stop request, either, or never.
 ///
 /// Part: sync. Used by: programs, for every waiting call of this part.
 #pragma once
@@ -14,7 +14,9 @@ namespace ekiden::inline EKIDEN_ABI {
 
 /// The limit of a wait: a deadline, a stop request, both, or neither.
 ///
-/// A value. Copies share the stop state of its token. Thread safety: like an int.
+/// A limit is a value. Copies share the stop state of its token.
+///
+/// Thread safety: like an int.
 class wait_limit {
 public:
     /// Constructs a limit that is never reached.
@@ -78,7 +80,7 @@ public:
 
 private:
     sys::clock::duration deadline_{}; // since the epoch of its clock
-    // The time left until the deadline of another clock; null for the library's.
+    // Returns the time left until the deadline of another clock. Null for the library's clock.
     sys::clock::duration (*left_)(sys::clock::duration) noexcept = nullptr;
     std::stop_token stop_;
     bool timed_ = false;

@@ -1,8 +1,8 @@
 /// A bounded queue whose producers, once it is full, wait until it has drained to a low mark.
 ///
 /// Part: sync. Used by: users who want producers to work in long bursts. Source: the buffer with watermarks
-/// of Ohki and Kuno, their example of a wait for several states at once, which a condition variable cannot
-/// express.
+/// of Ohki and Kuno. It is their example of a wait for several states at once, which a condition variable
+/// cannot express.
 #pragma once
 
 #include <ekiden/sync/buffer_base.hpp>
@@ -40,8 +40,8 @@ class watermark_buffer : public buffer_base<T, watermark_states> {
     using base = buffer_base<T, watermark_states>;
 
 public:
-    /// Constructs a buffer whose producers wait from when `high` items are inside until at most `low` are.
-    /// Throws std::invalid_argument unless low < high, and std::bad_alloc.
+    /// Constructs a buffer. Once it holds `high` items, producers wait until it holds at most `low`. Throws
+    /// std::invalid_argument unless low < high, and std::bad_alloc.
     watermark_buffer(std::size_t low, std::size_t high)
         : base(base::checked(high, "watermark_buffer"), watermark_states{checked_low(low, high)}) {}
 

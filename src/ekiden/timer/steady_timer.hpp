@@ -1,4 +1,4 @@
-/// Timers that follow the monotonic clock: what happens to the system's time does not touch them.
+/// Timers that follow the monotonic clock. Changes of the system time do not affect them.
 ///
 /// Part: timer. Used by: programs.
 #pragma once

@@ -1,4 +1,4 @@
-/// Timers that follow the system's clock: "at noon". When the clock is set, they follow within a tenth of a
+/// Timers that follow the system clock: "at noon". If the clock is set, they adapt within a tenth of a
 /// second.
 ///
 /// Part: timer. Used by: programs.

@@ -1,7 +1,8 @@
-/// Timers: have a handler called at a given time, or take that back.
+/// Timers: they call a handler at a given time. The call can be canceled.
 ///
-/// Part: timer. Used by: programs, through steady_timer and system_timer. After basic_waitable_timer of the
-/// Networking TS (N4771, 15) and of Asio; what differs is said at cancel(). The protocol: timer.md.
+/// Part: timer. Used by: programs, through steady_timer and system_timer. Modeled on basic_waitable_timer of
+/// the Networking TS (N4771, 15) and of Asio. The comment of cancel() describes the difference. The protocol:
+/// timer.md.
 #pragma once
 
 #include <ekiden/context/simulated.hpp>
@@ -31,10 +32,10 @@ namespace ekiden::inline EKIDEN_ABI {
 
 namespace detail {
 
-/// A wait of the calling thread that sleeps in steps, and that a limit ends.
+/// A wait of the calling thread. It sleeps in steps, and a limit can end it.
 class timer_sleep {
 public:
-    /// `limit` outlives the object.
+    /// Constructs a wait. `limit` must outlive it.
     explicit timer_sleep(const wait_limit& limit) noexcept
         : limit_(limit), on_stop_(limit.stop(), waker{&sleeper_}) {}
     timer_sleep(const timer_sleep&) = delete;
@@ -52,10 +53,10 @@ private:
 
     const wait_limit& limit_;
     sys::parker sleeper_;
-    const std::stop_callback<waker> on_stop_; // its end waits for a call under way
+    const std::stop_callback<waker> on_stop_; // its destructor waits for a call in progress
 };
 
-/// now + distance, or the end of time in that direction.
+/// Returns now + distance. If that overflows, returns the largest or the smallest time point.
 template <class Clock>
 [[nodiscard]] typename Clock::time_point later(typename Clock::time_point now,
                                                typename Clock::duration distance) noexcept {
@@ -73,21 +74,25 @@ template <class Clock>
 
 } // namespace detail
 
-/// Has handlers called when `Clock` shows its expiry. One thread at a time uses a timer, but any thread may
-/// call cancel(), cancel_one() and cancel_and_wait() at any time, its own handlers too. A handler may end the
-/// timer. Handlers are called by the executor that they are associated with, else by the timer's, never
-/// before the function returns that starts or cancels their wait; those of one timer are posted in the order
-/// in which their waits began. A wait for a time that has passed already ends at once: it is posted, or, in a
-/// context that drives its timers itself (a loop), at the next look of that, behind what is queued now and
-/// what has expired before. Both
-/// contexts have work until the handler begins. A context that ends destroys the handlers that wait or are
-/// queued without calling them. A timer on which nobody waits is known to no context: it may outlive its own,
-/// if it is only ended then.
+/// A timer that calls handlers when `Clock` reaches its expiry.
 ///
-/// `Clock::now()` must not throw. Of a clock other than std::chrono::steady_clock, which may be set, it is
-/// asked every tenth of a second while somebody waits.
+/// The associated executor of a handler calls it, or the timer's executor if the handler has none. A handler
+/// is never called before the function returns that starts or cancels its wait. The handlers of one timer are
+/// posted in the order in which their waits began. If the expiry has already passed, a wait completes at
+/// once: its handler is posted. In a context that drives its timers itself (a loop), the handler is queued
+/// when the context checks its timers next. It then comes after the tasks that are queued now, and after the
+/// timers that expired before.
 ///
-/// In the child of a fork() the waits of the parent never end, and nobody cancels them; a new wait throws.
+/// Both contexts, the handler's and the timer's, have work until the handler begins. If a context ends, it
+/// destroys waiting and queued handlers without calling them. A handler may destroy the timer.
+///
+/// `Clock::now()` must not throw. If `Clock` is not std::chrono::steady_clock, it may be set. So it is read
+/// every tenth of a second while a wait is pending.
+///
+/// Thread safety: one thread at a time uses a timer. But any thread may call cancel(), cancel_one() and
+/// cancel_and_wait() at any time, and so may the timer's own handlers.
+/// Lifetime: a timer without pending waits may outlive its context, if it is then only destroyed. In the
+/// child of a fork(), the waits of the parent never end, and no call cancels them. A new wait throws.
 template <class Clock, executor Executor = any_executor>
 class basic_waitable_timer {
 public:
@@ -101,14 +106,14 @@ public:
         using other = basic_waitable_timer<Clock, Other>;
     };
 
-    /// For handlers on `where`. The expiry is the clock's epoch, or as given.
+    /// Constructs a timer with the executor `where`. The expiry is the given one, or the clock's epoch.
     explicit basic_waitable_timer(const Executor& where) : executor_(where) {}
     basic_waitable_timer(const Executor& where, const time_point& expiry)
         : executor_(where), expiry_(expiry) {}
     basic_waitable_timer(const Executor& where, const duration& distance)
         : executor_(where), expiry_(after(distance)) {}
 
-    /// The same with the executor of `context`.
+    /// Constructs a timer with the executor of `context`.
     template <std::derived_from<execution_context> Context>
     explicit basic_waitable_timer(Context& context) : executor_(context.get_executor()) {}
     template <std::derived_from<execution_context> Context>
@@ -118,11 +123,12 @@ public:
     basic_waitable_timer(Context& context, const duration& distance)
         : executor_(context.get_executor()), expiry_(after(distance)) {}
 
-    /// `other` is as new then, with its executor and expiry. Its waits and handlers are this timer's.
+    /// Moves the waits and handlers of `other` to this timer. `other` is then like new, with its executor and
+    /// expiry.
     basic_waitable_timer(basic_waitable_timer&& other) noexcept
         : executor_(other.executor_), expiry_(other.expiry_),
           state_(other.state_.exchange(nullptr, sys::relaxed)) {}
-    /// As cancel() before.
+    /// Calls cancel(), then moves like the move constructor.
     basic_waitable_timer& operator=(basic_waitable_timer&& other) noexcept {
         if (this == &other) return *this;
         leave();
@@ -131,53 +137,54 @@ public:
         state_.store(other.state_.exchange(nullptr, sys::relaxed), sys::relaxed);
         return *this;
     }
-    /// As cancel(). Handlers that run go on.
+    /// Calls cancel(). Handlers that are running continue.
     ~basic_waitable_timer() { leave(); }
 
-    /// Now, as the timers of the calling thread see it: what the clock shows, or in a simulation its virtual
-    /// time. What is given to expires_at() is counted from it.
+    /// Returns the current time of the timers of the calling thread: the time of the clock, or the virtual
+    /// time in a simulation. A time for expires_at() is based on it.
     [[nodiscard]] static time_point now() noexcept { return now_here<Clock>(); }
 
     [[nodiscard]] executor_type get_executor() const noexcept { return executor_; }
-    /// When it expires, or has expired.
+    /// Returns the time at which the timer expires or has expired.
     [[nodiscard]] time_point expiry() const noexcept { return expiry_; }
 
-    /// Sets the expiry. First as cancel(), whose result it returns: each wait is for one expiry.
+    /// Calls cancel(), because each wait is for one expiry. Then sets the expiry. Returns the result of
+    /// cancel().
     std::size_t expires_at(const time_point& expiry) noexcept {
         const std::size_t canceled = cancel();
         expiry_ = expiry;
         return canceled;
     }
-    /// `distance` from now.
+    /// Sets the expiry like expires_at(), to `distance` from now.
     std::size_t expires_after(const duration& distance) noexcept { return expires_at(after(distance)); }
 
-    /// Has all handlers that have not begun report std::errc::operation_canceled, and returns how many: those
-    /// whose time has not come, and also those that have expired and are queued. That holds always, however
-    /// many threads there are: a handler that this call has counted never reports success, and one that it
-    /// has not counted had begun. Takes no lock if nobody waits.
+    /// Cancels all handlers that have not begun. They report std::errc::operation_canceled. This includes
+    /// handlers whose time has not come, and handlers that have expired and are queued. Returns their number.
+    /// The result is exact for any number of threads: a counted handler never reports success, and every
+    /// other handler had begun. Takes no lock if no wait is pending.
     std::size_t cancel() noexcept {
         timer_state* const state = known_state();
         return state != nullptr ? state->cancel() : 0;
     }
-    /// The same for the wait that began first.
+    /// Cancels like cancel(), but only the wait that began first. Returns 1 or 0.
     std::size_t cancel_one() noexcept {
         timer_state* const state = known_state();
         return state != nullptr ? state->cancel_one() : 0;
     }
-    /// As cancel(), and returns at a moment when no handler of this timer runs. Also cancels, and counts,
-    /// waits that a running handler begins meanwhile, so none is left that would succeed. What the handlers
-    /// have done is visible then. Those that were canceled are not waited for: they report
-    /// operation_canceled later, and should not begin another wait. Called inside a handler of this timer, by
-    /// its thread, it does not wait at all: it would wait for itself.
-    /// It takes no limit, because it waits only for a handler that runs.
+    /// Cancels like cancel(), and returns at a moment when no handler of this timer runs. Also cancels and
+    /// counts waits that a running handler begins meanwhile, so no wait is left that would succeed.
+    /// Everything that the handlers have done happens before the return. It does not wait for canceled
+    /// handlers: they report operation_canceled later, and should not begin another wait. If a handler of
+    /// this timer calls it, it does not wait at all, because it would wait for itself. It has no form with a
+    /// limit, because it waits only for a running handler.
     std::size_t cancel_and_wait() noexcept {
         timer_state* const state = known_state();
         return state != nullptr ? state->cancel_and_wait() : 0;
     }
 
-    /// Blocks the thread until the clock shows the expiry. cancel() does not end this wait.
+    /// Blocks the thread until the clock reaches the expiry. cancel() does not end this wait.
     void wait() const { (void)wait(wait_limit()); }
-    /// As wait(), but gives up when `limit` is reached. Returns true if the timer has expired. A wait that
+    /// Waits like wait(), or until `limit` is reached. Returns whether the timer has expired. A wait that
     /// gives up has no effect on the timer.
     [[nodiscard]] bool wait(const wait_limit& limit) const {
         if (now() >= expiry_) return true;
@@ -187,26 +194,29 @@ public:
         }
         return now() >= expiry_;
     }
-    /// As wait(), but gives up at a stop request. Returns true if the timer has expired.
+    /// Waits like wait(), or until a stop is requested. Returns whether the timer has expired.
     [[nodiscard]] bool wait(std::stop_token token) const { return wait(wait_limit(std::move(token))); }
-    /// As wait(), but gives up after `length`. Returns true if the timer has expired.
+    /// Waits like wait(), at most for `length`. Returns whether the timer has expired.
     template <class Rep, class Period>
     [[nodiscard]] bool wait_for(const std::chrono::duration<Rep, Period>& length) const {
         return wait(wait_limit::after(length));
     }
-    /// As wait(), but gives up at `deadline`. Returns true if the timer has expired.
+    /// Waits like wait(), at most until `deadline`. Returns whether the timer has expired.
     template <class Other, class Duration>
     [[nodiscard]] bool wait_until(const std::chrono::time_point<Other, Duration>& deadline) const {
         return wait(wait_limit::until(deadline));
     }
 
-    /// Calls the handler of `token`, void(std::error_code), when the clock has shown the expiry, or when the
-    /// wait has been canceled: then with std::errc::operation_canceled. Returns what the token wants. The
-    /// memory comes from the handler's associated allocator and is given back before the call. Throws
-    /// std::bad_alloc, what copying or moving the handler throws, and std::system_error if a thread is needed
-    /// and the system gives none, or in the child of a fork(); then nothing waits. If the context has shut
-    /// down, the handler is destroyed. If the handler's executor throws when the timer gives it the handler,
-    /// the handler is destroyed, too, and that executor reports the exception as one of a function.
+    /// Calls the handler of `token`, void(std::error_code), when the clock has reached the expiry. If the
+    /// wait is canceled, calls it with std::errc::operation_canceled. Returns what the token gives to the
+    /// caller. The handler's associated allocator supplies the memory, which is freed before the call.
+    ///
+    /// If the context has shut down, the handler is destroyed. It is also destroyed if its executor throws
+    /// when the timer passes it the handler; that executor then reports the exception as one of a function.
+    ///
+    /// Throws std::bad_alloc, and what copying or moving the handler throws. Throws std::system_error if a
+    /// thread is needed and the system does not provide one, and in the child of a fork(). If it throws, no
+    /// wait is pending.
     template <class Token>
     decltype(auto) async_wait(Token&& token) {
         return ekiden::async_initiate<Token, void(std::error_code)>(
