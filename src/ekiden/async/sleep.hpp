@@ -1,4 +1,4 @@
-/// Lets a coroutine wait for a time.
+/// Suspends a coroutine for a duration or until a time point.
 ///
 /// Part: async. Used by: programs. The protocol: stop.md.
 #pragma once

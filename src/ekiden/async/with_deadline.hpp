@@ -129,10 +129,9 @@ private:
 
 } // namespace detail
 
-/// `co_await with_deadline(time, f)`: awaits the coroutine `f`, or the coroutine that the callable `f`
-/// returns, and stops it when the steady clock reaches `time`. After the deadline, operations that it awaits
-/// complete with operation_canceled or report the stop in their result. Operations that it begins later do
-/// the same.
+/// `co_await with_deadline(time, f)`: awaits the coroutine `f`, or what the callable `f` returns, and stops
+/// it when the steady clock reaches `time`. After the deadline, operations that it awaits complete with
+/// operation_canceled or report the stop in their result. Operations that it begins later do the same.
 ///
 /// Always waits until the coroutine has ended. Returns its result, even if it completes after the deadline,
 /// or throws its exception. Throws timed_out if operation_canceled has left it because of this deadline.
@@ -154,10 +153,9 @@ template <class Rep, class Period, class F>
                                                           std::forward<F>(f));
 }
 
-/// `co_await shield(f)`: awaits the coroutine `f`, or the coroutine that the callable `f` returns, and hides
-/// every stop and deadline from outside. Use it for clean-up that has to wait. To limit it, call
-/// with_timeout() inside. Later awaits of the caller see the stop again. The callable is kept as long as its
-/// coroutine.
+/// `co_await shield(f)`: awaits the coroutine `f`, or what the callable `f` returns, and hides every stop and
+/// deadline from outside. Use it for clean-up that has to wait. To limit it, call with_timeout() inside.
+/// Later awaits of the caller see the stop again. The callable is kept as long as its coroutine.
 template <class F>
     requires detail::group_source<std::decay_t<F>>
 [[nodiscard]] auto shield(F&& f) {

@@ -32,7 +32,7 @@ void reached(const char* mark);
 /// returns.
 void at_any_time(const char* name, std::function<void()> action);
 
-// ---- checks. A failing check ends the run by an exception that handlers do not catch.
+// ---- checks. A failing check ends the run by an exception, which handlers must let through.
 
 /// Fails with the text `what` unless `holds` is true.
 void expect(bool holds, const char* what);

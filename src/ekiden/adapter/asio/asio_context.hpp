@@ -27,8 +27,8 @@ namespace ekiden::inline EKIDEN_ABI::detail {
 ///
 /// If our context is a loop that one thread runs, that thread also waits for the system: see asio_events.
 /// Otherwise the first timer or socket makes Asio start one thread of its own. That thread waits for the
-/// system and posts completed operations to their handlers' executors. Without timers and sockets there is no
-/// such thread.
+/// system and passes completed operations to their handlers' executors. Without timers and sockets there is
+/// no such thread.
 ///
 /// It is destroyed with our context. When our services are shut down, the operations that wait in Asio's
 /// services are dropped, and Asio's thread is joined. Sockets and timers of Asio must be destroyed before the

@@ -85,8 +85,7 @@ public:
         if (!is_called && resume_record::here().is_posting)
             way_home_.give_up(); // dropped inside accept(), where a lock may be held
         else if (!is_called)
-            way_home_.abandon(); // now, because objects of Asio's in the frames must be destroyed before
-                                 // Asio's context
+            way_home_.abandon(); // now: Asio's objects in the frames must not outlive its context
         else if (!can_be_stopped() && &env() != &default_environment()
                  && env().executor.running_in_this_thread())
             way_home_.run(); // like the executor

@@ -29,8 +29,8 @@ public:
 
     asio_operation_of() noexcept : asio_operation(&cancel, &end) {}
 
-    std::optional<executor_type>
-        executor; // the handler's executor; kept here, because Asio moves the handler several times
+    // The handler's executor. Kept here, because Asio moves the handler several times.
+    std::optional<executor_type> executor;
     std::optional<results> kept;
     typename Asio::cancellation_signal signal; // its slot is used if the operation can be stopped
 
@@ -94,8 +94,8 @@ void throw_failure(const typename Asio::error_code& error, bool is_asked_for) {
     throw std::system_error(static_cast<std::error_code>(error));
 }
 
-/// Returns the result of an operation that has not begun: an empty value, or a socket that is not open, like
-/// Asio.
+/// Returns the result of an operation that has not begun: an empty value or, as in Asio, a socket that is not
+/// open.
 template <class T, class Initiation>
 [[nodiscard]] T unbegun(const Initiation& initiation) {
     if constexpr (std::is_default_constructible_v<T>)

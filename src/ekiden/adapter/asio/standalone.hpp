@@ -143,8 +143,8 @@ template <std::derived_from<execution_context> Context>
     return asio_executor(context.get_executor());
 }
 
-/// Returns an executor of this library for an executor of Asio's: ekiden::strand
-/// s(from_asio(io.get_executor())). See from_asio_executor. Throws std::bad_alloc.
+/// Returns an executor of this library for an executor of Asio's. See from_asio_executor. Throws
+/// std::bad_alloc. Example: ekiden::strand s(from_asio(io.get_executor())).
 template <class AsioExecutor>
     requires requires(const AsioExecutor& e) {
         { ::asio::query(e, ::asio::execution::context) } -> std::convertible_to<::asio::execution_context&>;
