@@ -19,8 +19,6 @@ namespace ekiden::inline EKIDEN_ABI {
 /// region.
 ///
 /// A region must be destroyed in the thread that made it, so it must not live across a co_await.
-///
-/// It begins and ends in the same thread, so it must not live across a co_await.
 class [[nodiscard]] blocking_region {
 public:
     /// Begins the region. `what` is shown in reports of a stalled pool. It must live as long as the region.

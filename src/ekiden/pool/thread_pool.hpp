@@ -267,12 +267,13 @@ public:
     /// Returns what the workers have done since the pool began. Throws std::bad_alloc.
     [[nodiscard]] thread_pool_metrics metrics() const;
 
-    /// What the threads do now, a character for each by its number:
-    ///   #  runs a task, or looks for one    b  is blocked            w  sleeps until a result is there
-    ///   .  sleeps for want of tasks         -  stands by             p  has a task that waits for resume()
+    /// Returns what the threads do now, as text with a character for each thread, in the order of their
+    /// indexes:
+    ///   #  runs a task or searches for one  b  is blocked            w  sleeps until a result is ready
+    ///   .  sleeps because it has no tasks   -  stands by             p  has a task that waits for resume()
     ///   (blank)  has ended; another thread may come in its place
-    /// It has as many characters as there ever were threads at once. Throws std::bad_alloc. live_view uses
-    /// it.
+    /// The text has as many characters as there ever were threads at once. Throws std::bad_alloc. live_view
+    /// uses it.
     [[nodiscard]] std::string activity() const;
 
     /// Writes a report to a file descriptor, for a program that hangs. It names what each worker does, what
