@@ -1,8 +1,8 @@
-/// The channel of coroutines: push and pop of the bounded buffers, awaited.
+/// Awaited push and pop of the bounded buffers: the channels of coroutines.
 ///
-/// Part: async. Used by: users; select. Any number of coroutines and threads at either end. The thread that
-/// makes room or brings an item moves the item for the one that waits. What holds of all awaited locks, stops
-/// and deadlines among it: locks.md.
+/// Part: async. Used by: users; select. Any number of coroutines and threads may use either end. The thread
+/// that makes room or brings an item moves the item for the waiting coroutine. The rules of all awaited
+/// locks, including stops and deadlines: locks.md.
 #pragma once
 
 #include <ekiden/async/async_lock.hpp>
@@ -50,7 +50,7 @@ struct item_copy {
     typename Buffer::value_type copy_;
 };
 
-/// Pushes a copy that lies in the awaiter.
+/// Pushes a copy, which is kept in the awaiter.
 template <class Buffer>
 class push_copy_operation : private item_copy<Buffer>, public push_operation<Buffer> {
     using value = typename Buffer::value_type;
@@ -105,9 +105,9 @@ private:
 
 } // namespace detail
 
-/// Adds `item` and waits for room: `const queue_status s = co_await async_push(buffer, std::move(item))`.
-/// Returns done, closed, stopped or timed_out, as the stop and the deadline of the coroutine say. Unless
-/// done, `item` is unchanged. An item that was added stays in the buffer even if the coroutine is destroyed.
+/// `const queue_status s = co_await async_push(buffer, std::move(item))`: waits for room and adds `item`.
+/// Returns done or closed, or stopped or timed_out if the coroutine's stop or deadline came first. `item` is
+/// unchanged unless the result is done. An added item stays in the buffer even if the coroutine is destroyed.
 /// Throws what T's move constructor throws.
 template <class T, class States>
 [[nodiscard]] auto async_push(buffer_base<T, States>& buffer, std::type_identity_t<T>&& item) noexcept {
@@ -165,12 +165,12 @@ template <std::copy_constructible T, class States, class Clock, class Duration>
     return async_push(buffer, item, wait_limit::until(time));
 }
 
-/// Removes the oldest item and waits for one: `popped<T> item = co_await async_pop(buffer)`. Returns the
+/// `popped<T> item = co_await async_pop(buffer)`: waits for an item and removes the oldest one. Returns the
 /// item, or an empty result whose status says why: closed (and empty), stopped or timed_out. Throws what T's
 /// move constructor throws.
 ///
-/// If the coroutine is destroyed after it has got an item and before it could continue (its executor has been
-/// destroyed), the item is destroyed with it.
+/// If the coroutine has got an item and is destroyed before it continues, the item is destroyed with it. This
+/// happens if its executor is destroyed.
 template <class T, class States>
 [[nodiscard]] auto async_pop(buffer_base<T, States>& buffer) noexcept {
     return detail::lock_awaiter<detail::pop_operation<buffer_base<T, States>>>(buffer);
@@ -199,8 +199,9 @@ template <class T, class States, class Clock, class Duration>
     return async_pop(buffer, wait_limit::until(time));
 }
 
-/// Removes the oldest item like async_pop(buffer), but such an item is given to `unclaimed(T&&)`, which must
-/// not throw. `unclaimed` must be an object with a name, and outlive the await.
+/// Removes the oldest item like async_pop(buffer). If the coroutine is destroyed before it continues, the
+/// item is passed to `unclaimed(T&&)`, which must not throw. `unclaimed` must be an object with a name, and
+/// outlive the await.
 template <class T, class States, std::invocable<T&&> Unclaimed>
 [[nodiscard]] auto async_pop(buffer_base<T, States>& buffer, Unclaimed& unclaimed) noexcept {
     using operation = detail::claimed_pop_operation<buffer_base<T, States>, Unclaimed>;

@@ -1,9 +1,8 @@
 /// Locks and semaphores that a coroutine waits for without blocking its thread.
 ///
 /// Part: async. Used by: programs. Coroutines and threads wait in one list. The rules for stops, limits, the
-/// order, and the end of a frame: locks.md. A spin_mutex, a sequencer and an elastic_barrier have no awaited
-/// form: the first has no list, the second is a queue of threads' calls, and the third is for threads that
-/// work in step.
+/// order, and the end of a frame: locks.md. Three types have no awaited form. A spin_mutex has no list of
+/// waiters. A sequencer is a queue of threads' calls. An elastic_barrier is for threads that work in step.
 #pragma once
 
 #include <ekiden/async/detail/lock_awaiter.hpp>
@@ -194,7 +193,8 @@ private:
 template <class StateMutex, auto Op>
 concept has_operation = requires { StateMutex::template mask_of<Op>(); };
 
-/// Runs `change` inside the lock, unless somebody is inside even after a moment or the state is another one.
+/// Runs `change` inside the lock. Gives up if another thread stays inside, or if the lock is in another
+/// state.
 template <class Change>
 [[nodiscard]] bool run_soon(state_lock& lock, state_lock::mask states, Change&& change) noexcept {
     for (unsigned looks = 1;; ++looks) {
@@ -227,8 +227,8 @@ private:
 
 } // namespace detail
 
-// The forms with a limit await at most until the limit. It counts from the call. They try at least once, so
-// that a limit that has been reached already is a single attempt.
+// The forms with a limit wait until the limit at most, counted from the call. They try at least once, so a
+// limit that has been reached already means one attempt.
 
 // ---- exclusive locks
 

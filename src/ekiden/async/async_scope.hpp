@@ -1,6 +1,6 @@
-/// Coroutines that run beside the one that has spawned them, and end before it goes on.
+/// Coroutines that run beside the coroutine that has spawned them, and end before it continues.
 ///
-/// Part: async. Used by: programs. After the nurseries of Trio. The protocol: stop.md.
+/// Part: async. Used by: programs. Modeled on the nurseries of Trio. The protocol: stop.md.
 #pragma once
 
 #include <ekiden/async/coroutine.hpp>
@@ -29,11 +29,11 @@ namespace detail {
 
 class scope_state;
 
-/// A child of a scope, from before its beginning until nothing is left of it but memory. Lies in its frame,
-/// where it is destroyed last.
+/// A child of a scope, from before it begins until only its memory is left. It is destroyed last in the
+/// child's frame.
 class scope_ticket {
 public:
-    /// Of one that has been admitted. `*where` is where it has been moved to.
+    /// Constructs the ticket of an admitted child. `*where` points to the ticket, also after moves.
     scope_ticket(scope_state& scope, scope_ticket** where) noexcept : scope_(&scope), where_(where) {
         *where = this;
     }
@@ -45,7 +45,7 @@ public:
     ~scope_ticket();
 
     [[nodiscard]] scope_state& scope() const noexcept { return *scope_; }
-    /// The child has ended by itself.
+    /// The child has ended without being dropped.
     void settle() noexcept { is_settled_ = true; }
 
 private:
@@ -87,13 +87,13 @@ private:
     scope_state& scope_;
     suspension home_;
     scope_wait_awaiter* next_ = nullptr; // in the scope's list
-    bool keeps_scope_ = false;           // from begin() until it has gone on, or ends
+    bool keeps_scope_ = false;           // from begin() until the coroutine has resumed, or is destroyed
 };
 
 /// What a scope shares with its children. Thread-safe.
 class scope_state {
 public:
-    /// From the recycler, to which it goes back by itself.
+    /// Made in recycled memory, which it returns itself.
     scope_state(const environment& outer, stop_state* parent);
     scope_state(const scope_state&) = delete;
     scope_state& operator=(const scope_state&) = delete;
@@ -101,14 +101,15 @@ public:
     [[nodiscard]] stop_state& stop() noexcept { return stop_; }
     [[nodiscard]] std::size_t size() noexcept;
 
-    /// One more child: false if the scope is closed.
+    /// Counts one more child. Returns false if the scope is closed.
     [[nodiscard]] bool admit() noexcept;
-    /// The child's frame has been made. It begins on the executor. Throws as that; then it has ended.
+    /// Starts the child, whose frame has been made, on the executor. Throws like the executor; then the child
+    /// has ended.
     void begin(scope_ticket& ticket, root_coroutine::promise_type& fresh);
     /// An exception has left a child.
     void failed(std::exception_ptr error) noexcept;
     void close() noexcept;
-    /// The scope has ended.
+    /// The scope is destroyed.
     void leave() noexcept;
 
 private:
@@ -123,18 +124,18 @@ private:
     environment env_;
     stop_state stop_;
     sys::slow_lock lock_;
-    bool is_closed_ : 1 = false;    // nobody is admitted any more
-    bool is_waited_for_ : 1 = true; // a wait has seen the end of every child that was admitted
-    bool is_alone_ : 1 = false;     // the scope has gone before its children
+    bool is_closed_ : 1 = false;    // no more children are admitted
+    bool is_waited_for_ : 1 = true; // a wait has seen every admitted child end
+    bool is_alone_ : 1 = false;     // the scope was destroyed before its children
     std::size_t count_ = 0;         // children
     std::size_t waiters_ = 0;       // awaiters of wait() that use this
     scope_ticket* first_ = nullptr;
     scope_wait_awaiter* waiting_ = nullptr;
     std::exception_ptr error_;
-    error_list others_; // that came after error_
+    error_list others_; // exceptions after error_
 };
 
-/// The callable goes before the ticket.
+/// The callable is destroyed before the ticket.
 template <class F>
 struct scope_child {
     template <class G>
@@ -218,7 +219,7 @@ public:
 
     /// Closes the scope: from now on spawn() returns false.
     void close() noexcept { state_->close(); }
-    /// Stops the children, also those that are spawned later. Returns false if a stop had been requested.
+    /// Stops the children, also children that are spawned later. Returns false if a stop had been requested.
     bool request_stop() noexcept { return state_->stop().request_stop(); }
     /// Returns whether a stop of the children has been requested.
     [[nodiscard]] bool stop_requested() const noexcept { return state_->stop().stop_requested(); }

@@ -18,8 +18,8 @@ namespace ekiden::inline EKIDEN_ABI {
 
 namespace detail {
 
-/// Waits for a result without its type. Two arrive: whoever brings the news, the result or the stop, and
-/// await_suspend() itself, which touches the awaiter until then. The last one resumes.
+/// Waits for a result without knowing its type. Two parties arrive: the producer or the stop, and
+/// await_suspend(), which touches the awaiter until then. The second one to arrive resumes the coroutine.
 class completion_wait {
 public:
     completion_wait() noexcept : on_ready_(&is_ready, this), on_stop_(*this) {}
@@ -27,15 +27,15 @@ public:
     completion_wait& operator=(const completion_wait&) = delete;
     ~completion_wait();
 
-    /// As await_suspend(). `awaited` is there until the end of this object.
+    /// Suspends like await_suspend(). `awaited` must outlive this object.
     template <class Promise>
     [[nodiscard]] bool suspend(std::coroutine_handle<Promise> waiting, completion& awaited) noexcept {
         way_home_.bind(waiting);
         return begin(awaited);
     }
 
-    /// By the coroutine that has been resumed, before it takes the result, and maybe ends the state: a stop
-    /// may still look at that. True: canceled.
+    /// Called by the resumed coroutine before it takes the result and possibly destroys the state, because a
+    /// stop may still read the state. Returns true if the wait was canceled.
     [[nodiscard]] bool leave() noexcept {
         if (!EKIDEN_MUTANT(await_leaves_stop_armed)) (void)on_stop_.disarm();
         return is_canceled_;
@@ -88,14 +88,14 @@ private:
 
 } // namespace detail
 
-/// `co_await std::move(f)`: what f.get() returns or throws, without waiting in the thread. Stopped meanwhile,
-/// it throws operation_canceled, and the future is as before; what is ready is delivered, stop or not. What
-/// the producer did is visible.
+/// `co_await std::move(f)`: returns or throws what f.get() does, without blocking the thread. If the
+/// coroutine's stop is requested while it waits, throws operation_canceled, and the future is unchanged. A
+/// result that is ready is returned, even after a stop. Everything that the producer did is visible.
 template <class R>
 [[nodiscard]] detail::future_awaiter<future<R>> operator co_await(future<R>&& awaited) noexcept {
     return detail::future_awaiter<future<R>>(awaited);
 }
-/// `co_await f`: the same for what several may await.
+/// `co_await f`: the same for a shared_future, which several coroutines may await.
 template <class R>
 [[nodiscard]] detail::future_awaiter<const shared_future<R>>
 operator co_await(const shared_future<R>& awaited) noexcept {

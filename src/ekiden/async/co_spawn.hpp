@@ -1,6 +1,7 @@
-/// Starts a coroutine that nobody awaits.
+/// Starts a coroutine that no other coroutine awaits.
 ///
-/// Part: async. Used by: programs, sync_wait. After co_spawn of Asio, but for what is said about callables.
+/// Part: async. Used by: programs, sync_wait. Modeled on co_spawn of Asio, except for the lifetime of
+/// callables.
 #pragma once
 
 #include <ekiden/async/coroutine.hpp>
@@ -31,7 +32,7 @@ namespace detail {
 template <class T>
 using await_result_t = decltype(std::declval<awaiter_t<T>>().await_resume());
 
-/// What a function to be spawned returns, to be awaited; or an awaitable itself.
+/// The awaitable that is spawned: what the function returns, or the argument itself.
 template <class F>
 struct spawned_awaitable {
     using type = F;
@@ -45,7 +46,7 @@ template <class F>
 using spawned_result_t = await_result_t<typename spawned_awaitable<F>::type>;
 template <class F>
 concept spawnable = requires { requires awaiter<awaiter_t<typename spawned_awaitable<F>::type>>; };
-/// For a message of its own, and no other one.
+/// A primary template that gives one clear error message.
 template <class F>
 struct spawned_result {
     static_assert(
@@ -59,8 +60,8 @@ struct spawned_result<F> {
     using type = spawned_result_t<F>;
 };
 
-/// How a result travels to a handler: a reference as a pointer; what cannot be made from nothing in an
-/// optional, which is empty after a failure.
+/// How a result is passed to a handler: a reference as a pointer, a type without a default constructor in an
+/// optional. The optional is empty after a failure.
 template <class T>
 struct spawn_signature {
     using argument = std::conditional_t<
@@ -79,7 +80,7 @@ struct spawn_signature<void> {
     using type = void(std::exception_ptr);
 };
 
-/// Whether what is being handled says that the coroutine has been stopped, as it was asked to.
+/// Returns whether the exception being handled only says that the coroutine was stopped as requested.
 [[nodiscard]] inline bool is_asked_for(const environment& env) noexcept {
     if (env.stop == nullptr || !env.stop->stop_requested()) return false;
     try {
@@ -91,7 +92,7 @@ struct spawn_signature<void> {
     }
 }
 
-/// For the token `detached`: an exception goes where those of the executor's tasks go.
+/// For the token `detached`: an exception goes to the handler that the executor's tasks use.
 template <class F, class T>
 struct reports_failure {
     using result = T;
@@ -106,8 +107,8 @@ struct reports_failure {
     }
 };
 
-/// For the token `use_future`: a result that cannot be made from nothing needs no stand-in there. A coroutine
-/// that does not come to its end gives operation_canceled.
+/// For the token `use_future`: a result without a default constructor needs no optional here. A coroutine
+/// that does not complete gives operation_canceled.
 template <class T>
 struct fulfils_promise {
     using result = T;
@@ -134,7 +135,8 @@ struct fulfils_promise {
     bool is_owed = true;
 };
 
-/// For handlers. One that has an executor of its own is called there, else where the coroutine has ended.
+/// For handlers. A handler with an executor of its own is called there. Others are called where the coroutine
+/// has ended.
 template <class Handler, class T>
 struct calls_handler {
     using result = T;
@@ -163,7 +165,7 @@ private:
             } else {
                 std::move(handler)(std::forward<Args>(args)...);
             }
-        } catch (...) { // of the handler, not of the coroutine
+        } catch (...) { // thrown by the handler, not by the coroutine
             env.executor.report_unhandled(type_description<Handler>());
         }
     }
@@ -174,8 +176,8 @@ struct requests_stop {
     void operator()() const noexcept { state->request_stop(); }
 };
 
-/// The root. The callable lies in its frame, and outlives the coroutine that it has made. Neither outlives
-/// the news of the end.
+/// The root. The callable lies in its frame and outlives the coroutine that it has made. Both are destroyed
+/// before the end is reported.
 template <class F, class End>
 root_coroutine spawned(std::optional<F> f, End end, spawn_options chosen) {
     using result = typename End::result;
@@ -203,7 +205,7 @@ root_coroutine spawned(std::optional<F> f, End end, spawn_options chosen) {
     } catch (...) {
         outcome.set_error(std::current_exception());
     }
-    // Whoever learns of the end may end what the coroutine and the callable have referred to.
+    // The thread that is told of the end may destroy what the coroutine and the callable have referred to.
     f.reset();
     if (!outcome.is_error()) {
         try {
@@ -211,14 +213,14 @@ root_coroutine spawned(std::optional<F> f, End end, spawn_options chosen) {
                 end.succeed(env);
             else
                 end.succeed(env, outcome.take());
-        } catch (...) { // of moving the result
+        } catch (...) { // thrown when the result is moved
             outcome.set_error(std::current_exception());
         }
     }
     if (outcome.is_error()) end.fail(env, outcome.take_error());
 }
 
-/// Throws as `where.post()`; then nothing has begun.
+/// Throws like `where.post()`. It has no effect if it throws.
 template <executor E, class F, class End>
 void begin_spawned(const E& where, F&& f, End end, const spawn_options& chosen) {
     auto& root =
@@ -230,27 +232,34 @@ void begin_spawned(const E& where, F&& f, End end, const spawn_options& chosen) 
 
 } // namespace detail
 
-/// Has `f()` called by `where`, and awaits what it returns there: a coroutine, or any awaitable. `f` is kept
-/// until that has ended, so it may be a lambda with captures that is a coroutine itself. Returns what the
-/// token wants; the default wants nothing. An operation of the signature void(std::exception_ptr), or
-/// void(std::exception_ptr, T) if the result is a T: with a pointer for a reference, and an optional for what
-/// has no default constructor.
+/// Calls `f()` on the executor `where` and awaits the result there: a coroutine, or any awaitable.
 ///
-/// With the token `detached` an exception goes to the handler of the executor, as those of its tasks do; but
-/// not one that says operation_canceled after the stop that `chosen` names.
+/// `f` is kept until the coroutine has ended, so it may be a lambda with captures that is a coroutine itself.
+/// Returns what the token asks for; the default returns nothing. The signature of the operation is
+/// void(std::exception_ptr), or void(std::exception_ptr, T) for a result T. A reference is passed as a
+/// pointer. A type without a default constructor is passed in an optional.
 ///
-/// The context of `where` has work until the coroutine has ended, and nothing is left of it. If an executor
-/// refuses or drops the coroutine, because its context stops or a lane is full, or if the context of `where`
-/// ends, then the coroutine ends: its locals are destroyed, `f` too, and the handler is not called; a future
-/// throws operation_canceled. A coroutine that is refused ends in a task of the context of `where`; if that
-/// context has stopped for good, in a thread that waits there in sync_wait(), with the next co_spawn() there,
-/// or with that context. So a task of a pool that may stop waits by sync_wait(), not for a future of a
-/// coroutine of that pool. A context must not be destroyed while a coroutine that
-/// was spawned on it runs on another one, or while another thread may still resume it.
+/// With the token `detached`, an exception goes to the exception handler of the executor's tasks. An
+/// operation_canceled after the stop that `chosen` names is ignored.
 ///
-/// Any thread, also at its end (destructors of thread_local objects). Throws as where.post(), so in the child
-/// of a fork() on a pool of the parent, and std::bad_alloc; then nothing has begun, and nothing is kept. If
-/// `where` takes no more, everything is destroyed at once.
+/// The context of `where` has outstanding work until the coroutine has ended and its frame has been
+/// destroyed.
+///
+/// The coroutine is dropped if the context of `where` is destroyed, or if an executor refuses or drops it. An
+/// executor does so if its context stops, or if a lane is full. Then its locals and `f` are destroyed, and
+/// the handler is not called. A future throws operation_canceled.
+///
+/// A refused coroutine is destroyed by a task of the context of `where`. If that context has stopped for
+/// good, one of these destroys it: a thread that waits there in sync_wait(), the next co_spawn() there, or
+/// the context's destructor. Therefore a task of a pool that may stop should wait with sync_wait(), not for
+/// the future of a coroutine of that pool.
+///
+/// A context must not be destroyed while a coroutine that was spawned on it runs on another context, or while
+/// another thread may still resume it.
+///
+/// Throws like where.post(), so also in the child of a fork() on a pool of the parent. Throws std::bad_alloc.
+/// If it throws, nothing has begun and nothing is kept. If `where` accepts no more tasks, everything is
+/// destroyed at once. Any thread may call it, also from destructors of its thread_local objects.
 template <executor E, class F, class Token = detached_t>
 auto co_spawn(const E& where, F&& f, Token&& token = Token(), spawn_options chosen = spawn_options()) {
     using callable = std::decay_t<F>;
@@ -275,7 +284,7 @@ auto co_spawn(const E& where, F&& f, Token&& token = Token(), spawn_options chos
     }
 }
 
-/// The same on the executor of `context`.
+/// Does the same on the executor of `context`.
 template <std::derived_from<execution_context> Context, class F, class Token = detached_t>
 auto co_spawn(Context& context, F&& f, Token&& token = Token(), spawn_options chosen = spawn_options()) {
     return co_spawn(context.get_executor(), std::forward<F>(f), std::forward<Token>(token),

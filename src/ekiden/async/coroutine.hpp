@@ -1,7 +1,7 @@
-/// A function that waits without a thread.
+/// Coroutines: functions that wait without blocking a thread.
 ///
-/// Part: async. Used by: programs, and everything on coroutines. After L. Baker's task<T> of cppcoro, with an
-/// environment that is inherited.
+/// Part: async. Used by: programs, and everything on coroutines. Modeled on L. Baker's task<T> of cppcoro,
+/// with an inherited environment.
 #pragma once
 
 #include <ekiden/async/detail/await_in_place.hpp>
@@ -23,7 +23,7 @@ class coroutine;
 
 namespace detail {
 
-/// What a coroutine ends with: a value, a reference, nothing, or an exception.
+/// The outcome of a coroutine: a value, a reference, nothing, or an exception.
 template <class T>
 class coroutine_result {
     static_assert(
@@ -62,7 +62,7 @@ public:
         has_ = has::error;
     }
 
-    /// Once, when the coroutine has ended.
+    /// Returns the result, or rethrows the exception. Called once, after the coroutine has ended.
     T take() {
         if (has_ == has::error) std::rethrow_exception(take_error());
         if constexpr (std::is_reference_v<T>)
@@ -72,7 +72,7 @@ public:
     }
 
     [[nodiscard]] bool is_error() const noexcept { return has_ == has::error; }
-    /// Nothing is left of it here: another thread may be the last that has it.
+    /// Moves the exception out, because another thread may destroy the last reference to it.
     [[nodiscard]] std::exception_ptr take_error() noexcept { return std::exchange(error_, nullptr); }
 
 private:
@@ -117,11 +117,11 @@ public:
     coroutine_result<void> result;
 };
 
-/// Runs the child of an await that a coroutine of another library has begun, on this thread, as far as it
-/// goes. True: it has ended, and nobody resumes the one that waits.
+/// Runs the child of an await of another library's coroutine on this thread, up to its first wait. Returns
+/// true if the child has ended; then no thread resumes the awaiting coroutine.
 [[nodiscard]] bool run_for_foreign(const await_link& link) noexcept;
 
-/// Begins a coroutine and waits for its end. Ends its frame.
+/// Begins a coroutine and waits until it has ended. Destroys its frame.
 template <class T>
 class [[nodiscard]] coroutine_awaiter {
     using promise_type = coroutine_promise_of<T>;
@@ -161,16 +161,20 @@ private:
 
 } // namespace detail
 
-/// Lazy: it begins when it is awaited, by `co_await std::move(c)` or `co_await f()`, on the executor of the
-/// one that awaits, whose environment it inherits; and ends with its result, or the exception that has left
-/// it, there. Awaited once. One that is never awaited does nothing; its parameters are destroyed with it.
+/// A lazy coroutine with a result of type T.
 ///
-/// T is an object type (it may be move-only), a reference, or void. Not thread-safe. Parameters that are
-/// references must outlive it: so must the captures of a lambda that is a coroutine; co_spawn() keeps the
-/// lambda that it is given.
+/// It begins when it is awaited, by `co_await std::move(c)` or `co_await f()`, on the executor of the
+/// awaiting coroutine. It inherits that coroutine's environment. The await returns its result or throws its
+/// exception. A coroutine is awaited at most once. One that is never awaited does nothing, and its parameters
+/// are destroyed with it.
 ///
-/// The frame is a recycled node, or memory from an allocator if the function's first parameters are
-/// (std::allocator_arg_t, const Allocator&).
+/// T is an object type (which may be move-only), a reference, or void. Not thread-safe.
+///
+/// Lifetime: parameters that are references must refer to objects that outlive the coroutine. The captures of
+/// a lambda that is a coroutine must outlive it, too. co_spawn() keeps the lambda that it is given.
+///
+/// The frame is in recycled memory. If the function's first parameters are (std::allocator_arg_t, const
+/// Allocator&), the frame is in memory from that allocator.
 template <class T = void>
 class [[nodiscard]] coroutine {
 public:
@@ -186,7 +190,7 @@ public:
     }
     void swap(coroutine& other) noexcept { std::swap(handle_, other.handle_); }
 
-    /// Whether it can be awaited: it has not been, and not moved from.
+    /// Returns whether it can be awaited. False after it has been awaited or moved from.
     [[nodiscard]] bool valid() const noexcept { return static_cast<bool>(handle_); }
 
     [[nodiscard]] detail::coroutine_awaiter<T> operator co_await() && noexcept {
@@ -212,8 +216,9 @@ inline coroutine<void> detail::coroutine_promise_of<void>::get_return_object() n
 
 } // namespace ekiden::inline EKIDEN_ABI
 
-// Where a coroutine's parameters begin with (std::allocator_arg_t, const Allocator&), or do so behind the
-// object of a member function: one more promise type, so that frames that have no allocator carry none.
+// For coroutines whose parameters begin with (std::allocator_arg_t, const Allocator&), perhaps behind the
+// object of a member function. They have a promise type of their own, so frames without an allocator store
+// none.
 template <class T, class Allocator, class... Args>
 struct std::coroutine_traits<ekiden::coroutine<T>, std::allocator_arg_t, Allocator, Args...> {
     using promise_type = ekiden::detail::allocated_frame<ekiden::detail::coroutine_promise_of<T>,

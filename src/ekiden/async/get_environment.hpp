@@ -1,4 +1,4 @@
-/// What the coroutine that asks works under.
+/// Returns the environment of the calling coroutine.
 ///
 /// Part: async. Used by: programs, awaitables that are coroutines themselves.
 #pragma once
@@ -31,8 +31,9 @@ private:
 
 } // namespace detail
 
-/// `co_await get_environment()` is the environment, for as long as the coroutine lives; what resume_on()
-/// makes of it is another one. Suspends nothing.
+/// `co_await get_environment()`: returns the environment of the calling coroutine, without suspending it. The
+/// reference is valid as long as the coroutine lives. After resume_on() the coroutine has another
+/// environment.
 [[nodiscard]] inline detail::environment_awaiter get_environment() noexcept { return {}; }
 
 } // namespace ekiden::inline EKIDEN_ABI

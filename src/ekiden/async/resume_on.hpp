@@ -1,4 +1,4 @@
-/// Goes on somewhere else.
+/// Moves a coroutine to another executor.
 ///
 /// Part: async. Used by: programs.
 #pragma once
@@ -35,7 +35,7 @@ public:
             promise.post(task_order::usual);
         } else {
             way_there_.bind(hopping);
-            const any_executor to(to_); // this may be gone before the post has returned
+            const any_executor to(to_); // this may be destroyed before the post has returned
             way_there_.resume_at(to);
         }
         return true;
@@ -44,23 +44,25 @@ public:
 
 private:
     Kept to_;
-    suspension way_there_; // of a coroutine of another library
+    suspension way_there_; // for a coroutine of another library
 };
 
 } // namespace detail
 
-/// `co_await resume_on(executor)`: the coroutine goes on there, and is at home there from now on, with all
-/// that it awaits later; the one that waits for it is not, and goes on at its own home. Nothing happens if it
-/// is there already. The first hop of a coroutine makes an environment of its own, in recycled memory; the
-/// next ones allocate nothing. Throws std::bad_alloc; then it is where it was. If the executor takes no more,
-/// the coroutine ends, with those that wait for it, as co_spawn() says.
+/// `co_await resume_on(executor)`: moves the coroutine to another executor, where it continues. From then on
+/// it resumes there after every await, and the coroutines that it awaits later run there. Its own awaiting
+/// coroutine stays on its executor. Has no effect if the coroutine is there already.
 ///
-/// The coroutine stays outstanding work of the context that it was spawned on, and is none of this one while
-/// it waits: a loop to which it moves has to be kept running, by a work guard.
+/// The first move allocates an environment for the coroutine, in recycled memory. Later moves allocate
+/// nothing. Throws std::bad_alloc; then the coroutine has not moved. If the executor accepts no more tasks,
+/// the coroutine is dropped, with the coroutines that await it: see co_spawn().
 ///
-/// `where`, if it is no temporary object, is there until the await has begun. An executor with
-/// is_plain_executor, which a strand or a trivially copyable one is, may be kept by the coroutine until the
-/// next hop but one, and compared.
+/// The coroutine stays outstanding work of the context on which it was spawned. It is no work of the new
+/// context while it waits, so a loop to which it moves must be kept running by a work guard.
+///
+/// Lifetime: `where` must live until the await has begun, unless it is a temporary object. If the executor
+/// has is_plain_executor (a strand, or a trivially copyable executor), the coroutine may keep a copy of it
+/// until the move after the next one, and compare it.
 template <executor E>
 [[nodiscard]] auto resume_on(const E& where) {
     return detail::hop_awaiter<const E&>(where);

@@ -1,7 +1,7 @@
-/// An item from whichever of several buffers has one first.
+/// Removes an item from the first of several buffers that has one.
 ///
-/// Part: async. Used by: users. No item is lost: those that the others may bring meanwhile stay in their
-/// buffers. What holds of it: locks.md.
+/// Part: async. Used by: users. No item is lost: items that arrive in the other buffers meanwhile stay there.
+/// The rules of awaited operations: locks.md.
 #pragma once
 
 #include <ekiden/async/detail/select_wait.hpp>
@@ -99,20 +99,19 @@ private:
 
 } // namespace detail
 
-/// Waits until one of the buffers has an item, and removes it: `const auto got = co_await select(a, b)`.
-/// Returns a popped std::variant, whose index() says from which buffer the item is. An empty result has the
+/// `const auto got = co_await select(a, b)`: waits until one of the buffers has an item, and removes it.
+/// Returns a popped std::variant, whose index() says which buffer had the item. An empty result has the
 /// status closed (all buffers are closed and empty), stopped or timed_out. Buffers that are closed and empty
 /// are skipped. Each search begins with another buffer. Throws what an item's move constructor throws.
 ///
-/// If the coroutine is destroyed after it has got an item and before it could continue, the item is
-/// destroyed.
+/// If the coroutine has got an item and is destroyed before it continues, the item is destroyed.
 template <class... Buffers>
     requires(sizeof...(Buffers) > 0) && (requires { typename Buffers::pop_step; } && ...)
 [[nodiscard]] auto select(Buffers&... buffers) noexcept {
     return detail::select_awaiter<Buffers...>(nullptr, buffers...);
 }
-/// Removes an item like select(buffers...), but checks the buffers in the order given, up to the number of
-/// times in a row that `order` says.
+/// Removes an item like select(buffers...), but checks the buffers in the given order, up to the number of
+/// times in a row that `order` sets.
 template <class... Buffers>
     requires(sizeof...(Buffers) > 0) && (requires { typename Buffers::pop_step; } && ...)
 [[nodiscard]] auto select(select_priority& order, Buffers&... buffers) noexcept {

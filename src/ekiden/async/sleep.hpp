@@ -1,4 +1,4 @@
-/// Waiting for a time, in a coroutine.
+/// Suspends a coroutine for a duration or until a time point.
 ///
 /// Part: async. Used by: programs. The protocol: stop.md.
 #pragma once
@@ -19,8 +19,8 @@ namespace ekiden::inline EKIDEN_ABI {
 
 namespace detail {
 
-/// One wait for a time: the node of the timer, that of the stop, and the way home. Lies in the frame of the
-/// coroutine. All but the wait's first part is in the library.
+/// One wait for a time: the node of the timer, the node of the stop, and the suspension. It lies in the frame
+/// of the coroutine. Its functions are in the library, except the first part of the wait.
 class [[nodiscard]] sleep_awaiter final : timer_wait {
 public:
     static constexpr bool comes_home = true;
@@ -52,10 +52,10 @@ private:
     };
 
     // parts_: what has happened since the beginning. [TW1]
-    static constexpr std::uint8_t has_begun = 1; // begin() touches nothing any more
-    static constexpr std::uint8_t is_due = 2;    // the timer has let go of the wait
+    static constexpr std::uint8_t has_begun = 1; // begin() no longer touches the awaiter
+    static constexpr std::uint8_t is_due = 2;    // the timer no longer refers to the wait
     static constexpr std::uint8_t is_stopped = 4;
-    static constexpr std::uint8_t is_ending = 8; // destroyed while it waits: nobody goes home
+    static constexpr std::uint8_t is_ending = 8; // destroyed while it waits: no coroutine is resumed
 
     void begin();
     void publish() noexcept;
@@ -70,24 +70,26 @@ private:
     sys::clock::time_point time_;
     sys::cell<timer_state*> timer_{nullptr};
     sys::atomic<std::uint8_t> parts_{0};
-    bool is_cut_ = false;                // the environment's deadline comes first
+    bool is_cut_ = false;                // the environment's deadline is earlier
     sys::cell<bool> is_canceled_{false}; // written before is_due
 };
 
 } // namespace detail
 
-/// `co_await sleep_until(time)`: goes on when the steady clock shows `time`, on the coroutine's executor, by
-/// a post, also if it does already. A stop, or the deadline of the environment, ends the wait early: throws
-/// operation_canceled; one that comes when the time has come already does not. Throws std::bad_alloc, and
-/// std::system_error if the context needs a thread for its timers and the system gives none. Of another
-/// clock, its distance from now counts.
+/// `co_await sleep_until(time)`: waits until the steady clock reaches `time`, and resumes on the coroutine's
+/// executor. It is always resumed by a post, even if the time has been reached already. For another clock,
+/// its distance from now counts.
+///
+/// Throws operation_canceled if the stop or the deadline of the environment comes before the time. Throws
+/// std::bad_alloc, and std::system_error if the context needs a thread for its timers and the system gives
+/// none.
 template <class Clock, class Duration>
 [[nodiscard]] detail::sleep_awaiter
 sleep_until(const std::chrono::time_point<Clock, Duration>& time) noexcept {
     return detail::sleep_awaiter(deadline_here(time));
 }
 
-/// The same for a time from now, at the call.
+/// The same with a duration from the call.
 template <class Rep, class Period>
 [[nodiscard]] detail::sleep_awaiter sleep_for(const std::chrono::duration<Rep, Period>& length) noexcept {
     return detail::sleep_awaiter(now_here<sys::clock>() + sys::bounded(length));

@@ -1,4 +1,4 @@
-/// What a coroutine is given at its start besides an executor.
+/// The options of a coroutine at its start, besides the executor.
 ///
 /// Part: async. Used by: programs, co_spawn, sync_wait.
 #pragma once
@@ -10,23 +10,25 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// As in spawn_options().stop(token).name("reader"). With functions instead of members that are set in
-/// braces, since g++ 12 destroys such a temporary twice where it stands in an awaited expression.
+/// The options of co_spawn() and sync_wait(), as in `spawn_options().stop(token).name("reader")`. They are
+/// set by functions, not by braces, because g++ 12 destroys such a braced temporary twice in an awaited
+/// expression.
 class spawn_options {
 public:
     spawn_options() noexcept {}
 
-    /// A stop request stops the coroutine.
+    /// Sets a stop token: a stop request stops the coroutine.
     spawn_options& stop(std::stop_token token) noexcept {
         stop_ = std::move(token);
         return *this;
     }
-    /// Is shown in dumps; outlives the coroutine.
+    /// Sets the name that dumps show. It must outlive the coroutine.
     spawn_options& name(const char* shown) noexcept {
         name_ = shown;
         return *this;
     }
-    /// Of its tasks in a pool; without this, that of the executor. Other executors have none.
+    /// Sets the priority of its tasks in a pool. The default is the executor's priority. Other executors
+    /// ignore it.
     spawn_options& priority(enum priority level) noexcept {
         priority_ = level;
         has_priority_ = true;
@@ -37,7 +39,7 @@ public:
     [[nodiscard]] const std::stop_token& stop() const noexcept { return stop_; }
     /// Returns the name that was set, or null.
     [[nodiscard]] const char* name() const noexcept { return name_; }
-    /// Null: that of the executor.
+    /// Returns the priority that was set, or null, which means the executor's priority.
     [[nodiscard]] const enum priority* priority() const noexcept {
         return has_priority_ ? &priority_ : nullptr;
     }

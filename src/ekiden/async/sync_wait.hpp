@@ -1,4 +1,4 @@
-/// Waits for an awaitable in a function that is no coroutine.
+/// Waits for an awaitable in a function that is not a coroutine.
 ///
 /// Part: async. Used by: programs (main), tests.
 #pragma once
@@ -16,10 +16,10 @@ namespace ekiden::inline EKIDEN_ABI {
 
 namespace detail {
 
-/// Throws std::system_error(resource_deadlock_would_occur) inside of a strand or a lane.
+/// Throws std::system_error(resource_deadlock_would_occur) inside a strand or a lane.
 void refuse_wait_in_serial_scope();
 
-/// The future has its result before the wait is told.
+/// Sets the result of the future before it ends the wait.
 template <class T>
 struct tells_wait : root_wait::root_end, fulfils_promise<T> {
     explicit tells_wait(root_wait& told) noexcept : root_wait::root_end(told) {}
@@ -27,13 +27,18 @@ struct tells_wait : root_wait::root_end, fulfils_promise<T> {
 
 } // namespace detail
 
-/// Awaits what `f()` returns, or `f` itself, on the executor `where`, and returns its result or throws what
-/// it has thrown. The calling thread waits as future::get() does: in a worker of a pool it runs other tasks
-/// of that pool meanwhile, to any depth, so that a pool of one thread gets on. Do not call it with a lock
-/// held. Throws std::system_error(resource_deadlock_would_occur) in a function of a strand or a lane, which
-/// would not get on before it returns; as co_spawn(); and operation_canceled if an executor refuses or drops
-/// the coroutine, or the context of `where` ends before it. When it returns, nothing is left of the
-/// coroutine: if the context has stopped for good, the calling thread destroys what is refused there.
+/// Awaits what `f()` returns, or `f` itself, on the executor `where`. Returns its result or throws its
+/// exception.
+///
+/// The calling thread waits like future::get(). In a worker of a pool it runs other tasks of that pool
+/// meanwhile, to any depth, so that a pool of one thread makes progress. Do not call it while holding a lock.
+///
+/// Throws std::system_error(resource_deadlock_would_occur) in a function of a strand or a lane, which would
+/// make no progress until it returns. Throws like co_spawn(). Throws operation_canceled if an executor
+/// refuses or drops the coroutine, or if the context of `where` is destroyed before it has ended.
+///
+/// The coroutine has been destroyed when the call returns. If the context has stopped for good, the calling
+/// thread destroys the coroutines that are refused there.
 template <executor E, class F>
 decltype(auto) sync_wait(const E& where, F&& f, spawn_options chosen = spawn_options()) {
     detail::refuse_wait_in_serial_scope();
@@ -54,7 +59,7 @@ decltype(auto) sync_wait(const E& where, F&& f, spawn_options chosen = spawn_opt
     return awaited_result.get();
 }
 
-/// The same in the pool whose worker the calling thread is, or else in default_pool().
+/// Does the same in this_pool(): the pool whose worker the calling thread is, or else default_pool().
 template <class F>
     requires(!executor<std::remove_cvref_t<F>>)
 decltype(auto) sync_wait(F&& f, spawn_options chosen = spawn_options()) {

@@ -1,6 +1,7 @@
-/// The completion token of a coroutine: the operation is something to await.
+/// A completion token that makes an operation awaitable.
 ///
-/// Part: async. Used by: programs. After Asio's use_awaitable, but without a coroutine for each operation.
+/// Part: async. Used by: programs. Modeled on Asio's use_awaitable, but without a coroutine for each
+/// operation.
 #pragma once
 
 #include <ekiden/async/detail/stop_state.hpp>
@@ -24,29 +25,31 @@ namespace detail {
 template <class... Args>
 class awaited_results;
 
-/// Where an operation begins and ends, without the types. Private to use_awaitable.
+/// The type-independent part of an operation. Private to use_awaitable.
 class awaited_operation {
 public:
     awaited_operation() noexcept = default;
     awaited_operation(const awaited_operation&) = delete;
     awaited_operation& operator=(const awaited_operation&) = delete;
 
-    /// The results are there. Once, by the handler: the last touch.
+    /// Resumes the coroutine when the results are stored. The handler calls it once, and touches nothing
+    /// afterwards.
     void finish() noexcept { way_home_.resume(); }
-    /// There will be none. The same.
+    /// Called in its place if there will be no results.
     void drop() noexcept;
 
 protected:
     ~awaited_operation() = default;
 
-    /// Calls `start(argument)`, which starts the operation; that may end meanwhile, and the frame with it.
+    /// Calls `start(argument)`, which starts the operation. The operation may complete meanwhile and destroy
+    /// the frame.
     void start_by(void (*start)(void* argument), void* argument);
 
     suspension way_home_;
     bool is_stopped_ = false;
 };
 
-/// The handler: one of its copies by moves is called, or dropped.
+/// The handler. It is moved, and the last one is called or dropped.
 template <class... Args>
 class resuming_handler {
 public:
@@ -70,14 +73,14 @@ private:
     awaited_results<Args...>* awaiter_;
 };
 
-/// What the operation has ended with.
+/// The results of the operation.
 template <class... Args>
 class awaited_results : public awaited_operation {
 public:
     void store(Args... args) noexcept {
         try {
             results_.emplace(std::forward<Args>(args)...);
-        } catch (...) { // of moving one
+        } catch (...) { // thrown when a result is moved
             error_ = std::current_exception();
         }
     }
@@ -93,7 +96,7 @@ private:
     std::exception_ptr error_;
 };
 
-/// Nothing, the one, or a tuple; a leading error is thrown.
+/// Returns nothing, the single result, or a tuple. Throws a leading error.
 struct throwing_form {
     template <class... Results>
     static auto of(std::tuple<Results...>& results) {
@@ -121,7 +124,7 @@ private:
         }
     }
 };
-/// All, as they are.
+/// Returns all results unchanged.
 struct tuple_form {
     template <class... Results>
     static std::tuple<Results...> of(std::tuple<Results...>& results) {
@@ -134,7 +137,7 @@ inline constexpr bool says_failure = false;
 template <class First, class... Rest>
 inline constexpr bool says_failure<First, Rest...> = failure<std::decay_t<First>>;
 
-/// The operation with its arguments, to be started when it is awaited. Its state is in here.
+/// The operation with its arguments and its state. It starts when it is awaited.
 template <class Form, class Initiation, class InitiationArgs, class... Args>
 class [[nodiscard]] awaitable_operation final : public awaited_results<Args...> {
 public:
@@ -152,12 +155,12 @@ public:
         this->way_home_.bind(waiting);
         if constexpr (says_failure<Args...>) {
             const stop_state* const stop = this->way_home_.env().stop;
-            if (stop != nullptr && stop->stop_requested()) { // a level: nothing begins any more
+            if (stop != nullptr && stop->stop_requested()) { // a stopped coroutine begins no operation
                 this->is_stopped_ = true;
                 return this->way_home_.resume();
             }
         }
-        // Out of the frame, which may be gone before the initiation has returned.
+        // Moved out of the frame, which may be destroyed before the initiation has returned.
         Initiation initiation(std::move(initiation_));
         InitiationArgs args(std::move(args_));
         auto start = [&] {
@@ -199,20 +202,24 @@ struct awaitable_initiation {
 struct use_awaitable_t {
     explicit constexpr use_awaitable_t() = default;
 
-    /// A token whose operation is awaited for a tuple of all that it ends with: a leading error too, which is
-    /// not thrown then.
+    /// A token whose operation returns a tuple of all its results. A leading error is part of the tuple and
+    /// is not thrown.
     struct tuple_t {
         explicit constexpr tuple_t() = default;
     };
     static constexpr tuple_t as_tuple{}; ///< a token of that type
 };
 
-/// `co_await timer.async_wait(use_awaitable)`: the operation starts when it is awaited, and its state lies in
-/// the awaiting frame. Its results are those of the await: nothing, the one, or a tuple. A leading
-/// std::error_code or std::exception_ptr is no result: if it says that the operation has failed it is thrown
-/// (std::system_error). An operation that could say so does not start after a stop: operation_canceled is
-/// thrown. One that runs goes on, whatever is requested. One that is dropped destroys the coroutine. With
-/// `use_awaitable.as_tuple` nothing is thrown but that.
+/// `co_await timer.async_wait(use_awaitable)`: starts the operation and waits until it has completed. Its
+/// state lies in the awaiting frame.
+///
+/// Returns the results: nothing, the single result, or a tuple. A leading std::error_code or
+/// std::exception_ptr is not a result. If it reports a failure, it is thrown (an error code as
+/// std::system_error).
+///
+/// Such an operation does not start after a stop: operation_canceled is thrown. An operation that has started
+/// continues after a stop. An operation that is dropped destroys the coroutine. With
+/// `use_awaitable.as_tuple`, operation_canceled is the only exception.
 inline constexpr use_awaitable_t use_awaitable{};
 
 template <class R, class... Args>

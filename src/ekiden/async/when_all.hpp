@@ -1,4 +1,4 @@
-/// Several coroutines at once: all of them, with their results.
+/// Runs several coroutines concurrently and waits for all of them.
 ///
 /// Part: async. Used by: programs.
 #pragma once
@@ -20,7 +20,7 @@ namespace ekiden::inline EKIDEN_ABI {
 
 namespace detail {
 
-/// What `when_all()` gives for members of these types.
+/// The awaiter of when_all() for members of these types.
 template <class... F>
 class [[nodiscard]] when_all_pack final : public group {
     static constexpr bool is_void = (std::is_void_v<result_of_source<F>> && ...);
@@ -107,13 +107,13 @@ private:
 template <class Range>
 using source_in = std::remove_cv_t<std::ranges::range_value_t<Range>>;
 
-/// Whether a range that is given away as `Range` owns its elements: a view may show those of another object.
+/// Whether a range that is passed as `Range` owns its elements: a view may refer to those of another object.
 template <class Range>
 inline constexpr bool gives_its_elements =
     !std::is_lvalue_reference_v<Range> && !std::ranges::view<std::remove_cv_t<Range>>;
 
-/// The sources of a range: moved out of a container that is given away, else copied, or moved if the range
-/// makes them.
+/// Returns the sources of a range. They are moved out of a container that is passed as an rvalue. Otherwise
+/// they are copied, or moved if the range creates them.
 template <class Range>
 [[nodiscard]] std::vector<source_in<Range>> sources_of(Range&& range) {
     using all = std::vector<source_in<Range>>;
@@ -136,17 +136,19 @@ template <class Range>
 } // namespace detail
 
 /// `co_await when_all(a, b, ...)`: runs coroutines, or callables that return them, and waits until all have
-/// ended. The when_all() for futures is declared in future/when_all.hpp: take that one for work that runs
-/// already, in threads or contexts of its own, and this one to start coroutines that may be stopped.
+/// ended. The when_all() for futures is declared in future/when_all.hpp. Use that one for work that already
+/// runs in threads or contexts of its own. Use this one to start coroutines that may be stopped.
 ///
 /// Returns a std::tuple of the results, with std::monostate for void and a std::reference_wrapper for a
 /// reference; returns nothing if no coroutine has a result. Callables are kept as long as their coroutines.
 ///
 /// The coroutines begin one after the other in the caller, each up to its first wait, and continue on its
-/// executor. A coroutine that ends without waiting costs no atomic operation. If a coroutine throws, the ones
-/// that have not begun do not begin, the others are stopped, and all are waited for. Throws the first
-/// exception; suppressed_exceptions() has the others until the caller's next co_await. An exception that only
-/// says operation_canceled after a stop is thrown only if there is no other, and is not in the list.
+/// executor. A coroutine that ends without waiting costs no atomic operation. If a coroutine throws, later
+/// ones do not begin, the others are stopped, and all are waited for.
+///
+/// Throws the first exception; suppressed_exceptions() has the others until the caller's next co_await. An
+/// exception that only says operation_canceled after a stop is thrown only if there is no other, and is not
+/// in the list.
 template <class... Sources>
     requires(sizeof...(Sources) > 0 && (detail::group_source<std::decay_t<Sources>> && ...))
 [[nodiscard]] auto when_all(Sources&&... sources) {

@@ -1,4 +1,4 @@
-/// Several coroutines at once: the first that ends, and the others stopped.
+/// Runs several coroutines concurrently until the first one has ended, and stops the others.
 ///
 /// Part: async. Used by: programs.
 #pragma once
@@ -18,13 +18,13 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// Which coroutine of a range has ended first, and with what.
+/// The coroutine of a range that ended first, with its result.
 template <class T>
 struct any_winner {
     std::size_t index; ///< its place in the range
-    T value;           ///< what it has returned
+    T value;           ///< its result
 };
-/// The same of coroutines without a result.
+/// The same for coroutines without a result.
 template <>
 struct any_winner<void> {
     std::size_t index; ///< its place in the range
@@ -32,7 +32,7 @@ struct any_winner<void> {
 
 namespace detail {
 
-/// The part of when_any() that does not know how many there are.
+/// The part of when_any() that does not depend on the number of coroutines.
 class any_group : public group {
 public:
     [[nodiscard]] static bool await_ready() noexcept { return false; }
@@ -41,7 +41,8 @@ protected:
     any_group() = default;
     ~any_group() = default;
 
-    /// The member's result, if it is the first; else it ends with the call.
+    /// Stores the member's result if it is the first one. Otherwise the result is destroyed when the call
+    /// returns.
     template <class Store>
     void offer(Store&& store) noexcept {
         if (!decide()) return;
@@ -151,15 +152,16 @@ private:
 /// the others, and waits for them. The when_any() for futures is declared in future/when_any.hpp: it stops
 /// nothing.
 ///
-/// Returns a std::variant: its index tells which coroutine ended first, its value is the result, as in
-/// when_all(). Throws if that coroutine threw. The results of the others are destroyed where they end, and
-/// suppressed_exceptions() has their exceptions until the caller's next co_await, also if the call returns a
-/// result. No frame is left when it returns. Callables are kept as long as their coroutines.
+/// Returns a std::variant. Its index says which coroutine ended first, and its value is the result, as in
+/// when_all(). If that coroutine threw, throws its exception. The results of the others are destroyed where
+/// they end. Their exceptions are in suppressed_exceptions() until the caller's next co_await, even if the
+/// call returns a result. When it returns, all frames have been destroyed. Callables are kept as long as
+/// their coroutines.
 ///
 /// The coroutines begin one after the other in the caller, each up to its first wait. If a coroutine ends
-/// without waiting, the rest does not begin. Each call begins with another coroutine, so that none is
-/// preferred. A stop from outside stops all. A coroutine that then ends with a result counts before those
-/// that end with operation_canceled, which is thrown if all do.
+/// without waiting, later ones do not begin. Each call begins with another coroutine, so that none is
+/// preferred. A stop from outside stops all. A coroutine that then ends with a result takes precedence over
+/// operation_canceled, which is thrown only if all end with it.
 template <class... Sources>
     requires(sizeof...(Sources) > 0 && (detail::group_source<std::decay_t<Sources>> && ...))
 [[nodiscard]] auto when_any(Sources&&... sources) {

@@ -1,6 +1,6 @@
-/// A part of a coroutine that is given a limited time, or none of the stops from outside.
+/// Deadlines and shields for parts of a coroutine.
 ///
-/// Part: async. Used by: programs. After the cancel scopes of Trio. The protocol: stop.md.
+/// Part: async. Used by: programs. Modeled on the cancel scopes of Trio. The protocol: stop.md.
 #pragma once
 
 #include <ekiden/async/detail/group.hpp>
@@ -21,7 +21,7 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// What comes out of with_deadline() when the time has ended what it encloses. The error is
+/// The exception that with_deadline() throws if the deadline has stopped what it encloses. The error is
 /// std::errc::timed_out.
 class timed_out : public std::system_error {
 public:
@@ -32,21 +32,21 @@ public:
 
 namespace detail {
 
-/// A group with one member, whose stop is requested at a time. The alarm is one more party, so that the group
-/// outlives it.
+/// A group with one member, whose stop is requested at the deadline. The alarm counts as a party, so the
+/// group outlives it.
 class deadline_group : public group {
 protected:
     explicit deadline_group(sys::clock::time_point deadline) noexcept : alarm_(*this), deadline_(deadline) {}
     ~deadline_group();
 
-    /// Between bind() and the member's beginning.
+    /// Called between bind() and the start of the member.
     void set_deadline() noexcept {
         is_outer_earlier_ = env().deadline < deadline_;
         env().deadline = std::min(env().deadline, deadline_);
     }
-    /// The member has begun. As publish().
+    /// Called when the member has begun. Otherwise like publish().
     [[nodiscard]] bool publish_with_alarm() noexcept;
-    /// As finish(); throws timed_out if it was the deadline that has stopped the member.
+    /// Like finish(). Throws timed_out if the deadline has stopped the member.
     void finish_in_time();
 
 private:
@@ -63,7 +63,7 @@ private:
     // phase_: [AL1]
     static constexpr std::uint8_t is_setting = 0; // the alarm is not set yet
     static constexpr std::uint8_t is_set = 1;
-    static constexpr std::uint8_t is_over = 2; // the member has ended: it is to be taken back
+    static constexpr std::uint8_t is_over = 2; // the member has ended: the alarm must be canceled
 
     void member_ends() noexcept override;
     [[nodiscard]] bool set_alarm() noexcept;
@@ -74,7 +74,7 @@ private:
     sys::cell<timer_state*> timer_{nullptr};
     sys::atomic<std::uint8_t> phase_{is_setting};
     bool is_outer_earlier_ = false;
-    bool has_come_ = false; // the deadline
+    bool has_come_ = false; // whether the deadline has been reached
 };
 
 template <class F>
@@ -129,21 +129,23 @@ private:
 
 } // namespace detail
 
-/// `co_await with_deadline(time, f)` awaits what the callable gives, or a coroutine, and stops it when the
-/// steady clock shows `time`: what it awaits then ends with operation_canceled, or says so in its result, as
-/// does what it begins later. Waits for its end in any case. Gives its result, also if it has one after the
-/// deadline; or its exception; timed_out, if operation_canceled has left it because of this deadline.
+/// `co_await with_deadline(time, f)`: awaits the coroutine `f`, or what the callable `f` returns, and stops
+/// it when the steady clock reaches `time`. After the deadline, operations that it awaits complete with
+/// operation_canceled or report the stop in their result. Operations that it begins later do the same.
 ///
-/// The callable is kept as long as its coroutine. The deadline is in the environment of all that is enclosed;
-/// an earlier one from outside stays. The timer is only set if it waits for something. Of another clock, the
-/// distance from now counts.
+/// Always waits until the coroutine has ended. Returns its result, even if it completes after the deadline,
+/// or throws its exception. Throws timed_out if operation_canceled has left it because of this deadline.
+///
+/// The callable is kept as long as its coroutine. The deadline is in the environment of the enclosed
+/// coroutines. An earlier deadline from outside stays in force. The timer is only set if the coroutine waits.
+/// For another clock, the distance from now counts.
 template <class Clock, class Duration, class F>
     requires detail::group_source<std::decay_t<F>>
 [[nodiscard]] auto with_deadline(const std::chrono::time_point<Clock, Duration>& time, F&& f) {
     return detail::with_deadline_awaiter<std::decay_t<F>>(deadline_here(time), std::forward<F>(f));
 }
 
-/// The same for a time from now, at the call.
+/// The same with a duration from the call.
 template <class Rep, class Period, class F>
     requires detail::group_source<std::decay_t<F>>
 [[nodiscard]] auto with_timeout(const std::chrono::duration<Rep, Period>& length, F&& f) {
@@ -151,9 +153,9 @@ template <class Rep, class Period, class F>
                                                           std::forward<F>(f));
 }
 
-/// `co_await shield(f)` awaits what the callable gives, or a coroutine, where no stop and no deadline from
-/// outside reaches it: for clean-up that has to wait. Give it a time: with_timeout() inside of it. What is
-/// awaited afterwards sees the stop again. The callable is kept as long as its coroutine.
+/// `co_await shield(f)`: awaits the coroutine `f`, or what the callable `f` returns, and hides every stop and
+/// deadline from outside. Use it for clean-up that has to wait. To limit it, call with_timeout() inside.
+/// Later awaits of the caller see the stop again. The callable is kept as long as its coroutine.
 template <class F>
     requires detail::group_source<std::decay_t<F>>
 [[nodiscard]] auto shield(F&& f) {

@@ -1,4 +1,4 @@
-/// Lets others have their turn.
+/// Lets other tasks of the executor run.
 ///
 /// Part: async. Used by: programs.
 #pragma once
@@ -29,7 +29,7 @@ private:
 
 } // namespace detail
 
-/// `co_await yield()` puts the coroutine behind everything that waits for its executor now.
+/// `co_await yield()`: puts the coroutine behind all tasks that wait for its executor now.
 [[nodiscard]] inline detail::yield_awaiter yield() noexcept { return {}; }
 
 } // namespace ekiden::inline EKIDEN_ABI

@@ -1,9 +1,10 @@
-/// The standard library's atomics, mutex, condition variable and threads, under names that can be checked.
+/// The standard library's atomics, mutex, condition variable and threads, under names that the model checker
+/// can replace.
 ///
 /// Part: check. Used by: programs, for lock-free code of their own. In a normal build each name is the
 /// standard library's own and costs nothing. In a program of models (ekiden_add_model in CMake) it is the
-/// model checker's, and the code that is written with these names is explored unchanged.
-/// docs/check-your-own.md says how, and what is not checked.
+/// model checker's, so the checker explores the same code unchanged. How to use it, and what is not checked:
+/// docs/check-your-own.md.
 #pragma once
 
 #include <ekiden/sys/atomic.hpp>
@@ -30,17 +31,17 @@ using std::memory_order_relaxed;
 using std::memory_order_release;
 using std::memory_order_seq_cst;
 
-/// Plain data that one thread at a time may touch: `read()` and `write(value)`. The checker reports each pair
-/// of accesses that conflict and that nothing orders (a data race), and each access after the end of its
-/// life. Other plain data is not watched.
+/// Plain data that one thread at a time may access, with `read()` and `write(value)`. The checker reports
+/// each data race: a pair of conflicting accesses without an order. It also reports each access after the
+/// destruction. Other plain data is not watched.
 template <class T>
 using cell = sys::cell<T>;
 
-/// std::chrono::steady_clock; in a model, time that moves when threads wait.
+/// std::chrono::steady_clock. In a model, its time moves when threads wait.
 using steady_clock = sys::clock;
 
-/// Tells the processor that a loop waits for another thread, and the checker as well: in a model a loop that
-/// waits needs this, this_thread::yield(), or a wait of an atomic.
+/// Tells the processor, and the checker, that a loop waits for another thread. In a model, a waiting loop
+/// must call this or this_thread::yield(), or wait on an atomic.
 using sys::spin_hint;
 
 #if !defined(EKIDEN_CHECKING)
@@ -59,7 +60,7 @@ namespace this_thread = std::this_thread;
 #else
 
 namespace detail {
-/// A value, and where in the sources it was written as the operand of an operator.
+/// A value, and the place in the sources where it was written as the operand of an operator.
 template <class T>
 struct placed {
     template <class U>
@@ -71,8 +72,8 @@ struct placed {
 };
 } // namespace detail
 
-/// As std::atomic<T>, for trivially copyable T of at most 8 bytes. Of the operators, ++, -- and the
-/// conversion tell no place in the sources, since the language leaves no room for one.
+/// Like std::atomic<T>, for trivially copyable T of at most 8 bytes. The operators ++ and -- and the
+/// conversion report no place in the sources, because the language has no parameter for it.
 template <class T>
 class atomic : public sys::atomic<T> {
     using base = sys::atomic<T>;
@@ -83,8 +84,7 @@ public:
     using base::base;
     atomic() noexcept = default;
     atomic(const atomic&) = delete;
-    atomic&
-    operator=(atomic&) = delete; // not of a constant: a number would fit that as well as operator=(placed)
+    atomic& operator=(atomic&) = delete; // not const: a number would match that as well as operator=(placed)
 
     operator T() const volatile noexcept { return base::load(); }
     T operator=(placed v) volatile noexcept {
@@ -144,7 +144,7 @@ private:
 template <class T>
 atomic(T) -> atomic<T>;
 
-/// As std::atomic_flag.
+/// Like std::atomic_flag.
 class atomic_flag {
     using site = std::source_location;
 
@@ -173,7 +173,7 @@ private:
     sys::atomic<bool> set_{false};
 };
 
-/// As std::atomic_thread_fence.
+/// Like std::atomic_thread_fence.
 inline void atomic_thread_fence(memory_order how,
                                 std::source_location where = std::source_location::current()) noexcept {
     check::thread_fence(how, where);
@@ -187,7 +187,7 @@ namespace this_thread {
 inline void yield(std::source_location where = std::source_location::current()) noexcept {
     sys::yield(where);
 }
-/// Orders nothing, and takes no time.
+/// Yields. It orders nothing and takes no time.
 template <class Rep, class Period>
 void sleep_for(const std::chrono::duration<Rep, Period>&,
                std::source_location where = std::source_location::current()) noexcept {

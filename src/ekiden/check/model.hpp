@@ -1,8 +1,7 @@
-/// What the model of a program's own lock-free code is written with: EKIDEN_MODEL, check::that,
-/// check::choose.
+/// The names for models of a program's own lock-free code: EKIDEN_MODEL, check::that, check::choose.
 ///
-/// Part: check. Used by: programs of models, which are linked with ekiden::check. docs/check-your-own.md
-/// begins with one.
+/// Part: check. Used by: programs of models, which are linked with ekiden::check. An example:
+/// docs/check-your-own.md.
 #pragma once
 
 #if !defined(EKIDEN_CHECKING)

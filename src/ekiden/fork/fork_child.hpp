@@ -1,6 +1,6 @@
-/// Where a thread forks, and what it forks: a node on its stack.
+/// The scope in which a thread forks, and the forked call: a node on its stack.
 ///
-/// Part: fork. Used by: programs, as the parameter of what they fork; parallel_invoke(), forked_loop. The
+/// Part: fork. Used by: programs, as the parameter of a forked callable; parallel_invoke(), forked_loop. The
 /// protocol: fork_join.md.
 #pragma once
 
@@ -17,14 +17,14 @@ namespace ekiden::inline EKIDEN_ABI {
 class fork_party;
 class fork_scope;
 
-/// What others write of a thread that forks. Private.
+/// The variables of a forking thread that other threads write. Private.
 struct alignas(sys::isolation) fork_request {
     // asked      meaning                                            set by
     // nothing    there is a published child, or nothing to publish  share
     // restock    none is published: the next fork does it           thief, the party's thread
-    // wanted     somebody looks for work                            who looks, share while somebody sleeps
+    // wanted     a thread searches for work                         the searcher, share while a worker sleeps
     enum : std::uint32_t { nothing, restock, wanted };
-    // [AS1] On a line that else only the party's thread reads, at each fork.
+    // [AS1] On a cache line that otherwise only the party's thread reads, at each fork.
     sys::atomic<std::uint32_t> asked{nothing};
 };
 
@@ -44,11 +44,12 @@ public:
         return party_->asked.load(sys::relaxed) == fork_request::wanted && !share();
     }
 
-    /// Offers all calls to other threads that this thread has forked and that have not begun, the oldest
-    /// first. At most 32 are on offer at a time. Requests are answered at forks only, so call this before
-    /// something that takes long and forks nothing. Call it for the newest scope, like is_work_wanted(). Has
-    /// no effect in a call that this thread runs while it waits for a result inside of another call. Costs
-    /// two fences for each forked call.
+    /// Offers to other threads all calls that this thread has forked and that have not begun, the oldest
+    /// first. At most 32 are on offer at a time. Has no effect in a call that this thread runs while it waits
+    /// for a result inside another call. Costs two fences for each forked call.
+    ///
+    /// Requests are answered at forks only. So call this before something that takes long and forks nothing,
+    /// for the newest scope, like is_work_wanted().
     void offer_all() noexcept;
 
 protected:
@@ -59,27 +60,27 @@ protected:
         return party_->asked.load(sys::relaxed) != fork_request::nothing;
     }
 
-    /// Answers the request: publishes the oldest private child. False if there is nothing to take.
+    /// Answers the request: publishes the oldest private child. Returns false if there is nothing to publish.
     bool share() noexcept;
 
     friend class fork_child;
     friend class fork_party;
     friend struct fork_segment;
 
-    fork_request* party_; // of the thread
-    fork_scope* newer_;   // the next one that was forked from this one; valid while that is not joined
+    fork_request* party_; // the thread's party
+    fork_scope* newer_;   // the next child that was forked from this one; valid until that child is joined
 };
 
-/// A forked call, on the stack of the call that forked it, and the scope of the call that runs meanwhile.
-/// Private to its thread until that publishes it.
+/// A forked call, on the stack of the call that forked it. Also the scope of the call that runs meanwhile.
+/// Private to its thread until the thread publishes it.
 class fork_child : public fork_scope {
 public:
-    /// Runs the child in another thread than its parent's.
+    /// Runs the child in a thread other than its parent's.
     using function = void (*)(fork_child* self, fork_scope& scope) noexcept;
 
 protected:
 #if defined(__GNUC__) && !defined(__clang__)
-// g++ 14 takes the link for one that outlives the child. It is looked at only while the child is there.
+// g++ 14 assumes that the link outlives the child. The link is read only while the child exists.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wdangling-pointer"
 #endif
@@ -93,14 +94,14 @@ protected:
         if (is_published()) shared_.~publication();
     }
 
-    /// After the construction: publishes the oldest child if somebody asks.
+    /// Called after the construction. Publishes the oldest child if a thread asks.
     void offer() noexcept {
         if (is_asked()) [[unlikely]]
             share();
     }
 
-    /// True if the parent runs it, and it is no child any more; false if another thread has run it: its
-    /// result is there. Of the newest child that has not been joined.
+    /// Joins the newest child that has not been joined. Returns true if the parent runs it, and it is no
+    /// child any more. Returns false if another thread has run it: then its result is stored.
     [[nodiscard]] bool take_back() noexcept { return !is_published() || reclaim(); }
 
     [[nodiscard]] bool is_published() const noexcept { return run_ == nullptr; }
@@ -109,19 +110,19 @@ private:
     friend class fork_party;
 
     // state_    meaning                                         set by
-    // begun     somebody runs it, or it waits to be taken       publication, the waiting parent
-    // awaited   and the parent sleeps                           the waiting parent
-    // done      its result is there                             who ran it
+    // begun     a thread runs it, or it waits to be taken       publication, the waiting parent
+    // awaited   as begun, and the parent sleeps                 the waiting parent
+    // done      its result is stored                            the thread that ran it
     enum : std::uint32_t { begun, awaited, done };
 
     [[nodiscard, gnu::cold]] bool reclaim() noexcept;
 
-    function run_; // null once published: each word here is a store of every fork
+    function run_; // null once published. Each word here costs a store at every fork
     struct publication {
         function run;
-        fork_scope* older; // that it was forked from
+        fork_scope* older; // the scope that it was forked from
         sys::atomic<std::uint32_t> state{begun};
-        sys::atomic<fork_party*> thief{nullptr}; // who runs it, once it has begun
+        sys::atomic<fork_party*> thief{nullptr}; // the party that runs it, once it has begun
         sys::atomic<std::uint64_t> first_own{0}; // where the thief's own children begin in its ring
     };
     union {
@@ -129,21 +130,21 @@ private:
     };
 };
 
-// ---- private: what is thrown
+// ---- private: exceptions
 
 namespace detail {
 
-/// What one callable has thrown, and what was suppressed inside of it.
+/// The exception of one callable, and the exceptions that were suppressed inside it.
 struct fork_errors {
     std::exception_ptr thrown;
-    std::unique_ptr<exception_list> suppressed; // null if nothing was
+    std::unique_ptr<exception_list> suppressed; // null if there are none
 };
 
-/// The exception being handled, and those that were suppressed on the way.
+/// Returns the exception being handled, and the exceptions that were suppressed on the way.
 [[nodiscard, gnu::cold]] fork_errors caught_fork_errors() noexcept;
-/// The first one, with the others as suppressed ones. One of the two may be empty.
+/// Returns the first exception, with the others as suppressed ones. One of the two may be empty.
 [[nodiscard, gnu::cold]] fork_errors joined(fork_errors first, fork_errors second) noexcept;
-/// Throws, and keeps what is suppressed for suppressed_exceptions().
+/// Throws the exception, and keeps the suppressed ones for suppressed_exceptions().
 [[noreturn, gnu::cold]] void throw_fork_errors(fork_errors errors);
 
 } // namespace detail

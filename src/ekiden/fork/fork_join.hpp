@@ -2,11 +2,12 @@
 ///
 /// Part: fork. Used by: programs, the parallel algorithms beside it. The protocol: fork_join.md.
 ///
-/// parallel_invoke(f, g) calls f, and offers g to others only if none of this thread's older calls is on
-/// offer already, or more threads have asked for work; otherwise it calls g itself afterwards. Lazy task
-/// creation (E. Mohr, D. A. Kranz, R. H. Halstead 1991) with requests polled by the victim (as in U. A. Acar,
-/// A. Charguéraud, M. Rainwater, PPoPP 2013), and the oldest child given away first. What is new: the request
-/// also stands for workers that sleep, so that nobody searches in vain and nobody is forgotten.
+/// parallel_invoke(f, g) calls f. It offers g to other threads only if none of this thread's older calls is
+/// on offer, or if more threads have asked for work. Otherwise it calls g itself afterwards.
+///
+/// This is lazy task creation (E. Mohr, D. A. Kranz, R. H. Halstead 1991) with requests polled by the victim
+/// (as in U. A. Acar, A. Charguéraud, M. Rainwater, PPoPP 2013). The oldest child is given away first. What
+/// is new: the request also counts for sleeping workers, so no worker searches in vain and none is forgotten.
 #pragma once
 
 #include <ekiden/context/suppressed_exceptions.hpp>
@@ -27,7 +28,7 @@ namespace ekiden::inline EKIDEN_ABI {
 
 class thread_pool;
 
-/// What parallel_invoke() calls: with nothing, or with the scope for forks of its own.
+/// A callable of parallel_invoke(): it takes no parameter, or the scope for forks of its own.
 template <class F>
 concept fork_callable = std::invocable<F, fork_scope&> || std::invocable<F>;
 
@@ -35,16 +36,16 @@ concept fork_callable = std::invocable<F, fork_scope&> || std::invocable<F>;
 
 namespace detail {
 
-/// Whether the fork trees of one place in the program are worth a wake-up. Most are short if a thread that is
-/// woken for them comes too late; then the next one wakes nobody before it has taken as long as a wake-up,
-/// and threads that are awake take part as always. One that is long after all loses that time, or that of the
-/// call that runs then, 10 ms at most: then a worker looks by itself. So an account is kept of what is saved
-/// and lost. Any thread; orders nothing.
+/// Decides whether the fork trees of one place in the program are worth a wake-up. If woken threads usually
+/// arrive too late, the next tree wakes none until it has taken as long as a wake-up. Awake threads take part
+/// as always. A tree that turns out to be long loses that time, or the time of the call that runs then. The
+/// loss is 10 ms at most, because an idle worker then checks without being woken. A budget bounds the total
+/// loss. Any thread may call the members. They order nothing.
 class fork_history {
 public:
     [[nodiscard]] bool advises_quiet() const noexcept { return balance_ns_.load(sys::relaxed) > 0; }
 
-    /// One more tree has taken so long; `was_quiet`: it was to wake nobody at first.
+    /// Records the duration of one more tree. `was_quiet`: it woke no worker at first.
     void add(std::uint64_t took_ns, std::uint64_t wake_up_ns, bool was_quiet) noexcept;
 
 private:
@@ -53,13 +54,12 @@ private:
     sys::atomic<std::int64_t> balance_ns_{-most_ns};
 };
 
-/// Calls `body(argument, scope)` as the root of a fork tree: in this thread, with the workers of `pool`
-/// (null: the pool whose worker this thread is, or default_pool()) invited, as `history` (or null) advises.
-/// Its exception passes through.
+/// Calls `body(argument, scope)` as the root of a fork tree in this thread. Invites the workers of `pool` as
+/// `history` (or null) advises. A null `pool` means this_pool(). Throws whatever `body` throws.
 void enter_fork_tree(thread_pool* pool, void (*body)(void* argument, fork_scope& scope), void* argument,
                      fork_history* history);
 
-/// The same for a callable that returns something.
+/// The same for a callable that returns a value.
 template <class Body>
 auto in_fork_tree(thread_pool* pool, Body&& body, fork_history* history = nullptr) {
     using result = std::invoke_result_t<Body&, fork_scope&>;
@@ -86,7 +86,7 @@ auto in_fork_tree(thread_pool* pool, Body&& body, fork_history* history = nullpt
     }
 }
 
-/// Results come as tuples: empty for void.
+/// Results are tuples: empty for void.
 template <class F>
 auto fork_call(F&& f, fork_scope& scope) {
     const auto call = [&]() -> decltype(auto) {
@@ -107,19 +107,19 @@ auto fork_call(F&& f, fork_scope& scope) {
 template <class... F>
 using fork_result = decltype(std::tuple_cat(fork_call(std::declval<F>(), std::declval<fork_scope&>())...));
 
-/// The callables of a child: small trivial temporaries are copied, so that calling costs no detour; others
-/// are referred to.
+/// The callables of a child. Small trivial temporaries are copied, so that a call needs no indirection. The
+/// others are stored as references.
 template <class F>
 using fork_held =
     std::conditional_t<!std::is_reference_v<F> && std::is_trivially_copyable_v<F> && sizeof(F) <= 32, F, F&&>;
 
-/// What has become of a call. `F` is as in std::forward, here and below.
+/// The outcome of a call. `F` is as in std::forward, here and below.
 template <class F>
 class fork_outcome {
 public:
     using result = fork_result<F>;
 
-    fork_outcome() noexcept {} // there is none before call()
+    fork_outcome() noexcept {} // there is no outcome before call()
     ~fork_outcome() {
         if (has_thrown_)
             errors_.~fork_errors();
@@ -169,8 +169,8 @@ public:
 
     using fork_child::take_back;
 
-    /// The result of a call that another thread has ended. Throws its exception, or what join_and_keep() has
-    /// kept.
+    /// Returns the result of a call that another thread has run. Throws its exception, or the exception that
+    /// join_and_keep() has kept.
     [[gnu::cold, gnu::noinline]] result stolen_result() {
         struct end {
             fork_outcome<F>& outcome;
@@ -180,7 +180,7 @@ public:
         return outcome_.value();
     }
 
-    /// After an exception of the parent, which is being handled: waits for the end. Then stolen_result()
+    /// Waits for the child after an exception of the parent, which is being handled. Then stolen_result()
     /// throws.
     [[gnu::cold, gnu::noinline]] void join_and_keep(fork_scope& scope) noexcept {
         fork_errors own = caught_fork_errors();
@@ -195,22 +195,24 @@ private:
         self->outcome_.call(std::forward<F>(self->held_), scope);
     }
 
-    // volatile: read at each fork. The compiler would keep the address in a register, and each call save it.
+    // volatile: read at each fork. Otherwise the compiler would keep the address in a register, and each call
+    // would save it.
     static inline const volatile function run_here_ = &run;
 
     fork_held<F> held_;
     union {
-        fork_outcome<F> outcome_; // once somebody else than the parent has run it
+        fork_outcome<F> outcome_; // valid once a thread other than the parent has run the call
     };
 };
 
-/// Always inlined, and without a throw: clang and g++ inline the first few only of calls in a row, and clang
-/// gives the calls of a recursion that do not fork the frame of those that do, if an exception leaves from
-/// here.
+/// Always inlined, and without a throw. clang and g++ inline only the first few of several calls in a row. If
+/// an exception can leave from here, clang also gives every call of a recursion the frame of the forking
+/// calls.
 template <class F, class G>
 [[gnu::always_inline]] inline fork_result<F, G> invoke_two(fork_scope& scope, F&& f, G&& g) {
     std::optional<fork_result<F>> first;
-    { // The child's life ends before its call if this thread makes it: a tail call may become a loop.
+    { // The child is destroyed before its call if this thread makes the call: then a tail call may become a
+      // loop.
         forked_call<G> child(scope, g);
         bool is_whole = true;
         try {
@@ -225,7 +227,7 @@ template <class F, class G>
     return std::tuple_cat(*std::move(first), fork_call(std::forward<G>(g), scope));
 }
 
-/// The run of a loop that goes on whatever is thrown.
+/// The run of a loop that continues after an exception.
 class whole_run {
 public:
     static constexpr bool is_over() noexcept { return false; }
@@ -234,7 +236,7 @@ public:
     static constexpr std::size_t grain() noexcept { return 1; }
 };
 
-/// More than two: the iterations of a loop.
+/// More than two callables are the iterations of a loop.
 template <class... F, std::size_t... I>
 fork_result<F...> invoke_many(fork_scope& scope, std::index_sequence<I...>, F&&... f) {
     std::tuple<F&&...> callables(std::forward<F>(f)...);
@@ -243,10 +245,10 @@ fork_result<F...> invoke_many(fork_scope& scope, std::index_sequence<I...>, F&&.
     const auto call = [&](fork_scope& inner, std::size_t place) noexcept {
         const auto call_one = [&](auto& outcome, auto&& callable) {
             outcome.call(std::forward<decltype(callable)>(callable), inner);
-            if (outcome.has_thrown()) has_thrown.store(true, sys::relaxed); // the loop's end orders it
+            if (outcome.has_thrown()) has_thrown.store(true, sys::relaxed); // the end of the loop orders it
             return true;
         };
-        // The compiler makes a jump table of it.
+        // The compiler turns this into a jump table.
         (void)((place == I && call_one(std::get<I>(outcomes), std::get<I>(std::move(callables)))) || ...);
     };
     forked_loop<whole_run, decltype(call)> loop(call);
@@ -263,19 +265,18 @@ fork_result<F...> invoke_many(fork_scope& scope, std::index_sequence<I...>, F&&.
 
 // ---- the calls
 
-/// Calls all callables, possibly in parallel. This form is for callables that were given a scope, and costs
-/// about 2 ns for each call.
+/// Calls all callables, possibly in parallel. This form is for callables that were given a scope.
 ///
 /// Each callable is called exactly once, with a scope of its own if it takes one. This thread calls the first
-/// one. This thread, or workers that look for work, call the others. Returns a tuple of their results when
-/// all have ended, in the order of the callables and without the voids. If some throw, the others still run
-/// to their end. Then the first exception is thrown, in the order of the callables; suppressed_exceptions()
-/// has the others. Everything that the callables do happens before the return.
+/// one. This thread, or idle workers, call the others. Returns a tuple of their results when all have ended,
+/// in the order of the callables and without the voids. If some throw, the others still run to their end.
+/// Then the first exception is thrown, in the order of the callables; suppressed_exceptions() has the others.
+/// Everything that the callables do happens before the return.
 ///
-/// While this thread waits for a call that another thread runs, it only runs calls that were forked inside of
-/// that one. So a lock held across parallel_invoke() is safe, unless the callables themselves acquire it, and
-/// the stack grows about as deep as that of plain calls. A callable must not wait for a task of the pool: the
-/// worker that would run the task may be the one that waits for the callable.
+/// While this thread waits for a call that another thread runs, it only runs calls that were forked inside
+/// that call. So a lock held across parallel_invoke() is safe, unless the callables themselves acquire it.
+/// The stack grows about as deep as for plain calls. A callable must not wait for a task of the pool, because
+/// the only worker that could run the task may be waiting for the callable.
 template <fork_callable F, fork_callable... More>
 [[gnu::always_inline]] inline detail::fork_result<F, More...> parallel_invoke(fork_scope& scope, F&& f,
                                                                               More&&... more) {

@@ -12,7 +12,7 @@
 namespace ekiden::inline EKIDEN_ABI {
 namespace detail {
 
-/// `body` forks: each of its calls may be long.
+/// A body that forks: each of its calls may take long.
 template <class Tree, class Range, class Body>
 bool for_forking_numbers(Tree* tree, Range numbers, Body& body, const loop_options& options) {
     auto call = [numbers, &body](fork_scope& scope, std::size_t place) {
@@ -70,17 +70,17 @@ bool for_numbers(Tree* tree, First first, Last last, Body& body, const Options&.
 /// The bounds are integers of at most 64 bits, and not bool. `i` has their common type. One bound may be
 /// signed and the other one unsigned, as in parallel_for(0, v.size(), body). `body` is shared by all threads.
 /// It must not wait for a task of the pool, see parallel_invoke(). `body(scope, i)` is the form for a body
-/// that forks: while one iteration runs, all that have not begun are on offer, and each costs about 1 ns.
+/// that forks: while one iteration runs, all that have not begun are on offer.
 ///
 /// Returns true when all calls have ended, and false if `options.stop` was requested before. If a call
 /// throws, the iterations that have not begun are left out. When the others have ended, the exception of the
-/// lowest number is thrown; suppressed_exceptions() has the rest. Throws std::invalid_argument if a signed
-/// bound is negative beside an unsigned one, before any call. Also throws whatever default_pool() throws.
+/// lowest number is thrown; suppressed_exceptions() has the rest. Throws std::invalid_argument before any
+/// call if one bound is negative and the other one unsigned. Also throws whatever default_pool() throws.
 /// Everything that the calls do happens before the return.
 ///
-/// If the loops with this body have always been short, the next one wakes no sleeping worker at first. It
-/// does so when it has run for as long as a wake-up takes, 50 us at most, and the current iteration has
-/// ended, or after 10 ms. So two iterations may or may not run at the same time: they must not wait for each
+/// If all loops with this body have been short, the next one wakes no sleeping worker at first. It wakes
+/// workers when the loop has run for as long as a wake-up takes (50 us at most) and the current iteration has
+/// ended, or after 10 ms. So iterations may or may not run at the same time: they must not wait for each
 /// other.
 template <std::integral First, std::integral Last, class Body>
 bool parallel_for(First first, Last last, Body&& body, const loop_options& options = {}) {
@@ -93,13 +93,13 @@ bool parallel_for(thread_pool& pool, First first, Last last, Body&& body, const 
     return detail::for_numbers(&pool, first, last, body, options);
 }
 
-/// Runs the loop inside of a fork tree: forks a number of calls that is known at run time. For callables that
+/// Runs the loop inside a fork tree: forks a number of calls that is known at run time. For callables that
 /// were given a scope.
 template <std::integral First, std::integral Last, class Body>
 bool parallel_for(fork_scope& scope, First first, Last last, Body&& body, const loop_options& options) {
     return detail::for_numbers(&scope, first, last, body, options);
 }
-/// Runs the loop inside of a fork tree, without options. Returns true.
+/// Runs the loop inside a fork tree, without options. Returns true.
 template <std::integral First, std::integral Last, class Body>
 bool parallel_for(fork_scope& scope, First first, Last last, Body&& body) {
     return detail::for_numbers(&scope, first, last, body);

@@ -52,7 +52,7 @@ bool for_elements(thread_pool* pool, Iterator first, Sentinel last, Body& body, 
 /// Without random access, a list of all iterators is made first; that may throw std::bad_alloc. Otherwise
 /// like parallel_for().
 ///
-/// Returns true, or false if `options.stop` was requested before all was done.
+/// Returns true when all calls have ended, and false if `options.stop` was requested before.
 template <std::forward_iterator Iterator, std::sentinel_for<Iterator> Sentinel, class Body>
 bool parallel_for_each(Iterator first, Sentinel last, Body&& body, const loop_options& options = {}) {
     return detail::for_elements(nullptr, std::move(first), std::move(last), body, options);

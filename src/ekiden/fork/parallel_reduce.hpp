@@ -1,4 +1,4 @@
-/// One value out of many, combined in parallel.
+/// Combines many values into one, in parallel.
 ///
 /// Part: fork. Used by: programs.
 #pragma once
@@ -22,7 +22,7 @@ namespace detail {
 /// Throws std::system_error(operation_canceled).
 [[noreturn]] void throw_reduction_stopped();
 
-/// `step(value, from, to)` combines the value with those of [from, to), in this order.
+/// `step(value, from, to)` combines the value with the values of [from, to), in this order.
 template <class T, class Combine, class Step>
 struct reduction {
     loop_run& run;
@@ -35,7 +35,7 @@ struct reduction {
         return run.ended_by_throw([&]() -> T { return combine(std::move(left), std::move(right)); });
     }
 
-    /// Splits when somebody asks.
+    /// Splits when a thread asks for work.
     T on_request(fork_scope& scope, std::size_t first, std::size_t last) const {
         T sum = identity;
         std::optional<T> of_rest;
@@ -55,7 +55,7 @@ struct reduction {
         return combined(std::move(sum), *std::move(of_rest));
     }
 
-    /// Splits always in the same places.
+    /// Always splits in the same places.
     T in_fixed_shape(fork_scope& scope, std::size_t first, std::size_t last, std::size_t grain) const {
         if (run.is_over()) return identity;
         if (last - first <= grain) {
@@ -77,7 +77,7 @@ struct reduction {
 template <class T, class Combine, class Step>
 T run_reduction(thread_pool* pool, std::size_t total, const T& identity, Combine& combine,
                 const loop_options& options, Step step) {
-    static constinit fork_history history; // of the reductions with these callables
+    static constinit fork_history history; // for the reductions with these callables
     loop_run run(options, total);
     const reduction<T, Combine, Step> parts{run, identity, combine, step};
     constexpr std::size_t usual_grain = 1024;
@@ -92,7 +92,7 @@ T run_reduction(thread_pool* pool, std::size_t total, const T& identity, Combine
     return result;
 }
 
-/// What `map` makes of an `In`; void if it cannot be called with one.
+/// The result type of `map` for an `In`; void if it cannot be called with one.
 template <class Map, class In>
 struct mapped {
     using type = void;
@@ -103,7 +103,7 @@ struct mapped<Map, In> {
     using type = std::invoke_result_t<Map&, In>;
 };
 
-/// Whether values of type T can be combined with what `map` makes of an `In`, and with each other. Its
+/// Whether values of type T can be combined with the results of `map` for an `In`, and with each other. Its
 /// instantiation says what is missing.
 template <class T, class In, class Map, class Combine>
 constexpr bool is_reduction() {
@@ -172,13 +172,14 @@ T reduce_elements(thread_pool* pool, Range& range, const T& identity, Map& map, 
 /// result, or `identity` for an empty range.
 ///
 /// `map` is called as map(i) with a number of the common type of the bounds. `combine(a, b)` must be
-/// associative, and `identity` its neutral element. It need not be commutative: the order of the operands is
-/// that of the numbers. Which neighbors are combined first differs from call to call, unless
-/// `options.deterministic` is set. Then results that depend on it, such as sums of floating-point numbers,
-/// are the same each time. Each piece begins with a copy of `identity`.
+/// associative, and `identity` its neutral element. It need not be commutative, because the operands keep the
+/// order of the numbers. Each piece begins with a copy of `identity`.
+///
+/// By default, the grouping differs from call to call. If `options.deterministic` is set, it is the same each
+/// time. Then results that depend on it, such as sums of floating-point numbers, are the same each time.
 ///
 /// An exception of `map` or `combine` ends the reduction. Throws std::system_error(operation_canceled) if a
-/// stop is requested before the end. For the bounds, and for everything else, like parallel_for().
+/// stop is requested before the end. The bounds and everything else are like in parallel_for().
 template <std::integral First, std::integral Last, class T, class Map, class Combine = std::plus<>>
 [[nodiscard]] T parallel_reduce(First first, Last last, T identity, Map&& map, Combine&& combine = {},
                                 const loop_options& options = {}) {

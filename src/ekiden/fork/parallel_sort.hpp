@@ -2,10 +2,10 @@
 ///
 /// Part: fork. Used by: programs.
 ///
-/// Quicksort (C. A. R. Hoare 1962) whose parts are forked; std::sort for small parts, and for those whose
-/// pivots were bad for too long, as in introsort (D. R. Musser 1997). Numbers in their own order, or the
-/// reverse one: branchless_sort. The first partitions are made by one thread, which limits the gain to about
-/// half the logarithm of the number of elements.
+/// Quicksort (C. A. R. Hoare 1962) with forked parts. Small parts, and parts whose pivots were bad for too
+/// long, use std::sort, as in introsort (D. R. Musser 1997). Numbers in ascending or descending order use
+/// branchless_sort. One thread makes the first partitions, which limits the gain to about half the logarithm
+/// of the number of elements.
 #pragma once
 
 #include <ekiden/fork/detail/branchless_sort.hpp>
@@ -54,7 +54,7 @@ struct quicksort {
             [=, this](fork_scope& s) { sort(s, middle, last, levels - 1); });
     }
 
-    /// What lies before the result is not greater than what lies from there on; neither part is empty.
+    /// Elements before the result are not greater than the elements from there on. Neither part is empty.
     Iterator partition(Iterator first, Iterator last) const {
         // The pivot is the median of the medians of nine, all of them in their own places.
         const auto eighth = (last - first) / 8;
@@ -63,8 +63,8 @@ struct quicksort {
         const Iterator c = median(first + 6 * eighth, first + 7 * eighth, last - 1);
         std::iter_swap(first, median(a, b, c));
         const Iterator pivot = first;
-        // The pivot stops the search downwards, and an element that is not less, found first, the one
-        // upwards.
+        // The pivot stops the downward search. An element that is not less, found first, stops the upward
+        // search.
         Iterator low = first + 1;
         Iterator high = last;
         while (low != high && std::invoke(compare, *low, *pivot)) ++low;
@@ -76,7 +76,7 @@ struct quicksort {
             do ++low;
             while (std::invoke(compare, *low, *pivot));
         }
-        // [first, low) is not greater than the pivot, and [low, last) not less.
+        // Elements in [first, low) are not greater than the pivot, and elements in [low, last) are not less.
         std::iter_swap(pivot, low - 1);
         return low - 1 == first ? low : low - 1;
     }
@@ -91,7 +91,7 @@ struct quicksort {
     }
 };
 
-/// Numbers, whose comparisons throw nothing.
+/// Numbers: their comparisons throw nothing.
 template <class T, bool Descending>
 struct number_sort {
     using algorithm = branchless_sort<T, Descending>;
@@ -110,7 +110,7 @@ struct number_sort {
             return;
         }
         const auto [middle, rest] = algorithm::partition(first, last, bound);
-        advance(rest - middle); // they are where they belong
+        advance(rest - middle); // these elements are in their final places
         parallel_invoke(
             scope, [=, this, end = middle](fork_scope& s) { sort(s, first, end, bound, levels - 1); },
             [=, this, begin = rest](fork_scope& s) { sort(s, begin, last, begin - 1, levels - 1); });
@@ -133,7 +133,7 @@ bool sort_elements(thread_pool* pool, Iterator first, Iterator last, Compare& co
     static_assert(is_separate,
                   "ekiden: parallel_sort: two threads must not write to neighboring elements of a "
                   "std::vector<bool>, which share a byte; take std::vector<char>");
-    constexpr bool can_move = !is_separate || std::permutable<Iterator>; // one message is enough
+    constexpr bool can_move = !is_separate || std::permutable<Iterator>; // so that only one message is shown
     static_assert(can_move, "ekiden: parallel_sort: the elements must be movable and assignable");
     constexpr bool can_compare = std::is_invocable_r_v<bool, Compare&, std::iter_reference_t<Iterator>,
                                                        std::iter_reference_t<Iterator>>;
@@ -172,7 +172,7 @@ bool sort_elements(thread_pool* pool, Iterator first, Iterator last, Compare& co
 /// is not stable.
 ///
 /// `compare` is shared by all threads. If it throws, the rest is left unsorted, and the exception is thrown
-/// when all threads have ended their parts. Then some elements may have been moved from. Otherwise like
+/// when all threads have ended their parts. Some elements may then be in a moved-from state. Otherwise like
 /// parallel_for().
 ///
 /// Returns true if all is sorted, and false if `options.stop` was requested before. After a stop the elements

@@ -1,4 +1,4 @@
-/// The images of the elements of a range, computed in parallel.
+/// Applies a function to all elements of a range in parallel.
 ///
 /// Part: fork. Used by: programs.
 #pragma once
@@ -44,7 +44,7 @@ bool transform_elements(thread_pool* pool, Range& range, Output output, Operatio
 /// Assigns `operation(range[i])` to `output[i]` for each i, in any order. `output` may be the beginning of
 /// the range itself. Otherwise like parallel_for().
 ///
-/// Returns true, or false if `options.stop` was requested before all was done.
+/// Returns true when all calls have ended, and false if `options.stop` was requested before.
 template <std::ranges::random_access_range Range, std::random_access_iterator Output, class Operation>
     requires std::ranges::sized_range<Range>
 bool parallel_transform(Range&& range, Output output, Operation&& operation,

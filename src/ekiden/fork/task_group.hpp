@@ -1,6 +1,6 @@
 /// A group of tasks that are spawned one by one and awaited together.
 ///
-/// Part: fork. Used by: programs. For calls of a known number see parallel_invoke(), which is cheaper.
+/// Part: fork. Used by: programs. For a fixed number of calls, parallel_invoke() is cheaper.
 #pragma once
 
 #include <ekiden/context/suppressed_exceptions.hpp>
@@ -34,7 +34,7 @@ enum class on_error : std::uint8_t {
 /// tasks must not wait for it.
 /// Ordering: everything that the tasks did happens before the return of the wait that has waited for them.
 /// Lifetime: a group is reusable. It may be destroyed right after a wait that has not given up, if no other
-/// thread is inside of a call of it.
+/// thread is in a member function of it.
 class task_group {
 public:
     /// Constructs a group for tasks of this_pool(). Throws std::bad_alloc, and whatever default_pool()
@@ -71,15 +71,17 @@ public:
         }
     }
 
-    /// Waits until all tasks have ended whose spawn() has returned before this call, and the tasks that these
+    /// Waits until all tasks whose spawn() has returned before this call have ended, and the tasks that these
     /// have spawned. A task that another thread spawns meanwhile belongs to this wait or to the next one.
     ///
     /// In a worker of a pool it runs other tasks of that pool meanwhile, like future::wait(). So hold no lock
-    /// that these tasks may acquire. Throws the exception that came first, if any; suppressed_exceptions()
-    /// has the others, in the order in which they came. If the pool was stopped and has dropped tasks,
-    /// std::system_error(operation_canceled) counts as the last exception. After request_stop() it may throw
-    /// std::bad_alloc; then the stop remains requested. In the child of a fork(), throws
-    /// std::system_error(operation_not_permitted) if there are tasks of the parent.
+    /// that these tasks may acquire.
+    ///
+    /// Throws the exception that came first, if any; suppressed_exceptions() has the others, in the order in
+    /// which they came. If the pool was stopped and has dropped tasks, std::system_error(operation_canceled)
+    /// counts as the last exception. After request_stop() it may throw std::bad_alloc; then the stop remains
+    /// requested. In the child of a fork(), throws std::system_error(operation_not_permitted) if there are
+    /// tasks of the parent.
     void wait() { (void)wait(wait_limit()); }
 
     /// Waits like wait(), until `stop` is requested. Returns and throws like wait(limit).
@@ -109,20 +111,20 @@ public:
     /// Requests a stop. Tasks that have not begun are dropped, and the others see the request in their token.
     /// Returns false if a stop had been requested before.
     ///
-    /// The request lasts until a wait returns true or throws. If it comes while a wait is about to do so, it
-    /// may last until the next one does.
+    /// The request lasts until a wait returns true or throws. If it comes just before that, it may last until
+    /// the next such wait.
     bool request_stop() noexcept;
     /// Returns whether a stop is requested.
     [[nodiscard]] bool stop_requested() const noexcept {
         // [TG2] acquire: what was done before request_stop(); pairs with the release there.
         return stop_requested_.load(sys::acquire);
     }
-    /// Returns the token of the tasks. It is good until the end of the wait that is under way, or else of the
+    /// Returns the stop token of the tasks. It is valid until the end of the current wait, or else of the
     /// next one.
     [[nodiscard]] std::stop_token get_stop_token() const noexcept;
 
 private:
-    /// The membership of one task. Counts the task from its construction to its destruction.
+    /// Counts one task as a member, from construction to destruction.
     class ticket {
     public:
         explicit ticket(task_group& group) noexcept : group_(&group) { group.tasks_.add(); }
@@ -150,7 +152,7 @@ private:
 
     template <class F>
     struct member {
-        ticket place; // ends after f
+        ticket place; // destroyed after f
         F f;
 
         void operator()() {
@@ -166,8 +168,8 @@ private:
         }
     };
 
-    /// A call of spawn() in this thread, the innermost one. A task that is dropped meanwhile may be its own.
-    /// If spawn() throws, that task does not count as dropped, which is known only at the end.
+    /// The innermost call of spawn() in this thread. The task that it spawns may be dropped meanwhile. If
+    /// spawn() throws, that task does not count as dropped. Whether it throws is known only at the end.
     class adding {
     public:
         explicit adding(task_group& group) noexcept;
@@ -182,7 +184,7 @@ private:
 
         task_group& group_;
         adding* const outer_;
-        std::uint64_t dropped_ = 0; // counted among the group's tasks still
+        std::uint64_t dropped_ = 0; // still counted among the group's tasks
     };
 
     void dropped() noexcept;

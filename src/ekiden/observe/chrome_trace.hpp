@@ -1,7 +1,7 @@
-/// A trace in the JSON that chrome://tracing and ui.perfetto.dev read.
+/// Writes a trace as JSON for chrome://tracing and ui.perfetto.dev.
 ///
-/// Part: observe. Used by: programs. Format: "Trace Event Format" of the Chromium project; where viewers
-/// differ, as Perfetto's trace processor reads it.
+/// Part: observe. Used by: programs. Format: "Trace Event Format" of the Chromium project. Where viewers
+/// differ, it follows Perfetto's trace processor.
 #pragma once
 
 #include <ekiden/observe/trace.hpp>
@@ -11,18 +11,22 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// What write_chrome_trace() writes.
+/// The options of write_chrome_trace().
 struct chrome_trace_options {
-    /// The newest are written: more than some 300,000 open slowly. The tracks say how many are missing.
+    /// The largest number of events; the newest ones are written. Viewers open more than about 300,000 events
+    /// slowly. The tracks say how many are missing.
     std::size_t most_events = 300'000;
-    /// Also a track for each strand and lane, at most so many, the busiest ones; 0: none.
+    /// The largest number of strands and lanes that get a track of their own, the busiest ones first. 0:
+    /// none.
     std::size_t most_lanes = 0;
 };
 
-/// Writes `shot` to `to`: a track for each thread, with what it did in nested slices; arrows from where a
-/// task was posted to where it ran, from where a lock was given to where it was got, and from where a
-/// coroutine was suspended to where it went on. The text depends on no locale and on no format of the stream,
-/// and is UTF-8: other bytes in names become U+FFFD. Sets badbit as the stream does. Throws std::bad_alloc.
+/// Writes `shot` to `to`. Each thread is a track, with what it did as nested slices. Arrows lead from the
+/// post of a task to its run, from the release of a lock to its acquisition, and from the suspension of a
+/// coroutine to its resumption.
+///
+/// The text is UTF-8: other bytes in names become U+FFFD. It depends on no locale and on no format of the
+/// stream. Sets badbit like the stream does. Throws std::bad_alloc.
 void write_chrome_trace(std::ostream& to, const trace::snapshot& shot,
                         const chrome_trace_options& options = {});
 

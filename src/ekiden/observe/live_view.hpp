@@ -1,8 +1,7 @@
-/// What runs now, as lines of text while the program runs: which thread is in which task, or what each thread
-/// of a pool does.
+/// Shows what runs now, as lines of text: which thread runs which task, or what each thread of a pool does.
 ///
-/// Part: observe. Used by: programs. The picture is that of an article on std::async: a line each fifth of a
-/// second, a column for each task, a character for each thread.
+/// Part: observe. Used by: programs. The default output is a line every 200 ms, with a column for each task
+/// and a character for each thread. Modeled on the picture in an article on std::async.
 #pragma once
 
 #include <ekiden/sys/atomic.hpp>
@@ -23,38 +22,38 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// What a live_view shows of one moment.
+/// One line of a live_view: one moment.
 struct live_line {
-    double seconds = 0;       ///< since the view began
-    std::string columns = {}; ///< a character each
-    std::size_t running = 0;  ///< columns in which a task runs
+    double seconds = 0;       ///< seconds since the view began
+    std::string columns = {}; ///< one character for each column
+    std::size_t running = 0;  ///< number of columns in which a task runs
 };
 
-/// "  0.40 |01..| 2", without a line end.
+/// Returns the line as text, such as "  0.40 |01..| 2", without a newline.
 [[nodiscard]] std::string to_text(const live_line& line);
 
-/// What a live_view is made with.
+/// The options of a live_view.
 struct live_view_options {
-    std::chrono::milliseconds interval{200}; ///< from line to line; at least 1 ms
-    /// Gets each line, on a thread of the view's; the last one from its destructor. Must not throw. Empty:
-    /// prints it to standard error.
+    std::chrono::milliseconds interval{200}; ///< time between two lines; at least 1 ms
+    /// Called with each line, in a thread of the view. The destructor shows the last line. Must not throw.
+    /// Empty: prints the line to standard error.
     std::function<void(const live_line&)> show = {};
 };
 
-/// Shows a line at each interval, and one at its end, from a thread of its own. It costs the tasks nothing
-/// but what they do with it. In the child of a fork() it shows nothing.
+/// A view that shows a line at each interval, and one when it is destroyed, in a thread of its own. Tasks pay
+/// only for their live_view::task objects. In the child of a fork() it shows nothing.
 class live_view {
 public:
     using options = live_view_options;
 
-    /// So many columns, for as many tasks of any pool, or of none: see live_view::task. A column is blank
-    /// before its task, shows the character of the task's thread while it runs, and '.' afterwards. Threads
-    /// get the characters in the order in which they come. Throws std::invalid_argument, std::bad_alloc, and
-    /// std::system_error if the system gives no thread.
+    /// Begins a view with `columns` columns, one for each task, of any pool or of none: see live_view::task.
+    /// A column is blank before its task runs. It shows the character of the task's thread while it runs, and
+    /// '.' afterwards. Threads get the characters in the order in which they appear. Throws
+    /// std::invalid_argument, std::bad_alloc, and std::system_error if the system gives no thread.
     explicit live_view(std::size_t columns, options chosen = {});
 
-    /// A column for each thread of a pool: what its activity() says. The pool may be paused, stopped or
-    /// joined, but not destroyed, before the view. Throws the same.
+    /// Begins a view with a column for each thread of a pool, which shows the pool's activity(). The pool may
+    /// be paused, stopped or joined during the view, but must outlive it. Throws the same.
     template <class Pool>
         requires requires(const Pool& one) {
             { one.activity() } -> std::same_as<std::string>;
@@ -62,15 +61,16 @@ public:
     explicit live_view(const Pool& pool, options chosen = {})
         : live_view(0, [&pool] { return pool.activity(); }, std::move(chosen)) {}
 
-    /// After the tasks that it shows.
+    /// Ends the view. The tasks that it shows must have ended.
     ~live_view();
     live_view(const live_view&) = delete;
     live_view& operator=(const live_view&) = delete;
 
-    /// The task of a column runs on the calling thread, until the end of this object.
+    /// A scope in which the task of a column runs on the calling thread.
     class [[nodiscard]] task {
     public:
-        /// Throws std::out_of_range for a column that there is not, std::bad_alloc.
+        /// Marks the task as running. Throws std::out_of_range if there is no such column, and
+        /// std::bad_alloc.
         task(live_view& view, std::size_t column);
         ~task() { shown_.store(ended, sys::relaxed); }
         task(const task&) = delete;
@@ -80,12 +80,12 @@ public:
         sys::atomic<std::uint32_t>& shown_;
     };
 
-    /// The characters of threads; after the last one come the first ones again.
+    /// The characters of threads. After the last one, the first ones are reused.
     static constexpr std::string_view letters =
         "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ@#$&";
 
-    /// How many threads have run its tasks: any thread. One whose number the system has given away again
-    /// counts once. In the child of a fork() 0.
+    /// Returns how many threads have run its tasks. If the system has reused the number of a thread, both
+    /// threads count as one. Returns 0 in the child of a fork(). Any thread may call it.
     [[nodiscard]] std::size_t threads() const noexcept;
 
 private:
@@ -102,7 +102,7 @@ private:
     [[nodiscard]] std::uint32_t number_of_this_thread();
 
     const options chosen_;
-    const std::function<std::string()> activity_; // of a pool; empty: the columns are tasks
+    const std::function<std::string()> activity_; // the activity of a pool; empty: the columns are tasks
     const std::size_t columns_;
     const std::unique_ptr<sys::atomic<std::uint32_t>[]> shown_;
     mutable sys::slow_lock lock_;

@@ -1,4 +1,4 @@
-/// Metrics as the text that Prometheus reads (exposition format 0.0.4).
+/// Writes metrics as text for Prometheus (exposition format 0.0.4).
 ///
 /// Part: observe. Used by: pool (add_metrics), programs.
 #pragma once
@@ -15,31 +15,35 @@ namespace ekiden::inline EKIDEN_ABI {
 
 /// A label of a value.
 struct prometheus_label {
-    std::string_view name;  ///< as the format allows it
-    std::string_view value; ///< any bytes: those that are no UTF-8 become U+FFFD
+    std::string_view name;  ///< must be a name that the format allows
+    std::string_view value; ///< any bytes; bytes that are not UTF-8 become U+FFFD
 };
 
-/// The values of one moment. Those of one metric stand together in the text, in whichever order they are
-/// added, so that several pools can be on one page. Names and units are the program's to choose, by the
-/// conventions: seconds, bytes, "_total" at the end of a counter's. Not thread-safe.
+/// A page of metrics: their values at one moment.
 ///
-/// The functions throw std::invalid_argument for a name that the format does not allow, for a counter whose
-/// name does not end in "_total", and for a name that, but for the "_total", was that of another kind of
-/// metric before; std::bad_alloc. Each metric has a set of labels once.
+/// The values of one metric stand together in the text, in whatever order they are added. So several pools
+/// can be on one page. The program chooses names and units, by the conventions: seconds, bytes, and "_total"
+/// at the end of the name of a counter. Each metric may be added once for each set of labels. Not
+/// thread-safe.
+///
+/// All members that add a value throw std::bad_alloc. They throw std::invalid_argument for a name that the
+/// format does not allow, and for a counter whose name does not end in "_total". They also throw it if the
+/// name, without "_total", was used for another kind of metric.
 class prometheus_page {
 public:
-    /// Those of one value.
+    /// The labels of one value.
     using labels = std::initializer_list<prometheus_label>;
 
-    /// Only ever grows while the program runs.
+    /// Adds a counter: a value that only grows while the program runs.
     void counter(std::string_view name, std::string_view help, std::uint64_t value, labels with = {});
-    /// A value now.
+    /// Adds a gauge: a current value.
     void gauge(std::string_view name, std::string_view help, double value, labels with = {});
-    /// Durations, in seconds: how many were below each power of two of nanoseconds from 1 us to 17 s.
+    /// Adds a histogram of durations, in seconds. Its buckets are the powers of two of nanoseconds from 1 us
+    /// to 17 s.
     void histogram(std::string_view name, std::string_view help, const histogram_snapshot& of,
                    labels with = {});
 
-    /// The page: what Prometheus gets with the content type "text/plain; version=0.0.4".
+    /// Returns the page. Serve it with the content type "text/plain; version=0.0.4".
     [[nodiscard]] std::string text() const;
 
 private:
@@ -51,7 +55,7 @@ private:
 
     std::string& text_of(std::string_view name, std::string_view help, std::string_view type);
 
-    std::deque<metric> metrics_; // in the order in which they came
+    std::deque<metric> metrics_; // in the order in which they were added
 };
 
 } // namespace ekiden::inline EKIDEN_ABI

@@ -1,5 +1,5 @@
-/// Records the requests of a program - when each came, for which key, how long it took - for `./dev lab
-/// replay`, which plays them through other ways to process them.
+/// Records the requests of a program, for `./dev lab replay`: when each arrived, its key, and how long it
+/// took. The lab plays the recording through other ways to process the requests.
 ///
 /// Part: observe. Used by: programs. Hash of keys: SipHash-2-4 (J.-P. Aumasson, D. J. Bernstein, 2012).
 #pragma once
@@ -20,49 +20,51 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// What a request_log is made with.
+/// The options of a request_log.
 struct request_log_options {
-    std::size_t capacity = 1'000'000; ///< requests that are recorded, the first ones; 32 bytes each
-    /// Time that a function waits is told apart from its work: as time of the clock without time of the
-    /// processor. (So the time in which the system let others run counts as waiting.) Two system calls a
-    /// request, some 250 ns each. Linux only; elsewhere all time is work.
+    std::size_t capacity = 1'000'000; ///< number of requests that are recorded, the first ones; 32 bytes each
+    /// Separates the time that a function waits from the time that it works. Waiting is elapsed time without
+    /// processor time, so it includes the time in which the system runs other threads. Costs two system calls
+    /// for each request. Linux only: on other systems all time is work.
     bool blocking = false;
-    /// Keys that are numbers are written as they are. Otherwise a hash is, which tells nothing about the key
-    /// without the salt. Texts are always hashed.
+    /// Writes keys that are numbers unchanged. Otherwise a hash is written, which reveals nothing about the
+    /// key without the salt. Keys that are text are always hashed.
     bool plain_numbers = false;
-    std::array<std::uint64_t, 2> salt{}; ///< for the same hashes in two recordings; both 0: drawn at random
+    std::array<std::uint64_t, 2>
+        salt{}; ///< set it to get the same hashes in two recordings; both 0: drawn at random
 };
 
-/// Bounded, and never waits: what is beyond the capacity is counted as lost. A request costs three readings
-/// of the clock and one atomic addition: about 80 ns, and 20 more for the hash of its key.
+/// A log of requests with a bounded capacity. It never waits: requests beyond the capacity are counted as
+/// lost. A request costs three readings of the clock, one atomic addition, and the hash of its key.
 ///
-/// Any thread may call anything at any time. The log lives longer than the functions that it has wrapped.
+/// Thread safety: all members may be called concurrently. Lifetime: the log must outlive the functions that
+/// it has wrapped.
 class request_log {
-    /// Written by the thread that the request comes to, then by the one that serves it. The way of the
-    /// function from one to the other orders the two, as it does for what the function holds.
+    /// Written by the thread that receives the request, then by the thread that serves it. The transfer of
+    /// the function between them orders both, as it does for the data in the function.
     struct entry {
         sys::cell<std::uint64_t> arrival_ns;
         sys::cell<std::uint64_t> key;
-        /// The time of waiting and 1; 0 if it is not measured.
+        /// The time of waiting plus 1; 0 if it is not measured.
         sys::atomic<std::uint64_t> block_ns{0};
-        /// The service's time and 1; 0 until it has ended.
+        /// The time of the service plus 1; 0 until it has ended.
         sys::atomic<std::uint64_t> ended{0};
     };
 
 public:
     using options = request_log_options;
 
-    /// Takes all the memory that it will have, and touches it. Throws std::bad_alloc, and
-    /// std::invalid_argument for a capacity of 0.
+    /// Allocates all of its memory and touches it. Throws std::bad_alloc, and std::invalid_argument for a
+    /// capacity of 0.
     explicit request_log(const options& chosen = {});
 
-    /// A function that has been wrapped; a pointer larger than it.
+    /// A wrapped function. It is larger than the function by a pointer.
     template <class F>
     class timed;
 
-    /// A request for `key` comes now. Returns `f` as a function that is to be called once; how long its call
-    /// takes is the request's service. (Of a function that only starts something, as one that returns a
-    /// coroutine, that is the start alone.) Throws what copying `f` throws.
+    /// Records the arrival of a request for `key`. Returns `f` as a wrapped function, which must be called
+    /// once. The duration of that call is the request's service. If the function only starts something, like
+    /// a function that returns a coroutine, only the start is measured. Throws whatever copying `f` throws.
     template <std::integral Key, class F>
     [[nodiscard]] timed<std::decay_t<F>> wrap(Key key, F&& f) {
         const auto number = static_cast<std::uint64_t>(key);
@@ -73,20 +75,20 @@ public:
         return {begin(hash(key.data(), key.size())), std::forward<F>(f)};
     }
 
-    /// What became of the requests that had come.
+    /// The counts of the requests that have arrived.
     struct summary {
-        std::uint64_t written = 0;    ///< lines, but for the names
-        std::uint64_t unfinished = 0; ///< had not ended, or never will; left out
-        std::uint64_t lost = 0;       ///< came when the log was full
+        std::uint64_t written = 0;    ///< lines written, without the header line
+        std::uint64_t unfinished = 0; ///< requests that had not ended; left out
+        std::uint64_t lost = 0;       ///< requests that arrived when the log was full
     };
 
-    /// Writes what has ended as CSV: arrival_ns,key,service_ns,block_ns, in the order of the arrivals, which
-    /// count from the first. Requests go on meanwhile. Look at the stream's state afterwards. Throws
-    /// std::bad_alloc, and what the stream throws.
+    /// Writes the completed requests as CSV: arrival_ns,key,service_ns,block_ns. They are in the order of the
+    /// arrivals, and times count from the first arrival. Check the stream's state afterwards. Throws
+    /// std::bad_alloc, and whatever the stream throws. Requests may continue meanwhile.
     [[nodiscard]] summary write_csv(std::ostream& to) const;
 
 private:
-    /// From the call to the end of the scope.
+    /// Measures from its construction to the end of the scope.
     class service {
     public:
         explicit service(entry* of) noexcept;
@@ -115,7 +117,7 @@ private:
 
 namespace detail {
 
-/// The associated types of a function that is wrapped: none, unless it has them.
+/// The associated types of a wrapped function, if it has any.
 template <class F>
 struct executor_of {};
 template <class F>
@@ -133,12 +135,13 @@ struct allocator_of<F> {
 
 } // namespace detail
 
-/// Has the executor and the allocator that are associated with the function as its members, if it has any.
+/// A wrapped function. Its members name the executor and the allocator that are associated with the function,
+/// if it has them.
 template <class F>
 class request_log::timed : public detail::executor_of<F>, public detail::allocator_of<F> {
 public:
-    /// Calls the function, and records how long that took, also if it throws. Of more than one call, also of
-    /// copies, the last one counts.
+    /// Calls the function and records how long the call takes, also if it throws. If it or its copies are
+    /// called more than once, the last call counts.
     template <class... Args>
         requires std::invocable<F&, Args...>
     decltype(auto) operator()(Args&&... args) {

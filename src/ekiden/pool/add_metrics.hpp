@@ -1,4 +1,4 @@
-/// A pool's metrics for Prometheus.
+/// The metrics of a pool, for Prometheus.
 ///
 /// Part: pool. Used by: programs.
 #pragma once
@@ -10,8 +10,8 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// Adds them to the page as metrics "ekiden_pool_...", each with the label pool="<pool>", so that a page can
-/// have several pools. Throws std::bad_alloc.
+/// Adds the metrics of a pool to a page, as metrics named "ekiden_pool_...". Each has the label
+/// pool="<pool>", so a page can have several pools. Throws std::bad_alloc.
 void add_metrics(prometheus_page& to, const thread_pool_metrics& of, std::string_view pool);
 
 } // namespace ekiden::inline EKIDEN_ABI

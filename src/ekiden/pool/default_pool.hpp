@@ -1,4 +1,4 @@
-/// The pool of those who name none.
+/// The default pool: used when no pool is named.
 ///
 /// Part: pool. Used by: fork-join and the parallel algorithms outside of any pool, programs.
 #pragma once
@@ -7,13 +7,15 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// The pool of this process: one worker per core that it may really use, started by the first call. It is
-/// never destroyed, so that it works until the very end of the program; tasks that are still queued then are
-/// lost. Thread-safe. The first call throws as the constructor of thread_pool; then the next one tries again.
-/// The child of a fork() gets another one by its first call there.
+/// Returns the pool of this process. The first call starts it, with one worker per usable processor.
+///
+/// The pool is never destroyed, so it works until the end of the program. Tasks that are still queued then
+/// are lost. In the child of a fork(), the first call starts another pool.
+///
+/// Throws like the constructor of thread_pool. A later call then tries again. Thread-safe.
 [[nodiscard]] thread_pool& default_pool();
 
-/// The pool whose worker the calling thread is, or else default_pool().
+/// Returns the pool whose worker the calling thread is, or else default_pool(). Throws like default_pool().
 [[nodiscard]] thread_pool& this_pool();
 
 } // namespace ekiden::inline EKIDEN_ABI

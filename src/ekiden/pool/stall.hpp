@@ -1,4 +1,4 @@
-/// What a pool reports when its threads cannot get on.
+/// The report of a pool whose threads make no progress.
 ///
 /// Part: pool. Used by: programs, through thread_pool_options::on_stall.
 #pragma once
@@ -12,27 +12,28 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// One thread of a pool that waits.
+/// A waiting thread of a pool.
 struct stalled_thread {
-    unsigned index = 0;    ///< its number in the pool, as in the thread's name
-    std::string task;      ///< the type of the task that it runs
-    std::string waits_for; ///< the type of the task whose result it waits for, or what a blocking_region said
-    std::chrono::nanoseconds waited{}; ///< how long, so far; 0 if unknown
+    unsigned index = 0; ///< the index of the worker, as in the thread's name
+    std::string task;   ///< the type of the running task
+    std::string
+        waits_for; ///< the type of the task whose result it waits for, or the text of a blocking_region
+    std::chrono::nanoseconds waited{}; ///< how long it has waited; 0 if unknown
 };
 
-/// Why a pool does not get on.
+/// Why a pool makes no progress.
 struct stall_report {
-    /// What holds it up.
+    /// The possible causes.
     enum class reason : std::uint8_t {
-        saturated,  ///< tasks wait, all threads are blocked, and there are `max_threads` of them
-        deadlocked, ///< tasks of this pool wait for each other's results, in a circle
+        saturated,  ///< tasks wait, all threads are blocked, and the pool has `max_threads` threads
+        deadlocked, ///< tasks of this pool wait for each other's results in a cycle
     };
-    reason why = reason::saturated; ///< which of the two
+    reason why = reason::saturated; ///< the cause
     std::vector<stalled_thread>
-        threads; ///< all of them; if deadlocked, those in the circle, each waiting for the next
-    std::uint64_t tasks_pending = 0; ///< queued or running
+        threads; ///< all threads; if deadlocked, those in the cycle, each waiting for the next
+    std::uint64_t tasks_pending = 0; ///< the tasks that are queued or running
 
-    /// As text, a line for each thread.
+    /// Returns the report as text, with a line for each thread. Throws std::bad_alloc.
     [[nodiscard]] std::string text() const;
 };
 

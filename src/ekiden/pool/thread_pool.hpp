@@ -1,4 +1,4 @@
-/// A pool of threads that runs tasks: work stealing inside, a ring per producer from outside.
+/// A pool of threads that runs tasks. Workers steal from each other. Each producer outside has its own ring.
 ///
 /// Part: pool. Used by: programs. The engine is private: scheduler.hpp, worker.hpp.
 #pragma once
@@ -29,106 +29,112 @@ namespace ekiden::inline EKIDEN_ABI {
 class scheduler;
 class thread_pool;
 
-/// Where the workers may run.
+/// The processors on which the workers may run.
 enum class placement : std::uint8_t {
-    none,    ///< wherever the system puts them
-    compact, ///< each on one of the usable processors, in their order
-    numa,    ///< each on the processors of one NUMA node, the nodes filled evenly
+    none,    ///< any processor: the system chooses
+    compact, ///< each worker on one usable processor, in their order
+    numa,    ///< each worker on the processors of one NUMA node; the nodes are filled evenly
 };
 
-/// What a thread_pool is made with.
+/// The options of a thread_pool.
 struct thread_pool_options {
     /// The largest accepted number of threads.
     static constexpr unsigned most_threads = 4096;
     /// The largest accepted spin_time.
     static constexpr std::chrono::microseconds longest_spin = std::chrono::seconds(10);
 
-    unsigned threads = 0;                          ///< 0: one per processor that this process may really use
+    unsigned threads = 0;                          ///< number of workers; 0: one per usable processor
     std::string name = "ekiden";                   ///< the threads are called name-0, name-1, ...
-    ekiden::placement placement = placement::none; ///< a hint: not reported if the system refuses it
-    /// How many threads there may be while others are blocked, in a blocking_region or, as the watch finds,
-    /// without one. 0: as `threads`. See elastic.md.
+    ekiden::placement placement = placement::none; ///< a hint: a refusal by the system is not reported
+    /// The largest number of threads while some are blocked. A thread is blocked in a blocking_region, or if
+    /// the watch finds that it blocks without one. 0 means `threads`. See elastic.md.
     unsigned max_threads = 0;
-    std::chrono::milliseconds keep_alive{10'000}; ///< a surplus thread without work ends after this time
-    /// How often a thread of its own looks for workers that block without a blocking_region, if
-    /// `max_threads` is above `threads` or `on_stall` is set. 0: never; there is no such thread then.
+    std::chrono::milliseconds keep_alive{10'000}; ///< how long a surplus thread waits for work before it ends
+    /// The interval at which the pool checks for workers that block without a blocking_region. A thread of
+    /// its own, the watch, checks them if `max_threads` is above `threads` or `on_stall` is set. 0: never,
+    /// and there is no such thread.
     std::chrono::milliseconds watch_interval{10};
-    /// How long every idle worker looks for work before it sleeps. For short loops that follow each other
-    /// closely: a wake-up costs more than such a loop. It takes the processors meanwhile, as OpenMP does with
-    /// its block time. 0: one worker at a time looks, for 20 us.
+    /// How long every idle worker searches for work before it sleeps. It uses the processors meanwhile, like
+    /// the block time of OpenMP. Set it for short loops that follow each other closely, because a wake-up
+    /// costs more than such a loop. 0: one worker at a time searches, for 20 us.
     std::chrono::microseconds spin_time{0};
-    /// Called by the worker when a task without a future ends with an exception, with the name of the
-    /// callable's type. Must not throw. Empty: prints both to standard error and calls std::terminate.
+    /// Called by the worker if an exception leaves a task without a future, with the exception and the name
+    /// of the callable's type. Must not throw. Empty: prints both to standard error and calls std::terminate.
     std::function<void(std::exception_ptr, std::string_view)> on_unhandled_exception = {};
-    /// Called once each time that the pool is found unable to get on: saturated, by the watch; deadlocked, by
-    /// the worker whose wait has closed the circle. Must not throw, nor wait for the pool. Empty: prints
-    /// a deadlock to standard error.
+    /// Called once each time that the pool is found to make no progress. The watch calls it for a saturated
+    /// pool. The worker whose wait closes the cycle calls it for a deadlock. Must not throw, nor wait for the
+    /// pool. Empty: prints a deadlock to standard error.
     std::function<void(const stall_report&)> on_stall = {};
 };
 
-/// What the workers have done since the pool began. The numbers are read one after the other while the pool
-/// runs.
+/// Counts of what the workers have done since the pool began. The numbers are read one after the other while
+/// the pool runs, so they are not a snapshot of one moment.
 struct thread_pool_metrics {
-    unsigned threads = 0;              ///< all of them, now
-    unsigned peak_threads = 0;         ///< the most there were at once
-    unsigned threads_at_work = 0;      ///< run a task, or look for one
-    unsigned threads_blocked = 0;      ///< in a blocking_region, or found blocked by the watch
-    unsigned threads_standing_by = 0;  ///< surplus ones, asleep until others block
-    bool is_saturated = false;         ///< all are blocked, and there are `max_threads`
-    std::uint64_t threads_refused = 0; ///< times that the system gave no thread or memory when one blocked
-    std::uint64_t stalls = 0;          ///< reports made, see thread_pool_options::on_stall
-    std::uint64_t tasks_run = 0;       ///< also canceled ones, and forked calls that a worker took over
-    std::uint64_t tasks_abandoned = 0; ///< dropped by stop()
-    std::uint64_t tasks_pending = 0;   ///< queued or running now
-    std::uint64_t stolen = 0;          ///< taken from another worker's deque
-    std::uint64_t injected = 0;        ///< taken from the queues for tasks from outside and for priorities
-    std::uint64_t parks = 0;           ///< times that a worker went to sleep
-    std::uint64_t wakes = 0;           ///< times that one was woken for work
+    unsigned threads = 0;              ///< the number of threads now
+    unsigned peak_threads = 0;         ///< the largest number at once
+    unsigned threads_at_work = 0;      ///< threads that run a task or search for one
+    unsigned threads_blocked = 0;      ///< threads in a blocking_region, or found blocked by the watch
+    unsigned threads_standing_by = 0;  ///< surplus threads, asleep until others block
+    bool is_saturated = false;         ///< all threads are blocked, and there are `max_threads`
+    std::uint64_t threads_refused = 0; ///< how often the system gave no thread or memory when one blocked
+    std::uint64_t stalls = 0;          ///< reports made; see thread_pool_options::on_stall
+    std::uint64_t tasks_run = 0;       ///< including canceled tasks, and forked calls that a worker took over
+    std::uint64_t tasks_abandoned = 0; ///< tasks that stop() dropped
+    std::uint64_t tasks_pending = 0;   ///< tasks that are queued or running now
+    std::uint64_t stolen = 0;          ///< tasks taken from another worker's deque
+    std::uint64_t injected = 0;        ///< tasks taken from the queues for outside tasks and for priorities
+    std::uint64_t parks = 0;           ///< how often a worker went to sleep
+    std::uint64_t wakes = 0;           ///< how often a worker was woken for work
     histogram_snapshot queue_delay;    ///< ns from post to run, of every 64th task of each producer
 };
 
-/// Thread-safe: any thread, the workers too, may call any function, but for the destructor. A task that is
-/// accepted is run or abandoned, exactly once: post() and submit() return before, while or after it runs, and
-/// what the caller did before is visible to it.
+/// A pool of threads that runs tasks.
 ///
-/// Order of tasks of one priority that one thread outside the pool posts: with one worker they begin in the
-/// order of the posts. With several they begin roughly oldest first, and the order is not specified: take a
-/// strand or lanes for a strict one. At most 2^14 * W * W later tasks of that thread overtake a task, with W
-/// workers. No task waits behind another one that computes or blocks while a worker is idle. (What a thread
-/// posts at its end, from destructors of thread_local objects, may come earlier; so may others while a worker
-/// that waits for a result has put a task back because of pause().)
+/// An accepted task is run or abandoned, exactly once. post() and submit() may return before, while or after
+/// it runs.
 ///
-/// Tasks that a worker posts are taken newest first by itself and oldest first by others; post_last() puts a
-/// worker's task behind those that wait.
+/// Order: with one worker, tasks of one priority that one outside thread posts begin in the order of the
+/// posts. With several workers they begin roughly oldest first, and the order is not specified. Use a strand
+/// or lanes for a strict order. With W workers, at most 2^14 * W * W later tasks of that thread overtake a
+/// task. No task waits behind another one that computes or blocks while a worker is idle. Two cases are
+/// exceptions. Posts from destructors of thread_local objects, at the end of a thread, may begin earlier.
+/// Later posts may also begin earlier if a worker that waits for a result has put a task back because of
+/// pause().
 ///
-/// A context with services: join() shuts them down when no task is left, before the threads end.
+/// A worker takes the tasks that it has posted newest first. Other workers take them oldest first.
+/// post_last() puts a worker's task behind the waiting ones.
 ///
-/// In the child of a fork() no worker exists, and nothing waits: what posts or waits throws
-/// std::system_error(operation_not_permitted); pause(), resume(), stop() and the destructor do nothing;
-/// metrics() tells what the forking thread could see. New pools work there. A task may fork if its child ends
-/// with exec or _exit: one that returns from the task ends the process with a message.
+/// Services: join() shuts down the services of the pool when no task is left, before the threads end.
+///
+/// fork(): in the child no worker exists, and no call waits. A call that posts or waits throws
+/// std::system_error(operation_not_permitted). pause(), resume(), stop() and the destructor do nothing.
+/// metrics() returns what the forking thread could see. New pools work in the child. A task may fork if its
+/// child ends with exec or _exit. A child that returns from the task ends the process with a message.
+///
+/// Thread safety: all members may be called concurrently, also by workers, except the destructor.
+/// Ordering: everything that the caller did before a post is visible to the task.
 class thread_pool : public execution_context {
 public:
     using options = thread_pool_options;
 
-    /// Starts the threads. Throws std::invalid_argument for a bad option, before anything is started;
-    /// std::bad_alloc and std::system_error if the system gives out no memory or thread; the threads that had
-    /// started have ended then. In a simulation it fails the run instead, as does a post from there.
+    /// Starts the threads. Throws std::invalid_argument for a bad option, before anything is started. Throws
+    /// std::bad_alloc or std::system_error if the system gives no memory or thread. The threads that had
+    /// started have then ended. In a simulation the constructor fails the run instead, as does a post.
     explicit thread_pool(options chosen = {});
-    /// With so many threads; otherwise as by default.
+    /// Starts `threads` threads. All other options have their defaults.
     template <std::integral Number>
         requires(!std::same_as<Number, bool>)
     explicit thread_pool(Number threads) : thread_pool(options{.threads = checked_number(threads)}) {}
-    /// Calls join(). Must not run in a thread of this pool, which cannot wait for its own end: not in a task,
-    /// a coroutine or its frame, a thread_local object of a worker, nor in a function that the options name.
-    /// Then it stops the program with a message that says which of these it was, and what to do. stop() may
-    /// be called there.
+    /// Calls join(). Must not run in a thread of this pool, because that thread cannot wait for its own end.
+    /// This includes tasks, coroutines and their frames, thread_local objects of a worker, and functions in
+    /// the options. If it does run there, it ends the program with a message that names the place and the
+    /// remedy. stop() may be called there.
     ~thread_pool() override;
     thread_pool(const thread_pool&) = delete;
     thread_pool& operator=(const thread_pool&) = delete;
 
     class executor_type;
-    /// A handle through which tasks reach this pool, at the given priority.
+    /// Returns an executor of this pool for the given priority.
     [[nodiscard]] executor_type get_executor(priority level = priority::normal) noexcept;
 
     /// Runs `f()` in a worker. Returns true if the task is accepted. After stop() or join() it returns false,
@@ -137,84 +143,91 @@ public:
     /// been accepted.
     template <class F>
     bool post(F&& f);
-    /// Runs `f()` in a worker at priority `level`. Also throws std::invalid_argument if there is no such
-    /// priority. Otherwise as post(f).
+    /// Runs `f()` in a worker at priority `level`. Returns and throws like post(f). Also throws
+    /// std::invalid_argument if there is no such priority.
     template <class F>
     bool post(priority level, F&& f);
 
-    /// As post(), behind the tasks that wait already: for a task that goes on later, and lets others through.
+    /// Posts `f` behind the tasks that already wait, for a task that lets other tasks run before it
+    /// continues. Returns and throws like post().
     template <class F>
     bool post_last(F&& f);
 
-    /// Runs `f(args...)`, all copied or moved, in a worker, and returns the future of its result. Throws as
-    /// post(). After stop() or join() the future reports std::system_error(operation_canceled).
+    /// Runs `f(args...)` in a worker and returns the future of its result. `f` and the arguments are copied
+    /// or moved. Throws like post(). After stop() or join() the future reports
+    /// std::system_error(operation_canceled).
     template <class F, class... Args>
         requires(!std::same_as<std::remove_cvref_t<F>, std::stop_token>
                  && !std::same_as<std::remove_cvref_t<F>, priority>)
     auto submit(F&& f, Args&&... args);
-    /// As above, at a priority.
+    /// Does the same at priority `level`.
     template <class F, class... Args>
     auto submit(priority level, F&& f, Args&&... args);
 
-    /// As submit(f), and a stop request cancels the task while it is queued, as future::cancel() would. `f`
-    /// may take the token, to see requests that come later.
+    /// Does the same as submit(f). A stop request cancels the task while it is queued, like future::cancel().
+    /// `f` may take the token as its parameter, to see later requests.
     template <class F>
     auto submit(std::stop_token token, F&& f);
 
-    /// Runs `f(i)`, or `f()` if it takes no number, for each i from 0 to n - 1, each call a task of its own.
-    /// `f` is copied for the calls. Returns and throws as post(), for all of them. A task that is posted
-    /// later may begin before calls that remain, whatever the number of workers.
+    /// Runs `f(i)` for each i from 0 to n - 1, each call as a task of its own. Runs `f()` instead if `f`
+    /// takes no number. `f` is copied for the calls. Returns and throws like post(), for all calls together.
+    /// A task that is posted later may begin before the remaining calls, whatever the number of workers.
     template <class F>
     bool post_bulk(std::size_t n, F&& f);
 
     /// Waits until no task is queued or running. Then every task that was accepted before the call has
-    /// completed, with every task that it posted. Their effects are visible to the caller. Outstanding work
-    /// (see executor_type) does not count. Throws std::system_error(resource_deadlock_would_occur) in a
-    /// worker of this pool.
+    /// completed, with every task that it posted. Outstanding work (see executor_type) does not count. Throws
+    /// std::system_error(resource_deadlock_would_occur) in a worker of this pool. The effects of the tasks
+    /// are visible to the caller.
     void wait_idle();
-    /// As wait_idle(), but gives up when `limit` is reached. Returns true if the pool was idle. A wait that
-    /// gives up has no effect on the pool. Throws the same.
+    /// Waits like wait_idle(), but gives up when `limit` is reached. Returns true if the pool was idle. A
+    /// wait that gives up has no effect on the pool. Throws the same.
     [[nodiscard]] bool wait_idle(const wait_limit& limit);
-    /// As wait_idle(), but gives up at a stop request.
+    /// Waits like wait_idle(), but gives up at a stop request.
     [[nodiscard]] bool wait_idle(std::stop_token token) { return wait_idle(wait_limit(std::move(token))); }
-    /// As wait_idle(), but gives up after `duration`. With 0 or less it only checks.
+    /// Waits like wait_idle(), but gives up after `duration`. With 0 or less it only checks.
     template <class Rep, class Period>
     [[nodiscard]] bool wait_idle_for(const std::chrono::duration<Rep, Period>& duration) {
         return wait_idle(wait_limit::after(duration));
     }
-    /// As wait_idle(), but gives up at `deadline`.
+    /// Waits like wait_idle(), but gives up at `deadline`.
     template <class Clock, class Duration>
     [[nodiscard]] bool wait_idle_until(const std::chrono::time_point<Clock, Duration>& deadline) {
         return wait_idle(wait_limit::until(deadline));
     }
 
-    /// No task that is posted after this has returned begins before resume(). Tasks posted earlier may still
-    /// begin if a worker was about to take them; those that run go on, with what they fork and while they
-    /// wait for results. Has no effect after join() or stop() has begun.
+    /// Pauses the pool: no task that is posted after the return begins before resume(). Tasks posted earlier
+    /// may still begin if a worker was about to take them. Running tasks continue, with what they fork and
+    /// while they wait for results. Has no effect after join() or stop() has begun.
     void pause() noexcept;
-    /// What was done before it is visible to the tasks that begin after it.
+    /// Lets tasks begin again. Everything that the caller did before is visible to the tasks that begin after
+    /// it.
     void resume() noexcept;
 
-    /// Accepts no more tasks and abandons the queued ones: they are destroyed without running, and their
-    /// futures report std::system_error(operation_canceled). Tasks that run go on. Does not wait for them.
+    /// Closes the pool and abandons the queued tasks: they are destroyed without running, and their futures
+    /// report std::system_error(operation_canceled). The pool accepts no more tasks. Running tasks continue,
+    /// and stop() does not wait for them.
     void stop() noexcept;
 
-    /// Resumes the pool if it is paused, refuses tasks from outside, runs every queued task and every task
-    /// that those post, and ends the threads. While work is outstanding (see executor_type), join() waits for
-    /// that work, and the pool accepts tasks from outside. After stop() it waits only for the tasks that run,
-    /// and ends the threads. A second call waits for the first one, and then does nothing. Throws
-    /// std::system_error(resource_deadlock_would_occur) in a thread of this pool, also in destructors of its
-    /// thread_local objects.
-    void join();
-    /// As join(), but gives up when `limit` is reached. Returns true if the pool has ended: its services are
-    /// shut down, and its threads have been joined. Throws the same as join().
+    /// Closes the pool and waits for its work. Resumes the pool if it is paused, refuses tasks from outside,
+    /// runs every queued task and every task that those post, and ends the threads.
     ///
-    /// The limit ends the wait for tasks, for outstanding work, and for another thread's join(). When the
-    /// last task has completed, the call ends the threads and returns true. That takes as long as the
-    /// destructors of services and of the workers' thread_local objects take, whatever the limit is.
+    /// While work is outstanding (see executor_type), join() waits for that work, and the pool accepts tasks
+    /// from outside. After stop() it waits only for the running tasks, and ends the threads. A second call
+    /// waits for the first one, and then does nothing.
+    ///
+    /// Throws std::system_error(resource_deadlock_would_occur) in a thread of this pool, including
+    /// destructors of its thread_local objects.
+    void join();
+    /// Joins the pool like join(), but gives up when `limit` is reached. Returns true if the pool has ended:
+    /// its services are shut down, and its threads have been joined. Throws the same as join().
+    ///
+    /// The limit applies to the wait for tasks, for outstanding work, and for another thread's join(). When
+    /// the last task has completed, the call ends the threads and returns true. Then it waits for the
+    /// destructors of services and of the workers' thread_local objects, even beyond the limit.
     ///
     /// If the call gives up, it returns false, and the pool stays in the state of a pool that is being
-    /// joined. This is also so if the limit was reached before the call. In this state the pool:
+    /// joined. The same happens if the limit was reached before the call. In this state the pool:
     ///  * is not paused, and pause() has no effect;
     ///  * refuses tasks from outside, but accepts them while work is outstanding;
     ///  * accepts tasks from its own workers, and runs every task that it has accepted;
@@ -222,47 +235,53 @@ public:
     /// Another join() continues, with or without a limit. stop() abandons the queued tasks, and makes a later
     /// join() wait only for the tasks that run. The destructor calls join() without a limit.
     [[nodiscard]] bool join(const wait_limit& limit);
-    /// As join(limit), but gives up at a stop request.
+    /// Joins like join(limit), but gives up at a stop request.
     [[nodiscard]] bool join(std::stop_token token) { return join(wait_limit(std::move(token))); }
-    /// As join(limit), but gives up after `duration`. With 0 or less it begins to join, and waits for
+    /// Joins like join(limit), but gives up after `duration`. With 0 or less it begins to join and waits for
     /// nothing.
     template <class Rep, class Period>
     [[nodiscard]] bool join_for(const std::chrono::duration<Rep, Period>& duration) {
         return join(wait_limit::after(duration));
     }
-    /// As join(limit), but gives up at `deadline`.
+    /// Joins like join(limit), but gives up at `deadline`.
     template <class Clock, class Duration>
     [[nodiscard]] bool join_until(const std::chrono::time_point<Clock, Duration>& deadline) {
         return join(wait_limit::until(deadline));
     }
 
-    /// How many threads run tasks when none is blocked: the option `threads`, or what it stood for.
+    /// Returns how many threads run tasks when none is blocked: the option `threads`, or the number that 0
+    /// stood for.
     [[nodiscard]] unsigned thread_count() const noexcept;
 
-    /// How many threads there can ever be at once: the largest index of a worker is one less.
+    /// Returns the largest number of threads at once. Indexes of workers are below it.
     [[nodiscard]] unsigned max_thread_count() const noexcept;
 
     /// Returns whether the calling thread is a worker of this pool.
     [[nodiscard]] bool running_in_this_thread() const noexcept;
 
-    /// The number of the calling thread among the workers of this pool, from 0 to max_thread_count() - 1, to
-    /// find memory of its own by; nothing if it is none of them. At most one thread at a time has a number.
+    /// Returns the index of the calling thread among the workers of this pool, a number below
+    /// max_thread_count(). Returns nothing if the thread is no worker of it. At most one thread at a time has
+    /// a given index, so a program can use it to find memory of the worker's own.
     [[nodiscard]] std::optional<unsigned> this_worker_index() const noexcept;
 
-    /// What the workers have done since the pool began. Throws std::bad_alloc.
+    /// Returns what the workers have done since the pool began. Throws std::bad_alloc.
     [[nodiscard]] thread_pool_metrics metrics() const;
 
-    /// What the threads do now, a character for each by its number:
-    ///   #  runs a task, or looks for one    b  is blocked            w  sleeps until a result is there
-    ///   .  sleeps for want of tasks         -  stands by             p  has a task that waits for resume()
+    /// Returns what the threads do now, as text with a character for each thread, in the order of their
+    /// indexes:
+    ///   #  runs a task or searches for one  b  is blocked            w  sleeps until a result is ready
+    ///   .  sleeps because it has no tasks   -  stands by             p  has a task that waits for resume()
     ///   (blank)  has ended; another thread may come in its place
-    /// As many as there ever were at once. Throws std::bad_alloc. For live_view.
+    /// The text has as many characters as there ever were threads at once. Throws std::bad_alloc. live_view
+    /// uses it.
     [[nodiscard]] std::string activity() const;
 
-    /// Writes to a file descriptor what each worker does, what it waits for and since when, who holds that
-    /// up, and tasks that wait for each other in a circle; for a program that hangs. Looks twice, 50 ms
-    /// apart, to tell what moves; so long it takes. Any thread, also in a signal handler, while everything is
-    /// stuck: takes no lock, allocates nothing, calls nothing of the program. The pool must live meanwhile.
+    /// Writes a report to a file descriptor, for a program that hangs. It names what each worker does, what
+    /// it waits for and since when, which worker holds it up, and tasks that wait for each other in
+    /// a cycle. It samples twice, 50 ms apart, to find the workers that make progress.
+    ///
+    /// Any thread may call it, also a signal handler, while the pool makes no progress. It takes no lock,
+    /// allocates nothing and calls no function of the program. The pool must live meanwhile.
     void dump(int file = 2) const noexcept;
 
 private:
@@ -292,22 +311,23 @@ private:
     std::unique_ptr<scheduler> scheduler_;
 };
 
-/// A cheap, copyable handle; equal if pool and priority are. Its operations are those of task_sink. Must not
-/// be used after the pool's end.
+/// An executor: a cheap, copyable handle of a pool and a priority. Executors are equal if pool and priority
+/// are. Its operations are those of task_sink. Must not be used after the pool is destroyed.
 class thread_pool::executor_type : public task_sink<executor_type> {
 public:
     [[nodiscard]] thread_pool& context() const noexcept { return *pool_; }
-    /// The priority of what it posts.
+    /// Returns the priority of the tasks that it posts.
     [[nodiscard]] priority level() const noexcept { return level_; }
     friend bool operator==(const executor_type&, const executor_type&) = default;
 
-    /// Work elsewhere has begun that will post its end to the pool: join() waits for as many calls of
-    /// on_work_finished(), which may be the last that a thread does with the pool. At most 2^30 - 1 at a
-    /// time.
+    /// Announces work elsewhere that will post its completion to the pool. join() waits for as many calls of
+    /// on_work_finished(). That call may be the last one that a thread makes to the pool. At most 2^30 - 1 at
+    /// a time.
     void on_work_started() const noexcept { pool_->work_started(); }
     void on_work_finished() const noexcept { pool_->work_finished(); }
 
-    /// Whether the calling thread is a worker of the pool: dispatch() runs at once then.
+    /// Returns whether the calling thread is a worker of the pool. If it is, dispatch() runs a callable at
+    /// once.
     [[nodiscard]] bool running_in_this_thread() const noexcept { return pool_->running_in_this_thread(); }
 
     // ---- for task_sink

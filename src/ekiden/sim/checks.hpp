@@ -1,7 +1,7 @@
-/// What a test says about a program in a simulation, and the marks that a program may carry.
+/// Checks of a program in a simulation, and marks that a program may contain.
 ///
-/// Part: sim. Used by: tests of programs. All of it may be called outside of a simulation, where marks do
-/// nothing and a check that fails throws std::logic_error.
+/// Part: sim. Used by: tests of programs. All of it may be called outside a simulation. There, marks do
+/// nothing, and a failing check throws std::logic_error.
 #pragma once
 
 #include <ekiden/sim/fault.hpp>
@@ -18,35 +18,36 @@ namespace ekiden::inline EKIDEN_ABI::sim {
 
 // ---- marks
 
-/// A place in the middle of a task where others may run: a step runs whole otherwise. These run on top of the
-/// caller's stack, so do not call it with a lock held that they may want. Throws if one of them has failed.
+/// Lets other tasks run in the middle of a task, which otherwise runs as one step. They run on top of the
+/// caller's stack, so do not hold a lock that they may acquire. Throws if one of them has failed.
 void point();
-/// A line in the timeline.
+/// Adds a line to the timeline.
 void note(std::string text);
-/// Counted in the report, by name.
+/// Counts the mark in the report, by name.
 void reached(const char* mark);
-/// One of 0 to `range` - 1 that the seed draws; 0 outside of a simulation.
+/// Returns a number from 0 to `range` - 1, which the seed draws. Returns 0 outside a simulation.
 [[nodiscard]] std::uint32_t choose(std::uint32_t range);
-/// `action` may be called once at any time between two steps, when the fault `ending` is on: to stop or
-/// destroy something in the middle. It must stay callable until the test returns.
+/// Registers an `action` that may be called once at any time between two steps, when the fault `ending` is
+/// on. Use it to stop or destroy an object at an unexpected moment. It must stay callable until the test
+/// returns.
 void at_any_time(const char* name, std::function<void()> action);
 
-// ---- checks. Each ends the run with a failure, by an exception that handlers let through.
+// ---- checks. A failing check ends the run by an exception, which handlers must let through.
 
-/// `holds`, or a failure of that name.
+/// Fails with the text `what` unless `holds` is true.
 void expect(bool holds, const char* what);
 
-/// Something that must happen exactly once, such as a reply.
+/// Checks that something happens exactly once, such as a reply.
 class exactly_once {
 public:
     explicit exactly_once(std::string name);
-    /// A failure if it has not happened. If an exception destroys the object and leaves the step or the test,
+    /// Fails if it has not happened. If an exception destroys the object and leaves the step or the test,
     /// that exception is the failure.
     ~exactly_once();
     exactly_once(const exactly_once&) = delete;
     exactly_once& operator=(const exactly_once&) = delete;
 
-    /// It has happened. The second time is a failure.
+    /// Records that it has happened. Fails the second time.
     void done();
     [[nodiscard]] bool is_done() const noexcept { return is_done_; }
 
@@ -56,13 +57,13 @@ private:
     bool is_done_ = false;
 };
 
-/// Numbers that grow, for each key.
+/// Checks that the numbers of each key grow.
 template <class Key>
 class in_order {
 public:
     explicit in_order(std::string name) : name_(std::move(name)) {}
 
-    /// A failure if `number` is not larger than the one before of this key.
+    /// Fails if `number` is not larger than the previous one of this key.
     void saw(const Key& key, std::int64_t number);
 
 private:
@@ -70,7 +71,7 @@ private:
     std::map<Key, std::int64_t> last_;
 };
 
-/// A member of an object whose use after its end is a failure, also where the memory would not tell.
+/// A member of an object that detects uses after its destruction, even if the memory shows nothing.
 class life {
     struct state {
         std::string name;
@@ -83,10 +84,10 @@ public:
     life(const life&) = delete;
     life& operator=(const life&) = delete;
 
-    /// What a handler keeps beside its pointer to the object.
+    /// The part that a handler keeps beside its pointer to the object.
     class watch {
     public:
-        /// Before the object is used.
+        /// Fails if the object has been destroyed. Called before the object is used.
         void expect_alive() const;
 
     private:
@@ -94,7 +95,7 @@ public:
         explicit watch(std::shared_ptr<const state> of) noexcept : of_(std::move(of)) {}
         std::shared_ptr<const state> of_;
     };
-    /// For a handler to keep.
+    /// Returns a watch for a handler to keep.
     [[nodiscard]] watch watched() const noexcept { return watch(state_); }
 
 private:

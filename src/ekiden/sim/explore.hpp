@@ -1,5 +1,5 @@
-/// Runs a test with many seeds, each of which is a schedule, and says what has gone wrong: the seed, what
-/// happened step by step, and how to see it again.
+/// Runs a test with many seeds and reports failures. Each seed is a schedule. The report has the seed, the
+/// steps, and the way to repeat them.
 ///
 /// Part: sim. Used by: tests of programs. The guide: docs/simulation.md.
 #pragma once
@@ -15,10 +15,12 @@
 
 namespace ekiden::inline EKIDEN_ABI::sim {
 
-/// A test: a function of the first context. It makes what it tests, has run() of the context run it, and
-/// looks at the results; its own objects end with it. It is called once for each run, by a thread of its own,
-/// and must do the same each time: no static state that one run leaves to the next, no real time, no numbers
-/// from addresses. An exception that leaves it is a failure.
+/// A test: a callable that gets the first context.
+///
+/// It makes the objects under test, calls run() of the context, and checks the results. Its own objects are
+/// destroyed when it returns. It is called once for each run, in a thread of its own, and must do the same
+/// each time. So it must not depend on static state of earlier runs, on real time, or on numbers made from
+/// addresses. An exception that leaves it is a failure.
 template <class F>
 concept simulated_test = std::invocable<F&, sim_context&>;
 
@@ -51,10 +53,11 @@ private:
 
 } // namespace detail
 
-/// Runs seeds until one fails, shrinks the failing run, and prints it. Seed 0 is the dull one, in which
-/// nothing is out of the ordinary. Seeds beyond 2^64 - 1 do not exist and are not run. Returns what it has
-/// found. Throws std::invalid_argument for an option that is out of range, std::system_error if the system
-/// gives no thread, and std::bad_alloc. A failure that has been found is returned all the same.
+/// Runs seeds until one fails, shrinks the failing run, and prints it. Seed 0 is the dull one: nothing
+/// unusual happens in it. Seeds beyond 2^64 - 1 do not exist and are not run.
+///
+/// Returns its findings. Throws std::invalid_argument for an option that is out of range, std::system_error
+/// if the system gives no thread, and std::bad_alloc. A failure that has been found is returned nevertheless.
 template <simulated_test F>
 [[nodiscard]] report explore(const options& chosen, F&& test) {
     return detail::explore(chosen, detail::test_reference(test));
@@ -66,13 +69,13 @@ template <simulated_test F>
     return detail::explore(chosen, detail::test_reference(test));
 }
 
-/// Runs all schedules that differ from the dull one in at most `bound` choices, without faults; at most
-/// options::seeds of them. report::is_complete says whether those were all. Throws what explore() throws.
+/// Runs all schedules that differ from the dull one in at most `bound` choices, without faults. Runs at most
+/// options::seeds of them. report::is_complete says whether these were all. Throws whatever explore() throws.
 template <simulated_test F>
 [[nodiscard]] report explore_all(unsigned bound, F&& test, const options& chosen) {
     return detail::explore_all(chosen, bound, detail::test_reference(test));
 }
-/// At most 100,000 of them.
+/// Runs at most 100,000 of them.
 template <simulated_test F>
 [[nodiscard]] report explore_all(unsigned bound, F&& test) {
     options chosen;
@@ -80,8 +83,8 @@ template <simulated_test F>
     return detail::explore_all(chosen, bound, detail::test_reference(test));
 }
 
-/// Repeats the run that `tape` names: the text report::replay. Throws std::invalid_argument if `tape` is not
-/// such a text. Otherwise throws what explore() throws.
+/// Repeats the run that `tape` describes, the text in report::replay. Throws std::invalid_argument if `tape`
+/// is not such a text. Otherwise throws whatever explore() throws.
 template <simulated_test F>
 [[nodiscard]] report replay(std::string_view tape, F&& test, const options& chosen = {}) {
     return detail::replay(tape, chosen, detail::test_reference(test));

@@ -1,6 +1,6 @@
-/// What may go wrong in a simulation.
+/// The faults that a simulation can inject.
 ///
-/// Part: sim. Used by: programs' tests; programs, which mark where something may fail.
+/// Part: sim. Used by: tests of programs; programs, which mark where a fault may occur.
 #pragma once
 
 #include <ekiden/sys/config.hpp>
@@ -14,45 +14,45 @@
 
 namespace ekiden::inline EKIDEN_ABI::sim {
 
-/// Kinds of faults. A test asks for some; each seed draws which of those are on, and how often they come.
+/// The kinds of faults. A test asks for some. Each seed draws which of them are on and how often they occur.
 enum class fault : std::uint8_t {
-    late_task,  ///< a task that is ready begins later
+    late_task,  ///< a ready task begins later
     late_timer, ///< the handler of a timer begins later
-    throwing,   ///< may_throw() throws, may_fail() is true
-    ending,     ///< what at_any_time() was given is called in the middle
-    allocation, ///< a post to a sim_context, an allocation of sim::allocator, or allocation_point() throws
-    link_delay, ///< a message takes longer; those of other connections overtake it
+    throwing,   ///< may_throw() throws, may_fail() returns true
+    ending,     ///< an action of at_any_time() is called at an unexpected moment
+    allocation, ///< a post, sim::allocator or allocation_point() throws std::bad_alloc
+    link_delay, ///< a message takes longer; messages of other connections overtake it
     link_drop,  ///< a message is lost
     link_cut,   ///< a connection breaks
 };
-/// How many kinds there are.
+/// The number of kinds.
 inline constexpr std::size_t fault_kinds = 8;
 
-/// "late tasks" and so on.
+/// Returns the name of a kind, such as "late tasks".
 [[nodiscard]] const char* name_of(fault kind) noexcept;
 
-/// Some kinds of faults.
+/// A set of kinds of faults.
 class fault_set {
 public:
     constexpr fault_set() noexcept = default;
     constexpr fault_set(std::initializer_list<fault> kinds) noexcept {
         for (const fault kind : kinds) bits_ |= bit(kind);
     }
-    /// Every kind.
+    /// Returns the set of all kinds.
     [[nodiscard]] static constexpr fault_set all() noexcept { return of_bits((1U << fault_kinds) - 1U); }
-    /// The set that bits() of another one stands for.
+    /// Returns the set for a number that bits() has returned.
     [[nodiscard]] static constexpr fault_set of_bits(unsigned bits) noexcept {
         fault_set made;
         made.bits_ = static_cast<std::uint8_t>(bits);
         return made;
     }
 
-    /// Whether the kind is in it.
+    /// Returns whether the set has the kind.
     [[nodiscard]] constexpr bool has(fault kind) const noexcept { return (bits_ & bit(kind)) != 0; }
     [[nodiscard]] constexpr bool empty() const noexcept { return bits_ == 0; }
-    /// Takes the kind out.
+    /// Removes the kind.
     constexpr void remove(fault kind) noexcept { bits_ = static_cast<std::uint8_t>(bits_ & ~bit(kind)); }
-    /// As a number.
+    /// Returns the set as a number.
     [[nodiscard]] constexpr unsigned bits() const noexcept { return bits_; }
 
     friend constexpr bool operator==(const fault_set&, const fault_set&) = default;
@@ -64,20 +64,21 @@ private:
     std::uint8_t bits_ = 0;
 };
 
-/// What may_throw() throws.
+/// The exception that may_throw() throws.
 class injected_fault : public std::runtime_error {
 public:
     using std::runtime_error::runtime_error;
 };
 
-// The following may stay in a program: outside of a simulation they do nothing, after a look at a word of the
-// thread. `what` is shown in the timeline.
+// The following functions may stay in a program. Outside a simulation they do nothing except to read a word
+// of the thread. `what` is shown in the timeline.
 
-/// Throws injected_fault(what) if the seed wants it: the fault `throwing`.
+/// Throws injected_fault(what) if the seed chooses so: the fault `throwing`.
 void may_throw(const char* what);
-/// True if the seed wants it: the fault `throwing`, for what reports a failure by its result.
+/// Returns true if the seed chooses so: the fault `throwing`, for functions that report a failure by their
+/// result.
 [[nodiscard]] bool may_fail(const char* what) noexcept;
-/// Throws std::bad_alloc if the seed wants it: the fault `allocation`.
+/// Throws std::bad_alloc if the seed chooses so: the fault `allocation`.
 void allocation_point();
 
 /// A std::allocator with an allocation_point().

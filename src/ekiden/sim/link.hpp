@@ -1,5 +1,4 @@
-/// A connection between two contexts of a simulation, over which messages travel: in order, for some time,
-/// and not always.
+/// A simulated connection between two contexts. Messages keep their order, take time, and may be lost.
 ///
 /// Part: sim. Used by: tests of programs, in place of a network.
 #pragma once
@@ -15,10 +14,12 @@
 
 namespace ekiden::inline EKIDEN_ABI::sim {
 
-/// A message is a function, called at the other end. Those of one direction keep their order; those of
-/// different connections overtake each other. With the faults link_delay, link_drop and link_cut they are
-/// late, are lost, and the connection breaks. The contexts outlive it; what is under way when it ends is
-/// lost.
+/// A connection between two contexts of a simulation. A message is a function that is called at the other
+/// end.
+///
+/// Messages of one direction keep their order. Messages of different connections overtake each other. With
+/// the faults link_delay, link_drop and link_cut, messages are late or lost, and the connection breaks. The
+/// contexts must outlive it. Messages on their way are lost when it is destroyed.
 class link {
 public:
     link(sim_context& here, sim_context& there, std::string name,
@@ -33,16 +34,17 @@ public:
     [[nodiscard]] bool send(F&& f) {
         return transmit(make_task(std::forward<F>(f), "link::send"), there_, forth_);
     }
-    /// As send(), from the other end to this one.
+    /// Sends like send(), from the other end to this one.
     template <class F>
     [[nodiscard]] bool send_back(F&& f) {
         return transmit(make_task(std::forward<F>(f), "link::send_back"), here_, back_);
     }
 
-    /// Breaks it: what is under way is lost, and `f` of on_cut() is posted here.
+    /// Breaks the connection: messages on their way are lost, and the function of on_cut() is posted to the
+    /// first context.
     void cut() { cut(true); }
     [[nodiscard]] bool is_cut() const noexcept { return is_cut_; }
-    /// It works again. Nothing is under way.
+    /// Repairs the connection. No message is on its way.
     void repair() noexcept { is_cut_ = false; }
     void on_cut(std::function<void()> f) { on_cut_ = std::move(f); }
 

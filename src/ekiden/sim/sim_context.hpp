@@ -1,5 +1,5 @@
-/// An execution context in virtual time, whose thread runs what it has in an order that a seed chooses: for
-/// tests of programs that use executors, timers, strands, lanes, futures and coroutines.
+/// An execution context in virtual time. It runs tasks in an order that a seed chooses, to test programs that
+/// use executors, timers, strands, lanes, futures and coroutines.
 ///
 /// Part: sim. Used by: tests of programs; explore makes one for each run. The guide: docs/simulation.md.
 #pragma once
@@ -24,66 +24,66 @@ class simulation;
 class sim_role;
 class link;
 
-/// What a context stands for.
+/// The options of a sim_context: the kind of context that it simulates.
 struct context_options {
-    const char* name = "context"; ///< outlives the exploration
-    /// Tasks begin in the order of their posts, as in a loop_context that one thread runs. Otherwise in any
-    /// order, as in a pool.
+    const char* name = "context"; ///< must outlive the exploration
+    /// If true, tasks begin in the order of their posts, as in a loop_context that one thread runs. Otherwise
+    /// they begin in any order, as in a pool.
     bool in_order = false;
-    /// A task that waits for a result (future::get()) runs others meanwhile, as a worker of a pool does.
-    /// Otherwise that is reported: it would block the thread.
+    /// If true, a task that waits for a result (future::get()) runs other tasks meanwhile, like a worker of a
+    /// pool. Otherwise such a wait is reported, because it would block the thread.
     bool helps = false;
 };
 
 } // namespace sim
 
-/// A context of the simulation in which the calling thread is, or of one that it begins. There may be several
-/// contexts in a simulation; they share its time, its thread and its choices.
+/// A context of a simulation. The first one begins the simulation; later ones join the simulation of the
+/// calling thread. All contexts of a simulation share its time, its thread and its choices.
 ///
-/// A task is a step: it runs whole, and no other one comes in between, but at a sim::point(). What is to run
-/// next is chosen among all that can: tasks without an order between them, each strand's and each lane's
-/// oldest, and time, which moves to the next timer when nothing else can run, and sometimes before. Tasks
-/// take no time. Of a strand or lane one task is taken at a time.
+/// A task is one step: no other task runs during it, except at a sim::point(). The next step is chosen among
+/// all that can run. These are tasks without an order between them, the oldest task of each strand and of
+/// each lane, and time. Time moves to the next timer when nothing else can run, and sometimes before. Tasks
+/// take no time. A strand or a lane runs one task at a time.
 ///
-/// One thread makes, uses and ends it: in a simulation there is no other one.
+/// Thread safety: one thread makes, uses and destroys it. A simulation has no other thread.
 class sim_context final : public execution_context {
 public:
     using options = sim::context_options;
 
     explicit sim_context(const options& chosen = {});
-    /// Begins a simulation with this seed; 0: everything is as dull as can be. A failure leaves run() as an
-    /// exception, whose what() says what has failed and shows the last steps. A call that blocks ends the
-    /// program with the same text, and so does the destructor of this context if no exception has told a
+    /// Begins a simulation with this seed. With seed 0 nothing unusual happens. A failure leaves run() as an
+    /// exception, whose what() describes the failure and shows the last steps. A call that blocks ends the
+    /// program with the same text. The destructor of this context does so too, if no exception has reported a
     /// failure. Throws std::invalid_argument in a simulation.
     explicit sim_context(std::uint64_t seed, const options& chosen = {}, const sim::options& limits = {});
-    /// As stop(), but what is queued counts as lost, which is a failure. Between two steps, or in a step of
-    /// another context.
+    /// Stops like stop(), but queued tasks count as lost, which is a failure. Called between two steps, or in
+    /// a step of another context.
     ~sim_context() override;
 
     class executor_type;
     [[nodiscard]] executor_type get_executor() noexcept;
 
-    /// Runs all contexts of the simulation until there is nothing to do: no task, and no timer to wait for.
-    /// Returns how many steps that took. Nobody may wait then: work that was announced (a coroutine, a work
-    /// guard) and has not ended is a failure, as is each failure in a step; then the exception that leaves
-    /// this ends the test.
+    /// Runs all contexts of the simulation until nothing is left to do: no task, and no timer to wait for.
+    /// Returns the number of steps. Announced work (a coroutine, a work guard) that has not completed then is
+    /// a failure, and so is each failure in a step. A failure leaves run() as an exception that ends the
+    /// test.
     std::size_t run();
-    /// The same for that much virtual time, and somebody may wait after it.
+    /// Runs for `length` of virtual time. Announced work may remain. Otherwise like run().
     template <class Rep, class Period>
     std::size_t run_for(const std::chrono::duration<Rep, Period>& length) {
         return run_for_ns(std::chrono::nanoseconds(sys::bounded(length)).count());
     }
 
-    /// Abandons what is queued, and refuses what comes: futures report operation_canceled.
+    /// Abandons the queued tasks and refuses later ones. Futures report operation_canceled.
     void stop() noexcept;
     /// Returns whether the context has stopped: it refuses tasks.
     [[nodiscard]] bool is_stopped() const noexcept { return refuses_tasks(); }
 
-    /// No faults from now on: what has been accepted must get through. So it is also when the faults that the
-    /// seed has drawn are used up.
+    /// Turns all faults off, so that everything that has been accepted must complete. The same happens when
+    /// the faults that the seed has drawn are used up.
     void end_faults() noexcept;
 
-    /// Since the beginning of the simulation.
+    /// Returns the virtual time since the beginning of the simulation.
     [[nodiscard]] std::chrono::nanoseconds elapsed() const noexcept;
     [[nodiscard]] const char* name() const noexcept { return name_; }
 
@@ -102,7 +102,7 @@ private:
     std::size_t drop_queued() noexcept;
     void expect_own_thread() const noexcept;
 
-    const std::unique_ptr<sim::simulation> own_; // of the first context, but in explore
+    const std::unique_ptr<sim::simulation> own_; // owned by the first context, except in explore
     sim::simulation& world_;
     const char* const name_;
     const std::unique_ptr<sim::sim_role> role_;
@@ -113,8 +113,8 @@ private:
     sys::atomic<std::uint32_t> gate_{0}; // 1: stopped
 };
 
-/// A cheap, copyable handle; equal if the context is the same. Its operations are those of task_sink. With
-/// the fault `allocation` they throw std::bad_alloc at times.
+/// An executor: a cheap, copyable handle of a context. Executors are equal if their contexts are the same.
+/// Its operations are those of task_sink. With the fault `allocation` they sometimes throw std::bad_alloc.
 class sim_context::executor_type : public task_sink<executor_type> {
 public:
     [[nodiscard]] sim_context& context() const noexcept { return *context_; }
@@ -122,16 +122,16 @@ public:
 
     void on_work_started() const noexcept { ++context_->work_; }
     void on_work_finished() const noexcept { --context_->work_; }
-    /// Whether the innermost step that runs is one of this context.
+    /// Returns whether the innermost running step belongs to this context.
     [[nodiscard]] bool running_in_this_thread() const noexcept;
 
-    /// As that of task_sink, and a place where the seed may have an allocation fail.
+    /// Posts like task_sink. The seed may make the allocation fail.
     template <class F, class Allocator = std::allocator<void>>
     bool post(F&& f, const Allocator& allocator = {}) const {
         sim::allocation_point();
         return task_sink<executor_type>::post(std::forward<F>(f), allocator);
     }
-    /// The same of submit().
+    /// Submits like task_sink. The seed may make the allocation fail.
     template <class F, class... Args>
     auto submit(F&& f, Args&&... args) const {
         sim::allocation_point();

@@ -1,7 +1,8 @@
-/// What Asio finds behind an executor of this library: an execution_context of Asio's for each context of
-/// ours, and the other way round. Private to the adapter.
+/// The contexts behind executors: an execution_context of Asio's for each context of ours, and the reverse.
+/// Private to the adapter.
 ///
-/// Part: adapter. Used by: to_asio, from_asio. `Asio` is standalone_asio or boost_asio: the names of the two.
+/// Part: adapter. Used by: to_asio, from_asio. `Asio` is standalone_asio or boost_asio: the names of either
+/// library.
 #pragma once
 
 #include <ekiden/adapter/asio/asio_events.hpp>
@@ -21,15 +22,18 @@
 
 namespace ekiden::inline EKIDEN_ABI::detail {
 
-/// Asio's context for a context of this library, made by the first question for it. Asio keeps its services
-/// there. If our context can (a loop that one thread runs), its thread waits for the system too, see
-/// asio_events. Otherwise the first timer or socket among the services has Asio start one thread of its own,
-/// which waits for the system and brings what has completed to the handler's executor; without one there is
-/// none.
+/// The context of Asio for a context of this library, made by the first query for it. Asio keeps its services
+/// there.
 ///
-/// It ends with our context: what waits in Asio's services is dropped when our services are shut down, and
-/// Asio's thread is joined then. Sockets and timers of Asio must be gone when the context is, or lie in
-/// handlers or coroutines that are dropped with it: these are destroyed while Asio's services are there.
+/// If our context is a loop that one thread runs, that thread also waits for the system: see asio_events.
+/// Otherwise the first timer or socket makes Asio start one thread of its own. That thread waits for the
+/// system and passes completed operations to their handlers' executors. Without timers and sockets there is
+/// no such thread.
+///
+/// It is destroyed with our context. When our services are shut down, the operations that wait in Asio's
+/// services are dropped, and Asio's thread is joined. Sockets and timers of Asio must be destroyed before the
+/// context, or lie in handlers or coroutines that are dropped with it. These are destroyed while Asio's
+/// services still exist.
 template <class Asio>
 class asio_side final : public execution_context::service {
 public:
@@ -49,13 +53,13 @@ private:
     }
     void shutdown() noexcept override {
         if (events_) events_->end();
-        // Asio would shut its reactor down before it joins the thread that works with it, and both would end
-        // the same operation. So the thread goes first.
+        // Asio would shut its reactor down before it joins the thread that uses it, and both would complete
+        // the same operation. So the thread is joined first.
         Asio::join_own_thread(context_);
         context_.shutdown();
     }
 
-    static constexpr char kind = 0; // has an address
+    static constexpr char kind = 0; // only its address is used
     asio_own_context<Asio> context_;
     std::optional<asio_events<Asio>> events_;
 };
@@ -63,9 +67,9 @@ private:
 template <class Asio>
 class ekiden_side;
 
-/// Asio destroys its services the newest first, and after it has shut all of them down. The newest one clears
-/// ours: coroutines that have objects of Asio's are destroyed while its services are there, and when no task
-/// of theirs is left in a queue.
+/// Clears our context of an Asio context. Asio destroys its services newest first, after it has shut all of
+/// them down. This one is the newest, so coroutines that contain objects of Asio's are destroyed while its
+/// services exist, and when no queue has a task of theirs.
 template <class Asio>
 class clears_ekiden_side final : public Asio::execution_context::service {
 public:
@@ -82,7 +86,8 @@ private:
     ekiden_side<Asio>& side_;
 };
 
-/// Our context for one of Asio's: it has services, and so timers. A service of Asio's, which ends with it.
+/// The context of this library for a context of Asio's. It has services, and so timers. It is a service of
+/// Asio's, which is destroyed with Asio's context.
 template <class Asio>
 class ekiden_side final : public Asio::execution_context::service, public execution_context {
     using asio_service = typename Asio::execution_context::service;
@@ -93,12 +98,13 @@ public:
     explicit ekiden_side(typename Asio::execution_context& owner)
         : asio_service(owner), generation_(sys::fork_generation()) {}
     ~ekiden_side() override {
-        // The threads of our services are not there in the child of a fork().
+        // The threads of our services do not exist in the child of a fork().
         if (generation_ != sys::fork_generation()) abandon_services();
     }
 
-    /// Has `tracked()` made and kept, a copy of an executor that counts as work, while more calls of this
-    /// than of work_finished() have been made. Any thread. Throws what `tracked` throws, and std::bad_alloc.
+    /// Counts one more piece of work. Keeps `tracked()`, a copy of an executor that counts as work, while
+    /// this has been called more often than work_finished(). Any thread may call it. Throws whatever
+    /// `tracked` throws, and std::bad_alloc.
     template <class Tracked>
     void work_started(const Tracked& tracked) {
         const std::lock_guard guard(counting_);
@@ -106,22 +112,23 @@ public:
         ++count_;
     }
     void work_finished() noexcept {
-        std::shared_ptr<void> dropped; // outside of the lock
+        std::shared_ptr<void> dropped; // destroyed outside the lock
         const std::lock_guard guard(counting_);
         if (--count_ == 0) dropped = std::move(kept_);
     }
 
-    /// When Asio's services have been shut down, and are there yet. From now on tasks are refused: Asio would
-    /// keep them longer than what they refer to.
+    /// Called when Asio's services have been shut down and still exist. From now on tasks are refused,
+    /// because Asio would keep them longer than the objects to which they refer.
     void clear() noexcept {
-        is_cleared_.store(true, sys::relaxed); // no other thread uses Asio's context any more
+        is_cleared_.store(true, sys::relaxed); // relaxed: no other thread uses Asio's context now
         if (generation_ == sys::fork_generation()) clear_services();
         gives_ = nullptr;
     }
     [[nodiscard]] bool is_cleared() const noexcept { return is_cleared_.load(sys::relaxed); }
 
-    /// `where` is an executor of Asio's context, `give(where, task)` posts to it. The first one is kept, for
-    /// tasks that other executors refuse. Any thread. Throws std::bad_alloc.
+    /// Keeps an executor for tasks that other executors refuse: the first one that is given. `where` is an
+    /// executor of Asio's context, and `give(where, task)` posts to it. Any thread may call it. Throws
+    /// std::bad_alloc.
     template <class E, class Give>
     void know(const E& where, Give give) {
         if constexpr (requires { where.get_inner_executor(); }) { // a strand
@@ -149,11 +156,11 @@ private:
         shut_down_services();
         try {
             (void)Asio::template use_service<clears_ekiden_side<Asio>>(asio_service::context());
-        } catch (...) { // no memory: it is cleared at its end
+        } catch (...) { // no memory: it is cleared when it is destroyed
         }
     }
 
-    const std::uint16_t generation_; // of forks
+    const std::uint16_t generation_; // the number of forks
     sys::slow_lock counting_;
     std::size_t count_ = 0;
     std::shared_ptr<void> kept_;

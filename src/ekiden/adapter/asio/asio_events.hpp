@@ -1,12 +1,12 @@
-/// What Asio waits for, as events that a thread of our context runs: no thread of Asio's is needed.
+/// Lets a thread of our context wait for Asio's events, so that Asio needs no thread of its own.
 ///
 /// Part: adapter. Used by: asio_context. Private. `Asio` is standalone_asio or boost_asio.
 ///
-/// On an io_context the threads in its run() go to the system by way of a task of Asio's scheduler, which
-/// stands in the scheduler's queue behind the operations that have ended. Here a thread of ours is in there,
-/// and the task is our own: around the reactor's wait it goes through the context's sleep, and it has the
-/// scheduler return when the context wants its thread back. So whatever Asio calls is called while the thread
-/// is awake in its context, and what ends there with a handler of the context's executor calls that in place.
+/// The threads in io_context::run() wait for the system in a task of Asio's scheduler. That task is in the
+/// scheduler's queue, behind the operations that have completed. Here the thread is one of our context, and
+/// the task is our own. It encloses the reactor's wait in the context's sleep, and makes the scheduler return
+/// when the context needs its thread. So Asio calls every function while the thread is awake in its context.
+/// If the handler of a completed operation has the context's executor, it is called in place.
 #pragma once
 
 #include <ekiden/execution/detail/event_source.hpp>
@@ -24,18 +24,19 @@
 
 namespace ekiden::inline EKIDEN_ABI::detail {
 
-/// Asio's context for one of ours.
+/// The context of Asio for a context of ours.
 template <class Asio>
 struct asio_own_context final : Asio::execution_context {
     using Asio::execution_context::shutdown;
-    void* events = nullptr; // the asio_events, if there are
+    void* events = nullptr; // the asio_events, or null
 };
 
-/// Whether this version of Asio lets others run its scheduler.
+/// Whether this version of Asio allows another task in place of its reactor.
 template <class Asio>
 inline constexpr bool asio_has_events = requires { typename Asio::scheduler_task; };
 
-/// To be made before the context has any service of Asio's. One thread at a time runs it.
+/// Runs Asio's scheduler as events of our context. It must be made before the context has any service of
+/// Asio's. One thread at a time runs it.
 template <class Asio>
 class asio_events final : public event_source {
     using scheduler = typename Asio::scheduler;
@@ -43,12 +44,13 @@ class asio_events final : public event_source {
     using operations = typename Asio::scheduler_operations;
 
 public:
-    /// Throws what Asio throws if the system has no means left, and std::bad_alloc.
+    /// Throws std::bad_alloc, and whatever Asio throws if the system has no resources left.
     explicit asio_events(asio_own_context<Asio>& context)
         : scheduler_(make(context, *this)), alarm_(context, rings_) {
-        // Now, and not with the first socket: operations that need no reactor end in its queue, too.
+        // Now, and not with the first socket, because operations that need no reactor also complete in its
+        // queue.
         scheduler_.init_task();
-        scheduler_.work_started(); // for ever, so that it never stops by itself
+        scheduler_.work_started(); // never finished, so that the scheduler does not stop for want of work
     }
 
     std::size_t run(std::size_t most, event_wait* wait) override {
@@ -62,7 +64,7 @@ public:
             return ran - rings_;
         }
         std::size_t ran = 0;
-        do { // in a handler: first what that has left to the end of the outer call
+        do { // in a handler: first what it has left for the end of the outer call
             rings_ = 0;
             if (is_nested || wait == nullptr) ran = scheduler_.poll_one(ignored);
         } while (ran != 0 && rings_ != 0);
@@ -72,18 +74,18 @@ public:
 
     void interrupt() noexcept override { reactor_->interrupt(); }
 
-    /// Before Asio's services are shut down.
+    /// Called before Asio's services are shut down.
     void end() noexcept { alarm_.end(); }
 
 private:
     static constexpr std::int64_t long_us = 1'000'000'000;
 
-    /// What the scheduler has instead of the reactor.
+    /// The scheduler's task, in place of the reactor.
     class gate final : public scheduler_task {
     public:
         explicit gate(asio_events& of) noexcept : of_(of) {}
         void run(long usec, operations& ended) override { of_.look(usec, ended); }
-        /// By the scheduler, under its lock, which has something for the thread in run().
+        /// Called by the scheduler under its lock, when it has work for the thread in run().
         void interrupt() override {
             if (!of_.is_leaving_.load(sys::relaxed)) of_.interrupt();
         }
@@ -115,7 +117,7 @@ private:
         const std::size_t outer_rings_;
     };
 
-    /// Runs what it is given.
+    /// An executor that runs functions in place.
     struct in_place {
         asio_own_context<Asio>* context_;
 
@@ -129,14 +131,15 @@ private:
         friend bool operator==(const in_place&, const in_place&) = default;
     };
 
-    /// Reactors wait in milliseconds. For the last ones of a wait this has a timer of Asio's, which is exact.
+    /// An exact alarm for the last milliseconds of a wait, because reactors wait in whole milliseconds. It is
+    /// a timer of Asio's.
     class alarm {
     public:
         alarm(asio_own_context<Asio>& context, std::size_t& rings) : rings_(rings) {
             timer_.emplace(in_place{&context});
         }
 
-        /// How long the reactor may wait, in microseconds; -1: for ever.
+        /// Returns how long the reactor may wait, in microseconds; -1: for ever.
         [[nodiscard]] long set(sys::clock::time_point until) {
             if (until == sys::clock::time_point::max()) return -1;
             const auto left = std::chrono::ceil<std::chrono::microseconds>(until - sys::clock::now());
@@ -158,7 +161,8 @@ private:
         sys::clock::time_point set_for_ = sys::clock::time_point::max();
     };
 
-    /// The task: behind all operations that have ended. `usec`: 0 if others have ended meanwhile.
+    /// The scheduler's task, which runs behind all completed operations. `usec` is 0 if other operations have
+    /// completed meanwhile.
     void look(long usec, operations& ended) {
         event_wait* const wait = wait_;
         sys::clock::time_point until = sys::clock::time_point::max();
@@ -175,8 +179,9 @@ private:
         reactor_->run(alarm_.set(until), ended);
     }
 
-    /// Has the scheduler return when the task has. It would interrupt the reactor, in which nobody waits: so
-    /// would whoever adds an operation just now, which the scheduler finds anyway when it is run again.
+    /// Makes the scheduler return when the task has returned. It would interrupt the reactor, in which no
+    /// thread waits. A thread that adds an operation at this moment would do the same. The scheduler finds
+    /// the operation anyway when it is run again.
     void leave() noexcept {
         is_leaving_.store(true, sys::relaxed);
         scheduler_.stop();
@@ -203,14 +208,14 @@ private:
     sys::atomic<bool> is_leaving_{false};
     scheduler& scheduler_;
     alarm alarm_;
-    // Of the innermost run():
+    // The state of the innermost run():
     event_wait* wait_ = nullptr;
-    bool is_long_ = false;  // the scheduler's own run() goes on until leave()
-    std::size_t rings_ = 0; // operations that were only the alarm's, also such as were given up
+    bool is_long_ = false;  // the scheduler's own run() continues until leave()
+    std::size_t rings_ = 0; // operations that belonged only to the alarm, including canceled ones
     unsigned depth_ = 0;
 };
 
-/// Of an Asio that has no such task: nobody has one.
+/// For versions of Asio without such a task: does nothing.
 template <class Asio>
     requires(!asio_has_events<Asio>)
 class asio_events<Asio> final {

@@ -1,7 +1,7 @@
-/// Awaits operations of Asio's in coroutines of this library.
+/// Lets coroutines of this library await operations of Asio's.
 ///
-/// Part: adapter. Used by: adapter/asio/standalone.hpp and adapter/asio/boost.hpp, which make tokens for Asio
-/// of use_awaitable and use_awaitable.as_tuple.
+/// Part: adapter. Used by: adapter/asio/standalone.hpp and adapter/asio/boost.hpp, which make use_awaitable
+/// and use_awaitable.as_tuple tokens for Asio.
 #pragma once
 
 #include <ekiden/adapter/asio/asio_operation.hpp>
@@ -20,7 +20,7 @@
 
 namespace ekiden::inline EKIDEN_ABI::detail {
 
-/// The operation with its results, in memory as that of frames.
+/// An operation with its results, in recycled memory like frames.
 template <class Asio, class... Args>
 class asio_operation_of final : public asio_operation, public pooled_frame {
 public:
@@ -29,9 +29,10 @@ public:
 
     asio_operation_of() noexcept : asio_operation(&cancel, &end) {}
 
-    std::optional<executor_type> executor; // of the handler; here, since Asio moves that several times
+    // The handler's executor. Kept here, because Asio moves the handler several times.
+    std::optional<executor_type> executor;
     std::optional<results> kept;
-    typename Asio::cancellation_signal signal; // its slot is used by what can be stopped
+    typename Asio::cancellation_signal signal; // its slot is used if the operation can be stopped
 
 private:
     static void cancel(asio_operation& self) noexcept {
@@ -40,7 +41,8 @@ private:
     static void end(asio_operation& self) noexcept { delete static_cast<asio_operation_of*>(&self); }
 };
 
-/// What Asio calls at the end. It and all steps of a composed operation come to the coroutine's executor.
+/// The handler, which Asio calls at the end. It and all steps of a composed operation run on the coroutine's
+/// executor.
 template <class Asio, class... Args>
 class asio_handler {
     using operation = asio_operation_of<Asio, Args...>;
@@ -71,7 +73,7 @@ private:
     operation_handle handle_;
 };
 
-/// Whether the first of the results says that the operation has failed.
+/// Whether the first result says that the operation has failed.
 template <class Asio, class... Args>
 inline constexpr bool asio_says_failure = false;
 template <class Asio, class First, class... Rest>
@@ -79,7 +81,7 @@ inline constexpr bool asio_says_failure<Asio, First, Rest...> =
     std::same_as<std::decay_t<First>, typename Asio::error_code>
     || std::same_as<std::decay_t<First>, std::exception_ptr>;
 
-/// What an await throws for a result that says so. `is_asked_for`: a stop has been requested.
+/// Throws the exception for a result that reports a failure. `is_asked_for`: a stop has been requested.
 template <class Asio>
 void throw_failure(const std::exception_ptr& error, bool) {
     if (error) std::rethrow_exception(error);
@@ -92,8 +94,8 @@ void throw_failure(const typename Asio::error_code& error, bool is_asked_for) {
     throw std::system_error(static_cast<std::error_code>(error));
 }
 
-/// What stands for a result of an operation that has not begun: an empty one, or, as Asio has it, a socket
-/// that is not open.
+/// Returns the result of an operation that has not begun: an empty value or, as in Asio, a socket that is not
+/// open.
 template <class T, class Initiation>
 [[nodiscard]] T unbegun(const Initiation& initiation) {
     if constexpr (std::is_default_constructible_v<T>)
@@ -105,8 +107,9 @@ template <class T, class Initiation>
 inline constexpr bool has_unbegun =
     std::is_default_constructible_v<T> || requires(const Initiation& from) { T(from.get_executor()); };
 
-/// An operation with its arguments, to be started when it is awaited, on the coroutine's executor. Its state
-/// is a recycled node. `Throws`: a failure is thrown, and is no result; else the result is a tuple of all.
+/// An operation with its arguments. It starts when it is awaited, on the coroutine's executor. Its state is
+/// in recycled memory. `Throws`: a failure is thrown and is no result. Otherwise the result is a tuple of
+/// all.
 template <class Asio, bool Throws, class Initiation, class InitiationArgs, class... Args>
 class [[nodiscard]] asio_awaitable {
     using operation = asio_operation_of<Asio, Args...>;
@@ -118,7 +121,7 @@ public:
     template <class I, class... A>
     explicit asio_awaitable(std::in_place_t, I&& initiation, A&&... args)
         : initiation_(std::forward<I>(initiation)), args_(std::forward<A>(args)...) {}
-    /// Until it is awaited.
+    /// It may be moved until it is awaited.
     asio_awaitable(asio_awaitable&& other) noexcept(std::is_nothrow_move_constructible_v<InitiationArgs>)
         : initiation_(std::move(other.initiation_)), args_(std::move(other.args_)),
           operation_(std::exchange(other.operation_, nullptr)) {}
@@ -129,12 +132,12 @@ public:
 
     [[nodiscard]] static bool await_ready() noexcept { return false; }
 
-    /// Throws what the operation throws when it is started, and std::bad_alloc.
+    /// Throws whatever the operation throws when it is started, and std::bad_alloc.
     template <class Promise>
     [[nodiscard]] bool await_suspend(std::coroutine_handle<Promise> waiting) {
         operation& own = *new operation;
         operation_ = &own;
-        if (own.bind(waiting) && says_failure) { // a level: nothing begins any more
+        if (own.bind(waiting) && says_failure) { // a stopped coroutine begins no operation
             own.end_stopped();
             return true;
         }
@@ -164,7 +167,7 @@ public:
     }
 
 private:
-    /// It has not begun, because of a stop.
+    /// Sets the result of an operation that has not begun because of a stop.
     void stopped() {
         if constexpr (says_failure && !Throws && (has_unbegun<std::decay_t<Args>, Initiation> && ...)) {
             if constexpr (!std::same_as<std::tuple_element_t<0, typename operation::results>,

@@ -1,5 +1,5 @@
-/// The adapter to Boost.Asio (of Boost 1.74 or newer): executors both ways, and Asio's operations for our
-/// coroutines.
+/// Connects to Boost.Asio (of Boost 1.74 or newer): executors in both directions, and Asio's operations in
+/// coroutines of this library.
 ///
 /// Part: adapter. Used by: programs that have Boost. Not part of <ekiden/ekiden.hpp>; docs/with-asio.md.
 #pragma once
@@ -38,7 +38,7 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// Boost.Asio's names, for the adapter's templates.
+/// The names of Boost.Asio, for the adapter's templates.
 struct boost_asio {
     using execution_context = ::boost::asio::execution_context;
     using blocking_t = ::boost::asio::execution::blocking_t;
@@ -49,7 +49,7 @@ struct boost_asio {
 #if defined(EKIDEN_BOOST_ASIO_HAS_INLINE_EXCEPTIONS)
     using inline_exception_handling_t = ::boost::asio::execution::inline_exception_handling_t;
     using captures_exceptions_t = inline_exception_handling_t::capture_t;
-#else // Asio does not ask
+#else // this Asio has no such property
     struct inline_exception_handling_t {};
     using captures_exceptions_t = inline_exception_handling_t;
 #endif
@@ -63,7 +63,7 @@ struct boost_asio {
     using cancellation_signal = ::boost::asio::cancellation_signal;
     using cancellation_slot = ::boost::asio::cancellation_slot;
     static void cancel(cancellation_signal& signal) { signal.emit(::boost::asio::cancellation_type::all); }
-#else // operations cannot be canceled one by one: they end as they would without a stop
+#else // operations cannot be canceled one by one: they complete as they would without a stop
     struct cancellation_slot {};
     struct cancellation_signal {
         static cancellation_slot slot() noexcept { return {}; }
@@ -71,7 +71,7 @@ struct boost_asio {
     static void cancel(cancellation_signal&) noexcept {}
 #endif
 
-#if defined(EKIDEN_BOOST_ASIO_HAS_EVENTS) // what asio_events is made of
+#if defined(EKIDEN_BOOST_ASIO_HAS_EVENTS) // the parts of asio_events
     using scheduler = ::boost::asio::detail::scheduler;
     using scheduler_task = ::boost::asio::detail::scheduler_task;
     using scheduler_operations = ::boost::asio::detail::op_queue<scheduler::operation>;
@@ -96,8 +96,9 @@ struct boost_asio {
     static Service& use_service(execution_context& context) {
         return ::boost::asio::use_service<Service>(context);
     }
-    /// Ends and joins the thread that Asio gives a context that is no io_context, if there is one, and drops
-    /// what is queued there. It belongs to the service behind an io_context, which may be shut down again.
+    /// Ends and joins the thread that Asio gives a context that is not an io_context, if there is one, and
+    /// drops what is queued there. The thread belongs to the service behind an io_context, which may be shut
+    /// down again.
     static void join_own_thread(execution_context& context) {
         using impl = ::boost::asio::detail::io_context_impl;
         if (::boost::asio::has_service<impl>(context)) ::boost::asio::use_service<impl>(context).shutdown();
@@ -120,7 +121,7 @@ struct boost_asio {
     }
     template <class E, class F>
     static void execute(const E& e, F&& f) {
-#if BOOST_ASIO_VERSION < 102400 // where the executors' own function is private
+#if BOOST_ASIO_VERSION < 102400 // the executors' own function is private in these versions
         ::boost::asio::execution::execute(e, std::forward<F>(f));
 #else
         e.execute(std::forward<F>(f));
@@ -128,23 +129,23 @@ struct boost_asio {
     }
 };
 
-/// An executor of this library as one that Asio takes:
+/// An executor of Asio's for an executor of this library:
 /// boost::asio::post(boost_asio_executor(pool.get_executor()), f). See to_asio_executor.
 template <executor Executor>
 using boost_asio_executor_type = to_asio_executor<boost_asio, Executor>;
-/// That of an executor.
+/// Returns the executor of Asio's for an executor.
 template <executor Executor>
 [[nodiscard]] boost_asio_executor_type<Executor> boost_asio_executor(const Executor& inner) noexcept {
     return boost_asio_executor_type<Executor>(inner);
 }
-/// That of a context.
+/// Returns the executor of Asio's for a context's executor.
 template <std::derived_from<execution_context> Context>
 [[nodiscard]] auto boost_asio_executor(Context& context) noexcept {
     return boost_asio_executor(context.get_executor());
 }
 
-/// An executor of Asio's as one of this library: ekiden::strand s(from_asio(io.get_executor())). See
-/// from_asio_executor. Throws std::bad_alloc.
+/// Returns an executor of this library for an executor of Asio's. See from_asio_executor. Throws
+/// std::bad_alloc. Example: ekiden::strand s(from_asio(io.get_executor())).
 template <class AsioExecutor>
     requires requires(const AsioExecutor& e) {
         {
@@ -154,7 +155,7 @@ template <class AsioExecutor>
 [[nodiscard]] auto from_asio(const AsioExecutor& inner) {
     return from_asio_executor<boost_asio, AsioExecutor>(inner);
 }
-/// That of a context of Asio's.
+/// Returns the executor for a context of Asio's.
 template <std::derived_from<::boost::asio::execution_context> Context>
 [[nodiscard]] auto from_asio(Context& context) {
     return from_asio(context.get_executor());
@@ -162,14 +163,15 @@ template <std::derived_from<::boost::asio::execution_context> Context>
 
 } // namespace ekiden::inline EKIDEN_ABI
 
-/// `co_await socket.async_read_some(buffer, ekiden::use_awaitable)` in a coroutine of this library. The
-/// results are those of the await: nothing, the one, or a tuple; a leading error is thrown, as
-/// std::system_error. With use_awaitable.as_tuple the result is a tuple of all, the error too.
+/// `co_await socket.async_read_some(buffer, ekiden::use_awaitable)`, in a coroutine of this library: starts
+/// the operation and waits until it has completed. Returns the results: nothing, the single result, or a
+/// tuple. A leading error is thrown as std::system_error. With use_awaitable.as_tuple the result is a tuple
+/// of all, including the error.
 ///
-/// The operation starts when it is awaited. The coroutine comes home to its executor; so does each step of an
-/// operation that Asio composes of others. A stop cancels the operation by its cancellation slot (all types),
-/// between two of its steps. An operation that is awaited after a stop does not begin: it ends with
-/// operation_aborted, or throws operation_canceled. An operation that Asio drops destroys the coroutine.
+/// The coroutine resumes on its executor. Each step of a composed operation runs there, too. A stop cancels
+/// the operation by its cancellation slot (all types), between two of its steps. An operation that is awaited
+/// after a stop does not begin: it completes with operation_aborted, or throws operation_canceled. An
+/// operation that Asio drops destroys the coroutine.
 template <class R, class... Args>
 class boost::asio::async_result<ekiden::use_awaitable_t, R(Args...)>
     : public ekiden::detail::asio_await_result<ekiden::boost_asio, true, Args...> {};

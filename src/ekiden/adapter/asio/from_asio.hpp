@@ -1,4 +1,4 @@
-/// An executor of Asio's as one of this library.
+/// Makes an executor of Asio's an executor of this library.
 ///
 /// Part: adapter. Used by: adapter/asio/standalone.hpp and adapter/asio/boost.hpp, which name it.
 #pragma once
@@ -14,20 +14,22 @@
 namespace ekiden::inline EKIDEN_ABI {
 
 /// A copy of `AsioExecutor` (of an io_context, thread_pool or strand, an any_io_executor, ...) as an executor
-/// of this library: post() and the like, strands, lanes, timers and coroutines run on it. Equal if Asio's
-/// executors are. Thread-safe as that is. Its context lies in Asio's context and ends with it; timers there
-/// are rung by one thread of this library, which the first wait starts.
+/// of this library. It can be used for post(), strands, lanes, timers and coroutines. Equal if Asio's
+/// executors are. As thread-safe as Asio's executor.
 ///
-/// A task that is accepted is run by Asio, or abandoned when Asio drops it at its context's end; one that
-/// comes when that context destroys its services is abandoned at once. What a task throws goes through Asio:
-/// it leaves io_context::run(). In the child of a fork() it is of use as far as Asio's context is, and has no
-/// timers: make a new one there.
+/// Its context lies in Asio's context and is destroyed with it. One thread of this library serves its timers.
+/// The first wait starts that thread.
+///
+/// Asio runs an accepted task, or drops it when its context is destroyed: then the task is abandoned. A task
+/// that is posted while that context destroys its services is abandoned at once. Exceptions of a task leave
+/// io_context::run(). In the child of a fork() it is as usable as Asio's context, but has no timers: make a
+/// new context there.
 template <class Asio, class AsioExecutor>
 class from_asio_executor : public task_sink<from_asio_executor<Asio, AsioExecutor>> {
 public:
     using inner_executor_type = AsioExecutor;
 
-    /// Throws std::bad_alloc by the first call for a context.
+    /// Throws std::bad_alloc in the first call for a context.
     explicit from_asio_executor(const AsioExecutor& inner)
         : inner_(inner), context_(&Asio::template use_service<side>(Asio::context_of(inner))) {
         context_->know(Asio::prefer(inner_, Asio::outstanding_work_t::untracked),
@@ -40,12 +42,14 @@ public:
         return a.inner_ == b.inner_;
     }
 
-    /// As outstanding_work.tracked of Asio's executor. Without a count of its own, as in any_io_executor, the
-    /// first of several takes memory; the program ends if there is none.
+    /// Counts work, like outstanding_work.tracked of Asio's executor. If Asio's executor has no count of its
+    /// own, as any_io_executor has none, the first of several calls allocates memory. The program ends if
+    /// there is none.
     void on_work_started() const noexcept { count_work(inner_, true); }
     void on_work_finished() const noexcept { count_work(inner_, false); }
 
-    /// As far as Asio's executor can tell: any_io_executor and system_executor cannot, and say false.
+    /// Returns whether the calling thread is one of Asio's context, if Asio's executor can tell. For
+    /// any_io_executor and system_executor, which cannot, returns false.
     [[nodiscard]] bool running_in_this_thread() const noexcept {
         if constexpr (requires { inner_.running_in_this_thread(); })
             return inner_.running_in_this_thread();
@@ -63,7 +67,7 @@ public:
         give(inner_, given, order);
         return true;
     }
-    /// `given`, if the caller runs it at once; null if Asio has it or has run it.
+    /// Returns `given` if the caller must run it at once, and null if Asio has it or has run it.
     [[nodiscard]] task* continue_with(task* given) const {
         if (running_in_this_thread()) return given;
         owned_task owned(given);
@@ -72,7 +76,7 @@ public:
         Asio::execute(Asio::prefer(possibly, Asio::allocator(recycling_allocator<void>())), std::move(owned));
         return nullptr;
     }
-    /// As a task of its own, from which Asio takes it.
+    /// Rethrows the exception in a task of its own, so that Asio receives it.
     void report_unhandled(const char*) const noexcept {
         this->post([error = std::current_exception()] { std::rethrow_exception(error); });
     }

@@ -1,4 +1,4 @@
-/// The library's memory for tasks, for those who want an allocator.
+/// An allocator that uses the library's memory for tasks.
 ///
 /// Part: adapter. Used by: from_asio, await_asio.
 #pragma once
@@ -11,8 +11,8 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// One object at a time from the recycler, of at most recycler::max_node bytes; the rest from operator new.
-/// All are equal. Any thread may give back what another has taken.
+/// An allocator. Memory of at most recycler::max_node bytes comes from the recycler, and larger memory from
+/// operator new. All allocators are equal. Any thread may free what another has allocated.
 template <class T>
 class recycling_allocator {
 public:

@@ -1,5 +1,5 @@
-/// The adapter to Asio without Boost (1.18 or newer): executors both ways, and Asio's operations for our
-/// coroutines.
+/// Connects to Asio without Boost (1.18 or newer): executors in both directions, and Asio's operations in
+/// coroutines of this library.
 ///
 /// Part: adapter. Used by: programs that have Asio. Not part of <ekiden/ekiden.hpp>; docs/with-asio.md.
 #pragma once
@@ -38,7 +38,7 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// Asio's names, for the adapter's templates.
+/// The names of Asio without Boost, for the adapter's templates.
 struct standalone_asio {
     using execution_context = ::asio::execution_context;
     using blocking_t = ::asio::execution::blocking_t;
@@ -49,7 +49,7 @@ struct standalone_asio {
 #if defined(EKIDEN_ASIO_HAS_INLINE_EXCEPTIONS)
     using inline_exception_handling_t = ::asio::execution::inline_exception_handling_t;
     using captures_exceptions_t = inline_exception_handling_t::capture_t;
-#else // Asio does not ask
+#else // this Asio has no such property
     struct inline_exception_handling_t {};
     using captures_exceptions_t = inline_exception_handling_t;
 #endif
@@ -63,7 +63,7 @@ struct standalone_asio {
     using cancellation_signal = ::asio::cancellation_signal;
     using cancellation_slot = ::asio::cancellation_slot;
     static void cancel(cancellation_signal& signal) { signal.emit(::asio::cancellation_type::all); }
-#else // operations cannot be canceled one by one: they end as they would without a stop
+#else // operations cannot be canceled one by one: they complete as they would without a stop
     struct cancellation_slot {};
     struct cancellation_signal {
         static cancellation_slot slot() noexcept { return {}; }
@@ -71,7 +71,7 @@ struct standalone_asio {
     static void cancel(cancellation_signal&) noexcept {}
 #endif
 
-#if defined(EKIDEN_ASIO_HAS_EVENTS) // what asio_events is made of
+#if defined(EKIDEN_ASIO_HAS_EVENTS) // the parts of asio_events
     using scheduler = ::asio::detail::scheduler;
     using scheduler_task = ::asio::detail::scheduler_task;
     using scheduler_operations = ::asio::detail::op_queue<scheduler::operation>;
@@ -95,8 +95,9 @@ struct standalone_asio {
     static Service& use_service(execution_context& context) {
         return ::asio::use_service<Service>(context);
     }
-    /// Ends and joins the thread that Asio gives a context that is no io_context, if there is one, and drops
-    /// what is queued there. It belongs to the service behind an io_context, which may be shut down again.
+    /// Ends and joins the thread that Asio gives a context that is not an io_context, if there is one, and
+    /// drops what is queued there. The thread belongs to the service behind an io_context, which may be shut
+    /// down again.
     static void join_own_thread(execution_context& context) {
         using impl = ::asio::detail::io_context_impl;
         if (::asio::has_service<impl>(context)) ::asio::use_service<impl>(context).shutdown();
@@ -119,7 +120,7 @@ struct standalone_asio {
     }
     template <class E, class F>
     static void execute(const E& e, F&& f) {
-#if ASIO_VERSION < 102400 // where the executors' own function is private
+#if ASIO_VERSION < 102400 // the executors' own function is private in these versions
         ::asio::execution::execute(e, std::forward<F>(f));
 #else
         e.execute(std::forward<F>(f));
@@ -127,23 +128,23 @@ struct standalone_asio {
     }
 };
 
-/// An executor of this library as one that Asio takes: asio::post(asio_executor(pool.get_executor()), f).
+/// An executor of Asio's for an executor of this library: asio::post(asio_executor(pool.get_executor()), f).
 /// See to_asio_executor.
 template <executor Executor>
 using asio_executor_type = to_asio_executor<standalone_asio, Executor>;
-/// That of an executor.
+/// Returns the executor of Asio's for an executor.
 template <executor Executor>
 [[nodiscard]] asio_executor_type<Executor> asio_executor(const Executor& inner) noexcept {
     return asio_executor_type<Executor>(inner);
 }
-/// That of a context.
+/// Returns the executor of Asio's for a context's executor.
 template <std::derived_from<execution_context> Context>
 [[nodiscard]] auto asio_executor(Context& context) noexcept {
     return asio_executor(context.get_executor());
 }
 
-/// An executor of Asio's as one of this library: ekiden::strand s(from_asio(io.get_executor())). See
-/// from_asio_executor. Throws std::bad_alloc.
+/// Returns an executor of this library for an executor of Asio's. See from_asio_executor. Throws
+/// std::bad_alloc. Example: ekiden::strand s(from_asio(io.get_executor())).
 template <class AsioExecutor>
     requires requires(const AsioExecutor& e) {
         { ::asio::query(e, ::asio::execution::context) } -> std::convertible_to<::asio::execution_context&>;
@@ -151,7 +152,7 @@ template <class AsioExecutor>
 [[nodiscard]] auto from_asio(const AsioExecutor& inner) {
     return from_asio_executor<standalone_asio, AsioExecutor>(inner);
 }
-/// That of a context of Asio's.
+/// Returns the executor for a context of Asio's.
 template <std::derived_from<::asio::execution_context> Context>
 [[nodiscard]] auto from_asio(Context& context) {
     return from_asio(context.get_executor());
@@ -159,14 +160,15 @@ template <std::derived_from<::asio::execution_context> Context>
 
 } // namespace ekiden::inline EKIDEN_ABI
 
-/// `co_await socket.async_read_some(buffer, ekiden::use_awaitable)` in a coroutine of this library. The
-/// results are those of the await: nothing, the one, or a tuple; a leading error is thrown, as
-/// std::system_error. With use_awaitable.as_tuple the result is a tuple of all, the error too.
+/// `co_await socket.async_read_some(buffer, ekiden::use_awaitable)`, in a coroutine of this library: starts
+/// the operation and waits until it has completed. Returns the results: nothing, the single result, or a
+/// tuple. A leading error is thrown as std::system_error. With use_awaitable.as_tuple the result is a tuple
+/// of all, including the error.
 ///
-/// The operation starts when it is awaited. The coroutine comes home to its executor; so does each step of an
-/// operation that Asio composes of others. A stop cancels the operation by its cancellation slot (all types),
-/// between two of its steps. An operation that is awaited after a stop does not begin: it ends with
-/// operation_aborted, or throws operation_canceled. An operation that Asio drops destroys the coroutine.
+/// The coroutine resumes on its executor. Each step of a composed operation runs there, too. A stop cancels
+/// the operation by its cancellation slot (all types), between two of its steps. An operation that is awaited
+/// after a stop does not begin: it completes with operation_aborted, or throws operation_canceled. An
+/// operation that Asio drops destroys the coroutine.
 template <class R, class... Args>
 class asio::async_result<ekiden::use_awaitable_t, R(Args...)>
     : public ekiden::detail::asio_await_result<ekiden::standalone_asio, true, Args...> {};

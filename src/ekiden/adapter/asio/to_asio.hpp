@@ -1,7 +1,7 @@
-/// An executor of this library as one of Asio's.
+/// Makes an executor of this library an executor of Asio's.
 ///
 /// Part: adapter. Used by: adapter/asio/standalone.hpp and adapter/asio/boost.hpp, which name it. The
-/// properties are those of Asio 1.18 to 1.26 (after P0443R14 and P1393R0).
+/// properties are those of Asio 1.18 to 1.26 (modeled on P0443R14 and P1393R0).
 #pragma once
 
 #include <ekiden/adapter/asio/asio_context.hpp>
@@ -26,8 +26,8 @@ namespace ekiden::inline EKIDEN_ABI {
 ///   inline_exception_handling    capture, where Asio has this property
 ///   context            see asio_side
 ///
-/// As large as the executor and two words at most; 16 bytes for those of pools, loops and strands, so that
-/// any_io_executor allocates nothing for them. Copied without exceptions; thread-safe as the executor is.
+/// It is at most two words larger than the executor. For pools, loops and strands it has 16 bytes, so that
+/// any_io_executor allocates nothing for them. Copies do not throw. It is as thread-safe as the executor.
 template <class Asio, executor Executor, class Allocator = std::allocator<void>>
 class to_asio_executor {
     using blocking_t = typename Asio::blocking_t;
@@ -53,8 +53,8 @@ public:
         if (counts()) inner_.on_work_finished();
     }
 
-    /// For a handler. `is_counted`: the context has work as long as it matters, which the caller counts; so
-    /// tracked copies do not.
+    /// Returns an executor for a handler. `is_counted`: the caller counts the work of the context as long as
+    /// necessary, so tracked copies do not.
     [[nodiscard]] static to_asio_executor of_handler(const Executor& inner, bool is_counted) noexcept {
         return {inner, Allocator(), is_counted ? counted_bit : std::uint8_t{0}};
     }
@@ -71,12 +71,12 @@ public:
         return !(a == b);
     }
 
-    /// Runs `f()`, before it returns or later, as the properties say. A context that takes no more destroys
-    /// `f`. What `f` throws never comes back to the caller, who may be Asio's own thread: it goes where the
-    /// context brings exceptions of tasks. Throws as the executor's post().
+    /// Runs `f()`, before it returns or later, as the properties say. A context that accepts no more tasks
+    /// destroys `f`. Exceptions of `f` are never thrown to the caller, which may be Asio's own thread. They
+    /// are reported like those of the context's tasks. Throws like the executor's post().
     template <class F>
     void execute(F&& f) const {
-        const Executor kept = inner_; // this handle may be gone when `f` has been called
+        const Executor kept = inner_; // this handle may be destroyed when `f` has been called
         if (!has(never_bit) && calls_in_place(kept)) {
             std::decay_t<F> own(std::forward<F>(f));
             return reporting<F>(kept, own);
@@ -95,7 +95,7 @@ public:
 
     // ---- the properties
 
-    /// Throws std::bad_alloc by the first call for a context.
+    /// Throws std::bad_alloc in the first call for a context.
     [[nodiscard]] typename Asio::execution_context& query(typename Asio::context_t) const {
         return use_service<detail::asio_side<Asio>>(inner_.context()).asio_context();
     }
@@ -147,7 +147,7 @@ public:
     [[nodiscard]] to_asio_executor<Asio, Executor> require(allocator_t<void>) const& noexcept {
         return {inner_, std::allocator<void>(), bits_};
     }
-    // Asio asks for it last, of a copy: that is work already.
+    // Asio requires it last, of a copy that is work already.
     template <class A>
     [[nodiscard]] to_asio_executor<Asio, Executor, A> require(allocator_t<A> with) && noexcept {
         return {*this, with.value()};
@@ -163,18 +163,18 @@ private:
     static constexpr std::uint8_t never_bit = 1;
     static constexpr std::uint8_t continuation_bit = 2;
     static constexpr std::uint8_t tracked_bit = 4;
-    static constexpr std::uint8_t counted_bit = 8; // by another
+    static constexpr std::uint8_t counted_bit = 8; // another object counts the work
 
     to_asio_executor(const Executor& inner, const Allocator& allocator, std::uint8_t bits) noexcept
         : inner_(inner), allocator_(allocator), bits_(bits) {
         if (counts()) inner_.on_work_started();
     }
-    /// Takes over what `left` is and counts.
+    /// Takes over the state of `left`, including the work that it counts.
     template <class Other>
     to_asio_executor(to_asio_executor<Asio, Executor, Other>& left, const Allocator& allocator) noexcept
         : inner_(std::move(left.inner_)), allocator_(allocator), bits_(left.release()) {}
 
-    /// Its properties; it counts as work no more.
+    /// Returns its properties. From now on it does not count as work.
     [[nodiscard]] std::uint8_t release() noexcept {
         return std::exchange(bits_, static_cast<std::uint8_t>(bits_ & ~tracked_bit));
     }
@@ -186,7 +186,8 @@ private:
         return {inner_, allocator_, static_cast<std::uint8_t>(is_set ? bits_ | bit : bits_ & ~bit)};
     }
 
-    /// While the executor takes a task: coroutines that are dropped with it are not destroyed in there.
+    /// A scope in which the executor accepts a task. Coroutines that are dropped with the task are not
+    /// destroyed inside it.
     class posting_scope {
     public:
         posting_scope() noexcept

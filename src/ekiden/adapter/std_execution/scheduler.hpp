@@ -1,10 +1,10 @@
-/// Executors of this library as schedulers of the sender/receiver model (P2300R10, C++26).
+/// Makes executors of this library schedulers of the sender/receiver model (P2300R10, C++26).
 ///
-/// Part: adapter. Used by: programs that have senders: std::execution where the standard library has it, else
-/// stdexec where its headers are found. Another library that has the same names is told before this is
-/// included:
+/// Part: adapter. Used by: programs that have senders. Uses std::execution if the standard library has it, or
+/// else stdexec if its headers are found. To use another library that has the same names, define these macros
+/// before the include:
 ///   EKIDEN_SENDERS         the namespace of set_value, sender_t, completion_signatures, ...
-///   EKIDEN_SENDERS_TOKENS  that of get_stop_token and stop_token_of_t
+///   EKIDEN_SENDERS_TOKENS  the namespace of get_stop_token and stop_token_of_t
 /// Not part of <ekiden/ekiden.hpp>.
 #pragma once
 
@@ -40,7 +40,7 @@ namespace senders_tokens = EKIDEN_SENDERS_TOKENS;
 
 namespace detail {
 
-/// Whether a token can ever say that a stop is requested: a type of which none can has a constant for it.
+/// Whether a token can ever report a stop request. A token type that never can has a constant for it.
 template <class Token>
 inline constexpr bool can_ever_stop = true;
 template <class Token>
@@ -64,15 +64,18 @@ struct schedule_signatures<true> {
 
 } // namespace detail
 
-/// A handle as the executor is: of a pool, a loop, a strand, a lane, or any other. Equal if the executors
-/// are. schedule() is a sender that completes by set_value() on the executor, as what is posted there does;
-/// its operation is its own task, so that nothing is allocated.
+/// A scheduler for an executor: of a pool, a loop, a strand, a lane, or any other. It is a handle like the
+/// executor. Schedulers are equal if their executors are.
 ///
-/// set_stopped() is among its completions only if the receiver's token can stop: it is called, in place of
-/// set_value(), if the stop is requested before, or if the context drops the task or does not take it (for it
-/// has been stopped, or there is no memory). With a token that cannot stop, what is dropped completes by
-/// set_error(std::system_error(operation_canceled)). Either is called where the task is dropped, in start()
-/// too. An operation in a queue stays there until its turn when a stop is requested.
+/// schedule() returns a sender that completes with set_value() on the executor, like a posted task. Its
+/// operation is its own task, so nothing is allocated.
+///
+/// The sender can complete with set_stopped() only if the receiver's token can stop. It does so in place of
+/// set_value() in three cases: a stop has been requested, the context drops the task, or the context refuses
+/// it. A context refuses a task if it has been stopped or has no memory. If the token cannot stop, a dropped
+/// operation completes with set_error(std::system_error(operation_canceled)). Both are called where the task
+/// is dropped, possibly in start(). After a stop request, a queued operation stays in the queue until its
+/// turn.
 template <executor Executor>
 class executor_scheduler {
     template <class Receiver>
@@ -99,7 +102,7 @@ class executor_scheduler<Executor>::schedule_sender {
 public:
     using sender_concept = senders::sender_t;
 
-    /// Says where set_value() is called. (The others may be called elsewhere.)
+    /// Names the scheduler on which set_value() is called. Other completions may be called elsewhere.
     struct attributes {
         [[nodiscard]] executor_scheduler
         query(senders::get_completion_scheduler_t<senders::set_value_t>) const noexcept {
@@ -109,7 +112,7 @@ public:
     };
     [[nodiscard]] attributes get_env() const noexcept { return {scheduler_}; }
 
-    /// As P2300R10 has it, and as P3557R3 (C++26) has it.
+    /// The form of P2300R10. The form of P3557R3 (C++26) follows.
     template <class Env>
     [[nodiscard]] typename detail::schedule_signatures<detail::env_can_stop<Env>>::type
     get_completion_signatures(const Env&) const noexcept {
@@ -135,8 +138,8 @@ private:
     executor_scheduler scheduler_;
 };
 
-/// Lies where the receiver's side has put it; stays there from start() to its completion, in which it may be
-/// destroyed.
+/// The operation state. The receiver's side provides its memory. It must not move from start() until its
+/// completion, which may destroy it.
 template <executor Executor>
 template <class Receiver>
 class executor_scheduler<Executor>::operation final : public task {
@@ -151,10 +154,10 @@ public:
     operation(operation&&) = delete;
 
     void start() & noexcept {
-        const Executor where = executor_; // this may be gone when accept() has the task
+        const Executor where = executor_; // this may be destroyed when accept() has the task
         try {
             (void)accept_task(where, this, task_order::usual);
-        } catch (...) { // then it has been abandoned, and has said so
+        } catch (...) { // then it has been abandoned and has completed
         }
     }
 
@@ -182,7 +185,7 @@ private:
     Receiver receiver_;
 };
 
-/// The scheduler of an executor, or of a context's.
+/// Returns the scheduler of an executor, or of a context's executor.
 template <executor Executor>
 [[nodiscard]] executor_scheduler<Executor> as_scheduler(const Executor& where) noexcept {
     return executor_scheduler<Executor>(where);
