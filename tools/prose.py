@@ -15,11 +15,16 @@ sys.path.insert(0, str(ROOT / "tools/rules"))
 import tree  # noqa: E402  the repository's files
 
 # Pages and folders whose prose is checked.
-PLAIN = ("README.md", "docs/decisions.md", "lab/report/measurements_notes.md")
+PLAIN = (
+    "README.md", "CONTRIBUTING.md", "SECURITY.md", "check/README.md", "docs", "lab/README.md", "lab/report/measurements_notes.md",
+    "tests/seams/README.md", *(f"src/ekiden/{part}" for part in (
+        "adapter", "async", "check", "execution", "fork", "future", "lanes", "loop", "observe", "pool", "sim", "sync", "timer")),
+)
+LATER = re.compile(r"/detail/|^docs/measurements.md")  # not rewritten yet, or made by a script
 WORDS = ROOT / "tools/site/plain_words.txt"
-LONGEST = 30  # words in a sentence
+LONGEST = 35  # words in a sentence; most should have 20
 # proselint's own checks that fit technical prose.
-CHECKS = ("hedging", "lexical_illusions", "malapropisms", "misc.illogic", "misc.but", "nonwords", "redundancy", "weasel_words")
+CHECKS = ("hedging", "lexical_illusions", "malapropisms", "misc.illogic", "nonwords", "redundancy", "weasel_words")
 
 FENCE = re.compile(r"^(```|~~~).*?^\1", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\[([^\]\n]*)\]\([^)\n]*\)")
@@ -31,12 +36,17 @@ def paragraphs(path):
     source = tree.text(ROOT, path)
     if path.suffix == ".md":
         lines = FENCE.sub(lambda fenced: tree.blank(fenced[0]), source).splitlines()
+        lines = ["" if line.startswith("    ") else line for line in lines]  # code, too
     else:
+        code = tree.code(source).splitlines()
         lines = [re.sub(r"^.*?//+<?", "", line) for line in tree.comments(source).splitlines()]
+        # A comment behind code is a paragraph, and so is each row of a table or list of names.
+        own = {i for i, line in enumerate(code) if line.strip()} | {i for i, line in enumerate(lines) if re.search(r"\S {2,}\S|^ {2,}\S", line)}
+        lines = [line for i, text in enumerate(lines) for line in (["\0" + text] if i in own else [text])]
     start, block = 0, []
     for number, line in enumerate([*lines, ""], 1):
-        line = line.strip()
-        starts_item = re.match(r"(?:[*+-]|\d+\.)\s|\||#", line)
+        starts_item = re.match(r"\s*(?:[*+-]\s|\d+\.\s|\||#|\0)", line)
+        line = line.lstrip("\0").strip()
         if block and (not line or starts_item):
             yield start, " ".join(block)
             block = []
@@ -63,7 +73,7 @@ def sentences(path):
 
 def prose_files():
     """The pages, and the headers whose comments a reader meets."""
-    found = [*tree.files(ROOT, ".md"), *tree.files(ROOT, ".hpp", under="ekiden")]
+    found = [*tree.files(ROOT, ".md"), *tree.files(ROOT, ".hpp", under="src")]
     return [path for path in found if path.parts[0] not in ("tests", "packaging")]
 
 
@@ -71,7 +81,8 @@ def chosen_files(names):
     files = []
     for name in names:
         path = Path(name)
-        files += tree.files(ROOT, ".md", ".hpp", under=name) if (ROOT / path).is_dir() else [path]
+        inside = tree.files(ROOT, ".md", ".hpp", under=name) if (ROOT / path).is_dir() else []
+        files += [each for each in inside if not LATER.search(each.as_posix())] or [path]
     return files
 
 
