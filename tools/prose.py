@@ -41,8 +41,8 @@ def paragraphs(path):
         code = tree.code(source).splitlines()
         lines = [re.sub(r"^.*?//+<?", "", line) for line in tree.comments(source).splitlines()]
         # A comment behind code is a paragraph, and so is each row of a table or list of names.
-        own = {i for i, line in enumerate(code) if line.strip()} | {i for i, line in enumerate(lines) if re.search(r"\S {2,}\S|^ {2,}\S", line)}
-        lines = [line for i, text in enumerate(lines) for line in (["\0" + text] if i in own else [text])]
+        is_row = re.compile(r"\S {2,}\S|^ {2,}\S").search
+        lines = ["\0" + line if before.strip() or is_row(line) else line for before, line in zip(code, lines)]
     start, block = 0, []
     for number, line in enumerate([*lines, ""], 1):
         starts_item = re.match(r"\s*(?:[*+-]\s|\d+\.\s|\||#|\0)", line)
