@@ -16,7 +16,7 @@ import tree  # noqa: E402  the repository's files
 
 # Pages and folders whose prose is checked.
 PLAIN = (
-    "README.md", "CONTRIBUTING.md", "SECURITY.md", "check/README.md", "docs", "lab/README.md", "lab/report/measurements_notes.md",
+    "README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "check/README.md", "docs", "lab/README.md", "lab/report/measurements_notes.md",
     "tests/seams/README.md", *(f"src/ekiden/{part}" for part in (
         "adapter", "async", "check", "execution", "fork", "future", "lanes", "loop", "observe", "pool", "sim", "sync", "timer")),
 )
