@@ -8,7 +8,6 @@ A row is lost if it takes more than its share and its lower quartile is above 1 
 """
 
 import argparse
-import itertools
 import json
 import os
 import statistics
@@ -63,15 +62,15 @@ def measure(before, after, rows, rounds, settings, scale):
     pairs, failures = {cell: [] for cell in cells}, {}
     for index in range(rounds):
         for number, cell in enumerate(cells):
-            print(f"\rround {index + 1} of {rounds}: {number + 1} of {len(cells)} cells   ", end="", file=sys.stderr)
-            order = [before, after] if index % 2 == 0 else [after, before]
-            found = {lab: run_cell(lab, cell, index, settings, scale) for lab in order}
-            bad = [reason for reason in found.values() if isinstance(reason, str)]
+            if sys.stderr.isatty():
+                print(f"\rround {index + 1} of {rounds}: {number + 1} of {len(cells)} cells   ", end="", file=sys.stderr)
+            first, second = (before, after) if index % 2 == 0 else (after, before)
+            found = [run_cell(lab, cell, index, settings, scale) for lab in (first, second)]
+            bad = [reason for reason in found if isinstance(reason, str)]
             if bad:
                 failures[cell] = bad[0]
             else:
-                pairs[cell].append((found[before], found[after]))
-    print(file=sys.stderr)
+                pairs[cell].append(tuple(found if first == before else reversed(found)))
     return pairs, failures
 
 
@@ -126,7 +125,8 @@ def main():
     if asked.out:
         asked.out.write_text(json.dumps([{"cell": cell, "rounds": found} for cell, found in pairs.items()]))
     lost = [*print_table("Rows of users", users, pairs, failures, 1.1), *print_table("Other rows", others, pairs, failures, 1.3)]
-    print(f"\n{len(lost)} lost" + "".join(f"\n* {name}" for name in itertools.chain(lost, failures)))
+    print(f"\n{len(lost)} lost" + "".join(f"\n* {name}" for name in lost)
+          + "".join(f"\n* {', '.join(cell)}: {reason}" for cell, reason in failures.items()))
     return 1 if failures or (lost and not asked.smoke) else 0
 
 

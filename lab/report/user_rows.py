@@ -41,12 +41,13 @@ OF_USERS = [
     *_rows("strand", ("none", "strand", "bind", "wrap"), "ns_per_handler", "cpu_ns"),
     *_rows("strands-hop", ("1 thread", "2 threads"), "ns_per_hop", "cpu_ns"),
     *_rows("lanes", ("Zipf, 10,000 keys, 4 producers", "Zipf, 10,000 keys, 1 producer",
-                     "uniform, 1,000,000 keys, 4 producers", "hot"), "ns_per_task", "cpu_ns"),
+                     "uniform, 1,000,000 keys, 4 producers"), "ns_per_task", "cpu_ns"),
+    *_rows("lanes", ("hot",), "longest_delay_us"),
     # loops that threads run, timers, coroutines
     *_rows("io-models", ("beforehand, 1,000 turns, 1 thread", "beforehand, 1,000 turns, 2 threads",
                          "produced, 1,000 turns, 2 threads", "chained, 1,000 turns, 2 threads"), "ns_per_handler", "cpu_ns"),
     *_rows("timers", ("schedule-many",), "schedule_ns"),
-    *_rows("timers", ("fire-many",), "run_ns"),
+    *_rows("timers", ("fire-many",), "fire_ns"),
     *_rows("coroutine-hop", ("64 coroutines, 1 thread", "64 coroutines, 2 threads"), "ns_per_hop", "cpu_ns"),
     *_rows("channel", ("8 to 8", "8 to 1"), "ns_per_item", "cpu_ns"),
     # fork-join, and loops of 100 us and more
