@@ -80,7 +80,7 @@ def summary(row, pairs):
     if not values:
         return None
     ratios = sorted(b / a if row.higher_is_better else a / b for b, a in values)
-    low, high = (statistics.quantiles(ratios, n=4)[::2] if len(ratios) > 1 else ratios * 2)
+    low, high = (statistics.quantiles(ratios, n=4, method="inclusive")[::2] if len(ratios) > 1 else ratios * 2)
     cpu = [a[row.cpu] / b[row.cpu] for b, a in pairs if row.cpu and b.get(row.cpu) and a.get(row.cpu)]
     return {"before": statistics.median(b for b, _ in values), "after": statistics.median(a for _, a in values),
             "ratio": statistics.median(ratios), "low": low, "high": high,
