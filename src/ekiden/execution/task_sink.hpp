@@ -8,7 +8,6 @@
 #include <ekiden/execution/detail/task_order.hpp>
 #include <ekiden/execution/execution_context.hpp>
 #include <ekiden/future/future.hpp>
-#include <ekiden/queue/repeated_task.hpp>
 #include <ekiden/queue/task.hpp>
 
 #include <concepts>
@@ -70,10 +69,6 @@ template <class Sink>
 ///       Does the same, unless a task may run on the calling thread now. Then it returns a task that the
 ///       caller runs: the given one, or another one that leads to it. Otherwise it returns null. Throws like
 ///       accept().
-///   repeated_task::end repeat(repeated_task&, repeated_task::call, const void* callable) const
-///       Optional. Makes the first call of a task that the calling thread runs, and perhaps more calls.
-///       Before each call, it puts the task with the remaining calls back into a queue. Exceptions of a call
-///       pass through.
 ///   bool runs_one_at_a_time() const noexcept
 ///       Optional. Returns whether functions run one after the other.
 ///   bool running_in_this_thread() const noexcept
@@ -174,19 +169,9 @@ public:
                       "ekiden: post_bulk: the callable takes the number of the call, or nothing");
         refuse_empty<std::decay_t<F>>(f, "post_bulk");
         if (n == 0) return true;
-        if constexpr (requires(const Sink& s) { s.runs_one_at_a_time(); }) {
-            using calls = serial_calls<std::decay_t<F>>;
-            if (sink().runs_one_at_a_time())
-                return sink().accept(make_task(calls{sink(), n, std::forward<F>(f)}), task_order::usual);
-        }
-        if constexpr (requires(const Sink& s, repeated_task& t) { s.repeat(t, nullptr, nullptr); }) {
-            using calls = detail::bulk_task<Sink, std::decay_t<F>>;
-            return sink().accept(recycler::create<calls>(sink(), std::size_t{0}, n, std::forward<F>(f)),
-                                 task_order::usual);
-        } else {
-            return sink().accept(make_task(bulk<std::decay_t<F>>{sink(), 0, n, std::forward<F>(f)}),
-                                 task_order::usual);
-        }
+        using calls = detail::bulk_task<Sink, std::decay_t<F>>;
+        return sink().accept(recycler::create<calls>(sink(), std::size_t{0}, n, std::forward<F>(f)),
+                             task_order::usual);
     }
 
 protected:
@@ -208,43 +193,6 @@ private:
         sink().accept(state, task_order::usual);
         return awaited;
     }
-
-    /// Makes all calls of f, one after the other, for a sink that runs one function at a time.
-    template <class F>
-    struct serial_calls {
-        Sink sink;
-        std::size_t n;
-        F f;
-
-        void operator()() noexcept {
-            const execution_context& context = sink.context();
-            for (std::size_t i = 0; i != n && !context.refuses_tasks(); ++i)
-                detail::call_and_report(sink, f, i);
-        }
-    };
-
-    /// Makes the calls of f for [first, last). Posts the right half of the range until one call is left, so
-    /// that every call can be stolen.
-    template <class F>
-    struct bulk {
-        Sink sink;
-        std::size_t first;
-        std::size_t last;
-        F f;
-
-        void operator()() {
-            while (last - first > 1) {
-                const std::size_t middle = first + (last - first) / 2;
-                try { // a stopped context abandons it
-                    sink.accept(make_task(bulk{sink, middle, last, f}), task_order::usual);
-                } catch (...) { // no memory, or copying f throws: make all calls here
-                    return detail::call_all(sink, f, first, last);
-                }
-                last = middle;
-            }
-            detail::call_with(f, first);
-        }
-    };
 };
 
 } // namespace ekiden::inline EKIDEN_ABI
