@@ -5,6 +5,7 @@
 #pragma once
 
 #include <ekiden/execution/detail/bulk_task.hpp>
+#include <ekiden/execution/detail/sink_access.hpp>
 #include <ekiden/execution/detail/task_order.hpp>
 #include <ekiden/execution/execution_context.hpp>
 #include <ekiden/future/future.hpp>
@@ -66,15 +67,17 @@ template <class Sink>
 ///       Takes ownership of the task. Runs it later, or abandons it. Returns false if it has abandoned the
 ///       task at once. If it throws, it has abandoned the task, too.
 ///   task* continue_with(task*) const
-///       Does the same, unless a task may run on the calling thread now. Then it returns a task that the
-///       caller runs: the given one, or another one that leads to it. Otherwise it returns null. Throws like
-///       accept().
+///       Optional. Does the same, unless a task may run on the calling thread now. Then it returns a task
+///       that the caller runs: the given one, or another one that leads to it. Otherwise it returns null.
+///       Throws like accept(). By default it returns the given task if the caller is inside.
 ///   bool runs_one_at_a_time() const noexcept
 ///       Optional. Returns whether functions run one after the other.
 ///   bool running_in_this_thread() const noexcept
 ///       Returns whether the caller is inside, so that it runs a task of the context.
 ///   void report_unhandled(const char* type) const noexcept
 ///       Reports the exception that is being handled.
+/// accept() and continue_with() may be private if `detail::sink_access` is a friend.
+///
 /// With context(), on_work_started() and on_work_finished() of the sink, this makes the sink an executor of
 /// the Networking TS (N4771, 13.2.2).
 ///
@@ -92,7 +95,7 @@ public:
     template <class F, class Allocator = std::allocator<void>>
     bool post(F&& f, const Allocator& allocator = {}) const {
         detail::expect_callable_without_arguments<F>();
-        return sink().accept(make_task(std::forward<F>(f), allocator, "post"), task_order::usual);
+        return give(make_task(std::forward<F>(f), allocator, "post"), task_order::usual);
     }
 
     /// Runs `f()` like post(), as a continuation of the task that calls it. No other thread is woken for `f`
@@ -100,7 +103,7 @@ public:
     template <class F, class Allocator = std::allocator<void>>
     bool defer(F&& f, const Allocator& allocator = {}) const {
         detail::expect_callable_without_arguments<F>();
-        return sink().accept(make_task(std::forward<F>(f), allocator, "defer"), task_order::deferred);
+        return give(make_task(std::forward<F>(f), allocator, "defer"), task_order::deferred);
     }
 
     /// Calls `f()` in this call if the caller is inside the context, or if the executor allows it. Then
@@ -112,8 +115,8 @@ public:
             refuse_empty<std::decay_t<F>>(f, "dispatch");
             std::decay_t<F> own(std::forward<F>(f));
             static_cast<void>(own());
-        } else if (task* const now =
-                       sink().continue_with(make_task(std::forward<F>(f), allocator, "dispatch"))) {
+        } else if (task* const now = detail::sink_access::continue_with(
+                       sink(), make_task(std::forward<F>(f), allocator, "dispatch"))) {
             now->run();
         }
     }
@@ -123,7 +126,7 @@ public:
     template <class F>
     bool post_last(F&& f) const {
         detail::expect_callable_without_arguments<F>();
-        return sink().accept(make_task(std::forward<F>(f), "post_last"), task_order::last);
+        return give(make_task(std::forward<F>(f), "post_last"), task_order::last);
     }
 
     /// Runs `f(args...)` later, with a copy of `f` and of the arguments; rvalues are moved. Returns the
@@ -170,8 +173,8 @@ public:
         refuse_empty<std::decay_t<F>>(f, "post_bulk");
         if (n == 0) return true;
         using calls = detail::bulk_task<Sink, std::decay_t<F>>;
-        return sink().accept(recycler::create<calls>(sink(), std::size_t{0}, n, std::forward<F>(f)),
-                             task_order::usual);
+        return give(recycler::create<calls>(sink(), std::size_t{0}, n, std::forward<F>(f)),
+                    task_order::usual);
     }
 
 protected:
@@ -182,15 +185,26 @@ protected:
     friend bool operator==(const task_sink&, const task_sink&) = default;
 
 private:
+    friend struct detail::sink_access;
+
     [[nodiscard]] const Sink& sink() const noexcept { return static_cast<const Sink&>(*this); }
+
+    bool give(task* given, task_order order) const {
+        return detail::sink_access::accept(sink(), given, order);
+    }
+    [[nodiscard]] task* continue_with(task* given) const {
+        if (sink().running_in_this_thread()) return given;
+        give(given, task_order::usual);
+        return nullptr;
+    }
 
     template <template <class, class> class State, class F, class Prepare>
     auto submitted(F&& f, Prepare&& prepare) const {
         using result = std::invoke_result_t<std::decay_t<F>>;
         auto* const state = recycler::create<State<result, std::decay_t<F>>>(std::forward<F>(f));
-        future<result> awaited(state);
+        auto awaited = detail::future_access::make<future<result>>(state);
         prepare(*state);
-        sink().accept(state, task_order::usual);
+        give(state, task_order::usual);
         return awaited;
     }
 };

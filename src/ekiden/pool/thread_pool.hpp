@@ -328,19 +328,15 @@ public:
     /// once.
     [[nodiscard]] bool running_in_this_thread() const noexcept { return pool_->running_in_this_thread(); }
 
-    // ---- for task_sink
-
-    bool accept(task* accepted, task_order order) const { return pool_->accept(accepted, level_, order); }
-    [[nodiscard]] task* continue_with(task* given) const {
-        if (running_in_this_thread()) return given;
-        accept(given, task_order::usual);
-        return nullptr;
-    }
     void report_unhandled(const char* type) const noexcept { pool_->report_unhandled(type); }
 
 private:
     friend class thread_pool;
+    friend struct detail::sink_access;
+
     executor_type(thread_pool& pool, priority level) noexcept : pool_(&pool), level_(level) {}
+
+    bool accept(task* accepted, task_order order) const { return pool_->accept(accepted, level_, order); }
 
     thread_pool* pool_;
     priority level_;

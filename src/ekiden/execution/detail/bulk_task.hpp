@@ -5,6 +5,7 @@
 
 #include <ekiden/context/simulated.hpp>
 #include <ekiden/context/thread_context.hpp>
+#include <ekiden/execution/detail/sink_access.hpp>
 #include <ekiden/execution/detail/task_offer.hpp>
 #include <ekiden/execution/detail/task_order.hpp>
 #include <ekiden/execution/execution_context.hpp>
@@ -133,7 +134,7 @@ private:
         const task_offer offered(*given);
         bool has_thrown = false;
         try {
-            sink.accept(given, task_order::usual);
+            sink_access::accept(sink, given, task_order::usual);
         } catch (...) {
             has_thrown = true;
         }
