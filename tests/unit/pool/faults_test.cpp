@@ -23,10 +23,10 @@
 #include <vector>
 
 using namespace std::chrono_literals;
+using ekiden::blocking;
 using ekiden::thread_pool;
 using ekiden_test::allocation_count;
 using ekiden_test::count_threads;
-using ekiden::blocking;
 using ekiden_test::failing_allocation;
 using ekiden_test::run_in_child;
 using ekiden_test::threads_until_failure;
