@@ -118,7 +118,7 @@ EKIDEN_MODEL(future_cancel_against_run, .about = "a task is run or canceled, nev
     {
         auto call = [&ran, w = witness(ends)] { return ++ran; };
         auto* const state = recycler::create<task_state<int, decltype(call)>>(std::move(call));
-        future<int> f(state);
+        auto f = detail::future_access::make<future<int>>(state);
         sys::thread worker([state] { state->run(); });
         canceled = f.cancel();
         bool threw = false;
@@ -140,7 +140,7 @@ EKIDEN_MODEL(future_abandon_against_cancel, .about = "stop() and cancel() at the
     {
         auto call = [w = witness(ends)] {};
         auto* const state = recycler::create<task_state<void, decltype(call)>>(std::move(call));
-        future<void> f(state);
+        auto f = detail::future_access::make<future<void>>(state);
         sys::thread worker([state] { state->abandon(); });
         (void)f.cancel();
         f.wait();

@@ -8,8 +8,6 @@
 #include <ekiden/sys/futex.hpp>
 #include <ekiden/sys/thread.hpp>
 
-#include <array>
-#include <cstddef>
 #include <cstdint>
 #include <system_error>
 #include <utility>
@@ -67,26 +65,6 @@ POOL_MODEL(pool_two_workers, .about = "two workers, two tasks", .preemptions = 1
         for (int i = 0; i < 2; ++i) (void)pool.post([&ran] { ran.fetch_add(1, sys::relaxed); });
     }
     check::that(ran.load(sys::relaxed) == 2, "both ran");
-}
-
-POOL_MODEL(pool_bulk, .about = "each call of a bulk is made once, whichever worker makes it",
-           .preemptions = 1, .spurious = 0) {
-    std::array<sys::atomic<int>, 3> calls{};
-    {
-        thread_pool pool({.threads = 2});
-        (void)pool.post_bulk(calls.size(), [&](std::size_t i) { calls[i].fetch_add(1, sys::relaxed); });
-        pool.wait_idle();
-        for (const auto& c : calls) check::that(c.load(sys::relaxed) == 1, "each call was made once");
-    }
-}
-
-POOL_MODEL(pool_bulk_of_one_worker, .about = "a worker takes again what it has put back", .preemptions = 1,
-           .spurious = 0) {
-    sys::cell<int> calls{0};
-    thread_pool pool({.threads = 1});
-    (void)pool.post_bulk(4, [&] { calls.write(calls.read() + 1); });
-    pool.wait_idle();
-    check::that(calls.read() == 4, "their effects are visible");
 }
 
 // Of three tasks one worker takes the first, and the others as its batch; the first waits for the second.

@@ -50,14 +50,14 @@ public:
             given->abandon();
             throw executor_failed();
         }
-        return inner_.accept(given, order);
+        return ekiden::accept_task(inner_, given, order);
     }
     [[nodiscard]] ekiden::task* continue_with(ekiden::task* given) const {
         if (is_due()) {
             given->abandon();
             throw executor_failed();
         }
-        return inner_.continue_with(given);
+        return ekiden::continue_task(inner_, given);
     }
     void report_unhandled(const char* type) const noexcept { inner_.report_unhandled(type); }
 

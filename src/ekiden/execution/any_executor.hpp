@@ -22,6 +22,8 @@ namespace ekiden::inline EKIDEN_ABI {
 template <class E>
 inline constexpr bool is_plain_executor = std::is_trivially_copyable_v<E>;
 
+class coroutine_promise;
+
 /// Holds a copy of an executor of any type, or no executor. An executor of up to two words is stored inside
 /// the object. Most executors of this library are that small. A larger executor is stored in memory that the
 /// copies share. A post through an any_executor costs one more indirect call, and no allocation. Every
@@ -65,17 +67,6 @@ public:
             return own != nullptr && *own == inner;
         }
     }
-    /// Returns whether it holds an executor for whose type is_plain_executor is true.
-    [[nodiscard]] bool is_plain() const noexcept { return table_ != nullptr && table_->is_plain; }
-    /// Exchanges two objects that both hold plain executors. This is not checked. Not thread-safe, like
-    /// assignment.
-    void swap_plain(any_executor& other) noexcept {
-        std::swap(table_, other.table_);
-        std::byte own[room]; // one copy: bytewise stores would defeat store forwarding
-        std::memcpy(own, place_, room);
-        std::memcpy(place_, other.place_, room);
-        std::memcpy(other.place_, own, room);
-    }
 
     /// Returns whether it holds an executor.
     [[nodiscard]] explicit operator bool() const noexcept { return table_ != nullptr; }
@@ -100,10 +91,6 @@ public:
     void on_work_started() const noexcept { table().on_work(place(), true); }
     void on_work_finished() const noexcept { table().on_work(place(), false); }
 
-    // ---- for task_sink
-
-    bool accept(task* given, task_order order) const { return table().accept(place(), given, order); }
-    [[nodiscard]] task* continue_with(task* given) const { return table().continue_with(place(), given); }
     [[nodiscard]] bool running_in_this_thread() const noexcept { return table().runs_here(place()); }
     /// Returns false if the executor accepts only functions, even if the caller is inside its context. Then
     /// the executor's own dispatch() is called.
@@ -112,6 +99,24 @@ public:
     void report_unhandled(const char* type) const noexcept { table().report_unhandled(place(), type); }
 
 private:
+    friend struct detail::sink_access;
+    friend class coroutine_promise;
+
+    bool accept(task* given, task_order order) const { return table().accept(place(), given, order); }
+    [[nodiscard]] task* continue_with(task* given) const { return table().continue_with(place(), given); }
+
+    /// Returns whether it holds an executor for whose type is_plain_executor is true.
+    [[nodiscard]] bool is_plain() const noexcept { return table_ != nullptr && table_->is_plain; }
+    /// Exchanges two objects that both hold plain executors. This is not checked. Not thread-safe, like
+    /// assignment.
+    void swap_plain(any_executor& other) noexcept {
+        std::swap(table_, other.table_);
+        std::byte own[room]; // one copy: bytewise stores would defeat store forwarding
+        std::memcpy(own, place_, room);
+        std::memcpy(place_, other.place_, room);
+        std::memcpy(other.place_, own, room);
+    }
+
     struct operations {
         bool is_plain;
         bool is_serial;

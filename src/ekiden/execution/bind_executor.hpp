@@ -6,9 +6,9 @@
 #include <ekiden/execution/associated_allocator.hpp>
 #include <ekiden/execution/associated_executor.hpp>
 #include <ekiden/execution/async_result.hpp>
+#include <ekiden/execution/detail/binder.hpp>
 
 #include <concepts>
-#include <functional>
 #include <type_traits>
 #include <utility>
 
@@ -16,33 +16,16 @@ namespace ekiden::inline EKIDEN_ABI {
 
 /// A T with an associated executor. Calling it calls T directly. If binders are nested, the outermost
 /// executor is used. The other associations of T are kept.
-template <class T, executor Executor>
-class executor_binder {
+template <class T, class Executor>
+class executor_binder : public detail::binder<T, Executor> {
+    static_assert(executor<Executor>);
+
 public:
-    using target_type = T;
     using executor_type = Executor;
 
-    template <class U>
-    executor_binder(const Executor& where, U&& target) : executor_(where), target_(std::forward<U>(target)) {}
+    using detail::binder<T, Executor>::binder;
 
-    [[nodiscard]] T& get() noexcept { return target_; }
-    [[nodiscard]] const T& get() const noexcept { return target_; }
-    [[nodiscard]] const Executor& get_executor() const noexcept { return executor_; }
-
-    template <class... Args>
-        requires std::invocable<T&, Args...>
-    decltype(auto) operator()(Args&&... args) {
-        return std::invoke(target_, std::forward<Args>(args)...);
-    }
-    template <class... Args>
-        requires std::invocable<const T&, Args...>
-    decltype(auto) operator()(Args&&... args) const {
-        return std::invoke(target_, std::forward<Args>(args)...);
-    }
-
-private:
-    Executor executor_;
-    T target_;
+    [[nodiscard]] const Executor& get_executor() const noexcept { return this->bound(); }
 };
 
 /// Returns `target` with the executor `where`, or with the executor of `context`.
@@ -66,23 +49,7 @@ struct associated_allocator<executor_binder<T, Executor>, Allocator> {
 
 /// Binds the executor to the handler that the inner token stands for.
 template <class T, class Executor, class Signature>
-class async_result<executor_binder<T, Executor>, Signature> {
-public:
-    template <class Initiation, class Binder, class... Args>
-    static decltype(auto) initiate(Initiation&& initiation, Binder&& token, Args&&... args) {
-        return ekiden::async_initiate<T, Signature>(
-            [initiation = std::decay_t<Initiation>(std::forward<Initiation>(initiation)),
-             where = token.get_executor()]<class Handler>(Handler&& handler, auto&&... more) mutable {
-                return std::move(initiation)(
-                    executor_binder<std::decay_t<Handler>, Executor>(where, std::forward<Handler>(handler)),
-                    std::forward<decltype(more)>(more)...);
-            },
-            inner(std::forward<Binder>(token)), std::forward<Args>(args)...);
-    }
-
-private:
-    static T inner(const executor_binder<T, Executor>& token) { return token.get(); }
-    static T inner(executor_binder<T, Executor>&& token) { return std::move(token.get()); }
-};
+class async_result<executor_binder<T, Executor>, Signature>
+    : public detail::bound_async_result<executor_binder, T, Executor, Signature> {};
 
 } // namespace ekiden::inline EKIDEN_ABI

@@ -18,7 +18,7 @@ namespace ekiden::inline EKIDEN_ABI {
 template <class Token>
     requires(!executor<std::decay_t<Token>> && !std::derived_from<std::decay_t<Token>, execution_context>)
 decltype(auto) defer(Token&& token) {
-    return ekiden::async_initiate<Token, void()>(detail::initiate_by<detail::by_defer>(),
+    return ekiden::async_initiate<Token, void()>(detail::initiate_by<detail::way::defer>(),
                                                  std::forward<Token>(token));
 }
 
@@ -26,7 +26,7 @@ decltype(auto) defer(Token&& token) {
 /// to that executor.
 template <executor Executor, class Token>
 decltype(auto) defer(const Executor& first, Token&& token) {
-    return ekiden::async_initiate<Token, void()>(detail::initiate_by<detail::by_defer>(),
+    return ekiden::async_initiate<Token, void()>(detail::initiate_by<detail::way::defer>(),
                                                  std::forward<Token>(token), first);
 }
 

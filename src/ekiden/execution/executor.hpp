@@ -4,6 +4,7 @@
 /// requirements of the Networking TS (N4771, 13.2.2).
 #pragma once
 
+#include <ekiden/execution/detail/sink_access.hpp>
 #include <ekiden/execution/execution_context.hpp>
 #include <ekiden/execution/task_sink.hpp>
 #include <ekiden/queue/task.hpp>
@@ -31,21 +32,21 @@ concept executor =
     } && std::is_nothrow_copy_constructible_v<E> && std::is_nothrow_move_constructible_v<E>
     && std::equality_comparable<E>;
 
-/// An executor that accepts tasks directly. All executors of this library do: see task_sink.
+namespace detail {
+template <class Sink>
+void expect_sink(const task_sink<Sink>&); // not defined
+} // namespace detail
+
+/// An executor that accepts tasks directly, because it is a task_sink. All executors of this library are.
 template <class E>
-concept task_executor = executor<E> && requires(const E& e, task* t) {
-    { e.accept(t, task_order::usual) } -> std::same_as<bool>;
-    { e.continue_with(t) } -> std::same_as<task*>;
-    { e.running_in_this_thread() } -> std::same_as<bool>;
-    e.report_unhandled("");
-};
+concept task_executor = executor<E> && requires(const E& e) { detail::expect_sink(e); };
 
 /// Passes a task to any executor, like accept() of a task_sink. If the executor accepts only functions, the
 /// task is wrapped in a function. Then the result is true, even if the executor never runs that function.
 template <executor E>
 bool accept_task(const E& e, task* given, task_order order) {
     if constexpr (task_executor<E>) {
-        return e.accept(given, order);
+        return detail::sink_access::accept(e, given, order);
     } else {
         owned_task owned(given);
         const E kept = e; // the task may destroy the object that contains `e`
@@ -63,7 +64,7 @@ bool accept_task(const E& e, task* given, task_order order) {
 template <executor E>
 [[nodiscard]] task* continue_task(const E& e, task* given) {
     if constexpr (task_executor<E>) {
-        return e.continue_with(given);
+        return detail::sink_access::continue_with(e, given);
     } else {
         const E kept = e; // the task may destroy the object that contains `e`
         kept.dispatch(owned_task(given), std::allocator<void>());

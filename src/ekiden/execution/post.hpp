@@ -16,7 +16,7 @@ namespace ekiden::inline EKIDEN_ABI {
 template <class Token>
     requires(!executor<std::decay_t<Token>> && !std::derived_from<std::decay_t<Token>, execution_context>)
 decltype(auto) post(Token&& token) {
-    return ekiden::async_initiate<Token, void()>(detail::initiate_by<detail::by_post>(),
+    return ekiden::async_initiate<Token, void()>(detail::initiate_by<detail::way::post>(),
                                                  std::forward<Token>(token));
 }
 
@@ -24,7 +24,7 @@ decltype(auto) post(Token&& token) {
 /// to that executor.
 template <executor Executor, class Token>
 decltype(auto) post(const Executor& first, Token&& token) {
-    return ekiden::async_initiate<Token, void()>(detail::initiate_by<detail::by_post>(),
+    return ekiden::async_initiate<Token, void()>(detail::initiate_by<detail::way::post>(),
                                                  std::forward<Token>(token), first);
 }
 

@@ -99,7 +99,16 @@ public:
         static_cast<void>(own());
     }
 
-    // ---- for task_sink
+    /// Returns true: functions run one after the other. So a bulk post is one function that makes all calls.
+    [[nodiscard]] static constexpr bool runs_one_at_a_time() noexcept { return true; }
+
+    void report_unhandled(const char* type) const noexcept { ekiden::report_unhandled(state_->inner, type); }
+
+    /// Returns the size of a strand with one handle, in bytes.
+    [[nodiscard]] static constexpr std::size_t footprint() noexcept { return sizeof(strand) + sizeof(state); }
+
+private:
+    friend struct detail::sink_access;
 
     bool accept(task* given, task_order order) const {
         state* const here = state_; // the task may destroy this handle once it is queued
@@ -107,9 +116,6 @@ public:
             return accept_task(Executor(here->inner), given, order); // which refuses it in its own way
         return !here->enqueue(given) || here->start(state::how, order, given);
     }
-
-    /// Returns true: functions run one after the other. So a bulk post is one function that makes all calls.
-    [[nodiscard]] static constexpr bool runs_one_at_a_time() noexcept { return true; }
 
     [[nodiscard]] task* continue_with(task* given) const {
         if (running_in_this_thread()) return given;
@@ -120,12 +126,6 @@ public:
         return here->start_here(state::how, given);
     }
 
-    void report_unhandled(const char* type) const noexcept { ekiden::report_unhandled(state_->inner, type); }
-
-    /// Returns the size of a strand with one handle, in bytes.
-    [[nodiscard]] static constexpr std::size_t footprint() noexcept { return sizeof(strand) + sizeof(state); }
-
-private:
     struct state final : strand_state {
         explicit state(const Executor& chosen) noexcept : strand_state(&answer), inner(chosen) {}
 

@@ -21,12 +21,12 @@ public:
     void on_work_finished() const noexcept {}
     [[nodiscard]] bool running_in_this_thread() const noexcept { return true; }
     friend bool operator==(const system_executor&, const system_executor&) noexcept { return true; }
+    void report_unhandled(const char* type) const noexcept;
 
-    // ---- for task_sink
+private:
+    friend struct detail::sink_access;
 
     bool accept(task* given, task_order order) const;
-    [[nodiscard]] task* continue_with(task* given) const noexcept { return given; }
-    void report_unhandled(const char* type) const noexcept;
 };
 
 } // namespace ekiden::inline EKIDEN_ABI

@@ -5,10 +5,10 @@
 #pragma once
 
 #include <ekiden/execution/detail/bulk_task.hpp>
+#include <ekiden/execution/detail/sink_access.hpp>
 #include <ekiden/execution/detail/task_order.hpp>
 #include <ekiden/execution/execution_context.hpp>
 #include <ekiden/future/future.hpp>
-#include <ekiden/queue/repeated_task.hpp>
 #include <ekiden/queue/task.hpp>
 
 #include <concepts>
@@ -67,19 +67,17 @@ template <class Sink>
 ///       Takes ownership of the task. Runs it later, or abandons it. Returns false if it has abandoned the
 ///       task at once. If it throws, it has abandoned the task, too.
 ///   task* continue_with(task*) const
-///       Does the same, unless a task may run on the calling thread now. Then it returns a task that the
-///       caller runs: the given one, or another one that leads to it. Otherwise it returns null. Throws like
-///       accept().
-///   repeated_task::end repeat(repeated_task&, repeated_task::call, const void* callable) const
-///       Optional. Makes the first call of a task that the calling thread runs, and perhaps more calls.
-///       Before each call, it puts the task with the remaining calls back into a queue. Exceptions of a call
-///       pass through.
+///       Optional. Does the same, unless a task may run on the calling thread now. Then it returns a task
+///       that the caller runs: the given one, or another one that leads to it. Otherwise it returns null.
+///       Throws like accept(). By default it returns the given task if the caller is inside.
 ///   bool runs_one_at_a_time() const noexcept
 ///       Optional. Returns whether functions run one after the other.
 ///   bool running_in_this_thread() const noexcept
 ///       Returns whether the caller is inside, so that it runs a task of the context.
 ///   void report_unhandled(const char* type) const noexcept
 ///       Reports the exception that is being handled.
+/// accept() and continue_with() may be private if `detail::sink_access` is a friend.
+///
 /// With context(), on_work_started() and on_work_finished() of the sink, this makes the sink an executor of
 /// the Networking TS (N4771, 13.2.2).
 ///
@@ -97,7 +95,7 @@ public:
     template <class F, class Allocator = std::allocator<void>>
     bool post(F&& f, const Allocator& allocator = {}) const {
         detail::expect_callable_without_arguments<F>();
-        return sink().accept(make_task(std::forward<F>(f), allocator, "post"), task_order::usual);
+        return give(make_task(std::forward<F>(f), allocator, "post"), task_order::usual);
     }
 
     /// Runs `f()` like post(), as a continuation of the task that calls it. No other thread is woken for `f`
@@ -105,7 +103,7 @@ public:
     template <class F, class Allocator = std::allocator<void>>
     bool defer(F&& f, const Allocator& allocator = {}) const {
         detail::expect_callable_without_arguments<F>();
-        return sink().accept(make_task(std::forward<F>(f), allocator, "defer"), task_order::deferred);
+        return give(make_task(std::forward<F>(f), allocator, "defer"), task_order::deferred);
     }
 
     /// Calls `f()` in this call if the caller is inside the context, or if the executor allows it. Then
@@ -117,8 +115,8 @@ public:
             refuse_empty<std::decay_t<F>>(f, "dispatch");
             std::decay_t<F> own(std::forward<F>(f));
             static_cast<void>(own());
-        } else if (task* const now =
-                       sink().continue_with(make_task(std::forward<F>(f), allocator, "dispatch"))) {
+        } else if (task* const now = detail::sink_access::continue_with(
+                       sink(), make_task(std::forward<F>(f), allocator, "dispatch"))) {
             now->run();
         }
     }
@@ -128,7 +126,7 @@ public:
     template <class F>
     bool post_last(F&& f) const {
         detail::expect_callable_without_arguments<F>();
-        return sink().accept(make_task(std::forward<F>(f), "post_last"), task_order::last);
+        return give(make_task(std::forward<F>(f), "post_last"), task_order::last);
     }
 
     /// Runs `f(args...)` later, with a copy of `f` and of the arguments; rvalues are moved. Returns the
@@ -174,19 +172,9 @@ public:
                       "ekiden: post_bulk: the callable takes the number of the call, or nothing");
         refuse_empty<std::decay_t<F>>(f, "post_bulk");
         if (n == 0) return true;
-        if constexpr (requires(const Sink& s) { s.runs_one_at_a_time(); }) {
-            using calls = serial_calls<std::decay_t<F>>;
-            if (sink().runs_one_at_a_time())
-                return sink().accept(make_task(calls{sink(), n, std::forward<F>(f)}), task_order::usual);
-        }
-        if constexpr (requires(const Sink& s, repeated_task& t) { s.repeat(t, nullptr, nullptr); }) {
-            using calls = detail::bulk_task<Sink, std::decay_t<F>>;
-            return sink().accept(recycler::create<calls>(sink(), std::size_t{0}, n, std::forward<F>(f)),
-                                 task_order::usual);
-        } else {
-            return sink().accept(make_task(bulk<std::decay_t<F>>{sink(), 0, n, std::forward<F>(f)}),
-                                 task_order::usual);
-        }
+        using calls = detail::bulk_task<Sink, std::decay_t<F>>;
+        return give(recycler::create<calls>(sink(), std::size_t{0}, n, std::forward<F>(f)),
+                    task_order::usual);
     }
 
 protected:
@@ -197,54 +185,28 @@ protected:
     friend bool operator==(const task_sink&, const task_sink&) = default;
 
 private:
+    friend struct detail::sink_access;
+
     [[nodiscard]] const Sink& sink() const noexcept { return static_cast<const Sink&>(*this); }
+
+    bool give(task* given, task_order order) const {
+        return detail::sink_access::accept(sink(), given, order);
+    }
+    [[nodiscard]] task* continue_with(task* given) const {
+        if (sink().running_in_this_thread()) return given;
+        give(given, task_order::usual);
+        return nullptr;
+    }
 
     template <template <class, class> class State, class F, class Prepare>
     auto submitted(F&& f, Prepare&& prepare) const {
         using result = std::invoke_result_t<std::decay_t<F>>;
         auto* const state = recycler::create<State<result, std::decay_t<F>>>(std::forward<F>(f));
-        future<result> awaited(state);
+        auto awaited = detail::future_access::make<future<result>>(state);
         prepare(*state);
-        sink().accept(state, task_order::usual);
+        give(state, task_order::usual);
         return awaited;
     }
-
-    /// Makes all calls of f, one after the other, for a sink that runs one function at a time.
-    template <class F>
-    struct serial_calls {
-        Sink sink;
-        std::size_t n;
-        F f;
-
-        void operator()() noexcept {
-            const execution_context& context = sink.context();
-            for (std::size_t i = 0; i != n && !context.refuses_tasks(); ++i)
-                detail::call_and_report(sink, f, i);
-        }
-    };
-
-    /// Makes the calls of f for [first, last). Posts the right half of the range until one call is left, so
-    /// that every call can be stolen.
-    template <class F>
-    struct bulk {
-        Sink sink;
-        std::size_t first;
-        std::size_t last;
-        F f;
-
-        void operator()() {
-            while (last - first > 1) {
-                const std::size_t middle = first + (last - first) / 2;
-                try { // a stopped context abandons it
-                    sink.accept(make_task(bulk{sink, middle, last, f}), task_order::usual);
-                } catch (...) { // no memory, or copying f throws: make all calls here
-                    return detail::call_all(sink, f, first, last);
-                }
-                last = middle;
-            }
-            detail::call_with(f, first);
-        }
-    };
 };
 
 } // namespace ekiden::inline EKIDEN_ABI

@@ -25,7 +25,7 @@ inline constexpr bool takes_result<F, void> = std::invocable<F>;
 
 template <class F, class R>
 auto continue_from(F& f, shared_state<R>* from) -> decltype(auto) {
-    future<R> ready(from); // takes over the reference
+    auto ready = future_access::make<future<R>>(from); // takes over the reference
     if constexpr (!takes_result<F, R>) {
         return std::invoke(std::move(f), std::move(ready));
     } else if constexpr (std::is_void_v<R>) {
@@ -158,7 +158,7 @@ auto future<R>::then(const Executor& where, F&& f) {
     auto* const state = recycler::create<detail::then_state<result, R, callable, Executor>>(
         this->valid_state(), where, std::forward<F>(f));
     (void)this->leave_state(); // the new state has the reference
-    future<result> continued(state);
+    auto continued = detail::future_access::make<future<result>>(state);
     state->start(listed);
     return continued;
 }

@@ -27,53 +27,14 @@ concept failure = std::same_as<T, std::error_code> || std::same_as<T, std::excep
 }
 [[nodiscard]] inline std::exception_ptr exception_of(std::exception_ptr error) noexcept { return error; }
 
-template <class... Args>
-struct future_result {
-    using type = std::tuple<Args...>;
-};
-template <>
-struct future_result<> {
-    using type = void;
-};
-template <class T>
-struct future_result<T> {
-    using type = T;
-};
-
-/// Sets the results of the operation as the result of a promise.
-template <class... Args>
-class promise_handler {
-public:
-    using result = typename future_result<std::decay_t<Args>...>::type;
-
-    [[nodiscard]] future<result> get_future() { return promise_.get_future(); }
-
-    void operator()(Args... args) noexcept {
-        try {
-            if constexpr (sizeof...(Args) == 0)
-                promise_.set_value();
-            else
-                promise_.set_value(result(std::forward<Args>(args)...));
-        } catch (...) {
-            promise_.set_exception(std::current_exception());
-        }
-    }
-
-protected:
-    void fail(std::exception_ptr why) noexcept { promise_.set_exception(std::move(why)); }
-
-private:
-    promise<result> promise_;
-};
-
-template <failure First, class... Args>
-class promise_handler<First, Args...> : public promise_handler<Args...> {
-public:
-    void operator()(First error, Args... args) noexcept {
-        if (auto exception = exception_of(std::move(error)))
-            this->fail(std::move(exception));
-        else
-            promise_handler<Args...>::operator()(std::forward<Args>(args)...);
+/// Returns its arguments as one result: void, the only argument, or a tuple.
+struct as_one_result {
+    template <class... Args>
+    auto operator()(Args&&... args) const {
+        if constexpr (sizeof...(Args) == 1)
+            return (std::decay_t<Args>(std::forward<Args>(args)), ...);
+        else if constexpr (sizeof...(Args) > 1)
+            return std::tuple<std::decay_t<Args>...>(std::forward<Args>(args)...);
     }
 };
 
@@ -96,13 +57,34 @@ public:
                 promise_.set_value(std::invoke(std::move(f_), std::forward<Args>(args)...));
             }
         } catch (...) {
-            promise_.set_exception(std::current_exception());
+            fail(std::current_exception());
         }
     }
+
+protected:
+    void fail(std::exception_ptr why) noexcept { promise_.set_exception(std::move(why)); }
 
 private:
     promise<result> promise_;
     F f_;
+};
+
+/// Sets the results of the operation as the result of a promise.
+template <class... Args>
+class promise_handler : public packaged_handler<as_one_result, Args...> {
+public:
+    promise_handler() : packaged_handler<as_one_result, Args...>(as_one_result()) {}
+};
+
+template <failure First, class... Args>
+class promise_handler<First, Args...> : public promise_handler<Args...> {
+public:
+    void operator()(First error, Args... args) noexcept {
+        if (auto exception = exception_of(std::move(error)))
+            this->fail(std::move(exception));
+        else
+            promise_handler<Args...>::operator()(std::forward<Args>(args)...);
+    }
 };
 
 template <class F>

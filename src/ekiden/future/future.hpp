@@ -39,9 +39,6 @@ public:
     }
     ~future() = default;
 
-    /// Takes over one reference to `state`. For the library's own use.
-    explicit future(shared_state<R>* state) noexcept : base(state) {}
-
     void swap(future& other) noexcept { std::swap(this->state_, other.state_); }
     friend void swap(future& one, future& other) noexcept { one.swap(other); }
 
@@ -84,6 +81,9 @@ public:
 private:
     friend class shared_future<R>;
     friend struct detail::future_access;
+
+    /// Takes over one reference to `state`.
+    explicit future(shared_state<R>* state) noexcept : base(state) {}
 
     R take() {
         const future owner(std::move(*this)); // releases the state after the result has been moved out

@@ -26,12 +26,17 @@ inline constexpr blocking_t blocking{};
 
 namespace detail {
 
-/// Gives continuations access to the state of a future.
+/// Access to the state of a future.
 struct future_access {
     /// Returns the state, or null if there is none.
     template <class Future>
     [[nodiscard]] static auto* state(const Future& from) noexcept {
         return from.state_;
+    }
+    /// Returns a future that takes over one reference to `state`.
+    template <class Future, class State>
+    [[nodiscard]] static Future make(State* state) noexcept {
+        return Future(state);
     }
     /// Returns the state and removes it from the future.
     template <class Future>

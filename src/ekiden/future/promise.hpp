@@ -56,7 +56,7 @@ public:
         auto* const state = valid_state();
         if (std::exchange(retrieved_, true)) throw_future_already_retrieved();
         state->retain();
-        return future<R>(state);
+        return detail::future_access::make<future<R>>(state);
     }
 
     /// Sets the result. Throws what copying or moving the value throws; then it has no effect, and the

@@ -21,7 +21,7 @@ namespace detail {
 template <class R, class Set>
 [[nodiscard]] future<R> ready_future(Set&& set) {
     auto* const state = recycler::create<promise_state<R>>();
-    future<R> ready(state);
+    auto ready = future_access::make<future<R>>(state);
     (void)state->claim(); // no other thread has the state
     std::forward<Set>(set)(*state);
     state->complete(0);

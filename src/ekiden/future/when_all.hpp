@@ -40,13 +40,12 @@ public:
         future<Futures> result = promise_.get_future();
         std::size_t i = 0;
         each_future(all_, [this, &i](auto& one) {
-            continuations_[i].~continuation();
-            auto* const attached = ::new (static_cast<void*>(&continuations_[i++])) completion::continuation(
-                [](void* self) noexcept { static_cast<all_of_them*>(self)->end(); }, this);
+            completion::continuation& on_ready = continuations_[i++];
+            on_ready.set([](void* self) noexcept { static_cast<all_of_them*>(self)->end(); }, this);
             // The last end() moves the futures away. The end() of start() is still to come, so this one is
             // not the last.
             auto* const state = future_access::state(one);
-            if (state->is_left_behind() || !state->attach(*attached)) end();
+            if (state->is_left_behind() || !state->attach(on_ready)) end();
         });
         end();
         return result;
@@ -54,7 +53,7 @@ public:
 
 private:
     void end() noexcept {
-        // release: this thread no longer uses the object; acquire: neither do the others, before it is
+        // Release: this thread no longer uses the object. Acquire: no other thread uses it when it is
         // destroyed.
         if (left_.fetch_sub(1, sys::acq_rel) != 1) return;
         promise_.set_value(std::move(all_));

@@ -63,8 +63,7 @@ private:
             owner = &of;
             state = &awaited;
             index = at;
-            on_ready.~continuation();
-            ::new (static_cast<void*>(&on_ready)) completion::continuation(
+            on_ready.set(
                 [](void* self) noexcept {
                     auto* const here = static_cast<entry*>(self);
                     here->owner->ended(*here);
@@ -73,12 +72,12 @@ private:
         }
     };
 
-    static constexpr std::size_t nobody = static_cast<std::size_t>(-1);
+    static constexpr std::size_t none = static_cast<std::size_t>(-1);
 
     /// Handles the continuation of `which`: it has been called, or needs no call.
     void ended(entry& which) noexcept {
-        std::size_t expected = nobody;
-        // relaxed: meet() publishes it.
+        std::size_t expected = none;
+        // Relaxed: meet() publishes it.
         if (winner_.compare_exchange_strong(expected, which.index, sys::relaxed, sys::relaxed)) meet();
         drop(which);
     }
@@ -87,9 +86,9 @@ private:
     /// calls publishes the result.
     void meet() noexcept {
         if (EKIDEN_MUTANT(when_any_publishes_before_it_is_armed)
-                ? winner_.load(sys::relaxed) == nobody
-                // release: what this side wrote, the winner or the end of start(); acquire: what the other
-                // side wrote.
+                ? winner_.load(sys::relaxed) == none
+                // Release: what this caller wrote, the winner or the entries. Acquire: what the other caller
+                // wrote.
                 : missing_.fetch_sub(1, sys::acq_rel) != 1)
             return;
         const std::size_t winner = winner_.load(sys::relaxed);
@@ -104,7 +103,7 @@ private:
         release();
     }
     void release() noexcept {
-        // release: this thread no longer uses the object; acquire: neither do the others, before it is
+        // Release: this thread no longer uses the object. Acquire: no other thread uses it when it is
         // destroyed.
         if (references_.fetch_sub(1, sys::acq_rel) == 1) delete this;
     }
@@ -112,7 +111,7 @@ private:
     const std::unique_ptr<entry[]> entries_;
     const std::size_t count_;
     sys::atomic<std::size_t> references_; // one per entry, and one of start()
-    sys::atomic<std::size_t> winner_{nobody};
+    sys::atomic<std::size_t> winner_{none};
     sys::atomic<unsigned> missing_{2};
     Futures all_;
     promise<when_any_result<Futures>> promise_;

@@ -553,10 +553,14 @@ public:
         return a.state_ == b.state_ && a.key() == b.key();
     }
 
-    // ---- for task_sink
-
     /// Returns true: functions run one after the other, as on a strand.
     [[nodiscard]] static constexpr bool runs_one_at_a_time() noexcept { return true; }
+    void report_unhandled(const char* type) const noexcept { ekiden::report_unhandled(state_->inner, type); }
+
+private:
+    friend class lanes;
+    friend struct detail::sink_access;
+
     bool accept(task* given, task_order order) const {
         const auto kept = key_; // the task may destroy this handle once it is queued
         return state_->accept(unboxed(kept), given, order);
@@ -565,10 +569,7 @@ public:
         const auto kept = key_;
         return state_->continue_with(unboxed(kept), given);
     }
-    void report_unhandled(const char* type) const noexcept { ekiden::report_unhandled(state_->inner, type); }
 
-private:
-    friend class lanes;
     // Executors must be copyable without exceptions. A key that is not is stored outside.
     static constexpr bool key_lies_inside = std::is_nothrow_copy_constructible_v<Key>;
     using stored = std::conditional_t<key_lies_inside, Key, std::shared_ptr<const Key>>;

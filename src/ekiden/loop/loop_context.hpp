@@ -183,22 +183,16 @@ public:
     /// Returns whether dispatch() would run its function at once.
     [[nodiscard]] bool running_in_this_thread() const noexcept { return context_->running_in_this_thread(); }
 
-    // ---- for task_sink
-
-    bool accept(task* accepted, task_order order) const { return context_->accept(accepted, order); }
-    /// Returns `inside` if the caller must run it at once. Returns null if the task has been accepted or
-    /// abandoned.
-    [[nodiscard]] task* continue_with(task* inside) const {
-        if (running_in_this_thread()) return inside;
-        accept(inside, task_order::usual);
-        return nullptr;
-    }
     /// Reports the exception: it leaves run() like an exception of a task.
     void report_unhandled(const char* type) const noexcept;
 
 private:
     friend class loop_context;
+    friend struct detail::sink_access;
+
     explicit executor_type(loop_context& context) noexcept : context_(&context) {}
+
+    bool accept(task* accepted, task_order order) const { return context_->accept(accepted, order); }
 
     loop_context* context_;
 };

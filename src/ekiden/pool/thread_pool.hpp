@@ -298,8 +298,6 @@ private:
 
     // For executor_type.
     bool accept(task* accepted, priority level, task_order order);
-    repeated_task::end repeat(repeated_task& begun, priority level, repeated_task::call call,
-                              const void* callable);
     void report_unhandled(const char* type) noexcept;
     void work_started() noexcept;
     void work_finished() noexcept;
@@ -330,22 +328,15 @@ public:
     /// once.
     [[nodiscard]] bool running_in_this_thread() const noexcept { return pool_->running_in_this_thread(); }
 
-    // ---- for task_sink
-
-    bool accept(task* accepted, task_order order) const { return pool_->accept(accepted, level_, order); }
-    repeated_task::end repeat(repeated_task& begun, repeated_task::call call, const void* callable) const {
-        return pool_->repeat(begun, level_, call, callable);
-    }
-    [[nodiscard]] task* continue_with(task* given) const {
-        if (running_in_this_thread()) return given;
-        accept(given, task_order::usual);
-        return nullptr;
-    }
     void report_unhandled(const char* type) const noexcept { pool_->report_unhandled(type); }
 
 private:
     friend class thread_pool;
+    friend struct detail::sink_access;
+
     executor_type(thread_pool& pool, priority level) noexcept : pool_(&pool), level_(level) {}
+
+    bool accept(task* accepted, task_order order) const { return pool_->accept(accepted, level_, order); }
 
     thread_pool* pool_;
     priority level_;

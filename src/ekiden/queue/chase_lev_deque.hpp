@@ -79,13 +79,6 @@ public:
         return element;
     }
 
-    /// Owner: what pop() is going to return, unless a thief is faster. Not to be followed before that.
-    [[nodiscard]] const T* newest() const noexcept {
-        const std::uint64_t bottom = bottom_.load(sys::relaxed);
-        if (size(top_.load(sys::relaxed), bottom) <= 0) return nullptr;
-        return array_.current()->at(bottom - 1).load(sys::relaxed);
-    }
-
     /// Owner: takes the oldest element, or null if there is none or a thief was faster.
     [[nodiscard]] T* pop_oldest() noexcept {
         std::uint64_t top = top_.load(sys::relaxed); // too old: the claim fails

@@ -138,19 +138,15 @@ public:
         return task_sink<executor_type>::submit(std::forward<F>(f), std::forward<Args>(args)...);
     }
 
-    // ---- for task_sink
-
-    bool accept(task* accepted, task_order order) const { return context_->accept(accepted, order); }
-    [[nodiscard]] task* continue_with(task* inside) const {
-        if (running_in_this_thread()) return inside;
-        accept(inside, task_order::usual);
-        return nullptr;
-    }
     void report_unhandled(const char* type) const noexcept;
 
 private:
     friend class sim_context;
+    friend struct detail::sink_access;
+
     explicit executor_type(sim_context& context) noexcept : context_(&context) {}
+
+    bool accept(task* accepted, task_order order) const { return context_->accept(accepted, order); }
 
     sim_context* context_;
 };

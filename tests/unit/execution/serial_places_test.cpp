@@ -72,9 +72,9 @@ struct failing_executor : task_sink<failing_executor> {
     bool accept(task* given, task_order order) const {
         owned_task kept(given);
         if (*is_failing) throw std::runtime_error("not now");
-        return inner.accept(kept.release(), order);
+        return ekiden::accept_task(inner, kept.release(), order);
     }
-    task* continue_with(task* given) const { return inner.continue_with(given); }
+    task* continue_with(task* given) const { return ekiden::continue_task(inner, given); }
     void report_unhandled(const char* type) const noexcept { inner.report_unhandled(type); }
     friend bool operator==(const failing_executor& a, const failing_executor& b) noexcept {
         return a.inner == b.inner;

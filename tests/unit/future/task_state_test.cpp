@@ -36,14 +36,14 @@ struct submitted {
 template <class F, class R = std::invoke_result_t<std::decay_t<F>>>
 submitted<R> submit(F&& f) {
     auto* const state = recycler::create<task_state<R, std::decay_t<F>>>(std::forward<F>(f));
-    return {state, future<R>(state)};
+    return {state, ekiden::detail::future_access::make<future<R>>(state)};
 }
 
 template <class F, class R = std::invoke_result_t<std::decay_t<F>>>
 submitted<R> submit(std::stop_token token, F&& f) {
     auto* const state = recycler::create<stoppable_task_state<R, std::decay_t<F>>>(std::forward<F>(f));
     state->cancel_on(std::move(token));
-    return {state, future<R>(state)};
+    return {state, ekiden::detail::future_access::make<future<R>>(state)};
 }
 
 template <class R>

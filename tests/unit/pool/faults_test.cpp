@@ -23,6 +23,7 @@
 #include <vector>
 
 using namespace std::chrono_literals;
+using ekiden::blocking;
 using ekiden::thread_pool;
 using ekiden_test::allocation_count;
 using ekiden_test::count_threads;
@@ -117,18 +118,32 @@ TEST_CASE("when an allocation fails in post or submit, the task is not queued an
 TEST_CASE("a bulk that runs out of memory half-way still makes every call") {
     (void)ekiden::sys::spinning_pays(); // which a worker that looks for work would ask for the first time,
                                         // with an allocation
-    thread_pool pool({.threads = 1});
+    thread_pool pool({.threads = 2});
+    static thread_local std::optional<failing_allocation> fault; // of a worker
+    const auto on_both = [&pool](auto f) {
+        std::latch both(2);
+        const auto task = [&both, f] {
+            both.arrive_and_wait();
+            f();
+        };
+        auto first = pool.submit(task);
+        pool.submit(task).get(blocking);
+        first.get(blocking);
+    };
+    on_both([] { fault.emplace(0); });
     std::atomic<int> calls{0};
-    std::atomic<bool> has_failed{false};
-    std::optional<failing_allocation> fault; // of the worker
-    pool.post([&] { fault.emplace(0); });
-    pool.post_bulk(100, [&calls, fill = std::array<char, 500>{}](std::size_t) { calls += 1 + fill[0]; });
-    pool.post([&] {
-        has_failed = fault->has_failed();
-        fault.reset();
+    // The first call waits for another one. So the other worker takes the task, and cannot split it.
+    pool.post_bulk(100, [&calls, fill = std::array<char, 500>{}](std::size_t i) {
+        while (i == 0 && calls == 0) std::this_thread::yield();
+        calls += 1 + fill[0];
     });
     pool.wait_idle();
-    CHECK(has_failed);
+    std::atomic<int> failed{0};
+    on_both([&failed] {
+        failed += fault->has_failed() ? 1 : 0;
+        fault.reset();
+    });
+    CHECK(failed > 0);
     CHECK(calls == 100);
 }
 

@@ -149,7 +149,7 @@ private:
         keep();
         const auto where = *serial_; // the operation may be destroyed once the task can be taken
         try {
-            (void)where.accept(&cancel_task_, task_order::usual);
+            (void)accept_task(where, &cancel_task_, task_order::usual);
         } catch (...) { // the task has been abandoned
         }
     }

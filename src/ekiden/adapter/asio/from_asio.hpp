@@ -57,7 +57,15 @@ public:
             return false;
     }
 
-    // ---- for task_sink
+    /// Rethrows the exception in a task of its own, so that Asio receives it.
+    void report_unhandled(const char*) const noexcept {
+        this->post([error = std::current_exception()] { std::rethrow_exception(error); });
+    }
+
+private:
+    friend struct detail::sink_access;
+
+    using side = detail::ekiden_side<Asio>;
 
     bool accept(task* given, task_order order) const {
         if (context_->is_cleared()) {
@@ -76,13 +84,6 @@ public:
         Asio::execute(Asio::prefer(possibly, Asio::allocator(recycling_allocator<void>())), std::move(owned));
         return nullptr;
     }
-    /// Rethrows the exception in a task of its own, so that Asio receives it.
-    void report_unhandled(const char*) const noexcept {
-        this->post([error = std::current_exception()] { std::rethrow_exception(error); });
-    }
-
-private:
-    using side = detail::ekiden_side<Asio>;
 
     template <class E>
     static void give(const E& where, task* given, task_order order) {

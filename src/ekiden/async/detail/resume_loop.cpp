@@ -41,7 +41,7 @@ void post_by(Accept accept) noexcept {
 
 /// Gives a coroutine to its executor.
 void post_home(task& going, const any_executor& home, task_order order) noexcept {
-    post_by([&] { home.accept(&going, order); });
+    post_by([&] { accept_task(home, &going, order); });
 }
 
 /// Gives a coroutine that cannot come home to the context of its root, which runs `refused` to end it. If

@@ -121,7 +121,7 @@ void root_coroutine::promise_type::begin(const E& where, const spawn_options& ch
     home.on_work_started();
     counts_work_ = true;
     guard.fresh = nullptr;
-    home.accept(this, task_order::usual); // the frame may end before it returns
+    accept_task(home, this, task_order::usual); // the frame may end before it returns
 }
 
 } // namespace ekiden::inline EKIDEN_ABI::detail

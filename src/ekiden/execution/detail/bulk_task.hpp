@@ -1,11 +1,17 @@
-/// Calls of one callable with the numbers of a range, as a task that comes back for each of them.
+/// The task of post_bulk(): one task makes all calls, and queues itself again before each of them.
 ///
-/// Part: execution. Used by: task_sink, for contexts that know repeated tasks.
+/// Part: execution. Used by: task_sink. Private.
 #pragma once
 
+#include <ekiden/context/simulated.hpp>
 #include <ekiden/context/thread_context.hpp>
+#include <ekiden/execution/detail/sink_access.hpp>
+#include <ekiden/execution/detail/task_offer.hpp>
 #include <ekiden/execution/detail/task_order.hpp>
-#include <ekiden/queue/repeated_task.hpp>
+#include <ekiden/execution/execution_context.hpp>
+#include <ekiden/queue/recycler.hpp>
+#include <ekiden/queue/task.hpp>
+#include <ekiden/sys/mutant.hpp>
 
 #include <concepts>
 #include <cstddef>
@@ -16,7 +22,7 @@
 
 namespace ekiden::inline EKIDEN_ABI::detail {
 
-/// f(i), or f() if it takes no number.
+/// Calls f(i), or f() if it takes no number.
 template <class F>
 void call_with(F& f, std::size_t i) {
     if constexpr (std::invocable<F&, std::size_t>)
@@ -25,94 +31,122 @@ void call_with(F& f, std::size_t i) {
         static_cast<void>(std::invoke(f));
 }
 
-/// The same; what the call throws is reported.
+/// Makes the calls of `f` for [first, last) on this thread, until the context accepts no more tasks. Reports
+/// what a call throws.
 template <class Sink, class F>
-void call_and_report(const Sink& sink, F& f, std::size_t i) noexcept {
-    try {
-        call_with(f, i);
-    } catch (...) {
-        sink.report_unhandled(type_description<F>());
+void call_all(const Sink& sink, F& f, std::size_t first, std::size_t last) noexcept {
+    const execution_context& context = sink.context();
+    for (; first != last && !context.refuses_tasks(); ++first) {
+        try {
+            call_with(f, first);
+        } catch (...) {
+            sink.report_unhandled(type_description<F>());
+        }
     }
 }
 
-/// The same for all of [first, last), on this thread, whatever the calls throw: for want of memory.
-template <class Sink, class F>
-void call_all(const Sink& sink, F& f, std::size_t first, std::size_t last) noexcept {
-    for (; first != last; ++first) call_and_report(sink, f, first);
+/// Returns whether the sink runs one function after the other.
+template <class Sink>
+[[nodiscard]] bool runs_one_at_a_time(const Sink& sink) noexcept {
+    if constexpr (requires { sink.runs_one_at_a_time(); })
+        return sink.runs_one_at_a_time();
+    else
+        return false;
 }
 
-/// The calls of f with [first, last), each with a copy of its own. A thread that the task is new to makes
-/// half of it a task of its own, so that the thread which the task came from finds more.
+/// The calls of `f` for [first, last). It belongs to one thread at a time, like any task.
+///
+/// A run copies `f`, queues the task with the remaining numbers, and then makes the first call with the copy.
+/// So another thread may run the task meanwhile, and a call may wait for any other call.
+///
+/// If another thread has queued the task, the run posts the right half of the range as a second task. So both
+/// threads have work.
+///
+/// If the executor runs one function at a time, a single run makes all calls.
 template <class Sink, class F>
-class bulk_task final : public repeated_task {
+class bulk_task final : public task {
 public:
     template <class G>
-    bulk_task(const Sink& sink, std::size_t begin, std::size_t behind, G&& f, const void* thread = nullptr)
-        : repeated_task(&answer, begin, behind, thread), sink_(sink), f_(std::forward<G>(f)) {}
+    bulk_task(const Sink& sink, std::size_t first, std::size_t last, G&& f, const void* home = nullptr)
+        : task(&answer), sink_(sink), first_(first), last_(last), home_(home), f_(std::forward<G>(f)) {}
 
 private:
     static const char* answer(task* base, task_request request) {
         if (request == task_request::describe) return type_description<F>();
         auto* const self = static_cast<bulk_task*>(base);
-        if (request == task_request::abandon)
-            recycler::destroy(self);
-        else
+        if (request == task_request::run)
             run(self);
+        else if (!task_offer::take_back(*self)) // queue() decides what becomes of an offered task
+            recycler::destroy(self);
         return nullptr;
     }
 
     static void run(bulk_task* self) {
-        const void* const here = &thread_record::here();
-        if (std::exchange(self->home, here) != here) self->split();
         const Sink sink = self->sink_;
-        std::optional<F> f; // while another thread may have the task
-        try {
-            f.emplace(std::as_const(self->f_));
-        } catch (...) { // then all of it here, with that one
-            call_all(sink, self->f_, self->first, self->last);
+        std::optional<F> f; // the copy for this call
+        if (!runs_one_at_a_time(sink)) self->copy_to(f);
+        if (!f) {
+            call_all(sink, self->f_, self->first_, self->last_);
+            return recycler::destroy(self);
+        }
+        self->share();
+        const std::size_t first = self->first_;
+        const std::size_t last = self->last_;
+        if (!EKIDEN_MUTANT(bulk_counts_too_late)) self->first_ = first + 1;
+        if (first + 1 == last) {
             recycler::destroy(self);
+        } else if (!queue(sink, self)) {
+            return call_all(sink, *f, first, last);
+        }
+        if (EKIDEN_MUTANT(bulk_counts_too_late)) self->first_ = first + 1;
+        call_with(*f, first);
+    }
+
+    /// Leaves `f` empty if the callable cannot be copied.
+    void copy_to(std::optional<F>& f) noexcept {
+        try {
+            f.emplace(std::as_const(f_));
+        } catch (...) { // then this thread makes all calls with the original
+        }
+    }
+
+    /// Posts the right half of the range if another thread has queued this task, or in a simulation, where
+    /// the calls may begin in any order. If there is no memory, the half stays here.
+    void share() noexcept {
+        const void* const here = &thread_record::here();
+        const void* const before = std::exchange(home_, here);
+        const bool is_from_elsewhere = before != nullptr && before != here;
+        if ((!is_from_elsewhere && simulation_here() == nullptr) || last_ - first_ <= 2) return;
+        const std::size_t middle = first_ + (last_ - first_) / 2;
+        bulk_task* right = nullptr;
+        try {
+            right = recycler::create<bulk_task>(sink_, middle, last_, std::as_const(f_), here);
+        } catch (...) {
             return;
         }
-        const end came_to = sink.repeat(*self, &call_with_copy, &*f);
-        if (came_to == end::elsewhere) return;
-        const std::size_t first = self->first;
-        const std::size_t last = self->last;
-        recycler::destroy(self);
-        if (came_to == end::last_call)
-            call_with(*f, first);
-        else
-            call_all(sink, *f, first, last);
+        if (queue(sink_, right)) last_ = middle;
     }
 
-    /// What the call does to the callable the others do not see.
-    static void call_with_copy(const void* callable, std::size_t i) {
-        const F& original = *static_cast<const F*>(callable);
-        if constexpr (std::is_nothrow_copy_constructible_v<F>) {
-            F f(original);
-            call_with(f, i);
-        } else {
-            std::optional<F> f;
-            try {
-                f.emplace(original);
-            } catch (...) { // it is called all the same
-            }
-            call_with(f.has_value() ? *f : const_cast<F&>(original), i);
+    /// Gives a task to the executor. Returns true if the executor has accepted or refused the task; a refused
+    /// task is destroyed, and its calls are abandoned. Returns false if the executor has thrown; then the
+    /// task is destroyed, and the caller must make its calls.
+    [[nodiscard]] static bool queue(const Sink& sink, bulk_task* given) noexcept {
+        const task_offer offered(*given);
+        bool has_thrown = false;
+        try {
+            sink_access::accept(sink, given, task_order::usual);
+        } catch (...) {
+            has_thrown = true;
         }
-    }
-
-    /// Gives the right half away, if there is memory for it.
-    void split() noexcept {
-        if (last - first <= 2) return; // it goes back with one call, for others to take
-        const std::size_t middle = first + (last - first) / 2;
-        try { // stopped: abandons it
-            sink_.accept(recycler::create<bulk_task>(sink_, middle, last, std::as_const(f_), home),
-                         task_order::usual);
-            last = middle;
-        } catch (...) { // it stays here
-        }
+        if (!offered.came_back()) return true;
+        recycler::destroy(given);
+        return !has_thrown;
     }
 
     const Sink sink_;
+    std::size_t first_;
+    std::size_t last_;
+    const void* home_; // the thread that has queued the task, only to be compared; null: unknown
     F f_;
 };
 

@@ -16,7 +16,7 @@ continuations::state continuations::add(listed_continuation& added) noexcept {
     if (older != nullptr) older->previous_.write(&added);
     here.newest.write(&added);
     here.present.fetch_add(1, sys::relaxed);
-    // Under the lock: shutdown() finds it attached, or not at all.
+    // Under the lock, so that shutdown() never finds a continuation that is not attached.
     return added.attach_(added) ? state::waits : state::ready;
 }
 
@@ -37,11 +37,11 @@ void continuations::remove(listed_continuation& begun) noexcept {
 }
 
 void continuations::done(const listed_continuation* begun) noexcept {
-    // [CN2] release: the last use of the context; pairs with the acquire in shutdown().
+    // [CN2] Release: the last use of the context. Pairs with the acquire in shutdown().
     list_of(begun).present.fetch_sub(1, sys::release);
 }
 
-/// Takes those out that are to be canceled, in a list by next_. The others have begun.
+/// Closes the list. Removes the continuations that have not begun, and returns them linked by next_.
 listed_continuation* continuations::list::cancel_all() noexcept {
     const std::lock_guard guard(lock);
     is_closed.write(true);
@@ -61,16 +61,16 @@ listed_continuation* continuations::list::cancel_all() noexcept {
 void continuations::shutdown() noexcept {
     for (list& each : lists_) {
         for (listed_continuation* at = each.cancel_all(); at != nullptr;) {
-            listed_continuation* const next = at->next_.read(); // the call may end it
+            listed_continuation* const next = at->next_.read(); // the call may destroy it
             at->cancel_(*at);
             each.present.fetch_sub(1, sys::relaxed);
             at = next;
         }
     }
-    // Those that have begun queue themselves, which may need the context.
+    // The threads of continuations that have begun may still use the context.
     for (list& each : lists_) {
         while (each.present.load(sys::acquire) != 0 && !EKIDEN_MUTANT(continuations_leave_the_begun))
-            sys::yield(); // [CN2]
+            sys::yield(); // [CN2] Acquire: pairs with the release in done().
     }
 }
 

@@ -1,15 +1,18 @@
-/// Continuations of futures that wait for a result, listed with the context on which they are to run: when
-/// the context ends first, it cancels them.
+/// The list of continuations of futures that will run on a context. A context that ends before the result is
+/// set cancels them.
 ///
 /// Part: execution. Used by: future::then(). Private.
 ///
-/// The protocol. The thread that brings the result and the end of the context meet in the phase of the
-/// continuation: one compare-exchange decides between them [CN1]. If the result is first, its thread takes
-/// the continuation out of the list, queues it, ends its outstanding work, and then calls done(). shutdown()
-/// waits for that [CN2], so the context stays until then. If the end is first, shutdown() takes the
-/// continuation out and cancels it. The thread that brings the result then touches the continuation only, not
-/// the context. A continuation is attached to its result under the lock of its list, so shutdown() finds it
-/// attached.
+/// The protocol. Two threads compete for a continuation: the thread that sets the result, and the thread that
+/// ends the context. One compare-exchange of the phase decides between them [CN1].
+///
+/// If the result is first, its thread removes the continuation from the list, queues it, ends its outstanding
+/// work, and then calls done(). shutdown() waits for done() [CN2], so the context exists until then.
+///
+/// If the end is first, shutdown() removes the continuation and cancels it. The thread that sets the result
+/// then uses the continuation only, not the context.
+///
+/// A continuation is attached to its result under the lock of its list. So shutdown() finds it attached.
 #pragma once
 
 #include <ekiden/execution/execution_context.hpp>
@@ -23,23 +26,24 @@
 
 namespace ekiden::inline EKIDEN_ABI::detail {
 
-/// In the list of its context from then() until its result is there or the context ends.
+/// A continuation in the list of its context, from then() until its result is set or the context ends.
 class listed_continuation {
 public:
     using function = void (*)(listed_continuation& self) noexcept;
 
-    /// `attach` asks for the result: false if it is there already. It is called under a lock. `cancel` is
-    /// called at the context's end, instead of everything else.
+    /// `attach` attaches it to its result, and returns false if the result is set already. It is called under
+    /// a lock. `cancel` is called if the context ends first.
     listed_continuation(bool (*attach)(listed_continuation& self) noexcept, function cancel) noexcept
         : attach_(attach), cancel_(cancel) {}
     listed_continuation(const listed_continuation&) = delete;
     listed_continuation& operator=(const listed_continuation&) = delete;
 
-    /// The result is there. True: the caller queues the continuation, and the context stays until
-    /// continuations::done(). False: the context has canceled it, and must not be touched.
+    /// Called when the result is set. Returns true if the caller must queue the continuation; the context
+    /// exists until continuations::done(). Returns false if the context has canceled the continuation. Then
+    /// the context may have been destroyed.
     [[nodiscard]] bool try_begin() noexcept {
         std::uint32_t expected = waits;
-        // [CN1] relaxed: only one of the two goes on, and each knows all that it needs.
+        // [CN1] Relaxed: publishes nothing. Pairs with try_cancel(): only one of the two succeeds.
         return phase_.compare_exchange_strong(expected, begun, sys::relaxed, sys::relaxed);
     }
 
@@ -53,7 +57,8 @@ private:
 
     [[nodiscard]] bool try_cancel() noexcept {
         std::uint32_t expected = waits;
-        return phase_.compare_exchange_strong(expected, canceled, sys::relaxed, sys::relaxed); // [CN1]
+        return phase_.compare_exchange_strong(expected, canceled, sys::relaxed,
+                                              sys::relaxed); // [CN1] Relaxed.
     }
 
     bool (*const attach_)(listed_continuation& self) noexcept;
@@ -71,14 +76,14 @@ public:
 
     enum class state : std::uint8_t {
         waits,  ///< listed
-        ready,  ///< listed, and the result is there already
-        refused ///< not listed: the context has ended
+        ready,  ///< listed, and the result is set already
+        refused ///< not listed, because the context has ended
     };
     [[nodiscard]] state add(listed_continuation& added) noexcept;
 
-    /// After its try_begin(). The continuation may end after this call.
+    /// Removes a continuation after its try_begin(). The continuation may be destroyed after this call.
     void remove(listed_continuation& begun) noexcept;
-    /// After remove(), and everything that was done with the context. `begun` is only an address.
+    /// Ends the use of the context, after remove(). `begun` is only an address.
     void done(const listed_continuation* begun) noexcept;
 
 private:
@@ -86,11 +91,11 @@ private:
         sys::slow_lock lock;
         sys::cell<bool> is_closed{false};                   // under lock
         sys::cell<listed_continuation*> newest{nullptr};    // under lock
-        sys::atomic<std::size_t> present{0};                // until done(), or canceled
+        sys::atomic<std::size_t> present{0};                // continuations before done() or cancel
         void unlink(listed_continuation& removed) noexcept; // under lock
         listed_continuation* cancel_all() noexcept;
     };
-    static constexpr unsigned list_bits = 4; // so that threads seldom meet
+    static constexpr unsigned list_bits = 4; // several lists, so that threads rarely contend
 
     [[nodiscard]] list& list_of(const listed_continuation* one) noexcept {
         const auto address = reinterpret_cast<std::uintptr_t>(one);

@@ -1,6 +1,7 @@
-/// What the system tells a thread of a context: events, such as that a socket has something to read.
+/// Interfaces for events of the system, such as data that arrives at a socket.
 ///
-/// Part: execution. Used by: loops, whose threads run them; adapters, which have sources (Asio's reactor).
+/// Part: execution. Used by: loops, whose threads wait for events; adapters, which have sources (Asio's
+/// reactor). Private.
 #pragma once
 
 #include <ekiden/sys/clock.hpp>
@@ -9,15 +10,16 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// A context's side of a wait: what it does when one of its threads waits for the system, not for a task.
+/// The context's part of a wait for events.
 class event_wait {
 public:
-    /// Whether the thread should come back, for there is something else to do.
+    /// Returns whether the source should return from run(), because the context has other work.
     [[nodiscard]] virtual bool is_wanted() noexcept = 0;
-    /// The thread is about to wait. False: it must not, and should come back. True: end() follows, and
-    /// `until` says how long it may wait at most (time_point::max(): for ever).
+    /// Called before the thread waits. Returns false if the thread must not wait, and should return. If it
+    /// returns true, end() must follow. `until` is then the latest end of the wait; time_point::max() means
+    /// no limit.
     [[nodiscard]] virtual bool begin(sys::clock::time_point& until) noexcept = 0;
-    /// It waits no more.
+    /// Called after the wait.
     virtual void end() noexcept = 0;
 
 protected:
@@ -25,17 +27,21 @@ protected:
     ~event_wait() = default;
 };
 
-/// Where events come from. It belongs to a service of the context, and stays until that has been shut down.
+/// A source of events. It belongs to a service of the context, and exists until that service has been shut
+/// down.
 class event_source {
 public:
-    /// Runs what belongs to events, and returns to how many; at most `most`. `wait`: null, or what the thread
-    /// goes through when none is there: begin(), a wait for the next ones, end(). It may come back after any
-    /// of them; it does so when the wait says that it should, for which it is asked once in some hundred
-    /// events. What is run may call this again. Called by one thread at a time, inside of the context. Throws
-    /// what is run.
+    /// Runs the handlers of at most `most` events, and returns how many.
+    ///
+    /// If `wait` is null, it does not wait. Otherwise, if there is no event, it calls wait->begin(), waits
+    /// for events, and calls wait->end(). It may return after any of these steps. Every few hundred events it
+    /// calls wait->is_wanted(), and returns if that is true.
+    ///
+    /// A handler may call this function again. One thread at a time calls it, inside the context. Throws
+    /// whatever a handler throws.
     virtual std::size_t run(std::size_t most, event_wait* wait) = 0;
 
-    /// Ends the wait that a thread is in between begin() and end(), or the next one. Any thread.
+    /// Ends the current wait between begin() and end(), or the next one. Any thread may call it.
     virtual void interrupt() noexcept = 0;
 
 protected:

@@ -1,6 +1,6 @@
-/// How post, dispatch and defer bring a handler to its executors. Private to them.
+/// How post, dispatch and defer pass a handler to its executors.
 ///
-/// Part: execution. Used by: post.hpp, dispatch.hpp, defer.hpp.
+/// Part: execution. Used by: post.hpp, dispatch.hpp, defer.hpp. Private.
 #pragma once
 
 #include <ekiden/execution/associated_allocator.hpp>
@@ -10,39 +10,35 @@
 #include <ekiden/execution/inline_executor.hpp>
 
 #include <concepts>
+#include <cstdint>
 #include <type_traits>
 #include <utility>
 
 namespace ekiden::inline EKIDEN_ABI::detail {
 
-struct by_post {
-    template <class E, class F, class A>
-    static void give(const E& e, F&& f, const A& allocator) {
-        e.post(std::forward<F>(f), allocator);
-    }
-};
-struct by_dispatch {
-    template <class E, class F, class A>
-    static void give(const E& e, F&& f, const A& allocator) {
-        e.dispatch(std::forward<F>(f), allocator);
-    }
-};
-struct by_defer {
-    template <class E, class F, class A>
-    static void give(const E& e, F&& f, const A& allocator) {
-        e.defer(std::forward<F>(f), allocator);
-    }
-};
+/// The function of an executor that accepts the handler.
+enum class way : std::uint8_t { post, dispatch, defer };
 
-/// Run by one executor, it dispatches the handler to the executor that this is associated with, whose context
-/// has work until then. The executor of a binder is used where it lies, and only what is bound goes on.
+template <way Way, class E, class F, class A>
+void give_by(const E& e, F&& f, const A& allocator) {
+    if constexpr (Way == way::post)
+        e.post(std::forward<F>(f), allocator);
+    else if constexpr (Way == way::dispatch)
+        e.dispatch(std::forward<F>(f), allocator);
+    else
+        e.defer(std::forward<F>(f), allocator);
+}
+
+/// A function for one executor, which dispatches the handler to its associated executor. The context of that
+/// executor has outstanding work until then. If the handler is an executor_binder, only its target is passed
+/// on.
 template <class Handler>
 class work_dispatcher {
     using executor_type = associated_executor_t<Handler>;
 
 public:
-    /// `runner` is the executor that will run this: if its context is the handler's, the handler keeps it
-    /// from ending anyway.
+    /// `runner` is the context that will run this function. If the handler has the same context, the queued
+    /// function keeps it from ending, and no work is counted.
     template <class H>
     work_dispatcher(H&& handler, const execution_context& runner)
         : handler_(std::forward<H>(handler)),
@@ -59,7 +55,7 @@ public:
         const auto allocator = ekiden::get_associated_allocator(handler_);
         if constexpr (requires { is_binder(handler_); }) {
             handler_.get_executor().dispatch(std::move(handler_.get()), allocator);
-        } else { // the handler takes the executor along
+        } else { // the executor may be a part of the handler, which is moved away
             const struct kept {
                 executor_type where;
                 bool counts;
@@ -79,23 +75,23 @@ private:
     bool counts_;
 };
 
-/// Whether handlers of the type have an executor of their own, however they say so.
+/// Whether handlers of the type have an associated executor of their own.
 template <class Handler>
 inline constexpr bool has_own_executor =
     !std::same_as<associated_executor_t<Handler, inline_executor>, inline_executor>
     || !std::same_as<associated_executor_t<Handler>, system_executor>;
 
-template <class By>
+template <way Way>
 struct initiate_by {
-    /// To the handler's own executor.
+    /// Passes the handler to its own executor.
     template <class Handler>
     void operator()(Handler&& handler) const {
         const auto allocator = ekiden::get_associated_allocator(handler);
         const associated_executor_t<std::decay_t<Handler>> where = ekiden::get_associated_executor(handler);
-        By::give(where, std::forward<Handler>(handler), allocator);
+        give_by<Way>(where, std::forward<Handler>(handler), allocator);
     }
 
-    /// To `first`, and from there to its own.
+    /// Passes the handler to `first`, which passes it to the handler's own executor.
     template <class Handler, executor Executor>
     void operator()(Handler&& handler, const Executor& first) const {
         using handler_type = std::decay_t<Handler>;
@@ -103,10 +99,10 @@ struct initiate_by {
         if constexpr (has_own_executor<handler_type>) {
             if (!is_for(ekiden::get_associated_executor(handler), first)) {
                 work_dispatcher<handler_type> hop(std::forward<Handler>(handler), first.context());
-                return By::give(first, std::move(hop), allocator);
+                return give_by<Way>(first, std::move(hop), allocator);
             }
         }
-        By::give(first, std::forward<Handler>(handler), allocator);
+        give_by<Way>(first, std::forward<Handler>(handler), allocator);
     }
 
 private:

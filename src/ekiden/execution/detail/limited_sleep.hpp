@@ -43,7 +43,7 @@ public:
 
 private:
     const wait_limit& limit_;
-    const std::stop_callback<Interrupt> on_stop_; // its end waits for a call under way
+    const std::stop_callback<Interrupt> on_stop_; // its destructor waits for a running call
 };
 
 } // namespace ekiden::inline EKIDEN_ABI

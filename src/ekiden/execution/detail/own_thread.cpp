@@ -12,13 +12,13 @@ class suspension;
 
 namespace {
 
-/// Whether the task begins or resumes a coroutine: it says the name of its own class then.
+/// Returns whether a task with this description begins or resumes a coroutine.
 bool is_coroutine(std::string_view description) noexcept {
     return description == type_description<coroutine_promise>()
            || description == type_description<suspension>();
 }
 
-/// What destroys the context.
+/// Returns a description of the code that destroys the context.
 std::string culprit(bool is_inside, task::function running) {
     const char* const hook = thread_record::here().hook;
     std::string result = hook != nullptr ? std::string("in its function ") + hook

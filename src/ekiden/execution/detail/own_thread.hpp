@@ -1,4 +1,4 @@
-/// A context must not be destroyed by a thread that it has to wait for.
+/// Detects that a context is destroyed by one of its own threads, for which it would wait.
 ///
 /// Part: execution. Used by: pools, loops and loop pools. Private.
 #pragma once
@@ -10,10 +10,10 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// Until its end the calling thread is in a function of the program's that a context was given as an option.
+/// A scope in which the calling thread runs a function that the program has set as an option of a context.
 class hook_scope {
 public:
-    /// `option` is its name, a literal.
+    /// `option` is the name of the option, a literal.
     explicit hook_scope(const char* option) noexcept
         : record_(thread_record::here()), outer_(std::exchange(record_.hook, option)) {}
     ~hook_scope() { record_.hook = outer_; }
@@ -25,14 +25,14 @@ private:
     const char* const outer_;
 };
 
-/// Returns whether the context named `id` has started the calling thread. True until the thread has ended:
-/// also in the destructors of its thread_local objects.
+/// Returns whether the context named `id` has started the calling thread. This includes destructors of
+/// thread_local objects.
 [[nodiscard]] inline bool is_started_by(context_id id) noexcept { return thread_record::here().owner == id; }
 
-/// Stops the program with a message, because the calling thread destroys a context that it belongs to. `kind`
-/// is "thread_pool" and the like. `is_inside`: the thread still runs tasks of the context, the last one of
-/// type `running` (null: none yet). Otherwise a thread_local object has destroyed it, or a function that the
-/// context was given. The message also names what the program can do instead.
+/// Ends the program with a message, because the calling thread destroys a context to which it belongs. The
+/// message names the cause and a remedy. `kind` is the type of the context, such as "thread_pool".
+/// `is_inside` is true if the thread still runs tasks of the context. `running` is the type of the last task,
+/// or null.
 [[noreturn]] void refuse_destruction(const char* kind, bool is_inside, task::function running) noexcept;
 
 } // namespace ekiden::inline EKIDEN_ABI

@@ -1,4 +1,4 @@
-/// How an execution context runs a task: as task::run(), and a trace shows it.
+/// Runs a task, and records it in a trace.
 ///
 /// Part: execution. Used by: strands, lanes, and the contexts above. Private.
 #pragma once
@@ -12,7 +12,7 @@ namespace detail {
 void run_traced(task& next);
 } // namespace detail
 
-/// Runs the task; an exception of its callable passes through.
+/// Runs the task. Exceptions of its callable pass through.
 inline void run_task(task& next) {
     if (!trace::is_on()) [[likely]]
         next.run();

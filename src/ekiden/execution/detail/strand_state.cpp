@@ -14,12 +14,12 @@ namespace ekiden::inline EKIDEN_ABI {
 
 void strand_state::run_batch(const operations& how, const execution_context& inner) {
     if (std::exchange(is_in_passing_, false)) {
-        // It lies on the stack of a function that has asked for one function of its own: the others are
+        // A dispatch() runs the drain on its own stack, for its own function only. The other functions are
         // posted.
         const serial_scope here(this);
         try {
             task* own = next();
-            while (own == nullptr) own = next(); // a push behind it is under way
+            while (own == nullptr) own = next(); // another thread's push is not complete
             run_task(*own);
         } catch (...) {
             leave(how, task_order::usual);
@@ -31,27 +31,27 @@ void strand_state::run_batch(const operations& how, const execution_context& inn
         try {
             run_tasks(inner, is_kept);
         } catch (...) {
-            leave(how, task_order::last); // the thread may leave the context with the exception
+            leave(how, task_order::last); // the exception may end the thread's work for the context
             throw;
         }
         if (is_over(how)) return;
         try {
             if (!EKIDEN_MUTANT(strand_forgets_the_rest)) (void)offer(how, task_order::deferred);
             return;
-        } catch (...) { // the inner executor cannot take the drain now: this thread goes on
+        } catch (...) { // the inner executor has not accepted the drain: this thread continues
             if (inner.refuses_tasks()) return abandon_all(how, nullptr, false);
         }
     }
 }
 
-/// Runs tasks until none is ready, or the batch is full, or the inner context holds them. `is_kept`: the
-/// inner executor did not take the drain back, so one task is run in any case.
+/// Runs tasks until none is ready, the batch is full, or the inner context is paused or stopped. If
+/// `is_kept`, the inner executor did not accept the drain. Then the first task runs even in a paused context.
 void strand_state::run_tasks(const execution_context& inner, bool is_kept) {
     const serial_scope here(this);
     const trace::detail::interval turn(trace::kind::turn, "strand", trace::detail::id_of(this));
     batch_limit limit(tasks_are_long_);
-    // A task that is seen before the gate was posted before that: if it was posted after pause(), the gate is
-    // seen paused. So the gate is checked between the two.
+    // The task is seen first, and the gate is checked afterwards. So if the task was posted after pause(),
+    // the check sees the pause.
     while ((EKIDEN_MUTANT(strand_asks_the_gate_first) || has_next())
            && (std::exchange(is_kept, false) || !inner.holds_tasks())) {
         task* const taken = next();
@@ -62,14 +62,14 @@ void strand_state::run_tasks(const execution_context& inner, bool is_kept) {
     tasks_are_long_ = limit.are_long();
 }
 
-/// Calls `check` until it returns a value that is true, or nothing is queued, or a push takes long. Returns
-/// the last value.
+/// Calls `check` until it returns a true value, the queue is empty, or a push takes long. Returns the last
+/// value.
 template <class Check>
 auto strand_state::after_pushes(Check check) noexcept {
     auto found = check();
     if (found || queue_.is_drained()) return found;
-    // A push is under way, or the last handle has gone. Usually a push takes some nanoseconds; if its thread
-    // was interrupted it may want this processor.
+    // A push is not complete, or the last handle has been destroyed. A push is short, unless its thread has
+    // been preempted. That thread may need this processor.
     for (int i = 0; i != 8; ++i) sys::spin_hint();
     found = check();
     if (!found && !queue_.has_ended()) {
@@ -79,17 +79,18 @@ auto strand_state::after_pushes(Check check) noexcept {
     return found;
 }
 
-/// The oldest task, or null if there is none, or a push takes long.
+/// Dequeues the oldest task. Returns null if there is none, or if a push takes long.
 task* strand_state::next() noexcept {
     return after_pushes([this]() noexcept { return queue_.take(); });
 }
 
-/// Whether next() may find a task. What its post has seen is visible.
+/// Returns whether next() may find a task. Everything that happened before the post is visible.
 bool strand_state::has_next() noexcept {
     return after_pushes([this]() noexcept { return queue_.has_oldest(); });
 }
 
-/// This thread has the drain: gives it up if nothing is queued. True: it has, or the strand has ended.
+/// Makes the strand idle if nothing is queued, or destroys it if its last handle is gone. Returns whether it
+/// has done so. Called by the owner of the drain.
 bool strand_state::is_over(const operations& how) noexcept {
     if (queue_.try_rest()) return true;
     if (!queue_.has_ended()) return false;
@@ -97,8 +98,8 @@ bool strand_state::is_over(const operations& how) noexcept {
     return true;
 }
 
-/// Gives the drain to the inner executor. False: refused, and all tasks are abandoned. Throws what that
-/// throws; then this thread has the drain still.
+/// Gives the drain to the inner executor. Returns false if the executor refuses it. Then all tasks have been
+/// abandoned. Throws whatever the executor throws. Then this thread still owns the drain.
 bool strand_state::offer(const operations& how, task_order order) {
     const task_offer mine(*this);
     try {
@@ -106,7 +107,7 @@ bool strand_state::offer(const operations& how, task_order order) {
         if (!mine.came_back()) return is_in;
     } catch (...) {
         if (!mine.came_back() || EKIDEN_MUTANT(strand_forgets_what_came_back))
-            return true; // it has been accepted all the same
+            return true; // the executor has accepted the drain before it threw
         throw;
     }
     abandon_all(how, nullptr, false);
@@ -136,8 +137,7 @@ task* strand_state::start_here(const operations& how, const task* given) {
     return now;
 }
 
-/// This thread does something else, and has the drain no more: the strand rests, or ends, or the drain is
-/// scheduled again.
+/// Gives up the drain: the strand becomes idle, is destroyed, or the drain is scheduled again.
 void strand_state::leave(const operations& how, task_order order) noexcept {
     if (is_over(how)) return;
     try {
@@ -151,8 +151,8 @@ void strand_state::abandon(const operations& how) noexcept {
     if (!task_offer::take_back(*this)) abandon_all(how, nullptr, false);
 }
 
-/// With the drain. `reports`: each but `own` was accepted, and is reported with the exception that is being
-/// handled.
+/// Abandons all queued tasks. Called by the owner of the drain. If `reports`, each task except `own` is
+/// reported with the exception that is being handled.
 void strand_state::abandon_all(const operations& how, const task* own, bool reports) noexcept {
     is_in_passing_ = false;
     for (;;) {
@@ -163,7 +163,7 @@ void strand_state::abandon_all(const operations& how, const task* own, bool repo
         }
         if (EKIDEN_MUTANT(strand_abandoned_stays_busy) || queue_.try_rest()) return;
         if (queue_.has_ended()) return how.end(*this);
-        sys::yield(); // a push is under way
+        sys::yield(); // a push is not complete
     }
 }
 

@@ -1,7 +1,7 @@
-/// What a strand is apart from its executor's type: a queue, a drain that runs what is in it, a count of
+/// The state of a strand without its executor: a queue, a drain that runs the queued tasks, and a count of
 /// handles. The protocol and its proof: strand.md.
 ///
-/// Part: execution. Used by: strand, which adds the executor.
+/// Part: execution. Used by: strand, which adds the executor. Private.
 #pragma once
 
 #include <ekiden/execution/execution_context.hpp>
@@ -16,72 +16,79 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// The state of a strand is a task itself, its drain: queued in the inner context when there is something to
-/// run. So a strand needs no memory when it becomes busy. 40 bytes, and the executor behind them.
+/// The state of a strand. It is also the strand's drain: a task that is queued in the inner context while
+/// tasks are queued here. So a strand allocates nothing when it becomes busy. It has 40 bytes, without the
+/// executor.
 class strand_state : public task {
 public:
     strand_state(const strand_state&) = delete;
     strand_state& operator=(const strand_state&) = delete;
 
-    /// Appends a task. True: the strand was idle, and the caller has the drain: it gives it to the inner
-    /// executor. Any thread that has a handle; the state may be gone after false.
+    /// Appends a task. Returns true if the strand was idle. Then the caller owns the drain, and must give it
+    /// to the inner executor. After false, the state may have been destroyed. Any thread with a handle may
+    /// call it.
     [[nodiscard]] bool enqueue(task* given) noexcept {
         trace::detail::moment(trace::kind::queued, given);
         return queue_.push(given);
     }
 
-    /// True: the strand was idle, and the caller, on a thread of the inner context, is the drain now. It
-    /// calls one function, inside of a serial_scope of this, and then leave_in_passing(). Any thread that has
-    /// a handle.
+    /// Tries to begin a call without a task, on a thread of the inner context. Returns true if the strand was
+    /// idle. Then the caller owns the drain. It must call one function inside a serial_scope of this strand,
+    /// and then leave_in_passing(). Any thread with a handle may call it.
     [[nodiscard]] bool begin_in_passing() noexcept { return queue_.try_begin(); }
 
-    /// One more handle. Any thread that has one.
+    /// Adds a handle. The caller must have one.
     void add_handle() noexcept { handles_.fetch_add(1, sys::relaxed); }
 
-    /// One handle less. True: nobody has the state any more, and the caller ends it.
+    /// Removes a handle. Returns true if the state is no longer used. Then the caller must destroy it.
     [[nodiscard]] bool drop_handle() noexcept {
-        // [SN1] acq_rel: what was done with this handle, for the last one; with all others, for this one.
+        // [SN1] Release: what was done with this handle. Acquire: what was done with the other handles, if
+        // this is the last one. Pairs with the same operation for other handles.
         if (handles_.fetch_sub(1, sys::acq_rel) != 1) return false;
         return queue_.end() || EKIDEN_MUTANT(strand_ends_under_its_drain);
     }
 
 protected:
-    /// What the drain needs of the type that the state has.
+    /// The functions that depend on the type of the executor.
     struct operations {
-        /// Gives the drain to the inner executor, as accept() of that. The state may be gone afterwards.
+        /// Gives the drain to the inner executor, like its accept(). Afterwards the state may have been
+        /// destroyed.
         bool (*schedule)(strand_state&, task_order);
-        /// The same, as continue_with() of that: the caller runs the task that it returns.
+        /// Gives the drain to the inner executor, like its continue_with(). The caller must run the task that
+        /// it returns.
         task* (*continue_here)(strand_state&);
-        /// Reports the exception that is being handled as one of a function.
+        /// Reports the exception that is being handled as an exception of a function.
         void (*report)(strand_state&) noexcept;
+        /// Destroys the state.
         void (*end)(strand_state&) noexcept;
     };
 
     explicit strand_state(task::function drain) noexcept : task(drain) {}
     ~strand_state() = default;
 
-    /// After enqueue() has given `given` and the drain to the caller: gives the drain to the inner executor.
-    /// False: that takes no more tasks, and all are abandoned. If that throws, so does this; `given` has been
-    /// abandoned, and what others have posted meanwhile, too, each of which is reported. The state may be
-    /// gone afterwards.
+    /// Gives the drain to the inner executor, after enqueue(given) has returned true. Returns false if the
+    /// executor accepts no more tasks. Then all queued tasks have been abandoned. Throws whatever the
+    /// executor throws. Then all queued tasks have been abandoned, and all except `given` have been reported.
+    /// Afterwards the state may have been destroyed.
     bool start(const operations& how, task_order order, const task* given);
 
-    /// The same for a function that the inner executor may let in at once, inside of the caller's own
-    /// function: the task that the caller then runs, or null. The drain runs `given` and no other function.
-    /// What that throws may pass through.
+    /// Does the same for dispatch(): the inner executor may let the caller run the drain in its own function.
+    /// Returns the task that the caller must run, or null. The drain then runs `given` and no other function.
+    /// Exceptions of `given` may pass through.
     [[nodiscard]] task* start_here(const operations& how, const task* given);
 
-    /// The drain runs: a batch of tasks, then schedules itself for the rest. An exception of a task passes
-    /// through when that has been done. `inner` may hold the tasks between two of them. The state may be gone
-    /// afterwards.
+    /// Runs the drain: a batch of tasks. Then it schedules the drain for the remaining tasks. An exception of
+    /// a task passes through after that. If `inner` is paused or stopped, no further task begins. Afterwards
+    /// the state may have been destroyed.
     void run_batch(const operations& how, const execution_context& inner);
 
-    /// After begin_in_passing() and the call: schedules the drain for what has come meanwhile. The state may
-    /// be gone afterwards.
+    /// Ends a call after begin_in_passing(). Schedules the drain for tasks that were posted meanwhile.
+    /// Afterwards the state may have been destroyed.
     void leave_in_passing(const operations& how) noexcept { leave(how, task_order::usual); }
 
-    /// The drain is abandoned: all tasks are, and the strand is idle, unless the thread is about to schedule
-    /// the drain, which it has back then. The state may be gone afterwards.
+    /// Abandons the drain. If this thread offers the drain to an executor, the drain belongs to this thread
+    /// again. Otherwise all queued tasks are abandoned, and the strand is idle. Afterwards the state may have
+    /// been destroyed.
     void abandon(const operations& how) noexcept;
 
 private:
@@ -97,7 +104,7 @@ private:
 
     serial_queue queue_;
     sys::atomic<std::uint32_t> handles_{1};
-    // Of whoever has the drain:
+    // These belong to the owner of the drain.
     bool tasks_are_long_ = true;
     bool is_in_passing_ = false;
 };

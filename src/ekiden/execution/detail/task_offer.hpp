@@ -1,6 +1,6 @@
-/// A thread gives a task to an executor, and learns whether the executor has abandoned it.
+/// Lets a thread that gives a task to an executor find out whether the executor has abandoned the task.
 ///
-/// Part: execution. Used by: strands and lanes, for their drains; timers. Private.
+/// Part: execution. Used by: strands and lanes, for their drains; timers; bulk posts. Private.
 #pragma once
 
 #include <ekiden/queue/task.hpp>
@@ -10,10 +10,10 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// An executor that refuses a task, or throws, abandons the task in the same call. A drain stands for
-/// functions that were accepted, and a timer's wait has no caller. So the thread keeps such a task, decides
-/// what becomes of it, and must see to it. Lies on the stack of the thread around the call. The offers of a
-/// thread nest.
+/// The offer of a task to an executor. An executor that refuses a task, or throws, abandons the task in the
+/// same call. Some tasks must not be destroyed then: a drain, for example, has functions that were accepted
+/// earlier. Such a task calls take_back() when it is abandoned. So it belongs again to the thread that has
+/// offered it. An offer is a local variable around the call. The offers of a thread nest.
 class task_offer {
 public:
     explicit task_offer(const task& offered) noexcept
@@ -22,10 +22,11 @@ public:
     task_offer(const task_offer&) = delete;
     task_offer& operator=(const task_offer&) = delete;
 
-    /// Returns whether the executor has abandoned the task, which is the caller's again then.
+    /// Returns whether the executor has abandoned the task. Then the task belongs to the caller again.
     [[nodiscard]] bool came_back() const noexcept { return offered_ == nullptr; }
 
-    /// By a task that is asked to abandon: true if this thread offers it just now, and has it back.
+    /// Called by a task that is abandoned. Returns true if this thread offers the task. Then the task must
+    /// not destroy itself, because it belongs to this thread again.
     [[nodiscard]] static bool take_back(const task& abandoned) noexcept {
         for (task_offer* o = innermost(); o != nullptr; o = o->outer_) {
             if (o->offered_ != &abandoned) continue;
@@ -41,7 +42,7 @@ private:
     };
     static task_offer*& innermost() noexcept { return sys::local<of_thread>().innermost; }
 
-    const task* offered_; // null: it came back
+    const task* offered_; // null: it has come back
     task_offer* const outer_;
 };
 

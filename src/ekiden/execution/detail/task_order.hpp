@@ -1,6 +1,6 @@
-/// Where a task goes among those that wait.
+/// The position of a new task among the waiting tasks.
 ///
-/// Part: execution. Used by: every context that takes tasks.
+/// Part: execution. Used by: every context. Private.
 #pragma once
 
 #include <ekiden/sys/config.hpp>
@@ -9,16 +9,15 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// Where a task goes among those that wait.
+/// The position of a new task among the waiting tasks.
 enum class task_order : std::uint8_t {
-    usual, ///< as the context thinks best: a pool's worker takes its own newest task first
-    last,  ///< behind the tasks that wait already: for a task that goes on later to let others through
-    /// As `last`, and no other thread is woken for it before the current task ends: the caller works for this
-    /// context, and may take it next. Another thread is woken earlier if the caller sleeps or blocks. From
-    /// any other thread, and while the caller is in a blocking_region, it is the same as `last`.
+    usual, ///< the context chooses the position: a worker of a pool runs its own newest task first
+    last,  ///< behind the waiting tasks: for a task that yields to other tasks
+    /// Like `last`. If the caller works for this context, no other thread is woken for the task before the
+    /// current task ends, sleeps or blocks. In a blocking_region, it has no other effect than `last`.
     deferred,
-    /// As `usual`, from a thread that must not wait, since it does something for others: it fires timers. A
-    /// full lane takes the task beyond its capacity.
+    /// Like `usual`, for a thread that must not wait, such as the thread that fires timers. A full lane
+    /// accepts the task beyond its capacity.
     immediate,
 };
 

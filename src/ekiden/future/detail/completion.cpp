@@ -14,16 +14,16 @@
 namespace ekiden::inline EKIDEN_ABI {
 
 void completion::unclaim() noexcept {
-    // [CU1] release: what the attempt has done to the object; pairs with the acquire in claim().
+    // [CU1] Release: what this producer did to the object. Pairs with the acquire in claim().
     status_.fetch_and(~claimed, sys::release);
 }
 
 void completion::complete(std::uint32_t references) noexcept {
-    // [CO1] release: the result; pairs with the acquires in is_ready(), sleep_until() and attach(). acquire:
-    // if these are the last references, what the others did with the object.
+    // [CO1] Release: publishes the result. Pairs with the acquires in is_ready(), sleep_until() and attach().
+    // Acquire: if these are the last references, what other threads did with the object.
     const std::uint32_t before = status_.fetch_add(ready - references * reference, sys::acq_rel);
-    // The object is touched below only while somebody must be keeping it: a sleeper may wake up by itself and
-    // end it, so only the word's address is used for waking.
+    // A sleeper may wake up without a wake call and destroy the object. So the wake call uses only the
+    // address of the word. The other two branches need the object, and a reference keeps it for them.
     if ((before & sleeper) != 0 && !EKIDEN_MUTANT(completion_forgets_the_sleeper))
         sys::futex_wake_all(status_);
     if ((before & continued) != 0)
@@ -32,15 +32,16 @@ void completion::complete(std::uint32_t references) noexcept {
         type()(this, task_request::dispose);
 }
 
-/// Calls what was attached before the result was there. The last of the list cannot be detached any more, so
-/// the object exists until that is called.
+/// Calls the attached continuations. From now on the last continuation of the list cannot be detached, so its
+/// reference keeps the object until it is called.
 void completion::call_continuations() noexcept {
     lock_.lock();
     continuation* at = continuations_.read();
-    continuations_.write(nullptr); // detach() says no from here on
+    continuations_.write(nullptr); // from now on detach() returns false
     lock_.unlock();
     while (at != nullptr) {
-        // Read before the call, which may end the continuation, and with the last one this object.
+        // Read before the call, because the call may destroy the continuation. The last call may destroy this
+        // object, too.
         continuation* const older = at->next_.read();
         at->then_.read()(at->argument_.read());
         at = EKIDEN_MUTANT(completion_reads_after_the_call) ? at->next_.read() : older;
@@ -48,8 +49,8 @@ void completion::call_continuations() noexcept {
 }
 
 void completion::release() noexcept {
-    // acquire: the last one ends the object after all that the others did with it; release: this side's part
-    // of that.
+    // Release: what this thread did with the object. Acquire: what other threads did with it, before the last
+    // reference destroys it.
     if (status_.fetch_sub(reference, sys::acq_rel) / reference == 1) type()(this, task_request::dispose);
 }
 
@@ -87,29 +88,29 @@ bool completion::block(const wait_limit* limit) noexcept {
     if (!is_far && sys::spin_until([this] { return is_ready(); })) return true;
     if (limit == nullptr) return sleep_until(nullptr);
     if (limit->stop().stop_possible()) return sleep_unless_stopped(*limit);
-    do { // again only for the deadline of another clock, which may be set back meanwhile
+    do { // repeats only if the deadline belongs to another clock, which was set back meanwhile
         const sys::clock::time_point deadline = limit->deadline();
         if (sleep_until(&deadline)) return true;
     } while (!limit->is_reached());
     return is_ready();
 }
 
-/// Sleeps on an event that a continuation sets. An event can be waited for with a stop token; a sleep on
-/// status_ cannot be interrupted, because the object may be gone when the stop is requested.
+/// Sleeps on an event that a continuation sets. A wait for an event supports a stop token. A sleep on status_
+/// does not, because the object may have been destroyed when the stop is requested.
 bool completion::sleep_unless_stopped(const wait_limit& limit) noexcept {
     event is_over;
     continuation sets_event([](void* self) noexcept { static_cast<event*>(self)->set(); }, &is_over);
     if (!attach(sets_event)) return true;
-    // The second check acquires. It keeps the loads of the wait before the steps of detach(), on which the
-    // other thread's call of set() may depend.
+    // Acquire in is_set(): the loads of the wait come before the steps of detach(), on which the other
+    // thread's call of set() may depend.
     if (is_over.wait(limit) || is_over.is_set()) return true;
     if (detach(sets_event)) return false;
-    // The continuation is being called, or will be: it and the event must stay until it has set the event.
+    // The continuation is being called, or will be. So it and the event must exist until the event is set.
     if (!EKIDEN_MUTANT(completion_leaves_before_its_call)) is_over.wait();
     return true;
 }
 
-/// Returns false if `deadline`, if it is not null, passed first.
+/// Returns false if `deadline` passed first. A null `deadline` never passes.
 bool completion::sleep_until(const sys::clock::time_point* deadline) noexcept {
     for (std::uint32_t status = status_.load(sys::acquire);; status = status_.load(sys::acquire)) { // [CO1]
         if ((status & ready) != 0) return true;
@@ -117,7 +118,7 @@ bool completion::sleep_until(const sys::clock::time_point* deadline) noexcept {
             && !status_.compare_exchange_strong(status, status | sleeper, sys::relaxed, sys::relaxed)) {
             continue;
         }
-        // A change of the word since then, complete() among them, ends the wait at once.
+        // If the word has changed since then, by complete() or otherwise, the wait ends at once.
         if (deadline == nullptr)
             sys::futex_wait(status_, status | sleeper);
         else if (!sys::futex_wait_until(status_, status | sleeper, *deadline))
@@ -132,12 +133,12 @@ bool completion::attach(continuation& added) noexcept {
     continuations_.write(&added);
     std::uint32_t status = status_.load(sys::relaxed);
     while ((status & ready) == 0) {
-        // relaxed: the list itself is passed on by the lock.
+        // Relaxed: the lock orders the list.
         if (status_.compare_exchange_weak(status, status | continued, sys::relaxed, sys::relaxed))
             return true;
     }
-    (void)status_.load(sys::acquire); // [CO1] for the caller, who may go on with the result
-    // If there are older ones, complete() calls what it finds here when the lock is free.
+    (void)status_.load(sys::acquire); // [CO1] The result, which the caller may use at once.
+    // If there are older continuations, complete() waits for the lock and then calls this list.
     if (!EKIDEN_MUTANT(completion_keeps_the_late)) continuations_.write(before);
     return false;
 }
@@ -150,9 +151,8 @@ bool completion::detach(continuation& attached) noexcept {
         if (older == nullptr && !EKIDEN_MUTANT(completion_leaves_an_empty_list)) {
             std::uint32_t status = status_.load(sys::relaxed);
             do {
-                // complete() has seen that there is one, and will look for it here. relaxed: passes nothing
-                // on. The result is acquired by whoever asks for it, and the end of the call by whoever
-                // waits for that.
+                // If ready is set, complete() has seen `continued` and will read the list. Relaxed: publishes
+                // nothing. A thread that needs the result, or the end of the call, acquires it itself.
                 if ((status & ready) != 0) return false;
             } while (!status_.compare_exchange_weak(status, status & ~continued, sys::relaxed, sys::relaxed));
         }

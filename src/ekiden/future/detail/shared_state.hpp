@@ -1,4 +1,4 @@
-/// A completion with its result, and the two that own one: a promise and a task with a future.
+/// A completion with its result, and its two uses: the state of a promise and a task with a future.
 ///
 /// Part: future. Used by: future, shared_future, promise, pool.
 #pragma once
@@ -20,13 +20,13 @@ namespace ekiden::inline EKIDEN_ABI {
 [[noreturn]] void throw_operation_canceled();
 /// Throws std::system_error(operation_not_permitted).
 [[noreturn]] void throw_left_behind();
-/// What throw_left_behind() throws.
+/// Returns the exception that throw_left_behind() throws.
 [[nodiscard]] std::exception_ptr left_behind_error() noexcept;
 [[noreturn]] void throw_broken_promise();
 
 struct no_value {};
 
-/// The result of type R, or why there is none.
+/// The result of type R, or the reason why there is none.
 template <class R>
 class shared_state : public completion {
 public:
@@ -37,11 +37,11 @@ public:
         std::is_void_v<R>, no_value,
         std::conditional_t<std::is_reference_v<R>, std::remove_reference_t<R>*, std::remove_cv_t<R>>>;
 
-    /// Whether the task has been canceled by this call: it was queued, and its callable has been destroyed.
-    /// Any thread.
+    /// Cancels the task if it is queued, and destroys its callable. Returns whether this call has canceled
+    /// it. Any thread may call it.
     bool cancel() noexcept {
-        // A reference of its own: the callable's destructor may end the future that cancels, or that of a
-        // task which a stop request cancels, while a worker drops the queued task.
+        // The call needs a reference of its own. The callable's destructor may destroy the future, while a
+        // worker drops the queued task.
         if (!is_cancelable_ || !retain_unless_ended()) return false;
         const bool won = claim();
         if (won) type()(this, task_request::cancel);
@@ -49,7 +49,7 @@ public:
         return won;
     }
 
-    /// Ready: moves the result out, or throws what is there instead. Once.
+    /// Moves the result out, or throws the exception. The result must be set. Called once.
     R take() {
         if (outcome_ == outcome::exception) std::rethrow_exception(std::exchange(error_, nullptr));
         throw_if_none();
@@ -59,11 +59,11 @@ public:
             return std::move(value_);
     }
 
-    /// How a shared_future shows the result.
+    /// The type of the result of shared_future::get().
     using view = std::conditional_t<std::is_void_v<R>, void, std::add_lvalue_reference_t<const R>>;
 
-    /// Ready: the result where it lies, or throws what is there instead. Any thread, any number of times, if
-    /// nobody calls take().
+    /// Returns a reference to the result, or throws the exception. The result must be set. Any thread may
+    /// call it repeatedly, if take() is not called.
     view look() const {
         throw_if_none();
         if constexpr (std::is_reference_v<R>)
@@ -72,8 +72,8 @@ public:
             return value_;
     }
 
-    /// By the thread that claimed, before complete(): the result is what `f` returns. If that throws, there
-    /// is none yet, and the exception passes through.
+    /// Makes the return value of `f` the result. Called by the producer, before complete(). An exception of
+    /// `f` passes through, and no result is set.
     template <class F>
     void emplace_from(F&& f) {
         if constexpr (std::is_void_v<R>) {
@@ -87,7 +87,7 @@ public:
         outcome_ = outcome::value;
     }
 
-    /// As emplace_from(), but the result may also be what `f` throws.
+    /// Sets the result like emplace_from(). An exception of `f` becomes the result.
     template <class F>
     void set_from(F&& f) noexcept {
         try {
@@ -97,7 +97,7 @@ public:
         }
     }
 
-    /// By the thread that claimed, before complete().
+    /// These set a result that is no value. Called by the producer, before complete().
     void set_exception(std::exception_ptr error) noexcept {
         ::new (static_cast<void*>(&error_)) std::exception_ptr(std::move(error));
         outcome_ = outcome::exception;
@@ -152,19 +152,19 @@ private:
     }
 };
 
-/// A queued call of `F` whose result goes to a future. Two references: the queue's and the future's.
+/// A queued call of `F` with a future. The queue and the future have a reference each.
 template <class R, class F>
 class task_state : public shared_state<R> {
 public:
     template <class G>
     explicit task_state(G&& f) : shared_state<R>(&answer<task_state>, 2, true), f_(std::forward<G>(f)) {}
-    ~task_state() {} // f_ has ended: whoever claims the state destroys it
+    ~task_state() {} // the producer has destroyed f_
 
 protected:
     template <class Derived, class G>
     task_state(std::type_identity<Derived>, G&& f)
         : shared_state<R>(&answer<Derived>, 2, true), f_(std::forward<G>(f)) {}
-    /// Instead of being queued: the call is not made, and this is its result. Gives up the queue's reference.
+    /// Sets `error` as the result of a task that is not queued. Releases the queue's reference.
     void end_with(std::exception_ptr error) noexcept {
         if (!this->claim()) return this->release();
         f_.~F();
@@ -179,13 +179,13 @@ protected:
         case task_request::run:
             if (!self->claim()) return self->release(), nullptr; // canceled meanwhile
             if constexpr (requires { self->stop_requested(); }) {
-                if (self->stop_requested()) { // and its canceller comes too late
+                if (self->stop_requested()) { // the canceller comes too late
                     end_canceled(self, 1);
                     break;
                 }
             }
             self->set_from([self]() -> R { return std::move(self->f_)(); });
-            self->f_.~F(); // before completion is signalled
+            self->f_.~F(); // before the result is announced
             self->complete(1);
             break;
         case task_request::abandon:
@@ -220,7 +220,7 @@ private:
     };
 };
 
-/// A task_state that a stop request cancels while it is queued.
+/// A task_state that is canceled by a stop request while it is queued.
 template <class R, class F>
 class stoppable_task_state final : public task_state<R, F> {
 public:
@@ -228,7 +228,8 @@ public:
     explicit stoppable_task_state(G&& f)
         : task_state<R, F>(std::type_identity<stoppable_task_state>{}, std::forward<G>(f)) {}
 
-    /// Before the task is queued. Cancels it at once if a stop has been requested.
+    /// Registers with `token`. Called before the task is queued. Cancels it at once if a stop has been
+    /// requested.
     void cancel_on(std::stop_token token) {
         token_ = token;
         on_stop_.emplace(std::move(token), canceller{this});
@@ -244,7 +245,7 @@ private:
     };
 
     std::stop_token token_;
-    std::optional<std::stop_callback<canceller>> on_stop_; // its end waits for a cancel() under way
+    std::optional<std::stop_callback<canceller>> on_stop_; // its destructor waits for a running cancel()
 };
 
 } // namespace ekiden::inline EKIDEN_ABI

@@ -167,26 +167,6 @@ bool scheduler::submit(task* accepted, priority level, task_order order) {
     return false;
 }
 
-repeated_task::end scheduler::repeat(repeated_task& begun, priority level, repeated_task::call call,
-                                     const void* callable) {
-    if (level == priority::normal) return this_worker()->repeat(begun, call, callable);
-    const std::size_t i = begun.first;
-    if (i + 1 == begun.last) return repeated_task::end::last_call;
-    ++begun.first;
-    trace::detail::moment(trace::kind::queued, &begun);
-    try {
-        if (!queue(level).push(&begun, gate_bit::refuses_workers, [this]() noexcept { notify(); })) {
-            begun.first = i;
-            return repeated_task::end::last_call; // stopped: the others are abandoned
-        }
-    } catch (const std::bad_alloc&) {
-        begun.first = i;
-        return repeated_task::end::no_memory;
-    }
-    call(callable, i);
-    return repeated_task::end::elsewhere;
-}
-
 injection_queue& scheduler::checked_queue(priority level) {
     if (static_cast<std::size_t>(level) >= queues_.size()) {
         sys::refuse_argument("post", "priority", static_cast<int>(level), "high (0), normal (1) or low (2)");

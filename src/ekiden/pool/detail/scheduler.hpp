@@ -51,10 +51,6 @@ public:
     // ---- for thread_pool
 
     [[nodiscard]] bool submit(task* accepted, priority level, task_order order);
-    /// The first call of `begun`, which a worker of this pool runs, and perhaps more. Throws what the call
-    /// throws.
-    [[nodiscard]] repeated_task::end repeat(repeated_task& begun, priority level, repeated_task::call call,
-                                            const void* callable);
     [[nodiscard]] bool wait_idle(const wait_limit& limit);
     /// Something elsewhere will post to the pool: join() waits for its end. It may be the last call that its
     /// caller makes to the pool.

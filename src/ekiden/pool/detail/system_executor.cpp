@@ -9,7 +9,7 @@ execution_context& system_executor::context() const { return default_pool(); }
 bool system_executor::accept(task* given, task_order order) const {
     owned_task owned(given); // default_pool() may throw
     const thread_pool::executor_type threads = default_pool().get_executor();
-    return threads.accept(owned.release(), order);
+    return accept_task(threads, owned.release(), order);
 }
 
 void system_executor::report_unhandled(const char* type) const noexcept {

@@ -33,10 +33,6 @@ void thread_pool::refuse_number(const std::string& threads) {
 bool thread_pool::accept(task* accepted, priority level, task_order order) {
     return scheduler_->submit(accepted, level, order);
 }
-repeated_task::end thread_pool::repeat(repeated_task& begun, priority level, repeated_task::call call,
-                                       const void* callable) {
-    return scheduler_->repeat(begun, level, call, callable);
-}
 void thread_pool::report_unhandled(const char* type) noexcept { scheduler_->report_unhandled(type); }
 void thread_pool::work_started() noexcept { scheduler_->work_started(); }
 void thread_pool::work_finished() noexcept { scheduler_->work_finished(); }

@@ -313,44 +313,6 @@ void worker::push(task* spawned) {
     }
 }
 
-repeated_task::end worker::repeat(repeated_task& begun, repeated_task::call call, const void* callable) {
-    using enum repeated_task::end;
-    for (;;) {
-        const std::size_t i = begun.first;
-        // Stopped: the other calls are abandoned.
-        if (i + 1 == begun.last || (pool_.gate().load(sys::relaxed) & gate_bit::refuses_workers) != 0)
-            return last_call;
-        if (!EKIDEN_MUTANT(repeat_counts_too_late)) begun.first = i + 1;
-        trace::detail::moment(trace::kind::queued, &begun);
-        try {
-            push(&begun);
-        } catch (const std::bad_alloc&) {
-            begun.first = i;
-            return no_memory;
-        }
-        const std::uint64_t pushed = spawned_.value();
-        pool_.notify();
-        if (EKIDEN_MUTANT(repeat_counts_too_late)) begun.first = i + 1;
-        call(callable, i);
-        if (!take_again(begun, pushed)) return elsewhere;
-    }
-}
-
-/// Ends the task that runs, and takes the one that it has put back, as its `number`th push, if run() and
-/// find_task() would do that. False if it is for them, or gone: only a later push has its address then.
-bool worker::take_again(const task& given, std::uint64_t number) noexcept {
-    if (spawned_.value() != number || pool_.gate().load(sys::relaxed) != 0 || has_token_ || waits_ != nullptr
-        || trace::is_on() || (turn_ + 1) % fair_turn == 0 || put_back_.load(sys::relaxed) != nullptr
-        || pool_.queue(priority::high).maybe_filled() || owed_ != 0 || deque_.newest() != &given
-        || deque_.pop() == nullptr) // a thief was faster
-        return false;
-    ++turn_;
-    if (!EKIDEN_MUTANT(repeat_forgets_to_count)) ran_.add(); // [ID1] as in execute()
-    if (given.queued_at != 0) [[unlikely]]
-        delays_.record(sys::now_ns() - given.queued_at);
-    return true;
-}
-
 // ---- waiting
 
 /// The next task, or null when there is a reason to return.

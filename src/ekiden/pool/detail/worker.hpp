@@ -31,11 +31,6 @@ public:
     /// A task of this worker's own. Throws std::bad_alloc; then nothing has changed.
     void push(task* spawned);
 
-    /// The first call of a task that this worker runs, and those that nothing else comes before. Throws what
-    /// a call throws.
-    [[nodiscard]] repeated_task::end repeat(repeated_task& begun, repeated_task::call call,
-                                            const void* callable);
-
     /// Without a deadline: runs other tasks until `awaited` is ready, at any depth of nesting, since another
     /// worker that could run them may not exist. With one it sleeps, as a blocked thread does: a task that it
     /// ran could not be given up when the time is over.
@@ -140,7 +135,6 @@ private:
     [[nodiscard]] task* next_task(const reason_to_return& reason) noexcept;
     [[nodiscard]] task* find(const reason_to_return& reason) noexcept;
     [[nodiscard]] task* find_task() noexcept;
-    [[nodiscard]] bool take_again(const task& given, std::uint64_t number) noexcept;
     [[nodiscard]] task* urgent() noexcept;
     [[nodiscard]] task* neglected() noexcept;
     [[nodiscard]] task* injected(priority level) noexcept;
