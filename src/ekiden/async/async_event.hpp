@@ -5,43 +5,47 @@
 
 #include <ekiden/async/detail/lock_awaiter.hpp>
 #include <ekiden/sync/barrier.hpp>
+#include <ekiden/sync/detail/lock_access.hpp>
 #include <ekiden/sync/event.hpp>
 #include <ekiden/sync/latch.hpp>
 #include <ekiden/sync/wait_limit.hpp>
 
 #include <chrono>
 #include <concepts>
-#include <stop_token>
-#include <utility>
 
 namespace ekiden::inline EKIDEN_ABI {
 
 namespace detail {
 
 /// Waits for a state and does not change it.
-class pass_operation {
+class pass_operation : public lock_operation {
 public:
     static constexpr bool is_pure = true;
     static constexpr const char* canceled = "async_wait: the wait was stopped";
 
-    pass_operation(state_lock& lock, state_lock::mask states) noexcept : lock_(lock), states_(states) {}
-    [[nodiscard]] state_lock& core() const noexcept { return lock_; }
-    [[nodiscard]] state_lock::mask states() const noexcept { return states_; }
-    [[nodiscard]] bool try_now() const noexcept { return lock_.is_in(states_); }
+    pass_operation(state_lock& where, state_lock::mask wanted) noexcept : lock_operation{where, wanted} {}
+    [[nodiscard]] bool try_now() const noexcept { return lock.is_in(states); }
     static state_value change(state_value now) noexcept { return now; }
     static void give_back() noexcept {}
     static void granted() noexcept {}
-
-protected:
-    state_lock& lock_;
-    state_lock::mask states_;
 };
 
+/// Waits until the round of an arrival at a barrier is complete.
+template <class Barrier>
+class round_operation : public pass_operation {
+public:
+    using token = typename Barrier::arrival_token;
+
+    round_operation(const Barrier& b, token t) noexcept
+        : pass_operation(lock_access::core(b), lock_access::after<Barrier>(t)) {}
+};
+
+/// Arrives at a barrier, and waits until the round is complete.
 template <class Barrier>
 class arrive_operation : public pass_operation {
 public:
-    explicit arrive_operation(Barrier& b) noexcept : pass_operation(b.core(), 0), barrier_(b) {}
-    void begin() { states_ = Barrier::after(barrier_.arrive()); }
+    explicit arrive_operation(Barrier& b) noexcept : pass_operation(lock_access::core(b), 0), barrier_(b) {}
+    void begin() { states = lock_access::after<Barrier>(barrier_.arrive()); }
 
 private:
     Barrier& barrier_;
@@ -59,19 +63,15 @@ concept awaited_event = std::same_as<Event, event> || std::same_as<Event, latch>
 /// operation_canceled if the coroutine's stop is requested first.
 template <detail::awaited_event Event>
 [[nodiscard]] auto async_wait(const Event& e) noexcept {
-    return detail::lock_awaiter<detail::pass_operation>(e.core(), event::is_one);
+    return detail::lock_awaiter<detail::pass_operation>(detail::lock_access::core(e), event::is_one);
 }
 /// `const bool is_set = co_await async_wait(e, limit)`: returns true if the event is set or the latch has
 /// been counted down, and false if `limit` was reached or the coroutine's stop was requested first. Throws
 /// like async_lock(m, limit).
 template <detail::awaited_event Event>
 [[nodiscard]] auto async_wait(const Event& e, const wait_limit& limit) noexcept {
-    return detail::limited_awaiter<detail::pass_operation>(limit, e.core(), event::is_one);
-}
-/// The same with a stop token as the limit.
-template <detail::awaited_event Event>
-[[nodiscard]] auto async_wait(const Event& e, std::stop_token stop) noexcept {
-    return async_wait(e, wait_limit(std::move(stop)));
+    return detail::limited_awaiter<detail::pass_operation>(limit, detail::lock_access::core(e),
+                                                           event::is_one);
 }
 /// The same with a duration from the call as the limit.
 template <detail::awaited_event Event, class Rep, class Period>
@@ -91,7 +91,7 @@ template <detail::awaited_event Event, class Clock, class Duration>
 template <class Completion>
 [[nodiscard]] auto async_wait(const barrier<Completion>& b,
                               typename barrier<Completion>::arrival_token token) noexcept {
-    return detail::lock_awaiter<detail::pass_operation>(b.core(), barrier<Completion>::after(token));
+    return detail::lock_awaiter<detail::round_operation<barrier<Completion>>>(b, token);
 }
 /// `const bool is_over = co_await async_wait(b, token, limit)`: returns true if the round is complete, and
 /// false if `limit` was reached or the coroutine's stop was requested first; the arrival counts nevertheless.
@@ -99,14 +99,7 @@ template <class Completion>
 template <class Completion>
 [[nodiscard]] auto async_wait(const barrier<Completion>& b, typename barrier<Completion>::arrival_token token,
                               const wait_limit& limit) noexcept {
-    return detail::limited_awaiter<detail::pass_operation>(limit, b.core(),
-                                                           barrier<Completion>::after(token));
-}
-/// The same with a stop token as the limit.
-template <class Completion>
-[[nodiscard]] auto async_wait(const barrier<Completion>& b, typename barrier<Completion>::arrival_token token,
-                              std::stop_token stop) noexcept {
-    return async_wait(b, token, wait_limit(std::move(stop)));
+    return detail::limited_awaiter<detail::round_operation<barrier<Completion>>>(limit, b, token);
 }
 /// The same with a duration from the call as the limit.
 template <class Completion, class Rep, class Period>
@@ -136,11 +129,6 @@ template <class Completion>
 template <class Completion>
 [[nodiscard]] auto async_arrive_and_wait(barrier<Completion>& b, const wait_limit& limit) noexcept {
     return detail::limited_awaiter<detail::arrive_operation<barrier<Completion>>>(limit, b);
-}
-/// The same with a stop token as the limit.
-template <class Completion>
-[[nodiscard]] auto async_arrive_and_wait(barrier<Completion>& b, std::stop_token stop) noexcept {
-    return async_arrive_and_wait(b, wait_limit(std::move(stop)));
 }
 /// The same with a duration from the call as the limit.
 template <class Completion, class Rep, class Period>

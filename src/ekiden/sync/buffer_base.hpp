@@ -14,7 +14,6 @@
 #include <exception>
 #include <optional>
 #include <stdexcept>
-#include <stop_token>
 #include <string>
 #include <utility>
 
@@ -39,17 +38,11 @@ class buffer_base {
 public:
     using value_type = T;
 
-    /// Adds `item`. Waits while the buffer is full. Returns done or closed. Unless done, `item` is unchanged.
-    [[nodiscard]] queue_status push(T&& item) { return push(std::move(item), wait_limit()); }
-    /// Adds `item`. Waits until `limit` at most. Returns done, timed_out, stopped or closed. Unless done,
-    /// `item` is unchanged.
-    [[nodiscard]] queue_status push(T&& item, const wait_limit& limit) {
+    /// Adds `item`. Waits while the buffer is full, until `limit` at most. Returns done or closed, or
+    /// timed_out or stopped if the limit was reached. Unless done, `item` is unchanged.
+    [[nodiscard]] queue_status push(T&& item, const wait_limit& limit = wait_limit()) {
         push_step step{*this, item};
         return lock_.run(may_push, step, limit) ? step.outcome() : given_up(limit);
-    }
-    /// Adds `item` like push(item, limit), where the limit is a stop request.
-    [[nodiscard]] queue_status push(T&& item, std::stop_token stop) {
-        return push(std::move(item), wait_limit(std::move(stop)));
     }
     /// Adds `item` like push(item, limit), where the limit is a duration.
     template <class Rep, class Period>
@@ -68,23 +61,11 @@ public:
         return tried(may_push, step);
     }
 
-    /// Adds a copy of `item` like push(item). The copy is made before the wait.
-    [[nodiscard]] queue_status push(const T& item)
-        requires std::copy_constructible<T>
-    {
-        return push(T(item));
-    }
-    /// Adds a copy of `item` like push(item, limit).
-    [[nodiscard]] queue_status push(const T& item, const wait_limit& limit)
+    /// Adds a copy of `item` like push(item, limit). The copy is made before the wait.
+    [[nodiscard]] queue_status push(const T& item, const wait_limit& limit = wait_limit())
         requires std::copy_constructible<T>
     {
         return push(T(item), limit);
-    }
-    /// Adds a copy of `item` like push(item, stop).
-    [[nodiscard]] queue_status push(const T& item, std::stop_token stop)
-        requires std::copy_constructible<T>
-    {
-        return push(T(item), std::move(stop));
     }
     /// Adds a copy of `item` like push_for(item, duration).
     template <class Rep, class Period>
@@ -106,19 +87,15 @@ public:
         return try_push(T(item));
     }
 
-    /// Removes the oldest item. Waits while the buffer is empty. Returns the item, or an empty result with
-    /// the status closed if the buffer is closed and empty.
-    [[nodiscard]] popped<T> pop() { return pop(wait_limit()); }
-    /// Removes the oldest item. Waits until `limit` at most. Returns the item, or an empty result with the
-    /// status timed_out, stopped or closed.
-    [[nodiscard]] popped<T> pop(const wait_limit& limit) {
+    /// Removes the oldest item. Waits while the buffer is empty, until `limit` at most. Returns the item, or
+    /// an empty result. The status is then closed if the buffer is closed and empty, and timed_out or stopped
+    /// if the limit was reached.
+    [[nodiscard]] popped<T> pop(const wait_limit& limit = wait_limit()) {
         return popped<T>::from([&](std::optional<T>& item) {
             pop_step step{*this, item};
             return lock_.run(may_pop, step, limit) ? step.outcome() : given_up(limit);
         });
     }
-    /// Removes the oldest item like pop(limit), where the limit is a stop request.
-    [[nodiscard]] popped<T> pop(std::stop_token stop) { return pop(wait_limit(std::move(stop))); }
     /// Removes the oldest item like pop(limit), where the limit is a duration.
     template <class Rep, class Period>
     [[nodiscard]] popped<T> pop_for(const std::chrono::duration<Rep, Period>& duration) {
@@ -214,9 +191,7 @@ public:
         }
     };
 
-    /// Returns the internal lock, for waits that block no thread. Call start() with the mask `may_push` and a
-    /// push_step, or with `may_pop` and a pop_step.
-    [[nodiscard]] state_lock& core() noexcept { return lock_; }
+    /// The masks of the states in which a push_step, or a pop_step, may begin.
     static constexpr state_lock::mask may_push = States::push_states | States::closed_states;
     static constexpr state_lock::mask may_pop = States::pop_states | States::closed_states;
 
@@ -234,6 +209,9 @@ protected:
     }
 
 private:
+    friend struct detail::lock_access;
+    [[nodiscard]] state_lock& core() noexcept { return lock_; }
+
     // A push or a pop is so short that one yield is usually enough to see its end. In a buffer with room for
     // one item, each item needs an answer of the other side. If the other side runs on another processor, the
     // answer arrives sooner than a yield takes.

@@ -16,9 +16,7 @@
 #include <cstdint>
 #include <limits>
 #include <stdexcept>
-#include <stop_token>
 #include <string>
-#include <utility>
 
 namespace ekiden::inline EKIDEN_ABI {
 
@@ -62,8 +60,6 @@ public:
     [[nodiscard]] bool acquire(const wait_limit& limit) noexcept {
         return lock_.try_count<-1>(most_quick) || lock_.run(is_some, take{*this}, limit, conduct::opens);
     }
-    /// Acquires a permit. Waits at most until a stop is requested. Returns whether a permit was acquired.
-    [[nodiscard]] bool acquire(std::stop_token stop) noexcept { return acquire(wait_limit(std::move(stop))); }
     /// Acquires a permit. Waits for `duration` at most. Returns whether a permit was acquired.
     template <class Rep, class Period>
     [[nodiscard]] bool try_acquire_for(const std::chrono::duration<Rep, Period>& duration) {
@@ -90,13 +86,14 @@ public:
             lock_.run(state_lock::any_state, [&](state_value now) noexcept { return added(now, count); });
     }
 
-    /// Returns the internal lock, for waits that block no thread. Call start() with the mask `is_some` and
-    /// the transition take_one(), which runs inside the lock.
-    [[nodiscard]] state_lock& core() noexcept { return lock_; }
-    [[nodiscard]] state_value take_one(state_value now) noexcept { return changed(now, -1); }
+    /// The mask of the states in which there is a permit.
     static constexpr state_lock::mask is_some = 1U << some | 1U << plenty;
 
 private:
+    friend struct detail::lock_access;
+    [[nodiscard]] state_lock& core() noexcept { return lock_; }
+    [[nodiscard]] state_value take_one(state_value now) noexcept { return changed(now, -1); }
+
     static constexpr state_rules rules{.spins = 12, .yields = 4, .first_only = true, .name = "a semaphore"};
 
     struct take {

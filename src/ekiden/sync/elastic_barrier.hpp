@@ -12,9 +12,7 @@
 #include <chrono>
 #include <cstddef>
 #include <stdexcept>
-#include <stop_token>
 #include <string>
-#include <utility>
 
 namespace ekiden::inline EKIDEN_ABI {
 
@@ -62,8 +60,6 @@ public:
     [[nodiscard]] bool enter(const wait_limit& limit) noexcept {
         return lock_.apply(bit(entering), count{participants_, leaving}, conduct::completes_together, limit);
     }
-    /// Calls enter(), unless a stop is requested first. Returns whether the call was counted.
-    [[nodiscard]] bool enter(std::stop_token stop) noexcept { return enter(wait_limit(std::move(stop))); }
     /// Calls enter(), unless `duration` passes first. Returns whether the call was counted.
     template <class Rep, class Period>
     [[nodiscard]] bool enter_for(const std::chrono::duration<Rep, Period>& duration) {
@@ -83,8 +79,6 @@ public:
     [[nodiscard]] bool leave(const wait_limit& limit) noexcept {
         return lock_.apply(bit(leaving), count{participants_, entering}, conduct::completes_together, limit);
     }
-    /// Calls leave(), unless a stop is requested first. Returns whether the call was counted.
-    [[nodiscard]] bool leave(std::stop_token stop) noexcept { return leave(wait_limit(std::move(stop))); }
     /// Calls leave(), unless `duration` passes first. Returns whether the call was counted.
     template <class Rep, class Period>
     [[nodiscard]] bool leave_for(const std::chrono::duration<Rep, Period>& duration) {

@@ -36,10 +36,6 @@ public:
         if (!note_.taken_if(is_granted, sys::hold::alone_tried, lock_.name())) return std::nullopt;
         return number;
     }
-    /// Locks the mutex like lock_numbered(limit), where the limit is a stop request.
-    [[nodiscard]] std::optional<std::uint32_t> lock_numbered(std::stop_token stop) noexcept {
-        return lock_numbered(wait_limit(std::move(stop)));
-    }
     /// Locks the mutex like lock_numbered(limit), where the limit is a duration.
     template <class Rep, class Period>
     [[nodiscard]] std::optional<std::uint32_t>

@@ -10,9 +10,7 @@
 #include <cstddef>
 #include <limits>
 #include <stdexcept>
-#include <stop_token>
 #include <string>
-#include <utility>
 
 namespace ekiden::inline EKIDEN_ABI {
 
@@ -52,8 +50,6 @@ public:
     void wait() const noexcept { done_.wait(); }
     /// Waits until the counter is 0, or until `limit` is reached. Returns whether the counter is 0.
     [[nodiscard]] bool wait(const wait_limit& limit) const noexcept { return done_.wait(limit); }
-    /// Waits until the counter is 0, or until a stop is requested. Returns whether the counter is 0.
-    [[nodiscard]] bool wait(std::stop_token stop) const noexcept { return wait(wait_limit(std::move(stop))); }
     /// Waits until the counter is 0, for `duration` at most. Returns whether the counter is 0.
     template <class Rep, class Period>
     [[nodiscard]] bool wait_for(const std::chrono::duration<Rep, Period>& duration) const {
@@ -76,10 +72,6 @@ public:
         count_down();
         return wait(limit);
     }
-    /// Calls count_down(), then wait(stop). The arrival counts in any case. Returns whether the counter is 0.
-    [[nodiscard]] bool arrive_and_wait(std::stop_token stop) noexcept {
-        return arrive_and_wait(wait_limit(std::move(stop)));
-    }
     /// Calls count_down(), then wait_for(duration). The arrival counts in any case. Returns whether the
     /// counter is 0.
     template <class Rep, class Period>
@@ -93,10 +85,10 @@ public:
         return arrive_and_wait(wait_limit::until(deadline));
     }
 
-    /// Returns the internal lock, like that of an event.
+private:
+    friend struct detail::lock_access;
     [[nodiscard]] state_lock& core() const noexcept { return done_.core(); }
 
-private:
     static constexpr state_rules rules{.name = "a latch"};
 
     sys::atomic<std::ptrdiff_t> missing_;

@@ -13,7 +13,6 @@
 #include <algorithm>
 #include <chrono>
 #include <exception>
-#include <stop_token>
 #include <utility>
 
 namespace ekiden::inline EKIDEN_ABI {
@@ -56,8 +55,6 @@ public:
         return noted(lock_.apply(rules::writer_enters, begin_writing, conduct::opens, limit),
                      sys::hold::alone_tried);
     }
-    /// Locks for writing like lock(limit), where the limit is a stop request.
-    [[nodiscard]] bool lock(std::stop_token stop) noexcept { return lock(wait_limit(std::move(stop))); }
     /// Locks for writing like lock(limit), where the limit is a duration.
     template <class Rep, class Period>
     [[nodiscard]] bool try_lock_for(const std::chrono::duration<Rep, Period>& duration) {
@@ -90,10 +87,6 @@ public:
         return noted(lock_.apply(rules::reader_enters, begin_reading, conduct::opens, limit),
                      sys::hold::shared_tried);
     }
-    /// Locks for reading like lock_shared(limit), where the limit is a stop request.
-    [[nodiscard]] bool lock_shared(std::stop_token stop) noexcept {
-        return lock_shared(wait_limit(std::move(stop)));
-    }
     /// Locks for reading like lock_shared(limit), where the limit is a duration.
     template <class Rep, class Period>
     [[nodiscard]] bool try_lock_shared_for(const std::chrono::duration<Rep, Period>& duration) {
@@ -125,8 +118,6 @@ public:
     [[nodiscard]] bool upgrade(const wait_limit& limit) noexcept {
         return upgrade_within(limit, sys::hold::alone_tried);
     }
-    /// Upgrades a shared lock like upgrade(limit), where the limit is a stop request.
-    [[nodiscard]] bool upgrade(std::stop_token stop) noexcept { return upgrade(wait_limit(std::move(stop))); }
     /// Upgrades a shared lock like upgrade(limit), where the limit is a duration.
     template <class Rep, class Period>
     [[nodiscard]] bool try_upgrade_for(const std::chrono::duration<Rep, Period>& duration) {
@@ -194,11 +185,6 @@ public:
         if (error) std::rethrow_exception(std::move(error));
         return is_done;
     }
-    /// Runs `section()` like run(limit, section), where the limit is a stop request.
-    template <class Section>
-    [[nodiscard]] bool run(std::stop_token stop, Section&& section) {
-        return run(wait_limit(std::move(stop)), std::forward<Section>(section));
-    }
     /// Runs `section()` like run(limit, section), where the limit is a duration.
     template <class Rep, class Period, class Section>
     [[nodiscard]] bool run_for(const std::chrono::duration<Rep, Period>& duration, Section&& section) {
@@ -211,8 +197,8 @@ public:
         return run(wait_limit::until(deadline), std::forward<Section>(section));
     }
 
-    /// Returns the internal lock, for waits that block no thread (state_lock::start). The functions below are
-    /// the transitions.
+private:
+    friend struct detail::lock_access;
     [[nodiscard]] state_lock& core() noexcept { return lock_; }
     static state_value begin_writing(state_value now) noexcept {
         const bool in_turn = now.state == static_cast<std::uint32_t>(rw_state::writer_only);
@@ -225,8 +211,6 @@ public:
         const bool in_turn = state == rw_state::readers_turn && readers < max_readers;
         return rules::value(in_turn ? state : rules::reading(readers), readers);
     }
-    /// Leaves the lock after an entry through core(). Any thread may call it, because no thread holds the
-    /// lock.
     void end_hold() noexcept {
         lock_.apply_held_from(
             rules::value(rw_state::write), rules::any_of(rw_state::write),
@@ -238,7 +222,6 @@ public:
                               "rw_mutex::unlock_shared: no reader is inside (a writer leaves by unlock)");
     }
 
-private:
     // While the caller waits, it does not count as a reader. The last of the other readers leaves the lock to
     // it (the state `upgrade`), and no other thread can enter.
     bool upgrade_within(const wait_limit& limit, sys::hold how) noexcept {

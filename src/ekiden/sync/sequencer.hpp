@@ -89,11 +89,6 @@ public:
             if (!has_processed) await_request(limit);
         }
     }
-    /// Serves like serve(limit, handler), where the limit is a stop request.
-    template <class Handler>
-    [[nodiscard]] bool serve(std::stop_token stop, Handler&& handler) {
-        return serve(wait_limit(std::move(stop)), std::forward<Handler>(handler));
-    }
     /// Serves like serve(limit, handler), where the limit is a duration.
     template <class Rep, class Period, class Handler>
     [[nodiscard]] bool serve_for(const std::chrono::duration<Rep, Period>& duration, Handler&& handler) {

@@ -12,7 +12,6 @@
 #include <chrono>
 #include <exception>
 #include <optional>
-#include <stop_token>
 #include <utility>
 
 namespace ekiden::inline EKIDEN_ABI {
@@ -144,11 +143,6 @@ public:
         if (!lock_.enter(entry<Op>(), limit)) return std::nullopt;
         return entered<Op, Unwind...>();
     }
-    /// Enters with `Op` like enter(limit), where the limit is a stop request.
-    template <auto Op, state... Unwind>
-    [[nodiscard]] std::optional<guard<Op>> enter(std::stop_token stop) noexcept {
-        return enter<Op, Unwind...>(wait_limit(std::move(stop)));
-    }
     /// Enters with `Op` like enter(limit), where the limit is a duration.
     template <auto Op, state... Unwind, class Rep, class Period>
     [[nodiscard]] std::optional<guard<Op>> enter_for(const std::chrono::duration<Rep, Period>& duration) {
@@ -196,11 +190,6 @@ public:
         if (error) std::rethrow_exception(std::move(error));
         return is_done;
     }
-    /// Runs `section(state)` like run(limit, section), where the limit is a stop request.
-    template <auto Op, class Section>
-    [[nodiscard]] bool run(std::stop_token stop, Section&& section) {
-        return run<Op>(wait_limit(std::move(stop)), std::forward<Section>(section));
-    }
     /// Runs `section(state)` like run(limit, section), where the limit is a duration.
     template <auto Op, class Rep, class Period, class Section>
     [[nodiscard]] bool run_for(const std::chrono::duration<Rep, Period>& duration, Section&& section) {
@@ -213,22 +202,15 @@ public:
         return run<Op>(wait_limit::until(deadline), std::forward<Section>(section));
     }
 
-    /// Returns the internal lock, for waits that block no thread. Call start() with mask_of<Op>().
+private:
+    friend struct detail::lock_access;
     [[nodiscard]] state_lock& core() noexcept { return lock_; }
-    template <auto Op>
-    [[nodiscard]] static constexpr state_lock::mask mask_of() noexcept {
-        return entry<Op>();
-    }
-    /// Returns a guard after an entry through core(). Any thread may destroy it, even without an exception,
-    /// because the frame of a coroutine can be destroyed at any of its waits. Then the guard leaves with the
-    /// state in which it entered.
     template <auto Op>
     [[nodiscard]] guard<Op> adopt() noexcept {
         constexpr int less_than_any = -1;
         return guard<Op>(*this, less_than_any);
     }
 
-private:
     template <auto Op, state... Unwind>
     guard<Op> entered() noexcept {
         static_assert(sizeof...(Unwind) <= 1, "state_mutex: an exception leaves with one state");

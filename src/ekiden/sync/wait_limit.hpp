@@ -14,7 +14,8 @@ namespace ekiden::inline EKIDEN_ABI {
 
 /// The limit of a wait: a deadline, a stop request, both, or neither.
 ///
-/// A limit is a value. Copies share the stop state of its token.
+/// A limit is a value. Copies share the stop state of its token. A stop token converts to a limit, so a
+/// function with a limit accepts a stop token, too.
 ///
 /// Thread safety: like an int.
 class wait_limit {
@@ -23,7 +24,7 @@ public:
     constexpr wait_limit() noexcept = default;
 
     /// Constructs a limit that is reached at a stop request.
-    explicit wait_limit(std::stop_token stop) noexcept : stop_(std::move(stop)) {}
+    wait_limit(std::stop_token stop) noexcept : stop_(std::move(stop)) {}
 
     /// Returns a limit that is reached `duration` from now, or at once for durations <= 0. Durations beyond
     /// the clock's range are cut to 146 years.

@@ -6,9 +6,6 @@
 #include <ekiden/sync/detail/lock_note.hpp>
 #include <ekiden/sync/detail/state_lock.hpp>
 
-#include <stop_token>
-#include <utility>
-
 namespace ekiden::inline EKIDEN_ABI {
 
 /// A mutex: the base of mutex, fifo_mutex and hybrid_mutex.
@@ -37,8 +34,6 @@ public:
     }
     /// Locks the mutex. Waits until `limit` at most. Returns whether the mutex is locked now.
     [[nodiscard]] bool lock(const wait_limit& limit) noexcept { return noted(lock_.enter(free, limit)); }
-    /// Locks the mutex. Waits until a stop is requested at most. Returns whether the mutex is locked now.
-    [[nodiscard]] bool lock(std::stop_token stop) noexcept { return lock(wait_limit(std::move(stop))); }
     /// Locks the mutex. Waits for `duration` at most. Returns whether the mutex is locked now.
     template <class Rep, class Period>
     [[nodiscard]] bool try_lock_for(const std::chrono::duration<Rep, Period>& duration) {
@@ -58,11 +53,6 @@ public:
         end_hold();
     }
 
-    /// The lock inside, for waits that are not a thread's: start() with mask `free` and no transition. What
-    /// entered through it leaves by end_hold(), in any thread: no thread holds the mutex.
-    [[nodiscard]] state_lock& core() noexcept { return lock_; }
-    void end_hold() noexcept { lock_.exit_to({}); }
-
 protected:
     // Behind others a thread sleeps at once: one processor with the lock in its cache gets more done than two
     // that take it from each other. Alone, it mostly sees the end of a short section.
@@ -76,6 +66,10 @@ protected:
     [[no_unique_address]] detail::lock_note note_;
 
 private:
+    friend struct detail::lock_access;
+    [[nodiscard]] state_lock& core() noexcept { return lock_; }
+    void end_hold() noexcept { lock_.exit_to({}); }
+
     bool noted(bool is_taken) noexcept {
         return note_.taken_if(is_taken, sys::hold::alone_tried, lock_.name());
     }

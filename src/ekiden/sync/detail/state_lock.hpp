@@ -25,6 +25,10 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
+namespace detail {
+struct lock_access;
+}
+
 /// What a lock's owner chooses once for all its locks of a kind. A constant: locks keep a reference to it.
 struct state_rules {
     /// The state that `value` becomes when the queue holds waiters for the states `queued` (a mask), or null.
