@@ -92,6 +92,7 @@ public:
 
     [[nodiscard]] coroutine<T> get_return_object() noexcept;
     static final_awaiter final_suspend() noexcept { return {}; }
+    [[nodiscard]] std::coroutine_handle<> ended() noexcept { return end_of(*this); }
     void unhandled_exception() noexcept { result.set_error(std::current_exception()); }
 
     template <class U = T>
@@ -111,6 +112,7 @@ public:
 
     [[nodiscard]] coroutine<void> get_return_object() noexcept;
     static final_awaiter final_suspend() noexcept { return {}; }
+    [[nodiscard]] std::coroutine_handle<> ended() noexcept { return end_of(*this); }
     void unhandled_exception() noexcept { result.set_error(std::current_exception()); }
     void return_void() noexcept { result.set_value(); }
 

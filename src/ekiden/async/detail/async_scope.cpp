@@ -3,7 +3,6 @@
 #include <ekiden/async/detail/coroutine_service.hpp>
 #include <ekiden/async/operation_canceled.hpp>
 #include <ekiden/async/spawn_options.hpp>
-#include <ekiden/context/simulated.hpp>
 #include <ekiden/context/suppressed_exceptions.hpp>
 #include <ekiden/queue/recycler.hpp>
 #include <ekiden/sys/contract.hpp>
@@ -94,10 +93,7 @@ void scope_state::end_of_use(std::unique_lock<sys::slow_lock> guard) noexcept {
 }
 
 void scope_state::failed(std::exception_ptr error) noexcept {
-    if (is_of_stop(error)
-        && (stop_.stop_requested()
-            || (env_.deadline != sys::clock::time_point::max() && now_here<sys::clock>() >= env_.deadline)))
-        return;
+    if (is_to_stop(stop_, env_) && is_of_stop(error)) return;
     {
         const std::lock_guard guard(lock_);
         if (error_ == nullptr)

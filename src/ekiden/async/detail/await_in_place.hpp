@@ -9,6 +9,7 @@
 
 #include <concepts>
 #include <coroutine>
+#include <functional>
 #include <type_traits>
 #include <utility>
 
@@ -38,7 +39,23 @@ concept awaiter = requires(std::remove_reference_t<Awaiter>& a) {
     a.await_resume();
 };
 
-/// An awaiter that begins a coroutine of ours and never is ready.
+/// Returns what a program has passed to be awaited: the result of a callable without parameters, or the
+/// object itself.
+template <class F>
+decltype(auto) source_of(F& given) {
+    if constexpr (std::invocable<F&>)
+        return std::invoke(given);
+    else
+        return std::move(given);
+}
+/// An awaitable, or a callable without parameters that returns one.
+template <class F>
+concept async_source = awaiter<awaiter_t<decltype(source_of(std::declval<F&>()))>>;
+template <class F>
+using result_of_source =
+    decltype(std::declval<awaiter_t<decltype(source_of(std::declval<F&>()))>&>().await_resume());
+
+/// An awaiter that begins a coroutine of this library. It is never ready at once.
 template <class Awaiter>
 concept transferring_awaiter = requires { requires std::remove_cvref_t<Awaiter>::transfers; };
 

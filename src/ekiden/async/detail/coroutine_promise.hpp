@@ -140,15 +140,16 @@ private:
 
 namespace detail {
 
-/// At the end of a coroutine: goes on with the one that waits for it, at its home.
+/// Called at the end of a coroutine. Returns the coroutine that continues: the one that waits for it, if both
+/// have the same executor.
 [[nodiscard]] std::coroutine_handle<> end_of(coroutine_promise& ended) noexcept;
 
+/// Calls ended() of the promise, which may destroy the frame.
 struct final_awaiter {
     [[nodiscard]] static bool await_ready() noexcept { return false; }
     template <class Promise>
-    [[nodiscard]] static std::coroutine_handle<>
-    await_suspend(std::coroutine_handle<Promise> ended) noexcept {
-        return end_of(ended.promise());
+    static auto await_suspend(std::coroutine_handle<Promise> at_end) noexcept {
+        return at_end.promise().ended();
     }
     static void await_resume() noexcept {}
 };
