@@ -100,7 +100,7 @@ EKIDEN_MODEL(async_limit_served_or_due, .old_values = 2,
     model_context context;
     (void)use_service<clock_service>(context); // so that ring() finds it
     mutex m;
-    ekiden::detail::lock_access::core(m).enter_only();
+    ekiden::detail::lock_access::core(m).enter(ekiden::mutex_base::free);
     sys::cell<int> count{1};
     int outcome = 0;
     auto waiting = [&]() -> coroutine<> {
@@ -158,7 +158,7 @@ EKIDEN_MODEL(async_limit_stopped_for_good, .about = "a stop while a wait with a 
              .preemptions = 3, .spurious = 0, .weak_failures = 0, .timeouts = 0) {
     model_context context;
     mutex m;
-    ekiden::detail::lock_access::core(m).enter_only();
+    ekiden::detail::lock_access::core(m).enter(ekiden::mutex_base::free);
     stop_state stop;
     int stopped = 0;
     auto waiting = [&]() -> coroutine<> {
@@ -179,7 +179,7 @@ EKIDEN_MODEL(async_limit_due_while_it_begins, .old_values = 1,
     model_context context;
     (void)use_service<clock_service>(context);
     mutex m;
-    ekiden::detail::lock_access::core(m).enter_only();
+    ekiden::detail::lock_access::core(m).enter(ekiden::mutex_base::free);
     int outcome = 0;
     auto waiting = [&]() -> coroutine<> {
         const auto guard = co_await async_lock(m, soon());

@@ -112,7 +112,7 @@ EKIDEN_MODEL(async_mutex_stop, .old_values = 2,
     mutex m;
     stop_state stop;
     sys::cell<int> count{0};
-    detail::lock_access::core(m).enter_only();
+    detail::lock_access::core(m).enter(mutex_base::free);
     sys::thread home([&] {
         const auto body = [&]() -> one_coroutine {
             try {
@@ -137,7 +137,7 @@ EKIDEN_MODEL(async_mutex_abandoned,
              .preemptions = 3, .spurious = 0, .weak_failures = 0) {
     mutex m;
     counting_semaphore<> s(0);
-    detail::lock_access::core(m).enter_only();
+    detail::lock_access::core(m).enter(mutex_base::free);
     sys::thread first([&] {
         const auto body = [&]() -> one_coroutine {
             const auto guard = co_await async_lock(m); // it was free at once

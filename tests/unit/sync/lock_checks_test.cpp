@@ -223,7 +223,7 @@ TEST_CASE("rule: a thread's lock that another thread releases is reported, what 
         std::thread([] { m.unlock(); }).join();
     });
     // As async_lock() and async_unlock() do it.
-    ekiden::detail::lock_access::core(m).enter_only();
+    ekiden::detail::lock_access::core(m).enter(ekiden::mutex_base::free);
     ekiden::detail::lock_access::core(rw).apply(
         ekiden::rw_rules<ekiden::rw_policy::writer_next>::writer_enters,
         ekiden::detail::lock_access::begin_writing<decltype(rw)>);

@@ -29,7 +29,7 @@ public:
     /// Locks the mutex. Waits while another thread holds it.
     void lock() noexcept {
         note_.wanted(lock_.name(), "lock");
-        lock_.enter_only();
+        lock_.enter(free);
         note_.taken(sys::hold::alone, lock_.name());
     }
     /// Locks the mutex. Waits until `limit` at most. Returns whether the mutex is locked now.
@@ -68,7 +68,7 @@ protected:
 private:
     friend struct detail::lock_access;
     [[nodiscard]] state_lock& core() noexcept { return lock_; }
-    void end_hold() noexcept { lock_.exit_to({}); }
+    void end_hold() noexcept { lock_.exit(0); }
 
     bool noted(bool is_taken) noexcept {
         return note_.taken_if(is_taken, sys::hold::alone_tried, lock_.name());

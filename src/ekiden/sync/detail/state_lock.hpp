@@ -146,21 +146,6 @@ public:
     /// As enter, without waiting: false if somebody is inside or the state is none of `states`.
     [[nodiscard]] bool try_enter(mask states) noexcept { return enter_now(states); }
 
-    /// As enter, for locks that have state 0 alone: one atomic step, whatever else stands in the word.
-    void enter_only() noexcept {
-        // [SL1] acquire. Setting the bit of a lock that is locked changes nothing.
-        if ((word_.fetch_or(locked, sys::acquire) & locked) != 0) [[unlikely]]
-            enter(1);
-    }
-    /// As exit, for locks whose value mostly is `value` and stays so: the step is tried without reading
-    /// first, because a read between two atomic steps costs nearly a third of such a step.
-    void exit_to(state_value value) noexcept {
-        std::uint64_t word = pack(value) | locked;
-        // [SL1] release.
-        if (!word_.compare_exchange_strong(word, pack(value), sys::release, sys::relaxed)) [[unlikely]]
-            leave(word, value.state);
-    }
-
     /// For rules that count arrivals: as enter, and returns the arrival's number modulo max_payload + 1.
     /// Numbers are taken in the one step that makes the caller enter or wait.
     std::uint32_t enter_numbered(mask states) noexcept { return enter_numbered(states, never_).number; }
