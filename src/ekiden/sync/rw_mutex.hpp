@@ -47,7 +47,7 @@ public:
     /// Locks for writing. Waits while another thread is inside.
     void lock() noexcept {
         note_.wanted(lock_.name(), "lock");
-        lock_.apply_from(rules::value(rw_state::free), rules::writer_enters, begin_writing, conduct::opens);
+        lock_.apply(rules::writer_enters, begin_writing, conduct::opens);
         note_.taken(sys::hold::alone, lock_.name());
     }
     /// Locks for writing. Waits until `limit` at most. Returns whether the lock is held for writing now.
@@ -79,7 +79,7 @@ public:
     /// Locks for reading. Waits while a writer is inside, or as long as the policy says.
     void lock_shared() noexcept {
         if constexpr (lock_checks) check_recursion();
-        lock_.apply_from(rules::value(rw_state::free), rules::reader_enters, begin_reading, conduct::opens);
+        lock_.apply(rules::reader_enters, begin_reading, conduct::opens);
         note_.taken(sys::hold::shared, lock_.name());
     }
     /// Locks for reading. Waits until `limit` at most. Returns whether the lock is held for reading now.
@@ -212,14 +212,14 @@ private:
         return rules::value(in_turn ? state : rules::reading(readers), readers);
     }
     void end_hold() noexcept {
-        lock_.apply_held_from(
-            rules::value(rw_state::write), rules::any_of(rw_state::write),
+        lock_.apply_held(
+            rules::any_of(rw_state::write),
             [](state_value now) noexcept { return rules::value(rw_state::free, now.payload); },
             "rw_mutex::unlock: no writer is inside (a reader leaves by unlock_shared)");
     }
     void end_hold_shared() noexcept {
-        lock_.apply_held_from(rules::value(rw_state::read, 1), rules::reader_inside, end_reading,
-                              "rw_mutex::unlock_shared: no reader is inside (a writer leaves by unlock)");
+        lock_.apply_held(rules::reader_inside, end_reading,
+                         "rw_mutex::unlock_shared: no reader is inside (a writer leaves by unlock)");
     }
 
     // While the caller waits, it does not count as a reader. The last of the other readers leaves the lock to

@@ -185,19 +185,6 @@ public:
         if (apply_now(states, change) != attempt::done) [[unlikely]]
             transition_slow(states, &call<Change>, std::addressof(change), true, how, never_);
     }
-    /// As apply, for a change that begins a hold of the lock and publishes nothing, of locks that mostly have
-    /// one value when this happens: quicker from the value `usual`.
-    template <class Change>
-    void apply_from(state_value usual, mask states, Change change,
-                    conduct how = conduct::completes) noexcept {
-        std::uint64_t word = word_.load(sys::relaxed);
-        // [SL1] acquire. Nobody waits, since all other bits are 0.
-        if (word == pack(usual)
-            && word_.compare_exchange_strong(word, pack(change(usual)), sys::acquire, sys::relaxed))
-            [[likely]]
-            return;
-        apply(states, change, how);
-    }
     /// As apply, for a change that ends or alters a hold, which keeps the state in `states`: there is nothing
     /// to wait for. If the state is another one, nobody has such a hold: the program ends with the message
     /// `otherwise`.
@@ -205,18 +192,6 @@ public:
     void apply_held(mask states, Change change, const char* otherwise) noexcept {
         if (apply_now(states, change) != attempt::done) [[unlikely]]
             apply_held_slow(states, change, otherwise);
-    }
-    /// As apply_held, for a change that ends the hold, of locks that mostly have one value when this happens:
-    /// quicker from the value `usual`.
-    template <class Change>
-    void apply_held_from(state_value usual, mask states, Change change, const char* otherwise) noexcept {
-        std::uint64_t word = word_.load(sys::relaxed);
-        // [SL1] release. What others released who held it too, it passes on as a read-modify-write.
-        if (word == pack(usual)
-            && word_.compare_exchange_strong(word, pack(change(usual)), sys::release, sys::relaxed))
-            [[likely]]
-            return;
-        apply_held(states, change, otherwise);
     }
     /// As apply, unless `limit` is reached first: then false, and nothing has changed.
     template <class Change>
