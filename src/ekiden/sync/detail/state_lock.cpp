@@ -81,13 +81,6 @@ state_lock::~state_lock() {
         sys::contract_broken("state_lock: destroyed while somebody waits for it");
 }
 
-// A step has failed because another processor took one: for some steps of the other one the word stays in
-// that one's cache, which takes less time in all than to fetch it for each.
-void state_lock::step_aside() noexcept {
-    constexpr unsigned pauses = 8;
-    for (unsigned i = 0; i < pauses; ++i) sys::spin_hint();
-}
-
 // ---- waiting -----------------------------------------------------
 
 /// Interrupts the waiter's sleep when a stop is requested.

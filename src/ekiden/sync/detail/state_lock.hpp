@@ -207,33 +207,6 @@ public:
         return try_run(states, change); // nobody is inside, but there are waiters to serve
     }
 
-    /// For locks of which state 0 says that the payload is 0, and state 1 that it is not: adds `By` to the
-    /// payload, in one step and without waiting. False unless nobody is inside, the state is one of the two,
-    /// the new payload is at most `most`, and no waiter has to be looked at. What happened before the lock
-    /// got its value has happened before, as after apply.
-    template <int By>
-    [[nodiscard]] bool try_count(std::uint32_t most) noexcept {
-        static_assert(By != 0);
-        constexpr std::uint64_t step = static_cast<std::uint64_t>(By < 0 ? -By : By) << payload_shift;
-        constexpr std::uint64_t some = std::uint64_t{1} << state_shift;
-        for (;; step_aside()) {
-            std::uint64_t word = word_.load(sys::relaxed);
-            const std::uint64_t payload = word & payload_bits;
-            const bool fits =
-                By < 0 ? payload >= step : payload + step <= std::uint64_t{most} << payload_shift;
-            if (!fits || (word & (locked | (state_bits & ~some))) != 0) return false;
-            std::uint64_t next = By < 0 ? word - step : word + step;
-            // To 0 or from 0: the state changes.
-            if (payload == (By < 0 ? step : 0)) {
-                if (must_serve(word) && !EKIDEN_MUTANT(state_lock_count_overlooks_waiters)) return false;
-                next ^= some;
-            }
-            // [SL1] acq_rel: an entry and an exit in one step.
-            if (word_.compare_exchange_weak(word, next, sys::acq_rel, sys::relaxed)) [[likely]]
-                return true;
-        }
-    }
-
     /// Waits until nobody is inside and the state is one of `states`, runs `change(value)` inside, once, and
     /// leaves with the value that it returns. If the caller had to wait, the thread that leaves the lock runs
     /// it. It must be short, must not throw, and must not touch this lock. Callable: state_value(state_value)
@@ -412,8 +385,6 @@ private:
         const std::uint64_t counted = (word & payload_bits) + (std::uint64_t{1} << payload_shift);
         return (word & ~payload_bits) | (counted & payload_bits);
     }
-
-    static void step_aside() noexcept;
 
     class interrupter;
     enum class wake : std::uint8_t { granted, retry, gave_up };
