@@ -10,7 +10,6 @@
 #include <ekiden/sync/bounded_buffer.hpp>
 #include <ekiden/sync/watermark_buffer.hpp>
 
-#include <chrono>
 #include <concepts>
 #include <optional>
 #include <utility>
@@ -129,26 +128,26 @@ template <std::copy_constructible T, class States>
     return detail::limited_awaiter<detail::push_copy_operation<buffer_base<T, States>>>(limit, buffer, item);
 }
 /// The same with a duration from the call as the limit.
-template <class T, class States, class Rep, class Period>
+template <class T, class States>
 [[nodiscard]] auto async_push_for(buffer_base<T, States>& buffer, std::type_identity_t<T>&& item,
-                                  const std::chrono::duration<Rep, Period>& duration) {
-    return async_push(buffer, std::move(item), wait_limit::after(duration));
+                                  const wait_duration& duration) {
+    return async_push(buffer, std::move(item), duration);
 }
-template <std::copy_constructible T, class States, class Rep, class Period>
+template <std::copy_constructible T, class States>
 [[nodiscard]] auto async_push_for(buffer_base<T, States>& buffer, const std::type_identity_t<T>& item,
-                                  const std::chrono::duration<Rep, Period>& duration) {
-    return async_push(buffer, item, wait_limit::after(duration));
+                                  const wait_duration& duration) {
+    return async_push(buffer, item, duration);
 }
 /// The same with a time point as the limit. The distance from now counts for clocks other than the library's.
-template <class T, class States, class Clock, class Duration>
+template <class T, class States>
 [[nodiscard]] auto async_push_until(buffer_base<T, States>& buffer, std::type_identity_t<T>&& item,
-                                    const std::chrono::time_point<Clock, Duration>& time) {
-    return async_push(buffer, std::move(item), wait_limit::until(time));
+                                    const wait_deadline& time) {
+    return async_push(buffer, std::move(item), time);
 }
-template <std::copy_constructible T, class States, class Clock, class Duration>
+template <std::copy_constructible T, class States>
 [[nodiscard]] auto async_push_until(buffer_base<T, States>& buffer, const std::type_identity_t<T>& item,
-                                    const std::chrono::time_point<Clock, Duration>& time) {
-    return async_push(buffer, item, wait_limit::until(time));
+                                    const wait_deadline& time) {
+    return async_push(buffer, item, time);
 }
 
 /// `popped<T> item = co_await async_pop(buffer)`: waits for an item and removes the oldest one. Returns the
@@ -168,16 +167,14 @@ template <class T, class States>
     return detail::limited_awaiter<detail::pop_operation<buffer_base<T, States>>>(limit, buffer);
 }
 /// The same with a duration from the call as the limit.
-template <class T, class States, class Rep, class Period>
-[[nodiscard]] auto async_pop_for(buffer_base<T, States>& buffer,
-                                 const std::chrono::duration<Rep, Period>& duration) {
-    return async_pop(buffer, wait_limit::after(duration));
+template <class T, class States>
+[[nodiscard]] auto async_pop_for(buffer_base<T, States>& buffer, const wait_duration& duration) {
+    return async_pop(buffer, duration);
 }
 /// The same with a time point as the limit. The distance from now counts for clocks other than the library's.
-template <class T, class States, class Clock, class Duration>
-[[nodiscard]] auto async_pop_until(buffer_base<T, States>& buffer,
-                                   const std::chrono::time_point<Clock, Duration>& time) {
-    return async_pop(buffer, wait_limit::until(time));
+template <class T, class States>
+[[nodiscard]] auto async_pop_until(buffer_base<T, States>& buffer, const wait_deadline& time) {
+    return async_pop(buffer, time);
 }
 
 /// Removes the oldest item like async_pop(buffer). If the coroutine is destroyed before it continues, the

@@ -10,7 +10,6 @@
 #include <ekiden/sync/latch.hpp>
 #include <ekiden/sync/wait_limit.hpp>
 
-#include <chrono>
 #include <concepts>
 
 namespace ekiden::inline EKIDEN_ABI {
@@ -74,14 +73,14 @@ template <detail::awaited_event Event>
                                                            event::is_one);
 }
 /// The same with a duration from the call as the limit.
-template <detail::awaited_event Event, class Rep, class Period>
-[[nodiscard]] auto async_wait_for(const Event& e, const std::chrono::duration<Rep, Period>& duration) {
-    return async_wait(e, wait_limit::after(duration));
+template <detail::awaited_event Event>
+[[nodiscard]] auto async_wait_for(const Event& e, const wait_duration& duration) {
+    return async_wait(e, duration);
 }
 /// The same with a time point as the limit. The distance from now counts for clocks other than the library's.
-template <detail::awaited_event Event, class Clock, class Duration>
-[[nodiscard]] auto async_wait_until(const Event& e, const std::chrono::time_point<Clock, Duration>& time) {
-    return async_wait(e, wait_limit::until(time));
+template <detail::awaited_event Event>
+[[nodiscard]] auto async_wait_until(const Event& e, const wait_deadline& time) {
+    return async_wait(e, time);
 }
 
 // ---- barriers
@@ -102,18 +101,18 @@ template <class Completion>
     return detail::limited_awaiter<detail::round_operation<barrier<Completion>>>(limit, b, token);
 }
 /// The same with a duration from the call as the limit.
-template <class Completion, class Rep, class Period>
+template <class Completion>
 [[nodiscard]] auto async_wait_for(const barrier<Completion>& b,
                                   typename barrier<Completion>::arrival_token token,
-                                  const std::chrono::duration<Rep, Period>& duration) {
-    return async_wait(b, token, wait_limit::after(duration));
+                                  const wait_duration& duration) {
+    return async_wait(b, token, duration);
 }
 /// The same with a time point as the limit. The distance from now counts for clocks other than the library's.
-template <class Completion, class Clock, class Duration>
+template <class Completion>
 [[nodiscard]] auto async_wait_until(const barrier<Completion>& b,
                                     typename barrier<Completion>::arrival_token token,
-                                    const std::chrono::time_point<Clock, Duration>& time) {
-    return async_wait(b, token, wait_limit::until(time));
+                                    const wait_deadline& time) {
+    return async_wait(b, token, time);
 }
 
 /// `co_await async_arrive_and_wait(b)`: arrives when it is awaited, and waits until the round is complete.
@@ -131,16 +130,14 @@ template <class Completion>
     return detail::limited_awaiter<detail::arrive_operation<barrier<Completion>>>(limit, b);
 }
 /// The same with a duration from the call as the limit.
-template <class Completion, class Rep, class Period>
-[[nodiscard]] auto async_arrive_and_wait_for(barrier<Completion>& b,
-                                             const std::chrono::duration<Rep, Period>& duration) {
-    return async_arrive_and_wait(b, wait_limit::after(duration));
+template <class Completion>
+[[nodiscard]] auto async_arrive_and_wait_for(barrier<Completion>& b, const wait_duration& duration) {
+    return async_arrive_and_wait(b, duration);
 }
 /// The same with a time point as the limit. The distance from now counts for clocks other than the library's.
-template <class Completion, class Clock, class Duration>
-[[nodiscard]] auto async_arrive_and_wait_until(barrier<Completion>& b,
-                                               const std::chrono::time_point<Clock, Duration>& time) {
-    return async_arrive_and_wait(b, wait_limit::until(time));
+template <class Completion>
+[[nodiscard]] auto async_arrive_and_wait_until(barrier<Completion>& b, const wait_deadline& time) {
+    return async_arrive_and_wait(b, time);
 }
 
 } // namespace ekiden::inline EKIDEN_ABI

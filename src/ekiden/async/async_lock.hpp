@@ -13,7 +13,6 @@
 #include <ekiden/sync/state_mutex.hpp>
 #include <ekiden/sync/wait_limit.hpp>
 
-#include <chrono>
 #include <concepts>
 #include <cstddef>
 #include <mutex>
@@ -175,9 +174,9 @@ concept has_operation = requires { typename StateMutex::template guard<Op>; };
 /// state.
 template <class Change>
 [[nodiscard]] bool run_soon(state_lock& lock, state_lock::mask states, Change&& change) noexcept {
-    for (unsigned looks = 1;; ++looks) {
+    for (unsigned attempts = 1;; ++attempts) {
         const attempt result = lock.try_run(states, change);
-        if (result != attempt::busy || !pause_before_look(looks)) return result == attempt::done;
+        if (result != attempt::busy || !pause_before_attempt(attempts)) return result == attempt::done;
     }
 }
 
@@ -226,14 +225,14 @@ template <detail::awaited_mutex Mutex>
     return detail::limited_awaiter<typename detail::lock_operations<Mutex>::exclusive>(limit, m);
 }
 /// The same with a duration from the call as the limit.
-template <detail::awaited_mutex Mutex, class Rep, class Period>
-[[nodiscard]] auto async_try_lock_for(Mutex& m, const std::chrono::duration<Rep, Period>& duration) {
-    return async_lock(m, wait_limit::after(duration));
+template <detail::awaited_mutex Mutex>
+[[nodiscard]] auto async_try_lock_for(Mutex& m, const wait_duration& duration) {
+    return async_lock(m, duration);
 }
 /// The same with a time point as the limit. The distance from now counts for clocks other than the library's.
-template <detail::awaited_mutex Mutex, class Clock, class Duration>
-[[nodiscard]] auto async_try_lock_until(Mutex& m, const std::chrono::time_point<Clock, Duration>& time) {
-    return async_lock(m, wait_limit::until(time));
+template <detail::awaited_mutex Mutex>
+[[nodiscard]] auto async_try_lock_until(Mutex& m, const wait_deadline& time) {
+    return async_lock(m, time);
 }
 
 // ---- shared locks
@@ -252,15 +251,14 @@ template <detail::awaited_shared_mutex Mutex>
     return detail::limited_awaiter<typename detail::lock_operations<Mutex>::shared>(limit, m);
 }
 /// The same with a duration from the call as the limit.
-template <detail::awaited_shared_mutex Mutex, class Rep, class Period>
-[[nodiscard]] auto async_try_lock_shared_for(Mutex& m, const std::chrono::duration<Rep, Period>& duration) {
-    return async_lock_shared(m, wait_limit::after(duration));
+template <detail::awaited_shared_mutex Mutex>
+[[nodiscard]] auto async_try_lock_shared_for(Mutex& m, const wait_duration& duration) {
+    return async_lock_shared(m, duration);
 }
 /// The same with a time point as the limit. The distance from now counts for clocks other than the library's.
-template <detail::awaited_shared_mutex Mutex, class Clock, class Duration>
-[[nodiscard]] auto async_try_lock_shared_until(Mutex& m,
-                                               const std::chrono::time_point<Clock, Duration>& time) {
-    return async_lock_shared(m, wait_limit::until(time));
+template <detail::awaited_shared_mutex Mutex>
+[[nodiscard]] auto async_try_lock_shared_until(Mutex& m, const wait_deadline& time) {
+    return async_lock_shared(m, time);
 }
 
 // ---- state_mutex
@@ -281,14 +279,14 @@ template <auto Op, detail::has_operation<Op> StateMutex>
     return detail::limited_awaiter<detail::enter_operation<Op, StateMutex>>(limit, m);
 }
 /// The same with a duration from the call as the limit.
-template <auto Op, detail::has_operation<Op> StateMutex, class Rep, class Period>
-[[nodiscard]] auto async_enter_for(StateMutex& m, const std::chrono::duration<Rep, Period>& duration) {
-    return async_enter<Op>(m, wait_limit::after(duration));
+template <auto Op, detail::has_operation<Op> StateMutex>
+[[nodiscard]] auto async_enter_for(StateMutex& m, const wait_duration& duration) {
+    return async_enter<Op>(m, duration);
 }
 /// The same with a time point as the limit. The distance from now counts for clocks other than the library's.
-template <auto Op, detail::has_operation<Op> StateMutex, class Clock, class Duration>
-[[nodiscard]] auto async_enter_until(StateMutex& m, const std::chrono::time_point<Clock, Duration>& time) {
-    return async_enter<Op>(m, wait_limit::until(time));
+template <auto Op, detail::has_operation<Op> StateMutex>
+[[nodiscard]] auto async_enter_until(StateMutex& m, const wait_deadline& time) {
+    return async_enter<Op>(m, time);
 }
 
 // ---- semaphores
@@ -308,16 +306,14 @@ template <std::ptrdiff_t Max>
     return detail::limited_awaiter<detail::acquire_operation<counting_semaphore<Max>>>(limit, s);
 }
 /// The same with a duration from the call as the limit.
-template <std::ptrdiff_t Max, class Rep, class Period>
-[[nodiscard]] auto async_try_acquire_for(counting_semaphore<Max>& s,
-                                         const std::chrono::duration<Rep, Period>& duration) {
-    return async_acquire(s, wait_limit::after(duration));
+template <std::ptrdiff_t Max>
+[[nodiscard]] auto async_try_acquire_for(counting_semaphore<Max>& s, const wait_duration& duration) {
+    return async_acquire(s, duration);
 }
 /// The same with a time point as the limit. The distance from now counts for clocks other than the library's.
-template <std::ptrdiff_t Max, class Clock, class Duration>
-[[nodiscard]] auto async_try_acquire_until(counting_semaphore<Max>& s,
-                                           const std::chrono::time_point<Clock, Duration>& time) {
-    return async_acquire(s, wait_limit::until(time));
+template <std::ptrdiff_t Max>
+[[nodiscard]] auto async_try_acquire_until(counting_semaphore<Max>& s, const wait_deadline& time) {
+    return async_acquire(s, time);
 }
 
 } // namespace ekiden::inline EKIDEN_ABI

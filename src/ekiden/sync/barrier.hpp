@@ -10,7 +10,6 @@
 #include <ekiden/sync/detail/state_lock.hpp>
 #include <ekiden/sys/contract.hpp>
 
-#include <chrono>
 #include <cstddef>
 #include <limits>
 #include <stdexcept>
@@ -103,16 +102,12 @@ public:
         return lock_.pass(after(token), limit);
     }
     /// Waits like wait(token, limit), where the limit is a duration.
-    template <class Rep, class Period>
-    [[nodiscard]] bool wait_for(arrival_token token,
-                                const std::chrono::duration<Rep, Period>& duration) const {
-        return wait(token, wait_limit::after(duration));
+    [[nodiscard]] bool wait_for(arrival_token token, const wait_duration& duration) const {
+        return wait(token, duration);
     }
     /// Waits like wait(token, limit), where the limit is a deadline.
-    template <class Clock, class Duration>
-    [[nodiscard]] bool wait_until(arrival_token token,
-                                  const std::chrono::time_point<Clock, Duration>& deadline) const {
-        return wait(token, wait_limit::until(deadline));
+    [[nodiscard]] bool wait_until(arrival_token token, const wait_deadline& deadline) const {
+        return wait(token, deadline);
     }
 
     /// Arrives, and waits until the round is complete.
@@ -121,14 +116,12 @@ public:
     /// complete. The arrival counts in any case, so a later round expects the thread again.
     [[nodiscard]] bool arrive_and_wait(const wait_limit& limit) { return wait(arrive(), limit); }
     /// Arrives and waits like arrive_and_wait(limit), where the limit is a duration.
-    template <class Rep, class Period>
-    [[nodiscard]] bool arrive_and_wait_for(const std::chrono::duration<Rep, Period>& duration) {
-        return arrive_and_wait(wait_limit::after(duration));
+    [[nodiscard]] bool arrive_and_wait_for(const wait_duration& duration) {
+        return arrive_and_wait(duration);
     }
     /// Arrives and waits like arrive_and_wait(limit), where the limit is a deadline.
-    template <class Clock, class Duration>
-    [[nodiscard]] bool arrive_and_wait_until(const std::chrono::time_point<Clock, Duration>& deadline) {
-        return arrive_and_wait(wait_limit::until(deadline));
+    [[nodiscard]] bool arrive_and_wait_until(const wait_deadline& deadline) {
+        return arrive_and_wait(deadline);
     }
 
     /// Arrives. Later rounds expect one arrival less.

@@ -9,7 +9,6 @@
 #include <ekiden/sync/queue_status.hpp>
 #include <ekiden/sys/back_off.hpp>
 
-#include <chrono>
 #include <concepts>
 #include <exception>
 #include <optional>
@@ -18,6 +17,20 @@
 #include <utility>
 
 namespace ekiden::inline EKIDEN_ABI {
+
+/// The states that all buffers have.
+struct closable_states {
+    static constexpr std::uint32_t empty = 0;
+    static constexpr std::uint32_t closed_some = 3;
+    static constexpr std::uint32_t closed_empty = 4;
+
+    static constexpr std::uint32_t initial = empty;
+    static constexpr state_lock::mask closed_states = 1U << closed_some | 1U << closed_empty;
+
+    static constexpr std::uint32_t closing(std::uint32_t now) noexcept {
+        return now == empty || now == closed_empty ? closed_empty : closed_some;
+    }
+};
 
 /// A buffer. `States` defines the states of its lock. It is a class with these members:
 ///   initial, push_states, pop_states, closed_states
@@ -42,18 +55,15 @@ public:
     /// timed_out or stopped if the limit was reached. Unless done, `item` is unchanged.
     [[nodiscard]] queue_status push(T&& item, const wait_limit& limit = wait_limit()) {
         push_step step{*this, item};
-        return lock_.run(may_push, step, limit) ? step.outcome() : given_up(limit);
+        return lock_.run(may_push, step, conduct::completes, limit) ? step.outcome() : given_up(limit);
     }
     /// Adds `item` like push(item, limit), where the limit is a duration.
-    template <class Rep, class Period>
-    [[nodiscard]] queue_status push_for(T&& item, const std::chrono::duration<Rep, Period>& duration) {
-        return push(std::move(item), wait_limit::after(duration));
+    [[nodiscard]] queue_status push_for(T&& item, const wait_duration& duration) {
+        return push(std::move(item), duration);
     }
     /// Adds `item` like push(item, limit), where the limit is a deadline.
-    template <class Clock, class Duration>
-    [[nodiscard]] queue_status push_until(T&& item,
-                                          const std::chrono::time_point<Clock, Duration>& deadline) {
-        return push(std::move(item), wait_limit::until(deadline));
+    [[nodiscard]] queue_status push_until(T&& item, const wait_deadline& deadline) {
+        return push(std::move(item), deadline);
     }
     /// Adds `item` if there is room. Returns done, would_wait or closed. Unless done, `item` is unchanged.
     [[nodiscard]] queue_status try_push(T&& item) {
@@ -68,16 +78,15 @@ public:
         return push(T(item), limit);
     }
     /// Adds a copy of `item` like push_for(item, duration).
-    template <class Rep, class Period>
+    [[nodiscard]] queue_status push_for(const T& item, const wait_duration& duration)
         requires std::copy_constructible<T>
-    [[nodiscard]] queue_status push_for(const T& item, const std::chrono::duration<Rep, Period>& duration) {
+    {
         return push_for(T(item), duration);
     }
     /// Adds a copy of `item` like push_until(item, deadline).
-    template <class Clock, class Duration>
+    [[nodiscard]] queue_status push_until(const T& item, const wait_deadline& deadline)
         requires std::copy_constructible<T>
-    [[nodiscard]] queue_status push_until(const T& item,
-                                          const std::chrono::time_point<Clock, Duration>& deadline) {
+    {
         return push_until(T(item), deadline);
     }
     /// Adds a copy of `item` like try_push(item).
@@ -93,19 +102,13 @@ public:
     [[nodiscard]] popped<T> pop(const wait_limit& limit = wait_limit()) {
         return popped<T>::from([&](std::optional<T>& item) {
             pop_step step{*this, item};
-            return lock_.run(may_pop, step, limit) ? step.outcome() : given_up(limit);
+            return lock_.run(may_pop, step, conduct::completes, limit) ? step.outcome() : given_up(limit);
         });
     }
     /// Removes the oldest item like pop(limit), where the limit is a duration.
-    template <class Rep, class Period>
-    [[nodiscard]] popped<T> pop_for(const std::chrono::duration<Rep, Period>& duration) {
-        return pop(wait_limit::after(duration));
-    }
+    [[nodiscard]] popped<T> pop_for(const wait_duration& duration) { return pop(duration); }
     /// Removes the oldest item like pop(limit), where the limit is a deadline.
-    template <class Clock, class Duration>
-    [[nodiscard]] popped<T> pop_until(const std::chrono::time_point<Clock, Duration>& deadline) {
-        return pop(wait_limit::until(deadline));
-    }
+    [[nodiscard]] popped<T> pop_until(const wait_deadline& deadline) { return pop(deadline); }
     /// Removes the oldest item if there is one. Returns the item, or an empty result with the status
     /// would_wait or closed.
     [[nodiscard]] popped<T> try_pop() {

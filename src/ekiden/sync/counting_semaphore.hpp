@@ -11,7 +11,6 @@
 #include <ekiden/sys/contract.hpp>
 
 #include <algorithm>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -58,18 +57,12 @@ public:
     }
     /// Acquires a permit. Waits until `limit` at most. Returns whether a permit was acquired.
     [[nodiscard]] bool acquire(const wait_limit& limit) noexcept {
-        return change_payload(-1) || lock_.run(is_some, take{*this}, limit, conduct::opens);
+        return change_payload(-1) || lock_.run(is_some, take{*this}, conduct::opens, limit);
     }
     /// Acquires a permit. Waits for `duration` at most. Returns whether a permit was acquired.
-    template <class Rep, class Period>
-    [[nodiscard]] bool try_acquire_for(const std::chrono::duration<Rep, Period>& duration) {
-        return acquire(wait_limit::after(duration));
-    }
+    [[nodiscard]] bool try_acquire_for(const wait_duration& duration) { return acquire(duration); }
     /// Acquires a permit. Waits until `deadline` at most. Returns whether a permit was acquired.
-    template <class Clock, class Duration>
-    [[nodiscard]] bool try_acquire_until(const std::chrono::time_point<Clock, Duration>& deadline) {
-        return acquire(wait_limit::until(deadline));
-    }
+    [[nodiscard]] bool try_acquire_until(const wait_deadline& deadline) { return acquire(deadline); }
     /// Acquires a permit if there is one. Does not wait, and does not fail spuriously. Returns whether a
     /// permit was acquired.
     [[nodiscard]] bool try_acquire() noexcept {

@@ -6,7 +6,6 @@
 #include <ekiden/sync/event.hpp>
 #include <ekiden/sys/contract.hpp>
 
-#include <chrono>
 #include <cstddef>
 #include <limits>
 #include <stdexcept>
@@ -51,15 +50,9 @@ public:
     /// Waits until the counter is 0, or until `limit` is reached. Returns whether the counter is 0.
     [[nodiscard]] bool wait(const wait_limit& limit) const noexcept { return done_.wait(limit); }
     /// Waits until the counter is 0, for `duration` at most. Returns whether the counter is 0.
-    template <class Rep, class Period>
-    [[nodiscard]] bool wait_for(const std::chrono::duration<Rep, Period>& duration) const {
-        return wait(wait_limit::after(duration));
-    }
+    [[nodiscard]] bool wait_for(const wait_duration& duration) const { return wait(duration); }
     /// Waits until the counter is 0, until `deadline` at most. Returns whether the counter is 0.
-    template <class Clock, class Duration>
-    [[nodiscard]] bool wait_until(const std::chrono::time_point<Clock, Duration>& deadline) const {
-        return wait(wait_limit::until(deadline));
-    }
+    [[nodiscard]] bool wait_until(const wait_deadline& deadline) const { return wait(deadline); }
 
     /// Calls count_down(count), then wait().
     void arrive_and_wait(std::ptrdiff_t count = 1) noexcept {
@@ -74,15 +67,13 @@ public:
     }
     /// Calls count_down(), then wait_for(duration). The arrival counts in any case. Returns whether the
     /// counter is 0.
-    template <class Rep, class Period>
-    [[nodiscard]] bool arrive_and_wait_for(const std::chrono::duration<Rep, Period>& duration) {
-        return arrive_and_wait(wait_limit::after(duration));
+    [[nodiscard]] bool arrive_and_wait_for(const wait_duration& duration) {
+        return arrive_and_wait(duration);
     }
     /// Calls count_down(), then wait_until(deadline). The arrival counts in any case. Returns whether the
     /// counter is 0.
-    template <class Clock, class Duration>
-    [[nodiscard]] bool arrive_and_wait_until(const std::chrono::time_point<Clock, Duration>& deadline) {
-        return arrive_and_wait(wait_limit::until(deadline));
+    [[nodiscard]] bool arrive_and_wait_until(const wait_deadline& deadline) {
+        return arrive_and_wait(deadline);
     }
 
 private:

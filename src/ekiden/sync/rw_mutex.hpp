@@ -11,7 +11,6 @@
 #include <ekiden/sys/mutant.hpp>
 
 #include <algorithm>
-#include <chrono>
 #include <exception>
 #include <utility>
 
@@ -56,15 +55,9 @@ public:
                      sys::hold::alone_tried);
     }
     /// Locks for writing like lock(limit), where the limit is a duration.
-    template <class Rep, class Period>
-    [[nodiscard]] bool try_lock_for(const std::chrono::duration<Rep, Period>& duration) {
-        return lock(wait_limit::after(duration));
-    }
+    [[nodiscard]] bool try_lock_for(const wait_duration& duration) { return lock(duration); }
     /// Locks for writing like lock(limit), where the limit is a deadline.
-    template <class Clock, class Duration>
-    [[nodiscard]] bool try_lock_until(const std::chrono::time_point<Clock, Duration>& deadline) {
-        return lock(wait_limit::until(deadline));
-    }
+    [[nodiscard]] bool try_lock_until(const wait_deadline& deadline) { return lock(deadline); }
     /// Locks for writing without waiting. Returns whether the lock is held for writing now. It can fail while
     /// another thread is unlocking.
     [[nodiscard]] bool try_lock() noexcept {
@@ -88,15 +81,9 @@ public:
                      sys::hold::shared_tried);
     }
     /// Locks for reading like lock_shared(limit), where the limit is a duration.
-    template <class Rep, class Period>
-    [[nodiscard]] bool try_lock_shared_for(const std::chrono::duration<Rep, Period>& duration) {
-        return lock_shared(wait_limit::after(duration));
-    }
+    [[nodiscard]] bool try_lock_shared_for(const wait_duration& duration) { return lock_shared(duration); }
     /// Locks for reading like lock_shared(limit), where the limit is a deadline.
-    template <class Clock, class Duration>
-    [[nodiscard]] bool try_lock_shared_until(const std::chrono::time_point<Clock, Duration>& deadline) {
-        return lock_shared(wait_limit::until(deadline));
-    }
+    [[nodiscard]] bool try_lock_shared_until(const wait_deadline& deadline) { return lock_shared(deadline); }
     /// Locks for reading without waiting. Returns whether the lock is held for reading now. It can fail while
     /// another thread is unlocking.
     [[nodiscard]] bool try_lock_shared() noexcept {
@@ -119,15 +106,9 @@ public:
         return upgrade_within(limit, sys::hold::alone_tried);
     }
     /// Upgrades a shared lock like upgrade(limit), where the limit is a duration.
-    template <class Rep, class Period>
-    [[nodiscard]] bool try_upgrade_for(const std::chrono::duration<Rep, Period>& duration) {
-        return upgrade(wait_limit::after(duration));
-    }
+    [[nodiscard]] bool try_upgrade_for(const wait_duration& duration) { return upgrade(duration); }
     /// Upgrades a shared lock like upgrade(limit), where the limit is a deadline.
-    template <class Clock, class Duration>
-    [[nodiscard]] bool try_upgrade_until(const std::chrono::time_point<Clock, Duration>& deadline) {
-        return upgrade(wait_limit::until(deadline));
-    }
+    [[nodiscard]] bool try_upgrade_until(const wait_deadline& deadline) { return upgrade(deadline); }
     /// Upgrades a shared lock without waiting. Returns false if another reader is inside. The caller then
     /// still is a reader.
     [[nodiscard]] bool try_upgrade() noexcept {
@@ -180,21 +161,20 @@ public:
                 });
                 return rules::value(rw_state::free, begin_writing(now).payload);
             },
-            limit);
+            conduct::completes, limit);
         note_.served();
         if (error) std::rethrow_exception(std::move(error));
         return is_done;
     }
     /// Runs `section()` like run(limit, section), where the limit is a duration.
-    template <class Rep, class Period, class Section>
-    [[nodiscard]] bool run_for(const std::chrono::duration<Rep, Period>& duration, Section&& section) {
-        return run(wait_limit::after(duration), std::forward<Section>(section));
+    template <class Section>
+    [[nodiscard]] bool run_for(const wait_duration& duration, Section&& section) {
+        return run(duration, std::forward<Section>(section));
     }
     /// Runs `section()` like run(limit, section), where the limit is a deadline.
-    template <class Clock, class Duration, class Section>
-    [[nodiscard]] bool run_until(const std::chrono::time_point<Clock, Duration>& deadline,
-                                 Section&& section) {
-        return run(wait_limit::until(deadline), std::forward<Section>(section));
+    template <class Section>
+    [[nodiscard]] bool run_until(const wait_deadline& deadline, Section&& section) {
+        return run(deadline, std::forward<Section>(section));
     }
 
 private:

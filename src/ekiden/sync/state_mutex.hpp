@@ -9,7 +9,6 @@
 #include <ekiden/sync/state_table.hpp>
 #include <ekiden/sys/contract.hpp>
 
-#include <chrono>
 #include <exception>
 #include <optional>
 #include <utility>
@@ -144,15 +143,14 @@ public:
         return entered<Op, Unwind...>();
     }
     /// Enters with `Op` like enter(limit), where the limit is a duration.
-    template <auto Op, state... Unwind, class Rep, class Period>
-    [[nodiscard]] std::optional<guard<Op>> enter_for(const std::chrono::duration<Rep, Period>& duration) {
-        return enter<Op, Unwind...>(wait_limit::after(duration));
+    template <auto Op, state... Unwind>
+    [[nodiscard]] std::optional<guard<Op>> enter_for(const wait_duration& duration) {
+        return enter<Op, Unwind...>(duration);
     }
     /// Enters with `Op` like enter(limit), where the limit is a deadline.
-    template <auto Op, state... Unwind, class Clock, class Duration>
-    [[nodiscard]] std::optional<guard<Op>>
-    enter_until(const std::chrono::time_point<Clock, Duration>& deadline) {
-        return enter<Op, Unwind...>(wait_limit::until(deadline));
+    template <auto Op, state... Unwind>
+    [[nodiscard]] std::optional<guard<Op>> enter_until(const wait_deadline& deadline) {
+        return enter<Op, Unwind...>(deadline);
     }
     /// Enters with `Op` without waiting. Returns an empty optional if a thread is inside, or if `Op` cannot
     /// begin in this state.
@@ -186,20 +184,19 @@ public:
                 }
                 return state_value{static_cast<std::uint32_t>(after), 0};
             },
-            limit);
+            conduct::completes, limit);
         if (error) std::rethrow_exception(std::move(error));
         return is_done;
     }
     /// Runs `section(state)` like run(limit, section), where the limit is a duration.
-    template <auto Op, class Rep, class Period, class Section>
-    [[nodiscard]] bool run_for(const std::chrono::duration<Rep, Period>& duration, Section&& section) {
-        return run<Op>(wait_limit::after(duration), std::forward<Section>(section));
+    template <auto Op, class Section>
+    [[nodiscard]] bool run_for(const wait_duration& duration, Section&& section) {
+        return run<Op>(duration, std::forward<Section>(section));
     }
     /// Runs `section(state)` like run(limit, section), where the limit is a deadline.
-    template <auto Op, class Clock, class Duration, class Section>
-    [[nodiscard]] bool run_until(const std::chrono::time_point<Clock, Duration>& deadline,
-                                 Section&& section) {
-        return run<Op>(wait_limit::until(deadline), std::forward<Section>(section));
+    template <auto Op, class Section>
+    [[nodiscard]] bool run_until(const wait_deadline& deadline, Section&& section) {
+        return run<Op>(deadline, std::forward<Section>(section));
     }
 
 private:

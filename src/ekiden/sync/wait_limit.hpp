@@ -87,4 +87,19 @@ private:
     bool timed_ = false;
 };
 
+/// The parameter of the `_for` forms: a limit that is reached a duration after the call. See
+/// wait_limit::after().
+class wait_duration : public wait_limit {
+public:
+    template <class Rep, class Period>
+    wait_duration(const std::chrono::duration<Rep, Period>& from_now) : wait_limit(after(from_now)) {}
+};
+
+/// The parameter of the `_until` forms: a limit that is reached at a time point. See wait_limit::until().
+class wait_deadline : public wait_limit {
+public:
+    template <class Clock, class Duration>
+    wait_deadline(const std::chrono::time_point<Clock, Duration>& time) : wait_limit(until(time)) {}
+};
+
 } // namespace ekiden::inline EKIDEN_ABI

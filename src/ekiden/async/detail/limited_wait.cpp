@@ -5,16 +5,16 @@
 
 namespace ekiden::inline EKIDEN_ABI::detail {
 
-/// The timer is set first, because only that can throw. A canceler that comes before is_open only leaves its
-/// claim: it may run inside of this call, and would wait for this thread otherwise.
+/// The timer is set first, because only this step can throw. A canceler that claims before is_open does
+/// nothing else: it may run inside this call, and would otherwise wait for this thread.
 bool limited_wait::wait(const request& wanted) {
     if (limit_.is_timed()) set_timer(home_.env(), limit_.deadline());
     prepare(wanted);
     if (limit_.stop().stop_possible()) on_token_.emplace(limit_.stop(), token_stop{this});
     stop_state* const stop = home_.env().stop;
     if (stop != nullptr && !arm(*stop)) give_up(by_stop);
-    // [AW3] release: the waiter, for the canceler that claims later. Nothing is acquired from an earlier one,
-    // which has only left its claim.
+    // [AW3] Release: the waiter, for a canceler that claims later. Acquires nothing, because an earlier
+    // canceler has only set its bit.
     const std::uint8_t seen = parts_.fetch_or(is_open, sys::release);
     if ((seen & claims) != 0 && !EKIDEN_MUTANT(limited_wait_forgets_an_early_stop)) {
         refuse();
@@ -48,8 +48,8 @@ void limited_wait::leave_limit(bool ends) noexcept {
     // Relaxed: timer_ended() reads this bit and no other data.
     if (ends) (void)parts_.fetch_or(is_ending, sys::relaxed);
     cancel_timer();
-    // [AW4] acquire: the timer's last touch; pairs with timer_ended(). It waits only while a thread fires the
-    // timer.
+    // [AW4] Acquire: the timer's last touch. Pairs with the release in timer_ended(). It waits only while
+    // another thread fires the timer.
     while ((parts_.load(sys::acquire) & has_timer_left) == 0 && !EKIDEN_MUTANT(limited_wait_leaves_its_timer))
         sys::yield();
     leave_timer();
@@ -62,7 +62,7 @@ bool limited_wait::claim(std::uint8_t why) noexcept {
     std::uint8_t seen = parts_.load(sys::relaxed);
     do {
         if ((seen & claims) != 0) return false;
-        // [AW3] acquire: the waiter; pairs with the release in wait().
+        // [AW3] Acquire: the waiter. Pairs with the release in wait().
     } while (!parts_.compare_exchange_weak(seen, static_cast<std::uint8_t>(seen | why), sys::acquire,
                                            sys::relaxed));
     return (seen & is_open) != 0;
@@ -80,7 +80,7 @@ void limited_wait::environment_stopped(stop_node& self) noexcept {
 /// post. If the context has shut down, the coroutine is posted, too: its executor refuses it, which ends it.
 void limited_wait::timer_ended(timer_end how) noexcept {
     const bool takes = how != timer_end::canceled && claim(by_time) && take_back();
-    // [AW4] release: this thread's last touch, unless it posts the coroutine.
+    // [AW4] Release: this thread's last touch, unless it posts the coroutine.
     const std::uint8_t before = parts_.fetch_or(has_timer_left, sys::release);
     if (takes && (before & is_ending) == 0) home_.resume(task_order::immediate);
 }

@@ -30,7 +30,7 @@ public:
     class promise_type final : public coroutine_promise, public root_entry {
     public:
         explicit promise_type(std::source_location at = std::source_location::current()) noexcept
-            : coroutine_promise(at, &answer), root_entry(*this, &destroy) {
+            : coroutine_promise(at, &answer), root_entry(static_cast<coroutine_promise&>(*this)) {
             work_under(environment_);
         }
         [[nodiscard]] root_coroutine get_return_object() noexcept { return root_coroutine(*this); }
@@ -70,8 +70,6 @@ public:
             std::stop_callback<requests_stop> on_request;
         };
 
-        static void destroy(root_entry& entry) noexcept { static_cast<promise_type&>(entry).end_frame(); }
-
         environment environment_;
         std::optional<linked_stop> stop_;
         bool counts_work_ = false; // if so, the environment has the executor
@@ -108,8 +106,9 @@ void root_coroutine::promise_type::begin(const E& where, const spawn_options& ch
     if (chosen.stop().stop_possible()) environment_.stop = &stop_.emplace(chosen.stop()).state;
     environment_.executor = home;
     environment_.name = chosen.name();
-    environment_.keeper = &use_service<coroutine_service>(home.context());
-    environment_.keeper->add(*this);
+    auto& keeper = use_service<coroutine_service>(home.context());
+    environment_access::set_keeper(environment_, keeper);
+    keeper.add(*this);
     home.on_work_started();
     counts_work_ = true;
     guard.fresh = nullptr;

@@ -1,4 +1,4 @@
-/// What the mutexes on a state_lock have in common.
+/// The common base of the mutexes on a state_lock.
 ///
 /// Part: sync. Used by: programs, through mutex, fifo_mutex and hybrid_mutex.
 #pragma once
@@ -35,15 +35,9 @@ public:
     /// Locks the mutex. Waits until `limit` at most. Returns whether the mutex is locked now.
     [[nodiscard]] bool lock(const wait_limit& limit) noexcept { return noted(lock_.enter(free, limit)); }
     /// Locks the mutex. Waits for `duration` at most. Returns whether the mutex is locked now.
-    template <class Rep, class Period>
-    [[nodiscard]] bool try_lock_for(const std::chrono::duration<Rep, Period>& duration) {
-        return lock(wait_limit::after(duration));
-    }
+    [[nodiscard]] bool try_lock_for(const wait_duration& duration) { return lock(duration); }
     /// Locks the mutex. Waits until `deadline` at most. Returns whether the mutex is locked now.
-    template <class Clock, class Duration>
-    [[nodiscard]] bool try_lock_until(const std::chrono::time_point<Clock, Duration>& deadline) {
-        return lock(wait_limit::until(deadline));
-    }
+    [[nodiscard]] bool try_lock_until(const wait_deadline& deadline) { return lock(deadline); }
     /// Locks the mutex if it is free. Does not wait, and does not fail spuriously. Returns whether the mutex
     /// is locked now.
     [[nodiscard]] bool try_lock() noexcept { return noted(lock_.try_enter(free)); }
@@ -54,8 +48,9 @@ public:
     }
 
 protected:
-    // Behind others a thread sleeps at once: one processor with the lock in its cache gets more done than two
-    // that take it from each other. Alone, it mostly sees the end of a short section.
+    // Beside other waiters a thread sleeps at once: one processor with the lock in its cache gets more done
+    // than two that take the lock from each other. A thread that waits alone spins, because most sections are
+    // short.
     static constexpr state_rules plain{.spins = 12, .first_only = true, .name = "a mutex"};
 
     /// `rules` must outlive the mutex.
