@@ -162,9 +162,5 @@ private:
     };
 };
 
-/// Pauses between two attempts to enter a lock while another thread makes a short change inside. The pause
-/// doubles with each of the `attempts` so far. Returns false without a pause after the last attempt.
-[[nodiscard]] bool pause_before_attempt(unsigned attempts) noexcept;
-
 } // namespace detail
 } // namespace ekiden::inline EKIDEN_ABI
