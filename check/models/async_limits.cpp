@@ -100,7 +100,7 @@ EKIDEN_MODEL(async_limit_served_or_due, .old_values = 2,
     model_context context;
     (void)use_service<clock_service>(context); // so that ring() finds it
     mutex m;
-    m.core().enter_only();
+    ekiden::detail::lock_access::core(m).enter(ekiden::mutex_base::free);
     sys::cell<int> count{1};
     int outcome = 0;
     auto waiting = [&]() -> coroutine<> {
@@ -119,8 +119,9 @@ EKIDEN_MODEL(async_limit_served_or_due, .old_values = 2,
     holder.join();
     context.run();
     check::that(outcome == 1, "it resumes once");
-    check::that(m.core().try_enter(mutex_base::free), "the mutex is free at the end");
-    m.core().exit(0);
+    check::that(ekiden::detail::lock_access::core(m).try_enter(mutex_base::free),
+                "the mutex is free at the end");
+    ekiden::detail::lock_access::core(m).exit(0);
 }
 
 // What a wait reads of the semaphore before its limit ends it is a hint.
@@ -157,7 +158,7 @@ EKIDEN_MODEL(async_limit_stopped_for_good, .about = "a stop while a wait with a 
              .preemptions = 3, .spurious = 0, .weak_failures = 0, .timeouts = 0) {
     model_context context;
     mutex m;
-    m.core().enter_only();
+    ekiden::detail::lock_access::core(m).enter(ekiden::mutex_base::free);
     stop_state stop;
     int stopped = 0;
     auto waiting = [&]() -> coroutine<> {
@@ -178,7 +179,7 @@ EKIDEN_MODEL(async_limit_due_while_it_begins, .old_values = 1,
     model_context context;
     (void)use_service<clock_service>(context);
     mutex m;
-    m.core().enter_only();
+    ekiden::detail::lock_access::core(m).enter(ekiden::mutex_base::free);
     int outcome = 0;
     auto waiting = [&]() -> coroutine<> {
         const auto guard = co_await async_lock(m, soon());

@@ -112,7 +112,7 @@ EKIDEN_MODEL(async_mutex_stop, .old_values = 2,
     mutex m;
     stop_state stop;
     sys::cell<int> count{0};
-    m.core().enter_only();
+    detail::lock_access::core(m).enter(mutex_base::free);
     sys::thread home([&] {
         const auto body = [&]() -> one_coroutine {
             try {
@@ -128,8 +128,8 @@ EKIDEN_MODEL(async_mutex_stop, .old_values = 2,
     async_unlock(m);
     home.join();
     stopper.join();
-    check::that(m.core().try_enter(mutex_base::free), "nobody has it at the end");
-    m.core().exit(0);
+    check::that(detail::lock_access::core(m).try_enter(mutex_base::free), "nobody has it at the end");
+    detail::lock_access::core(m).exit(0);
 }
 
 EKIDEN_MODEL(async_mutex_abandoned,
@@ -137,7 +137,7 @@ EKIDEN_MODEL(async_mutex_abandoned,
              .preemptions = 3, .spurious = 0, .weak_failures = 0) {
     mutex m;
     counting_semaphore<> s(0);
-    m.core().enter_only();
+    detail::lock_access::core(m).enter(mutex_base::free);
     sys::thread first([&] {
         const auto body = [&]() -> one_coroutine {
             const auto guard = co_await async_lock(m); // it was free at once
@@ -155,8 +155,8 @@ EKIDEN_MODEL(async_mutex_abandoned,
     s.release();
     first.join();
     second.join();
-    check::that(m.core().try_enter(mutex_base::free), "nobody has it at the end");
-    m.core().exit(0);
+    check::that(detail::lock_access::core(m).try_enter(mutex_base::free), "nobody has it at the end");
+    detail::lock_access::core(m).exit(0);
     check::that(s.try_acquire(), "nor the permit");
     check::that(!s.try_acquire(), "which is one");
 }

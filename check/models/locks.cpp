@@ -3,6 +3,7 @@
 #include <ekiden/sync/barrier.hpp>
 #include <ekiden/sync/bounded_buffer.hpp>
 #include <ekiden/sync/counting_semaphore.hpp>
+#include <ekiden/sync/detail/lock_access.hpp>
 #include <ekiden/sync/elastic_barrier.hpp>
 #include <ekiden/sync/event.hpp>
 #include <ekiden/sync/fifo_mutex.hpp>
@@ -83,7 +84,7 @@ void writer_gives_up() {
     reader->pure = true;
     reader->context = &inside;
     reader->resume = [](waiter& w) noexcept { static_cast<sys::parker*>(w.context)->unpark(); };
-    if (!lock.core().start(*reader)) inside.park();
+    if (!detail::lock_access::core(lock).start(*reader)) inside.park();
     (void)data.read();
     lock.unlock_shared();
     lock.unlock_shared();

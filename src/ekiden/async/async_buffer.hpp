@@ -10,10 +10,8 @@
 #include <ekiden/sync/bounded_buffer.hpp>
 #include <ekiden/sync/watermark_buffer.hpp>
 
-#include <chrono>
 #include <concepts>
 #include <optional>
-#include <stop_token>
 #include <utility>
 
 namespace ekiden::inline EKIDEN_ABI {
@@ -25,16 +23,15 @@ namespace detail {
 }
 
 template <class Buffer>
-class push_operation {
+class push_operation : public lock_operation {
     using value = typename Buffer::value_type;
 
 public:
     static constexpr bool is_pure = false;
 
-    push_operation(Buffer& b, value& item) noexcept : step_(b, item) {}
-    [[nodiscard]] state_lock& core() const noexcept { return step_.buffer.core(); }
-    [[nodiscard]] static constexpr state_lock::mask states() noexcept { return Buffer::may_push; }
-    [[nodiscard]] bool try_now() noexcept { return run_soon(core(), states(), step_); }
+    push_operation(Buffer& b, value& item) noexcept
+        : lock_operation{lock_access::core(b), Buffer::may_push}, step_(b, item) {}
+    [[nodiscard]] bool try_now() noexcept { return run_soon(lock, states, step_); }
     state_value change(state_value now) noexcept { return step_(now); }
     static void give_back() noexcept {} // the buffer has accepted it
     [[nodiscard]] queue_status result(wait_result r) {
@@ -63,19 +60,18 @@ public:
 };
 
 template <class Buffer>
-class pop_operation {
+class pop_operation : public lock_operation {
     using value = typename Buffer::value_type;
 
 public:
     static constexpr bool is_pure = false;
 
-    explicit pop_operation(Buffer& b) noexcept : step_(b, item_) {}
+    explicit pop_operation(Buffer& b) noexcept
+        : lock_operation{lock_access::core(b), Buffer::may_pop}, step_(b, item_) {}
     pop_operation(const pop_operation&) = delete;
     pop_operation& operator=(const pop_operation&) = delete;
 
-    [[nodiscard]] state_lock& core() const noexcept { return step_.buffer.core(); }
-    [[nodiscard]] static constexpr state_lock::mask states() noexcept { return Buffer::may_pop; }
-    [[nodiscard]] bool try_now() noexcept { return run_soon(core(), states(), step_); }
+    [[nodiscard]] bool try_now() noexcept { return run_soon(lock, states, step_); }
     state_value change(state_value now) noexcept { return step_(now); }
     static void give_back() noexcept {} // the item is destroyed with the frame
     [[nodiscard]] popped<value> result(wait_result r) {
@@ -131,38 +127,27 @@ template <std::copy_constructible T, class States>
                               const wait_limit& limit) {
     return detail::limited_awaiter<detail::push_copy_operation<buffer_base<T, States>>>(limit, buffer, item);
 }
-/// The same with a stop token as the limit.
+/// The same with a duration from the call as the limit.
 template <class T, class States>
-[[nodiscard]] auto async_push(buffer_base<T, States>& buffer, std::type_identity_t<T>&& item,
-                              std::stop_token stop) noexcept {
-    return async_push(buffer, std::move(item), wait_limit(std::move(stop)));
+[[nodiscard]] auto async_push_for(buffer_base<T, States>& buffer, std::type_identity_t<T>&& item,
+                                  const wait_duration& duration) {
+    return async_push(buffer, std::move(item), duration);
 }
 template <std::copy_constructible T, class States>
-[[nodiscard]] auto async_push(buffer_base<T, States>& buffer, const std::type_identity_t<T>& item,
-                              std::stop_token stop) {
-    return async_push(buffer, item, wait_limit(std::move(stop)));
-}
-/// The same with a duration from the call as the limit.
-template <class T, class States, class Rep, class Period>
-[[nodiscard]] auto async_push_for(buffer_base<T, States>& buffer, std::type_identity_t<T>&& item,
-                                  const std::chrono::duration<Rep, Period>& duration) {
-    return async_push(buffer, std::move(item), wait_limit::after(duration));
-}
-template <std::copy_constructible T, class States, class Rep, class Period>
 [[nodiscard]] auto async_push_for(buffer_base<T, States>& buffer, const std::type_identity_t<T>& item,
-                                  const std::chrono::duration<Rep, Period>& duration) {
-    return async_push(buffer, item, wait_limit::after(duration));
+                                  const wait_duration& duration) {
+    return async_push(buffer, item, duration);
 }
 /// The same with a time point as the limit. The distance from now counts for clocks other than the library's.
-template <class T, class States, class Clock, class Duration>
+template <class T, class States>
 [[nodiscard]] auto async_push_until(buffer_base<T, States>& buffer, std::type_identity_t<T>&& item,
-                                    const std::chrono::time_point<Clock, Duration>& time) {
-    return async_push(buffer, std::move(item), wait_limit::until(time));
+                                    const wait_deadline& time) {
+    return async_push(buffer, std::move(item), time);
 }
-template <std::copy_constructible T, class States, class Clock, class Duration>
+template <std::copy_constructible T, class States>
 [[nodiscard]] auto async_push_until(buffer_base<T, States>& buffer, const std::type_identity_t<T>& item,
-                                    const std::chrono::time_point<Clock, Duration>& time) {
-    return async_push(buffer, item, wait_limit::until(time));
+                                    const wait_deadline& time) {
+    return async_push(buffer, item, time);
 }
 
 /// `popped<T> item = co_await async_pop(buffer)`: waits for an item and removes the oldest one. Returns the
@@ -181,22 +166,15 @@ template <class T, class States>
 [[nodiscard]] auto async_pop(buffer_base<T, States>& buffer, const wait_limit& limit) noexcept {
     return detail::limited_awaiter<detail::pop_operation<buffer_base<T, States>>>(limit, buffer);
 }
-/// The same with a stop token as the limit.
-template <class T, class States>
-[[nodiscard]] auto async_pop(buffer_base<T, States>& buffer, std::stop_token stop) noexcept {
-    return async_pop(buffer, wait_limit(std::move(stop)));
-}
 /// The same with a duration from the call as the limit.
-template <class T, class States, class Rep, class Period>
-[[nodiscard]] auto async_pop_for(buffer_base<T, States>& buffer,
-                                 const std::chrono::duration<Rep, Period>& duration) {
-    return async_pop(buffer, wait_limit::after(duration));
+template <class T, class States>
+[[nodiscard]] auto async_pop_for(buffer_base<T, States>& buffer, const wait_duration& duration) {
+    return async_pop(buffer, duration);
 }
 /// The same with a time point as the limit. The distance from now counts for clocks other than the library's.
-template <class T, class States, class Clock, class Duration>
-[[nodiscard]] auto async_pop_until(buffer_base<T, States>& buffer,
-                                   const std::chrono::time_point<Clock, Duration>& time) {
-    return async_pop(buffer, wait_limit::until(time));
+template <class T, class States>
+[[nodiscard]] auto async_pop_until(buffer_base<T, States>& buffer, const wait_deadline& time) {
+    return async_pop(buffer, time);
 }
 
 /// Removes the oldest item like async_pop(buffer). If the coroutine is destroyed before it continues, the

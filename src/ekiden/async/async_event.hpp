@@ -5,43 +5,46 @@
 
 #include <ekiden/async/detail/lock_awaiter.hpp>
 #include <ekiden/sync/barrier.hpp>
+#include <ekiden/sync/detail/lock_access.hpp>
 #include <ekiden/sync/event.hpp>
 #include <ekiden/sync/latch.hpp>
 #include <ekiden/sync/wait_limit.hpp>
 
-#include <chrono>
 #include <concepts>
-#include <stop_token>
-#include <utility>
 
 namespace ekiden::inline EKIDEN_ABI {
 
 namespace detail {
 
 /// Waits for a state and does not change it.
-class pass_operation {
+class pass_operation : public lock_operation {
 public:
     static constexpr bool is_pure = true;
     static constexpr const char* canceled = "async_wait: the wait was stopped";
 
-    pass_operation(state_lock& lock, state_lock::mask states) noexcept : lock_(lock), states_(states) {}
-    [[nodiscard]] state_lock& core() const noexcept { return lock_; }
-    [[nodiscard]] state_lock::mask states() const noexcept { return states_; }
-    [[nodiscard]] bool try_now() const noexcept { return lock_.is_in(states_); }
+    pass_operation(state_lock& where, state_lock::mask wanted) noexcept : lock_operation{where, wanted} {}
+    [[nodiscard]] bool try_now() const noexcept { return lock.is_in(states); }
     static state_value change(state_value now) noexcept { return now; }
     static void give_back() noexcept {}
     static void granted() noexcept {}
-
-protected:
-    state_lock& lock_;
-    state_lock::mask states_;
 };
 
+/// Waits until the round of an arrival at a barrier is complete.
+template <class Barrier>
+class round_operation : public pass_operation {
+public:
+    using token = typename Barrier::arrival_token;
+
+    round_operation(const Barrier& b, token t) noexcept
+        : pass_operation(lock_access::core(b), lock_access::after<Barrier>(t)) {}
+};
+
+/// Arrives at a barrier, and waits until the round is complete.
 template <class Barrier>
 class arrive_operation : public pass_operation {
 public:
-    explicit arrive_operation(Barrier& b) noexcept : pass_operation(b.core(), 0), barrier_(b) {}
-    void begin() { states_ = Barrier::after(barrier_.arrive()); }
+    explicit arrive_operation(Barrier& b) noexcept : pass_operation(lock_access::core(b), 0), barrier_(b) {}
+    void begin() { states = lock_access::after<Barrier>(barrier_.arrive()); }
 
 private:
     Barrier& barrier_;
@@ -59,29 +62,25 @@ concept awaited_event = std::same_as<Event, event> || std::same_as<Event, latch>
 /// operation_canceled if the coroutine's stop is requested first.
 template <detail::awaited_event Event>
 [[nodiscard]] auto async_wait(const Event& e) noexcept {
-    return detail::lock_awaiter<detail::pass_operation>(e.core(), event::is_one);
+    return detail::lock_awaiter<detail::pass_operation>(detail::lock_access::core(e), event::is_one);
 }
 /// `const bool is_set = co_await async_wait(e, limit)`: returns true if the event is set or the latch has
 /// been counted down, and false if `limit` was reached or the coroutine's stop was requested first. Throws
 /// like async_lock(m, limit).
 template <detail::awaited_event Event>
 [[nodiscard]] auto async_wait(const Event& e, const wait_limit& limit) noexcept {
-    return detail::limited_awaiter<detail::pass_operation>(limit, e.core(), event::is_one);
-}
-/// The same with a stop token as the limit.
-template <detail::awaited_event Event>
-[[nodiscard]] auto async_wait(const Event& e, std::stop_token stop) noexcept {
-    return async_wait(e, wait_limit(std::move(stop)));
+    return detail::limited_awaiter<detail::pass_operation>(limit, detail::lock_access::core(e),
+                                                           event::is_one);
 }
 /// The same with a duration from the call as the limit.
-template <detail::awaited_event Event, class Rep, class Period>
-[[nodiscard]] auto async_wait_for(const Event& e, const std::chrono::duration<Rep, Period>& duration) {
-    return async_wait(e, wait_limit::after(duration));
+template <detail::awaited_event Event>
+[[nodiscard]] auto async_wait_for(const Event& e, const wait_duration& duration) {
+    return async_wait(e, duration);
 }
 /// The same with a time point as the limit. The distance from now counts for clocks other than the library's.
-template <detail::awaited_event Event, class Clock, class Duration>
-[[nodiscard]] auto async_wait_until(const Event& e, const std::chrono::time_point<Clock, Duration>& time) {
-    return async_wait(e, wait_limit::until(time));
+template <detail::awaited_event Event>
+[[nodiscard]] auto async_wait_until(const Event& e, const wait_deadline& time) {
+    return async_wait(e, time);
 }
 
 // ---- barriers
@@ -91,7 +90,7 @@ template <detail::awaited_event Event, class Clock, class Duration>
 template <class Completion>
 [[nodiscard]] auto async_wait(const barrier<Completion>& b,
                               typename barrier<Completion>::arrival_token token) noexcept {
-    return detail::lock_awaiter<detail::pass_operation>(b.core(), barrier<Completion>::after(token));
+    return detail::lock_awaiter<detail::round_operation<barrier<Completion>>>(b, token);
 }
 /// `const bool is_over = co_await async_wait(b, token, limit)`: returns true if the round is complete, and
 /// false if `limit` was reached or the coroutine's stop was requested first; the arrival counts nevertheless.
@@ -99,28 +98,21 @@ template <class Completion>
 template <class Completion>
 [[nodiscard]] auto async_wait(const barrier<Completion>& b, typename barrier<Completion>::arrival_token token,
                               const wait_limit& limit) noexcept {
-    return detail::limited_awaiter<detail::pass_operation>(limit, b.core(),
-                                                           barrier<Completion>::after(token));
-}
-/// The same with a stop token as the limit.
-template <class Completion>
-[[nodiscard]] auto async_wait(const barrier<Completion>& b, typename barrier<Completion>::arrival_token token,
-                              std::stop_token stop) noexcept {
-    return async_wait(b, token, wait_limit(std::move(stop)));
+    return detail::limited_awaiter<detail::round_operation<barrier<Completion>>>(limit, b, token);
 }
 /// The same with a duration from the call as the limit.
-template <class Completion, class Rep, class Period>
+template <class Completion>
 [[nodiscard]] auto async_wait_for(const barrier<Completion>& b,
                                   typename barrier<Completion>::arrival_token token,
-                                  const std::chrono::duration<Rep, Period>& duration) {
-    return async_wait(b, token, wait_limit::after(duration));
+                                  const wait_duration& duration) {
+    return async_wait(b, token, duration);
 }
 /// The same with a time point as the limit. The distance from now counts for clocks other than the library's.
-template <class Completion, class Clock, class Duration>
+template <class Completion>
 [[nodiscard]] auto async_wait_until(const barrier<Completion>& b,
                                     typename barrier<Completion>::arrival_token token,
-                                    const std::chrono::time_point<Clock, Duration>& time) {
-    return async_wait(b, token, wait_limit::until(time));
+                                    const wait_deadline& time) {
+    return async_wait(b, token, time);
 }
 
 /// `co_await async_arrive_and_wait(b)`: arrives when it is awaited, and waits until the round is complete.
@@ -137,22 +129,15 @@ template <class Completion>
 [[nodiscard]] auto async_arrive_and_wait(barrier<Completion>& b, const wait_limit& limit) noexcept {
     return detail::limited_awaiter<detail::arrive_operation<barrier<Completion>>>(limit, b);
 }
-/// The same with a stop token as the limit.
-template <class Completion>
-[[nodiscard]] auto async_arrive_and_wait(barrier<Completion>& b, std::stop_token stop) noexcept {
-    return async_arrive_and_wait(b, wait_limit(std::move(stop)));
-}
 /// The same with a duration from the call as the limit.
-template <class Completion, class Rep, class Period>
-[[nodiscard]] auto async_arrive_and_wait_for(barrier<Completion>& b,
-                                             const std::chrono::duration<Rep, Period>& duration) {
-    return async_arrive_and_wait(b, wait_limit::after(duration));
+template <class Completion>
+[[nodiscard]] auto async_arrive_and_wait_for(barrier<Completion>& b, const wait_duration& duration) {
+    return async_arrive_and_wait(b, duration);
 }
 /// The same with a time point as the limit. The distance from now counts for clocks other than the library's.
-template <class Completion, class Clock, class Duration>
-[[nodiscard]] auto async_arrive_and_wait_until(barrier<Completion>& b,
-                                               const std::chrono::time_point<Clock, Duration>& time) {
-    return async_arrive_and_wait(b, wait_limit::until(time));
+template <class Completion>
+[[nodiscard]] auto async_arrive_and_wait_until(barrier<Completion>& b, const wait_deadline& time) {
+    return async_arrive_and_wait(b, time);
 }
 
 } // namespace ekiden::inline EKIDEN_ABI

@@ -7,16 +7,16 @@
 
 #include <ekiden/async/detail/lock_awaiter.hpp>
 #include <ekiden/sync/counting_semaphore.hpp>
+#include <ekiden/sync/detail/lock_access.hpp>
 #include <ekiden/sync/detail/mutex_base.hpp>
 #include <ekiden/sync/rw_mutex.hpp>
 #include <ekiden/sync/state_mutex.hpp>
 #include <ekiden/sync/wait_limit.hpp>
+#include <ekiden/sys/back_off.hpp>
 
-#include <chrono>
 #include <concepts>
 #include <cstddef>
 #include <mutex>
-#include <stop_token>
 #include <utility>
 
 namespace ekiden::inline EKIDEN_ABI {
@@ -26,17 +26,17 @@ namespace ekiden::inline EKIDEN_ABI {
 /// unlock(); where lock_checks is set, a mix-up is reported.
 template <std::derived_from<mutex_base> Mutex>
 void async_unlock(Mutex& m) noexcept {
-    m.end_hold();
+    detail::lock_access::end_hold(m);
 }
 /// Unlocks a rw_mutex that async_lock() has locked. Any thread may call it.
 template <rw_policy Policy>
 void async_unlock(rw_mutex<Policy>& m) noexcept {
-    m.end_hold();
+    detail::lock_access::end_hold(m);
 }
 /// Unlocks a rw_mutex that async_lock_shared() has locked. Any thread may call it.
 template <rw_policy Policy>
 void async_unlock_shared(rw_mutex<Policy>& m) noexcept {
-    m.end_hold_shared();
+    detail::lock_access::end_hold_shared(m);
 }
 
 /// A guard that holds a lock for a coroutine, also across awaits.
@@ -84,70 +84,50 @@ private:
 
 namespace detail {
 
-/// mutex, fifo_mutex, hybrid_mutex: the releaser hands over the lock itself.
+/// Locks a mutex, fifo_mutex or hybrid_mutex. The releaser hands over the lock itself.
 template <class Mutex>
-class mutex_operation {
+class mutex_operation : public lock_operation {
 public:
     static constexpr bool is_pure = false;
     static constexpr const char* canceled = "async_lock: the wait was stopped";
 
-    explicit mutex_operation(Mutex& m) noexcept : mutex_(m) {}
-    [[nodiscard]] state_lock& core() const noexcept { return mutex_.core(); }
-    [[nodiscard]] static constexpr state_lock::mask states() noexcept { return mutex_base::free; }
-    [[nodiscard]] bool try_now() const noexcept { return mutex_.core().try_enter(mutex_base::free); }
-    void give_back() const noexcept { mutex_.end_hold(); }
+    explicit mutex_operation(Mutex& m) noexcept
+        : lock_operation{lock_access::core(m), mutex_base::free}, mutex_(m) {}
+    [[nodiscard]] bool try_now() const noexcept { return lock.try_enter(states); }
+    void give_back() const noexcept { async_unlock(mutex_); }
     [[nodiscard]] async_lock_guard<Mutex> granted() const noexcept { return {mutex_, std::adopt_lock}; }
 
 private:
     Mutex& mutex_;
 };
 
-template <rw_policy Policy>
-class write_operation {
-    using lock = rw_mutex<Policy>;
+/// Locks a rw_mutex, for writing or for reading.
+template <rw_policy Policy, bool IsShared>
+class rw_operation : public lock_operation {
+    using mutex = rw_mutex<Policy>;
+    using guard = async_lock_guard<mutex, IsShared>;
 
 public:
     static constexpr bool is_pure = true;
-    static constexpr const char* canceled = "async_lock: the wait was stopped";
+    static constexpr const char* canceled =
+        IsShared ? "async_lock_shared: the wait was stopped" : "async_lock: the wait was stopped";
 
-    explicit write_operation(lock& m) noexcept : mutex_(m) {}
-    [[nodiscard]] state_lock& core() const noexcept { return mutex_.core(); }
-    [[nodiscard]] static constexpr state_lock::mask states() noexcept {
-        return rw_rules<Policy>::writer_enters;
+    explicit rw_operation(mutex& m) noexcept
+        : lock_operation{lock_access::core(m),
+                         IsShared ? rw_rules<Policy>::reader_enters : rw_rules<Policy>::writer_enters},
+          mutex_(m) {}
+    [[nodiscard]] bool try_now() const noexcept { return lock.try_apply(states, change) == attempt::done; }
+    static state_value change(state_value now) noexcept {
+        if constexpr (IsShared)
+            return lock_access::begin_reading<mutex>(now);
+        else
+            return lock_access::begin_writing<mutex>(now);
     }
-    [[nodiscard]] bool try_now() const noexcept {
-        return mutex_.core().try_apply(states(), lock::begin_writing) == attempt::done;
-    }
-    static state_value change(state_value now) noexcept { return lock::begin_writing(now); }
-    void give_back() const noexcept { mutex_.end_hold(); }
-    [[nodiscard]] async_lock_guard<lock> granted() const noexcept { return {mutex_, std::adopt_lock}; }
+    void give_back() const noexcept { granted().unlock(); }
+    [[nodiscard]] guard granted() const noexcept { return {mutex_, std::adopt_lock}; }
 
 private:
-    lock& mutex_;
-};
-
-template <rw_policy Policy>
-class read_operation {
-    using lock = rw_mutex<Policy>;
-
-public:
-    static constexpr bool is_pure = true;
-    static constexpr const char* canceled = "async_lock_shared: the wait was stopped";
-
-    explicit read_operation(lock& m) noexcept : mutex_(m) {}
-    [[nodiscard]] state_lock& core() const noexcept { return mutex_.core(); }
-    [[nodiscard]] static constexpr state_lock::mask states() noexcept {
-        return rw_rules<Policy>::reader_enters;
-    }
-    [[nodiscard]] bool try_now() const noexcept {
-        return mutex_.core().try_apply(states(), lock::begin_reading) == attempt::done;
-    }
-    static state_value change(state_value now) noexcept { return lock::begin_reading(now); }
-    void give_back() const noexcept { mutex_.end_hold_shared(); }
-    [[nodiscard]] async_lock_guard<lock, true> granted() const noexcept { return {mutex_, std::adopt_lock}; }
-
-private:
-    lock& mutex_;
+    mutex& mutex_;
 };
 
 /// The operations of a lock.
@@ -159,8 +139,8 @@ struct lock_operations<Mutex> {
 };
 template <rw_policy Policy>
 struct lock_operations<rw_mutex<Policy>> {
-    using exclusive = write_operation<Policy>;
-    using shared = read_operation<Policy>;
+    using exclusive = rw_operation<Policy, false>;
+    using shared = rw_operation<Policy, true>;
 };
 
 /// mutex, fifo_mutex, hybrid_mutex, rw_mutex.
@@ -170,65 +150,65 @@ concept awaited_mutex = requires { typename lock_operations<Mutex>::exclusive; }
 template <class Mutex>
 concept awaited_shared_mutex = requires { typename lock_operations<Mutex>::shared; };
 
+/// Enters a state_mutex.
 template <auto Op, class StateMutex>
-class enter_operation {
+class enter_operation : public lock_operation {
 public:
     static constexpr bool is_pure = false;
     static constexpr const char* canceled = "async_enter: the wait was stopped";
 
-    explicit enter_operation(StateMutex& m) noexcept : mutex_(m) {}
-    [[nodiscard]] state_lock& core() const noexcept { return mutex_.core(); }
-    [[nodiscard]] static constexpr state_lock::mask states() noexcept {
-        return StateMutex::template mask_of<Op>();
-    }
-    [[nodiscard]] bool try_now() const noexcept { return mutex_.core().try_enter(states()); }
-    void give_back() const noexcept { mutex_.core().exit(mutex_.core().value()); }
-    [[nodiscard]] auto granted() const noexcept { return mutex_.template adopt<Op>(); }
+    explicit enter_operation(StateMutex& m) noexcept
+        : lock_operation{lock_access::core(m), lock_access::entry<StateMutex, Op>()}, mutex_(m) {}
+    [[nodiscard]] bool try_now() const noexcept { return lock.try_enter(states); }
+    void give_back() const noexcept { lock.exit(lock.value()); }
+    [[nodiscard]] auto granted() const noexcept { return lock_access::adopt<Op>(mutex_); }
 
 private:
     StateMutex& mutex_;
 };
 
-/// A state_mutex whose table has the operation.
+/// A state_mutex.
 template <class StateMutex, auto Op>
-concept has_operation = requires { StateMutex::template mask_of<Op>(); };
+concept has_operation = requires { typename StateMutex::template guard<Op>; };
 
 /// Runs `change` inside the lock. Gives up if another thread stays inside, or if the lock is in another
-/// state.
+/// state. Meanwhile the data stays in the cache of the other thread, which can make several changes.
 template <class Change>
 [[nodiscard]] bool run_soon(state_lock& lock, state_lock::mask states, Change&& change) noexcept {
-    for (unsigned looks = 1;; ++looks) {
-        const attempt result = lock.try_run(states, change);
-        if (result != attempt::busy || !pause_before_look(looks)) return result == attempt::done;
+    constexpr int most_attempts = 8;
+    sys::back_off others;
+    attempt result = lock.try_run(states, change);
+    for (int attempts = 1; result == attempt::busy && attempts != most_attempts; ++attempts) {
+        others.wait();
+        result = lock.try_run(states, change);
     }
+    return result == attempt::done;
 }
 
-template <std::ptrdiff_t Max>
-class acquire_operation {
-    using semaphore = counting_semaphore<Max>;
-
+/// Acquires a permit of a semaphore.
+template <class Semaphore>
+class acquire_operation : public lock_operation {
 public:
     static constexpr bool is_pure = false;
     static constexpr const char* canceled = "async_acquire: the wait was stopped";
 
-    explicit acquire_operation(semaphore& s) noexcept : semaphore_(s) {}
-    [[nodiscard]] state_lock& core() const noexcept { return semaphore_.core(); }
-    [[nodiscard]] static constexpr state_lock::mask states() noexcept { return semaphore::is_some; }
+    explicit acquire_operation(Semaphore& s) noexcept
+        : lock_operation{lock_access::core(s), Semaphore::is_some}, semaphore_(s) {}
     [[nodiscard]] bool try_now() const noexcept {
-        return run_soon(core(), states(), [this](state_value now) noexcept { return change(now); });
+        return run_soon(lock, states, [this](state_value now) noexcept { return change(now); });
     }
-    state_value change(state_value now) const noexcept { return semaphore_.take_one(now); }
+    state_value change(state_value now) const noexcept { return lock_access::take_one(semaphore_, now); }
     void give_back() const noexcept { semaphore_.release(); }
     static void granted() noexcept {}
 
 private:
-    semaphore& semaphore_;
+    Semaphore& semaphore_;
 };
 
 } // namespace detail
 
 // The forms with a limit wait until the limit at most, counted from the call. They try at least once, so a
-// limit that has been reached already means one attempt.
+// limit that has been reached already means one attempt. A stop token converts to a limit.
 
 // ---- exclusive locks
 
@@ -249,20 +229,15 @@ template <detail::awaited_mutex Mutex>
 [[nodiscard]] auto async_lock(Mutex& m, const wait_limit& limit) noexcept {
     return detail::limited_awaiter<typename detail::lock_operations<Mutex>::exclusive>(limit, m);
 }
-/// The same with a stop token as the limit.
-template <detail::awaited_mutex Mutex>
-[[nodiscard]] auto async_lock(Mutex& m, std::stop_token stop) noexcept {
-    return async_lock(m, wait_limit(std::move(stop)));
-}
 /// The same with a duration from the call as the limit.
-template <detail::awaited_mutex Mutex, class Rep, class Period>
-[[nodiscard]] auto async_try_lock_for(Mutex& m, const std::chrono::duration<Rep, Period>& duration) {
-    return async_lock(m, wait_limit::after(duration));
+template <detail::awaited_mutex Mutex>
+[[nodiscard]] auto async_try_lock_for(Mutex& m, const wait_duration& duration) {
+    return async_lock(m, duration);
 }
 /// The same with a time point as the limit. The distance from now counts for clocks other than the library's.
-template <detail::awaited_mutex Mutex, class Clock, class Duration>
-[[nodiscard]] auto async_try_lock_until(Mutex& m, const std::chrono::time_point<Clock, Duration>& time) {
-    return async_lock(m, wait_limit::until(time));
+template <detail::awaited_mutex Mutex>
+[[nodiscard]] auto async_try_lock_until(Mutex& m, const wait_deadline& time) {
+    return async_lock(m, time);
 }
 
 // ---- shared locks
@@ -280,21 +255,15 @@ template <detail::awaited_shared_mutex Mutex>
 [[nodiscard]] auto async_lock_shared(Mutex& m, const wait_limit& limit) noexcept {
     return detail::limited_awaiter<typename detail::lock_operations<Mutex>::shared>(limit, m);
 }
-/// The same with a stop token as the limit.
-template <detail::awaited_shared_mutex Mutex>
-[[nodiscard]] auto async_lock_shared(Mutex& m, std::stop_token stop) noexcept {
-    return async_lock_shared(m, wait_limit(std::move(stop)));
-}
 /// The same with a duration from the call as the limit.
-template <detail::awaited_shared_mutex Mutex, class Rep, class Period>
-[[nodiscard]] auto async_try_lock_shared_for(Mutex& m, const std::chrono::duration<Rep, Period>& duration) {
-    return async_lock_shared(m, wait_limit::after(duration));
+template <detail::awaited_shared_mutex Mutex>
+[[nodiscard]] auto async_try_lock_shared_for(Mutex& m, const wait_duration& duration) {
+    return async_lock_shared(m, duration);
 }
 /// The same with a time point as the limit. The distance from now counts for clocks other than the library's.
-template <detail::awaited_shared_mutex Mutex, class Clock, class Duration>
-[[nodiscard]] auto async_try_lock_shared_until(Mutex& m,
-                                               const std::chrono::time_point<Clock, Duration>& time) {
-    return async_lock_shared(m, wait_limit::until(time));
+template <detail::awaited_shared_mutex Mutex>
+[[nodiscard]] auto async_try_lock_shared_until(Mutex& m, const wait_deadline& time) {
+    return async_lock_shared(m, time);
 }
 
 // ---- state_mutex
@@ -314,20 +283,15 @@ template <auto Op, detail::has_operation<Op> StateMutex>
 [[nodiscard]] auto async_enter(StateMutex& m, const wait_limit& limit) noexcept {
     return detail::limited_awaiter<detail::enter_operation<Op, StateMutex>>(limit, m);
 }
-/// The same with a stop token as the limit.
-template <auto Op, detail::has_operation<Op> StateMutex>
-[[nodiscard]] auto async_enter(StateMutex& m, std::stop_token stop) noexcept {
-    return async_enter<Op>(m, wait_limit(std::move(stop)));
-}
 /// The same with a duration from the call as the limit.
-template <auto Op, detail::has_operation<Op> StateMutex, class Rep, class Period>
-[[nodiscard]] auto async_enter_for(StateMutex& m, const std::chrono::duration<Rep, Period>& duration) {
-    return async_enter<Op>(m, wait_limit::after(duration));
+template <auto Op, detail::has_operation<Op> StateMutex>
+[[nodiscard]] auto async_enter_for(StateMutex& m, const wait_duration& duration) {
+    return async_enter<Op>(m, duration);
 }
 /// The same with a time point as the limit. The distance from now counts for clocks other than the library's.
-template <auto Op, detail::has_operation<Op> StateMutex, class Clock, class Duration>
-[[nodiscard]] auto async_enter_until(StateMutex& m, const std::chrono::time_point<Clock, Duration>& time) {
-    return async_enter<Op>(m, wait_limit::until(time));
+template <auto Op, detail::has_operation<Op> StateMutex>
+[[nodiscard]] auto async_enter_until(StateMutex& m, const wait_deadline& time) {
+    return async_enter<Op>(m, time);
 }
 
 // ---- semaphores
@@ -338,30 +302,23 @@ template <auto Op, detail::has_operation<Op> StateMutex, class Clock, class Dura
 /// once. Throws operation_canceled if the coroutine's stop is requested first.
 template <std::ptrdiff_t Max>
 [[nodiscard]] auto async_acquire(counting_semaphore<Max>& s) noexcept {
-    return detail::lock_awaiter<detail::acquire_operation<Max>>(s);
+    return detail::lock_awaiter<detail::acquire_operation<counting_semaphore<Max>>>(s);
 }
 /// `const bool taken = co_await async_acquire(s, limit)`: returns true if it took a permit, and false if
 /// `limit` was reached or the coroutine's stop was requested first. Throws like async_lock(m, limit).
 template <std::ptrdiff_t Max>
 [[nodiscard]] auto async_acquire(counting_semaphore<Max>& s, const wait_limit& limit) noexcept {
-    return detail::limited_awaiter<detail::acquire_operation<Max>>(limit, s);
-}
-/// The same with a stop token as the limit.
-template <std::ptrdiff_t Max>
-[[nodiscard]] auto async_acquire(counting_semaphore<Max>& s, std::stop_token stop) noexcept {
-    return async_acquire(s, wait_limit(std::move(stop)));
+    return detail::limited_awaiter<detail::acquire_operation<counting_semaphore<Max>>>(limit, s);
 }
 /// The same with a duration from the call as the limit.
-template <std::ptrdiff_t Max, class Rep, class Period>
-[[nodiscard]] auto async_try_acquire_for(counting_semaphore<Max>& s,
-                                         const std::chrono::duration<Rep, Period>& duration) {
-    return async_acquire(s, wait_limit::after(duration));
+template <std::ptrdiff_t Max>
+[[nodiscard]] auto async_try_acquire_for(counting_semaphore<Max>& s, const wait_duration& duration) {
+    return async_acquire(s, duration);
 }
 /// The same with a time point as the limit. The distance from now counts for clocks other than the library's.
-template <std::ptrdiff_t Max, class Clock, class Duration>
-[[nodiscard]] auto async_try_acquire_until(counting_semaphore<Max>& s,
-                                           const std::chrono::time_point<Clock, Duration>& time) {
-    return async_acquire(s, wait_limit::until(time));
+template <std::ptrdiff_t Max>
+[[nodiscard]] auto async_try_acquire_until(counting_semaphore<Max>& s, const wait_deadline& time) {
+    return async_acquire(s, time);
 }
 
 } // namespace ekiden::inline EKIDEN_ABI

@@ -93,8 +93,8 @@ private:
 /// What a scope shares with its children. Thread-safe.
 class scope_state {
 public:
-    /// Made in recycled memory, which it returns itself.
-    scope_state(const environment& outer, stop_state* parent);
+    /// The state lies in recycled memory, which it returns itself.
+    explicit scope_state(const environment& outer);
     scope_state(const scope_state&) = delete;
     scope_state& operator=(const scope_state&) = delete;
 
@@ -184,7 +184,7 @@ public:
     /// scope. Null means no parent. Throws std::bad_alloc.
     template <executor E>
     explicit async_scope(const E& where, stop_state* parent = nullptr)
-        : async_scope(any_executor(where), parent, 0) {}
+        : async_scope(environment(any_executor(where), parent)) {}
     ~async_scope() { state_->leave(); }
     async_scope(const async_scope&) = delete;
     async_scope& operator=(const async_scope&) = delete;
@@ -227,8 +227,6 @@ public:
     [[nodiscard]] std::size_t size() const noexcept { return state_->size(); }
 
 private:
-    async_scope(const any_executor& where, stop_state* parent, int);
-
     detail::scope_state* const state_;
 };
 

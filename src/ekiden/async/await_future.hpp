@@ -20,9 +20,9 @@ namespace detail {
 
 /// Waits for a result without knowing its type. Two parties arrive: the producer or the stop, and
 /// await_suspend(), which touches the awaiter until then. The second one to arrive resumes the coroutine.
-class completion_wait {
+class completion_wait : private stop_node {
 public:
-    completion_wait() noexcept : on_ready_(&is_ready, this), on_stop_(*this) {}
+    completion_wait() noexcept : stop_node(&stop_requested), on_ready_(&is_ready, this) {}
     completion_wait(const completion_wait&) = delete;
     completion_wait& operator=(const completion_wait&) = delete;
     ~completion_wait();
@@ -37,16 +37,11 @@ public:
     /// Called by the resumed coroutine before it takes the result and possibly destroys the state, because a
     /// stop may still read the state. Returns true if the wait was canceled.
     [[nodiscard]] bool leave() noexcept {
-        if (!EKIDEN_MUTANT(await_leaves_stop_armed)) (void)on_stop_.disarm();
+        if (!EKIDEN_MUTANT(await_leaves_stop_armed)) (void)disarm();
         return is_canceled_;
     }
 
 private:
-    struct stop_listener final : stop_node {
-        explicit stop_listener(completion_wait& told) noexcept : stop_node(&stop_requested), wait(told) {}
-        completion_wait& wait;
-    };
-
     [[nodiscard]] bool begin(completion& awaited) noexcept;
     [[nodiscard]] bool arrive() noexcept;
     static void is_ready(void* self) noexcept;
@@ -55,7 +50,6 @@ private:
     suspension way_home_;
     completion* awaited_ = nullptr;
     completion::continuation on_ready_;
-    stop_listener on_stop_;
     sys::atomic<unsigned> to_arrive_{2};
     sys::atomic<bool> is_stopped_{false};
     bool is_canceled_ = false;

@@ -29,35 +29,18 @@ namespace ekiden::inline EKIDEN_ABI {
 
 namespace detail {
 
-template <class T>
-using await_result_t = decltype(std::declval<awaiter_t<T>>().await_resume());
-
-/// The awaitable that is spawned: what the function returns, or the argument itself.
-template <class F>
-struct spawned_awaitable {
-    using type = F;
-};
-template <class F>
-    requires std::invocable<F&>
-struct spawned_awaitable<F> {
-    using type = std::invoke_result_t<F&>;
-};
-template <class F>
-using spawned_result_t = await_result_t<typename spawned_awaitable<F>::type>;
-template <class F>
-concept spawnable = requires { requires awaiter<awaiter_t<typename spawned_awaitable<F>::type>>; };
-/// A primary template that gives one clear error message.
+/// The result of a source. A primary template that gives one clear error message.
 template <class F>
 struct spawned_result {
     static_assert(
-        spawnable<F>,
+        async_source<F>,
         "ekiden: co_spawn: what is spawned is a coroutine or another awaitable, or a callable without "
         "parameters that returns one; a lambda is that if it has the return type ekiden::coroutine<T>");
     using type = void;
 };
-template <spawnable F>
+template <async_source F>
 struct spawned_result<F> {
-    using type = spawned_result_t<F>;
+    using type = result_of_source<F>;
 };
 
 /// How a result is passed to a handler: a reference as a pointer, a type without a default constructor in an
@@ -171,36 +154,19 @@ private:
     }
 };
 
-struct requests_stop {
-    stop_state* state;
-    void operator()() const noexcept { state->request_stop(); }
-};
-
 /// The root. The callable lies in its frame and outlives the coroutine that it has made. Both are destroyed
 /// before the end is reported.
 template <class F, class End>
-root_coroutine spawned(std::optional<F> f, End end, spawn_options chosen) {
+root_coroutine spawned(std::optional<F> f, End end) {
     using result = typename End::result;
-    root_coroutine::promise_type& root = co_await this_root{};
-    const environment& env = root.env();
-    stop_state own_stop;
-    std::optional<std::stop_callback<requests_stop>> on_request;
-    if (chosen.stop().stop_possible()) {
-        root.given_environment().stop = &own_stop;
-        on_request.emplace(chosen.stop(), requests_stop{&own_stop});
-    }
+    const environment& env = co_await get_environment();
     coroutine_result<result> outcome;
     try {
         if constexpr (std::is_void_v<result>) {
-            if constexpr (std::invocable<F&>)
-                co_await (*f)();
-            else
-                co_await std::move(*f);
+            co_await source_of(*f);
             outcome.set_value();
-        } else if constexpr (std::invocable<F&>) {
-            outcome.set_value(co_await (*f)());
         } else {
-            outcome.set_value(co_await std::move(*f));
+            outcome.set_value(co_await source_of(*f));
         }
     } catch (...) {
         outcome.set_error(std::current_exception());
@@ -223,10 +189,9 @@ root_coroutine spawned(std::optional<F> f, End end, spawn_options chosen) {
 /// Throws like `where.post()`. It has no effect if it throws.
 template <executor E, class F, class End>
 void begin_spawned(const E& where, F&& f, End end, const spawn_options& chosen) {
-    auto& root =
-        spawned<std::decay_t<F>, End>(std::optional<std::decay_t<F>>(std::in_place, std::forward<F>(f)),
-                                      std::move(end), chosen)
-            .promise();
+    auto& root = spawned<std::decay_t<F>, End>(
+                     std::optional<std::decay_t<F>>(std::in_place, std::forward<F>(f)), std::move(end))
+                     .promise();
     root.begin(where, chosen);
 }
 

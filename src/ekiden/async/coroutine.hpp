@@ -85,36 +85,42 @@ private:
 };
 
 template <class T>
-class coroutine_promise_of : public coroutine_promise {
+class coroutine_promise_of;
+
+/// The part of a promise that is the same with and without a result.
+template <class T>
+class coroutine_promise_with : public coroutine_promise {
 public:
-    explicit coroutine_promise_of(std::source_location where = std::source_location::current()) noexcept
-        : coroutine_promise(where) {}
+    explicit coroutine_promise_with(std::source_location where) noexcept : coroutine_promise(where) {}
 
     [[nodiscard]] coroutine<T> get_return_object() noexcept;
     static final_awaiter final_suspend() noexcept { return {}; }
+    [[nodiscard]] std::coroutine_handle<> ended() noexcept { return end_of(*this); }
     void unhandled_exception() noexcept { result.set_error(std::current_exception()); }
-
-    template <class U = T>
-        requires std::constructible_from<T, U>
-    void return_value(U&& value) noexcept(std::is_nothrow_constructible_v<T, U>) {
-        result.set_value(std::forward<U>(value));
-    }
 
     coroutine_result<T> result;
 };
 
-template <>
-class coroutine_promise_of<void> : public coroutine_promise {
+template <class T>
+class coroutine_promise_of : public coroutine_promise_with<T> {
 public:
     explicit coroutine_promise_of(std::source_location where = std::source_location::current()) noexcept
-        : coroutine_promise(where) {}
+        : coroutine_promise_with<T>(where) {}
 
-    [[nodiscard]] coroutine<void> get_return_object() noexcept;
-    static final_awaiter final_suspend() noexcept { return {}; }
-    void unhandled_exception() noexcept { result.set_error(std::current_exception()); }
+    template <class U = T>
+        requires std::constructible_from<T, U>
+    void return_value(U&& value) noexcept(std::is_nothrow_constructible_v<T, U>) {
+        this->result.set_value(std::forward<U>(value));
+    }
+};
+
+template <>
+class coroutine_promise_of<void> : public coroutine_promise_with<void> {
+public:
+    explicit coroutine_promise_of(std::source_location where = std::source_location::current()) noexcept
+        : coroutine_promise_with(where) {}
+
     void return_void() noexcept { result.set_value(); }
-
-    coroutine_result<void> result;
 };
 
 /// Runs the child of an await of another library's coroutine on this thread, up to its first wait. Returns
@@ -200,18 +206,16 @@ public:
     }
 
 private:
-    friend promise_type;
+    friend detail::coroutine_promise_with<T>;
     explicit coroutine(std::coroutine_handle<promise_type> fresh) noexcept : handle_(fresh) {}
 
     std::coroutine_handle<promise_type> handle_;
 };
 
 template <class T>
-coroutine<T> detail::coroutine_promise_of<T>::get_return_object() noexcept {
-    return coroutine<T>(std::coroutine_handle<coroutine_promise_of>::from_promise(*this));
-}
-inline coroutine<void> detail::coroutine_promise_of<void>::get_return_object() noexcept {
-    return coroutine<void>(std::coroutine_handle<coroutine_promise_of>::from_promise(*this));
+coroutine<T> detail::coroutine_promise_with<T>::get_return_object() noexcept {
+    auto& whole = static_cast<coroutine_promise_of<T>&>(*this);
+    return coroutine<T>(std::coroutine_handle<coroutine_promise_of<T>>::from_promise(whole));
 }
 
 } // namespace ekiden::inline EKIDEN_ABI

@@ -9,18 +9,25 @@
 #include <ekiden/sys/clock.hpp>
 
 #include <cstdint>
+#include <utility>
 
 namespace ekiden::inline EKIDEN_ABI {
 
 class stop_state;
 namespace detail {
 class coroutine_service;
-}
+struct environment_access;
+} // namespace detail
 
 /// The environment that coroutines inherit. Each coroutine has a pointer to it, which the coroutines that it
 /// awaits inherit. It lies in the frame of its maker, which outlives them. It does not change while
 /// coroutines use it, except by resume_on().
 struct environment {
+    environment() = default;
+    /// Makes an environment with this executor and this stop. Null means that it cannot be stopped.
+    explicit environment(any_executor where, stop_state* stopped_by = nullptr) noexcept
+        : executor(std::move(where)), stop(stopped_by) {}
+
     /// The coroutine resumes here after every await, without a post if it is here already.
     any_executor executor;
     stop_state* stop = nullptr;                                      ///< null: it cannot be stopped
@@ -31,12 +38,20 @@ struct environment {
     /// priority.
     std::uint32_t chain = 0;
     const char* name = nullptr; ///< for dumps
-    /// The service of the context on which the root was spawned. It destroys coroutines that cannot resume on
-    /// their executor. Private; copies keep it.
-    detail::coroutine_service* keeper = nullptr;
+
+private:
+    friend struct detail::environment_access;
+    // The service of the context on which the root was spawned, or null. Copies keep it.
+    detail::coroutine_service* keeper_ = nullptr;
 };
 
 namespace detail {
+/// Access to the service that destroys coroutines that cannot resume on their executor.
+struct environment_access {
+    [[nodiscard]] static coroutine_service* keeper(const environment& of) noexcept { return of.keeper_; }
+    static void set_keeper(environment& of, coroutine_service& keeper) noexcept { of.keeper_ = &keeper; }
+};
+
 /// The environment of a coroutine that has moved. `before` is its executor before the last move. A coroutine
 /// that moves between two executors keeps both, because copying a strand costs an atomic operation.
 struct hopped_environment : environment {

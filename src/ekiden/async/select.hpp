@@ -6,6 +6,7 @@
 
 #include <ekiden/async/detail/select_wait.hpp>
 #include <ekiden/sync/buffer_base.hpp>
+#include <ekiden/sync/detail/lock_access.hpp>
 
 #include <array>
 #include <coroutine>
@@ -26,7 +27,7 @@ struct buffer_branch : select_branch {
     typename Buffer::pop_step step;
 
     explicit buffer_branch(Buffer& b) noexcept
-        : select_branch(b.core(), Buffer::may_pop, &take), step(b, item) {}
+        : select_branch(lock_access::core(b), Buffer::may_pop, &take), step(b, item) {}
     buffer_branch(const buffer_branch&) = delete;
     buffer_branch& operator=(const buffer_branch&) = delete;
 

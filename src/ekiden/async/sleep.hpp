@@ -3,13 +3,13 @@
 /// Part: async. Used by: programs. The protocol: stop.md.
 #pragma once
 
+#include <ekiden/async/detail/awaited_timer.hpp>
 #include <ekiden/async/detail/stop_state.hpp>
 #include <ekiden/async/detail/suspension.hpp>
 #include <ekiden/async/operation_canceled.hpp>
 #include <ekiden/context/simulated.hpp>
 #include <ekiden/sys/atomic.hpp>
 #include <ekiden/sys/clock.hpp>
-#include <ekiden/timer/detail/timer_state.hpp>
 
 #include <chrono>
 #include <coroutine>
@@ -19,16 +19,13 @@ namespace ekiden::inline EKIDEN_ABI {
 
 namespace detail {
 
-/// One wait for a time: the node of the timer, the node of the stop, and the suspension. It lies in the frame
-/// of the coroutine. Its functions are in the library, except the first part of the wait.
-class [[nodiscard]] sleep_awaiter final : timer_wait {
+/// One wait for a time: a timer, the node of the stop, and the suspension. It lies in the frame of the
+/// coroutine. Its functions are in the library, except the first part of the wait.
+class [[nodiscard]] sleep_awaiter final : awaited_timer, stop_node {
 public:
     static constexpr bool comes_home = true;
 
-    explicit sleep_awaiter(sys::clock::time_point time) noexcept
-        : timer_wait(&answer, &come_due), stop_(*this), time_(time) {}
-    sleep_awaiter(const sleep_awaiter&) = delete;
-    sleep_awaiter& operator=(const sleep_awaiter&) = delete;
+    explicit sleep_awaiter(sys::clock::time_point time) noexcept : stop_node(&stopped), time_(time) {}
     ~sleep_awaiter();
 
     [[nodiscard]] static bool await_ready() noexcept { return false; }
@@ -42,15 +39,6 @@ public:
     }
 
 private:
-    class stop_of_sleep final : public stop_node {
-    public:
-        explicit stop_of_sleep(sleep_awaiter& own) noexcept : stop_node(&called), own_(own) {}
-
-    private:
-        static void called(stop_node& self) noexcept { static_cast<stop_of_sleep&>(self).own_.stopped(); }
-        sleep_awaiter& own_;
-    };
-
     // parts_: what has happened since the beginning. [TW1]
     static constexpr std::uint8_t has_begun = 1; // begin() no longer touches the awaiter
     static constexpr std::uint8_t is_due = 2;    // the timer no longer refers to the wait
@@ -60,15 +48,11 @@ private:
     void begin();
     void publish() noexcept;
     [[nodiscard]] bool end() noexcept;
-    void stopped() noexcept;
-    void let_go(std::uint8_t how) noexcept;
-    static void come_due(timer_wait& self) noexcept;
-    static const char* answer(task* self, task_request request);
+    void timer_ended(timer_end how) noexcept override;
+    static void stopped(stop_node& self) noexcept;
 
     suspension home_;
-    stop_of_sleep stop_;
     sys::clock::time_point time_;
-    sys::cell<timer_state*> timer_{nullptr};
     sys::atomic<std::uint8_t> parts_{0};
     bool is_cut_ = false;                // the environment's deadline is earlier
     sys::cell<bool> is_canceled_{false}; // written before is_due

@@ -186,10 +186,11 @@ private:
     InitiationArgs args_;
 };
 
+/// The async_result of the two tokens.
 template <class Form, class... Args>
-struct awaitable_initiation {
-    template <class Initiation, class... InitiationArgs>
-    static auto make(Initiation&& initiation, InitiationArgs&&... args) {
+struct awaitable_result {
+    template <class Initiation, class Token, class... InitiationArgs>
+    [[nodiscard]] static auto initiate(Initiation&& initiation, Token&&, InitiationArgs&&... args) {
         return awaitable_operation<Form, std::decay_t<Initiation>,
                                    std::tuple<std::decay_t<InitiationArgs>...>, Args...>(
             std::in_place, std::forward<Initiation>(initiation), std::forward<InitiationArgs>(args)...);
@@ -223,24 +224,10 @@ struct use_awaitable_t {
 inline constexpr use_awaitable_t use_awaitable{};
 
 template <class R, class... Args>
-class async_result<use_awaitable_t, R(Args...)> {
-public:
-    template <class Initiation, class... InitiationArgs>
-    [[nodiscard]] static auto initiate(Initiation&& initiation, use_awaitable_t, InitiationArgs&&... args) {
-        return detail::awaitable_initiation<detail::throwing_form, Args...>::make(
-            std::forward<Initiation>(initiation), std::forward<InitiationArgs>(args)...);
-    }
-};
-
+class async_result<use_awaitable_t, R(Args...)>
+    : public detail::awaitable_result<detail::throwing_form, Args...> {};
 template <class R, class... Args>
-class async_result<use_awaitable_t::tuple_t, R(Args...)> {
-public:
-    template <class Initiation, class... InitiationArgs>
-    [[nodiscard]] static auto initiate(Initiation&& initiation, use_awaitable_t::tuple_t,
-                                       InitiationArgs&&... args) {
-        return detail::awaitable_initiation<detail::tuple_form, Args...>::make(
-            std::forward<Initiation>(initiation), std::forward<InitiationArgs>(args)...);
-    }
-};
+class async_result<use_awaitable_t::tuple_t, R(Args...)>
+    : public detail::awaitable_result<detail::tuple_form, Args...> {};
 
 } // namespace ekiden::inline EKIDEN_ABI

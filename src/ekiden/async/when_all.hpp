@@ -6,7 +6,6 @@
 #include <ekiden/async/detail/group.hpp>
 #include <ekiden/sys/contract.hpp>
 
-#include <coroutine>
 #include <cstddef>
 #include <iterator>
 #include <optional>
@@ -20,26 +19,17 @@ namespace ekiden::inline EKIDEN_ABI {
 
 namespace detail {
 
-/// The awaiter of when_all() for members of these types.
+/// The members of when_all(), of these types.
 template <class... F>
-class [[nodiscard]] when_all_pack final : public group {
-    static constexpr bool is_void = (std::is_void_v<result_of_source<F>> && ...);
-
+class all_of_pack {
 public:
     template <class... G>
-    explicit when_all_pack(std::in_place_t, G&&... sources) : sources_(std::forward<G>(sources)...) {}
-    ~when_all_pack() { end_members(); } // before what they have been made of
+    explicit all_of_pack(G&&... sources) : sources_(std::forward<G>(sources)...) {}
 
-    [[nodiscard]] static bool await_ready() noexcept { return false; }
-    template <class Promise>
-    [[nodiscard]] bool await_suspend(std::coroutine_handle<Promise> waiting) noexcept {
-        bind(waiting);
-        begin_all(std::index_sequence_for<F...>());
-        return publish();
-    }
-    auto await_resume() {
-        finish_several();
-        if constexpr (!is_void) {
+    [[nodiscard]] static bool empty() noexcept { return false; }
+    void begin(group& owner) noexcept { begin_each(owner, std::index_sequence_for<F...>()); }
+    auto take() {
+        if constexpr (!(std::is_void_v<result_of_source<F>> && ...)) {
             return std::apply(
                 [](auto&... each) { return std::tuple<kept_result_t<F>...>(std::move(*each)...); }, results_);
         }
@@ -47,50 +37,40 @@ public:
 
 private:
     template <std::size_t... I>
-    void begin_all(std::index_sequence<I...>) noexcept {
-        ((is_decided() ? void() : begin([this] {
-             auto* const place = &std::get<I>(results_);
-             return run_member(*this, std::get<I>(sources_), [place](group&, auto&&... result) {
-                 place->emplace(std::forward<decltype(result)>(result)...);
-             });
-         })),
-         ...);
+    void begin_each(group& owner, std::index_sequence<I...>) noexcept {
+        (begin_one(owner, std::get<I>(sources_), std::get<I>(results_)), ...);
+    }
+    template <class Source, class Result>
+    static void begin_one(group& owner, Source& source, std::optional<Result>& place) noexcept {
+        if (owner.is_decided()) return;
+        owner.begin(source,
+                    [&place](auto&&... result) { place.emplace(std::forward<decltype(result)>(result)...); });
     }
 
     std::tuple<F...> sources_;
     std::tuple<std::optional<kept_result_t<F>>...> results_;
 };
 
-/// The same for a range of members of one type.
+/// The members of when_all(), in a range of one type.
 template <class F>
-class [[nodiscard]] when_all_range final : public group {
+class all_of_range {
     static constexpr bool is_void = std::is_void_v<result_of_source<F>>;
     using result = kept_result_t<F>;
 
 public:
-    explicit when_all_range(std::vector<F>&& sources) : sources_(std::move(sources)) {
+    explicit all_of_range(std::vector<F>&& sources) : sources_(std::move(sources)) {
         if constexpr (!is_void) results_.resize(sources_.size());
     }
-    ~when_all_range() { end_members(); } // before what they have been made of
 
-    [[nodiscard]] bool await_ready() const noexcept { return sources_.empty(); }
-    template <class Promise>
-    [[nodiscard]] bool await_suspend(std::coroutine_handle<Promise> waiting) noexcept {
-        bind(waiting);
-        for (std::size_t i = 0; i != sources_.size() && !is_decided(); ++i) {
-            begin([this, i] {
-                std::optional<result>* const place = is_void ? nullptr : &results_[i];
-                return run_member(*this, sources_[i], [place](group&, auto&&... value) {
-                    if constexpr (sizeof...(value) != 0)
-                        place->emplace(std::forward<decltype(value)>(value)...);
-                    static_cast<void>(place);
-                });
+    [[nodiscard]] bool empty() const noexcept { return sources_.empty(); }
+    void begin(group& owner) noexcept {
+        for (std::size_t i = 0; i != sources_.size() && !owner.is_decided(); ++i) {
+            owner.begin(sources_[i], [this, i](auto&&... value) {
+                if constexpr (!is_void) results_[i].emplace(std::forward<decltype(value)>(value)...);
             });
         }
-        return publish();
     }
-    auto await_resume() {
-        finish_several();
+    auto take() {
         if constexpr (!is_void) {
             std::vector<result> all;
             all.reserve(results_.size());
@@ -152,7 +132,8 @@ template <class Range>
 template <class... Sources>
     requires(sizeof...(Sources) > 0 && (detail::group_source<std::decay_t<Sources>> && ...))
 [[nodiscard]] auto when_all(Sources&&... sources) {
-    return detail::when_all_pack<std::decay_t<Sources>...>(std::in_place, std::forward<Sources>(sources)...);
+    return detail::group_awaiter<detail::all_of_pack<std::decay_t<Sources>...>>(
+        std::forward<Sources>(sources)...);
 }
 
 /// The same for a range of them. Returns a std::vector in the range's order, or nothing if the coroutines
@@ -162,7 +143,7 @@ template <class... Sources>
 template <std::ranges::input_range Range>
     requires detail::group_source<detail::source_in<Range>>
 [[nodiscard]] auto when_all(Range&& range) {
-    return detail::when_all_range<detail::source_in<Range>>(
+    return detail::group_awaiter<detail::all_of_range<detail::source_in<Range>>>(
         detail::sources_of<Range>(std::forward<Range>(range)));
 }
 

@@ -5,7 +5,6 @@
 
 #include <ekiden/async/when_all.hpp>
 
-#include <coroutine>
 #include <cstddef>
 #include <optional>
 #include <ranges>
@@ -32,65 +31,45 @@ struct any_winner<void> {
 
 namespace detail {
 
-/// The part of when_any() that does not depend on the number of coroutines.
-class any_group : public group {
-public:
-    [[nodiscard]] static bool await_ready() noexcept { return false; }
-
-protected:
-    any_group() = default;
-    ~any_group() = default;
-
-    /// Stores the member's result if it is the first one. Otherwise the result is destroyed when the call
-    /// returns.
-    template <class Store>
-    void offer(Store&& store) noexcept {
-        if (!decide()) return;
-        try {
-            store();
-        } catch (...) {
-            failed_after_all(std::current_exception());
-        }
+/// Stores the result of a member of when_any(), by `store()`, if it is the first one. Otherwise the result is
+/// destroyed when the call returns.
+template <class Store>
+void offer(group& owner, Store&& store) noexcept {
+    if (!owner.decide()) return;
+    try {
+        store();
+    } catch (...) {
+        owner.failed_after_all(std::current_exception());
     }
-};
+}
 
+/// The members of when_any(), of these types.
 template <class... F>
-class [[nodiscard]] when_any_pack final : public any_group {
+class any_of_pack {
     using result = std::variant<kept_result_t<F>...>;
 
 public:
     template <class... G>
-    explicit when_any_pack(std::in_place_t, G&&... sources) : sources_(std::forward<G>(sources)...) {}
-    ~when_any_pack() { end_members(); } // before what they have been made of
+    explicit any_of_pack(G&&... sources) : sources_(std::forward<G>(sources)...) {}
 
-    template <class Promise>
-    [[nodiscard]] bool await_suspend(std::coroutine_handle<Promise> waiting) noexcept {
-        bind(waiting);
-        begin_in_turn(std::index_sequence_for<F...>());
-        return publish();
-    }
-    result await_resume() {
-        finish_several();
-        return std::move(*result_);
-    }
+    [[nodiscard]] static bool empty() noexcept { return false; }
+    void begin(group& owner) noexcept { begin_in_turn(owner, std::index_sequence_for<F...>()); }
+    result take() { return std::move(*result_); }
 
 private:
     template <std::size_t... I>
-    void begin_in_turn(std::index_sequence<I...>) noexcept {
-        using beginner = void (when_any_pack::*)() noexcept;
-        static constexpr beginner all[] = {&when_any_pack::begin_one<I>...};
-        const std::size_t first = first_of(sizeof...(I));
-        for (std::size_t k = 0; k != sizeof...(I) && !is_decided(); ++k)
-            (this->*all[(first + k) % sizeof...(I)])();
+    void begin_in_turn(group& owner, std::index_sequence<I...>) noexcept {
+        using beginner = void (any_of_pack::*)(group&) noexcept;
+        static constexpr beginner all[] = {&any_of_pack::begin_one<I>...};
+        const std::size_t first = group::first_of(sizeof...(I));
+        for (std::size_t k = 0; k != sizeof...(I) && !owner.is_decided(); ++k)
+            (this->*all[(first + k) % sizeof...(I)])(owner);
     }
     template <std::size_t I>
-    void begin_one() noexcept {
-        begin([this] {
-            return run_member(*this, std::get<I>(sources_), [this](group&, auto&&... value) {
-                offer([&] {
-                    result_.emplace(std::in_place_index<I>, std::forward<decltype(value)>(value)...);
-                });
-            });
+    void begin_one(group& owner) noexcept {
+        owner.begin(std::get<I>(sources_), [this, &owner](auto&&... value) {
+            offer(owner,
+                  [&] { result_.emplace(std::in_place_index<I>, std::forward<decltype(value)>(value)...); });
         });
     }
 
@@ -98,30 +77,35 @@ private:
     std::optional<result> result_;
 };
 
+/// The members of when_any(), in a range of one type.
 template <class F>
-class [[nodiscard]] when_any_range final : public any_group {
+class any_of_range {
     static constexpr bool is_void = std::is_void_v<result_of_source<F>>;
     using kept = kept_result_t<F>;
     using result = any_winner<std::conditional_t<is_void, void, kept>>;
 
 public:
-    explicit when_any_range(std::vector<F>&& sources) : sources_(std::move(sources)) {
+    explicit any_of_range(std::vector<F>&& sources) : sources_(std::move(sources)) {
         if (sources_.empty()) {
             throw std::invalid_argument(
                 "ekiden: when_any: the range is empty; allowed is at least one coroutine");
         }
     }
-    ~when_any_range() { end_members(); } // before what they have been made of
 
-    template <class Promise>
-    [[nodiscard]] bool await_suspend(std::coroutine_handle<Promise> waiting) noexcept {
-        bind(waiting);
-        const std::size_t first = first_of(sources_.size());
-        for (std::size_t k = 0; k != sources_.size() && !is_decided(); ++k) begin_one(first + k);
-        return publish();
+    [[nodiscard]] static bool empty() noexcept { return false; }
+    void begin(group& owner) noexcept {
+        const std::size_t first = group::first_of(sources_.size());
+        for (std::size_t k = 0; k != sources_.size() && !owner.is_decided(); ++k) {
+            const std::size_t i = (first + k) % sources_.size();
+            owner.begin(sources_[i], [this, i, &owner](auto&&... value) {
+                offer(owner, [&] {
+                    index_ = i;
+                    value_.emplace(std::forward<decltype(value)>(value)...);
+                });
+            });
+        }
     }
-    result await_resume() {
-        finish_several();
+    result take() {
         if constexpr (is_void)
             return {index_};
         else
@@ -129,18 +113,6 @@ public:
     }
 
 private:
-    void begin_one(std::size_t number) noexcept {
-        const std::size_t i = number % sources_.size();
-        begin([this, i] {
-            return run_member(*this, sources_[i], [this, i](group&, auto&&... value) {
-                offer([&] {
-                    index_ = i;
-                    value_.emplace(std::forward<decltype(value)>(value)...);
-                });
-            });
-        });
-    }
-
     std::vector<F> sources_;
     std::size_t index_ = 0;
     std::optional<kept> value_;
@@ -165,7 +137,8 @@ private:
 template <class... Sources>
     requires(sizeof...(Sources) > 0 && (detail::group_source<std::decay_t<Sources>> && ...))
 [[nodiscard]] auto when_any(Sources&&... sources) {
-    return detail::when_any_pack<std::decay_t<Sources>...>(std::in_place, std::forward<Sources>(sources)...);
+    return detail::group_awaiter<detail::any_of_pack<std::decay_t<Sources>...>>(
+        std::forward<Sources>(sources)...);
 }
 
 /// The same for a range of them. Returns an any_winner. The elements of a container that is passed as an
@@ -174,7 +147,7 @@ template <class... Sources>
 template <std::ranges::input_range Range>
     requires detail::group_source<detail::source_in<Range>>
 [[nodiscard]] auto when_any(Range&& range) {
-    return detail::when_any_range<detail::source_in<Range>>(
+    return detail::group_awaiter<detail::any_of_range<detail::source_in<Range>>>(
         detail::sources_of<Range>(std::forward<Range>(range)));
 }
 

@@ -3,12 +3,12 @@
 /// Part: async. Used by: programs. Modeled on the cancel scopes of Trio. The protocol: stop.md.
 #pragma once
 
+#include <ekiden/async/detail/awaited_timer.hpp>
 #include <ekiden/async/detail/group.hpp>
 #include <ekiden/async/operation_canceled.hpp>
 #include <ekiden/context/simulated.hpp>
 #include <ekiden/sys/atomic.hpp>
 #include <ekiden/sys/clock.hpp>
-#include <ekiden/timer/detail/timer_state.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -32,11 +32,11 @@ public:
 
 namespace detail {
 
-/// A group with one member, whose stop is requested at the deadline. The alarm counts as a party, so the
-/// group outlives it.
-class deadline_group : public group {
+/// A group with one member, whose stop is requested at the deadline. Its timer is the alarm. The alarm counts
+/// as a party, so the group outlives it.
+class deadline_group : public group, private awaited_timer {
 protected:
-    explicit deadline_group(sys::clock::time_point deadline) noexcept : alarm_(*this), deadline_(deadline) {}
+    explicit deadline_group(sys::clock::time_point deadline) noexcept : deadline_(deadline) {}
     ~deadline_group();
 
     /// Called between bind() and the start of the member.
@@ -50,28 +50,16 @@ protected:
     void finish_in_time();
 
 private:
-    class alarm final : public timer_wait {
-    public:
-        explicit alarm(deadline_group& of) noexcept : timer_wait(&answer, &come_due), of_(of) {}
-
-    private:
-        static void come_due(timer_wait& self) noexcept;
-        static const char* answer(task* self, task_request request);
-        deadline_group& of_;
-    };
-
     // phase_: [AL1]
     static constexpr std::uint8_t is_setting = 0; // the alarm is not set yet
     static constexpr std::uint8_t is_set = 1;
     static constexpr std::uint8_t is_over = 2; // the member has ended: the alarm must be canceled
 
     void member_ends() noexcept override;
+    void timer_ended(timer_end how) noexcept override;
     [[nodiscard]] bool set_alarm() noexcept;
-    void leave_timer() noexcept;
 
-    alarm alarm_;
     const sys::clock::time_point deadline_;
-    sys::cell<timer_state*> timer_{nullptr};
     sys::atomic<std::uint8_t> phase_{is_setting};
     bool is_outer_earlier_ = false;
     bool has_come_ = false; // whether the deadline has been reached
@@ -82,49 +70,47 @@ class [[nodiscard]] with_deadline_awaiter final : public deadline_group {
 public:
     template <class G>
     with_deadline_awaiter(sys::clock::time_point deadline, G&& source)
-        : deadline_group(deadline), source_(std::forward<G>(source)) {}
-    ~with_deadline_awaiter() { end_members(); } // before what they have been made of
+        : deadline_group(deadline), member_(std::forward<G>(source)) {}
+    ~with_deadline_awaiter() { end_members(); } // before member_, which they use
 
     [[nodiscard]] static bool await_ready() noexcept { return false; }
     template <class Promise>
     [[nodiscard]] bool await_suspend(std::coroutine_handle<Promise> waiting) noexcept {
         bind(waiting);
         set_deadline();
-        begin([this] { return run_member(*this, source_, result_.keep()); });
+        member_.begin(*this);
         return publish_with_alarm();
     }
     result_of_source<F> await_resume() {
         finish_in_time();
-        return result_.take();
+        return member_.take();
     }
 
 private:
-    F source_;
-    member_result<result_of_source<F>> result_;
+    only_member<F> member_;
 };
 
 template <class F>
 class [[nodiscard]] shield_awaiter final : public group {
 public:
     template <class G>
-    explicit shield_awaiter(std::in_place_t, G&& source) : source_(std::forward<G>(source)) {}
-    ~shield_awaiter() { end_members(); } // before what they have been made of
+    explicit shield_awaiter(std::in_place_t, G&& source) : member_(std::forward<G>(source)) {}
+    ~shield_awaiter() { end_members(); } // before member_, which they use
 
     [[nodiscard]] static bool await_ready() noexcept { return false; }
     template <class Promise>
     [[nodiscard]] bool await_suspend(std::coroutine_handle<Promise> waiting) noexcept {
         bind_shielded(waiting);
-        begin([this] { return run_member(*this, source_, result_.keep()); });
+        member_.begin(*this);
         return publish();
     }
     result_of_source<F> await_resume() {
         finish();
-        return result_.take();
+        return member_.take();
     }
 
 private:
-    F source_;
-    member_result<result_of_source<F>> result_;
+    only_member<F> member_;
 };
 
 } // namespace detail

@@ -10,11 +10,9 @@
 #include <ekiden/sync/detail/state_lock.hpp>
 #include <ekiden/sys/contract.hpp>
 
-#include <chrono>
 #include <cstddef>
 #include <limits>
 #include <stdexcept>
-#include <stop_token>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -103,21 +101,13 @@ public:
     [[nodiscard]] bool wait(arrival_token token, const wait_limit& limit) const noexcept {
         return lock_.pass(after(token), limit);
     }
-    /// Waits like wait(token, limit), where the limit is a stop request.
-    [[nodiscard]] bool wait(arrival_token token, std::stop_token stop) const noexcept {
-        return wait(token, wait_limit(std::move(stop)));
-    }
     /// Waits like wait(token, limit), where the limit is a duration.
-    template <class Rep, class Period>
-    [[nodiscard]] bool wait_for(arrival_token token,
-                                const std::chrono::duration<Rep, Period>& duration) const {
-        return wait(token, wait_limit::after(duration));
+    [[nodiscard]] bool wait_for(arrival_token token, const wait_duration& duration) const {
+        return wait(token, duration);
     }
     /// Waits like wait(token, limit), where the limit is a deadline.
-    template <class Clock, class Duration>
-    [[nodiscard]] bool wait_until(arrival_token token,
-                                  const std::chrono::time_point<Clock, Duration>& deadline) const {
-        return wait(token, wait_limit::until(deadline));
+    [[nodiscard]] bool wait_until(arrival_token token, const wait_deadline& deadline) const {
+        return wait(token, deadline);
     }
 
     /// Arrives, and waits until the round is complete.
@@ -125,19 +115,13 @@ public:
     /// Arrives, and waits until the round is complete or `limit` is reached. Returns whether the round is
     /// complete. The arrival counts in any case, so a later round expects the thread again.
     [[nodiscard]] bool arrive_and_wait(const wait_limit& limit) { return wait(arrive(), limit); }
-    /// Arrives and waits like arrive_and_wait(limit), where the limit is a stop request.
-    [[nodiscard]] bool arrive_and_wait(std::stop_token stop) {
-        return arrive_and_wait(wait_limit(std::move(stop)));
-    }
     /// Arrives and waits like arrive_and_wait(limit), where the limit is a duration.
-    template <class Rep, class Period>
-    [[nodiscard]] bool arrive_and_wait_for(const std::chrono::duration<Rep, Period>& duration) {
-        return arrive_and_wait(wait_limit::after(duration));
+    [[nodiscard]] bool arrive_and_wait_for(const wait_duration& duration) {
+        return arrive_and_wait(duration);
     }
     /// Arrives and waits like arrive_and_wait(limit), where the limit is a deadline.
-    template <class Clock, class Duration>
-    [[nodiscard]] bool arrive_and_wait_until(const std::chrono::time_point<Clock, Duration>& deadline) {
-        return arrive_and_wait(wait_limit::until(deadline));
+    [[nodiscard]] bool arrive_and_wait_until(const wait_deadline& deadline) {
+        return arrive_and_wait(deadline);
     }
 
     /// Arrives. Later rounds expect one arrival less.
@@ -147,14 +131,14 @@ public:
         (void)arrive();
     }
 
-    /// Returns the internal lock, for waits that block no thread. Call start() with the mask after(token) and
-    /// a transition that returns its argument.
+private:
+    friend struct detail::lock_access;
     [[nodiscard]] state_lock& core() const noexcept { return lock_; }
+    /// The state after the round of `token`.
     [[nodiscard]] static state_lock::mask after(arrival_token token) noexcept {
         return state_lock::mask{1} << (1 - token.round_);
     }
 
-private:
     static constexpr state_rules parking{.name = "a barrier"};
     static constexpr state_rules yielding{.yields = 8, .name = "a barrier"};
     static constexpr state_lock::mask both = 3; // the states 0 and 1: even and odd rounds

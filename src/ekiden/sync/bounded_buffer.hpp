@@ -8,24 +8,16 @@
 namespace ekiden::inline EKIDEN_ABI {
 
 /// The states of a bounded buffer, for buffer_base.
-struct bounded_states {
-    static constexpr std::uint32_t empty = 0;
+struct bounded_states : closable_states {
     static constexpr std::uint32_t some = 1;
     static constexpr std::uint32_t full = 2;
-    static constexpr std::uint32_t closed_some = 3;
-    static constexpr std::uint32_t closed_empty = 4;
 
-    static constexpr std::uint32_t initial = empty;
     static constexpr state_lock::mask push_states = 1U << empty | 1U << some;
     static constexpr state_lock::mask pop_states = 1U << some | 1U << full;
-    static constexpr state_lock::mask closed_states = 1U << closed_some | 1U << closed_empty;
 
     static constexpr std::uint32_t next(std::uint32_t now, std::size_t size, std::size_t capacity) noexcept {
         if (now >= closed_some) return size == 0 ? closed_empty : closed_some;
         return size == 0 ? empty : size == capacity ? full : some;
-    }
-    static constexpr std::uint32_t closing(std::uint32_t now) noexcept {
-        return now == empty || now == closed_empty ? closed_empty : closed_some;
     }
 };
 

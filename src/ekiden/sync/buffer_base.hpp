@@ -9,16 +9,28 @@
 #include <ekiden/sync/queue_status.hpp>
 #include <ekiden/sys/back_off.hpp>
 
-#include <chrono>
 #include <concepts>
 #include <exception>
 #include <optional>
 #include <stdexcept>
-#include <stop_token>
 #include <string>
 #include <utility>
 
 namespace ekiden::inline EKIDEN_ABI {
+
+/// The states that all buffers have.
+struct closable_states {
+    static constexpr std::uint32_t empty = 0;
+    static constexpr std::uint32_t closed_some = 3;
+    static constexpr std::uint32_t closed_empty = 4;
+
+    static constexpr std::uint32_t initial = empty;
+    static constexpr state_lock::mask closed_states = 1U << closed_some | 1U << closed_empty;
+
+    static constexpr std::uint32_t closing(std::uint32_t now) noexcept {
+        return now == empty || now == closed_empty ? closed_empty : closed_some;
+    }
+};
 
 /// A buffer. `States` defines the states of its lock. It is a class with these members:
 ///   initial, push_states, pop_states, closed_states
@@ -39,28 +51,19 @@ class buffer_base {
 public:
     using value_type = T;
 
-    /// Adds `item`. Waits while the buffer is full. Returns done or closed. Unless done, `item` is unchanged.
-    [[nodiscard]] queue_status push(T&& item) { return push(std::move(item), wait_limit()); }
-    /// Adds `item`. Waits until `limit` at most. Returns done, timed_out, stopped or closed. Unless done,
-    /// `item` is unchanged.
-    [[nodiscard]] queue_status push(T&& item, const wait_limit& limit) {
+    /// Adds `item`. Waits while the buffer is full, until `limit` at most. Returns done or closed, or
+    /// timed_out or stopped if the limit was reached. Unless done, `item` is unchanged.
+    [[nodiscard]] queue_status push(T&& item, const wait_limit& limit = wait_limit()) {
         push_step step{*this, item};
-        return lock_.run(may_push, step, limit) ? step.outcome() : given_up(limit);
-    }
-    /// Adds `item` like push(item, limit), where the limit is a stop request.
-    [[nodiscard]] queue_status push(T&& item, std::stop_token stop) {
-        return push(std::move(item), wait_limit(std::move(stop)));
+        return lock_.run(may_push, step, conduct::completes, limit) ? step.outcome() : given_up(limit);
     }
     /// Adds `item` like push(item, limit), where the limit is a duration.
-    template <class Rep, class Period>
-    [[nodiscard]] queue_status push_for(T&& item, const std::chrono::duration<Rep, Period>& duration) {
-        return push(std::move(item), wait_limit::after(duration));
+    [[nodiscard]] queue_status push_for(T&& item, const wait_duration& duration) {
+        return push(std::move(item), duration);
     }
     /// Adds `item` like push(item, limit), where the limit is a deadline.
-    template <class Clock, class Duration>
-    [[nodiscard]] queue_status push_until(T&& item,
-                                          const std::chrono::time_point<Clock, Duration>& deadline) {
-        return push(std::move(item), wait_limit::until(deadline));
+    [[nodiscard]] queue_status push_until(T&& item, const wait_deadline& deadline) {
+        return push(std::move(item), deadline);
     }
     /// Adds `item` if there is room. Returns done, would_wait or closed. Unless done, `item` is unchanged.
     [[nodiscard]] queue_status try_push(T&& item) {
@@ -68,35 +71,22 @@ public:
         return tried(may_push, step);
     }
 
-    /// Adds a copy of `item` like push(item). The copy is made before the wait.
-    [[nodiscard]] queue_status push(const T& item)
-        requires std::copy_constructible<T>
-    {
-        return push(T(item));
-    }
-    /// Adds a copy of `item` like push(item, limit).
-    [[nodiscard]] queue_status push(const T& item, const wait_limit& limit)
+    /// Adds a copy of `item` like push(item, limit). The copy is made before the wait.
+    [[nodiscard]] queue_status push(const T& item, const wait_limit& limit = wait_limit())
         requires std::copy_constructible<T>
     {
         return push(T(item), limit);
     }
-    /// Adds a copy of `item` like push(item, stop).
-    [[nodiscard]] queue_status push(const T& item, std::stop_token stop)
+    /// Adds a copy of `item` like push_for(item, duration).
+    [[nodiscard]] queue_status push_for(const T& item, const wait_duration& duration)
         requires std::copy_constructible<T>
     {
-        return push(T(item), std::move(stop));
-    }
-    /// Adds a copy of `item` like push_for(item, duration).
-    template <class Rep, class Period>
-        requires std::copy_constructible<T>
-    [[nodiscard]] queue_status push_for(const T& item, const std::chrono::duration<Rep, Period>& duration) {
         return push_for(T(item), duration);
     }
     /// Adds a copy of `item` like push_until(item, deadline).
-    template <class Clock, class Duration>
+    [[nodiscard]] queue_status push_until(const T& item, const wait_deadline& deadline)
         requires std::copy_constructible<T>
-    [[nodiscard]] queue_status push_until(const T& item,
-                                          const std::chrono::time_point<Clock, Duration>& deadline) {
+    {
         return push_until(T(item), deadline);
     }
     /// Adds a copy of `item` like try_push(item).
@@ -106,29 +96,19 @@ public:
         return try_push(T(item));
     }
 
-    /// Removes the oldest item. Waits while the buffer is empty. Returns the item, or an empty result with
-    /// the status closed if the buffer is closed and empty.
-    [[nodiscard]] popped<T> pop() { return pop(wait_limit()); }
-    /// Removes the oldest item. Waits until `limit` at most. Returns the item, or an empty result with the
-    /// status timed_out, stopped or closed.
-    [[nodiscard]] popped<T> pop(const wait_limit& limit) {
+    /// Removes the oldest item. Waits while the buffer is empty, until `limit` at most. Returns the item, or
+    /// an empty result. The status is then closed if the buffer is closed and empty, and timed_out or stopped
+    /// if the limit was reached.
+    [[nodiscard]] popped<T> pop(const wait_limit& limit = wait_limit()) {
         return popped<T>::from([&](std::optional<T>& item) {
             pop_step step{*this, item};
-            return lock_.run(may_pop, step, limit) ? step.outcome() : given_up(limit);
+            return lock_.run(may_pop, step, conduct::completes, limit) ? step.outcome() : given_up(limit);
         });
     }
-    /// Removes the oldest item like pop(limit), where the limit is a stop request.
-    [[nodiscard]] popped<T> pop(std::stop_token stop) { return pop(wait_limit(std::move(stop))); }
     /// Removes the oldest item like pop(limit), where the limit is a duration.
-    template <class Rep, class Period>
-    [[nodiscard]] popped<T> pop_for(const std::chrono::duration<Rep, Period>& duration) {
-        return pop(wait_limit::after(duration));
-    }
+    [[nodiscard]] popped<T> pop_for(const wait_duration& duration) { return pop(duration); }
     /// Removes the oldest item like pop(limit), where the limit is a deadline.
-    template <class Clock, class Duration>
-    [[nodiscard]] popped<T> pop_until(const std::chrono::time_point<Clock, Duration>& deadline) {
-        return pop(wait_limit::until(deadline));
-    }
+    [[nodiscard]] popped<T> pop_until(const wait_deadline& deadline) { return pop(deadline); }
     /// Removes the oldest item if there is one. Returns the item, or an empty result with the status
     /// would_wait or closed.
     [[nodiscard]] popped<T> try_pop() {
@@ -214,9 +194,7 @@ public:
         }
     };
 
-    /// Returns the internal lock, for waits that block no thread. Call start() with the mask `may_push` and a
-    /// push_step, or with `may_pop` and a pop_step.
-    [[nodiscard]] state_lock& core() noexcept { return lock_; }
+    /// The masks of the states in which a push_step, or a pop_step, may begin.
     static constexpr state_lock::mask may_push = States::push_states | States::closed_states;
     static constexpr state_lock::mask may_pop = States::pop_states | States::closed_states;
 
@@ -234,6 +212,9 @@ protected:
     }
 
 private:
+    friend struct detail::lock_access;
+    [[nodiscard]] state_lock& core() noexcept { return lock_; }
+
     // A push or a pop is so short that one yield is usually enough to see its end. In a buffer with room for
     // one item, each item needs an answer of the other side. If the other side runs on another processor, the
     // answer arrives sooner than a yield takes.

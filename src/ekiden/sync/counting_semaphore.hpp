@@ -11,14 +11,11 @@
 #include <ekiden/sys/contract.hpp>
 
 #include <algorithm>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <stdexcept>
-#include <stop_token>
 #include <string>
-#include <utility>
 
 namespace ekiden::inline EKIDEN_ABI {
 
@@ -55,48 +52,40 @@ public:
 
     /// Acquires a permit. Waits while there is none.
     void acquire() noexcept {
-        if (!lock_.try_count<-1>(most_quick)) [[unlikely]]
+        if (!change_payload(-1)) [[unlikely]]
             lock_.run(is_some, take{*this}, conduct::opens);
     }
     /// Acquires a permit. Waits until `limit` at most. Returns whether a permit was acquired.
     [[nodiscard]] bool acquire(const wait_limit& limit) noexcept {
-        return lock_.try_count<-1>(most_quick) || lock_.run(is_some, take{*this}, limit, conduct::opens);
+        return change_payload(-1) || lock_.run(is_some, take{*this}, conduct::opens, limit);
     }
-    /// Acquires a permit. Waits at most until a stop is requested. Returns whether a permit was acquired.
-    [[nodiscard]] bool acquire(std::stop_token stop) noexcept { return acquire(wait_limit(std::move(stop))); }
     /// Acquires a permit. Waits for `duration` at most. Returns whether a permit was acquired.
-    template <class Rep, class Period>
-    [[nodiscard]] bool try_acquire_for(const std::chrono::duration<Rep, Period>& duration) {
-        return acquire(wait_limit::after(duration));
-    }
+    [[nodiscard]] bool try_acquire_for(const wait_duration& duration) { return acquire(duration); }
     /// Acquires a permit. Waits until `deadline` at most. Returns whether a permit was acquired.
-    template <class Clock, class Duration>
-    [[nodiscard]] bool try_acquire_until(const std::chrono::time_point<Clock, Duration>& deadline) {
-        return acquire(wait_limit::until(deadline));
-    }
+    [[nodiscard]] bool try_acquire_until(const wait_deadline& deadline) { return acquire(deadline); }
     /// Acquires a permit if there is one. Does not wait, and does not fail spuriously. Returns whether a
     /// permit was acquired.
     [[nodiscard]] bool try_acquire() noexcept {
         for (sys::back_off others;; others.wait()) { // another thread is inside for a few steps
-            const attempt result =
-                lock_.try_count<-1>(most_quick) ? attempt::done : lock_.try_run(is_some, take{*this});
+            const attempt result = change_payload(-1) ? attempt::done : lock_.try_run(is_some, take{*this});
             if (result != attempt::busy) return result == attempt::done;
         }
     }
 
     /// Adds `count` permits. `count` is 0 or more, and the number of permits stays at most max().
     void release(std::ptrdiff_t count = 1) noexcept {
-        if (count != 1 || !lock_.try_count<1>(most_quick)) [[unlikely]]
+        if (count != 1 || !change_payload(1)) [[unlikely]]
             lock_.run(state_lock::any_state, [&](state_value now) noexcept { return added(now, count); });
     }
 
-    /// Returns the internal lock, for waits that block no thread. Call start() with the mask `is_some` and
-    /// the transition take_one(), which runs inside the lock.
-    [[nodiscard]] state_lock& core() noexcept { return lock_; }
-    [[nodiscard]] state_value take_one(state_value now) noexcept { return changed(now, -1); }
+    /// The mask of the states in which there is a permit.
     static constexpr state_lock::mask is_some = 1U << some | 1U << plenty;
 
 private:
+    friend struct detail::lock_access;
+    [[nodiscard]] state_lock& core() noexcept { return lock_; }
+    [[nodiscard]] state_value take_one(state_value now) noexcept { return changed(now, -1); }
+
     static constexpr state_rules rules{.spins = 12, .yields = 4, .first_only = true, .name = "a semaphore"};
 
     struct take {
@@ -115,6 +104,19 @@ private:
         if (permits <= 0) return {zero, 0};
         return permits > in_word(most_quick) ? state_value{plenty, most_quick}
                                              : state_value{some, static_cast<std::uint32_t>(permits)};
+    }
+
+    // Changes the number of permits in one step, if the payload can hold both numbers and no thread is
+    // inside.
+    bool change_payload(int by) noexcept {
+        const state_lock::mask from = by < 0 ? 1U << some : 1U << zero | 1U << some;
+        bool fits = false;
+        const attempt result = lock_.try_apply(from, [&](state_value now) noexcept {
+            const std::ptrdiff_t permits = in_word(now.payload) + by;
+            fits = permits >= 0 && permits <= in_word(most_quick);
+            return fits ? value_of(permits) : now;
+        });
+        return result == attempt::done && fits;
     }
 
     // Inside the lock.

@@ -9,12 +9,9 @@
 #include <ekiden/sync/detail/state_lock.hpp>
 #include <ekiden/sys/contract.hpp>
 
-#include <chrono>
 #include <cstddef>
 #include <stdexcept>
-#include <stop_token>
 #include <string>
-#include <utility>
 
 namespace ekiden::inline EKIDEN_ABI {
 
@@ -62,18 +59,10 @@ public:
     [[nodiscard]] bool enter(const wait_limit& limit) noexcept {
         return lock_.apply(bit(entering), count{participants_, leaving}, conduct::completes_together, limit);
     }
-    /// Calls enter(), unless a stop is requested first. Returns whether the call was counted.
-    [[nodiscard]] bool enter(std::stop_token stop) noexcept { return enter(wait_limit(std::move(stop))); }
     /// Calls enter(), unless `duration` passes first. Returns whether the call was counted.
-    template <class Rep, class Period>
-    [[nodiscard]] bool enter_for(const std::chrono::duration<Rep, Period>& duration) {
-        return enter(wait_limit::after(duration));
-    }
+    [[nodiscard]] bool enter_for(const wait_duration& duration) { return enter(duration); }
     /// Calls enter(), unless `deadline` passes first. Returns whether the call was counted.
-    template <class Clock, class Duration>
-    [[nodiscard]] bool enter_until(const std::chrono::time_point<Clock, Duration>& deadline) {
-        return enter(wait_limit::until(deadline));
-    }
+    [[nodiscard]] bool enter_until(const wait_deadline& deadline) { return enter(deadline); }
 
     /// Leaves the round. Waits until all participants have entered it.
     void leave() noexcept {
@@ -83,18 +72,10 @@ public:
     [[nodiscard]] bool leave(const wait_limit& limit) noexcept {
         return lock_.apply(bit(leaving), count{participants_, entering}, conduct::completes_together, limit);
     }
-    /// Calls leave(), unless a stop is requested first. Returns whether the call was counted.
-    [[nodiscard]] bool leave(std::stop_token stop) noexcept { return leave(wait_limit(std::move(stop))); }
     /// Calls leave(), unless `duration` passes first. Returns whether the call was counted.
-    template <class Rep, class Period>
-    [[nodiscard]] bool leave_for(const std::chrono::duration<Rep, Period>& duration) {
-        return leave(wait_limit::after(duration));
-    }
+    [[nodiscard]] bool leave_for(const wait_duration& duration) { return leave(duration); }
     /// Calls leave(), unless `deadline` passes first. Returns whether the call was counted.
-    template <class Clock, class Duration>
-    [[nodiscard]] bool leave_until(const std::chrono::time_point<Clock, Duration>& deadline) {
-        return leave(wait_limit::until(deadline));
-    }
+    [[nodiscard]] bool leave_until(const wait_deadline& deadline) { return leave(deadline); }
 
 private:
     static constexpr state_rules rules{.name = "an elastic_barrier"};

@@ -5,10 +5,6 @@
 
 #include <ekiden/sync/detail/state_lock.hpp>
 
-#include <chrono>
-#include <stop_token>
-#include <utility>
-
 namespace ekiden::inline EKIDEN_ABI {
 
 /// A flag that threads and coroutines can wait for. It stays set until it is reset (a manual-reset event).
@@ -35,26 +31,19 @@ public:
     void wait() const noexcept { lock_.pass(is_one); }
     /// Waits until the event is set, or until `limit` is reached. Returns whether the event was set.
     [[nodiscard]] bool wait(const wait_limit& limit) const noexcept { return lock_.pass(is_one, limit); }
-    /// Waits until the event is set, or until a stop is requested. Returns whether the event was set.
-    [[nodiscard]] bool wait(std::stop_token stop) const noexcept { return wait(wait_limit(std::move(stop))); }
     /// Waits until the event is set, for `duration` at most. Returns whether the event was set.
-    template <class Rep, class Period>
-    [[nodiscard]] bool wait_for(const std::chrono::duration<Rep, Period>& duration) const {
-        return wait(wait_limit::after(duration));
-    }
+    [[nodiscard]] bool wait_for(const wait_duration& duration) const { return wait(duration); }
     /// Waits until the event is set, until `deadline` at most. Returns whether the event was set.
-    template <class Clock, class Duration>
-    [[nodiscard]] bool wait_until(const std::chrono::time_point<Clock, Duration>& deadline) const {
-        return wait(wait_limit::until(deadline));
-    }
+    [[nodiscard]] bool wait_until(const wait_deadline& deadline) const { return wait(deadline); }
 
-    /// Returns the internal lock, for waits that block no thread. Call start() with the mask `is_one` and a
-    /// transition that returns its argument.
-    [[nodiscard]] state_lock& core() const noexcept { return lock_; }
+    /// The mask of the state in which the event is set.
     static constexpr state_lock::mask is_one = 2;
 
 private:
     friend class latch;
+    friend struct detail::lock_access;
+    [[nodiscard]] state_lock& core() const noexcept { return lock_; }
+
     static constexpr state_rules rules{.name = "an event"};
 
     constexpr event(bool set, const state_rules& own_rules) noexcept : lock_({set ? 1U : 0U, 0}, own_rules) {}

@@ -25,7 +25,7 @@ public:
     /// fixes the place of the call also assigns the number, so successive owners have successive numbers.
     std::uint32_t lock_numbered() noexcept {
         note_.wanted(lock_.name(), "lock_numbered");
-        const std::uint32_t number = lock_.enter_numbered(free);
+        const std::uint32_t number = lock_.enter_numbered(free).number;
         note_.taken(sys::hold::alone, lock_.name());
         return number;
     }
@@ -36,21 +36,13 @@ public:
         if (!note_.taken_if(is_granted, sys::hold::alone_tried, lock_.name())) return std::nullopt;
         return number;
     }
-    /// Locks the mutex like lock_numbered(limit), where the limit is a stop request.
-    [[nodiscard]] std::optional<std::uint32_t> lock_numbered(std::stop_token stop) noexcept {
-        return lock_numbered(wait_limit(std::move(stop)));
-    }
     /// Locks the mutex like lock_numbered(limit), where the limit is a duration.
-    template <class Rep, class Period>
-    [[nodiscard]] std::optional<std::uint32_t>
-    try_lock_numbered_for(const std::chrono::duration<Rep, Period>& duration) {
-        return lock_numbered(wait_limit::after(duration));
+    [[nodiscard]] std::optional<std::uint32_t> try_lock_numbered_for(const wait_duration& duration) {
+        return lock_numbered(duration);
     }
     /// Locks the mutex like lock_numbered(limit), where the limit is a deadline.
-    template <class Clock, class Duration>
-    [[nodiscard]] std::optional<std::uint32_t>
-    try_lock_numbered_until(const std::chrono::time_point<Clock, Duration>& deadline) {
-        return lock_numbered(wait_limit::until(deadline));
+    [[nodiscard]] std::optional<std::uint32_t> try_lock_numbered_until(const wait_deadline& deadline) {
+        return lock_numbered(deadline);
     }
     /// The modulus of the arrival numbers.
     static constexpr std::uint32_t numbers = state_lock::max_payload + 1;

@@ -6,13 +6,10 @@
 #include <ekiden/sync/event.hpp>
 #include <ekiden/sys/contract.hpp>
 
-#include <chrono>
 #include <cstddef>
 #include <limits>
 #include <stdexcept>
-#include <stop_token>
 #include <string>
-#include <utility>
 
 namespace ekiden::inline EKIDEN_ABI {
 
@@ -52,18 +49,10 @@ public:
     void wait() const noexcept { done_.wait(); }
     /// Waits until the counter is 0, or until `limit` is reached. Returns whether the counter is 0.
     [[nodiscard]] bool wait(const wait_limit& limit) const noexcept { return done_.wait(limit); }
-    /// Waits until the counter is 0, or until a stop is requested. Returns whether the counter is 0.
-    [[nodiscard]] bool wait(std::stop_token stop) const noexcept { return wait(wait_limit(std::move(stop))); }
     /// Waits until the counter is 0, for `duration` at most. Returns whether the counter is 0.
-    template <class Rep, class Period>
-    [[nodiscard]] bool wait_for(const std::chrono::duration<Rep, Period>& duration) const {
-        return wait(wait_limit::after(duration));
-    }
+    [[nodiscard]] bool wait_for(const wait_duration& duration) const { return wait(duration); }
     /// Waits until the counter is 0, until `deadline` at most. Returns whether the counter is 0.
-    template <class Clock, class Duration>
-    [[nodiscard]] bool wait_until(const std::chrono::time_point<Clock, Duration>& deadline) const {
-        return wait(wait_limit::until(deadline));
-    }
+    [[nodiscard]] bool wait_until(const wait_deadline& deadline) const { return wait(deadline); }
 
     /// Calls count_down(count), then wait().
     void arrive_and_wait(std::ptrdiff_t count = 1) noexcept {
@@ -76,27 +65,21 @@ public:
         count_down();
         return wait(limit);
     }
-    /// Calls count_down(), then wait(stop). The arrival counts in any case. Returns whether the counter is 0.
-    [[nodiscard]] bool arrive_and_wait(std::stop_token stop) noexcept {
-        return arrive_and_wait(wait_limit(std::move(stop)));
-    }
     /// Calls count_down(), then wait_for(duration). The arrival counts in any case. Returns whether the
     /// counter is 0.
-    template <class Rep, class Period>
-    [[nodiscard]] bool arrive_and_wait_for(const std::chrono::duration<Rep, Period>& duration) {
-        return arrive_and_wait(wait_limit::after(duration));
+    [[nodiscard]] bool arrive_and_wait_for(const wait_duration& duration) {
+        return arrive_and_wait(duration);
     }
     /// Calls count_down(), then wait_until(deadline). The arrival counts in any case. Returns whether the
     /// counter is 0.
-    template <class Clock, class Duration>
-    [[nodiscard]] bool arrive_and_wait_until(const std::chrono::time_point<Clock, Duration>& deadline) {
-        return arrive_and_wait(wait_limit::until(deadline));
+    [[nodiscard]] bool arrive_and_wait_until(const wait_deadline& deadline) {
+        return arrive_and_wait(deadline);
     }
 
-    /// Returns the internal lock, like that of an event.
+private:
+    friend struct detail::lock_access;
     [[nodiscard]] state_lock& core() const noexcept { return done_.core(); }
 
-private:
     static constexpr state_rules rules{.name = "a latch"};
 
     sys::atomic<std::ptrdiff_t> missing_;

@@ -5,8 +5,10 @@
 
 #include <ekiden/sys/config.hpp>
 
+#include <concepts>
 #include <cstdint>
 #include <optional>
+#include <type_traits>
 #include <utility>
 
 namespace ekiden::inline EKIDEN_ABI {
@@ -33,6 +35,13 @@ public:
     constexpr explicit popped(std::in_place_t, Args&&... args)
         : std::optional<T>(std::in_place, std::forward<Args>(args)...) {}
 
+    /// Returns whether there is an item.
+    constexpr explicit operator bool() const& noexcept { return this->has_value(); }
+    /// Deleted for `bool`, because `std::optional<bool> item(buffer.pop())` would call it instead of taking
+    /// the item.
+    constexpr explicit operator bool() const&&
+        requires std::same_as<std::remove_cv_t<T>, bool>
+    = delete;
     /// Returns the outcome of the pop.
     [[nodiscard]] constexpr queue_status status() const noexcept { return status_; }
 

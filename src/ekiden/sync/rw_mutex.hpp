@@ -11,9 +11,7 @@
 #include <ekiden/sys/mutant.hpp>
 
 #include <algorithm>
-#include <chrono>
 #include <exception>
-#include <stop_token>
 #include <utility>
 
 namespace ekiden::inline EKIDEN_ABI {
@@ -48,7 +46,7 @@ public:
     /// Locks for writing. Waits while another thread is inside.
     void lock() noexcept {
         note_.wanted(lock_.name(), "lock");
-        lock_.apply_from(rules::value(rw_state::free), rules::writer_enters, begin_writing, conduct::opens);
+        lock_.apply(rules::writer_enters, begin_writing, conduct::opens);
         note_.taken(sys::hold::alone, lock_.name());
     }
     /// Locks for writing. Waits until `limit` at most. Returns whether the lock is held for writing now.
@@ -56,18 +54,10 @@ public:
         return noted(lock_.apply(rules::writer_enters, begin_writing, conduct::opens, limit),
                      sys::hold::alone_tried);
     }
-    /// Locks for writing like lock(limit), where the limit is a stop request.
-    [[nodiscard]] bool lock(std::stop_token stop) noexcept { return lock(wait_limit(std::move(stop))); }
     /// Locks for writing like lock(limit), where the limit is a duration.
-    template <class Rep, class Period>
-    [[nodiscard]] bool try_lock_for(const std::chrono::duration<Rep, Period>& duration) {
-        return lock(wait_limit::after(duration));
-    }
+    [[nodiscard]] bool try_lock_for(const wait_duration& duration) { return lock(duration); }
     /// Locks for writing like lock(limit), where the limit is a deadline.
-    template <class Clock, class Duration>
-    [[nodiscard]] bool try_lock_until(const std::chrono::time_point<Clock, Duration>& deadline) {
-        return lock(wait_limit::until(deadline));
-    }
+    [[nodiscard]] bool try_lock_until(const wait_deadline& deadline) { return lock(deadline); }
     /// Locks for writing without waiting. Returns whether the lock is held for writing now. It can fail while
     /// another thread is unlocking.
     [[nodiscard]] bool try_lock() noexcept {
@@ -82,7 +72,7 @@ public:
     /// Locks for reading. Waits while a writer is inside, or as long as the policy says.
     void lock_shared() noexcept {
         if constexpr (lock_checks) check_recursion();
-        lock_.apply_from(rules::value(rw_state::free), rules::reader_enters, begin_reading, conduct::opens);
+        lock_.apply(rules::reader_enters, begin_reading, conduct::opens);
         note_.taken(sys::hold::shared, lock_.name());
     }
     /// Locks for reading. Waits until `limit` at most. Returns whether the lock is held for reading now.
@@ -90,20 +80,10 @@ public:
         return noted(lock_.apply(rules::reader_enters, begin_reading, conduct::opens, limit),
                      sys::hold::shared_tried);
     }
-    /// Locks for reading like lock_shared(limit), where the limit is a stop request.
-    [[nodiscard]] bool lock_shared(std::stop_token stop) noexcept {
-        return lock_shared(wait_limit(std::move(stop)));
-    }
     /// Locks for reading like lock_shared(limit), where the limit is a duration.
-    template <class Rep, class Period>
-    [[nodiscard]] bool try_lock_shared_for(const std::chrono::duration<Rep, Period>& duration) {
-        return lock_shared(wait_limit::after(duration));
-    }
+    [[nodiscard]] bool try_lock_shared_for(const wait_duration& duration) { return lock_shared(duration); }
     /// Locks for reading like lock_shared(limit), where the limit is a deadline.
-    template <class Clock, class Duration>
-    [[nodiscard]] bool try_lock_shared_until(const std::chrono::time_point<Clock, Duration>& deadline) {
-        return lock_shared(wait_limit::until(deadline));
-    }
+    [[nodiscard]] bool try_lock_shared_until(const wait_deadline& deadline) { return lock_shared(deadline); }
     /// Locks for reading without waiting. Returns whether the lock is held for reading now. It can fail while
     /// another thread is unlocking.
     [[nodiscard]] bool try_lock_shared() noexcept {
@@ -125,18 +105,10 @@ public:
     [[nodiscard]] bool upgrade(const wait_limit& limit) noexcept {
         return upgrade_within(limit, sys::hold::alone_tried);
     }
-    /// Upgrades a shared lock like upgrade(limit), where the limit is a stop request.
-    [[nodiscard]] bool upgrade(std::stop_token stop) noexcept { return upgrade(wait_limit(std::move(stop))); }
     /// Upgrades a shared lock like upgrade(limit), where the limit is a duration.
-    template <class Rep, class Period>
-    [[nodiscard]] bool try_upgrade_for(const std::chrono::duration<Rep, Period>& duration) {
-        return upgrade(wait_limit::after(duration));
-    }
+    [[nodiscard]] bool try_upgrade_for(const wait_duration& duration) { return upgrade(duration); }
     /// Upgrades a shared lock like upgrade(limit), where the limit is a deadline.
-    template <class Clock, class Duration>
-    [[nodiscard]] bool try_upgrade_until(const std::chrono::time_point<Clock, Duration>& deadline) {
-        return upgrade(wait_limit::until(deadline));
-    }
+    [[nodiscard]] bool try_upgrade_until(const wait_deadline& deadline) { return upgrade(deadline); }
     /// Upgrades a shared lock without waiting. Returns false if another reader is inside. The caller then
     /// still is a reader.
     [[nodiscard]] bool try_upgrade() noexcept {
@@ -189,30 +161,24 @@ public:
                 });
                 return rules::value(rw_state::free, begin_writing(now).payload);
             },
-            limit);
+            conduct::completes, limit);
         note_.served();
         if (error) std::rethrow_exception(std::move(error));
         return is_done;
     }
-    /// Runs `section()` like run(limit, section), where the limit is a stop request.
-    template <class Section>
-    [[nodiscard]] bool run(std::stop_token stop, Section&& section) {
-        return run(wait_limit(std::move(stop)), std::forward<Section>(section));
-    }
     /// Runs `section()` like run(limit, section), where the limit is a duration.
-    template <class Rep, class Period, class Section>
-    [[nodiscard]] bool run_for(const std::chrono::duration<Rep, Period>& duration, Section&& section) {
-        return run(wait_limit::after(duration), std::forward<Section>(section));
+    template <class Section>
+    [[nodiscard]] bool run_for(const wait_duration& duration, Section&& section) {
+        return run(duration, std::forward<Section>(section));
     }
     /// Runs `section()` like run(limit, section), where the limit is a deadline.
-    template <class Clock, class Duration, class Section>
-    [[nodiscard]] bool run_until(const std::chrono::time_point<Clock, Duration>& deadline,
-                                 Section&& section) {
-        return run(wait_limit::until(deadline), std::forward<Section>(section));
+    template <class Section>
+    [[nodiscard]] bool run_until(const wait_deadline& deadline, Section&& section) {
+        return run(deadline, std::forward<Section>(section));
     }
 
-    /// Returns the internal lock, for waits that block no thread (state_lock::start). The functions below are
-    /// the transitions.
+private:
+    friend struct detail::lock_access;
     [[nodiscard]] state_lock& core() noexcept { return lock_; }
     static state_value begin_writing(state_value now) noexcept {
         const bool in_turn = now.state == static_cast<std::uint32_t>(rw_state::writer_only);
@@ -225,20 +191,17 @@ public:
         const bool in_turn = state == rw_state::readers_turn && readers < max_readers;
         return rules::value(in_turn ? state : rules::reading(readers), readers);
     }
-    /// Leaves the lock after an entry through core(). Any thread may call it, because no thread holds the
-    /// lock.
     void end_hold() noexcept {
-        lock_.apply_held_from(
-            rules::value(rw_state::write), rules::any_of(rw_state::write),
+        lock_.apply_held(
+            rules::any_of(rw_state::write),
             [](state_value now) noexcept { return rules::value(rw_state::free, now.payload); },
             "rw_mutex::unlock: no writer is inside (a reader leaves by unlock_shared)");
     }
     void end_hold_shared() noexcept {
-        lock_.apply_held_from(rules::value(rw_state::read, 1), rules::reader_inside, end_reading,
-                              "rw_mutex::unlock_shared: no reader is inside (a writer leaves by unlock)");
+        lock_.apply_held(rules::reader_inside, end_reading,
+                         "rw_mutex::unlock_shared: no reader is inside (a writer leaves by unlock)");
     }
 
-private:
     // While the caller waits, it does not count as a reader. The last of the other readers leaves the lock to
     // it (the state `upgrade`), and no other thread can enter.
     bool upgrade_within(const wait_limit& limit, sys::hold how) noexcept {

@@ -12,7 +12,6 @@
 #include <ekiden/sys/mutant.hpp>
 #include <ekiden/sys/parker.hpp>
 
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -89,21 +88,15 @@ public:
             if (!has_processed) await_request(limit);
         }
     }
-    /// Serves like serve(limit, handler), where the limit is a stop request.
-    template <class Handler>
-    [[nodiscard]] bool serve(std::stop_token stop, Handler&& handler) {
-        return serve(wait_limit(std::move(stop)), std::forward<Handler>(handler));
-    }
     /// Serves like serve(limit, handler), where the limit is a duration.
-    template <class Rep, class Period, class Handler>
-    [[nodiscard]] bool serve_for(const std::chrono::duration<Rep, Period>& duration, Handler&& handler) {
-        return serve(wait_limit::after(duration), std::forward<Handler>(handler));
+    template <class Handler>
+    [[nodiscard]] bool serve_for(const wait_duration& duration, Handler&& handler) {
+        return serve(duration, std::forward<Handler>(handler));
     }
     /// Serves like serve(limit, handler), where the limit is a deadline.
-    template <class Clock, class Duration, class Handler>
-    [[nodiscard]] bool serve_until(const std::chrono::time_point<Clock, Duration>& deadline,
-                                   Handler&& handler) {
-        return serve(wait_limit::until(deadline), std::forward<Handler>(handler));
+    template <class Handler>
+    [[nodiscard]] bool serve_until(const wait_deadline& deadline, Handler&& handler) {
+        return serve(deadline, std::forward<Handler>(handler));
     }
 
     /// Closes the sequencer: later calls are refused. Has no effect if it is closed already.

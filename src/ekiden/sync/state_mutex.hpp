@@ -9,10 +9,8 @@
 #include <ekiden/sync/state_table.hpp>
 #include <ekiden/sys/contract.hpp>
 
-#include <chrono>
 #include <exception>
 #include <optional>
-#include <stop_token>
 #include <utility>
 
 namespace ekiden::inline EKIDEN_ABI {
@@ -144,21 +142,15 @@ public:
         if (!lock_.enter(entry<Op>(), limit)) return std::nullopt;
         return entered<Op, Unwind...>();
     }
-    /// Enters with `Op` like enter(limit), where the limit is a stop request.
-    template <auto Op, state... Unwind>
-    [[nodiscard]] std::optional<guard<Op>> enter(std::stop_token stop) noexcept {
-        return enter<Op, Unwind...>(wait_limit(std::move(stop)));
-    }
     /// Enters with `Op` like enter(limit), where the limit is a duration.
-    template <auto Op, state... Unwind, class Rep, class Period>
-    [[nodiscard]] std::optional<guard<Op>> enter_for(const std::chrono::duration<Rep, Period>& duration) {
-        return enter<Op, Unwind...>(wait_limit::after(duration));
+    template <auto Op, state... Unwind>
+    [[nodiscard]] std::optional<guard<Op>> enter_for(const wait_duration& duration) {
+        return enter<Op, Unwind...>(duration);
     }
     /// Enters with `Op` like enter(limit), where the limit is a deadline.
-    template <auto Op, state... Unwind, class Clock, class Duration>
-    [[nodiscard]] std::optional<guard<Op>>
-    enter_until(const std::chrono::time_point<Clock, Duration>& deadline) {
-        return enter<Op, Unwind...>(wait_limit::until(deadline));
+    template <auto Op, state... Unwind>
+    [[nodiscard]] std::optional<guard<Op>> enter_until(const wait_deadline& deadline) {
+        return enter<Op, Unwind...>(deadline);
     }
     /// Enters with `Op` without waiting. Returns an empty optional if a thread is inside, or if `Op` cannot
     /// begin in this state.
@@ -192,43 +184,30 @@ public:
                 }
                 return state_value{static_cast<std::uint32_t>(after), 0};
             },
-            limit);
+            conduct::completes, limit);
         if (error) std::rethrow_exception(std::move(error));
         return is_done;
     }
-    /// Runs `section(state)` like run(limit, section), where the limit is a stop request.
-    template <auto Op, class Section>
-    [[nodiscard]] bool run(std::stop_token stop, Section&& section) {
-        return run<Op>(wait_limit(std::move(stop)), std::forward<Section>(section));
-    }
     /// Runs `section(state)` like run(limit, section), where the limit is a duration.
-    template <auto Op, class Rep, class Period, class Section>
-    [[nodiscard]] bool run_for(const std::chrono::duration<Rep, Period>& duration, Section&& section) {
-        return run<Op>(wait_limit::after(duration), std::forward<Section>(section));
+    template <auto Op, class Section>
+    [[nodiscard]] bool run_for(const wait_duration& duration, Section&& section) {
+        return run<Op>(duration, std::forward<Section>(section));
     }
     /// Runs `section(state)` like run(limit, section), where the limit is a deadline.
-    template <auto Op, class Clock, class Duration, class Section>
-    [[nodiscard]] bool run_until(const std::chrono::time_point<Clock, Duration>& deadline,
-                                 Section&& section) {
-        return run<Op>(wait_limit::until(deadline), std::forward<Section>(section));
+    template <auto Op, class Section>
+    [[nodiscard]] bool run_until(const wait_deadline& deadline, Section&& section) {
+        return run<Op>(deadline, std::forward<Section>(section));
     }
 
-    /// Returns the internal lock, for waits that block no thread. Call start() with mask_of<Op>().
+private:
+    friend struct detail::lock_access;
     [[nodiscard]] state_lock& core() noexcept { return lock_; }
-    template <auto Op>
-    [[nodiscard]] static constexpr state_lock::mask mask_of() noexcept {
-        return entry<Op>();
-    }
-    /// Returns a guard after an entry through core(). Any thread may destroy it, even without an exception,
-    /// because the frame of a coroutine can be destroyed at any of its waits. Then the guard leaves with the
-    /// state in which it entered.
     template <auto Op>
     [[nodiscard]] guard<Op> adopt() noexcept {
         constexpr int less_than_any = -1;
         return guard<Op>(*this, less_than_any);
     }
 
-private:
     template <auto Op, state... Unwind>
     guard<Op> entered() noexcept {
         static_assert(sizeof...(Unwind) <= 1, "state_mutex: an exception leaves with one state");

@@ -14,7 +14,8 @@ namespace ekiden::inline EKIDEN_ABI {
 
 /// The limit of a wait: a deadline, a stop request, both, or neither.
 ///
-/// A limit is a value. Copies share the stop state of its token.
+/// A limit is a value. Copies share the stop state of its token. A stop token converts to a limit, so a
+/// function with a limit accepts a stop token, too.
 ///
 /// Thread safety: like an int.
 class wait_limit {
@@ -23,7 +24,7 @@ public:
     constexpr wait_limit() noexcept = default;
 
     /// Constructs a limit that is reached at a stop request.
-    explicit wait_limit(std::stop_token stop) noexcept : stop_(std::move(stop)) {}
+    wait_limit(std::stop_token stop) noexcept : stop_(std::move(stop)) {}
 
     /// Returns a limit that is reached `duration` from now, or at once for durations <= 0. Durations beyond
     /// the clock's range are cut to 146 years.
@@ -84,6 +85,21 @@ private:
     sys::clock::duration (*left_)(sys::clock::duration) noexcept = nullptr;
     std::stop_token stop_;
     bool timed_ = false;
+};
+
+/// The parameter of the `_for` forms: a limit that is reached a duration after the call. See
+/// wait_limit::after().
+class wait_duration : public wait_limit {
+public:
+    template <class Rep, class Period>
+    wait_duration(const std::chrono::duration<Rep, Period>& from_now) : wait_limit(after(from_now)) {}
+};
+
+/// The parameter of the `_until` forms: a limit that is reached at a time point. See wait_limit::until().
+class wait_deadline : public wait_limit {
+public:
+    template <class Clock, class Duration>
+    wait_deadline(const std::chrono::time_point<Clock, Duration>& time) : wait_limit(until(time)) {}
 };
 
 } // namespace ekiden::inline EKIDEN_ABI

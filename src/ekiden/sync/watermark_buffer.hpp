@@ -10,17 +10,12 @@
 namespace ekiden::inline EKIDEN_ABI {
 
 /// The states of a watermark buffer, for buffer_base.
-struct watermark_states {
-    static constexpr std::uint32_t empty = 0;
+struct watermark_states : closable_states {
     static constexpr std::uint32_t filling = 1;
     static constexpr std::uint32_t draining = 2; // was full, and still holds more than the low mark
-    static constexpr std::uint32_t closed_some = 3;
-    static constexpr std::uint32_t closed_empty = 4;
 
-    static constexpr std::uint32_t initial = empty;
     static constexpr state_lock::mask push_states = 1U << empty | 1U << filling;
     static constexpr state_lock::mask pop_states = 1U << filling | 1U << draining;
-    static constexpr state_lock::mask closed_states = 1U << closed_some | 1U << closed_empty;
 
     std::size_t low = 0;
 
@@ -28,9 +23,6 @@ struct watermark_states {
         if (now >= closed_some) return size == 0 ? closed_empty : closed_some;
         if (size == capacity || (now == draining && size > low)) return draining;
         return size == 0 ? empty : filling;
-    }
-    static constexpr std::uint32_t closing(std::uint32_t now) noexcept {
-        return now == empty || now == closed_empty ? closed_empty : closed_some;
     }
 };
 
@@ -43,7 +35,7 @@ public:
     /// Constructs a buffer. Once it holds `high` items, producers wait until it holds at most `low`. Throws
     /// std::invalid_argument unless low < high, and std::bad_alloc.
     watermark_buffer(std::size_t low, std::size_t high)
-        : base(base::checked(high, "watermark_buffer"), watermark_states{checked_low(low, high)}) {}
+        : base(base::checked(high, "watermark_buffer"), watermark_states{{}, checked_low(low, high)}) {}
 
     /// Returns the number of items that the buffer has room for.
     [[nodiscard]] std::size_t high_mark() const noexcept { return this->capacity(); }

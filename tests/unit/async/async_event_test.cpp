@@ -2,6 +2,7 @@
 #include "lock_support.hpp"
 
 #include <ekiden/async/async_event.hpp>
+#include <ekiden/sync/detail/lock_access.hpp>
 
 #include "../effort.hpp"
 
@@ -93,7 +94,7 @@ TEST_CASE("rule: no lock is held while the waiters of an event are posted") {
             self.was_set = self.e.is_set();
             self.e.set();
         };
-        REQUIRE_FALSE(e.core().start(*one.waiter));
+        REQUIRE_FALSE(detail::lock_access::core(e).start(*one.waiter));
     }
     e.set();
     for (const user& one : users) CHECK(one.was_set);
@@ -231,6 +232,6 @@ TEST_CASE("an arrival counts although its wait is stopped, before or after it") 
     later.request_stop();
     coroutines.join();
     CHECK(over == 0);
-    CHECK(b.core().value().payload == 1);
+    CHECK(detail::lock_access::core(b).value().payload == 1);
     b.arrive_and_wait(); // the third
 }

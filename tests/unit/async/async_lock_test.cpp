@@ -377,7 +377,7 @@ TEST_CASE("rule: an awaitable made on one executor and awaited on another resume
     until([&] { return asked.load(); });
     std::atomic<bool> released{false};
     here.post([&] {
-        m.core().exit_to({}); // on another pool's thread
+        detail::lock_access::core(m).exit(0); // on another pool's thread
         released = true;
     });
     coroutines.join();

@@ -391,7 +391,7 @@ TEST_CASE("rule: what a thread has released before a context ends is delivered, 
         std::atomic<int> got{0};
         {
             thread_pool pool(2);
-            m.core().enter_only(); // as async_lock() does it
+            detail::lock_access::core(m).enter(mutex_base::free); // as async_lock() does it
             const auto body = [&]() -> coroutine<> {
                 const witness local(alive);
                 ++asked;
@@ -428,7 +428,7 @@ TEST_CASE("rule: threads of a context may release what its coroutines wait for w
         fifo_mutex m;
         counting_semaphore<> permits(0);
         int released = 0;
-        m.core().enter_only();
+        detail::lock_access::core(m).enter(mutex_base::free);
         {
             thread_pool pool(2);
             const auto body = [&]() -> coroutine<> {

@@ -64,7 +64,7 @@ struct waiting_coroutines {
 
     template <class Executor>
     void begin(const Executor& where) {
-        m.core().enter_only(); // as async_lock() does it
+        detail::lock_access::core(m).enter(mutex_base::free); // as async_lock() does it
         const auto spawn = [&](auto wait) {
             (void)ekiden_test::begin_on(
                 any_executor(where),

@@ -8,8 +8,11 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <stdexcept>
+#include <stop_token>
 #include <thread>
+#include <type_traits>
 
 using namespace std::chrono_literals;
 using ekiden::bounded_buffer;
@@ -153,4 +156,22 @@ TEST_CASE("an exception from moving an item reaches the caller and leaves the bu
 
 TEST_CASE("a buffer without room is refused") {
     CHECK_THROWS_WITH(bounded_buffer<int>(0), "bounded_buffer: capacity is 0, allowed is 1 or more");
+}
+
+TEST_CASE("an optional takes the item of a buffer of bool, not whether there is one") {
+    bounded_buffer<bool> buffer(2);
+    (void)buffer.push(false);
+    std::optional<bool> item(buffer.pop());
+    REQUIRE(item.has_value());
+    CHECK_FALSE(*item);
+    static_assert(!std::is_constructible_v<bool, ekiden::popped<bool>>);
+    static_assert(std::is_constructible_v<bool, ekiden::popped<int>>);
+}
+
+TEST_CASE("a stop token converts to a limit") {
+    std::stop_source stop;
+    stop.request_stop();
+    const ekiden::wait_limit limit = stop.get_token();
+    CHECK(limit.is_reached());
+    CHECK_FALSE(limit.is_timed());
 }

@@ -1,6 +1,7 @@
 #include "stress.hpp"
 
 #include <ekiden/sync/counting_semaphore.hpp>
+#include <ekiden/sync/detail/lock_access.hpp>
 #include <ekiden/sync/event.hpp>
 #include <ekiden/sync/latch.hpp>
 
@@ -35,12 +36,12 @@ TEST_CASE("what is set stays set for a thread while another thread is inside the
         lock.exit(1);
     };
     const ekiden::event e(true);
-    holds(e.core(), [&] {
+    holds(ekiden::detail::lock_access::core(e), [&] {
         CHECK(e.is_set());
         CHECK(e.wait(wait_limit::after(0s)));
     });
     const ekiden::latch l(0);
-    holds(l.core(), [&] {
+    holds(ekiden::detail::lock_access::core(l), [&] {
         CHECK(l.try_wait());
         CHECK(l.wait(wait_limit::after(0s)));
     });

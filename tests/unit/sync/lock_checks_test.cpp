@@ -2,6 +2,7 @@
 // lock_checks_test.
 #include <ekiden/context/held_locks.hpp>
 #include <ekiden/sync/counting_semaphore.hpp>
+#include <ekiden/sync/detail/lock_access.hpp>
 #include <ekiden/sync/fifo_mutex.hpp>
 #include <ekiden/sync/hybrid_mutex.hpp>
 #include <ekiden/sync/mutex.hpp>
@@ -222,11 +223,13 @@ TEST_CASE("rule: a thread's lock that another thread releases is reported, what 
         std::thread([] { m.unlock(); }).join();
     });
     // As async_lock() and async_unlock() do it.
-    m.core().enter_only();
-    rw.core().apply(ekiden::rw_rules<ekiden::rw_policy::writer_next>::writer_enters, rw.begin_writing);
+    ekiden::detail::lock_access::core(m).enter(ekiden::mutex_base::free);
+    ekiden::detail::lock_access::core(rw).apply(
+        ekiden::rw_rules<ekiden::rw_policy::writer_next>::writer_enters,
+        ekiden::detail::lock_access::begin_writing<decltype(rw)>);
     std::thread([] {
-        m.end_hold();
-        rw.end_hold();
+        ekiden::detail::lock_access::end_hold(m);
+        ekiden::detail::lock_access::end_hold(rw);
     }).join();
     CHECK(m.try_lock());
     m.unlock();

@@ -1,5 +1,6 @@
 #include "stress.hpp"
 
+#include <ekiden/sync/detail/lock_access.hpp>
 #include <ekiden/sync/rw_mutex.hpp>
 
 #include <tests/unit/asleep.hpp>
@@ -185,12 +186,13 @@ TEST_CASE("writer_first lets waiting readers in after so many writers in a row, 
     ekiden::state_value now = settled(rules::value(ekiden::rw_state::free));
     for (std::uint32_t writers = 0; writers < rules::writers_in_turn; ++writers) {
         REQUIRE(is(now, ekiden::rw_state::writer_only));
-        now = settled(rules::value(ekiden::rw_state::free, m::begin_writing(now).payload));
+        now = settled(
+            rules::value(ekiden::rw_state::free, ekiden::detail::lock_access::begin_writing<m>(now).payload));
     }
     REQUIRE(is(now, ekiden::rw_state::reader_only));
-    now = settled(m::begin_reading(now)); // one that waited; another still does
+    now = settled(ekiden::detail::lock_access::begin_reading<m>(now)); // one that waited; another still does
     CHECK(is(now, ekiden::rw_state::readers_turn));
-    now = m::begin_reading(now);
+    now = ekiden::detail::lock_access::begin_reading<m>(now);
     CHECK(now.payload == 2);
     now.state = rules::settle(now, rules::writer_enters);
     CHECK(is(now, ekiden::rw_state::drain));
@@ -199,7 +201,8 @@ TEST_CASE("writer_first lets waiting readers in after so many writers in a row, 
     CHECK(rules::settle(now, rules::writer_enters)
           == static_cast<std::uint32_t>(ekiden::rw_state::writer_only));
     CHECK(rules::settle(now, 0) == static_cast<std::uint32_t>(ekiden::rw_state::free));
-    CHECK(m::begin_reading(rules::value(ekiden::rw_state::free, 7)).payload == 1);
+    CHECK(ekiden::detail::lock_access::begin_reading<m>(rules::value(ekiden::rw_state::free, 7)).payload
+          == 1);
 }
 
 TEST_CASE("fifo keeps the order of arrival, and successive readers go together") {

@@ -424,7 +424,7 @@ TEST_CASE("arrival numbers follow the order of entry and wrap") {
     bool wrong = false;
     stress::together(4, [&](int, stress::noise& noise) {
         for (int r = 0; r < 6000; ++r) {
-            const std::uint32_t mine = lock.enter_numbered(bit(0));
+            const std::uint32_t mine = lock.enter_numbered(bit(0)).number;
             wrong |= mine != expected;
             expected = (expected + 1) & state_lock::max_payload;
             noise();

@@ -1,5 +1,6 @@
 #include "stress.hpp"
 
+#include <ekiden/sync/detail/lock_access.hpp>
 #include <ekiden/sync/state_diagram.hpp>
 #include <ekiden/sync/state_mutex.hpp>
 
@@ -140,7 +141,8 @@ TEST_CASE("an exception leaves with the state that was asked for, or with the on
         throw std::runtime_error("inside");
     };
     CHECK_THROWS(fail(m.enter<slot_op::put>()));
-    CHECK(m.core().passes(m.mask_of<slot_op::put>()));
+    CHECK(ekiden::detail::lock_access::core(m).passes(
+        (ekiden::detail::lock_access::entry<decltype(m), slot_op::put>())));
     CHECK_FALSE(m.try_enter<slot_op::get>());
     CHECK_THROWS(fail(m.enter<slot_op::put, slot::full>()));
     CHECK_FALSE(m.try_enter<slot_op::put>());

@@ -52,7 +52,7 @@ public:
     /// Returns whether the root of the coroutine counts as work of that executor's context until the handler
     /// has been called there.
     [[nodiscard]] bool is_work_of_root() const noexcept {
-        const coroutine_service* const keeper = env().keeper;
+        const coroutine_service* const keeper = environment_access::keeper(env());
         return !can_be_stopped() && keeper != nullptr && &keeper->context() == &env().executor.context();
     }
 

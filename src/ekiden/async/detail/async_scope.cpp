@@ -3,7 +3,6 @@
 #include <ekiden/async/detail/coroutine_service.hpp>
 #include <ekiden/async/operation_canceled.hpp>
 #include <ekiden/async/spawn_options.hpp>
-#include <ekiden/context/simulated.hpp>
 #include <ekiden/context/suppressed_exceptions.hpp>
 #include <ekiden/queue/recycler.hpp>
 #include <ekiden/sys/contract.hpp>
@@ -16,11 +15,7 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-async_scope::async_scope(const environment& outer)
-    : state_(recycler::create<detail::scope_state>(outer, outer.stop)) {}
-
-async_scope::async_scope(const any_executor& where, stop_state* parent, int)
-    : state_(recycler::create<detail::scope_state>(environment{.executor = where}, parent)) {}
+async_scope::async_scope(const environment& outer) : state_(recycler::create<detail::scope_state>(outer)) {}
 
 namespace detail {
 
@@ -32,9 +27,7 @@ scope_ticket::~scope_ticket() {
     if (scope_ != nullptr) scope_->child_ended(*this);
 }
 
-scope_state::scope_state(const environment& outer, stop_state* parent) : env_(outer), stop_(parent) {
-    env_.stop = &stop_;
-}
+scope_state::scope_state(const environment& outer) : env_(outer), stop_(outer.stop) { env_.stop = &stop_; }
 
 std::size_t scope_state::size() noexcept {
     const std::lock_guard guard(lock_);
@@ -65,27 +58,27 @@ void scope_state::begin(scope_ticket& ticket, root_coroutine::promise_type& fres
     fresh.begin(where, spawn_options().name(env_.name));
 }
 
-/// The last one lets those resume that wait; then the scope may be gone.
+/// The last child resumes the waiting coroutines, which may destroy the scope.
 void scope_state::child_ended(scope_ticket& ticket) noexcept {
-    // A context that ends takes its children along, and tells nothing.
+    // A context that is being destroyed destroys its children without a report.
     if (ticket.promise_ != nullptr && !ticket.is_settled_ && tear_down::here().ending == nullptr)
         failed(canceled("an executor has dropped a child of the scope"));
     std::unique_lock guard(lock_);
     if (ticket.promise_ != nullptr) unlink(ticket);
     if (--count_ != 0) return;
-    if (tear_down::here().is_here) is_waited_for_ = true; // by the end of its context
+    if (tear_down::here().is_here) is_waited_for_ = true; // the end of the context replaces the wait
     scope_wait_awaiter* waiting = std::exchange(waiting_, nullptr);
     if (waiting == nullptr) return end_of_use(std::move(guard));
     is_closed_ = is_waited_for_ = true;
-    guard.unlock(); // the scope is there for those that wait, and gone when the last one has gone on
+    guard.unlock(); // the scope exists until the last waiting coroutine has continued
     while (waiting != nullptr) {
         scope_wait_awaiter& one = *waiting;
-        waiting = one.next_; // before the coroutine, which may end the awaiter
+        waiting = one.next_; // before resume(), because the coroutine may destroy the awaiter
         one.home_.resume();
     }
 }
 
-/// A child, a wait() or the scope itself uses this no more: the last of them destroys it.
+/// A child, a wait() or the scope itself no longer uses the state. The last of them destroys it.
 void scope_state::end_of_use(std::unique_lock<sys::slow_lock> guard) noexcept {
     const bool is_last =
         is_alone_ && count_ == 0 && (waiters_ == 0 || EKIDEN_MUTANT(scope_goes_with_its_first_wait));
@@ -94,10 +87,7 @@ void scope_state::end_of_use(std::unique_lock<sys::slow_lock> guard) noexcept {
 }
 
 void scope_state::failed(std::exception_ptr error) noexcept {
-    if (is_of_stop(error)
-        && (stop_.stop_requested()
-            || (env_.deadline != sys::clock::time_point::max() && now_here<sys::clock>() >= env_.deadline)))
-        return;
+    if (is_to_stop(stop_, env_) && is_of_stop(error)) return;
     {
         const std::lock_guard guard(lock_);
         if (error_ == nullptr)
@@ -124,8 +114,8 @@ void scope_state::leave() noexcept {
     const tear_down::record how = tear_down::here();
     if (how.ending != nullptr) destroy_children(*how.ending);
     if (how.is_here) {
-        (void)stop_.request_stop(); // those that are left
-        stop_.leave_parent();       // which may go before them
+        (void)stop_.request_stop(); // the children that are left
+        stop_.leave_parent();       // the parent may be destroyed before them
     }
     std::unique_lock guard(lock_);
     if (!how.is_here) {
@@ -136,17 +126,18 @@ void scope_state::leave() noexcept {
     end_of_use(std::move(guard));
 }
 
-/// No thread runs coroutines of the context any more: all of it that have not ended wait.
+/// No thread runs coroutines of the context any more, so all of its children are suspended.
 void scope_state::destroy_children(const coroutine_service& ending) noexcept {
     for (;;) {
         scope_ticket* one = nullptr;
         {
             const std::lock_guard guard(lock_);
             one = first_;
-            while (one != nullptr && one->promise_->env().keeper != &ending) one = one->next_;
+            while (one != nullptr && environment_access::keeper(one->promise_->env()) != &ending)
+                one = one->next_;
         }
         if (one == nullptr) return;
-        one->promise_->end_frame(); // takes itself out
+        one->promise_->end_frame(); // removes the ticket from the list
     }
 }
 
@@ -172,12 +163,12 @@ void scope_wait_awaiter::await_resume() {
     keeps_scope_ = false;
     --scope_.waiters_;
     scope_.end_of_use(std::move(guard));
-    replace_suppressed(std::move(others)); // not under the lock: an exception's destructor may do anything
+    replace_suppressed(std::move(others)); // not under the lock, because it destroys exceptions
     if (error != nullptr) std::rethrow_exception(std::move(error));
 }
 
 scope_wait_awaiter::~scope_wait_awaiter() {
-    if (!keeps_scope_) return; // nearly always: it has gone on
+    if (!keeps_scope_) return; // the coroutine has resumed, or has not begun to wait
     std::unique_lock guard(scope_.lock_);
     scope_wait_awaiter** at = &scope_.waiting_;
     while (*at != nullptr && *at != this) at = &(*at)->next_;

@@ -3,28 +3,29 @@
 namespace ekiden::inline EKIDEN_ABI::detail {
 
 completion_wait::~completion_wait() {
-    (void)on_stop_.disarm();
+    (void)disarm();
     // Destroyed while it waits. When it has been resumed, the state may be gone.
     const bool waits = awaited_ != nullptr && !is_canceled_ && to_arrive_.load(sys::relaxed) != 0;
     if (waits) (void)awaited_->detach(on_ready_);
 }
 
 bool completion_wait::begin(completion& awaited) noexcept {
-    awaited_ = &awaited; // before a stop looks
+    awaited_ = &awaited; // before arm(), because a stop reads it
     stop_state* const stop = way_home_.env().stop;
-    if (stop != nullptr && !on_stop_.arm(*stop)) { // requested before: an end like any other, by a post
+    if (stop != nullptr
+        && !arm(*stop)) { // requested before: the coroutine is posted, like at the end of any wait
         is_canceled_ = true;
         way_home_.resume();
         return true;
     }
     if (!awaited.attach(on_ready_)) {
-        (void)on_stop_.disarm();
+        (void)disarm();
         awaited_ = nullptr;
         return false;
     }
-    // [AF1] A stop that came before attach() has found nothing to take back there, and has set this before it
-    // looked: attach() and detach() take the same lock, so one of the two threads sees the other.
-    // Acquire keeps the look before what follows, which a later stop may see.
+    // [AF1] A stop that was requested before attach() has set this flag and then called detach(), in vain.
+    // attach() and detach() use the same lock, so one of the two threads sees the other. Acquire: orders the
+    // read before the following steps, which a later stop may see.
     if (is_stopped_.load(sys::acquire) && !EKIDEN_MUTANT(await_forgets_early_stop)
         && awaited.detach(on_ready_)) {
         is_canceled_ = true;
@@ -34,9 +35,10 @@ bool completion_wait::begin(completion& awaited) noexcept {
     return !arrive();
 }
 
-/// True for the last of the two.
+/// Returns true for the second of the two parties.
 bool completion_wait::arrive() noexcept {
-    // [AF2] acq_rel: release, what this thread has written into the awaiter; acquire, what the other has.
+    // [AF2] Release: what this thread has written into the awaiter. Acquire: what the other thread has
+    // written.
     return to_arrive_.fetch_sub(1, sys::acq_rel) == 1 || EKIDEN_MUTANT(await_both_resume);
 }
 
@@ -46,7 +48,7 @@ void completion_wait::is_ready(void* self) noexcept {
 }
 
 void completion_wait::stop_requested(stop_node& node) noexcept {
-    auto& own = static_cast<stop_listener&>(node).wait;
+    auto& own = static_cast<completion_wait&>(node);
     own.is_stopped_.store(true, sys::relaxed); // [AF1]
     if (!own.awaited_->detach(own.on_ready_)) return;
     own.is_canceled_ = true;

@@ -1,5 +1,5 @@
-/// How a coroutine awaits what is no coroutine of ours: an awaiter that brings it home, or one of another
-/// library, which may resume it anywhere.
+/// Wraps the awaitables that a coroutine awaits. An awaiter of another library may resume a coroutine on any
+/// thread. The wrapper returns the coroutine to its executor.
 ///
 /// Part: async. Used by: coroutine_promise. Private.
 #pragma once
@@ -9,6 +9,7 @@
 
 #include <concepts>
 #include <coroutine>
+#include <functional>
 #include <type_traits>
 #include <utility>
 
@@ -19,7 +20,7 @@ concept has_member_co_await = requires(T&& t) { std::forward<T>(t).operator co_a
 template <class T>
 concept has_free_co_await = requires(T&& t) { operator co_await(std::forward<T>(t)); };
 
-/// The awaiter of what is awaited: made by its operator, or itself.
+/// Returns the awaiter of an awaitable: the result of its operator, or the awaitable itself.
 template <class T>
 decltype(auto) awaiter_of(T&& awaitable) {
     if constexpr (has_member_co_await<T>)
@@ -38,12 +39,29 @@ concept awaiter = requires(std::remove_reference_t<Awaiter>& a) {
     a.await_resume();
 };
 
-/// An awaiter that begins a coroutine of ours and never is ready.
+/// Returns what a program has passed to be awaited: the result of a callable without parameters, or the
+/// object itself.
+template <class F>
+decltype(auto) source_of(F& given) {
+    if constexpr (std::invocable<F&>)
+        return std::invoke(given);
+    else
+        return std::move(given);
+}
+/// An awaitable, or a callable without parameters that returns one.
+template <class F>
+concept async_source = awaiter<awaiter_t<decltype(source_of(std::declval<F&>()))>>;
+template <class F>
+using result_of_source =
+    decltype(std::declval<awaiter_t<decltype(source_of(std::declval<F&>()))>&>().await_resume());
+
+/// An awaiter that begins a coroutine of this library. It is never ready at once.
 template <class Awaiter>
 concept transferring_awaiter = requires { requires std::remove_cvref_t<Awaiter>::transfers; };
 
-/// What is resumed in place of a coroutine: the beginning of a coroutine's frame, as all compilers have it,
-/// and the promise behind. Resumed, it posts the coroutine home, from whatever thread.
+/// Stands for a coroutine in an await of another library. It has the layout of the beginning of a frame,
+/// which is the same with all compilers, and a promise. When a thread resumes it, it posts the coroutine to
+/// its executor.
 class stand_in_frame {
 public:
     struct promise_type {
@@ -71,7 +89,8 @@ private:
     static void resume(stand_in_frame* self) noexcept { self->promise_.way_home.resume(); }
     static void destroy(stand_in_frame* self) noexcept { self->promise_.promise->abandon_chain(); }
 
-    // As coroutine_handle<promise_type> expects it: two pointers, then the promise at its alignment.
+    // The layout that coroutine_handle<promise_type> expects: two pointers, then the promise at its
+    // alignment.
     [[maybe_unused]] void (*resume_)(stand_in_frame*) noexcept = &resume;
     [[maybe_unused]] void (*destroy_)(stand_in_frame*) noexcept = &destroy;
     promise_type promise_;
@@ -79,13 +98,14 @@ private:
 
 struct no_stand_in {};
 
-/// Awaits `T` in a coroutine of ours. An await that is ready at once counts against the time slice.
+/// Awaits `T` in a coroutine of this library. An await that is ready at once counts against the time slice.
 template <class T>
 class [[nodiscard]] await_here {
     using made = awaiter_t<T>;
     using own = std::remove_reference_t<made>;
     static constexpr bool is_foreign = !homing_awaiter<made>;
-    // By value what operator co_await has made; by reference what lies in the awaited expression.
+    // A result of operator co_await is kept by value. An awaiter in the awaited expression is kept by
+    // reference.
     using kept = std::conditional_t<std::is_reference_v<made>, made, own>;
 
     static_assert(awaiter<made>, "ekiden: co_await: this cannot be awaited: it has no operator co_await, and "
@@ -102,7 +122,8 @@ public:
         return !is_postponed_;
     }
 
-    /// Nothing of the awaiter is touched after its own await_suspend(): the coroutine may run already.
+    /// Touches nothing of the awaiter after the await_suspend() of the awaiter: the coroutine may run
+    /// already.
     template <class Promise>
     auto await_suspend(std::coroutine_handle<Promise> waiting) {
         using returned = decltype(suspend(waiting));

@@ -1,5 +1,5 @@
-/// Coroutines that neither their executor nor the context of their root takes, and the threads that may end
-/// them.
+/// Coroutines that their executor and the context of their root have refused, and the threads that may
+/// destroy them.
 ///
 /// Part: async. Used by: the service of coroutines, sync_wait. Private.
 #pragma once
@@ -18,23 +18,24 @@ namespace ekiden::inline EKIDEN_ABI::detail {
 
 class root_wait;
 
-/// Of one context, which may end earlier: the threads that wait share it. Thread-safe.
+/// The refused coroutines of one context. Waiting threads share it, because the context may end earlier.
+/// Thread-safe.
 class burials {
 public:
     burials() noexcept = default;
     burials(const burials&) = delete;
     burials& operator=(const burials&) = delete;
 
-    /// `refused` is to be abandoned, but not on this stack. Wakes the threads that wait for roots.
+    /// Adds a coroutine that must be abandoned, but not on this stack. Wakes the threads that wait for roots.
     void add(task& refused) noexcept;
-    /// Abandons what there is. Not while this thread gives a coroutine to an executor: what is abandoned
-    /// there only comes back.
+    /// Abandons all coroutines. Does nothing while this thread passes a coroutine to an executor, because a
+    /// coroutine that is abandoned there would only be added again.
     void end_all() noexcept;
-    /// A hint.
+    /// Returns whether there is none. It is a hint, and orders nothing.
     [[nodiscard]] bool is_empty() const noexcept { return newest_.load(sys::relaxed) == nullptr; }
 
-    /// By the context's end, which destroys all roots: forgets what there is, and takes no more. When it
-    /// returns, no other thread abandons anything.
+    /// Forgets all coroutines and accepts no more. Called at the end of the context, which destroys all
+    /// roots. When it returns, no other thread abandons a coroutine.
     void close() noexcept;
 
 private:
@@ -45,22 +46,23 @@ private:
 
     sys::slow_lock lock_;
     sys::atomic<task*> newest_{nullptr};    // a list, linked by queued_at
-    sys::atomic<std::uint32_t> at_work_{0}; // how many tasks are being abandoned; written with the lock
-    bool is_closed_ = false;                // this and the list of waits: with the lock
+    sys::atomic<std::uint32_t> at_work_{0}; // the number of tasks being abandoned; written under the lock
+    bool is_closed_ = false;                // guarded by the lock, like waits_
     root_wait* waits_ = nullptr;
 };
 
-/// A thread waits for the end of a root, and ends meanwhile what is buried in its context. Lies on the stack
-/// of that thread.
+/// A thread's wait for the end of a root. Meanwhile the thread abandons the refused coroutines of the
+/// context. Lies on the stack of the thread.
 class root_wait {
 public:
     explicit root_wait(std::shared_ptr<burials> of) noexcept;
-    /// Of a wait that is over.
+    /// The wait must be over.
     ~root_wait();
     root_wait(const root_wait&) = delete;
     root_wait& operator=(const root_wait&) = delete;
 
-    /// Lies in the frame of the root, and tells its end. Its destructor is the last touch of the wait.
+    /// Lies in the frame of the root. Its destructor reports the end of the root, and is the last touch of
+    /// the wait.
     class root_end {
     public:
         explicit root_end(root_wait& told) noexcept : buried_(told.buried_), told_(told) {}
@@ -73,14 +75,14 @@ public:
         root_wait& told_;
     };
 
-    /// Returns after the end of the root_end. The thread waits as for a future.
+    /// Waits until the root_end is destroyed. The thread waits like for a future.
     void wait() noexcept;
 
 private:
     friend class burials;
 
-    /// What the thread waits for next: an end, or a burial. Completed with the lock, and so never touched
-    /// after that by the thread that completes it.
+    /// The next event: the end of the root, or a refused coroutine. It is completed under the lock, so the
+    /// thread that completes it does not touch it after the lock is released.
     class news final : public completion {
     public:
         news() noexcept : completion(&answer, 2) {}
@@ -93,7 +95,7 @@ private:
     [[nodiscard]] bool begin_round() noexcept;
 
     const std::shared_ptr<burials> buried_;
-    // With the lock of `buried_`.
+    // Guarded by the lock of `buried_`:
     root_wait* next_ = nullptr;
     root_wait* prev_ = nullptr;
     std::optional<news> news_{std::in_place};

@@ -1,7 +1,6 @@
-/// What every coroutine of this library has in its frame: where it works, for whom, and where it stands.
+/// The base of the promises of this library's coroutines: environment, awaiting coroutine, source location.
 ///
-/// Part: async. Used by: coroutine<T>, and everything that makes a coroutine of a kind of its own (co_spawn,
-/// groups).
+/// Part: async. Used by: coroutine<T>, and the other kinds of coroutines (co_spawn, groups).
 #pragma once
 
 #include <ekiden/async/detail/frame.hpp>
@@ -20,11 +19,11 @@ class coroutine_promise;
 
 namespace detail {
 
-/// Between a coroutine and the one that it awaits; lies in the awaiter.
+/// Links an awaiting coroutine and the coroutine that it awaits. Lies in the awaiter.
 struct await_link {
-    std::coroutine_handle<> waiting;     ///< the one that awaits
-    coroutine_promise* parent = nullptr; ///< its promise; null if it is another library's
-    std::coroutine_handle<> child;       ///< its frame is ended with the awaiter; null: it has been
+    std::coroutine_handle<> waiting;     ///< the awaiting coroutine
+    coroutine_promise* parent = nullptr; ///< its promise; null if it belongs to another library
+    std::coroutine_handle<> child; ///< the awaited coroutine, destroyed with the awaiter; null: destroyed
 
     await_link() noexcept = default;
     explicit await_link(std::coroutine_handle<> owned) noexcept : child(owned) {}
@@ -32,7 +31,7 @@ struct await_link {
     await_link& operator=(const await_link&) = delete;
     ~await_link() {
         if (!child) return;
-        // Another library's coroutine may be what goes: it destroys nothing below it by hand.
+        // The awaiting coroutine may belong to another library, which destroys no chain of awaits itself.
         if (parent == nullptr) destroy_awaited_by_child();
         std::exchange(child, nullptr).destroy();
     }
@@ -46,23 +45,22 @@ auto await_in_place(T&& awaitable);
 
 } // namespace detail
 
-/// The base of promises; the first one. A promise is a task itself: resumed by running it, while its
-/// coroutine is suspended and nothing else will resume it.
+/// The first base of promises. A promise is a task: running the task resumes the coroutine. The coroutine
+/// must be suspended, and nothing else may resume it.
 ///
-/// A coroutine without an await_link is a root. When a coroutine cannot come home any more, because its
-/// executor has dropped it, its chain is destroyed from the leaf up to the root, which is asked to `dispose`:
-/// by default it destroys its frame.
+/// A coroutine without an await_link is a root. If an executor drops a coroutine, the chain of coroutines is
+/// destroyed from the leaf up to the root. The root gets the request `dispose`, and by default destroys its
+/// frame.
 class coroutine_promise : public task, public pooled_frame {
 public:
     coroutine_promise(const coroutine_promise&) = delete;
     coroutine_promise& operator=(const coroutine_promise&) = delete;
 
     [[nodiscard]] const environment& env() const noexcept { return *env_; }
-    /// Before the coroutine begins: it works under this one, which outlives it.
+    /// Sets the environment, which must outlive the coroutine. Called before the coroutine begins.
     void work_under(const environment& given) noexcept { env_ = &given; }
-    /// Home is elsewhere from now on, for this coroutine and those that it awaits later: in an environment of
-    /// its own, that is not inherited from anybody. False: it is that already. Throws std::bad_alloc; then
-    /// home is where it was.
+    /// Changes the executor of this coroutine, and of coroutines that it awaits later, in an environment of
+    /// its own. Returns false if `to` is its executor already. Throws std::bad_alloc; then it has no effect.
     template <executor E>
     [[nodiscard]] bool move_home(const E& to) {
         if (env_->executor.has_target(to)) return false;
@@ -81,34 +79,36 @@ public:
         return std::coroutine_handle<coroutine_promise>::from_promise(*this);
     }
 
-    /// Suspended: posts the coroutine to its executor. Its frame may be gone afterwards.
+    /// Posts the suspended coroutine to its executor. Its frame may be destroyed before the call returns.
     void post(task_order order) noexcept;
 
-    /// Nothing will resume this coroutine, which is suspended: destroys it and all that wait for it, up to
-    /// the root.
+    /// Destroys this suspended coroutine, which nothing will resume, and all coroutines that wait for it, up
+    /// to the root.
     void abandon_chain() noexcept;
 
-    /// By whoever is about to destroy its frame, while it is suspended: destroys all that it awaits first,
-    /// from the leaf up. (A chain may be longer than a stack is deep.)
+    /// Destroys all coroutines that this suspended one awaits, from the leaf up. Called before its own frame
+    /// is destroyed, because nested destructors of a long chain would overflow the stack.
     void destroy_awaited() noexcept {
         if (child != nullptr) destroy_chain_below();
     }
 
-    /// Before it begins, by the awaiter: who is resumed at the end. Null in a root.
+    /// The awaiter sets it before the coroutine begins. It names the coroutine to resume at the end. Null in
+    /// a root.
     detail::await_link* link = nullptr;
 
-    /// The one that it awaits, null if that is no coroutine of ours. For dumps.
+    /// The coroutine that it awaits; null if it awaits something else. For dumps.
     coroutine_promise* child = nullptr;
 
-    /// Where the coroutine is defined, and the line of its latest await. For dumps.
+    /// The place where the coroutine is defined, and the line of its latest await. For dumps.
     [[nodiscard]] const std::source_location& where() const noexcept { return where_; }
     [[nodiscard]] std::uint32_t line() const noexcept { return line_; }
-    /// That of the coroutine which `queued` begins or resumes; null if that does something else.
+    /// Returns the promise of the coroutine that the task begins or resumes; null if the task does something
+    /// else.
     [[nodiscard]] static const coroutine_promise* of(const task& queued) noexcept;
 
     static std::suspend_always initial_suspend() noexcept { return {}; }
 
-    /// Whatever is awaited, one of ours or another library's: the coroutine comes home from it.
+    /// Wraps any awaitable, also another library's, so that the coroutine resumes on its executor.
     template <class T>
     [[nodiscard]] auto await_transform(T&& awaitable, std::uint32_t line = __builtin_LINE()) {
         line_ = line;
@@ -122,7 +122,7 @@ protected:
         if (owns_environment_) drop_environment();
     }
 
-    /// Runs, or is abandoned.
+    /// The function of the task.
     static const char* answer_as_coroutine(task* self, task_request request);
 
 private:
@@ -135,20 +135,21 @@ private:
     const std::source_location where_;
     std::uint32_t line_ = 0;
     bool owns_environment_ = false;
-    bool is_given_up_ = false; // its executor has refused it: running it ends it
+    bool is_given_up_ = false; // its executor has refused it: running the task destroys it
 };
 
 namespace detail {
 
-/// At the end of a coroutine: goes on with the one that waits for it, at its home.
+/// Called at the end of a coroutine. Returns the coroutine that continues: the one that waits for it, if both
+/// have the same executor.
 [[nodiscard]] std::coroutine_handle<> end_of(coroutine_promise& ended) noexcept;
 
+/// Calls ended() of the promise, which may destroy the frame.
 struct final_awaiter {
     [[nodiscard]] static bool await_ready() noexcept { return false; }
     template <class Promise>
-    [[nodiscard]] static std::coroutine_handle<>
-    await_suspend(std::coroutine_handle<Promise> ended) noexcept {
-        return end_of(ended.promise());
+    static auto await_suspend(std::coroutine_handle<Promise> at_end) noexcept {
+        return at_end.promise().ended();
     }
     static void await_resume() noexcept {}
 };

@@ -20,10 +20,9 @@ root_entry::~root_entry() {
     if (service_ != nullptr && !EKIDEN_MUTANT(root_stays_listed)) service_->remove(*this);
 }
 
-/// The context has dropped its tasks, and its other services what they had: whatever has not ended waits for
-/// something, or is buried. All of it lies below some root, and goes with that. What is buried in a frame is
-/// not looked at any more: the end of one frame destroys others, and sends home, which means buries, what
-/// waits in a third one.
+/// The context has dropped its tasks, and the other services have dropped theirs. So every coroutine that is
+/// left waits for something, or is buried. Each lies below some root and is destroyed with the root. The
+/// buried ones are forgotten first, because the destruction of one frame may destroy others and bury more.
 void coroutine_service::clear() noexcept {
     const tear_down here(this);
     buried_->close();
@@ -35,7 +34,8 @@ void coroutine_service::clear() noexcept {
                 left = each.first;
             }
             if (left == nullptr) break;
-            left->destroy_(*left); // with what it awaits, and takes itself out
+            // Destroys its frame, with everything that it awaits and with the entry.
+            left->root_.type()(&left->root_, task_request::dispose);
         }
     }
 }
@@ -46,7 +46,7 @@ coroutine_service::shard& coroutine_service::shard_of(const root_entry& entry) n
 }
 
 void coroutine_service::add(root_entry& fresh) noexcept {
-    // Hints: those that are buried at this moment may wait for the next one.
+    // A hint: a coroutine that is buried at this moment may wait for the next call.
     if (!buried_->is_empty()) end_buried();
     shard& own = shard_of(fresh);
     const std::lock_guard guard(own.lock);
@@ -64,7 +64,7 @@ void coroutine_service::remove(root_entry& ended) noexcept {
     ended.service_ = nullptr;
 }
 
-/// A loop has tasks yet when it shuts its services down: coroutines that are queued are not destroyed here.
+/// Does not destroy queued coroutines: a loop still has tasks when it shuts down its services.
 void coroutine_service::shutdown() noexcept { end_buried(); }
 
 } // namespace ekiden::inline EKIDEN_ABI::detail

@@ -1,6 +1,7 @@
-/// The coroutines that a context has spawned and that have not ended, so that none outlives it.
+/// The list of the coroutines that were spawned on a context and have not ended. No coroutine outlives its
+/// context.
 ///
-/// Part: async. Used by: roots of coroutines (co_spawn), and by what cannot come home. Private.
+/// Part: async. Used by: roots of coroutines (co_spawn), and refused coroutines. Private.
 #pragma once
 
 #include <ekiden/async/detail/burials.hpp>
@@ -20,17 +21,17 @@ namespace ekiden::inline EKIDEN_ABI::detail {
 
 class coroutine_service;
 
-/// The calling thread destroys coroutines that have not ended: some that an executor has dropped, or all that
-/// are left of a context, in which nothing runs any more.
+/// A scope in which the calling thread destroys coroutines that have not ended. An executor has dropped them,
+/// or their context is being destroyed and runs nothing any more.
 class tear_down {
 public:
-    /// `ending`: the service of a context that ends, or null.
+    /// `ending` is the service of the context that is being destroyed, or null.
     explicit tear_down(const coroutine_service* ending) noexcept;
     ~tear_down();
     tear_down(const tear_down&) = delete;
     tear_down& operator=(const tear_down&) = delete;
 
-    /// Whether there is one in this thread, and what the outermost one ends.
+    /// Whether the thread is in such a scope, and the service of the outermost scope that has one.
     struct record {
         bool is_here;
         const coroutine_service* ending;
@@ -41,13 +42,11 @@ private:
     const record outer_;
 };
 
-/// A root in the list of its context. Lies in its promise.
+/// A root in the list of its context. Lies in the promise of the root.
 class root_entry {
 public:
-    /// `destroy` ends the root's frame, and the entry with it.
-    explicit root_entry(coroutine_promise& root, void (*destroy)(root_entry&) noexcept) noexcept
-        : root_(root), destroy_(destroy) {}
-    /// Takes itself out.
+    explicit root_entry(coroutine_promise& root) noexcept : root_(root) {}
+    /// Removes itself from the list.
     ~root_entry();
     root_entry(const root_entry&) = delete;
     root_entry& operator=(const root_entry&) = delete;
@@ -56,41 +55,41 @@ private:
     friend class coroutine_service;
 
     coroutine_promise& root_;
-    void (*const destroy_)(root_entry&) noexcept;
     coroutine_service* service_ = nullptr;
     root_entry* next_ = nullptr;
     root_entry* prev_ = nullptr;
 };
 
-/// Thread-safe, but shutdown() and clear(). A context ends what is left here, by clear(), when no thread runs
-/// its tasks any more, and it refuses new ones; its other services are there yet.
+/// Thread-safe, except shutdown() and clear(). When no thread runs tasks of the context any more, the context
+/// calls clear(), which destroys the coroutines that are left. The other services exist until then.
 class coroutine_service final : public execution_context::service {
 public:
     explicit coroutine_service(execution_context& owner) noexcept : service(owner) {}
 
-    /// `fresh` is ended with the context, unless it ends earlier.
+    /// Adds a root. It is destroyed with the context, unless it ends earlier.
     void add(root_entry& fresh) noexcept;
     void remove(root_entry& ended) noexcept;
 
-    /// An executor has refused `refused`, a coroutine below a root of this context, on a stack where it
-    /// cannot be destroyed. The context runs it soon, which ends it. If the context takes no more, it is
-    /// abandoned in here, or this throws. The last touch of the coroutine and of the context.
+    /// Posts `refused` to the context, which runs it and so destroys it. It is a coroutine below a root of
+    /// this context, which an executor has refused on a stack where it cannot be destroyed. If the context
+    /// refuses it, too, it is abandoned inside the call, or the call throws. The caller must not touch the
+    /// coroutine or the context afterwards.
     void end_soon(task& refused) { (void)hand_over(&refused); }
-    /// The context has refused it, too: a thread in sync_wait() abandons it, the next add(), or the context
-    /// as it shuts down. It is of no use once the root has been destroyed, and the context's end does that.
+    /// Keeps a coroutine that the context has refused, too. A thread in sync_wait(), the next add(), or the
+    /// shutdown of the context abandons it. The end of the context destroys its root in any case.
     void bury(task& refused) noexcept { buried_->add(refused); }
     void end_buried() noexcept { buried_->end_all(); }
-    /// For threads that wait for a root, and may do so yet when the context has ended.
+    /// Returns the list of those coroutines, for threads that wait for a root and may outlive the context.
     [[nodiscard]] const std::shared_ptr<burials>& buried() const noexcept { return buried_; }
 
-    /// await_chain() of every root. While none of them runs. Throws std::bad_alloc.
+    /// Returns await_chain() of every root. No root may run meanwhile. Throws std::bad_alloc.
     [[nodiscard]] std::string describe();
 
 private:
     void shutdown() noexcept override;
     void clear() noexcept override;
 
-    // Roots are spread, so that threads that spawn do not meet.
+    // Roots are spread over several lists, so that spawning threads rarely contend for a lock.
     static constexpr std::size_t shards = 16;
     struct alignas(sys::isolation) shard {
         sys::slow_lock lock;

@@ -13,8 +13,9 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// The base of promises whose frames are recycled nodes; frames too large for one come from operator new. Any
-/// thread may end a frame. Also of other objects, which may be aligned to more than compilers align frames.
+/// The base of promises whose frames are recycled nodes. Larger frames come from the global operator new. Any
+/// thread may destroy a frame. It is also a base of other objects, whose alignment may be larger than that of
+/// frames.
 class pooled_frame {
 public:
     [[nodiscard]] static void* operator new(std::size_t size) {
@@ -42,7 +43,7 @@ private:
 
 namespace detail {
 
-/// A promise whose frame comes from an allocator, a copy of which lies behind the frame.
+/// A promise whose frame comes from an allocator. A copy of the allocator lies behind the frame.
 template <class Promise, class Allocator>
 class allocated_frame final : public Promise {
     struct alignas(2 * sizeof(void*)) block {
@@ -70,7 +71,7 @@ public:
         ::new (static_cast<void*>(behind(frame, size))) own(std::move(allocator));
         return frame;
     }
-    /// Of a member function, or a lambda.
+    /// For a member function or a lambda.
     template <class Object, class... Args>
     [[nodiscard]] static void* operator new(std::size_t size, const Object&, std::allocator_arg_t a,
                                             const Allocator& given, const Args&... args) {

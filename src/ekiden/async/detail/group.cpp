@@ -15,12 +15,12 @@ namespace ekiden::inline EKIDEN_ABI::detail {
 
 namespace {
 
-/// A thread is in run() of a group.
+/// A call of group::run(). Lies on the stack of its thread.
 struct beginning {
     const group_member::promise_type* member;
     beginning* outer;
     unsigned depth;
-    bool has_ended; // the member, in there
+    bool has_ended; // the member has ended inside the call
 };
 struct innermost {
     beginning* begins;
@@ -29,10 +29,15 @@ struct turn {
     unsigned next;
 };
 
-/// How deep members may begin inside of members before they go by way of their executor.
+/// How many members may begin inside each other. A deeper member is posted to its executor.
 constexpr unsigned max_depth = 16;
 
 } // namespace
+
+bool is_to_stop(const stop_state& stop, const environment& env) noexcept {
+    return stop.stop_requested()
+           || (env.deadline != sys::clock::time_point::max() && now_here<sys::clock>() >= env.deadline);
+}
 
 bool is_of_stop(const std::exception_ptr& error) noexcept {
     try {
@@ -62,27 +67,28 @@ bool is_of_stop(const std::exception_ptr& error) noexcept {
     if (!here.has_ended) ++pending_;
 }
 
-/// left_ counts down from 0 until the number of those that have not ended is added to it: only then can it
-/// come to 0, and whoever brings it there goes on.
+/// left_ counts down from 0 until publish() adds the number of members that have not ended. Only from then on
+/// can it become 0. The thread that makes it 0 continues with the awaiting coroutine.
 bool group::publish(std::ptrdiff_t others) noexcept {
     const std::ptrdiff_t expected = pending_ + others;
     if (expected == 0) return false; // no other thread knows the group
-    // [GP1] release: the members' list; acquire: what those have done that have ended. Pairs with itself in
+    // [GP1] Release: the members' list. Acquire: what the ended members have done. Pairs with itself in
     // count_end().
     return left_.fetch_add(expected, sys::acq_rel) + expected != 0;
 }
 
 // ---- and end
 
-/// True: the last one. Else the group may be gone.
+/// Returns true for the last one. Otherwise the group may have been destroyed.
 bool group::count_end() noexcept {
-    // [GP1] release: what this one has done; acquire: what all others have. Pairs with itself.
+    // [GP1] Release: what this member has done. Acquire: what all others have done. Pairs with itself and
+    // with publish().
     return left_.fetch_sub(1, sys::acq_rel) == 1;
 }
 
 [[gnu::noinline]] std::coroutine_handle<> group::ended(group_member::promise_type& member) noexcept {
     if (beginning* const here = sys::local<innermost>().begins; here != nullptr && here->member == &member) {
-        here->has_ended = true; // run() is beneath on this stack: nothing to count
+        here->has_ended = true; // run() is further out on this stack, so the member is not counted
         return std::noop_coroutine();
     }
     member_ends();
@@ -103,13 +109,8 @@ void group::other_ended() noexcept {
 
 // ---- outcome
 
-bool group::is_to_stop() const noexcept {
-    return stop_->stop_requested()
-           || (env_.deadline != sys::clock::time_point::max() && now_here<sys::clock>() >= env_.deadline);
-}
-
 bool group::decide() noexcept {
-    // relaxed: the last one to end makes everything visible. [GP1]
+    // Relaxed: the count of ends [GP1] publishes the outcome.
     if (decided_.exchange(true, sys::relaxed)) return false;
     if (!EKIDEN_MUTANT(when_any_spares_the_rest)) (void)stop_->request_stop();
     return true;
@@ -118,7 +119,7 @@ bool group::decide() noexcept {
 void group::failed_after_all(std::exception_ptr error) noexcept { error_ = std::move(error); }
 
 void group::failed(std::exception_ptr error) noexcept {
-    if (is_to_stop() && is_of_stop(error)) {
+    if (is_to_stop(*stop_, env_) && is_of_stop(error)) {
         if (!is_stopped_.exchange(true, sys::relaxed)) error_of_stop_ = std::move(error);
     } else if (!decided_.exchange(true, sys::relaxed)) {
         error_ = std::move(error);
@@ -135,14 +136,14 @@ void error_list::add(std::exception_ptr error) noexcept {
     } catch (...) { // no memory
         return;
     }
-    // Relaxed: only take() reads the nodes, and what orders its call makes them visible.
+    // Relaxed: only take() reads the nodes. Its caller has ordered it behind every add().
     while (!newest_.compare_exchange_weak(fresh->older, fresh, sys::relaxed, sys::relaxed)) {
     }
 }
 
 std::vector<std::exception_ptr> error_list::take() noexcept {
     std::vector<std::exception_ptr> all;
-    node* one = newest_.load(sys::relaxed); // nearly always null
+    node* one = newest_.load(sys::relaxed);
     newest_.store(nullptr, sys::relaxed);
     while (one != nullptr) {
         const std::unique_ptr<node> kept(std::exchange(one, one->older));

@@ -1,23 +1,20 @@
 #include <ekiden/async/detail/limited_wait.hpp>
 
-#include <ekiden/queue/recycler.hpp>
-#include <ekiden/sys/clock.hpp>
 #include <ekiden/sys/mutant.hpp>
 #include <ekiden/sys/thread.hpp>
-#include <ekiden/timer/detail/timer_service.hpp>
 
 namespace ekiden::inline EKIDEN_ABI::detail {
 
-/// The timer is set first, because only that can throw. A canceler that comes before is_open only leaves its
-/// claim: it may run inside of this call, and would wait for this thread otherwise.
+/// The timer is set first, because only this step can throw. A canceler that claims before is_open does
+/// nothing else: it may run inside this call, and would otherwise wait for this thread.
 bool limited_wait::wait(const request& wanted) {
-    set_timer();
+    if (limit_.is_timed()) set_timer(home_.env(), limit_.deadline());
     prepare(wanted);
     if (limit_.stop().stop_possible()) on_token_.emplace(limit_.stop(), token_stop{this});
     stop_state* const stop = home_.env().stop;
     if (stop != nullptr && !arm(*stop)) give_up(by_stop);
-    // [AW3] release: the waiter, for the canceler that claims later. Nothing is acquired from an earlier one,
-    // which has only left its claim.
+    // [AW3] Release: the waiter, for a canceler that claims later. Acquires nothing, because an earlier
+    // canceler has only set its bit.
     const std::uint8_t seen = parts_.fetch_or(is_open, sys::release);
     if ((seen & claims) != 0 && !EKIDEN_MUTANT(limited_wait_forgets_an_early_stop)) {
         refuse();
@@ -44,34 +41,18 @@ wait_result limited_wait::collect() noexcept {
     }
 }
 
-void limited_wait::set_timer() {
-    if (!limit_.is_timed()) return;
-    using service = timer_service<sys::clock::time_point::clock>;
-    auto* const timer =
-        recycler::create<timer_state>(use_service<service>(home_.env().executor.context()).queue());
-    try {
-        timer->add(*this, service::count(limit_.deadline()));
-    } catch (...) {
-        timer->leave();
-        throw;
-    }
-    timer_.write(timer);
-}
-
 /// Returns when neither the token nor the timer touches the frame any more.
 void limited_wait::leave_limit(bool ends) noexcept {
     on_token_.reset();
-    timer_state* const timer = timer_.read();
-    if (timer == nullptr) return;
-    timer_.write(nullptr);
-    // Relaxed: let_go() reads this bit and no other data.
+    if (!has_timer()) return;
+    // Relaxed: timer_ended() reads this bit and no other data.
     if (ends) (void)parts_.fetch_or(is_ending, sys::relaxed);
-    (void)timer->cancel();
-    // [AW4] acquire: the timer's last touch; pairs with let_go(). It waits only while a thread fires the
-    // timer.
+    cancel_timer();
+    // [AW4] Acquire: the timer's last touch. Pairs with the release in timer_ended(). It waits only while
+    // another thread fires the timer.
     while ((parts_.load(sys::acquire) & has_timer_left) == 0 && !EKIDEN_MUTANT(limited_wait_leaves_its_timer))
         sys::yield();
-    timer->leave();
+    leave_timer();
 }
 
 // ---- cancelers
@@ -81,7 +62,7 @@ bool limited_wait::claim(std::uint8_t why) noexcept {
     std::uint8_t seen = parts_.load(sys::relaxed);
     do {
         if ((seen & claims) != 0) return false;
-        // [AW3] acquire: the waiter; pairs with the release in wait().
+        // [AW3] Acquire: the waiter. Pairs with the release in wait().
     } while (!parts_.compare_exchange_weak(seen, static_cast<std::uint8_t>(seen | why), sys::acquire,
                                            sys::relaxed));
     return (seen & is_open) != 0;
@@ -95,31 +76,13 @@ void limited_wait::environment_stopped(stop_node& self) noexcept {
     static_cast<limited_wait&>(self).give_up(by_stop);
 }
 
-/// The timer's state posts this: it expired, or was canceled before.
-void limited_wait::come_due(timer_wait& self) noexcept {
-    bool has_come = false;
-    {
-        const run_scope scope(self);
-        has_come = !scope.is_canceled();
-    }
-    static_cast<limited_wait&>(self).let_go(has_come);
-}
-
 /// The timer lets go before the coroutine is posted, because an executor may destroy the frame inside of the
-/// post.
-void limited_wait::let_go(bool has_come) noexcept {
-    const bool takes = has_come && claim(by_time) && take_back();
-    // [AW4] release: this thread's last touch, unless it posts the coroutine.
+/// post. If the context has shut down, the coroutine is posted, too: its executor refuses it, which ends it.
+void limited_wait::timer_ended(timer_end how) noexcept {
+    const bool takes = how != timer_end::canceled && claim(by_time) && take_back();
+    // [AW4] Release: this thread's last touch, unless it posts the coroutine.
     const std::uint8_t before = parts_.fetch_or(has_timer_left, sys::release);
     if (takes && (before & is_ending) == 0) home_.resume(task_order::immediate);
-}
-
-const char* limited_wait::answer(task* self, task_request request) {
-    if (request == task_request::describe) return type_description<limited_wait>();
-    auto& own = *static_cast<limited_wait*>(self); // the context shuts down
-    own.drop();
-    own.let_go(true); // the executor refuses the coroutine, which ends it
-    return nullptr;
 }
 
 } // namespace ekiden::inline EKIDEN_ABI::detail

@@ -5,12 +5,11 @@
 /// protocol: locks.md.
 #pragma once
 
+#include <ekiden/async/detail/awaited_timer.hpp>
 #include <ekiden/async/detail/lock_wait.hpp>
 #include <ekiden/async/detail/stop_state.hpp>
-#include <ekiden/queue/task.hpp>
 #include <ekiden/sync/wait_limit.hpp>
 #include <ekiden/sys/atomic.hpp>
-#include <ekiden/timer/detail/timer_state.hpp>
 
 #include <cstdint>
 #include <optional>
@@ -22,14 +21,14 @@ namespace ekiden::inline EKIDEN_ABI::detail {
 /// A lock_wait with up to three cancelers: the stop of the environment, the stop token of the limit, and the
 /// timer. The first one that claims the wait takes the waiter out of the lock. The releaser competes with it
 /// as in lock_wait. The coroutine waits until all three have let go of the frame before it continues.
-class limited_wait : public lock_wait, private timer_wait {
+class limited_wait : public lock_wait, private awaited_timer {
 public:
     using lock_wait::comes_home;
     static constexpr bool is_limited = true;
 
 protected:
     explicit limited_wait(wait_limit limit) noexcept
-        : lock_wait(&environment_stopped), timer_wait(&answer, &come_due), limit_(std::move(limit)) {}
+        : lock_wait(&environment_stopped), limit_(std::move(limit)) {}
     ~limited_wait() = default; // after end()
 
     /// Like lock_wait::end().
@@ -58,18 +57,14 @@ private:
     static constexpr std::uint8_t has_timer_left = 16; // the timer does not touch the frame any more
     static constexpr std::uint8_t is_ending = 32; // the frame is being destroyed: the timer posts nothing
 
-    void set_timer();
     void leave_limit(bool ends) noexcept;
     [[nodiscard]] bool claim(std::uint8_t why) noexcept;
     void give_up(std::uint8_t why) noexcept;
-    void let_go(bool has_come) noexcept;
+    void timer_ended(timer_end how) noexcept override;
     static void environment_stopped(stop_node& self) noexcept;
-    static void come_due(timer_wait& self) noexcept;
-    static const char* answer(task* self, task_request request);
 
     const wait_limit limit_;
     std::optional<std::stop_callback<token_stop>> on_token_;
-    sys::cell<timer_state*> timer_{nullptr}; // the coroutine's: non-null while the timer has this
     sys::atomic<std::uint8_t> parts_{0};
 };
 

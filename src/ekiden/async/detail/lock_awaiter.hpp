@@ -19,6 +19,12 @@
 
 namespace ekiden::inline EKIDEN_ABI::detail {
 
+/// The base of operations: the lock, and the states in which the operation may begin.
+struct lock_operation {
+    state_lock& lock;
+    state_lock::mask states;
+};
+
 /// An operation that changes a lock from within: `change(value)` returns the lock's next value.
 template <class Operation>
 concept changing_operation = requires(Operation& o, state_value now) {
@@ -53,9 +59,8 @@ auto outcome_of(Operation& operation, wait_result how) {
     }
 }
 
-/// `Operation` says what is done, with members
-///   core()            the lock
-///   states()          the mask
+/// `Operation` is derived from lock_operation, and says what is done, with members
+///   begin()           optional: called first
 ///   try_now()         does it without waiting, if possible; may fail spuriously
 ///   change(value)     the transition, as a releaser runs it; without this member the lock is held afterwards
 ///   is_pure           whether the transition reads nothing but the value
@@ -91,7 +96,7 @@ public:
         if (!this->begin(coroutine)) [[unlikely]]
             return true;
         if (!operation_.try_now()) {
-            if (this->wait({operation_.core(), operation_.states(), transition(), Operation::is_pure}))
+            if (this->wait({operation_.lock, operation_.states, transition(), Operation::is_pure}))
                 return true;
         }
         return this->go_on(coroutine);

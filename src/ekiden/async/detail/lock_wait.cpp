@@ -2,7 +2,6 @@
 
 #include <ekiden/context/simulated.hpp>
 #include <ekiden/sys/mutant.hpp>
-#include <ekiden/sys/spin.hpp>
 #include <ekiden/sys/thread.hpp>
 
 namespace ekiden::inline EKIDEN_ABI::detail {
@@ -21,7 +20,7 @@ void lock_wait::prepare(const request& wanted) noexcept {
 
 bool lock_wait::enter_queue() noexcept {
     if (!lock_->start(*waiter_)) return true;
-    // [AW2] release: take_back() need not look any longer, and what follows here is not before it.
+    // [AW2] Release: take_back() stops its search. The following steps are ordered behind this store.
     phase_.store(phase::served, sys::release);
     return false;
 }
@@ -46,18 +45,18 @@ bool lock_wait::wait(const request& wanted) noexcept {
     return false;
 }
 
-// In the thread that has left the lock.
+// Called by the thread that has left the lock.
 void lock_wait::served(waiter& who) noexcept {
     auto& self = *static_cast<lock_wait*>(who.context);
-    // [AW1] Acquires nothing: the coroutine's end alone waits for the other side. relaxed: resume() releases.
+    // [AW1] Relaxed: resume() publishes the grant to the coroutine. Only leave_queue() waits for let_go.
     if (self.phase_.exchange(phase::served, sys::relaxed) == phase::ending) {
-        self.phase_.store(phase::let_go, sys::release); // [AW1] release; pairs with leave_queue()
+        self.phase_.store(phase::let_go, sys::release); // [AW1] Release. Pairs with leave_queue().
         return;
     }
     self.home_.resume();
 }
 
-// In the thread that requests the stop.
+// Called by the thread that requests the stop.
 void lock_wait::stopped(stop_node& node) noexcept {
     auto& self = static_cast<lock_wait&>(node);
     if (self.take_back()) self.home_.resume();
@@ -71,10 +70,10 @@ bool lock_wait::take_back() noexcept {
             phase_.store(phase::canceled, sys::relaxed);
             return true;
         }
-        if (result == withdrawal::served) return false; // what was granted is delivered
-        // Done without a wait? Relaxed: [AW2] is enough, because nothing is read after it.
+        if (result == withdrawal::served) return false; // the grant is delivered
+        // Done without a wait? [AW2] Relaxed: no data is read afterwards.
         if (phase_.load(sys::relaxed) != phase::waiting) return false;
-        sys::yield(); // the coroutine is a few steps before the lock
+        sys::yield(); // the coroutine pushes the waiter within a few steps
     }
 }
 
@@ -89,26 +88,16 @@ wait_result way_home::why_stopped() const noexcept {
     return is_late ? wait_result::timed_out : wait_result::stopped;
 }
 
-// The frame ends while it waits.
+// The frame is destroyed while the coroutine waits.
 bool lock_wait::leave_queue() noexcept {
     (void)disarm();
     if (phase_.load(sys::relaxed) != phase::waiting) return phase_.load(sys::relaxed) == phase::served;
     if (lock_->cancel(*waiter_)) return false;
-    // A releaser has chosen it, and has not told it perhaps.
+    // A releaser has chosen the waiter. It may not have called served() yet.
     if (phase_.exchange(phase::ending, sys::relaxed) == phase::served) return true;
-    // [AW1] acquire: the releaser's last touch of the frame; pairs with served().
+    // [AW1] Acquire: the releaser's last touch of the frame. Pairs with the release in served().
     while (phase_.load(sys::acquire) != phase::let_go) sys::yield();
     return !EKIDEN_MUTANT(async_end_forgets_the_grant);
-}
-
-bool pause_before_look(unsigned looks) noexcept {
-    // 480 pauses in all, 13 us on an AMD EPYC: meanwhile what the other thread changes stays in its cache,
-    // for several changes.
-    constexpr unsigned most_looks = 5;
-    constexpr unsigned first_pauses = 32;
-    if (looks == most_looks || !sys::spinning_pays() || simulation_here() != nullptr) return false;
-    for (unsigned pauses = first_pauses << (looks - 1); pauses != 0; --pauses) sys::spin_hint();
-    return true;
 }
 
 } // namespace ekiden::inline EKIDEN_ABI::detail

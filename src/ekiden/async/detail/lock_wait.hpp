@@ -26,12 +26,12 @@ enum class wait_result : std::uint8_t {
 
 namespace detail {
 
-/// The way home of an awaiter that may be done without a wait.
+/// Resumes the coroutine of an awaiter that may be done without a wait.
 class way_home {
 protected:
     way_home() noexcept = default;
 
-    /// First of all. True: a stop has been requested.
+    /// Called first. Returns whether a stop has been requested.
     template <class Promise>
     [[nodiscard]] bool bind(std::coroutine_handle<Promise> coroutine) noexcept {
         home_.bind(coroutine);
@@ -39,8 +39,8 @@ protected:
         return stop != nullptr && stop->stop_requested();
     }
 
-    /// The operation is done without a wait. True if the coroutine goes on at the end of its executor's queue
-    /// nevertheless, since its time slice has passed.
+    /// Called if the operation is done without a wait. If the time slice is over, posts the coroutine to the
+    /// end of its executor's queue and returns true.
     template <class Promise>
     [[nodiscard]] static bool gives_way(std::coroutine_handle<Promise> coroutine) noexcept {
         if constexpr (std::derived_from<Promise, coroutine_promise>) {
@@ -52,7 +52,7 @@ protected:
         return false;
     }
 
-    /// Of a wait that a stop has ended.
+    /// Returns the result of a wait that a stop has ended.
     [[nodiscard]] wait_result why_stopped() const noexcept;
 
     suspension home_;
@@ -161,10 +161,6 @@ private:
         async_waiter waiter_; // from prepare() on; owns nothing
     };
 };
-
-/// Between two looks at a lock that somebody is inside of, for a change as short as the caller's: waits twice
-/// as long after each of the `looks` so far. False, at once: it has been looked at often enough.
-[[nodiscard]] bool pause_before_look(unsigned looks) noexcept;
 
 } // namespace detail
 } // namespace ekiden::inline EKIDEN_ABI

@@ -19,54 +19,58 @@ namespace detail {
 
 namespace {
 
-/// How far a coroutine may be from the resume loop and still go on with another one directly.
+/// The largest depth of the stack above the resume loop from which a coroutine continues directly with
+/// another one.
 constexpr std::size_t direct_range = 16 * 1024;
-/// Awaits from one look at the clock to the next.
-constexpr std::uint32_t look_every = 32;
-/// How long a coroutine has a thread before others have their turn.
+/// The number of awaits between two readings of the clock.
+constexpr std::uint32_t clock_every = 32;
+/// The time slice: coroutines run for so long before they give way to other tasks of the executor.
 constexpr std::uint64_t slice_ns = 100'000;
 
-/// Calls `accept()`, which takes a coroutine. An executor that refuses it abandons it in there, on a stack
-/// that may hold a lock, or the coroutine itself: nothing is destroyed then.
+/// Calls `accept()`, which passes a coroutine to an executor. An executor that refuses it abandons it inside
+/// the call. The caller may hold a lock, or may run in the coroutine itself. So nothing is destroyed inside
+/// the call.
 template <class Accept>
 void post_by(Accept accept) noexcept {
     resume_record& here = resume_record::here();
     const bool outer = std::exchange(here.is_posting, true);
     try {
         accept();
-    } catch (...) { // it has been abandoned
+    } catch (...) { // the executor has abandoned the coroutine
     }
     here.is_posting = outer;
 }
 
-/// Gives a coroutine to its executor.
+/// Posts a coroutine to its executor.
 void post_home(task& going, const any_executor& home, task_order order) noexcept {
     post_by([&] { accept_task(home, &going, order); });
 }
 
-/// Gives a coroutine that cannot come home to the context of its root, which runs `refused` to end it. If
-/// that context refuses it as well, it is buried there.
+/// Posts a coroutine that its executor has refused to the context of its root. The context runs `refused`,
+/// which destroys the coroutine. If the context refuses it, too, the coroutine is buried there.
 void end_at_root(task& refused, const environment& env, bool is_refused_by_root) noexcept {
-    // Without a keeper it has no root of ours either, and its frame belongs to another library.
-    if (env.keeper == nullptr) return;
+    coroutine_service* const keeper = environment_access::keeper(env);
+    // Without a keeper, it has no root of this library, and another library owns its frame.
+    if (keeper == nullptr) return;
     if (!is_refused_by_root && !EKIDEN_MUTANT(suspension_is_only_buried))
-        post_by([&refused, keeper = env.keeper] { keeper->end_soon(refused); });
+        post_by([&refused, keeper] { keeper->end_soon(refused); });
     else if (!EKIDEN_MUTANT(suspension_is_not_buried))
-        env.keeper->bury(refused);
+        keeper->bury(refused);
 }
 
-/// Whether a coroutine that is abandoned just now must not be destroyed on this stack.
+/// Returns whether a coroutine that is being abandoned must not be destroyed on this stack.
 bool is_refused_here() noexcept {
     return resume_record::here().is_posting && !EKIDEN_MUTANT(suspension_destroys_when_refused);
 }
 
-/// As run_coroutines(). True: what has been begun for the other library's await `foreign` has ended.
+/// Runs coroutines like run_coroutines(). Returns whether the coroutine of the other library's await
+/// `foreign` has ended.
 bool run_loop(std::coroutine_handle<> first, const void* foreign) noexcept {
     resume_record& here = resume_record::here();
     const resume_record outer = here;
     here = {};
     here.base = static_cast<const char*>(__builtin_frame_address(0));
-    here.left = look_every;
+    here.left = clock_every;
     here.foreign = foreign;
     first.resume();
     while (here.next) std::exchange(here.next, nullptr).resume();
@@ -75,9 +79,9 @@ bool run_loop(std::coroutine_handle<> first, const void* foreign) noexcept {
     return has_ended;
 }
 
-/// True: the time slice has passed. Called every look_every awaits.
-[[gnu::noinline]] bool look_at_clock(resume_record& here) noexcept {
-    here.left = look_every;
+/// Returns whether the time slice is over. Called every clock_every awaits.
+[[gnu::noinline]] bool read_clock(resume_record& here) noexcept {
+    here.left = clock_every;
     const std::uint64_t now = now_here_ns();
     if (here.slice_began == 0) here.slice_began = now;
     if (now - here.slice_began < slice_ns) return false;
@@ -85,8 +89,8 @@ bool run_loop(std::coroutine_handle<> first, const void* foreign) noexcept {
     return true;
 }
 
-/// Goes on with `to` directly if the caller's stack is near the loop, and else by way of that. Inlined, so
-/// that the frame is that of the function that a coroutine has called.
+/// Returns `to` if the stack is near the resume loop. Otherwise hands `to` to the loop. It is inlined, so
+/// that the address is that of the function that a coroutine has called.
 [[gnu::always_inline]] inline std::coroutine_handle<> go_to(std::coroutine_handle<> to,
                                                             resume_record& here) noexcept {
     const auto* const top = static_cast<const char*>(__builtin_frame_address(0));
@@ -96,17 +100,18 @@ bool run_loop(std::coroutine_handle<> first, const void* foreign) noexcept {
     return std::noop_coroutine();
 }
 
-/// Every look_every awaits.
-[[gnu::noinline]] std::coroutine_handle<> look_and_go_to(coroutine_promise& to) noexcept {
+/// Continues with `to`, or posts it if the time slice is over. Called every clock_every awaits.
+[[gnu::noinline]] std::coroutine_handle<> read_clock_and_go_to(coroutine_promise& to) noexcept {
     resume_record& here = sys::local<resume_record>();
-    if (look_at_clock(here) && &to.env() != &default_environment()) {
+    if (read_clock(here) && &to.env() != &default_environment()) {
         to.post(task_order::deferred);
         return std::noop_coroutine();
     }
     return go_to(to.handle(), here);
 }
 
-/// The end of a coroutine whose environment is not that of the one that waits: another one, or none of ours.
+/// Called at the end of a coroutine if the awaiting coroutine has another environment, or belongs to another
+/// library.
 [[gnu::noinline]] std::coroutine_handle<> end_elsewhere(coroutine_promise& ended) noexcept {
     const await_link& link = *ended.link;
     resume_record& here = sys::local<resume_record>();
@@ -116,7 +121,7 @@ bool run_loop(std::coroutine_handle<> first, const void* foreign) noexcept {
             return std::noop_coroutine();
         }
     } else if (here.foreign == &link) {
-        here.foreign_has_ended = true; // its await_suspend() is beneath on this stack
+        here.foreign_has_ended = true; // its await_suspend() is further out on this stack
         return std::noop_coroutine();
     }
     return go_to(link.waiting, here);
@@ -134,8 +139,8 @@ bool run_loop(std::coroutine_handle<> first, const void* foreign) noexcept {
     return run_loop(link.child, &link);
 }
 
-// The three that follow are called for each await: what is rare stands in functions of its own, so that these
-// save no registers.
+// The next three functions are called for each await. Their rare paths are separate functions, so that the
+// common path saves no registers.
 
 [[gnu::noinline]] std::coroutine_handle<> transfer(std::coroutine_handle<> to) noexcept {
     return go_to(to, sys::local<resume_record>());
@@ -144,13 +149,13 @@ bool run_loop(std::coroutine_handle<> first, const void* foreign) noexcept {
 [[gnu::noinline]] std::coroutine_handle<> transfer_counted(coroutine_promise& to) noexcept {
     resume_record& here = sys::local<resume_record>();
     if (--here.left == 0) [[unlikely]]
-        return look_and_go_to(to);
+        return read_clock_and_go_to(to);
     return go_to(to.handle(), here);
 }
 
 [[gnu::noinline]] bool is_slice_over() noexcept {
     resume_record& here = sys::local<resume_record>();
-    return --here.left == 0 && look_at_clock(here);
+    return --here.left == 0 && read_clock(here);
 }
 
 [[gnu::noinline]] std::coroutine_handle<> end_of(coroutine_promise& ended) noexcept {
@@ -159,7 +164,7 @@ bool run_loop(std::coroutine_handle<> first, const void* foreign) noexcept {
     if (parent == nullptr) [[unlikely]]
         return end_elsewhere(ended);
     parent->child = nullptr;
-    // Nearly always: those that inherit an environment have the same one.
+    // Rare: a coroutine that inherits an environment has the same one.
     if (&parent->env() != &ended.env()) [[unlikely]]
         return end_elsewhere(ended);
     return go_to(link.waiting, sys::local<resume_record>());
@@ -228,8 +233,8 @@ void coroutine_promise::abandon_chain() noexcept {
     while (leaf->link != nullptr) {
         detail::await_link& above = *leaf->link;
         coroutine_promise* const parent = above.parent;
-        if (parent == nullptr) return; // another library's coroutine waits: its frame has all of this
-        // By hand, not by the awaiter: a chain may be longer than a stack is deep.
+        if (parent == nullptr) return; // another library's coroutine waits, and its frame owns the chain
+        // Not by the awaiter's destructor: a long chain would overflow the stack.
         parent->child = nullptr;
         std::exchange(above.child, nullptr).destroy();
         leaf = parent;
@@ -237,7 +242,7 @@ void coroutine_promise::abandon_chain() noexcept {
     leaf->type()(leaf, task_request::dispose);
 }
 
-/// Each frame by hand, not by the awaiter in the one above.
+/// Destroys each frame itself. The destructors of the awaiters would overflow the stack in a long chain.
 void coroutine_promise::destroy_chain_below() noexcept {
     coroutine_promise* leaf = this;
     while (leaf->child != nullptr) leaf = leaf->child;
@@ -264,9 +269,9 @@ void coroutine_promise::drop_environment() noexcept {
 }
 
 const environment& default_environment() noexcept {
-    // Never ended: coroutines may end later than static objects.
+    // Never destroyed: coroutines may end after the destruction of static objects.
     alignas(environment) static std::byte place[sizeof(environment)];
-    static const environment& made = *::new (place) environment{.executor = system_executor()};
+    static const environment& made = *::new (place) environment(system_executor());
     return made;
 }
 

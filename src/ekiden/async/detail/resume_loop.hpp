@@ -1,4 +1,5 @@
-/// Where a thread resumes coroutines, and how one coroutine goes on with the next without a deeper stack.
+/// The loop in which a thread resumes coroutines. One coroutine continues with another without a deeper
+/// stack.
 ///
 /// Part: async. Used by: coroutine_promise, suspension. Private.
 #pragma once
@@ -15,33 +16,35 @@ class coroutine_promise;
 
 namespace detail {
 
-/// What a thread keeps of the coroutines that it runs. Only functions that are no coroutines, and are not
-/// inlined into one, look at it: a compiler may keep the address of a thread's data over a suspension.
+/// The data of a thread that runs coroutines. Coroutines, and functions that are inlined into them, must not
+/// use it: a compiler may keep the address of thread-local data over a suspension.
 struct resume_record {
-    const char* base = nullptr;     ///< where the innermost resume loop stands; null: there is none
-    std::coroutine_handle<> next;   ///< handed to that loop; null: nothing
-    std::uint32_t left = 0;         ///< awaits until the next look at the clock
-    bool is_posting = false;        ///< inside of accept(): what is refused is not destroyed in there
-    std::uint64_t slice_began = 0;  ///< sys::now_ns() at the first look, or 0
-    const void* foreign = nullptr;  ///< whose await this loop has begun for a coroutine of another library
-    bool foreign_has_ended = false; ///< and that need not suspend
+    const char* base = nullptr;    ///< the stack address of the innermost resume loop; null: there is none
+    std::coroutine_handle<> next;  ///< the coroutine that the loop resumes next, or null
+    std::uint32_t left = 0;        ///< awaits until the clock is read again
+    bool is_posting = false;       ///< inside accept(), where a refused coroutine must not be destroyed
+    std::uint64_t slice_began = 0; ///< sys::now_ns() at the first reading of the slice, or 0
+    const void* foreign = nullptr; ///< the await of another library's coroutine for which this loop was begun
+    bool foreign_has_ended = false; ///< the awaited coroutine has ended, so the other one need not suspend
 
     [[nodiscard]] static resume_record& here() noexcept;
 };
 
-/// Resumes `first`, then what it hands over, until nothing is left: the bottom of every coroutine's stack.
+/// Resumes `first`, and then each coroutine that it hands over, until none is left. Every coroutine runs in
+/// such a call.
 void run_coroutines(std::coroutine_handle<> first) noexcept;
 
-/// For await_suspend() to return: goes on with `to` directly while the stack is near the resume loop, and
-/// else by way of it. A compiler need not make a jump of the direct way: the stack grows by at most 16 KiB.
+/// Returns the coroutine that await_suspend() returns, so that the thread continues with `to`. If the stack
+/// is deep, hands `to` to the resume loop instead. A compiler need not turn the direct way into a jump. So
+/// the stack may grow, but by at most 16 KiB.
 [[nodiscard]] std::coroutine_handle<> transfer(std::coroutine_handle<> to) noexcept;
 
-/// The same for the beginning of an await, which counts as one against the time slice: `to` goes to the end
-/// of its executor's queue when that has passed.
+/// Does the same at the beginning of an await, which counts against the time slice. If the slice is over,
+/// posts `to` to the end of its executor's queue.
 [[nodiscard]] std::coroutine_handle<> transfer_counted(coroutine_promise& to) noexcept;
 
-/// Counts an await that is ready at once. True: the time slice has passed, and the coroutine goes to the end
-/// of its executor's queue.
+/// Counts an await that is ready at once. Returns whether the time slice is over. If so, the caller posts the
+/// coroutine to the end of its executor's queue.
 [[nodiscard]] bool is_slice_over() noexcept;
 
 } // namespace detail

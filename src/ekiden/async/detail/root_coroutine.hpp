@@ -1,4 +1,4 @@
-/// A coroutine that nobody awaits: the top of a chain.
+/// A coroutine that no coroutine awaits: the top of a chain.
 ///
 /// Part: async. Used by: co_spawn, sync_wait. Private.
 #pragma once
@@ -6,73 +6,76 @@
 #include <ekiden/async/detail/await_in_place.hpp>
 #include <ekiden/async/detail/coroutine_promise.hpp>
 #include <ekiden/async/detail/coroutine_service.hpp>
+#include <ekiden/async/detail/stop_state.hpp>
 #include <ekiden/async/spawn_options.hpp>
 #include <ekiden/execution/executor.hpp>
 
 #include <coroutine>
 #include <exception>
+#include <optional>
 #include <source_location>
+#include <stop_token>
 #include <utility>
 
 namespace ekiden::inline EKIDEN_ABI::detail {
 
-struct this_root {};
-
-/// Begins when its promise is posted. Its environment lies in its promise. Ends its own frame. The body
-/// catches everything.
+/// It begins when its promise is posted. Its environment lies in its promise. It destroys its own frame. Its
+/// body catches all exceptions.
 ///
-/// The context has work until nothing is left of the root: its frame, the callable in that, and its entry in
-/// the context's list. So on_work_finished() is the last that a thread does for it, whatever thread that is.
+/// The context has outstanding work until nothing is left of the root: its frame, the callable in the frame,
+/// and the entry in the list of the context. So on_work_finished() is the last call for the root, in any
+/// thread.
 class root_coroutine {
 public:
     class promise_type final : public coroutine_promise, public root_entry {
-        struct last_awaiter {
-            [[nodiscard]] static bool await_ready() noexcept { return false; }
-            static void await_suspend(std::coroutine_handle<promise_type> ended) noexcept {
-                ended.promise().end_frame();
-            }
-            static void await_resume() noexcept {}
-        };
-
     public:
         explicit promise_type(std::source_location at = std::source_location::current()) noexcept
-            : coroutine_promise(at, &answer), root_entry(*this, &destroy) {
+            : coroutine_promise(at, &answer), root_entry(static_cast<coroutine_promise&>(*this)) {
             work_under(environment_);
         }
         [[nodiscard]] root_coroutine get_return_object() noexcept { return root_coroutine(*this); }
-        static last_awaiter final_suspend() noexcept { return {}; }
+        static final_awaiter final_suspend() noexcept { return {}; }
+        void ended() noexcept { end_frame(); }
         static void return_void() noexcept {}
         [[noreturn]] static void unhandled_exception() noexcept { std::terminate(); }
 
-        /// Before it begins.
+        /// The environment. It may be changed before the coroutine begins.
         [[nodiscard]] environment& given_environment() noexcept { return environment_; }
 
-        /// Begins on `where`. Throws as that does; then, and if it takes no more, the frame has ended.
+        /// Begins the coroutine on `where`. Throws what the executor throws. If it throws, or if the executor
+        /// accepts no more tasks, the frame has been destroyed.
         template <executor E>
         void begin(const E& where, const spawn_options& chosen = spawn_options());
 
-        /// While it is suspended: destroys the frame, with what it awaits, and finishes the work.
+        /// Destroys the frame, with everything that it awaits, and finishes the work. The coroutine must be
+        /// suspended.
         void end_frame() noexcept;
 
-        /// Of its task.
         static const char* answer(task* self, task_request request) {
             if (request != task_request::dispose) return answer_as_coroutine(self, request);
             static_cast<promise_type*>(self)->end_frame();
             return nullptr;
         }
 
-        using coroutine_promise::await_transform;
-        /// Its own promise, for the body.
-        [[nodiscard]] auto await_transform(this_root) noexcept;
-
     private:
-        static void destroy(root_entry& entry) noexcept { static_cast<promise_type&>(entry).end_frame(); }
+        struct requests_stop {
+            stop_state& state;
+            void operator()() const noexcept { (void)state.request_stop(); }
+        };
+        /// Stops the coroutine when a stop of the token is requested.
+        struct linked_stop {
+            explicit linked_stop(const std::stop_token& token) : on_request(token, requests_stop{state}) {}
+
+            stop_state state;
+            std::stop_callback<requests_stop> on_request;
+        };
 
         environment environment_;
-        bool counts_work_ = false; // then the executor is there
+        std::optional<linked_stop> stop_;
+        bool counts_work_ = false; // if so, the environment has the executor
     };
 
-    /// Of one that has not begun.
+    /// Returns the promise of a coroutine that has not begun.
     [[nodiscard]] promise_type& promise() const noexcept { return *promise_; }
 
 private:
@@ -80,26 +83,12 @@ private:
     promise_type* promise_;
 };
 
-/// Is the promise at once.
-class root_awaiter {
-public:
-    explicit root_awaiter(root_coroutine::promise_type& own) noexcept : own_(own) {}
-    [[nodiscard]] static bool await_ready() noexcept { return true; }
-    static void await_suspend(std::coroutine_handle<>) noexcept {}
-    [[nodiscard]] root_coroutine::promise_type& await_resume() const noexcept { return own_; }
-
-private:
-    root_coroutine::promise_type& own_;
-};
-
 inline void root_coroutine::promise_type::end_frame() noexcept {
-    destroy_awaited(); // works under the environment yet
+    destroy_awaited(); // it still works under the environment
     const any_executor home = counts_work_ ? std::move(environment_.executor) : any_executor();
     handle().destroy();
     if (home) home.on_work_finished();
 }
-
-inline auto root_coroutine::promise_type::await_transform(this_root) noexcept { return root_awaiter(*this); }
 
 template <executor E>
 void root_coroutine::promise_type::begin(const E& where, const spawn_options& chosen) {
@@ -114,14 +103,16 @@ void root_coroutine::promise_type::begin(const E& where, const spawn_options& ch
         home = at_priority(home, *level);
         environment_.priority = *level;
     }
+    if (chosen.stop().stop_possible()) environment_.stop = &stop_.emplace(chosen.stop()).state;
     environment_.executor = home;
     environment_.name = chosen.name();
-    environment_.keeper = &use_service<coroutine_service>(home.context());
-    environment_.keeper->add(*this);
+    auto& keeper = use_service<coroutine_service>(home.context());
+    environment_access::set_keeper(environment_, keeper);
+    keeper.add(*this);
     home.on_work_started();
     counts_work_ = true;
     guard.fresh = nullptr;
-    accept_task(home, this, task_order::usual); // the frame may end before it returns
+    accept_task(home, this, task_order::usual); // the frame may be destroyed before the call returns
 }
 
 } // namespace ekiden::inline EKIDEN_ABI::detail

@@ -34,8 +34,8 @@ std::uint32_t select_wait::rotated(std::uint32_t count) noexcept {
 }
 
 bool select_wait::claim(std::uint32_t index) noexcept {
-    std::uint32_t expected = nobody;
-    // [SW3] release; pairs with wait(). The item is carried by the lock of the branch and by pending_.
+    std::uint32_t expected = unclaimed;
+    // [SW3] Release. Pairs with the acquire in wait(). The lock of the branch and pending_ publish the item.
     return winner_.compare_exchange_strong(expected, index, sys::release, sys::relaxed)
            || EKIDEN_MUTANT(select_takes_from_two);
 }
@@ -54,7 +54,7 @@ bool select_wait::try_now(branches all, std::uint32_t first) noexcept {
     return true;
 }
 
-// Until the two have met, the sweep's one in pending_ keeps the coroutine where it is.
+// The coroutine is not posted before the sweep, because pending_ counts the sweep, too.
 bool select_wait::wait(branches all, std::uint32_t first) noexcept {
     const auto count = static_cast<std::uint32_t>(all.size());
     all_ = all;
@@ -68,27 +68,27 @@ bool select_wait::wait(branches all, std::uint32_t first) noexcept {
         home_.resume();
         return true;
     }
-    std::uint32_t settled = 0; // those whose waiters no lock has
-    // [SW3] acquire; pairs with claim().
+    std::uint32_t settled = 0; // branches whose waiters are in no lock
+    // [SW3] Acquire. Pairs with the release in claim().
     const auto winner = [this] { return winner_.load(sys::acquire); };
     for (std::uint32_t i = 0; i < count; ++i) {
         select_branch& one = *all[(first + i) % count];
-        if (!one.has_ended && winner() == nobody) {
+        if (!one.has_ended && winner() == unclaimed) {
             waiter& mine = *one.waiter;
             mine.mask = one.states;
             mine.transition = one.change;
             mine.context = &one;
             mine.resume = &served;
             one.is_waiting.write(true);
-            if (!one.lock->start(mine)) continue; // and `one` may be served already
+            if (!one.lock->start(mine)) continue; // `one` may have been served already
             one.is_waiting.write(false);
         }
         ++settled;
         const bool is_last = one.has_ended && open_.fetch_sub(1, sys::relaxed) == 1;
         const bool has_won = winner() == one.index || (is_last && claim(all_ended));
-        if (has_won) (void)meet(is_claimed); // the other one is this thread
+        if (has_won) (void)meet(is_claimed); // this thread is the other one, too
     }
-    // The others let go of their part in pending_; the sweep's part is still there.
+    // The sweep's part of pending_ stays.
     if (settled > 0) (void)settle(settled);
     if (!meet(is_published)) return true;
     if (!settle(sweep())) return true;
@@ -97,63 +97,66 @@ bool select_wait::wait(branches all, std::uint32_t first) noexcept {
     return false;
 }
 
-// True for the second of the two.
+// Returns true for the second of the two threads.
 bool select_wait::meet(std::uint8_t one) noexcept {
-    // [SW2] acq_rel: the second one sees the waiters that the coroutine has put into their locks.
+    // [SW2] Acquire and release: the second thread sees the waiters that the coroutine has pushed.
     return (met_.fetch_or(one, sys::acq_rel) & ~one) != 0;
 }
 
-// Takes out the waiters that are still in their locks. Returns what the sweeper has to settle.
+// Takes out the waiters that are still in their locks. Returns the number for which the caller calls
+// settle().
 std::uint32_t select_wait::sweep() noexcept {
     std::uint32_t settled = 1;
     for (select_branch* one : all_) {
         if (!one->is_waiting.read() || EKIDEN_MUTANT(select_leaves_losers)) continue;
-        // One that has been served settles itself.
+        // The thread that has served a waiter calls settle() for it.
         if (one->lock->withdraw(*one->waiter) == withdrawal::taken_out) ++settled;
     }
     return settled;
 }
 
-// True: nobody else has anything to do with the coroutine; the caller sees to it that it goes on.
+// Returns true if no other thread uses the awaiter any more. Then the caller continues with the coroutine.
 bool select_wait::settle(std::uint32_t count) noexcept {
-    // [SW1] acq_rel: what each has done with its branch, the item among it, is seen by the last one.
+    // [SW1] Acquire and release: the last thread sees what each thread has done with its branch, such as the
+    // item.
     return pending_.fetch_sub(count, sys::acq_rel) == count;
 }
 
-// Claimed. `own` is what this thread has to settle anyway.
+// Called by the thread that has claimed. `own` is the number of branches that this thread has to settle
+// anyway.
 void select_wait::decided(std::uint32_t own) noexcept {
     const std::uint32_t all = meet(is_claimed) ? own + sweep() : own;
     if (all > 0 && settle(all)) home_.resume();
 }
 
-// In the thread that has left the lock of a branch.
+// Called by the thread that has left the lock of a branch.
 void select_wait::served(waiter& who) noexcept {
     const auto& one = *static_cast<const select_branch*>(who.context);
     select_wait& self = *one.owner;
-    // relaxed: a count, and nothing else.
+    // Relaxed: only the count matters.
     const bool is_last = one.has_ended && self.open_.fetch_sub(1, sys::relaxed) == 1;
-    // relaxed: only this waiter's transition claims for its branch, and it has been run, by this thread.
+    // Relaxed: only the transition of this waiter claims for its branch, and this thread has run it.
     if (self.winner_.load(sys::relaxed) == one.index || (is_last && self.claim(all_ended)))
         self.decided(1);
     else if (self.settle(1))
         self.home_.resume();
 }
 
-// In the thread that requests the stop. Its end is waited for by collect(). So the frame is there.
+// Called by the thread that requests the stop. collect() waits for the end of the call, so the frame exists.
 void select_wait::stopped(stop_node& node) noexcept {
     auto& self = static_cast<select_wait&>(node);
     if (self.claim(by_stop)) self.decided(0);
 }
 
-// The frame ends while it waits.
+// The frame is destroyed while the coroutine waits.
 void select_wait::leave_queues() noexcept {
     (void)disarm();
     std::uint32_t left = pending_.load(sys::relaxed);
     do {
-        if (left == 0) return; // on its way home
+        if (left == 0) return; // the coroutine has been posted
     } while (!pending_.compare_exchange_weak(left, left + 1, sys::relaxed, sys::relaxed));
     if (claim(by_end) && meet(is_claimed)) (void)settle(sweep());
-    // [SW1] acquire: the last touches of the others.
+    // [SW1] Acquire: the last touches of the other threads.
     while (pending_.load(sys::acquire) != 1) sys::yield();
 }
 

@@ -1,6 +1,7 @@
-/// A coroutine's wait on several buffers at once, of which one gives it an item: without the types.
+/// The part of select() that does not depend on types: a coroutine waits for several buffers, and gets an
+/// item of one.
 ///
-/// Part: async. Used by: select. Private. The protocol is ours; what it claims: locks.md.
+/// Part: async. Used by: select. Private. The protocol: locks.md.
 #pragma once
 
 #include <ekiden/async/detail/lock_wait.hpp>
@@ -14,15 +15,15 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// Looks at the buffers in the order given, instead of beginning with another one each time. After `cap` such
-/// looks one begins with another buffer, so that each has its turn. Lies in the coroutine that selects, for
-/// as long as it does; one coroutine at a time.
+/// The order of select(): check the buffers in the given order. After `cap` selects, one begins with another
+/// buffer, so that no buffer starves. One coroutine at a time may use it. It must outlive the select.
 class select_priority {
 public:
-    /// `cap` looks in a row, at least 1. Throws std::invalid_argument for 0.
+    /// `cap` is the number of selects in a row that begin with the first buffer. Throws std::invalid_argument
+    /// for 0.
     explicit select_priority(unsigned cap);
 
-    /// Where the next look begins, among `count`.
+    /// Returns the buffer, among `count`, with which the next select begins.
     [[nodiscard]] unsigned next(unsigned count) noexcept;
 
 private:
@@ -35,14 +36,14 @@ namespace detail {
 
 class select_wait;
 
-/// One of the buffers, and the coroutine's waiter there.
+/// One of the buffers, and the waiter of the coroutine there.
 struct select_branch {
     state_lock* lock;
     state_lock::mask states;
-    state_transition change; ///< with the branch as its context
+    state_transition change; ///< its context is the branch
     select_wait* owner = nullptr;
     std::uint32_t index = 0;
-    sys::cell<bool> is_waiting{false}; ///< start() has left the waiter in the lock's hands [SW2]
+    sys::cell<bool> is_waiting{false}; ///< start() has pushed the waiter into the lock [SW2]
     bool has_ended = false;            ///< the buffer is closed and empty
     async_waiter waiter{};
 
@@ -50,14 +51,14 @@ struct select_branch {
         : lock(&l), states(s), change(c) {}
 };
 
-/// The base of the awaiter. A waiter lies in each buffer's lock. The first transition that is run claims the
-/// wait and takes an item, in one step of its lock; those of the others find it claimed and leave everything
-/// as it is. The coroutine is posted when no lock has a waiter of it any more, and nobody is at work on one:
+/// The base of the awaiter. A waiter lies in the lock of each buffer. The first transition that runs claims
+/// the wait and takes an item, inside its lock. The other transitions find the wait claimed and change
+/// nothing. The coroutine is posted when no lock has a waiter any more, and no thread works on one:
 ///
-/// * pending_ counts the waiters, and one for the sweep that takes the rest out;
-/// * the sweep is made by the second of two who meet in met_: the coroutine, when it has put all waiters into
-///   their locks, and whoever has claimed. So every waiter that the sweep looks for is there or has been
-///   served.
+/// * pending_ counts the waiters, and one for the sweep, which takes the other waiters out.
+/// * Two threads meet in met_: the coroutine's thread, when it has pushed all waiters, and the thread that
+/// has claimed.
+///   The second one makes the sweep. So every waiter has been pushed before the sweep.
 class select_wait : private stop_node, private way_home {
 public:
     static constexpr bool comes_home = true;
@@ -65,7 +66,8 @@ public:
     select_wait(const select_wait&) = delete;
     select_wait& operator=(const select_wait&) = delete;
 
-    /// In a transition, inside the lock of branch `index`. True: the item is to be taken.
+    /// Called in the transition of branch `index`, inside its lock. Returns true if the transition takes the
+    /// item.
     [[nodiscard]] bool claim(std::uint32_t index) noexcept;
 
 protected:
@@ -74,7 +76,7 @@ protected:
     select_wait() noexcept : stop_node(&stopped) {}
     ~select_wait() = default; // after end()
 
-    /// First of all. False: a stop had been requested, and the coroutine is on its way home.
+    /// Called first. Returns false if a stop has been requested. Then the coroutine has been posted.
     template <class Promise>
     [[nodiscard]] bool begin(std::coroutine_handle<Promise> coroutine) noexcept {
         if (!bind(coroutine)) [[likely]]
@@ -83,16 +85,17 @@ protected:
         home_.resume();
         return false;
     }
-    /// Looks at each, beginning with `first`. True: one of them gave an item, or all have ended.
+    /// Tries each buffer once, beginning with `first`. Returns true if one gave an item, or if all have
+    /// ended.
     [[nodiscard]] bool try_now(branches all, std::uint32_t first) noexcept;
-    /// As lock_wait::wait().
+    /// Waits like lock_wait::wait().
     [[nodiscard]] bool wait(branches all, std::uint32_t first) noexcept;
     template <class Promise>
     [[nodiscard]] bool go_on(std::coroutine_handle<Promise> coroutine) noexcept {
         return gives_way(coroutine);
     }
 
-    /// When the coroutine has come home: the branch that gave an item, or all_ended, or by_stop.
+    /// Returns the branch that gave an item, or all_ended, or by_stop. Called when the coroutine has resumed.
     [[nodiscard]] std::uint32_t collect() noexcept {
         if (is_waiting_) (void)disarm();
         is_waiting_ = false;
@@ -100,18 +103,18 @@ protected:
     }
     /// Returns why a wait that a stop has ended has no item.
     using way_home::why_stopped;
-    static constexpr std::uint32_t nobody = ~std::uint32_t{0};
-    static constexpr std::uint32_t by_stop = nobody - 1;
-    static constexpr std::uint32_t all_ended = nobody - 2;
-    static constexpr std::uint32_t by_end = nobody - 3;
+    static constexpr std::uint32_t unclaimed = ~std::uint32_t{0};
+    static constexpr std::uint32_t by_stop = unclaimed - 1;
+    static constexpr std::uint32_t all_ended = unclaimed - 2;
+    static constexpr std::uint32_t by_end = unclaimed - 3;
 
-    /// In the destructor of the awaiter: takes the waiters out, if it waits.
+    /// Takes the waiters out if the coroutine waits. Called in the destructor of the awaiter.
     void end() noexcept {
         if (is_waiting_) [[unlikely]]
             leave_queues();
     }
 
-    /// Where a look without priorities begins: another one each time.
+    /// Returns the buffer with which a select without a select_priority begins: another one with each call.
     [[nodiscard]] static std::uint32_t rotated(std::uint32_t count) noexcept;
 
 private:
@@ -127,11 +130,11 @@ private:
     static constexpr std::uint8_t is_claimed = 2;
 
     branches all_{};
-    sys::atomic<std::uint32_t> winner_{nobody};
+    sys::atomic<std::uint32_t> winner_{unclaimed};
     sys::atomic<std::uint32_t> pending_{0};
     sys::atomic<std::uint32_t> open_{0}; // buffers that have not ended
     sys::atomic<std::uint8_t> met_{0};
-    bool is_waiting_ = false; // the coroutine's: from wait() until it has come home
+    bool is_waiting_ = false; // used by the coroutine: true from wait() until it has resumed
 };
 
 } // namespace detail

@@ -1,35 +1,31 @@
 #include <ekiden/async/sleep.hpp>
 
-#include <ekiden/queue/recycler.hpp>
 #include <ekiden/sys/mutant.hpp>
 #include <ekiden/sys/thread.hpp>
-#include <ekiden/timer/detail/timer_service.hpp>
 
 #include <algorithm>
 #include <utility>
 
 namespace ekiden::inline EKIDEN_ABI::detail {
 
-/// The stop is armed before the timer, and the timer may be due before this returns. So what goes home, and
-/// what cancels the timer, leaves that to this until publish().
+/// The stop is armed before the timer is set, and the timer may end before this returns. Until publish(), the
+/// timer does not resume the coroutine, and a stop does not cancel the timer: publish() does so for them.
 void sleep_awaiter::begin() {
     const environment& env = home_.env();
     is_cut_ = env.deadline < time_;
-    if (env.stop != nullptr && !stop_.arm(*env.stop)) {
+    if (env.stop != nullptr && !arm(*env.stop)) {
         is_canceled_.write(true);
         home_.resume();
         return;
     }
-    auto& queue = use_service<timer_service<sys::clock::time_point::clock>>(env.executor.context()).queue();
-    auto* const timer = recycler::create<timer_state>(queue);
-    timer_.write(timer);
-    timer->add(*this, timer_service<sys::clock::time_point::clock>::count(std::min(env.deadline, time_)));
+    set_timer(env, std::min(env.deadline, time_));
     publish();
 }
 
-/// [TW1] Whoever of begin() and let_go() is the later goes home; whoever of begin() and stopped() is the
-/// later cancels the timer. Release here: the timer, and this thread's last touch; acquire: what let_go()
-/// releases. relaxed on failure: a stop brings nothing, and of let_go() the step that succeeds reads.
+/// [TW1] The later of publish() and timer_ended() resumes the coroutine. The later of publish() and stopped()
+/// cancels the timer. Release: the timer, and this thread's last touch of the awaiter. Acquire: what
+/// timer_ended() releases. Relaxed on failure: a stop publishes nothing, and the step that succeeds reads
+/// what timer_ended() has released.
 void sleep_awaiter::publish() noexcept {
     std::uint8_t seen = 0;
     bool has_canceled = false;
@@ -37,62 +33,42 @@ void sleep_awaiter::publish() noexcept {
         if ((seen & is_stopped) == 0 || EKIDEN_MUTANT(sleep_forgets_early_stop)
             || std::exchange(has_canceled, true))
             continue;
-        (void)timer_.read()->cancel(); // lets go of the wait, here or in the thread that is about to fire
+        cancel_timer(); // the timer ends here, or in the thread that is about to fire it
     }
     if ((seen & is_due) != 0) home_.resume();
 }
 
-/// In the stop's callback. [TW1] acquire: the timer. It releases nothing, for publish() reads nothing of it.
-void sleep_awaiter::stopped() noexcept {
-    if ((parts_.fetch_or(is_stopped, sys::acquire) & has_begun) != 0) (void)timer_.read()->cancel();
-}
-
-/// The timer's state posts the wait: it expired, or was canceled before. From here on no cancel counts it.
-void sleep_awaiter::come_due(timer_wait& self) noexcept {
+/// Called by the thread that requests the stop. [TW1] Acquire: the timer. It releases nothing, because
+/// publish() reads none of its data.
+void sleep_awaiter::stopped(stop_node& self) noexcept {
     auto& own = static_cast<sleep_awaiter&>(self);
-    {
-        const run_scope scope(self);
-        own.is_canceled_.write(scope.is_canceled());
-    }
-    own.let_go(is_due);
+    if ((own.parts_.fetch_or(is_stopped, sys::acquire) & has_begun) != 0) own.cancel_timer();
 }
 
-void sleep_awaiter::let_go(std::uint8_t how) noexcept {
-    // [TW1] release: is_canceled_, and this thread's last touch if another goes home; acquire: the last
-    // touch of publish().
-    const std::uint8_t before = parts_.fetch_or(how, sys::acq_rel);
+void sleep_awaiter::timer_ended(timer_end how) noexcept {
+    is_canceled_.write(how != timer_end::expired);
+    // [TW1] Release: is_canceled_, and this thread's last touch if it does not resume the coroutine. Acquire:
+    // the last touch of publish().
+    const std::uint8_t before = parts_.fetch_or(is_due, sys::acq_rel);
     if ((before & (has_begun | is_ending)) == has_begun) home_.resume(task_order::immediate);
 }
 
-const char* sleep_awaiter::answer(task* self, task_request request) {
-    if (request == task_request::describe) return type_description<sleep_awaiter>();
-    auto& own = *static_cast<sleep_awaiter*>(self);
-    own.drop();
-    own.is_canceled_.write(true);
-    own.let_go(is_due); // home, which refuses it
-    return nullptr;
-}
-
-/// True: the time has come.
+/// Returns true if the time has come.
 bool sleep_awaiter::end() noexcept {
-    (void)stop_.disarm();
-    if (timer_state* const timer = timer_.read(); timer != nullptr) {
-        timer_.write(nullptr);
-        timer->leave();
-    }
+    (void)disarm();
+    leave_timer();
     return !is_canceled_.read() && !is_cut_;
 }
 
 sleep_awaiter::~sleep_awaiter() {
-    (void)stop_.disarm();
-    timer_state* const timer = timer_.read();
-    if (timer == nullptr) return;
+    (void)disarm();
+    if (!has_timer()) return;
     if ((parts_.fetch_or(is_ending, sys::acq_rel) & (has_begun | is_due)) == has_begun) { // [TW1]
-        (void)timer->cancel();
-        // At once, but for a thread that has taken it out to fire it.
+        cancel_timer();
+        // The timer has ended, unless another thread has taken it out to fire it.
         while ((parts_.load(sys::acquire) & is_due) == 0) sys::yield();
     }
-    timer->leave();
+    leave_timer();
 }
 
 } // namespace ekiden::inline EKIDEN_ABI::detail

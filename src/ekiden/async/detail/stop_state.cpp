@@ -11,12 +11,12 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// The callbacks of a state are being called. Its first two members are read under the state's lock; the last
-/// one belongs to the calling thread.
+/// A request_stop() that calls the callbacks. The lock of the state guards the first two members. Only the
+/// calling thread uses the last one.
 struct stop_state::calling {
     const void* thread;
-    stop_node* current = nullptr; // whose callback runs
-    bool is_gone = false;         // the state: a callback has destroyed it
+    stop_node* current = nullptr; // the node whose callback runs
+    bool is_gone = false;         // a callback has destroyed the state
 };
 
 namespace {
@@ -24,7 +24,7 @@ namespace {
 struct mark {
     char nothing;
 };
-/// What tells a thread from the others.
+/// Returns an address that identifies the thread.
 const void* this_thread() noexcept { return &sys::local<mark>(); }
 
 } // namespace
@@ -33,7 +33,7 @@ const void* this_thread() noexcept { return &sys::local<mark>(); }
 
 bool stop_node::arm(stop_state& state) noexcept {
     sys::expects(state_ == nullptr, "stop_node: armed again without disarm()");
-    return state.add(*this); // and no more: the callback may have destroyed the node
+    return state.add(*this); // the last step, because the callback may have destroyed the node
 }
 
 bool stop_node::disarm() noexcept {
@@ -44,14 +44,15 @@ bool stop_node::disarm() noexcept {
 // ---- the state
 
 stop_state::stop_state(stop_state* parent) noexcept : link_(*this) {
-    // relaxed: nobody else knows it yet, for nothing is armed.
+    // Relaxed: no other thread knows the state yet.
     if (parent != nullptr && !link_.arm(*parent)) word_.store(requested, sys::relaxed);
 }
 
 stop_state::~stop_state() {
     (void)link_.disarm();
     sys::expects(first_ == nullptr, "stop_state: destroyed while a stop_node is armed");
-    // relaxed: a request that is not ordered before this comes by the link, and that has ended.
+    // Relaxed: a request that is not ordered before this call comes from the parent, and disarm() has waited
+    // for it.
     if ((word_.load(sys::relaxed) & requested) == 0) return;
     lock_guard guard(lock_);
     if (calling_ == nullptr) return;
@@ -67,7 +68,7 @@ bool stop_state::request_stop() noexcept {
     lock_guard guard(lock_);
     const std::uint32_t before = word_.load(sys::relaxed);
     if ((before & requested) != 0) return false;
-    word_.store(before | requested, sys::release); // [SR1] what this thread did before
+    word_.store(before | requested, sys::release); // [SR1] Release: what this thread did before.
     calling_ = &here;
     while (stop_node* const oldest = first_) {
         unlink(*oldest);
@@ -82,7 +83,7 @@ bool stop_state::request_stop() noexcept {
     }
     calling_ = nullptr;
     wake_sleepers();
-    return true; // and the state may be gone as soon as the lock is free
+    return true; // the state may be destroyed as soon as the lock is free
 }
 
 bool stop_state::add(stop_node& fresh) noexcept {
@@ -124,9 +125,9 @@ void stop_state::unlink(stop_node& node) noexcept {
     node.next_ = nullptr;
 }
 
-/// A sleeper notes itself under the lock, and sleeps while the word is what it was then; each end of a
-/// callback that finds the note changes the word. So no end is missed. The word is changed by
-/// read-modify-writes, which leave [SR1] to those who read it afterwards.
+/// A sleeper sets has_sleepers under the lock, and sleeps while the word is unchanged. After a callback, its
+/// thread finds the bit and changes the word. So no return is missed. The word is changed by
+/// read-modify-writes, which continue the release sequence of [SR1].
 template <class Condition>
 void stop_state::sleep_while(lock_guard& guard, Condition is_so) noexcept {
     while (is_so()) {
@@ -140,10 +141,10 @@ void stop_state::sleep_while(lock_guard& guard, Condition is_so) noexcept {
     }
 }
 
-/// Under the lock, so that no sleeper has gone on and destroyed the state.
+/// Called under the lock, so that no sleeper can continue and destroy the state meanwhile.
 void stop_state::wake_sleepers() noexcept {
     if ((word_.load(sys::relaxed) & has_sleepers) == 0 || EKIDEN_MUTANT(stop_end_forgets_to_wake)) return;
-    word_.fetch_add(has_sleepers, sys::relaxed); // takes the note away, and counts on in the bits above it
+    word_.fetch_add(has_sleepers, sys::relaxed); // clears the bit, and increments the count above it
     (void)sys::futex_wake_all(word_);
 }
 

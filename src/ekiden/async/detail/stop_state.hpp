@@ -1,8 +1,8 @@
-/// Whether something is to stop, and who is told: the stop of coroutines.
+/// The stop of coroutines: a flag, and the callbacks to call when it is set.
 ///
-/// Part: async. Used by: environment (points to one), every awaiter that waits (holds a stop_node).
-/// After std::stop_source and std::stop_callback, but in place: no memory, no counting of references. A state
-/// is linked to a parent, so that a stop goes down a tree. The protocol: stop.md.
+/// Part: async. Used by: environment (points to one), every awaiter that waits (has a stop_node). Modeled on
+/// std::stop_source and std::stop_callback, but without allocation and reference counts. A state may be
+/// linked to a parent, so that a stop goes down a tree. The protocol: stop.md.
 #pragma once
 
 #include <ekiden/sys/atomic.hpp>
@@ -15,28 +15,30 @@ namespace ekiden::inline EKIDEN_ABI {
 
 class stop_state;
 
-/// A registration with a stop_state, in whatever is to be told. One thread at a time uses it; while that is
-/// in arm() or disarm(), another one may be in request_stop().
+/// A registration with a stop_state. One thread at a time uses it. Meanwhile other threads may call
+/// request_stop().
 class stop_node {
 public:
-    /// Called once, by the thread that requests the stop, with no lock held. It only posts: what it calls
-    /// must not wait for another thread. The node may be destroyed inside of it.
+    /// Called once, by the thread that requests the stop, with no lock held. It must not wait for another
+    /// thread. It may destroy the node.
     using callback = void (*)(stop_node& self) noexcept;
 
     explicit stop_node(callback call) noexcept : call_(call) {}
-    /// As disarm().
+    /// Calls disarm().
     ~stop_node() {
         if (state_ != nullptr) (void)disarm();
     }
     stop_node(const stop_node&) = delete;
     stop_node& operator=(const stop_node&) = delete;
 
-    /// From now on a stop calls the callback, maybe before this returns. False if the stop had been
-    /// requested: nothing is called. Not while it is armed. The state is there until the next disarm().
+    /// Registers the callback. A stop may call it before this call returns. Returns false if the stop has
+    /// been requested already; then nothing is registered. The node must not be armed. The state must exist
+    /// until the next disarm().
     [[nodiscard]] bool arm(stop_state& state) noexcept;
 
-    /// Afterwards the callback neither runs nor will run, and what it has done is visible. False if it has
-    /// run, or runs further out in this thread. If another thread is in it, waits for its end.
+    /// Removes the registration. If another thread runs the callback, waits until it returns. Afterwards the
+    /// callback does not run any more, and its effects are visible. Returns false if it has run, or runs
+    /// further out in this thread.
     bool disarm() noexcept;
 
 private:
@@ -44,35 +46,34 @@ private:
 
     const callback call_;
     stop_state* state_ = nullptr; // from arm() to disarm()
-    stop_node* next_;             // set by arm(): in a ring of the state, the oldest first; null: in none
+    stop_node* next_;             // set by arm(): the state's ring, the oldest first; null: in no ring
     stop_node* prev_;
-    bool has_run_ = false; // or begun
+    bool has_run_ = false; // the callback has begun
 };
 
-/// A level: once requested, it stays so. To ask is one load. Thread-safe, but for construction and
-/// destruction.
+/// A stop request stays set. Checking it is one load. Thread-safe, except construction and destruction.
 class stop_state {
 public:
     stop_state() noexcept : stop_state(nullptr) {}
-    /// Stopped with `parent`, which lives longer; null: with none.
+    /// Makes a state that is stopped with `parent`, which must outlive it. Null means no parent.
     explicit stop_state(stop_state* parent) noexcept;
-    /// All nodes have been disarmed. Waits until a request_stop() in another thread has let go of it. May be
-    /// called from inside a callback.
+    /// All nodes must have been disarmed. Waits until a request_stop() in another thread no longer uses the
+    /// state. May be called inside a callback.
     ~stop_state();
     stop_state(const stop_state&) = delete;
     stop_state& operator=(const stop_state&) = delete;
 
     [[nodiscard]] bool stop_requested() const noexcept {
-        // [SR1] acquire: what the requesting thread did before; pairs with the release in request_stop().
+        // [SR1] Acquire: what the requesting thread did before. Pairs with the release in request_stop().
         return (word_.load(sys::acquire) & requested) != 0;
     }
 
-    /// From now on the parent's stop does not reach this one, and the parent may go. If another thread is
-    /// passing that stop on, waits for the end of that.
+    /// Unlinks the state from its parent, which may then be destroyed. If another thread is passing the
+    /// parent's stop on, waits until that has ended.
     void leave_parent() noexcept { (void)link_.disarm(); }
 
-    /// Calls the callbacks of all that are armed, the oldest first. False: it had been requested; the other
-    /// thread may still be calling them. The state may be destroyed in a callback.
+    /// Calls the callbacks of all armed nodes, the oldest first. Returns false if the stop had been requested
+    /// before; another thread may still be calling the callbacks. A callback may destroy the state.
     bool request_stop() noexcept;
 
 private:
@@ -90,8 +91,8 @@ private:
     };
     struct calling;
 
-    // word_: bit 0, the stop is requested; bit 1, some thread sleeps until a callback has ended; above that a
-    // count of ends that sleepers have waited for. Changed under the lock.
+    // word_: bit 0, the stop is requested. Bit 1, a thread sleeps until a callback has returned. The other
+    // bits count the returns for which threads have slept. It is changed under the lock.
     static constexpr std::uint32_t requested = 1;
     static constexpr std::uint32_t has_sleepers = 2;
 
@@ -107,7 +108,7 @@ private:
 
     sys::atomic<std::uint32_t> word_{0};
     sys::slow_lock lock_;
-    stop_node* first_ = nullptr; // armed, the oldest; a ring
+    stop_node* first_ = nullptr; // the oldest armed node, in a ring
     calling* calling_ = nullptr; // on the stack of the thread that calls the callbacks
     parent_link link_;
 };

@@ -1,6 +1,6 @@
-/// The way home of a coroutine that waits for something.
+/// Resumes a waiting coroutine on its executor.
 ///
-/// Part: async. Used by: every awaiter that really suspends: locks, buffers, timers, stops.
+/// Part: async. Used by: every awaiter that suspends: locks, buffers, timers, stops.
 #pragma once
 
 #include <ekiden/async/detail/coroutine_promise.hpp>
@@ -16,24 +16,25 @@ namespace ekiden::inline EKIDEN_ABI {
 
 namespace detail {
 
-/// A promise that stands for another one, behind which the coroutine is: see foreign_awaiter.
+/// A promise that stands for the promise of another coroutine: see stand_in_frame.
 template <class Promise>
 concept stand_in_promise = requires(Promise& p) { p.stands_for(); };
 
 } // namespace detail
 
-/// Lies in the awaiter. Is a task, so going home allocates nothing. Ends with the frame that it lies in.
+/// Lies in the awaiter, and is destroyed with the frame. It is a task, so resume() allocates nothing.
 ///
-/// If the executor drops it, the chain of coroutines is destroyed, this one first, once. If the executor
-/// refuses it, that does not happen inside of resume(), where a lock may be held: the context of the root
-/// runs it as a task, or, if that context takes no more either, a thread in sync_wait() or the end of that
-/// context does it. A coroutine of another library that waits at the end of the chain stays suspended.
+/// If the executor drops the task, the chain of coroutines is destroyed once, this coroutine first. If the
+/// executor refuses the task, nothing is destroyed inside resume(), where a lock may be held. Instead, the
+/// context of the root runs a task that destroys the chain. If that context refuses the task, too, a thread
+/// in sync_wait() or the end of the context destroys the chain. A coroutine of another library at the end of
+/// the chain stays suspended.
 class suspension : public task {
 public:
     suspension() noexcept : task(&answer) {}
 
-    /// In await_suspend(), before the awaiter is published anywhere. The promise is one of ours, or any other
-    /// one: that works under default_environment().
+    /// Sets the coroutine to resume. Called in await_suspend(), before the awaiter is published. A coroutine
+    /// of another library works under default_environment().
     template <class Promise>
     void bind(std::coroutine_handle<Promise> waiting) noexcept {
         if constexpr (std::is_void_v<Promise>) {
@@ -51,16 +52,16 @@ public:
         return promise_ != nullptr ? promise_->env() : default_environment();
     }
 
-    /// Posts the coroutine to its executor, never runs it inline. Any thread, also under a lock, once for
-    /// each bind(). The caller's last touch of the frame. What was done before it is visible to the
-    /// coroutine.
+    /// Posts the coroutine to its executor, and never runs it inline. Any thread may call it, also under a
+    /// lock, once for each bind(). The caller must not touch the frame afterwards. The call happens before
+    /// the coroutine resumes.
     void resume(task_order order = task_order::usual) noexcept;
 
-    /// The same, but elsewhere than home.
+    /// Posts the coroutine to another executor.
     void resume_at(const any_executor& where, task_order order = task_order::usual) noexcept;
 
-    /// In await_suspend(), instead of publishing the awaiter: nothing will resume the coroutine. As if its
-    /// executor had refused it.
+    /// Ends the coroutine as if its executor had refused it. Called in await_suspend() instead of publishing
+    /// the awaiter.
     void give_up() noexcept;
 
 private:
@@ -72,13 +73,13 @@ private:
         promise_ = promise;
     }
 
-    std::coroutine_handle<> waiting_;      // null: given up, running it ends the chain
-    coroutine_promise* promise_ = nullptr; // null: another library's
+    std::coroutine_handle<> waiting_;      // null: given up, running the task destroys the chain
+    coroutine_promise* promise_ = nullptr; // null: the coroutine belongs to another library
 };
 
-/// An awaiter that brings every coroutine home by a suspension, or never suspends, may say so with a member
+/// An awaiter that resumes every coroutine by a suspension, or never suspends. It says so with a member
 ///   static constexpr bool comes_home = true;
-/// It is awaited as it is then. Any other awaiter is taken for another library's, which costs some words.
+/// Any other awaiter is wrapped like another library's, which needs some more words in the frame.
 template <class Awaiter>
 concept homing_awaiter = requires { requires std::remove_cvref_t<Awaiter>::comes_home; };
 

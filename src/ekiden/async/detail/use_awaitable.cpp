@@ -8,7 +8,8 @@ namespace ekiden::inline EKIDEN_ABI::detail {
 
 namespace {
 
-/// The operation that this thread is starting. Lies on its stack: the operation may be gone already.
+/// The operation that this thread is starting. It is kept outside the operation, which may be destroyed
+/// meanwhile.
 struct starting {
     const awaited_operation* begun = nullptr;
     bool is_dropped = false;
@@ -27,10 +28,10 @@ void awaited_operation::start_by(void (*start)(void*), void* argument) {
     {
         const scope here;
         started_here().begun = this;
-        start(argument); // if it throws, the coroutine goes on with that
+        start(argument); // if it throws, the coroutine continues with the exception
         is_dropped = started_here().is_dropped;
     }
-    // Not in there: the coroutine is not suspended before this thread has left its await.
+    // Not inside start(): the coroutine is not suspended before this thread has left its await.
     if (is_dropped) way_home_.give_up();
 }
 

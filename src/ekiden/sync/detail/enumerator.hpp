@@ -1,7 +1,7 @@
 /// The enumerators of an enum class, by name, at compile time.
 ///
-/// Part: sync. Used by: state_table (to count states), state_diagram (to print them). The compiler's own
-/// spelling of a template argument is read, which g++ and clang provide.
+/// Part: sync. Used by: state_table (to count states), state_diagram (to print them). It parses the name of a
+/// template argument in the compiler's name of a function, which g++ and clang provide.
 #pragma once
 
 #include <ekiden/sys/config.hpp>
@@ -12,10 +12,11 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// The name of the enumerator `Value`, without scope; empty if its type has no enumerator of this value.
+/// Returns the name of the enumerator `Value`, without scope. Empty if no enumerator has this value.
 template <auto Value>
 [[nodiscard]] constexpr std::string_view enumerator_name() noexcept {
-    // "... [with auto Value = scope::name; ...]" or "... [Value = scope::name]"; without a name "(type)7".
+    // "... [with auto Value = scope::name; ...]" or "... [Value = scope::name]". Without a name, it is
+    // "(type)7".
     std::string_view text = __PRETTY_FUNCTION__;
     text.remove_prefix(text.find("Value = ") + 8);
     text = text.substr(0, text.find_first_of(";]"));
@@ -45,13 +46,13 @@ inline constexpr std::size_t number = count<Enum>(std::make_index_sequence<80>()
 
 } // namespace enumerators
 
-/// How many enumerators `Enum` has, whose values must be 0, 1, 2, …; counted up to 80.
+/// Returns the number of enumerators of `Enum`, up to 80. Their values must be 0, 1, 2, …
 template <class Enum>
 [[nodiscard]] constexpr std::size_t enumerator_count() noexcept {
     return enumerators::number<Enum>;
 }
 
-/// enumerator_name for a value known at run time only. Empty for one that is none.
+/// Returns the name of the enumerator `value`, which is known at run time only. Empty if it has no name.
 template <class Enum>
 [[nodiscard]] constexpr std::string_view enumerator_name(Enum value) noexcept {
     return [value]<std::size_t... I>(std::index_sequence<I...>) {

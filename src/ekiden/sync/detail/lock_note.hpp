@@ -1,7 +1,7 @@
-/// What a lock tells about itself: to ThreadSanitizer, and to the checks for misuse.
+/// The reports of a lock: to ThreadSanitizer, and to the checks for misuse.
 ///
-/// Part: sync. Used by: the mutexes of this part. Empty, and all of it nothing, unless the program asks for
-/// one of the two (EKIDEN_ANNOTATE_LOCKS, EKIDEN_LOCK_CHECKS).
+/// Part: sync. Used by: the mutexes of this part. It is empty and does nothing unless the program defines
+/// EKIDEN_ANNOTATE_LOCKS or EKIDEN_LOCK_CHECKS.
 #pragma once
 
 #include <ekiden/context/held_locks.hpp>
@@ -9,25 +9,26 @@
 
 namespace ekiden::inline EKIDEN_ABI::detail {
 
-/// A member of each lock, with an address of its own among locks. `kind` is the lock's name for messages.
+/// A member of each lock. Its address identifies the lock. `kind` is the name of the lock in messages.
 class lock_note {
 public:
-    /// The calling thread is about to wait for the lock without a limit; it would for ever if it holds it.
+    /// The calling thread is about to wait for the lock without a limit. If it holds the lock, it would wait
+    /// forever.
     void wanted(const char* kind, const char* operation) const noexcept {
         if constexpr (lock_checks) expect_not_held(this, kind, operation);
     }
-    /// The calling thread has taken the lock.
+    /// The calling thread has acquired the lock.
     void taken(sys::hold how, const char* kind) noexcept {
         if constexpr (lock_checks) note_held(this, kind, held_as(how));
         annotation_.taken(how);
     }
-    /// Notes that if `is_taken`; returns that.
+    /// Calls taken() if `is_taken`. Returns `is_taken`.
     bool taken_if(bool is_taken, sys::hold how, const char* kind) noexcept {
         if (is_taken) taken(how, kind);
         return is_taken;
     }
-    /// The calling thread is about to give the lock back, which it holds as `how`. `is_free` is looked at
-    /// where lock_checks is set.
+    /// The calling thread is about to release the lock, which it holds as `how`. `is_free` is read only if
+    /// lock_checks is set.
     void released(sys::hold how, const char* kind, const char* operation, bool is_free) noexcept {
         if constexpr (lock_checks) {
             expect_held(this, kind, held_as(how), operation, is_free);
@@ -35,23 +36,23 @@ public:
         }
         annotation_.released(how);
     }
-    /// Calls `section()` inside the lock, which the section must not use. The section may be that of a thread
-    /// that waits.
+    /// Calls `section()` inside the lock, which the section must not use. It may be the section of a waiting
+    /// thread.
     template <class Section>
     void run_inside(const char* kind, Section section) noexcept {
         if constexpr (lock_checks) note_held(this, kind, held::inside);
         section();
         if constexpr (lock_checks) note_released(this);
     }
-    /// The calling thread has what wanted() said, although it has not taken the lock.
+    /// The operation of wanted() is done, although the calling thread has not acquired the lock.
     void served() const noexcept {
         if constexpr (lock_checks) note_served();
     }
-    /// The lock ends. `is_free` is read where lock_checks is set.
+    /// The lock is being destroyed. `is_free` is read only if lock_checks is set.
     void ended(const char* kind, bool is_free) const noexcept {
         if constexpr (lock_checks) expect_free(kind, is_free);
     }
-    /// How the calling thread holds it, where lock_checks is set.
+    /// Returns how the calling thread holds the lock, if lock_checks is set.
     [[nodiscard]] held by_this_thread() const noexcept { return is_held(this); }
 
 private:

@@ -1,13 +1,10 @@
-/// What the mutexes on a state_lock have in common.
+/// The common base of the mutexes on a state_lock.
 ///
 /// Part: sync. Used by: programs, through mutex, fifo_mutex and hybrid_mutex.
 #pragma once
 
 #include <ekiden/sync/detail/lock_note.hpp>
 #include <ekiden/sync/detail/state_lock.hpp>
-
-#include <stop_token>
-#include <utility>
 
 namespace ekiden::inline EKIDEN_ABI {
 
@@ -32,23 +29,15 @@ public:
     /// Locks the mutex. Waits while another thread holds it.
     void lock() noexcept {
         note_.wanted(lock_.name(), "lock");
-        lock_.enter_only();
+        lock_.enter(free);
         note_.taken(sys::hold::alone, lock_.name());
     }
     /// Locks the mutex. Waits until `limit` at most. Returns whether the mutex is locked now.
     [[nodiscard]] bool lock(const wait_limit& limit) noexcept { return noted(lock_.enter(free, limit)); }
-    /// Locks the mutex. Waits until a stop is requested at most. Returns whether the mutex is locked now.
-    [[nodiscard]] bool lock(std::stop_token stop) noexcept { return lock(wait_limit(std::move(stop))); }
     /// Locks the mutex. Waits for `duration` at most. Returns whether the mutex is locked now.
-    template <class Rep, class Period>
-    [[nodiscard]] bool try_lock_for(const std::chrono::duration<Rep, Period>& duration) {
-        return lock(wait_limit::after(duration));
-    }
+    [[nodiscard]] bool try_lock_for(const wait_duration& duration) { return lock(duration); }
     /// Locks the mutex. Waits until `deadline` at most. Returns whether the mutex is locked now.
-    template <class Clock, class Duration>
-    [[nodiscard]] bool try_lock_until(const std::chrono::time_point<Clock, Duration>& deadline) {
-        return lock(wait_limit::until(deadline));
-    }
+    [[nodiscard]] bool try_lock_until(const wait_deadline& deadline) { return lock(deadline); }
     /// Locks the mutex if it is free. Does not wait, and does not fail spuriously. Returns whether the mutex
     /// is locked now.
     [[nodiscard]] bool try_lock() noexcept { return noted(lock_.try_enter(free)); }
@@ -58,14 +47,10 @@ public:
         end_hold();
     }
 
-    /// The lock inside, for waits that are not a thread's: start() with mask `free` and no transition. What
-    /// entered through it leaves by end_hold(), in any thread: no thread holds the mutex.
-    [[nodiscard]] state_lock& core() noexcept { return lock_; }
-    void end_hold() noexcept { lock_.exit_to({}); }
-
 protected:
-    // Behind others a thread sleeps at once: one processor with the lock in its cache gets more done than two
-    // that take it from each other. Alone, it mostly sees the end of a short section.
+    // Beside other waiters a thread sleeps at once: one processor with the lock in its cache gets more done
+    // than two that take the lock from each other. A thread that waits alone spins, because most sections are
+    // short.
     static constexpr state_rules plain{.spins = 12, .first_only = true, .name = "a mutex"};
 
     /// `rules` must outlive the mutex.
@@ -76,6 +61,10 @@ protected:
     [[no_unique_address]] detail::lock_note note_;
 
 private:
+    friend struct detail::lock_access;
+    [[nodiscard]] state_lock& core() noexcept { return lock_; }
+    void end_hold() noexcept { lock_.exit(0); }
+
     bool noted(bool is_taken) noexcept {
         return note_.taken_if(is_taken, sys::hold::alone_tried, lock_.name());
     }

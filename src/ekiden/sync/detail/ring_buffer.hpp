@@ -11,7 +11,7 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// Holds up to `capacity` objects in memory taken once. Not thread-safe.
+/// Holds up to `capacity` objects in memory that is allocated once. Not thread-safe.
 template <class T>
 class ring_buffer {
 public:
@@ -25,15 +25,15 @@ public:
         std::allocator<T>().deallocate(items_, capacity_);
     }
 
-    /// Not when full. If T's constructor throws, nothing has changed.
+    /// Adds an item. The buffer must not be full. Has no effect if T's constructor throws.
     void push(T&& item) {
         std::construct_at(items_ + tail_, std::move(item));
         tail_ = after(tail_);
         ++size_;
     }
-    /// The oldest. Not when empty.
+    /// Returns the oldest item. The buffer must not be empty.
     [[nodiscard]] T& front() noexcept { return items_[head_]; }
-    /// Destroys the oldest. Not when empty.
+    /// Destroys the oldest item. The buffer must not be empty.
     void drop() noexcept {
         std::destroy_at(items_ + head_);
         head_ = after(head_);

@@ -1,5 +1,4 @@
-// The waiting half of state_lock: waiting, leaving with a queue, canceling. Protocol:
-// sync/detail/state_lock.md.
+// The slow paths of state_lock: waits, exits with a queue, cancellation. Protocol: sync/detail/state_lock.md.
 #include <ekiden/context/thread_context.hpp>
 #include <ekiden/observe/trace.hpp>
 #include <ekiden/sync/detail/state_lock.hpp>
@@ -16,12 +15,13 @@
 namespace ekiden::inline EKIDEN_ABI {
 namespace {
 
-/// How many transitions one releaser runs for others before it lets one of them go on with the rest.
+/// How many transitions of waiters a releaser runs before it wakes a waiter that runs the rest.
 constexpr unsigned most_served = 1000;
 
-/// The words on which groups of waiters sleep, shared by locks whose addresses collide: a wake-up too many
-/// makes a thread look again. They are not part of the locks, because a releaser counts them up when its lock
-/// may have gone already. They start shortly before they wrap.
+/// The words on which groups of waiters sleep. Locks whose addresses collide share a word. A thread that is
+/// woken by another lock only checks its status again. The words are not part of the locks, because a
+/// releaser increments a word when its lock may have been destroyed already. They start shortly before they
+/// wrap.
 struct alignas(sys::isolation) shared_word {
     sys::atomic<std::uint32_t> generation{~std::uint32_t{0} - 100};
 };
@@ -31,19 +31,20 @@ waiter* to_waiter(std::uint64_t address) noexcept {
     return reinterpret_cast<waiter*>(static_cast<std::uintptr_t>(address));
 }
 
-/// Leaves the outcome with a thread and wakes it. The waiter may be gone as soon as the status is set.
+/// Sets the outcome of a thread's wait and wakes the thread, which may destroy the waiter as soon as it is
+/// set.
 void tell(waiter& who, std::uint32_t outcome) noexcept {
     sys::atomic<std::uint32_t>& status = who.status;
-    // [SL3] release; pairs with the acquires in sleep(). An RMW, so that it stays in the release sequence of
-    // the stop callback's mark, [SL4].
+    // [SL3] Release: the outcome. Pairs with the acquires in sleep(). A read-modify-write, because it
+    // continues the release sequence of the stop callback's mark [SL4].
     const std::uint32_t before = status.exchange(outcome, sys::release);
     if ((before & waiter::phase) == waiter::parked && !EKIDEN_MUTANT(state_lock_forgets_to_wake))
         sys::futex_wake(status);
 }
 
-/// What one thread has still to resume, while it resumes. An executor may refuse, and then the coroutine is
-/// destroyed on the spot; if that gives a lock back, the next one is resumed, and so on: one after the other,
-/// not one inside the other.
+/// The waiters that a thread still has to resume. If an executor refuses a coroutine, the coroutine may be
+/// destroyed at once and unlock a lock, which resumes the next waiter, and so on. The list makes this a loop
+/// instead of a recursion.
 struct resuming {
     bool busy = false;
     wait_link* first = nullptr;
@@ -72,25 +73,18 @@ void resume_in_turn(waiter& who) noexcept {
 
 constinit const state_rules state_lock::overtaking{};
 constinit const state_rules state_lock::strict{.hand_over_after = std::chrono::nanoseconds(0)};
-// Not constinit: std::stop_token is no literal type everywhere. All zeros, as before its construction, mean
-// the same, so that locks work while static objects are constructed.
+// Not constinit, because std::stop_token is not a literal type everywhere. Before its construction it is all
+// zeros, which means the same. So locks work while static objects are constructed.
 const wait_limit state_lock::never_{};
 
 state_lock::~state_lock() {
     if ((word_.load(sys::relaxed) & (newest | queued)) != 0)
-        sys::contract_broken("state_lock: destroyed while somebody waits for it");
-}
-
-// A step has failed because another processor took one: for some steps of the other one the word stays in
-// that one's cache, which takes less time in all than to fetch it for each.
-void state_lock::step_aside() noexcept {
-    constexpr unsigned pauses = 8;
-    for (unsigned i = 0; i < pauses; ++i) sys::spin_hint();
+        sys::contract_broken("state_lock: destroyed while a thread or a coroutine waits for it");
 }
 
 // ---- waiting -----------------------------------------------------
 
-/// Interrupts the waiter's sleep when a stop is requested.
+/// Ends the sleep of a waiter when a stop is requested.
 class state_lock::interrupter {
 public:
     interrupter(waiter& who, const std::stop_token& stop) {
@@ -102,8 +96,7 @@ private:
         waiter& who;
 
         void operator()() const noexcept {
-            // [SL4] release; pairs with the acquire of the status in sleep(), after which the
-            // waiter sees the stop request.
+            // [SL4] Release: the stop request. Pairs with the acquire of the status in sleep().
             const std::uint32_t before = who.status.fetch_or(waiter::interrupted, sys::release);
             if ((before & waiter::phase) == waiter::parked) sys::futex_wake(who.status);
         }
@@ -140,7 +133,7 @@ bool state_lock::wait(waiter& me, const wait_limit& limit) noexcept {
     std::uint64_t since = 0;
     const unsigned rounds = unsigned{rules_->spins} + rules_->yields;
     unsigned looks = 0;
-    bool woken = false; // a wake-up is on its way, and it is this thread's
+    bool woken = false; // this thread has been woken to try again, and `waking` is set for it
     bool late = false;
     std::optional<blocked_here> asleep; // from the first sleep on
     std::uint64_t word = word_.load(sys::relaxed);
@@ -161,7 +154,7 @@ bool state_lock::wait(waiter& me, const wait_limit& limit) noexcept {
             word = word_.load(sys::relaxed);
             continue;
         }
-        // Said before the waiter queues: a lock must not be handed to a thread that is busy with saying so.
+        // Reported before the waiter is pushed: a lock must not be handed to a thread that still reports.
         if (!asleep) asleep.emplace(rules_->name);
         if (!me.direct) {
             const std::uint64_t now = sys::now_ns();
@@ -173,30 +166,31 @@ bool state_lock::wait(waiter& me, const wait_limit& limit) noexcept {
         wake how = sleep(me, limit);
         if (how == wake::gave_up) {
             if (cancel(me)) return false;
-            // The releaser has chosen this waiter already: take what it gives.
+            // The releaser has chosen this waiter already, so its grant is on the way.
             how = sleep(me, never_);
             late = true;
         }
         if (how == wake::granted) return true;
         woken = true;
         looks = 0;
-        // [SL4] The mark of a stop request stays: the next sleep finds it.
+        // [SL4] Relaxed: only this thread reads it. The mark of a stop request stays for the next sleep.
         me.status.fetch_and(waiter::interrupted, sys::relaxed);
         word = word_.load(sys::relaxed);
     }
 }
 
-// Nobody is inside and the state admits `me`: one attempt to do the operation. On failure `word` is new.
+// Tries the operation once. No thread is inside, and the state admits `me`. On failure `word` is the new
+// word.
 bool state_lock::take(waiter& me, std::uint64_t& word, bool woken) noexcept {
     const std::uint64_t seen = woken ? word & ~waking : word;
     if (me.transition == nullptr) {
         me.number = value_of(word).payload;
         const std::uint64_t next = me.numbered ? count_arrival(seen | locked) : seen | locked;
-        // [SL1] acquire.
+        // [SL1] Acquire. Pairs with the release of an exit.
         return word_.compare_exchange_weak(word, next, sys::acquire, sys::relaxed);
     }
     if (me.pure && !woken) {
-        // [SL1] acquire, before the transition: it may rest on what was done before.
+        // [SL1] Acquire before the transition, which may depend on what was done before.
         const std::uint64_t now = word_.load(sys::acquire);
         if (now != word) {
             word = now;
@@ -204,18 +198,18 @@ bool state_lock::take(waiter& me, std::uint64_t& word, bool woken) noexcept {
         }
         const std::uint64_t next = with(word, me.transition(me.context, value_of(word)));
         if (((word ^ next) & state_bits) == 0 || !must_serve(word)) {
-            // [SL1] acq_rel: an entry and an exit in one step.
+            // [SL1] Acquire and release: an entry and an exit in one step.
             return word_.compare_exchange_weak(word, next, sys::acq_rel, sys::relaxed);
         }
     }
-    // [SL1] acquire.
+    // [SL1] Acquire. Pairs with the release of an exit.
     if (!word_.compare_exchange_weak(word, seen | locked, sys::acquire, sys::relaxed)) return false;
     exit(me.transition(me.context, value_of(word)));
     return true;
 }
 
-// The lock is closed to `me`: puts it before the newest waiter, in the step that makes sure that it is
-// closed.
+// The lock is closed to `me`. Pushes `me` in front of the newest waiter. The same step checks that the lock
+// is still closed.
 bool state_lock::push(waiter& me, std::uint64_t& word, bool woken) noexcept {
     const std::uint64_t address = reinterpret_cast<std::uintptr_t>(&me);
     if (address >> waiter_address_bits != 0)
@@ -223,7 +217,7 @@ bool state_lock::push(waiter& me, std::uint64_t& word, bool woken) noexcept {
     me.next = to_waiter((word & newest) >> newest_shift << alignment_bits);
     std::uint64_t next = (word & ~newest) | address >> alignment_bits << newest_shift;
     if (woken && !EKIDEN_MUTANT(state_lock_wakes_for_ever))
-        next &= ~waking; // somebody is inside, and will serve the queue as it leaves
+        next &= ~waking; // a thread is inside, and will serve the queue when it leaves
     if (me.numbered) {
         me.number = value_of(word).payload;
         next = count_arrival(next);
@@ -232,14 +226,14 @@ bool state_lock::push(waiter& me, std::uint64_t& word, bool woken) noexcept {
         const std::uint64_t state = rules_->close(value_of(word), me.mask);
         next = (next & ~state_bits) | state << state_shift;
     }
-    // [SL2] release; pairs with the acquire that takes the list, which reads the waiter.
+    // [SL2] Release: the waiter. Pairs with the acquire in take_list().
     return word_.compare_exchange_weak(word, next, sys::release, sys::relaxed);
 }
 
-// A woken waiter finds the lock free but closed: it goes back to its place in the queue and serves the
-// others, since the wake-up that it had was theirs too.
+// A woken waiter has found the lock free but closed. It returns to its place in the queue and serves the
+// other waiters, because no other wake-up was in flight for them.
 bool state_lock::requeue(waiter& me, std::uint64_t& word) noexcept {
-    // take_list() acquires.
+    // Relaxed: take_list() acquires.
     if (!word_.compare_exchange_weak(word, (word & ~waking) | locked, sys::relaxed, sys::relaxed))
         return false;
     const state_value value = value_of(word);
@@ -249,14 +243,14 @@ bool state_lock::requeue(waiter& me, std::uint64_t& word) noexcept {
     return true;
 }
 
-// A woken waiter that gives up hands its wake-up on.
+// A woken waiter gives up. Passes its wake-up on to the other waiters.
 void state_lock::pass_on() noexcept {
     std::uint64_t word = word_.load(sys::relaxed);
     for (;;) {
         if ((word & locked) != 0) {
-            // Whoever is inside finds no wake-up on its way and serves the queue. Nothing is published here.
+            // The thread inside finds no wake-up in flight and serves the queue. Relaxed: publishes nothing.
             if (word_.compare_exchange_weak(word, word & ~waking, sys::relaxed, sys::relaxed)) return;
-            // take_list() acquires.
+            // Relaxed: take_list() acquires.
         } else if (word_.compare_exchange_weak(word, (word & ~waking) | locked, sys::relaxed, sys::relaxed)) {
             exit_slow(value_of(word));
             return;
@@ -265,7 +259,7 @@ void state_lock::pass_on() noexcept {
 }
 
 sys::atomic<std::uint32_t>& state_lock::group_word(const state_lock* lock) noexcept {
-    // Fibonacci hashing (Knuth): locks lie 24 bytes apart, or lines, or pages.
+    // Fibonacci hashing (Knuth): it spreads locks that lie some bytes, cache lines or pages apart.
     constexpr std::uint64_t golden_ratio = 0x9e3779b97f4a7c15;
     static_assert(shared_words.size() == 64);
     return shared_words[reinterpret_cast<std::uintptr_t>(lock) * golden_ratio >> (64 - 6)].generation;
@@ -277,11 +271,11 @@ state_lock::wake state_lock::sleep(waiter& me, const wait_limit& limit) noexcept
                                           trace::detail::id_of(this));
     sys::atomic<std::uint32_t>& group = group_word(this);
     for (;;) {
-        // [SL5] acquire; pairs with the release that counts the generation up after the statuses are set: a
-        // thread that reads the new generation sees its own status, and the old one does not let it sleep
-        // long.
+        // [SL5] Acquire. Pairs with the release in grant(), which increments the generation after it has set
+        // the statuses. A thread that reads the new generation sees its own status. With the old one, it does
+        // not fall asleep or is woken.
         const std::uint32_t generation = me.group ? group.load(sys::acquire) : 0;
-        // [SL3] acquire; pairs with the release in tell() and grant().
+        // [SL3] Acquire: the outcome. Pairs with the release in tell() and grant().
         std::uint32_t status = me.status.load(sys::acquire);
         if ((status & waiter::phase) == waiter::granted) return wake::granted;
         if ((status & waiter::phase) == waiter::retry) return wake::retry;
@@ -292,7 +286,7 @@ state_lock::wake state_lock::sleep(waiter& me, const wait_limit& limit) noexcept
         }
         if ((status & waiter::phase) == waiter::waiting) {
             const std::uint32_t asleep = status | waiter::parked;
-            // Publishes nothing; after a failure the status is read again.
+            // Relaxed: publishes nothing. After a failure the status is read again.
             if (!me.status.compare_exchange_strong(status, asleep, sys::relaxed, sys::relaxed)) continue;
             status = asleep;
         }
@@ -305,32 +299,34 @@ state_lock::wake state_lock::sleep(waiter& me, const wait_limit& limit) noexcept
 
 // ---- leaving with a queue ----------------------------------------
 
-/// Whom a releaser serves.
+/// The waiters that a releaser serves.
 struct state_lock::choice {
-    state_value value;              ///< the lock's, transitions included
-    wait_link* completed = nullptr; ///< those whose transitions were run, in this order, linked by next
+    state_value value;              ///< the value of the lock, after the transitions that were run
+    wait_link* completed = nullptr; ///< waiters whose transitions were run, in this order, linked by next
     wait_link** end = &completed;
-    waiter* owner = nullptr;       ///< gets the lock as it is, locked
+    waiter* owner = nullptr;       ///< gets the lock, which stays locked
     waiter* overtakable = nullptr; ///< is woken and tries again
     unsigned served = 0;
 };
 
 void state_lock::exit_slow(state_value next) noexcept { serve_and_leave(next, take_list()); }
 
-// Takes the right to change list_ and moves the newcomers into it. With `lock_too`, the lock is entered as
-// well if nobody is inside; then *lock_too becomes true, else false. Returns the word as it is now.
+// Sets listing, which is the right to change list_, and moves the new waiters into the list. With `lock_too`,
+// also enters the lock if no thread is inside, and sets *lock_too to whether it has entered. Returns the new
+// word.
 std::uint64_t state_lock::take_list(bool* lock_too) noexcept {
     std::uint64_t word = word_.load(sys::relaxed);
-    sys::back_off canceller;
+    sys::back_off canceler;
     for (;;) {
-        if ((word & listing) != 0) { // a canceller has it, for a few steps
-            canceller.wait();
+        if ((word & listing) != 0) { // a canceler has set it, for a few steps
+            canceler.wait();
             word = word_.load(sys::relaxed);
             continue;
         }
         const std::uint64_t found = (word & newest) != 0 ? queued : 0;
         const std::uint64_t next = (word & ~newest) | listing | found | (lock_too != nullptr ? locked : 0);
-        // [SL2] acquire; pairs with the release in push() and in the steps that gave listing back.
+        // [SL2] Acquire: the waiters and the list. Pairs with the release in push() and in the steps that
+        // clear listing.
         if (!word_.compare_exchange_weak(word, next, sys::acquire, sys::relaxed)) continue;
         if (lock_too != nullptr) *lock_too = (word & locked) == 0;
         gather(word);
@@ -338,7 +334,7 @@ std::uint64_t state_lock::take_list(bool* lock_too) noexcept {
     }
 }
 
-// Moves the newcomers of `word`, which lie newest first, into list_.
+// Moves the new waiters of `word`, which are linked newest first, into list_.
 void state_lock::gather(std::uint64_t word) noexcept {
     if ((word & newest) == 0) return;
     wait_link* newer = nullptr;
@@ -354,13 +350,14 @@ void state_lock::gather(std::uint64_t word) noexcept {
         list_.insert(*newer);
         newer = following;
     }
-    if (rules_->settle != nullptr) return; // the note is in use
+    if (rules_->settle != nullptr) return; // the note has another use
     const std::uint32_t length = std::min(list_.size(), wait_list::max_note);
     if (length > list_.note()) list_.set_note(length);
 }
 
-// The heart: settles the state, serves whom it admits, and leaves in one step, unless newcomers arrive
-// meanwhile. The caller is locked and listing; `word` is what take_list returned.
+// Settles the state, serves the waiters that it admits, and leaves in one step. If new waiters arrive
+// meanwhile, repeats this with them. The caller has set locked and listing. `word` is the result of
+// take_list().
 void state_lock::serve_and_leave(state_value next, std::uint64_t word) noexcept {
     choice chosen{.value = next};
     for (;;) {
@@ -370,13 +367,13 @@ void state_lock::serve_and_leave(state_value next, std::uint64_t word) noexcept 
         if (rules_->counts_arrivals) chosen.value.payload = value_of(word).payload;
         const std::uint64_t left = pack(chosen.value) | (!list_.empty() || now_waking ? queued : 0)
                                    | (chosen.owner != nullptr ? locked : 0) | (now_waking ? waking : 0);
-        // Only newcomers, the woken waiter among them, can have changed the word meanwhile.
+        // Only new waiters can change the word meanwhile. The woken waiter may be one of them.
         std::uint64_t expected = word;
-        // [SL1] [SL2] release; pairs with the acquires of enter and apply, and with the next taker of the
-        // list.
+        // [SL1] [SL2] Release: what was done inside, and the list. Pairs with the acquires of enter() and
+        // apply(), and with the next take_list().
         if (word_.compare_exchange_strong(expected, left, sys::release, sys::relaxed)) break;
         if ((expected & newest) != 0) {
-            // [SL2] acquire.
+            // [SL2] Acquire: the new waiters. Pairs with the release in push().
             const std::uint64_t found = word_.fetch_and(~newest, sys::acquire);
             gather(found);
             word = found & ~newest;
@@ -384,19 +381,20 @@ void state_lock::serve_and_leave(state_value next, std::uint64_t word) noexcept 
             word = expected;
         }
     }
-    // The lock may be gone from here on: only the chosen waiters are touched, each for the last time.
+    // From here on, the lock may have been destroyed. Only the chosen waiters are touched, each for the last
+    // time.
     if (chosen.owner != nullptr || chosen.overtakable != nullptr || chosen.completed != nullptr)
         trace::detail::moment(trace::kind::granted, this); // its address
     grant(chosen, this);
 }
 
-// The oldest waiter that may be served in `state`, or null. With `direct_only`, somebody else's wake-up is on
-// its way, and only those count for whom the releaser does everything itself.
+// Returns the oldest waiter that may be served in `state`, or null. With `direct_only`, another waiter's
+// wake-up is in flight, and only waiters count that the releaser serves completely.
 waiter* state_lock::next_for(unsigned state, bool direct_only) const noexcept {
     const auto admitted = [state](const wait_link& head) { return ((head.mask >> state) & 1) != 0; };
     const auto opens = [](const wait_link& head) { return static_cast<const waiter&>(head).opens; };
     if (rules_->queue_order) {
-        // Those who finish (unlock) stand beside the order of those who begin.
+        // Waiters that end a section (unlock) are not part of the order of waiters that begin one.
         wait_link* link =
             list_.oldest_head([&](const wait_link& head) { return admitted(head) && !opens(head); });
         if (link == nullptr) {
@@ -410,19 +408,19 @@ waiter* state_lock::next_for(unsigned state, bool direct_only) const noexcept {
         [&](const wait_link& head) { return admitted(head) && static_cast<const waiter&>(head).direct; }));
 }
 
-// Adds to `chosen` those whom its value admits, in queue order; runs their transitions.
+// Adds to `chosen` the waiters that its value admits, in queue order, and runs their transitions.
 void state_lock::choose(choice& chosen, bool wake_on_its_way) noexcept {
     const auto settle = [&](mask waiting) { chosen.value.state = rules_->settle(chosen.value, waiting); };
     while (chosen.owner == nullptr) {
         const bool direct_only = wake_on_its_way || chosen.overtakable != nullptr;
         const auto waiting = [&] { return list_.masks() | (direct_only ? list_.note() : 0); };
-        // In strict queue order a state may be closed to newcomers and open to those who already wait.
+        // In strict queue order, a state may be closed to new threads and open to waiting ones.
         if (rules_->settle != nullptr) settle(rules_->queue_order ? 0 : waiting());
         const unsigned state = chosen.value.state;
         waiter* const who = next_for(state, direct_only);
         if (waiter* const woken = chosen.overtakable; woken != nullptr) {
-            // Does it still make sense to wake that one? Not if the lock is handed to another, nor if the
-            // state has changed for good and does not admit it any more.
+            // The wake-up is withdrawn if the lock is handed to another waiter, or if the state does not
+            // admit the woken waiter any more.
             const bool handed = who != nullptr && who->transition == nullptr;
             if (handed || (who == nullptr && ((woken->mask >> state) & 1) == 0)) {
                 list_.insert(*woken);
@@ -458,7 +456,8 @@ void state_lock::choose(choice& chosen, bool wake_on_its_way) noexcept {
     }
 }
 
-// Tells the chosen what they got. Each waiter may be gone as soon as it knows; the lock may be already.
+// Tells the chosen waiters their outcomes. Each may be destroyed as soon as it is told. The lock may have
+// been destroyed already.
 void state_lock::grant(const choice& chosen, const state_lock* lock) noexcept {
     const auto give = [](waiter& who) {
         if (who.resume != nullptr)
@@ -474,7 +473,7 @@ void state_lock::grant(const choice& chosen, const state_lock* lock) noexcept {
         link = link->next;
         if (who.group) {
             groups = true;
-            // [SL3] release, as in tell().
+            // [SL3] Release, like in tell().
             who.status.store(waiter::granted, sys::release);
         } else {
             give(who);
@@ -482,13 +481,13 @@ void state_lock::grant(const choice& chosen, const state_lock* lock) noexcept {
     }
     if (groups) {
         sys::atomic<std::uint32_t>& group = group_word(lock);
-        // [SL5] release; pairs with the acquire in sleep().
+        // [SL5] Release: the statuses. Pairs with the acquire in sleep().
         if (!EKIDEN_MUTANT(state_lock_group_is_not_counted)) group.fetch_add(1, sys::release);
         sys::futex_wake_all(group);
     }
 }
 
-// ---- waits that are not a thread's, and canceling ---------------
+// ---- waits that block no thread, and cancellation ---------------
 
 bool state_lock::start(waiter& who) noexcept {
     who.direct = true;
@@ -497,7 +496,7 @@ bool state_lock::start(waiter& who) noexcept {
         if ((word & locked) == 0 && in(who.mask, word)) {
             if (take(who, word, false)) return true;
         } else if (push(who, word, false)) {
-            return false; // `who` may have been resumed and be gone
+            return false; // `who` may have been resumed and destroyed
         }
     }
 }
@@ -505,25 +504,25 @@ bool state_lock::start(waiter& who) noexcept {
 withdrawal state_lock::withdraw(waiter& who) noexcept {
     bool entered = false;
     std::uint64_t word = take_list(&entered);
-    // A waiter is in the list from its push, or from the gathering just done, until a releaser chooses it. It
-    // keeps the ticket that it got there: without one it has not been pushed yet.
+    // take_list() has moved every pushed waiter into the list, where it stays until a releaser chooses it. In
+    // the list it has got a ticket, which it keeps. So a waiter without a ticket has not been pushed yet.
     const bool never_came = !who.has_ticket() && !EKIDEN_MUTANT(state_lock_withdraw_overlooks_who_comes);
     const withdrawal result = who.linked() ? withdrawal::taken_out
                               : never_came ? withdrawal::not_there
                                            : withdrawal::served;
     if (who.linked() && !EKIDEN_MUTANT(state_lock_cancel_leaves_a_trace)) list_.remove(who);
     if (entered) {
-        // Without this waiter the state may be another (settle), and others may be admitted.
+        // Without this waiter, the state may be another one (settle) and admit other waiters.
         serve_and_leave(value_of(word), word);
         return result;
     }
-    // Somebody is inside, and cannot leave as long as listing is set. It decides the state as it leaves; with
-    // a settle rule it must look at the queue for that, even at an empty one.
+    // A thread is inside, and cannot leave while listing is set. It settles the state when it leaves. With a
+    // settle rule it must check the queue, even an empty one.
     for (;;) {
         const bool look = !list_.empty() || (word & waking) != 0
                           || (rules_->settle != nullptr && !EKIDEN_MUTANT(state_lock_cancel_settles_nothing));
         const std::uint64_t still = look ? queued : 0;
-        // [SL2] release; pairs with the acquire of the next taker of the list.
+        // [SL2] Release: the list. Pairs with the acquire in the next take_list().
         if (word_.compare_exchange_weak(word, (word & ~(listing | queued)) | still, sys::release,
                                         sys::relaxed))
             return result;

@@ -3,11 +3,11 @@
 /// Part: sync. Used by: state_lock.
 ///
 /// A waiter waits for a set of states, given as a mask. The list keeps one first-in-first-out queue per
-/// distinct mask; the heads of these queues form a chain. Finding the oldest waiter that a state admits
-/// therefore costs as many steps as there are distinct masks, whatever the number of waiters. The links lie
-/// in the waiters, and so does what the list has to remember while it is not empty: the list itself is one
-/// word, and nothing is allocated. Idea: the queue of masks of the abstract-state locks of Ohki and Kuno; the
-/// queues per mask are ours.
+/// distinct mask. The heads of these queues form a chain. So the search for the oldest waiter that a state
+/// admits takes as many steps as there are distinct masks, for any number of waiters. The links lie in the
+/// waiters, and the first waiter also has the data of the list. The list itself is one word, and nothing is
+/// allocated. Source: the queue of masks of the abstract-state locks of Ohki and Kuno. The queues per mask
+/// are added here.
 #pragma once
 
 #include <ekiden/sys/atomic.hpp>
@@ -19,7 +19,7 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// The addresses of waiters are below 2 to the power of this.
+/// Addresses of waiters have this many bits.
 inline constexpr unsigned waiter_address_bits =
 #if defined(__x86_64__)
     47;
@@ -29,39 +29,42 @@ inline constexpr unsigned waiter_address_bits =
     32;
 #endif
 
-/// A waiter's place in a wait_list: the base of what waits. Owned by the waiter, which keeps it alive and in
-/// place as long as it is `linked()`. All members belong to whoever may touch the list, except that the
-/// waiter sets `mask` (and, for its own stack of newcomers, `next`) before it is appended.
+/// The base of a waiter: its place in a wait_list. The waiter must exist and must not move while it is
+/// linked(). Only a thread that may use the list uses the members. There is one exception: the waiter sets
+/// `mask`, and `next` for the stack of new waiters, before it is inserted.
 struct wait_link {
     std::uint64_t mask = 0;    ///< the states waited for, bit i for state i
-    wait_link* next = nullptr; ///< the next younger one with the same mask
+    wait_link* next = nullptr; ///< the next younger waiter with the same mask
 
-    /// In a list.
+    /// Returns whether the waiter is in a list.
     [[nodiscard]] bool linked() const noexcept { return place_ >= place::queued; }
-    /// In a list, or has been in one: returns to its old place if it was lent.
+    /// Returns whether the waiter is in a list or has been in one. A waiter that was lent returns to its old
+    /// place.
     [[nodiscard]] bool has_ticket() const noexcept { return place_ != place::nowhere; }
 
 private:
     enum class place : std::uint8_t { nowhere, out, queued, head };
 
     friend class wait_list;
-    wait_link* older_ = nullptr; // the next older one with the same mask; in the head: the youngest
-    // In the first head of the chain: how many lie in the list, and in the upper half its next ticket. In one
-    // word, because to read as one what was just written as two takes a processor longer than all the rest.
+    wait_link* older_ = nullptr; // the next older waiter with the same mask; in the head: the youngest
+    // In the first head of the chain: the number of waiters, and in the upper half the next ticket. They
+    // share one word, because reading two halves by one load would defeat store forwarding.
     sys::cell<std::uint64_t> totals_{0};
     wait_link* next_queue_ = nullptr; // in the head of a queue: the head of another mask's queue
     std::uint32_t ticket_ = 0;        // order of arrival, compared by signed difference
     place place_ = place::nowhere;
 };
 
-/// Not thread-safe, but for note(): the owner (a lock) says who may touch it. Empty at its destruction.
+/// Not thread-safe, except note(): the lock that owns it decides which thread may use it. It must be empty
+/// when it is destroyed.
 class wait_list {
 public:
     constexpr wait_list() noexcept = default;
     wait_list(const wait_list&) = delete;
     wait_list& operator=(const wait_list&) = delete;
 
-    /// Adds the youngest waiter, or the one that was lent last (has_ticket()) at its old place.
+    /// Adds a waiter as the youngest one. A waiter that has_ticket() was lent last, and returns to its old
+    /// place.
     void insert(wait_link& waiter) noexcept {
         const std::uint64_t word = word_.load(sys::relaxed);
         wait_link* const first = first_in(word);
@@ -88,22 +91,23 @@ public:
             push_front(*head, waiter);
         } else {
             wait_link* older = head->older_;                      // the youngest
-            while (before(waiter, *older)) older = older->older_; // ends at the head at the latest
+            while (before(waiter, *older)) older = older->older_; // stops at the head at the latest
             insert_after(*older, *head, waiter);
         }
     }
 
-    /// The oldest waiter whose mask contains `state`, or null. Steps: the number of distinct masks.
+    /// Returns the oldest waiter whose mask contains `state`, or null. Steps: the number of distinct masks.
     [[nodiscard]] wait_link* oldest(unsigned state) const noexcept {
         return oldest_head([state](const wait_link& head) { return ((head.mask >> state) & 1U) != 0; });
     }
 
-    /// The oldest of all waiters, or null.
+    /// Returns the oldest of all waiters, or null.
     [[nodiscard]] wait_link* oldest() const noexcept {
         return oldest_head([](const wait_link&) { return true; });
     }
 
-    /// Among the oldest of each mask, the oldest one that `accept(const wait_link&)` accepts, or null.
+    /// Of the oldest waiters of each mask, returns the oldest one that `accept(const wait_link&)` accepts, or
+    /// null.
     template <class Accept>
     [[nodiscard]] wait_link* oldest_head(Accept accept) const noexcept {
         wait_link* found = nullptr;
@@ -113,7 +117,7 @@ public:
         return found;
     }
 
-    /// Takes out a waiter of this list for good. Steps: at most the number of distinct masks.
+    /// Removes a waiter. Steps: at most the number of distinct masks.
     void remove(wait_link& waiter) noexcept {
         wait_link* const first = first_head();
         first->totals_.write(first->totals_.read() - 1);
@@ -136,15 +140,15 @@ public:
         replace_head(waiter, heir);
     }
 
-    /// As remove, for a waiter that may come back. Only one is out at a time: the one before has come back,
-    /// or never will.
+    /// Removes a waiter that may be inserted again. Only one waiter is lent at a time: the previous one has
+    /// been inserted again, or never will be.
     void lend(wait_link& waiter) noexcept {
         remove(waiter);
         const std::uint64_t word = word_.load(sys::relaxed);
         if (first_in(word) != nullptr) word_.store(word & ~began_anew, sys::relaxed);
     }
 
-    /// All states that somebody in the list waits for; 0 when it is empty.
+    /// Returns the union of all masks; 0 if the list is empty.
     [[nodiscard]] std::uint64_t masks() const noexcept {
         std::uint64_t all = 0;
         for (const wait_link* head = first_head(); head != nullptr; head = head->next_queue_)
@@ -158,8 +162,8 @@ public:
         return first == nullptr ? 0 : static_cast<std::uint32_t>(first->totals_.read());
     }
 
-    /// A number that the owner keeps here, at most max_note; 0 at first. Any thread may read it, which orders
-    /// nothing.
+    /// Returns a number that the owner keeps here, at most max_note. It is 0 at first. Any thread may read
+    /// it, which orders nothing.
     [[nodiscard]] std::uint32_t note() const noexcept {
         return static_cast<std::uint32_t>(word_.load(sys::relaxed)) & max_note;
     }
@@ -176,14 +180,15 @@ private:
     // The word:
     //   bits     name        meaning
     //   lowest   note
-    //   next     began anew  the list has been empty since a waiter was lent. Tickets begin again then, so
-    //                        that waiter's is of no use any more; it is older than all who are here
-    //   others   first       the address of the first queue's head, whose lowest bit is the one before
+    //   next     began anew  the list has been empty since a waiter was lent. Tickets then began again, so
+    //                        the ticket of that waiter is invalid. It is older than all waiters in the list
+    //   others   first       the address of the head of the first queue. `began anew` uses the place of its
+    //                        lowest bit, which is always 0
     static constexpr std::uint64_t began_anew = std::uint64_t{1} << note_bits;
     static constexpr std::uint64_t lowest_address = began_anew << 1;
     static_assert(alignof(wait_link) > 1);
 
-    // Where tickets begin: shortly before they wrap, so that queues of some length pass that point. Fewer
+    // The first ticket. Tickets start shortly before they wrap, so that short queues test the wrap. Fewer
     // than 2^31 may be in use at once.
     static constexpr std::uint32_t first_ticket = ~std::uint32_t{0} - 1;
     static constexpr std::uint64_t one_ticket = std::uint64_t{1} << 32; // in the totals
@@ -202,13 +207,13 @@ private:
     }
     wait_link* first_head() const noexcept { return first_in(word_.load(sys::relaxed)); }
 
-    // The head of `mask`'s queue, or null. `head`: the first one.
+    // Returns the head of the queue for `mask`, or null. `head` is the first head of the chain.
     static wait_link* queue_of(std::uint64_t mask, wait_link* head) noexcept {
         while (head != nullptr && head->mask != mask) head = head->next_queue_;
         return head;
     }
 
-    // Puts `now`, or nothing, into the place of `head` in the chain.
+    // Replaces `head` in the chain by `now`, or removes it if `now` is null.
     void replace_head(const wait_link& head, wait_link* now) noexcept {
         const std::uint64_t word = word_.load(sys::relaxed);
         wait_link* queue = first_in(word);
@@ -251,7 +256,7 @@ private:
         older.next = &waiter;
     }
 
-    sys::atomic<std::uint64_t> word_{0}; // relaxed: what the owner says orders all but note()
+    sys::atomic<std::uint64_t> word_{0}; // relaxed: the owner orders all accesses except note()
 };
 
 } // namespace ekiden::inline EKIDEN_ABI
