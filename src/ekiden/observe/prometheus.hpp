@@ -21,9 +21,9 @@ struct prometheus_label {
 
 /// A page of metrics: their values at one moment.
 ///
-/// The values of one metric stand together in the text, in whatever order they are added. So several pools
-/// can be on one page. The program chooses names and units, by the conventions: seconds, bytes, and "_total"
-/// at the end of the name of a counter. Each metric may be added once for each set of labels. Not
+/// The text groups the values of each metric, in whatever order they are added. So several pools can be on
+/// one page. The program chooses names and units by the conventions of Prometheus: seconds, bytes, and
+/// "_total" at the end of a counter's name. Each metric may be added once for each set of labels. Not
 /// thread-safe.
 ///
 /// All members that add a value throw std::bad_alloc. They throw std::invalid_argument for a name that the
