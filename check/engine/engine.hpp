@@ -95,9 +95,9 @@ struct model_thread {
     // Epochs of all operations that this thread's past may depend on, through program order and reads-from of
     // any memory order.
     stamp cause[max_threads];
-    // Of these, the loads that every machine completes before this thread's next operation, and those that it
-    // completes before the thread's next release or fence. Acquires, releases and fences keep the order of a
-    // load and a later store.
+    // kept: of these, the loads that every machine completes before this thread's next operation.
+    // kept_by_release: the loads that it completes before the thread's next release or fence. Acquires,
+    // releases and fences keep the order of a load and a later store.
     effects kept;
     effects kept_by_release;
     stamp fenced; // the epoch of this thread's last fence

@@ -65,7 +65,7 @@ public:
     }
 
     /// Returns whether to measure again after `done` repetitions. It does so until the requested number is
-    /// reached. Very short repetitions get a few more.
+    /// reached. Repetitions that take almost no time get a few more.
     [[nodiscard]] bool again(unsigned done) const;
 
     /// In a pinned cell, binds the calling thread to processor number `index`. Thread-safe.

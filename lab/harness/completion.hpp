@@ -15,10 +15,10 @@
 namespace lab {
 
 /// A shared counter that each empty task increments. Thread-safe, except expect(), which must be called while
-/// no task is pending. Must outlive the tasks, even those that a faulty system runs too late.
+/// no task is pending. Must outlive the tasks, even tasks that a faulty system runs too late.
 class completion {
 public:
-    /// Waits are complete after the next `tasks` hits.
+    /// Makes the object wait for the next `tasks` hits.
     void expect(std::uint64_t tasks) {
         done_.store(0, std::memory_order_relaxed);
         expected_.store(tasks, std::memory_order_relaxed);

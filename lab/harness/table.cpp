@@ -67,8 +67,8 @@ bool shows_total_cpu(const experiment& e) {
                         [](const figure& f) { return f.title == "CPU time"; });
 }
 
-// Returns the figures to show beside the compared one: those that some cell has. Returns none if they do not
-// fit on a line.
+// Returns the figures to show beside the compared one, if some cell has them. Returns none if they do not fit
+// on a line.
 std::vector<figure> other_figures(const experiment& e, const std::vector<const cell_result*>& cells,
                                   const figure& compared) {
     std::vector<figure> some = e.figures;

@@ -65,7 +65,7 @@ struct report {
     std::string replay;     ///< the smallest tape, for replay()
     std::uint64_t seed = 0; ///< the failing seed
     scheduler found_by = scheduler::dull;         ///< the scheduler of that seed
-    std::uint64_t runs = 0;                       ///< number of runs, except those that shrink
+    std::uint64_t runs = 0;                       ///< number of runs before the shrinking
     std::uint64_t steps = 0;                      ///< steps of all these runs
     std::size_t choices = 0;                      ///< number of choices of the failing seed that are not dull
     std::size_t shrunk_choices = 0;               ///< the same for the shrunk run

@@ -67,7 +67,7 @@ public:
     /// steps. It is a failure if announced work (a coroutine, a work guard) has not completed then, or if a
     /// step fails. A failure leaves run() as an exception that ends the test.
     std::size_t run();
-    /// Like run(), but for `length` of virtual time. Announced work may remain.
+    /// Runs like run(), until `length` of virtual time has passed. Announced work may remain.
     template <class Rep, class Period>
     std::size_t run_for(const std::chrono::duration<Rep, Period>& length) {
         return run_for_ns(std::chrono::nanoseconds(sys::bounded(length)).count());

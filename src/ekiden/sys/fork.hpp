@@ -2,10 +2,10 @@
 ///
 /// Part: sys. Used by: queue, future, fork, pool.
 ///
-/// Some locks inside the library are held across a fork, because new objects in the child need them as well:
-/// the list of pools, the depot of memory for tasks, and the recorder's list of threads. No thread acquires
-/// one of them while it holds another, so their order does not matter. The locks of one pool are not held,
-/// because the child never acquires them.
+/// Three locks inside the library are held across a fork, because new objects in the child need them as well.
+/// They protect the list of pools, the depot of memory for tasks, and the recorder's list of threads. No
+/// thread acquires one of these locks while it holds another, so their order does not matter. The locks of
+/// one pool are not held, because the child never acquires them.
 #pragma once
 
 #include <ekiden/sys/config.hpp>

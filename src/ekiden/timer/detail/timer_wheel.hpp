@@ -1,4 +1,4 @@
-/// Finds the next of very many deadlines: a hierarchical timing wheel.
+/// A hierarchical timing wheel. It finds the next of many deadlines.
 ///
 /// Part: timer. Used by: timer_queue. Private.
 ///
