@@ -1,4 +1,4 @@
-// The object at each address, and whether it may be accessed: lifetimes and data races.
+// Tracks the object at each address, its lifetime, and data races on it.
 #include <check/engine/engine.hpp>
 #include <check/engine/text.hpp>
 

@@ -90,7 +90,7 @@ public:
     [[nodiscard]] std::size_t threads() const noexcept;
 
 private:
-    // the task of the column has not begun; n means that thread n - 1 runs it
+    // The task of the column has not begun. A value n means that thread n - 1 runs it.
     static constexpr std::uint32_t none = 0;
     static constexpr std::uint32_t ended = ~std::uint32_t{0};
 

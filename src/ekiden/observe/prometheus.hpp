@@ -38,8 +38,7 @@ public:
     void counter(std::string_view name, std::string_view help, std::uint64_t value, labels with = {});
     /// Adds a gauge: a current value.
     void gauge(std::string_view name, std::string_view help, double value, labels with = {});
-    /// Adds a histogram of durations, in seconds. Its buckets are the powers of two of nanoseconds from 1 us
-    /// to 17 s.
+    /// Adds a histogram of durations, in seconds. The bounds of its buckets double, from 1 us to 17 s.
     void histogram(std::string_view name, std::string_view help, const histogram_snapshot& of,
                    labels with = {});
 

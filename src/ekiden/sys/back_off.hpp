@@ -11,8 +11,8 @@
 
 namespace ekiden::inline EKIDEN_ABI::sys {
 
-/// Yields. Returns false if the caller should park instead. This is so if the yield was slow. It is also so,
-/// without a yield, for some time after slow yields of the process have cost more than brief ones saved.
+/// Yields. Returns false if the caller should park instead. It does so after a slow yield. It also does so
+/// without yielding, for some time after slow yields of the process have cost more than brief ones saved.
 /// Thread-safe. Orders nothing. Reads the clock twice.
 [[nodiscard]] bool yield_briefly() noexcept;
 

@@ -1,4 +1,4 @@
-/// Handlers that run around fork(), and the number of forks.
+/// Handlers that run before and after fork(), and the number of forks.
 ///
 /// Part: sys. Used by: queue, future, fork, pool.
 ///

@@ -299,7 +299,7 @@ private:
             const auto start = starts.find(at(end).id);
             if (start == starts.end()) return;
             put_arrow(name, row_of(start->second.track), at(start->second).begin, row_of(end.track),
-                      // the last nanosecond inside the wait
+                      // The last nanosecond inside the wait.
                       at(end).kind == kind::lock_wait ? std::max(at(end).begin, time(end) - 1) : time(end));
             starts.erase(start);
         };

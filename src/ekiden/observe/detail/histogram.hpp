@@ -13,10 +13,10 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// A copy of a histogram's counts, as a plain value. Durations are in nanoseconds. A bucket is at most 25%
-/// wide.
+/// A copy of a histogram's counts, as a plain value. Durations are in nanoseconds. The width of a bucket is
+/// at most 25% of its lower bound.
 struct histogram_snapshot {
-    /// the last bucket begins at 7 * 2^38 ns (32 minutes) and has no end
+    /// The last bucket begins at 7 * 2^38 ns (32 minutes) and has no end.
     static constexpr std::size_t buckets = 160;
 
     /// Returns the bucket of `ns`.

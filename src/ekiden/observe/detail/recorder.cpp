@@ -317,7 +317,7 @@ void recorder::read(const thread_trace& from, const calibration& times, track& t
     for (const std::uint64_t word : open) {
         if (word == 0) continue;
         const std::uint64_t begin = times.since_start(word);
-        // also correct if it began before the start
+        // This is also correct if the interval began before the start of the recording.
         const std::uint64_t length = (times.length - begin) & packed::time_mask;
         if (!times.is_before_start(begin) && begin > times.length) continue;
         if (!read({word, packed::second(length, 0)}, times, next)) continue;
@@ -327,7 +327,7 @@ void recorder::read(const thread_trace& from, const calibration& times, track& t
 }
 
 snapshot recorder::take() {
-    // the two clocks are read about 50 ns apart, so a rate over 5 ms is precise enough
+    // In nanoseconds. The two clocks are read about 50 ns apart, so a rate over 5 ms is precise enough.
     constexpr std::uint64_t enough = 5'000'000;
     while (sys::now_ns() - begun_ns() < enough) sys::yield();
     snapshot copy;

@@ -136,7 +136,7 @@ private:
     std::uint64_t begun_ = 0; // start of the recording, in ticks
     std::uint64_t begun_ns_ = 0;
     std::uint64_t ended_ = 0; // end of the recording, in ticks; 0 while tracing is on
-    // kept after the first snapshot of a finished recording, so that its times do not change
+    // Kept after the first snapshot of a finished recording, so that its times do not change.
     double ns_a_tick_ = 0;
     sys::atomic<std::uint64_t> lost_{0};
 };

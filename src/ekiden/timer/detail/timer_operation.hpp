@@ -26,7 +26,8 @@ struct no_other_executor {
 };
 
 /// Calls `handler(error)` on `Executor`. `Other` is the timer's own executor if it is a different one. The
-/// operation keeps the context of both alive, because the timer would not fire otherwise.
+/// operation counts as work of both contexts. Otherwise the timer's context could end, and the timer would
+/// not fire.
 template <class Handler, class Executor, class Other>
 class timer_operation final : public timer_wait {
     using allocator = associated_allocator_t<Handler>;
