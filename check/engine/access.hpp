@@ -75,7 +75,7 @@ void unlock(void* mutex, const site& where) noexcept;
 wait_result wait_unlocked(const void* condition, void* mutex, std::uint64_t deadline,
                           const site& where) noexcept;
 
-/// The beginning and end of a call of call_once. `flag` is a word of 4 bytes that is 0 initially.
+/// The beginning and the end of a call_once(). `flag` is a word of 4 bytes that is 0 initially.
 [[nodiscard]] bool once_begins(void* flag) noexcept; ///< true: the caller must make the call
 void once_ends(void* flag, bool is_done) noexcept;   ///< is_done is false if the call threw
 

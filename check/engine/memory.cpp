@@ -318,8 +318,8 @@ void engine::fence(order how, const site& where) {
 }
 
 // A light and a heavy fence order like two seq_cst fences (P1202R5). The heavy fence adds what each thread
-// had seen at its last light fence to the order. It also publishes what it has seen itself for each thread's
-// next light fence.
+// had seen at its last light fence to the order. It also passes on what its own thread has seen to each
+// thread's next light fence.
 void engine::light_fence(const site& where) {
     const operation op{kind::light, false, no_location, nullptr};
     point(op, where);

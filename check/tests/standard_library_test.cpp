@@ -21,7 +21,7 @@ using toy::run;
 
 namespace {
 
-/// Runs a model that hangs. It must fail, and again in the same way when it is run again.
+/// Runs a model that hangs. It must fail in the same way when it is run again.
 check::result hangs(void (*body)()) {
     const check::result r = run(body, {}, {.silence_ms = 100});
     CHECK(r.failed);

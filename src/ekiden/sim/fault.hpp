@@ -75,8 +75,8 @@ public:
 
 /// Throws injected_fault(what) if the seed chooses it. Belongs to the fault `throwing`.
 void may_throw(const char* what);
-/// Returns true if the seed chooses it. Belongs to the fault `throwing`. For functions that report failures
-/// by their result.
+/// Returns true if the seed chooses it. Belongs to the fault `throwing`. Use it in functions that report
+/// failures by their result.
 [[nodiscard]] bool may_fail(const char* what) noexcept;
 /// Throws std::bad_alloc if the seed chooses it. Belongs to the fault `allocation`.
 void allocation_point();

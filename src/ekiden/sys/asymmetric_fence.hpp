@@ -33,7 +33,7 @@ inline void fence_light() noexcept {
 }
 
 /// The expensive side. Every running thread of the process executes a full fence before this returns. Aborts
-/// if the system refuses membarrier after it has granted it, as under a sandbox that starts later.
+/// if the system first grants membarrier and refuses it later, for example because a sandbox has started.
 void fence_heavy() noexcept;
 
 } // namespace ekiden::inline EKIDEN_ABI::sys

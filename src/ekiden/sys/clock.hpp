@@ -71,8 +71,8 @@ template <class Clock, class From, class To>
     return bounded(clock::duration(length));
 }
 
-/// True if `Clock` is the library's clock. (Takes the clock of a time point, because the clock of the
-/// checking build shares that type.)
+/// True if `Clock` is the library's clock. The library's clock is identified by the clock of its time points,
+/// because the clock of the checking build shares that type.
 template <class Clock>
 inline constexpr bool is_own_clock = std::is_same_v<Clock, clock::time_point::clock>;
 

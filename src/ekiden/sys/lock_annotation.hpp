@@ -3,11 +3,11 @@
 /// Part: sys. Used by: the mutexes of sync, through lock_note.
 ///
 /// ThreadSanitizer sees the atomic operations of a lock, and so the order that the lock enforces. The locks
-/// themselves are tested in this way. Compiled with EKIDEN_ANNOTATE_LOCKS, ThreadSanitizer also knows that
-/// they are locks. It then reports lock orders that may deadlock, and an unlock by a thread that does not
-/// hold the lock. Its reports of races name the locks that were held. Define the macro either for the whole
-/// program, including the library, or for none of it: the two do not link. Without ThreadSanitizer, all of
-/// this is empty.
+/// themselves are tested in this way. If the program is compiled with EKIDEN_ANNOTATE_LOCKS, ThreadSanitizer
+/// also knows that they are locks. It then reports lock orders that may deadlock, and an unlock by a thread
+/// that does not hold the lock. Its reports of races name the locks that were held. Define the macro either
+/// for the whole program, including the library, or for none of it: the two do not link. Without
+/// ThreadSanitizer, all of this is empty.
 #pragma once
 
 #include <ekiden/sys/config.hpp>
