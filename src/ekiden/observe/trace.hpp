@@ -101,7 +101,7 @@ namespace detail {
 // 0        off                                                              stop
 // bit 0    on                                                               start
 // bit 1    times are the processor's counter, else the clock                start
-// others   the number of the recording                                       start
+// others   the number of the recording                                      start
 inline constexpr std::uint32_t on = 1;
 inline constexpr std::uint32_t by_counter = 2;
 inline constexpr std::uint32_t recording = 4; // the first of its bits
