@@ -65,8 +65,8 @@ unsigned engine::low(const location& l, bool sequential_access) const noexcept {
     return lowest;
 }
 
-/// Returns whether the running thread may read this message. A thread whose older choices have been explored
-/// may read only newer messages.
+/// Returns whether the running thread may read this message. A sleeping thread that new messages have woken
+/// may read only these messages.
 bool engine::allowed(const location& l, unsigned at) const noexcept {
     const model_thread& t = threads[running];
     return !t.restricted || l.messages[at].created >= t.since;

@@ -331,7 +331,7 @@ void engine::be_fair(model_thread& t, const site& where) {
 }
 
 /// A spin hint yields without counting as a preemption. The second hint at the same place without progress
-/// means that the thread waits. It then sleeps until something that it reads changes.
+/// means that the thread waits. It does not run again until something that it reads has changed.
 void engine::spin(bool may_be_bounded, const site& where) {
     model_thread& t = self();
     t.last_site = where;

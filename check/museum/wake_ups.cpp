@@ -137,8 +137,8 @@ EXHIBIT(glibc_condition_25847, "https://sourceware.org/bugzilla/show_bug.cgi?id=
 // Tokio's scheduler, late 2019. A thread that schedules a task reads, with a seq_cst load, whether a worker
 // is searching. If so, it wakes no worker. The searching worker stops searching with a seq_cst
 // read-modify-write and then checks the queue once more. The push and the check of the queue are not seq_cst,
-// so each side may miss the other. With a read-modify-write instead of the load, the thread joins the
-// modification order. Then the worker's own read-modify-write acquires the push.
+// so each side may miss the other. With a read-modify-write instead of the load, the thread takes part in the
+// modification order of the state. Then the worker's own read-modify-write acquires the push.
 EXHIBIT(tokio_1788, "https://github.com/tokio-rs/tokio/pull/1788") {
     atomic<int> queue{0};
     atomic<int> searchers{1};

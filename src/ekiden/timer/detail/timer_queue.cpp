@@ -26,9 +26,9 @@ timer_queue::arming timer_queue::arm(timer_state& idle, std::uint64_t deadline) 
     arming result = arming::done;
     const bool has_passed = deadline <= wheel_.now();
     if (has_passed || deadline < planned_) {
-        // Without this check, the driver would have to be told now. So only this path reads the clock. A
-        // context that drives its timers checks them soon anyway. In any other context, the thread would have
-        // to be woken.
+        // Only here the driver may have to be told, so only this path reads the clock. A context that drives
+        // its timers checks them soon anyway. In any other context, the thread need not be woken for a timer
+        // that is due already.
         const bool posts_at_once = !driver_.is_rung_by_context();
         std::uint64_t now = wheel_.now();
         if (!clock_.is_own || (posts_at_once && !has_passed)) now = look_at_clock();
