@@ -266,7 +266,7 @@ bool engine::advance_spinner(model_thread& t) {
 }
 
 /// A loop of spin hints may give up. The thread then repeats its reads undisturbed until it does something
-/// else than read. A loop that never gives up would repeat them for ever.
+/// else than read. A loop that never gives up would repeat them forever.
 bool engine::run_out(model_thread& t, bool may_be_bounded) {
     constexpr std::uint16_t most_repeats = 100;
     if (t.repeat == 1) abandon();
@@ -312,7 +312,7 @@ bool engine::loops(const model_thread& t) const noexcept {
     return t.yields > patience && t.operations - t.yielded_at < recent;
 }
 
-/// A loop that writes seems to make progress, even if it runs for ever. Schedules are unfair if such a loop
+/// A loop that writes seems to make progress, even if it runs forever. Schedules are unfair if such a loop
 /// keeps another thread from running that could end it. They are not explored.
 void engine::be_fair(model_thread& t, const site& where) {
     (void)advance_spinner(t); // the thread sees the writes of others eventually

@@ -1,6 +1,6 @@
 /// The experiments and implementations of the lab, and the peers whose package is missing.
 ///
-/// Used by: the experiments, which add themselves during static initialisation, and the driver.
+/// Used by: the experiments, which add themselves during static initialization, and the driver.
 #pragma once
 
 #include <lab/harness/cell.hpp>

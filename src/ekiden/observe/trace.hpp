@@ -52,7 +52,7 @@ void start(const options& chosen = {});
 /// Stops the recording. The recorded events stay. Has no effect if tracing is off. Any thread may call it.
 void stop() noexcept;
 
-/// The name of a mark or a span. It must be a literal, because events refer to it for ever.
+/// The name of a mark or a span. It must be a literal, because events refer to it forever.
 class name {
 public:
     consteval name(const char* literal) : text_(literal) {} // NOLINT(google-explicit-constructor)

@@ -173,7 +173,7 @@ public:
     [[nodiscard]] const std::map<std::string, std::uint64_t>& marks() const noexcept { return reached_; }
     /// Updates `shown` at each step from now on.
     void beat(pulse& shown) noexcept { pulse_ = &shown; }
-    /// Sets the action that give_up() calls. The thread then stays in give_up() for ever. Without an action,
+    /// Sets the action that give_up() calls. The thread then stays in give_up() forever. Without an action,
     /// the simulation prints the failure itself.
     void on_give_up(std::function<void()> action) { on_give_up_ = std::move(action); }
     /// The test has returned, so none of its actions is called any more.
