@@ -21,8 +21,7 @@ struct planned {
     double at;
     std::uint64_t order;
     What what;
-    friend bool operator<(const planned& a,
-                          const planned& b) { // the greatest element of a priority_queue is in front
+    friend bool operator<(const planned& a, const planned& b) { // a priority_queue pops the greatest
         return std::tie(a.at, a.order) > std::tie(b.at, b.order);
     }
 };
