@@ -1,12 +1,12 @@
 # ekiden_add_model(NAME SOURCE... [SECONDS N] [TIMEOUT N] [SURVIVORS FILE] [NO_MUTANTS])
 #
-# Builds NAME, a program of the models (EKIDEN_MODEL) in the sources, with the checker in place of the standard library's
-# atomics and threads, and registers it with CTest:
+# Builds NAME, a program of the models (EKIDEN_MODEL) in the sources. The checker replaces the standard library's atomics
+# and threads. Registers two tests with CTest:
 #   NAME           explores each model, for N seconds of processor time at most (default 10)
-#   NAME: mutants  weakens each memory order that the models reach and switches each EKIDEN_MUTANT, and fails if no model
-#                  notices, but for those that FILE explains; left out with NO_MUTANTS
-# CTest stops each of the two after TIMEOUT seconds of wall clock (default 1500).
-# Run the program with --help for the rest: one model, replay, random search.
+#   NAME: mutants  weakens each memory order that the models reach, and switches on each EKIDEN_MUTANT. Fails if no model
+#                  notices a mutant that FILE does not explain. NO_MUTANTS omits this test
+# CTest stops each test after TIMEOUT seconds of wall-clock time (default 1500).
+# The program's --help lists the other options: a single model, replay, random search.
 function(ekiden_add_model name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "NO_MUTANTS" "SECONDS;TIMEOUT;SURVIVORS" "")
   if(NOT arg_UNPARSED_ARGUMENTS)

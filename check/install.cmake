@@ -1,5 +1,5 @@
-# What `find_package(ekiden COMPONENTS check)` finds. The engine's headers lie in a folder of their own, which only programs
-# of models look into. Included by check/CMakeLists.txt.
+# Installs the files that `find_package(ekiden COMPONENTS check)` finds. The engine's headers have their own folder, which
+# is in the include path of programs of models only. Included by check/CMakeLists.txt.
 if(NOT EKIDEN_INSTALL)
   return()
 endif()

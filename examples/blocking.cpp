@@ -1,4 +1,4 @@
-/// Tasks that block: the pool puts another thread to work meanwhile, so that it still computes.
+/// Tasks that block. The pool lets other threads work meanwhile, so the processors stay busy.
 #include <ekiden/pool.hpp>
 
 #include <cstdlib>
@@ -20,11 +20,11 @@ int main() {
         answers.push_back(pool.submit([in = ends[0]] {
             char answer = 0;
             const auto got =
-                ekiden::block([&] { return ::read(in, &answer, 1); }); // says that it may take long
+                ekiden::block([&] { return ::read(in, &answer, 1); }); // tells the pool that it may block
             return got == 1 ? answer : '?';
         }));
     }
-    // All eight wait for what is written below; this runs all the same.
+    // All eight tasks wait for the bytes that are written below. This task runs nevertheless.
     const int computed = pool.submit([] { return 6 * 7; }).get();
 
     if (::write(ends[1], "answered", readers) != readers) return EXIT_FAILURE;

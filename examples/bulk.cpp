@@ -1,4 +1,4 @@
-/// Many alike tasks at once: one call queues them all.
+/// Many similar tasks: one call queues all of them.
 #include <ekiden/pool.hpp>
 
 #include <cmath>
@@ -19,7 +19,7 @@ int main() {
             sum += (i % 2 == 0 ? 1.0 : -1.0) / static_cast<double>(2 * i + 1);
         sums[block] = sum;
     });
-    pool.wait_idle(); // what the tasks wrote is visible now
+    pool.wait_idle(); // everything that the tasks wrote is visible now
 
     const double pi = 4 * std::accumulate(sums.begin(), sums.end(), 0.0);
     std::cout << "pi is about " << pi << '\n';

@@ -1,4 +1,4 @@
-/// Three ways to take work back: cancel one task, request a stop, stop the pool.
+/// Three ways to cancel work: cancel one task, request a stop, stop the pool.
 #include <ekiden/pool.hpp>
 
 #include <iostream>
@@ -7,7 +7,7 @@
 
 namespace {
 
-/// True if the future reports that its task was canceled.
+/// Returns whether the future reports that its task was canceled.
 bool was_canceled(ekiden::future<int>& result) {
     try {
         return result.get() < 0;
@@ -20,10 +20,10 @@ bool was_canceled(ekiden::future<int>& result) {
 
 int main() {
     ekiden::thread_pool pool({.threads = 1});
-    pool.pause(); // so that the tasks below are still queued when they are canceled
+    pool.pause(); // the tasks below are then still queued when they are canceled
 
     ekiden::future<int> single = pool.submit([] { return 1; });
-    const bool canceled = single.cancel(); // false had a worker begun it
+    const bool canceled = single.cancel(); // false if a worker had begun it
 
     std::stop_source source;
     ekiden::future<int> stoppable = pool.submit(source.get_token(), [] { return 2; });
@@ -35,7 +35,7 @@ int main() {
 
     pool.pause();
     ekiden::future<int> abandoned = pool.submit([] { return 4; });
-    pool.stop(); // ends what is running, abandons what is queued
+    pool.stop(); // requests a stop of running tasks and abandons queued ones
 
     const bool all = canceled && was_canceled(single) && was_canceled(stoppable) && was_canceled(abandoned);
     std::cout << (all ? "three tasks were canceled" : "a task was not canceled") << ", one returned "

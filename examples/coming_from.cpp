@@ -1,4 +1,5 @@
-/// What other libraries' users write first, written here: a function for each of docs/coming-from.md.
+/// The first programs that users of other libraries write, with ekiden. One function for each section of
+/// docs/coming-from.md.
 #include <ekiden/async.hpp>
 #include <ekiden/execution.hpp>
 #include <ekiden/fork.hpp>
@@ -27,7 +28,7 @@ double from_tbb(ekiden::thread_pool& pool) {
     return ekiden::parallel_reduce(pool, v, 0.0);
 }
 
-// A before B and C, both before D.
+// A runs before B and C. Both run before D.
 std::string from_taskflow(ekiden::thread_pool& pool) {
     const auto here = pool.get_executor();
     auto a = pool.submit([] { return std::string("a"); }).share();

@@ -1,5 +1,6 @@
-/// Functions that wait without a thread: order from a strand, a deadline, a channel with many at both ends, a
-/// scope that ends what it has begun, and a lock that threads and coroutines share.
+/// Functions that wait without a thread. They use a strand for order, a deadline, a channel with many
+/// producers and consumers, a scope that waits for its children, and a lock that threads and coroutines
+/// share.
 #include <ekiden/async.hpp>
 #include <ekiden/execution.hpp>
 #include <ekiden/pool.hpp>
@@ -26,7 +27,7 @@ coroutine<int> twice() {
     co_return 2 * once;
 }
 
-/// Each coroutine hops to the strand for its share, so the sum needs no lock.
+/// Each coroutine moves to the strand for each addition, so the sum needs no lock.
 coroutine<void> add(ekiden::strand<ekiden::thread_pool::executor_type> ledger, int& sum) {
     for (int i = 0; i != 100; ++i) {
         co_await ekiden::resume_on(ledger);
@@ -38,7 +39,7 @@ coroutine<void> produce(ekiden::bounded_buffer<int>& channel, int count) {
     for (int i = 1; i <= count; ++i) {
         int item = i;
         const auto result = co_await ekiden::async_push(channel, std::move(item));
-        if (result != ekiden::queue_status::done) co_return; // closed, or stopped: the item is still here
+        if (result != ekiden::queue_status::done) co_return; // closed or stopped: the item is unchanged
     }
 }
 
@@ -63,7 +64,7 @@ coroutine<long> pass_through_a_channel() {
     co_return first + second;
 }
 
-/// What takes too long is stopped, and has ended when the wait for it has.
+/// The slow coroutine is stopped. It has ended when with_timeout() returns.
 coroutine<bool> is_too_slow() {
     const auto slow = []() -> coroutine<void> { co_await ekiden::sleep_for(1h); };
     try {
@@ -82,7 +83,7 @@ coroutine<std::size_t> quickest() {
     co_return winner.index();
 }
 
-/// A thread and coroutines take turns at one lock, in the order in which they come.
+/// A thread and coroutines use one lock, in the order of their requests.
 coroutine<void> count_under(ekiden::mutex& m, int& counter) {
     for (int i = 0; i != 1000; ++i) {
         const auto lock = co_await ekiden::async_lock(m);
@@ -103,7 +104,7 @@ coroutine<int> share_a_lock() {
     ekiden::async_scope scope(here);
     const auto count = [&] { return count_under(m, counter); };
     for (int i = 0; i != 3; ++i) {
-        if (!scope.spawn(count)) break; // it is closed
+        if (!scope.spawn(count)) break; // the scope is closed
     }
     co_await scope.wait();
     thread.join();

@@ -1,6 +1,6 @@
-/// A pool of this library behind the interface that Eigen's Tensor module asks of a pool.
+/// Makes a pool of this library usable by Eigen's Tensor module.
 ///
-/// Used by: with_eigen.cpp, and experiment eigen-tensor of the lab. Copy it into a program that wants it.
+/// Used by: with_eigen.cpp, and experiment eigen-tensor of the lab. Copy it into your program.
 #pragma once
 
 #include <ekiden/pool.hpp>
@@ -9,11 +9,11 @@
 #include <functional>
 #include <utility>
 
-/// Refers to the pool, which must live longer, and must not be stopped while Eigen computes. Thread-safe.
+/// Refers to the pool. The pool must outlive it and must not be stopped while Eigen computes. Thread-safe.
 ///
-/// The thread that evaluates an expression waits for it, and runs no task of the pool meanwhile. So tasks of
-/// the pool that evaluate expressions may take all workers and wait for ever, as in Eigen's own pool; a pool
-/// that grows while its workers block (`max_threads`) goes on.
+/// The thread that evaluates an expression waits for it and runs no task of the pool meanwhile. So tasks that
+/// evaluate expressions may occupy all workers and wait forever, as in Eigen's own pool. A pool that grows
+/// while its workers block (`max_threads`) avoids this.
 class eigen_pool final : public Eigen::ThreadPoolInterface {
 public:
     explicit eigen_pool(ekiden::thread_pool& pool) : pool_(pool) {}

@@ -1,4 +1,4 @@
-/// The executors' model: what runs where, in which order, and how its end is told.
+/// Executors: where functions run, in which order, and how their completion is reported.
 #include <ekiden/execution.hpp>
 #include <ekiden/future.hpp>
 #include <ekiden/loop.hpp>
@@ -13,23 +13,23 @@
 
 namespace {
 
-/// The order in which a strand runs things.
+/// The order in which a strand runs functions.
 std::string order_of_a_strand() {
     ekiden::loop_context loop(1);
     const ekiden::strand s(loop.get_executor());
     std::string order;
     ekiden::post(s, [&] {
         order += 'a';
-        ekiden::post(s, [&] { order += 'c'; });     // behind what waits
-        ekiden::dispatch(s, [&] { order += 'b'; }); // inside of the strand: at once
-        ekiden::defer(s, [&] { order += 'd'; });    // as post; wakes no other thread before this task ends
+        ekiden::post(s, [&] { order += 'c'; });     // after all queued functions
+        ekiden::dispatch(s, [&] { order += 'b'; }); // inside the strand: immediately
+        ekiden::defer(s, [&] { order += 'd'; });    // like post, but wakes no thread before this task ends
     });
     ekiden::post(s, [&] { order += 'x'; });
     loop.run();
     return order;
 }
 
-/// One operation, several ways to learn of its end.
+/// One operation, and several ways to learn of its completion.
 int ends_of_an_operation(ekiden::thread_pool& pool) {
     ekiden::post(pool, [] {});                                              // a function
     auto answer = ekiden::post(pool, ekiden::use_future([] { return 6; })); // a future
@@ -42,7 +42,7 @@ int ends_of_an_operation(ekiden::thread_pool& pool) {
     return product.get();
 }
 
-/// A timer that is canceled says so, always.
+/// A canceled timer always reports that it was canceled.
 bool is_canceled_in_time() {
     ekiden::loop_context loop(1);
     ekiden::steady_timer timer(loop, std::chrono::hours(1));
@@ -59,7 +59,7 @@ int main() {
     ekiden::thread_pool pool(2);
     const ekiden::strand s(pool.get_executor());
 
-    // The handler belongs to the strand, whatever context brings it there.
+    // The handler runs in the strand, whichever context calls it.
     ekiden::post(pool, ekiden::bind_executor(s, [] { std::cout << "in the strand\n"; }));
     pool.wait_idle();
 

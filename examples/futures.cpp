@@ -1,4 +1,4 @@
-/// Results: move-only ones, exceptions, and waiting inside a task.
+/// Results: move-only results, exceptions, and waiting inside a task.
 #include <ekiden/pool.hpp>
 
 #include <iostream>
@@ -10,8 +10,8 @@
 
 namespace {
 
-/// Counts the primes below `end` by splitting the range; waiting in a worker runs the halves meanwhile, so
-/// this works on a pool of one worker too.
+/// Counts the primes below `end` by splitting the range. A worker that waits runs other tasks meanwhile, so
+/// this also works in a pool with one worker.
 int count_primes(ekiden::thread_pool& pool, int begin, int end) {
     if (end - begin > 5'000) {
         const int middle = begin + (end - begin) / 2;

@@ -1,5 +1,6 @@
-/// Requests for many accounts, from many threads: those for one account in order, one at a time, and those
-/// for different accounts in parallel. No account needs a lock, or a strand that somebody would have to keep.
+/// Requests for many accounts, from many threads. Requests for one account run in order, one at a time.
+/// Requests for different accounts run in parallel. No account needs a lock, and the program need not manage
+/// strands.
 #include <ekiden/lanes.hpp>
 #include <ekiden/pool.hpp>
 
@@ -13,15 +14,15 @@ namespace {
 
 constexpr std::size_t accounts = 100;
 constexpr int clients = 4;
-constexpr int requests = 1000; // of each client, for each account
+constexpr int requests = 1000; // for each client and account
 
 struct account {
-    long balance = 0;                // plain: its lane runs one function at a time
+    long balance = 0;                // needs no atomic, because its lane runs one function at a time
     std::array<int, clients> last{}; // the number of each client's last request
     int out_of_order = 0;
 };
 
-/// Each client numbers its requests; each account sees those of a client in that order.
+/// Each client numbers its requests. Each account receives the requests of a client in that order.
 int serve(ekiden::thread_pool& pool) {
     std::vector<account> all(accounts);
     const ekiden::lanes<std::size_t> lanes(pool.get_executor());
@@ -42,12 +43,12 @@ int serve(ekiden::thread_pool& pool) {
         }
     }
     pool.wait_idle();
-    int wrong = lanes.active() != 0; // an account without requests costs nothing
+    int wrong = lanes.active() != 0; // an account without requests uses no memory
     for (const account& a : all) wrong += a.out_of_order + (a.balance != 500L * 1001 * clients);
     return wrong;
 }
 
-/// A session whose requests come faster than they are served: the oldest ones are given up.
+/// A session whose requests arrive faster than they are served. The oldest requests are dropped.
 std::string newest_of_a_session(ekiden::thread_pool& pool) {
     using ekiden::when_full;
     const ekiden::lanes<std::string> sessions(pool.get_executor(),
@@ -60,7 +61,7 @@ std::string newest_of_a_session(ekiden::thread_pool& pool) {
     return seen;
 }
 
-/// An executor of one lane goes where any executor does.
+/// The executor of a lane can be used like any other executor.
 int answer(ekiden::thread_pool& pool) {
     const ekiden::lanes<int> lanes(pool.get_executor());
     const auto seventh = lanes.get_executor(7);

@@ -1,4 +1,4 @@
-/// Shows tasks while they run: which thread has which, what each thread of the pool does; and the pool's
+/// Shows tasks while they run: which thread runs each task, what each thread of the pool does, and the pool's
 /// metrics.
 #include <ekiden/observe.hpp>
 #include <ekiden/pool.hpp>
@@ -15,7 +15,7 @@ int main() {
     ekiden::thread_pool pool({.threads = 2, .max_threads = 10});
     std::size_t threads = 0;
     {
-        ekiden::live_view view(count, {.interval = 20ms}); // a line each 0.2 s if it is not told otherwise
+        ekiden::live_view view(count, {.interval = 20ms}); // the default interval is 200 ms
         for (std::size_t i = 0; i != count; ++i) {
             pool.post([&view, i] {
                 const ekiden::live_view::task here(view, i);

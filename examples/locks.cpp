@@ -1,5 +1,5 @@
-/// Waiting for states: a buffer between threads that ends in an orderly way, and a read-write lock with
-/// standard guards.
+/// Waits for states: a buffer between threads that is closed at the end, and a read-write lock with standard
+/// guards.
 #include <ekiden/sync.hpp>
 
 #include <iostream>
@@ -11,8 +11,8 @@
 #include <vector>
 
 int main() {
-    ekiden::bounded_buffer<int> numbers(16);             // a push waits while 16 are inside
-    ekiden::rw_mutex<ekiden::rw_policy::fifo> directory; // how fair it is, is part of its type
+    ekiden::bounded_buffer<int> numbers(16);             // a push waits while 16 items are inside
+    ekiden::rw_mutex<ekiden::rw_policy::fifo> directory; // the policy is part of the type
     std::map<int, std::string> kinds;
 
     {
@@ -26,7 +26,7 @@ int main() {
             });
         }
         for (int n = 0; n < 1'000; ++n) (void)numbers.push(n);
-        numbers.close(); // the consumers take out what is inside, then end
+        numbers.close(); // the consumers pop the remaining items, then end
     }
 
     const std::shared_lock shared(directory);

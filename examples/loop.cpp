@@ -1,4 +1,4 @@
-// An event loop: the thread that calls run() is the one that works.
+// An event loop. The thread that calls run() runs the tasks.
 #include <ekiden/loop.hpp>
 
 #include <cstddef>
@@ -8,20 +8,21 @@
 #include <thread>
 
 int main() {
-    // One thread runs it, any thread may post: nothing in it needs a lock.
+    // One thread runs it, and any thread may post. So its tasks need no lock.
     ekiden::loop_context loop(1);
     const auto executor = loop.get_executor();
     std::string text;
     executor.post([&] {
         text += "first ";
-        executor.post([&] { text += "third "; });       // later, behind what waits
-        executor.dispatch([&] { text += "at once "; }); // now: this thread is inside
+        executor.post([&] { text += "third "; });       // later, after all queued tasks
+        executor.dispatch([&] { text += "at once "; }); // now, because this thread is inside the loop
     });
     executor.post([&] { text += "second "; });
-    const std::size_t ran = loop.run(); // 3: what dispatch ran was no task of its own
+    const std::size_t ran = loop.run(); // 3, because the dispatched function was not a separate task
     std::printf("%zu tasks: %s\n", ran, text.c_str());
 
-    // Without work run() returns, and the context has stopped. Outstanding work keeps it: here a thread.
+    // Without work, run() returns and the context is stopped. Outstanding work keeps it running, here a
+    // thread.
     loop.restart();
     executor.on_work_started();
     std::thread elsewhere([&] {
@@ -31,7 +32,7 @@ int main() {
     loop.run();
     elsewhere.join();
 
-    // What a task throws leaves run(). The context goes on in the next one.
+    // An exception of a task leaves run(). The next run() continues.
     loop.restart();
     executor.post([] { throw std::runtime_error("a bad request"); });
     executor.post([] { std::puts("the next request"); });
@@ -44,7 +45,7 @@ int main() {
         }
     }
 
-    // A loop for each of two threads: what belongs to a key stays on one of them.
+    // One loop for each of two threads. All tasks of a key run on the same thread.
     ekiden::loop_pool pool({.threads = 2, .name = "part"});
     int deposits = 0;
     for (int i = 0; i != 10; ++i) pool.get_executor_for(std::string("account 7")).post([&] { ++deposits; });

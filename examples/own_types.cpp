@@ -1,5 +1,5 @@
-/// A program's own types at the library's points to plug in: an executor, an allocator, a handler that says
-/// where it belongs, a completion token. None of them changes a header of ekiden.
+/// A program's own types for the library's extension points: an executor, an allocator, a handler with an
+/// associated executor, a completion token. None of them changes a header of ekiden.
 #include <ekiden/execution.hpp>
 #include <ekiden/pool.hpp>
 
@@ -14,7 +14,7 @@
 
 namespace {
 
-/// The functions of a user interface run on its own thread, once a frame.
+/// The functions of a user interface run on its own thread, once per frame.
 class frame_context : public ekiden::execution_context {
 public:
     class executor_type {
@@ -34,7 +34,7 @@ public:
             post(std::forward<F>(f), allocator);
         }
         template <class F, class Allocator>
-        void dispatch(F&& f, const Allocator& allocator) const { // always with the next frame
+        void dispatch(F&& f, const Allocator& allocator) const { // always in the next frame
             post(std::forward<F>(f), allocator);
         }
         friend bool operator==(const executor_type&, const executor_type&) = default;
@@ -44,7 +44,7 @@ public:
     };
 
     frame_context() = default;
-    ~frame_context() override { shut_down_services(); } // timers, say, which others may use on it
+    ~frame_context() override { shut_down_services(); } // such as timers, which other code may use on it
 
     executor_type get_executor() noexcept { return executor_type(*this); }
 
@@ -66,7 +66,7 @@ private:
     std::queue<std::unique_ptr<call>> next_;
 };
 
-/// Memory for one handler at a time, such as that of a connection.
+/// Memory for one handler at a time, for example of a connection.
 class one_place {
 public:
     void* take(std::size_t bytes) {
@@ -100,7 +100,7 @@ struct one_place_allocator {
     one_place* place;
 };
 
-/// A handler that says itself where it is to run, and in which memory it waits for that.
+/// A handler that names its executor and its allocator.
 struct show_result {
     using executor_type = frame_context::executor_type;
     using allocator_type = one_place_allocator<void>;
@@ -114,7 +114,7 @@ struct show_result {
     bool* shown;
 };
 
-/// A completion token: the operation returns nothing, and counts how often it has ended.
+/// A completion token. The operation returns nothing and counts its completions.
 struct count_into {
     int* ended;
 };
@@ -137,13 +137,13 @@ int main() {
     one_place memory;
     bool was_shown = false;
 
-    // To the pool, which passes it on to where the handler belongs.
+    // Posted to the pool, which passes it to the handler's executor.
     ekiden::post(pool, show_result{frames.get_executor(), one_place_allocator<void>(memory), &was_shown});
     pool.wait_idle();
     frames.draw_frame();
     std::cout << "shown with a frame: " << was_shown << ", memory in use: " << memory.is_taken() << '\n';
 
-    // The library's own parts run on the program's executor: a strand, and a future of a function there.
+    // Parts of the library run on the program's executor: a strand, and the future of a function.
     const ekiden::strand turns(frames.get_executor());
     auto answer = ekiden::post(turns, ekiden::use_future([] { return 42; }));
     frames.draw_frame();

@@ -1,4 +1,4 @@
-/// Splitting work: calls in parallel that split further, a loop, and a group of tasks.
+/// Splits work: parallel calls that split further, a loop, and a group of tasks.
 #include <ekiden/fork.hpp>
 
 #include <cstddef>
@@ -30,7 +30,7 @@ int main() {
     long halves[2] = {};
     ekiden::task_group group;
     for (int half = 0; half < 2; ++half) group.spawn([&halves, half] { halves[half] = half + 1; });
-    group.wait(); // throws what a task has thrown
+    group.wait(); // throws an exception of a task
 
     return small == 55 && large == 75'025 && squares.back() == 9'999UL * 9'999UL && halves[0] + halves[1] == 3
                ? 0

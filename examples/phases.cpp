@@ -1,4 +1,4 @@
-/// Threads that work in phases: nobody begins the next one before all have ended this one.
+/// Threads that work in phases. No thread begins a phase before all threads have finished the previous one.
 #include <ekiden/sync.hpp>
 
 #include <iostream>
@@ -11,7 +11,7 @@ int main() {
     std::vector<int> cells(workers, 1);
     int sum = 0;
 
-    ekiden::barrier phase(workers, [&]() noexcept { // the last arrival runs this, alone
+    ekiden::barrier phase(workers, [&]() noexcept { // only the last arrival runs this
         sum = 0;
         for (const int cell : cells) sum += cell;
     });

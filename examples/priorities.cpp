@@ -1,11 +1,11 @@
-/// Urgent tasks overtake queued ones; those of low priority wait, but are never forgotten.
+/// Urgent tasks overtake queued ones. Tasks of low priority wait, but do not starve.
 #include <ekiden/pool.hpp>
 
 #include <iostream>
 
 int main() {
     constexpr int count = 100;
-    int position = 0; // only the single worker writes to these
+    int position = 0; // only the single worker writes to it
     int sum_high = 0;
     int sum_low = 0;
 
@@ -13,7 +13,7 @@ int main() {
     const auto low = pool.get_executor(ekiden::priority::low);
     const auto high = pool.get_executor(ekiden::priority::high);
 
-    pool.pause(); // so that all are queued before the first begins
+    pool.pause(); // all tasks are then queued before the first one begins
     for (int i = 0; i < count; ++i) low.post([&] { sum_low += ++position; });
     for (int i = 0; i < count; ++i) high.post([&] { sum_high += ++position; });
     pool.resume();

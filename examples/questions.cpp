@@ -1,5 +1,5 @@
-/// What people ask of every pool, answered by a program: names, groups that fail, stops that are asked for,
-/// the end.
+/// Answers to frequent questions as programs: names, groups with failing tasks, stop requests, the end of a
+/// pool.
 #include <ekiden/fork.hpp>
 #include <ekiden/pool.hpp>
 
@@ -15,7 +15,7 @@
 
 namespace {
 
-/// What debuggers, top and traces show.
+/// The name that debuggers, top and traces show.
 std::string name_of_a_worker() {
     ekiden::thread_pool pool({.threads = 1, .name = "images"});
     return pool
@@ -27,7 +27,7 @@ std::string name_of_a_worker() {
         .get();
 }
 
-/// A task that runs is asked to stop; nobody can make it.
+/// A running task is asked to stop. No other thread can force it.
 bool ends_when_asked(ekiden::thread_pool& pool) {
     std::stop_source stop;
     std::atomic<bool> begun{false};
@@ -43,7 +43,7 @@ bool ends_when_asked(ekiden::thread_pool& pool) {
     return count.get() >= 0;
 }
 
-/// Many tasks, one of which fails: the rest is dropped, and the exception comes out of wait().
+/// One of many tasks fails. The group drops the rest, and wait() throws the exception.
 std::string first_failure(ekiden::thread_pool& pool) {
     ekiden::task_group group(pool, ekiden::on_error::stop_rest);
     for (int i = 0; i != 100; ++i) {
@@ -59,14 +59,14 @@ std::string first_failure(ekiden::thread_pool& pool) {
     return "";
 }
 
-/// The end of a pool: what is queued runs, or it is dropped.
+/// The end of a pool: queued tasks run, or they are dropped.
 int ran_at_the_end(bool drain) {
     int ran = 0;
     ekiden::thread_pool pool(1);
-    pool.pause(); // so that all three are queued
+    pool.pause(); // all three tasks are then queued
     for (int i = 0; i != 3; ++i) pool.post([&ran] { ++ran; });
-    if (!drain) pool.stop(); // drops what has not begun
-    pool.join();             // as the destructor does: runs the rest
+    if (!drain) pool.stop(); // drops the tasks that have not begun
+    pool.join();             // like the destructor: runs the queued tasks
     return ran;
 }
 

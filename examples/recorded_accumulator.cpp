@@ -1,6 +1,6 @@
-/// Many threads, each with one request, come to one service that takes them in the order of their arrival:
-/// request i adds i + 1 random numbers to a sum. The requests are recorded: what a trace of them looks like
-/// to other ways to process them, `./dev lab replay` shows.
+/// Many threads send one request each to a service that processes them in order of arrival. Request i adds i
+/// + 1 random numbers to a sum. The requests are recorded. `./dev lab replay` shows how other ways to process
+/// requests would handle them.
 #include <ekiden/observe.hpp>
 #include <ekiden/sync.hpp>
 
@@ -16,7 +16,7 @@
 
 namespace {
 
-/// What the sum is in the end, whoever came when.
+/// Returns the final sum, which does not depend on the order of arrival.
 std::uint64_t expected(std::uint64_t requests) {
     std::mt19937 draws;
     std::uint64_t sum = 0;
@@ -27,7 +27,7 @@ std::uint64_t expected(std::uint64_t requests) {
 
 } // namespace
 
-/// Arguments: how many threads (100), and the name of the file for the trace (the terminal).
+/// Arguments: the number of threads (default: 100), and the name of the trace file (default: the terminal).
 int main(int count, char** words) {
     const std::uint64_t threads = count > 1 ? std::stoul(words[1]) : 100;
     ekiden::request_log log({.capacity = threads, .plain_numbers = true});
@@ -38,12 +38,12 @@ int main(int count, char** words) {
         std::vector<std::jthread> crowd;
         for (std::uint64_t i = 0; i != threads; ++i)
             crowd.emplace_back([&] {
-                auto request = log.wrap(0, [&] { // it comes here
+                auto request = log.wrap(0, [&] { // the request arrives here
                     std::mt19937 draws;
                     for (std::uint64_t n = served++ + 1; n != 0; --n) sum += draws();
                 });
                 const std::lock_guard lock(mutex);
-                request(); // and is served here
+                request(); // the request is served here
             });
     }
     std::ofstream file;

@@ -1,4 +1,4 @@
-/// Records a program's requests, to find out with `./dev lab replay FILE` which other way to process them
+/// Records a program's requests. `./dev lab replay FILE` then shows whether another way to process requests
 /// would have served them better.
 #include <ekiden/lanes.hpp>
 #include <ekiden/observe.hpp>
@@ -10,7 +10,7 @@
 #include <map>
 #include <string>
 
-/// With an argument: the name of the file for the trace. Without one it is written to the terminal.
+/// The argument is the name of the trace file. Without an argument, the trace is written to the terminal.
 int main(int count, char** words) {
     std::map<std::string, long> stock{{"apples", 0}, {"pears", 0}, {"plums", 0}};
     ekiden::request_log log({.capacity = 100'000});

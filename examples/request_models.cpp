@@ -1,5 +1,5 @@
-// Ways to process requests, each in a few lines: what `./dev lab replay` measures, and shows of the one that
-// it advises.
+// Ways to process requests, in a few lines each. `./dev lab replay` measures them and shows the one that it
+// recommends.
 #include <ekiden/ekiden.hpp>
 
 #if __has_include(<asio.hpp>)
@@ -27,13 +27,13 @@ namespace {
 
 struct request {
     std::string key;
-    int number; // of those with its key, from 0
+    int number; // number among the requests of this key, from 0
 };
 
 constexpr int each = 50;
 const std::vector<std::string> keys{"apples", "pears", "plums"};
 
-/// What has been served: how many of each key, and whether each key's came in their order.
+/// Counts the served requests of each key, and checks their order.
 struct ledger {
     std::mutex mutex;
     std::map<std::string, int> served;
@@ -63,7 +63,7 @@ void elastic_lanes(const requests& incoming) {
     ekiden::lanes<std::string> lanes(pool.get_executor());
     for (const request& r : incoming)
         (void)lanes.post(r.key, [r] {
-            const ekiden::blocking_region blocks; // around what waits: another thread takes over
+            const ekiden::blocking_region blocks; // marks the blocking part: another thread works meanwhile
             serve(r);
         });
     pool.join();
@@ -85,9 +85,10 @@ void strands(const requests& incoming) {
 
 void context_per_thread(const requests& incoming) {
     // model: ekiden-context-per-thread
-    ekiden::loop_pool loops; // as many contexts with a thread each as there are processors
+    ekiden::loop_pool loops; // one context with its own thread for each processor
     for (const request& r : incoming)
-        ekiden::post(loops.get_executor_for(r.key), [r] { serve(r); }); // a key's requests meet one thread
+        // All requests of a key run on the same thread.
+        ekiden::post(loops.get_executor_for(r.key), [r] { serve(r); });
     loops.join();
     // end
 }
@@ -98,7 +99,7 @@ void single_consumer(const requests& incoming) {
     auto open = ekiden::make_work_guard(loop);
     std::thread consumer([&loop] { loop.run(); });
     for (const request& r : incoming) ekiden::post(loop, [r] { serve(r); });
-    open.reset(); // no more come
+    open.reset(); // no more requests
     consumer.join();
     // end
 }
@@ -108,7 +109,7 @@ void fifo_lock(const requests& incoming) {
     ekiden::fifo_mutex mutex;
     std::size_t next = 0;
     const auto take_one = [&] {
-        const std::lock_guard lock(mutex); // lets in as they came
+        const std::lock_guard lock(mutex); // admits threads in order of arrival
         if (next == incoming.size()) return false;
         serve(incoming[next++]);
         return true;
@@ -130,7 +131,7 @@ void mutex_per_key(const requests& incoming) {
     ekiden::thread_pool pool;
     for (const request& r : incoming)
         pool.post([r, &mutex = mutexes.at(r.key)] {
-            const std::lock_guard lock(mutex); // one at a time for a key, in any order
+            const std::lock_guard lock(mutex); // one at a time for each key, in any order
             serve(r);
         });
     pool.join();
@@ -150,7 +151,7 @@ void elastic_pool(const requests& incoming) {
     ekiden::thread_pool pool({.threads = 2, .max_threads = 66});
     for (const request& r : incoming)
         pool.post([r] {
-            const ekiden::blocking_region blocks; // around what waits: another thread takes over
+            const ekiden::blocking_region blocks; // marks the blocking part: another thread works meanwhile
             serve(r);
         });
     pool.join();
@@ -164,7 +165,7 @@ void shared_context(const requests& incoming) {
     std::thread first([&loop] { loop.run(); });
     std::thread second([&loop] { loop.run(); });
     for (const request& r : incoming) ekiden::post(loop, [r] { serve(r); });
-    open.reset(); // no more come
+    open.reset(); // no more requests
     first.join();
     second.join();
     // end
@@ -177,7 +178,7 @@ void half_sync(const requests& incoming) {
     auto open = ekiden::make_work_guard(network);
     std::thread reader([&network] { network.run(); });
     for (const request& r : incoming) ekiden::post(network, [r, &pool] { pool.post([r] { serve(r); }); });
-    open.reset(); // no more come
+    open.reset(); // no more requests
     reader.join();
     pool.join();
     // end
@@ -216,7 +217,7 @@ void asio_strands(const requests& incoming) {
 void asio_context_per_thread(const requests& incoming) {
     // model: asio-context-per-thread
     std::deque<asio::thread_pool> contexts;
-    for (int i = 0; i < 2; ++i) contexts.emplace_back(1); // of one thread each
+    for (int i = 0; i < 2; ++i) contexts.emplace_back(1); // with one thread each
     for (const request& r : incoming)
         asio::post(contexts[std::hash<std::string>{}(r.key) % contexts.size()], [r] { serve(r); });
     for (asio::thread_pool& context : contexts) context.join();
@@ -229,7 +230,7 @@ void asio_single_consumer(const requests& incoming) {
     auto open = asio::make_work_guard(context);
     std::thread consumer([&context] { context.run(); });
     for (const request& r : incoming) asio::post(context, [r] { serve(r); });
-    open.reset(); // no more come
+    open.reset(); // no more requests
     consumer.join();
     // end
 }

@@ -1,5 +1,5 @@
-/// Requests from many threads, processed in the order of their arrival: by the threads themselves under a
-/// fifo_mutex, or by one thread that empties a sequencer.
+/// Requests from many threads, processed in order of arrival. Either the threads process them under a
+/// fifo_mutex, or one thread serves a sequencer.
 #include <ekiden/sync.hpp>
 
 #include <iostream>
@@ -12,7 +12,7 @@ namespace {
 constexpr int clients = 50;
 
 long by_lock() {
-    ekiden::fifo_mutex mutex; // taken in the order of the calls to lock
+    ekiden::fifo_mutex mutex; // acquired in the order of the calls of lock()
     long account = 0;
     std::vector<std::jthread> crew;
     for (int i = 1; i <= clients; ++i) {
@@ -27,7 +27,7 @@ long by_lock() {
 
 long by_queue() {
     ekiden::sequencer<int, long> desk;
-    long account = 0; // the serving thread's
+    long account = 0; // only the serving thread uses it
     std::jthread clerk(
         [&] { desk.serve([&](std::uint64_t /*number*/, int amount) { return account += amount; }); });
     {
@@ -39,7 +39,7 @@ long by_queue() {
             });
         }
     }
-    desk.close(); // serve() ends when all that came before it is answered
+    desk.close(); // serve() returns after it has answered all earlier requests
     clerk.join();
     return account;
 }

@@ -1,4 +1,4 @@
-// A piece of a server, and its test with seeds: what docs/simulation.md explains.
+// A part of a server, and its test with seeds. docs/simulation.md explains it.
 #include <ekiden/ekiden.hpp>
 
 #include <chrono>
@@ -13,7 +13,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// Asks a backend, and replies: with its answer, or after 100 ms without.
+/// Asks a backend. Replies with its answer, or without an answer after 100 ms.
 class request : public std::enable_shared_from_this<request> {
 public:
     request(ekiden::any_executor where, std::function<void(bool)> reply)
@@ -35,7 +35,7 @@ private:
     std::function<void(bool)> reply_;
 };
 
-/// The same, repaired: the first of the two claims the reply.
+/// The corrected class: only the first of the two events replies.
 class careful_request : public std::enable_shared_from_this<careful_request> {
 public:
     careful_request(ekiden::any_executor where, std::function<void(bool)> reply)

@@ -1,5 +1,5 @@
-/// A bounded buffer that says its states: empty, some, full. Then one with a high and a low mark, made of the
-/// first one without a change to it. Prints the refined table as a diagram.
+/// A bounded buffer with named states: empty, some, full. Then a buffer with a high and a low mark, which
+/// refines the first one without changing it. Prints the refined table as a diagram.
 #include <ekiden/sync.hpp>
 
 #include <cstddef>
@@ -18,7 +18,7 @@ constexpr auto fill_table = ekiden::make_state_table<fill, fill_op>(
     fill::empty, {{fill_op::put, {fill::empty, fill::some}, {fill::some, fill::full}},
                   {fill_op::get, {fill::some, fill::full}, {fill::empty, fill::some}}});
 
-/// For any mutex that knows the operations of fill_table.
+/// Works with any mutex that has the operations of fill_table.
 template <class Mutex = ekiden::state_mutex<fill_table>>
 class text_buffer {
 public:
@@ -45,7 +45,7 @@ protected:
     std::deque<std::string> texts_;
 };
 
-// The parent's "some" has two parts here: on the way up, and on the way down from the high mark.
+// The parent's "some" has two parts here: while filling, and while draining from the high mark.
 enum class mark { empty, filling, draining, full };
 enum class mark_op { put_in_turn };
 
@@ -54,7 +54,7 @@ constexpr auto mark_table = ekiden::make_refined_table<fill_table, mark, mark_op
     {{fill::empty, mark::empty}, {fill::some, {mark::filling, mark::draining}}, {fill::full, mark::full}},
     {{mark_op::put_in_turn, {mark::empty, mark::filling}, {mark::filling, mark::draining, mark::full}}});
 
-/// Says which part of "some" it is, when an operation of the parent has said "some".
+/// Chooses the part of "some" when an operation of the parent leaves with "some".
 struct marks {
     const std::deque<std::string>* texts;
     std::size_t low, high;
@@ -72,7 +72,7 @@ public:
     marked_buffer(std::size_t low, std::size_t high, std::size_t capacity)
         : text_buffer(capacity, marks{&texts_, low, high, &draining_}) {}
 
-    /// As put, but from the high mark on it waits for the low one.
+    /// Like put(), but after the high mark was reached, waits until the low mark is reached.
     void put_in_turn(std::string text) {
         auto inside = mutex_.enter<mark_op::put_in_turn>();
         texts_.push_back(std::move(text));

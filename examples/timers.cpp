@@ -1,4 +1,4 @@
-/// Time limits, a clock that ticks, and the end of a timer whose handlers are still queued.
+/// Time limits, a clock that ticks, and a timer that is destroyed while handlers are queued.
 #include <ekiden/execution.hpp>
 #include <ekiden/pool.hpp>
 #include <ekiden/timer.hpp>
@@ -13,14 +13,14 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// Whether `work` ends before `limit` does: the one cancels the other.
+/// Returns whether `work` ends before `limit`. The work cancels the timer, or the timer cancels the work.
 bool in_time(ekiden::thread_pool& pool, ekiden::steady_timer::duration limit,
              const std::function<void()>& work) {
     ekiden::steady_timer timer(pool, limit);
     auto expired = timer.async_wait(ekiden::use_future);
     pool.post([&] {
         work();
-        timer.cancel(); // too late if the handler has begun: then it has not been counted
+        timer.cancel(); // too late if the handler has begun; then it is not counted
     });
     try {
         expired.get();
@@ -30,7 +30,7 @@ bool in_time(ekiden::thread_pool& pool, ekiden::steady_timer::duration limit,
     }
 }
 
-/// Ticks five times, and sets itself again each time: from the last expiry, so that it does not drift.
+/// Ticks five times. It sets the next expiry from the last one, so it does not drift.
 class ticker {
 public:
     explicit ticker(ekiden::thread_pool& pool) : timer_(pool, 1ms) { wait(); }
@@ -60,7 +60,7 @@ int main() {
     ticker clock(pool);
     const int ticks = clock.ticks_when_done();
 
-    // A timer that has expired, and whose handler cannot begin yet. It is canceled all the same.
+    // The timer has expired, but its handler cannot begin yet. It can still be canceled.
     ekiden::steady_timer timer(pool, 1ns);
     std::error_code reported;
     pool.pause();

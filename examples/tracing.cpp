@@ -1,5 +1,5 @@
-/// Sees what a program does: records it, prints a picture for the terminal, writes a trace for the browser.
-/// And asks the pool what it is at, as one would if it hung.
+/// Records what a program does, prints a picture for the terminal, and writes a trace for the browser. Also
+/// dumps the state of the pool, as one would if the program hangs.
 #include <ekiden/lanes.hpp>
 #include <ekiden/observe.hpp>
 #include <ekiden/pool.hpp>
@@ -14,17 +14,17 @@
 namespace {
 
 std::uint64_t digits_of(std::uint64_t n) {
-    const ekiden::trace::span here("count digits"); // to the end of the scope
+    const ekiden::trace::span here("count digits"); // until the end of the scope
     std::uint64_t sum = 0;
     for (std::uint64_t i = 0; i != n; ++i) sum += i % 10;
     return sum;
 }
 
-ekiden::thread_pool* looked_at = nullptr; // by the signal's handler
+ekiden::thread_pool* looked_at = nullptr; // for the signal handler
 
 } // namespace
 
-/// With an argument: the name of the file for the trace. Without one it is only made.
+/// The argument is the name of the trace file. Without an argument, no file is written.
 int main(int count, char** words) {
     ekiden::thread_pool pool({.threads = 2, .name = "requests"});
     looked_at = &pool;

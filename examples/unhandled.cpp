@@ -1,4 +1,4 @@
-/// A task without a future that throws: the pool's handler hears of it, the worker goes on.
+/// A task without a future throws. The pool's handler gets the exception, and the worker continues.
 #include <ekiden/pool.hpp>
 
 #include <exception>

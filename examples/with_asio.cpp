@@ -1,4 +1,4 @@
-// Asio and this library together: each runs on the other's executors, and coroutines await sockets.
+// Asio and this library together. Each runs on the other's executors, and coroutines await sockets.
 #include <ekiden/adapter/asio/standalone.hpp>
 #include <ekiden/async.hpp>
 #include <ekiden/execution.hpp>
@@ -38,15 +38,15 @@ void ours_for_asio() {
     std::atomic<int> calls{0};
     ekiden::thread_pool pool(2);
     const ekiden::lanes<int> lanes(pool.get_executor());
-    const auto e = ekiden::asio_executor(pool); // or of any executor: a strand, a lane, a loop
+    const auto e = ekiden::asio_executor(pool); // or for any executor: a strand, a lane, a loop
     const auto lane = ekiden::asio_executor(lanes.get_executor(42));
 
     asio::post(e, [&] { ++calls; });
     asio::post(asio::make_strand(e), [&] { ++calls; });
-    const asio::any_io_executor any = lane; // allocates nothing for executors of 16 bytes
+    const asio::any_io_executor any = lane; // no allocation for executors of 16 bytes
     asio::steady_timer timer(any, 1ms);
     timer.async_wait([&](std::error_code) { ++calls; }); // called in the lane of 42
-    pool.join();                                         // what Asio waits for is work of the pool
+    pool.join();                                         // Asio's pending operations are work of the pool
     std::cout << calls << " calls\n";
 }
 
@@ -76,7 +76,7 @@ ekiden::coroutine<> serve(tcp::socket socket) {
 ekiden::coroutine<> serve_one(tcp::socket socket) {
     try {
         co_await serve(std::move(socket));
-    } catch (const std::system_error&) { // the client is gone: the others stay
+    } catch (const std::system_error&) { // the client has disconnected; the others continue
     }
 }
 
@@ -86,7 +86,7 @@ ekiden::coroutine<> serve_all(tcp::acceptor& acceptor) {
         auto [error, socket] = co_await acceptor.async_accept(ekiden::use_awaitable.as_tuple);
         if (error) break; // operation_aborted after a stop
         auto client = [s = std::move(socket)]() mutable { return serve_one(std::move(s)); };
-        if (!clients.spawn(std::move(client))) break; // the scope is closed: not here
+        if (!clients.spawn(std::move(client))) break; // the scope is closed, which does not happen here
     }
     co_await clients.wait();
 }
@@ -106,10 +106,11 @@ void coroutines() {
     tcp::acceptor acceptor(io, tcp::endpoint(asio::ip::address_v4::loopback(), 0));
     tcp::socket client(io);
     client.connect(acceptor.local_endpoint());
-    ekiden::co_spawn(ekiden::from_asio(io), serve(acceptor.accept())); // at home on Asio's context: no hop
+    // Runs on Asio's context, so it needs no hop.
+    ekiden::co_spawn(ekiden::from_asio(io), serve(acceptor.accept()));
 
     ekiden::thread_pool pool(2);
-    const auto answer = [&] { // at home on the pool; Asio's thread of the pool waits for the socket
+    const auto answer = [&] { // runs on the pool; Asio's thread waits for the socket
         tcp::acceptor other(io, tcp::endpoint(asio::ip::address_v4::loopback(), 0));
         auto asked = ekiden::co_spawn(pool, ask(ekiden::asio_executor(pool), other.local_endpoint()),
                                       ekiden::use_future);
@@ -127,20 +128,20 @@ ekiden::coroutine<> serve_until_a_signal(tcp::acceptor& acceptor) {
     const auto asked_to_end = [&]() -> ekiden::coroutine<> {
         co_await signals.async_wait(ekiden::use_awaitable);
     };
-    co_await ekiden::when_any(serving, asked_to_end); // stops the other one, and waits for it
+    co_await ekiden::when_any(serving, asked_to_end); // stops the other one and waits for it
 }
 
 void server() {
-    ekiden::loop_context loop(1); // the thread that calls run() does all
+    ekiden::loop_context loop(1); // only the thread that calls run() works
     const auto e = ekiden::asio_executor(loop);
-    tcp::acceptor acceptor(e, tcp::endpoint(asio::ip::address_v4::loopback(), 0)); // 0: any port that is free
+    tcp::acceptor acceptor(e, tcp::endpoint(asio::ip::address_v4::loopback(), 0)); // 0: any free port
     const auto client = [&]() -> ekiden::coroutine<> {
         std::cout << co_await ask(e, acceptor.local_endpoint()) << " of a server\n";
         std::raise(SIGTERM);
     };
     ekiden::co_spawn(loop, client, ekiden::detached);
     ekiden::co_spawn(loop, [&] { return serve_until_a_signal(acceptor); }, ekiden::detached);
-    loop.run(); // until all of them have ended
+    loop.run(); // returns when all of them have ended
 }
 
 ekiden::coroutine<> waits(asio::any_io_executor e) {
@@ -154,7 +155,7 @@ void stops() {
     std::stop_source source;
     auto ended = ekiden::co_spawn(pool, waits(ekiden::asio_executor(pool)), ekiden::use_future,
                                   ekiden::spawn_options().stop(source.get_token()));
-    source.request_stop(); // before the wait, or while it lasts: it ends with operation_aborted
+    source.request_stop(); // before or during the wait: it ends with operation_aborted
     ended.get();
 }
 

@@ -1,4 +1,4 @@
-// Eigen's Tensor module computes on a pool of this library, which may do other work as well.
+// Eigen's Tensor module computes on a pool of this library. The pool may run other tasks as well.
 #define EIGEN_USE_THREADS
 #include <examples/eigen_pool.hpp>
 #include <unsupported/Eigen/CXX11/Tensor>

@@ -1,4 +1,4 @@
-/// A work guard: a loop goes on while work for it is done elsewhere.
+/// A work guard keeps a loop running while work for it is done elsewhere.
 #include <ekiden/execution.hpp>
 #include <ekiden/loop.hpp>
 #include <ekiden/pool.hpp>
@@ -11,11 +11,11 @@ int main() {
     ekiden::loop_context loop(1); // one thread runs it
     int answer = 0;
 
-    // Without the guard run() would find nothing to do, and return.
+    // Without the guard, run() would find nothing to do and return.
     pool.post([&answer, guard = ekiden::make_work_guard(loop)] {
         const int computed = 6 * 7;
         ekiden::post(guard.get_executor(), [&answer, computed] { answer = computed; });
-    }); // the guard ends with the task
+    }); // the guard is destroyed with the task
 
     const auto handlers = loop.run();
     std::cout << handlers << " handler, " << answer << '\n';

@@ -10,9 +10,9 @@
 namespace ekiden::check::differential {
 namespace {
 
-const program* current; // set before the search, and so kept by it
+const program* current; // set before the search, so the checker's restores keep it
 
-/// The program as a model. The width of the numbers decides which part of the engine's reduction is used.
+/// The program as a model. The size of the numbers selects which part of the engine's reduction applies.
 template <class Number>
 struct machine {
     std::array<sys::atomic<Number>, most_locations> places{};
@@ -81,7 +81,7 @@ std::set<outcome> parsed(const std::set<std::string>& texts, std::size_t size) {
     return all;
 }
 
-/// Those of `all` that are not in `without`, a line for each.
+/// Returns the outcomes in `all` that are not in `without`, one per line.
 std::string lines(const std::set<outcome>& all, const std::set<outcome>& without) {
     std::string text;
     for (const outcome& one : all) {

@@ -19,7 +19,7 @@ bool is_release(std::memory_order how) {
            || how == std::memory_order_seq_cst;
 }
 
-/// A relation between events: a bit for each pair.
+/// A relation between events, with a bit for each pair.
 class relation {
 public:
     void add(unsigned a, unsigned b) { rows_[a] |= std::uint16_t(1U << b); }
@@ -30,7 +30,7 @@ public:
         for (unsigned a = 0; a < most_events; ++a) out.rows_[a] |= other.rows_[a];
         return out;
     }
-    /// First this one, then the other.
+    /// Returns the composition: this relation first, then `other`.
     [[nodiscard]] relation then(const relation& other) const {
         relation out;
         for (unsigned a = 0; a < most_events; ++a) {
@@ -40,7 +40,7 @@ public:
         }
         return out;
     }
-    /// Transitive.
+    /// Returns the transitive closure.
     [[nodiscard]] relation closure() const {
         relation out = *this;
         for (unsigned b = 0; b < most_events; ++b) {
@@ -64,15 +64,15 @@ static_assert(most_events <= 16);
 
 constexpr unsigned none = ~0U;
 
-/// An operation, or the initialization of a location. Whether a compare_exchange writes is known when it is
-/// known what it reads.
+/// An operation, or the initialization of a location. Whether a compare_exchange writes depends on what it
+/// reads.
 struct event {
-    const step* of = nullptr; // null: initialization
+    const step* of = nullptr; // null for an initialization
     unsigned thread = none;
-    unsigned location = none; // none: a fence
+    unsigned location = none; // none for a fence
     bool is_read = false;
     bool is_write = false;
-    unsigned source = none; // rf: what it reads from
+    unsigned source = none; // rf: the write that it reads from
     int value_read = 0;
     int value_written = 0;
     std::memory_order how = std::memory_order_relaxed;
@@ -108,7 +108,7 @@ public:
     }
 
 private:
-    /// Tries each write as the source of each read from `next` on.
+    /// Tries each write as the source of each read, starting with read `next`.
     void choose_sources(unsigned next) {
         while (next < events_.size() && !events_[next].is_read) ++next;
         if (next == events_.size()) return with_sources();
@@ -138,7 +138,7 @@ private:
         order_writes();
     }
 
-    /// Values follow from the sources, which have no cycle.
+    /// Computes the values from the sources, which have no cycle.
     void evaluate(unsigned i, std::array<bool, most_events>& known) {
         event& e = events_[i];
         if (known[i] || e.of == nullptr || e.is_fence()) return;
@@ -156,12 +156,12 @@ private:
         }
     }
 
-    /// From releases to acquires, of operations and of fences beside them.
+    /// Returns synchronizes-with: from releases to acquires, both of operations and of fences next to them.
     [[nodiscard]] relation synchronizes() const {
         relation with;
         for (unsigned r = 0; r < events_.size(); ++r) {
             if (!events_[r].is_read) continue;
-            // Up the release sequence: from a read-modify-write to what it has read.
+            // Follows the release sequence backwards, from a read-modify-write to the write that it has read.
             for (unsigned w = events_[r].source; w != none;
                  w = events_[w].is_read ? events_[w].source : none) {
                 for (unsigned a = 0; a < events_.size(); ++a) {
@@ -177,7 +177,7 @@ private:
         return with;
     }
 
-    /// One modification order of a location, and eco by it.
+    /// A modification order of one location, and the eco that follows from it.
     struct coherent {
         relation order;
         int last = 0;
@@ -199,11 +199,11 @@ private:
         combine(of_location, chosen);
     }
 
-    /// eco of one location, if axioms 2 and 3 hold for this modification order.
+    /// Returns the eco of one location for this modification order. Empty if the order violates axiom 2 or 3.
     [[nodiscard]] std::optional<coherent> cohere(unsigned location,
                                                  const std::vector<unsigned>& writes) const {
         std::array<unsigned, most_events> place{};
-        place[location] = 0; // its initialization
+        place[location] = 0; // the initialization of the location
         for (unsigned i = 0; i < writes.size(); ++i) place[writes[i]] = i + 1;
         relation direct;
         for (unsigned i = 0; i < events_.size(); ++i) {
@@ -233,7 +233,7 @@ private:
         }
     }
 
-    /// Axiom 4.
+    /// Checks axiom 4.
     void judge(const std::vector<const coherent*>& chosen) {
         relation order;
         outcome values;
@@ -252,7 +252,7 @@ private:
             found_.in_order.insert(std::move(values));
     }
 
-    /// What S must agree with.
+    /// Returns the relation that S must agree with.
     [[nodiscard]] relation sequential_order(const relation& order) const {
         const auto count = static_cast<unsigned>(events_.size());
         relation both; // synchronizes-with between seq_cst operations
@@ -288,7 +288,7 @@ private:
 
     const program& program_;
     std::vector<event> events_;
-    relation before_; // sb, and initialization before all else
+    relation before_; // sb, and the initialization before everything else
     relation reads_from_;
     relation happens_;
     allowed found_;

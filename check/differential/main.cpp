@@ -1,5 +1,4 @@
-// ekiden-differential: compares the checker with what C++20 allows over random programs, or prints one of
-// them.
+// ekiden-differential: compares the checker with C++20 over random programs, or prints one of the programs.
 #include <check/differential/comparison.hpp>
 #include <check/driver/jobs.hpp>
 
@@ -17,9 +16,9 @@ namespace {
 
 namespace differential = ekiden::check::differential;
 
-constexpr std::uint64_t in_a_job = 250; // programs in one process
+constexpr std::uint64_t in_a_job = 250; // number of programs in one process
 
-/// "executions more", then the report of the first difference, if there is one.
+/// Returns "executions more", followed by the report of the first difference, if there is one.
 std::string compare_some(std::uint64_t first, std::uint64_t count) {
     std::uint64_t executions = 0;
     std::uint64_t more = 0;
@@ -89,5 +88,6 @@ int main(int argc, char** argv) {
         status = compare_all(first, programs, processes);
     }
     std::fflush(stdout);
-    std::_Exit(status); // static objects belong to an execution that is over: see driver/jobs.cpp
+    // Static objects belong to the last execution, not to this process: see driver/jobs.cpp.
+    std::_Exit(status);
 }

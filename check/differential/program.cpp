@@ -38,14 +38,14 @@ private:
         s.how = order_of(s.what);
         if (s.what == action::fence) return s;
         s.location = below(locations);
-        if (s.what != action::load) s.operand = ++values_; // each value is written once, but for sums
+        if (s.what != action::load) s.operand = ++values_; // each value is written only once, except by sums
         if (s.what != action::compare_exchange) return s;
         s.expected = static_cast<int>(below(static_cast<unsigned>(values_)));
         s.on_failure = order_of(action::load);
         return s;
     }
 
-    /// Relaxed is the most frequent: then it is fences and a few others that order.
+    /// Draws a memory order. Relaxed is the most frequent one, so that fences and few other operations order.
     std::memory_order order_of(action what) {
         const unsigned drawn = below(4);
         if (what != action::fence && drawn < 2) return std::memory_order_relaxed;

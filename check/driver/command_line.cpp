@@ -15,7 +15,7 @@
 namespace ekiden::check {
 namespace {
 
-/// Models whose name, folder or folder/name is `wanted`.
+/// Returns whether `wanted` is the model's name, its folder, or folder/name.
 bool matches(const model& m, const std::string& wanted) {
     return wanted == m.name || wanted == m.folder || wanted == full_name(m);
 }
@@ -118,7 +118,7 @@ void run(int argc, char** argv, const program& about) {
     }
     std::fflush(stdout);
     std::cout.flush();
-    std::_Exit(status); // static objects of the models are not destroyed: see driver/jobs.cpp
+    std::_Exit(status); // static objects of the models must not be destroyed: see driver/jobs.cpp
 }
 
 } // namespace ekiden::check

@@ -39,13 +39,14 @@ child start(std::size_t index, const std::function<std::string(std::size_t)>& jo
     if (process == 0) {
         ::close(ends[0]);
         write_all(ends[1], job(index));
-        std::_Exit(0); // no destructors: static objects of the models belong to an execution that is over
+        // No destructors: static objects of the models belong to the last execution, not to this process.
+        std::_Exit(0);
     }
     ::close(ends[1]);
     return {index, process, ends[0], {}};
 }
 
-/// Takes what there is to read. True at the end.
+/// Reads what is available. Returns true at the end of the pipe.
 bool drain(child& c) {
     std::array<char, 65536> buffer{};
     const ssize_t got = ::read(c.pipe, buffer.data(), buffer.size());

@@ -20,7 +20,7 @@ struct candidate_mutant {
     std::vector<const model*> reached;
 };
 
-/// What an order may become: each order that is weaker by one guarantee, and relaxed.
+/// Returns the memory orders to try at a site: each order that is weaker by one guarantee, and relaxed.
 std::vector<order> weaker(const order_site& at) {
     const bool loads = at.what == "load" || at.on_failure;
     const bool stores = at.what == "store";
@@ -49,12 +49,12 @@ std::string describe(const order_site& at, order becomes) {
            + std::string(text::name(at.how)) + " -> " + std::string(text::name(becomes));
 }
 
-/// Operators of the atomics that programs have carry no place of their own: all would be one mutant.
+/// The operators of checkable's atomics have no source location, so all of them would be one mutant.
 bool is_mutable(const order_site& at, const std::string& sources) {
     return text::short_path(at.file).starts_with(sources) && !at.file.ends_with("ekiden/check/checkable.hpp");
 }
 
-/// Explores each model briefly and collects the sites that it passes. Runs in a child process; a line a site.
+/// Explores each model briefly and collects the sites that it reaches, one per line. Runs in a child process.
 std::string discover(const model& m, const std::string& sources) {
     std::ostringstream out;
     for (const bool random : {false, true}) {
@@ -106,7 +106,7 @@ void take_line(const std::string& line, const model& m, std::map<std::string, ca
     }
 }
 
-/// Lines of the file of survivors: "name of the mutant | why no program can tell the difference".
+/// Reads the file of survivors. A line is "name of the mutant | why no program can tell the difference".
 std::map<std::string, std::string> explained(const std::string& file) {
     std::map<std::string, std::string> known;
     if (file.empty()) return known;
@@ -120,8 +120,9 @@ std::map<std::string, std::string> explained(const std::string& file) {
     return known;
 }
 
-/// "model executions" of the first model that notices, or nothing. The models that can reach the mutant are
-/// taken in turn, each round with more time for each of them, until `seconds` are spent or all are exhausted.
+/// Returns "model executions" for the first model that fails with the mutant. Empty if no model fails. Runs
+/// the models that reach the mutant in turn. Each round gives each model more time, until `seconds` have
+/// passed or all searches are complete.
 std::string try_mutant(const candidate_mutant& c, double seconds) {
     struct attempt {
         const model* subject;
@@ -155,7 +156,7 @@ std::string try_mutant(const candidate_mutant& c, double seconds) {
 
 struct reachable {
     std::vector<candidate_mutant> mutants;
-    std::vector<const model*> wrong; // fail without a mutant
+    std::vector<const model*> wrong; // models that fail without a mutant
 };
 
 reachable collect(const std::vector<const model*>& chosen, const mutant_search& how) {
@@ -175,7 +176,7 @@ reachable collect(const std::vector<const model*>& chosen, const mutant_search& 
             std::istringstream in(text);
             for (std::string line; std::getline(in, line);) take_line(line, *healthy[i], all);
         });
-    // A model that passes few sites is about these: it is the first to ask.
+    // A model that reaches few sites is specific to them, so it is tried first.
     std::map<const model*, std::size_t> passes;
     for (const auto& [key, c] : all) {
         for (const model* m : c.reached) ++passes[m];
@@ -207,8 +208,8 @@ int score_mutants(const std::vector<const model*>& chosen, const mutant_search& 
     std::size_t killed = 0;
     std::size_t equivalent = 0;
     std::vector<std::string> survivors;
-    // What is held to be equivalent is only looked at. Nearly all others die in a second; a minute is for one
-    // that dozens of models of whole pools reach, of which one tells.
+    // A mutant that is listed as equivalent gets little time. Most others are killed quickly. The long limit
+    // is for a mutant that many models of whole pools reach, but only one of them kills.
     const auto seconds = [&](const candidate_mutant& c) {
         return how.deep ? 600.0 : known.contains(c.name) ? 2.0 : 60.0;
     };
@@ -216,7 +217,7 @@ int score_mutants(const std::vector<const model*>& chosen, const mutant_search& 
         mutants.size(), how.width, [&](std::size_t i) { return try_mutant(mutants[i], seconds(mutants[i])); },
         [&](std::size_t i, const std::string& text) {
             const auto reason = known.find(mutants[i].name);
-            const bool dead = text != "-"; // a process that died has noticed, too
+            const bool dead = text != "-"; // a process that died has killed the mutant, too
             if (dead) ++killed;
             std::printf("%-9s%s%s%s\n", dead ? "killed" : "SURVIVED", mutants[i].name.c_str(),
                         dead ? " | " : "", dead ? text.c_str() : "");

@@ -1,4 +1,4 @@
-/// Breaks the sources on purpose and counts how often the models notice.
+/// Mutates the sources and counts the mutants that some model kills.
 ///
 /// Part: check (driver).
 #pragma once
@@ -11,16 +11,16 @@
 namespace ekiden::check {
 
 struct mutant_search {
-    std::string only;      ///< in the name of each mutant that is tried
-    std::string sources;   ///< memory orders are weakened below this folder of the root
-    std::string survivors; ///< the file that explains which may survive; empty: none
-    unsigned width = 1;    ///< processes at a time
-    bool deep = false;     ///< ten minutes for each
+    std::string only;      ///< tries only mutants whose name contains this text
+    std::string sources;   ///< memory orders are weakened in this folder of the root and below
+    std::string survivors; ///< a file that explains the mutants that may survive; empty: none may
+    unsigned width = 1;    ///< number of processes at a time
+    bool deep = false;     ///< searches ten minutes for each mutant
 };
 
-/// Tries every mutant that `chosen` can reach and prints the score and the survivors. Returns 1 if one
-/// survives that is not explained, or if a model fails without a mutant (then none is tried), else 0. Throws
-/// std::invalid_argument if there is no such mutant, or if the explanations cannot be read.
+/// Tries every mutant that `chosen` can reach. Prints the score and the survivors. Returns 1 if an
+/// unexplained mutant survives, otherwise 0. Also returns 1 if a model fails without a mutant, and then tries
+/// none. Throws std::invalid_argument if no mutant matches, or if the explanations cannot be read.
 int score_mutants(const std::vector<const model*>& chosen, const mutant_search& how);
 
 } // namespace ekiden::check

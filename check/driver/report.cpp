@@ -8,7 +8,7 @@
 namespace ekiden::check {
 namespace {
 
-constexpr double museum_seconds = 10; // a known bug is to be found within this
+constexpr double museum_seconds = 10; // the search must find a known bug within this time
 
 std::string count(std::uint64_t value) {
     std::string digits = std::to_string(value);
@@ -27,7 +27,7 @@ std::string padded(std::string text, std::size_t width, bool right = false) {
     return text;
 }
 
-/// How far the depth-first search went, in preemptions.
+/// Returns how far the depth-first search went, in preemptions.
 std::string reach(const result& r) {
     if (r.complete && r.unbounded) return "all";
     if (!r.bound.has_value()) return "cut";
@@ -40,7 +40,7 @@ std::string join(const std::set<std::string>& all) {
     return out.empty() ? " none" : out;
 }
 
-/// Empty if the result is what the model expects.
+/// Returns why the result is not the expected one. Empty if it is.
 std::string complaint(const model& m, const result& r) {
     if (m.how.fails) {
         if (!r.failed) return "the known bug was not found";

@@ -1,4 +1,4 @@
-/// Runs one model as the command line asks, judges the result, and puts it into words.
+/// Runs one model as the command line requests, judges the result, and formats it.
 ///
 /// Part: check (driver).
 #pragma once
@@ -11,17 +11,17 @@
 namespace ekiden::check {
 
 struct effort {
-    double seconds = 30;           ///< depth-first search of one model
-    unsigned more = 0;             ///< added to the bounds that the model asks for
-    std::uint64_t random = 20'000; ///< random executions after it
+    double seconds = 30;           ///< time limit of the depth-first search of one model
+    unsigned more = 0;             ///< added to the bounds in the model's options
+    std::uint64_t random = 20'000; ///< number of random executions after that
 };
 
-/// The outcome of one model, small enough to travel through a pipe.
+/// The outcome of one model, small enough to pass through a pipe.
 struct verdict {
     bool good = false;
     std::uint64_t executions = 0;
     double seconds = 0;
-    std::string text; ///< one line, and the failure's table under it
+    std::string text; ///< one line; after a failure, also the table of the execution
 };
 
 [[nodiscard]] std::string full_name(const model& m);

@@ -1,4 +1,5 @@
-// The way in from the instrumented code: plain memory outside an execution, the engine inside.
+// The entry points for instrumented code. Outside an execution they act on plain memory, inside they call the
+// engine.
 #include <check/engine/engine.hpp>
 #include <check/engine/text.hpp>
 

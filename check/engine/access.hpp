@@ -1,10 +1,10 @@
-/// The operations that instrumented atomics, cells, fences and threads hand to the engine.
+/// The operations that instrumented atomics, cells, fences and threads pass to the engine.
 ///
-/// Part: check (engine). Used by: the instrumented headers of this folder only. Outside an execution (static
-/// initialisation, the driver) the operations act on the plain memory.
+/// Part: check (engine). Used by: only the instrumented headers of this folder. Outside an execution (during
+/// static initialization, or in the driver), the operations act on plain memory.
 #pragma once
 
-#include <atomic> // memory_order only
+#include <atomic> // for memory_order only
 #include <cstddef>
 #include <cstdint>
 #include <source_location>
@@ -36,7 +36,8 @@ enum class arithmetic : std::uint8_t {
 };
 [[nodiscard]] std::uint64_t compute(arithmetic what, std::uint64_t old, std::uint64_t operand) noexcept;
 
-/// The object at `at` begins or ends its life. Objects with constant initialisation are known on first use.
+/// The object at `at` begins or ends its lifetime. Objects with constant initialization are registered at
+/// their first use.
 void born(const void* at, bool is_atomic) noexcept;
 void died(const void* at, const site& where) noexcept;
 
@@ -47,8 +48,8 @@ std::uint64_t modify(void* at, unsigned size, arithmetic what, std::uint64_t ope
 bool compare_exchange(void* at, unsigned size, std::uint64_t& expected, std::uint64_t desired, order success,
                       order failure, bool weak, const site& where) noexcept;
 
-/// A plain access to a cell: fails the execution if an access of another thread conflicts and nothing orders
-/// the two. The data itself is read and written by the cell.
+/// A plain access to a cell. Fails the execution if it conflicts with an access of another thread and nothing
+/// orders the two. The cell itself reads or writes the data.
 void cell_read(const void* at, const site& where) noexcept;
 void cell_write(const void* at, const site& where) noexcept;
 
@@ -58,43 +59,42 @@ void heavy_fence(const site& where) noexcept;
 
 enum class wait_result : std::uint8_t { unequal, woken, timed_out };
 
-/// Sleeps if the newest value of the object at `at` is `expected`. `deadline` in ns of the virtual clock;
-/// `never` for none.
+/// Sleeps if the newest value of the object at `at` is `expected`. `deadline` is in ns of the virtual clock,
+/// or `never`.
 inline constexpr std::uint64_t never = ~std::uint64_t{0};
 wait_result wait_on(const void* at, unsigned size, std::uint64_t expected, std::uint64_t deadline,
                     const site& where) noexcept;
 int wake(const void* at, unsigned count, const site& where, std::string_view called = "futex_wake") noexcept;
 
-/// A mutex is a word of 4 bytes, 0 while it is free. Its orders are no place for mutants.
+/// A mutex is a word of 4 bytes that is 0 while the mutex is free. Its memory orders are not mutated.
 void lock(void* mutex, const site& where) noexcept;
 bool try_lock(void* mutex, const site& where) noexcept;
 void unlock(void* mutex, const site& where) noexcept;
-/// What a condition variable does: the thread is in the queue of `condition` before it unlocks `mutex`, which
-/// it has locked again at the end. Notified by wake().
+/// A wait of a condition variable. The thread enters the queue of `condition` before it unlocks `mutex`. It
+/// locks `mutex` again before it returns. wake() notifies it.
 wait_result wait_unlocked(const void* condition, void* mutex, std::uint64_t deadline,
                           const site& where) noexcept;
 
-/// What call_once does around the call. `flag` is a word of 4 bytes, 0 at first.
-[[nodiscard]] bool once_begins(void* flag) noexcept; ///< true: the caller is to call
-void once_ends(void* flag, bool is_done) noexcept;   ///< false: the call has thrown
+/// The beginning and the end of a call_once(). `flag` is a word of 4 bytes that is 0 initially.
+[[nodiscard]] bool once_begins(void* flag) noexcept; ///< true: the caller must make the call
+void once_ends(void* flag, bool is_done) noexcept;   ///< is_done is false if the call threw
 
 /// Starts `run(argument)` as a new thread of the model and returns its number.
 unsigned start_thread(void (*run)(void*), void* argument, const site& where);
 void join_thread(unsigned number, const site& where);
 [[nodiscard]] unsigned current_thread() noexcept;
 
-/// The calling thread says that it waits for a change by another; a loop that `may_be_bounded` may also give
-/// up.
+/// The calling thread waits for a change by another thread. If `may_be_bounded`, its loop may also give up.
 void spin(bool may_be_bounded, const site& where) noexcept;
 
-/// The virtual clock, in ns. It moves when threads spin and when waits time out.
+/// Returns the virtual time in ns. It advances when threads spin and when waits time out.
 [[nodiscard]] std::uint64_t time_ns() noexcept;
 
-/// The calling thread's object for `key`; made by `make` on first use.
+/// Returns the calling thread's object for `key`. `make` creates it at the first use.
 [[nodiscard]] void* thread_local_object(const void* key, std::size_t size, std::size_t alignment,
                                         void (*make)(void*)) noexcept;
 
-/// True if the mutant `name` is the one being tried. Also makes its name known.
+/// Returns whether the mutant `name` is being tried. Also registers the name.
 [[nodiscard]] bool mutant_active(const char* name) noexcept;
 
 } // namespace ekiden::check

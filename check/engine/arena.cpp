@@ -37,7 +37,7 @@ void tracked_heap::reset() noexcept {
 }
 
 void* tracked_heap::allocate(std::size_t size, std::size_t alignment, unsigned thread) noexcept {
-    // A block of its own granules, so that a freed neighbour's bits never cover it.
+    // A block has its own granules, so that the bits of a freed neighbor never cover it.
     alignment = std::max(alignment, granule);
     const std::size_t whole = (std::max<std::size_t>(size, 1) + granule - 1) / granule * granule;
     void* const at = memory_.allocate(whole, alignment);

@@ -1,8 +1,8 @@
-/// Memory of one execution: bump allocation for the engine's own records, and a tracked heap for the model.
+/// Memory of one execution: a bump allocator for the engine's records, and a tracked heap for the model.
 ///
-/// Part: check (engine). Everything is dropped at once between executions, so that an execution can be
-/// abandoned at any point. Freed blocks of the model's heap are poisoned and never reused within an
-/// execution, so that a late access is seen.
+/// Part: check (engine). All of it is dropped between executions, so that an execution can be abandoned at
+/// any point. Freed blocks of the model's heap are poisoned. They are not reused within an execution, so that
+/// late accesses are detected.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace ekiden::check {
 
-/// Memory without a destructor for the engine's records; not zeroed.
+/// Memory for the engine's records. It runs no destructors and is not zeroed.
 class bump {
 public:
     explicit bump(std::size_t capacity);
@@ -19,7 +19,7 @@ public:
     bump(const bump&) = delete;
     bump& operator=(const bump&) = delete;
 
-    /// Null when full.
+    /// Returns null if it is full.
     void* allocate(std::size_t size, std::size_t alignment) noexcept;
     void reset() noexcept { used_ = 0; }
     [[nodiscard]] bool contains(const void* at) const noexcept {
@@ -35,13 +35,13 @@ private:
     std::size_t used_ = 0;
 };
 
-/// The model's heap: operator new and delete while a model runs.
+/// The model's heap. operator new and delete use it while a model runs.
 class tracked_heap {
 public:
     struct block {
         char* start;
         std::size_t size;
-        std::uint32_t number; // in order of allocation, from 1
+        std::uint32_t number; // in order of allocation, starting at 1
         std::uint8_t thread;
         bool live;
         bool marked;
@@ -51,27 +51,27 @@ public:
 
     void reset() noexcept;
     void* allocate(std::size_t size, std::size_t alignment, unsigned thread) noexcept;
-    /// False if `at` is no live block (freed twice, or never allocated).
+    /// Returns false if `at` is not a live block (freed twice, or never allocated).
     [[nodiscard]] bool release(void* at) noexcept;
     [[nodiscard]] bool contains(const void* at) const noexcept { return memory_.contains(at); }
-    /// True if `at` lies in a block that has been freed.
+    /// Returns whether `at` lies in a freed block.
     [[nodiscard]] bool freed(const void* at) const noexcept {
         const std::size_t unit = memory_.offset(at) / granule;
         return (freed_[unit / 64] >> (unit % 64) & 1U) != 0;
     }
     [[nodiscard]] std::size_t live() const noexcept { return live_; }
     [[nodiscard]] const block* find(const void* at) const noexcept;
-    /// False if `b` is not live or has been marked before.
+    /// Returns false if `b` is not live or is marked already.
     bool mark(const block& b) noexcept;
-    [[nodiscard]] const block* first_unmarked() const noexcept; ///< of the live ones
+    [[nodiscard]] const block* first_unmarked() const noexcept; ///< of the live blocks
 
 private:
     static constexpr std::size_t granule = 16;
 
     bump memory_;
-    std::vector<block> blocks_; // ascending by address
+    std::vector<block> blocks_; // in order of their addresses
     std::vector<std::uint64_t> freed_;
-    std::size_t highest_ = 0; // units that may have a freed bit
+    std::size_t highest_ = 0; // the number of units that may have a freed bit
     std::size_t live_ = 0;
 };
 

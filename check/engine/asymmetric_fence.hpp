@@ -1,5 +1,4 @@
-/// sys::fence_light and sys::fence_heavy of the checking build, with just the ordering that the pair
-/// promises.
+/// sys::fence_light and sys::fence_heavy of the checking build. They order only what the pair promises.
 ///
 /// Part: check (engine). Included by src/ekiden/sys/asymmetric_fence.hpp when EKIDEN_CHECKING is set.
 #pragma once
@@ -9,7 +8,7 @@
 
 namespace ekiden::inline EKIDEN_ABI::sys {
 
-/// The weaker of the two implementations is the one to check.
+/// The checker checks the weaker one of the two implementations.
 inline constexpr bool has_asymmetric_fence = true;
 
 inline void fence_light(std::source_location where = std::source_location::current()) noexcept {

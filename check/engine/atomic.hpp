@@ -1,7 +1,7 @@
 /// sys::atomic, sys::cell and sys::fence of the checking build.
 ///
 /// Part: check (engine). Included by src/ekiden/sys/atomic.hpp when EKIDEN_CHECKING is set. An object has the
-/// size and alignment of its value; what the engine knows about it is found by its address.
+/// size and alignment of its value. The engine finds its own data about the object by the address.
 #pragma once
 
 #include <check/engine/access.hpp>
@@ -14,7 +14,7 @@
 
 namespace ekiden::inline EKIDEN_ABI::sys {
 
-/// As std::atomic<T>, for trivially copyable T of at most 8 bytes.
+/// Like std::atomic<T>, for trivially copyable T of at most 8 bytes.
 template <class T>
 class atomic {
     static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= 8);
@@ -104,7 +104,7 @@ private:
 
     void* place() volatile noexcept { return const_cast<T*>(&value_); }
     const void* place() const volatile noexcept { return const_cast<const T*>(&value_); }
-    /// compare_exchange compares no padding, where the compiler can clear it: as the standard library does.
+    /// compare_exchange does not compare padding if the compiler can clear it, like in the standard library.
     static void clear_padding(T& value) noexcept {
 #if __has_builtin(__builtin_clear_padding)
         __builtin_clear_padding(&value);
@@ -147,7 +147,7 @@ private:
     alignas(sizeof(T) == 8 || sizeof(T) == 4 || sizeof(T) == 2 ? sizeof(T) : alignof(T)) T value_;
 };
 
-/// Plain data whose accesses the checker orders: see src/ekiden/sys/atomic.hpp.
+/// Plain data whose accesses the checker checks: see src/ekiden/sys/atomic.hpp.
 template <class T>
 class cell {
     using site = std::source_location;

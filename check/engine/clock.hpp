@@ -1,4 +1,4 @@
-/// sys::clock of the checking build: virtual time that moves when threads spin and when waits time out.
+/// sys::clock of the checking build: virtual time, which advances when threads spin and when waits time out.
 ///
 /// Part: check (engine). Included by src/ekiden/sys/clock.hpp when EKIDEN_CHECKING is set.
 #pragma once
@@ -26,7 +26,7 @@ struct clock {
 inline std::uint64_t now_ns() noexcept { return check::time_ns(); }
 
 inline void spin_hint(std::source_location where = std::source_location::current()) noexcept {
-    check::spin(true, where); // a loop of spin hints may give up after so many
+    check::spin(true, where); // a loop of spin hints may give up after some rounds
 }
 
 } // namespace ekiden::inline EKIDEN_ABI::sys

@@ -1,10 +1,10 @@
 /// The state of the checker: one execution of one model, and the choices that lead through it.
 ///
-/// Part: check (engine), private. Everything here lives in one heap object that no execution touches but
-/// through this code, so that restoring the model's static storage leaves it alone.
+/// Part: check (engine), private. Everything here lies in one heap object. An execution accesses it only
+/// through this code. So restoring the model's static storage does not affect it.
 ///
-/// memory.cpp: what a load may return, where a store may go.   scheduler.cpp: whose turn it is.
-/// sync.cpp: futex, threads, clock.   execution.cpp: one run from start to end.   explorer.cpp: all of them.
+/// memory.cpp: which values a load may return, and where a store may go.   scheduler.cpp: which thread is
+/// next. sync.cpp: futexes, threads, clock.   execution.cpp: one execution.   explorer.cpp: all executions.
 #pragma once
 
 #include <check/engine/access.hpp>
@@ -26,18 +26,18 @@ namespace ekiden::check {
 
 inline constexpr std::uint16_t no_location = 0xFFFF;
 inline constexpr std::uint32_t no_event = ~std::uint32_t{0};
-inline constexpr std::uint8_t nobody = 0xFF; // the creator of what was made before the execution began
+inline constexpr std::uint8_t nobody = 0xFF; // the creator of objects that existed before the execution began
 
 /// One value in the modification order of a location.
 struct message {
     std::uint64_t value;
     carried_view carried;
-    std::uint32_t event;   // in the trace, when one is recorded
-    std::uint16_t created; // in order of execution, within its location
+    std::uint32_t event;   // index in the trace, if one is recorded
+    std::uint16_t created; // number of its creation within the location, in order of execution
     std::uint8_t thread;
     stamp cause[max_threads]; // see model_thread
-    effects kept;             // the loads that no machine moves behind this store
-    bool modifies;            // written by a read-modify-write of the message before it
+    effects kept;             // the loads that no machine reorders with this store
+    bool modifies;            // written by a read-modify-write of the previous message
 };
 
 /// An atomic object that has been accessed.
@@ -50,9 +50,9 @@ struct location {
     std::uint8_t size;
     bool dead;
     stamp woken;                 // the newest position that a caller of futex_wake had seen
-    stamp accessed[max_threads]; // epoch of each thread's last access
-    stamp loaded[max_threads];   // … of its last load, 0 if none
-    bool acquired[max_threads];  // that load acquires
+    stamp accessed[max_threads]; // the epoch of each thread's last access
+    stamp loaded[max_threads];   // the epoch of each thread's last load; 0 if there is none
+    bool acquired[max_threads];  // whether that load acquires
 };
 
 /// A cell that has been accessed.
@@ -62,12 +62,12 @@ struct plain {
     stamp read[max_threads];
 };
 
-/// What is known about an address that holds an atomic or a cell.
+/// The engine's data about an address that holds an atomic or a cell.
 struct object {
     const void* address;
     void* record; // location or plain; null until the first access
     std::uint32_t execution;
-    stamp epoch; // of the creator, at birth
+    stamp epoch; // of the creator, when the object was created
     std::uint8_t creator;
     bool is_atomic;
     bool dead;
@@ -80,7 +80,7 @@ struct operation {
     kind what = kind::none;
     bool sequential = false; // seq_cst
     std::uint16_t at = no_location;
-    const void* address = nullptr; // wait, wake
+    const void* address = nullptr; // for wait and wake
 };
 
 enum class status : std::uint8_t { runnable, waiting, joining, finished };
@@ -88,41 +88,44 @@ enum class status : std::uint8_t { runnable, waiting, joining, finished };
 struct model_thread {
     context where;
     std::unique_ptr<stack> memory;
-    view current;  // what it has seen
+    view current;  // what the thread has seen
     view acquired; // what its relaxed loads have read, for a later acquire fence
     view released; // what it had seen at its last release fence
     view lit;      // what it had seen at its last light fence
-    // Epochs of all that this thread's past may depend on: program order and reads-from, whatever the orders.
+    // Epochs of all operations that this thread's past may depend on, through program order and reads-from of
+    // any memory order.
     stamp cause[max_threads];
-    // Of these, the loads that come before this thread's next operation on any machine, and those that come
-    // before its next release or fence. Acquire, release and fences keep the order of a load and a store.
+    // kept: of these, the loads that every machine completes before this thread's next operation.
+    // kept_by_release: the loads that it completes before the thread's next release or fence. Acquires,
+    // releases and fences keep the order of a load and a later store.
     effects kept;
     effects kept_by_release;
-    stamp fenced; // epoch of this thread's last fence
+    stamp fenced; // the epoch of this thread's last fence
     status state;
-    bool asleep;          // explored already at an earlier choice, unless its load can read something new
-    bool restricted;      // it is running such a load
-    bool queued;          // in a futex queue
-    bool spinning;        // until a location of `reads` changes
-    bool changed;         // since its last spin hint it wrote a new value
-    bool past_end;        // its exit actions have run
-    std::uint16_t since;  // messages of the location when it fell asleep
-    std::uint16_t repeat; // spin hints that it may still pass by repeating what it read: see spin()
-    std::array<unsigned, 32> loaded_lines; // of the last loads, and how many since the last spin hint:
-    unsigned loads;                        // the body of the loop while it repeats itself
+    bool asleep;         // was explored at an earlier choice; wakes if its load can read something new
+    bool restricted;     // executes such a load, which may read only new messages
+    bool queued;         // in a futex queue
+    bool spinning;       // until another thread changes a location in `reads`
+    bool changed;        // wrote a new value after its last spin hint
+    bool past_end;       // its exit actions have run
+    std::uint16_t since; // the number of messages of the location when the thread fell asleep
+    // The number of further spin hints at which it may repeat what it has read: see spin().
+    std::uint16_t repeat;
+    std::array<unsigned, 32> loaded_lines; // the source lines of the last loads
+    unsigned loads; // the number of loads after the last spin hint: the body of the loop while it repeats
     unsigned spin_line;
-    unsigned yields;     // at spin_line, one after the other
-    unsigned operations; // executed by this thread
-    unsigned yielded_at; // of these, when it last gave its turn away
+    unsigned yields;     // consecutive yields at spin_line
+    unsigned operations; // number of operations that this thread has executed
+    unsigned yielded_at; // the value of `operations` at its last yield
     operation pending;
     wait_result result;
-    const void* queue; // futex address
+    const void* queue; // address of a futex
     std::uint64_t deadline;
     unsigned join_target;
-    int priority; // random mode
+    int priority; // for the random search
     void (*run)(void*);
     void* argument;
-    std::vector<std::uint16_t> reads; // locations read since the last spin hint
+    std::vector<std::uint16_t> reads; // locations that it has read after its last spin hint
     std::vector<std::pair<void (*)(void*), void*>> at_exit;
     std::vector<std::pair<const void*, void*>> locals;
     site last_site;
@@ -150,19 +153,19 @@ struct order_site {
     unsigned column;
     std::string what; // load, store, …
     order how;
-    bool on_failure; // the failure order of a compare_exchange
+    bool on_failure; // whether it is the failure order of a compare_exchange
     auto operator<=>(const order_site&) const = default;
 };
 
-/// What to change: an order at a site, or a logic mutant by name.
+/// A mutation: another memory order at a site, or a logic mutant by its name.
 struct mutation {
-    std::string name; // logic mutant; empty for an order
+    std::string name; // the logic mutant; empty for a memory order
     order_site at{};
     order becomes{};
-    bool removed = false; // a fence that is left out
+    bool removed = false; // whether a fence is removed
 };
 
-/// Where and how failures, outcomes and sites are collected, over all executions of a model.
+/// The failures, outcomes and sites of all executions of a model.
 struct findings {
     std::string failure;
     std::string failure_file;
@@ -181,7 +184,7 @@ public:
     ending execute(const model& m);
     [[noreturn]] void fail(std::string_view what, const site& where);
     [[noreturn]] void fail_at(std::string_view what, std::string_view file, unsigned line);
-    [[noreturn]] void abandon(); // this execution adds nothing
+    [[noreturn]] void abandon(); // this execution adds nothing to the search
     unsigned choose(unsigned count);
     std::uint64_t random() noexcept;
     [[nodiscard]] bool in_statics(const void* at) const noexcept;
@@ -227,7 +230,7 @@ public:
     void finish_thread();
 
     // standard_library.cpp
-    bool begin_once(location& guard); // true: the caller is to do it
+    bool begin_once(location& guard); // true: the caller must run the initialization
     void end_once(location& guard, bool is_made);
     void count_released(const void* at);
     void count_is_zero(const void* at) noexcept;
@@ -237,7 +240,7 @@ public:
     [[nodiscard]] std::string name_of(const location& l) const;
     [[nodiscard]] std::string why_visible(const location& l, unsigned position, unsigned low) const;
 
-    /// Whether this part of the engine is left out, to test the comparison with the enumerator
+    /// Returns whether this part of the engine is switched off, to test the comparison with the enumerator
     /// (check/differential).
     [[nodiscard]] bool lacks(std::string_view part) const noexcept {
         return !broken.empty() && broken == part;
@@ -245,7 +248,7 @@ public:
     [[nodiscard]] bool watching() const noexcept { return mutate_order || discovering; }
     order mutated(order how, const site& where, const char* what, bool on_failure = false);
 
-    // The search: set up by the explorer.
+    // The search, which the explorer sets up.
     const model* subject = nullptr;
     std::vector<choice> path;
     std::size_t position = 0;
@@ -254,29 +257,30 @@ public:
     bool discovering = false;
     bool weak = true;
     bool reducing = true;
-    unsigned bound = 0;             // of preemptions
-    unsigned old_bound = unbounded; // of old values
+    unsigned bound = 0;             // largest number of preemptions
+    unsigned old_bound = unbounded; // largest number of old values
     std::uint64_t random_state = 1;
     std::vector<unsigned> change_points;
     std::optional<mutation> mutant;
     bool mutate_order = false;
     std::string_view broken;
     findings found;
-    std::set<std::tuple<const char*, unsigned, unsigned, const char*, order, bool>> known_sites; // of found
+    // A cache of found.sites.
+    std::set<std::tuple<const char*, unsigned, unsigned, const char*, order, bool>> known_sites;
     std::vector<event> events;
     struct {
         unsigned allowed_ms;
         std::uint32_t execution;
         unsigned steps;
         unsigned ticks; // since the last step
-    } silence{};        // watch.cpp
+    } silence{};        // used by watch.cpp
 
     // One execution.
-    bool active = false; // the running code is the model's
+    bool active = false; // whether the model's code is running
     std::uint32_t number = 0;
     bool failed = false;
     bool redundant = false;
-    bool limited_here = false; // the bound of preemptions kept a choice from being made
+    bool limited_here = false; // the bound of preemptions has excluded a choice
     std::array<model_thread, max_threads> threads{};
     unsigned thread_count = 0;
     unsigned running = 0;
@@ -286,12 +290,12 @@ public:
     unsigned weak_failures = 0;
     unsigned timeouts = 0;
     unsigned steps = 0;
-    unsigned idle = 0;   // spins released without progress
-    unsigned lonely = 0; // spins in a row past threads that are asleep
+    unsigned idle = 0;   // number of spins that were released without progress
+    unsigned lonely = 0; // consecutive spins while all other threads are asleep
     bool clock_used = false;
     std::uint64_t now = 0;
-    view sequential; // positions seen by seq_cst accesses and fences so far
-    view heavy;      // … by heavy fences
+    view sequential; // positions that seq_cst accesses and fences have seen
+    view heavy;      // positions that heavy fences have seen
     unsigned location_count = 0;
     std::array<location*, max_locations> locations{};
     context outside;
@@ -349,12 +353,12 @@ private:
     friend class explorer;
 };
 
-/// The one engine of this process; null until it is first needed.
+/// The only engine of this process. Null until it is first needed.
 extern engine* instance;
 [[nodiscard]] engine& make_engine();
 [[nodiscard]] inline engine& the_engine() { return instance != nullptr ? *instance : make_engine(); }
 
-/// While this lives, the engine's own code runs: operator new is not the model's.
+/// While this object exists, the engine's own code runs, and operator new does not use the model's heap.
 struct inside {
     inside() noexcept : e(the_engine()) { e.active = false; }
     ~inside() { e.active = true; }

@@ -1,5 +1,5 @@
-// One execution of a model from start to end, and what surrounds it: static storage put back, memory dropped,
-// operator new and fatal signals caught.
+// One execution of a model, and its surroundings: restores static storage, drops memory, and handles operator
+// new and fatal signals.
 #include <check/engine/engine.hpp>
 #include <check/engine/explorer.hpp>
 #include <check/engine/text.hpp>
@@ -14,13 +14,13 @@
 #include <new>
 #include <stdexcept>
 
-// The linker's bounds of initialised and zeroed data of this program.
+// Symbols of the linker: the bounds of the initialized and the zeroed data of this program.
 extern "C" char __data_start[]; // NOLINT(bugprone-reserved-identifier)
 extern "C" char _edata[];       // NOLINT(bugprone-reserved-identifier)
 extern "C" char __bss_start[];  // NOLINT(bugprone-reserved-identifier)
 extern "C" char _end[];         // NOLINT(bugprone-reserved-identifier)
 
-// What the runtimes of the sanitizers begin with.
+// Functions of the sanitizers' runtimes. They exist only if a sanitizer is linked.
 extern "C" __attribute__((weak)) void __asan_init(); // NOLINT(bugprone-reserved-identifier)
 extern "C" __attribute__((weak)) void __tsan_init(); // NOLINT(bugprone-reserved-identifier)
 extern "C" __attribute__((weak)) void __msan_init(); // NOLINT(bugprone-reserved-identifier)
@@ -30,7 +30,8 @@ namespace {
 
 constexpr std::size_t record_bytes = 64U << 20;
 constexpr std::size_t heap_bytes = 256U << 20;
-constexpr std::uint64_t first_time_ns = 1'000'000'000; // away from the epoch: a past deadline stays positive
+// Well after the epoch, so that deadlines in the past stay positive.
+constexpr std::uint64_t first_time_ns = 1'000'000'000;
 
 std::size_t data_size() noexcept { return static_cast<std::size_t>(_edata - __data_start); }
 std::size_t bss_size() noexcept { return static_cast<std::size_t>(_end - __bss_start); }
@@ -40,7 +41,7 @@ void on_signal(int number) {
     const char* what = number == SIGABRT   ? "abort() was called (a failed assertion?)"
                        : number == SIGSEGV ? "segmentation fault (freed memory is filled with 0xDD)"
                                            : "fatal signal";
-    if (e.thread_count == 0) { // not in a model
+    if (e.thread_count == 0) { // no model is running
         std::signal(number, SIG_DFL);
         std::raise(number);
         return;
@@ -64,7 +65,7 @@ void on_signal(int number) {
     e.fail(what, e.self().last_site);
 }
 
-/// Signals run on a stack of their own, so that a fiber that overflows its stack is reported too.
+/// Handles signals on a separate stack, so that a stack overflow of a fiber is reported, too.
 void catch_signals() {
     constexpr std::size_t size = 128 * 1024;
     stack_t alternative{};
@@ -86,7 +87,7 @@ engine& make_engine() {
     return *instance;
 }
 
-/// The static storage as it was before the first execution of a model.
+/// A copy of the static storage, made before the first execution of a model.
 struct engine::static_copy {
     std::vector<char> data{__data_start, _edata};
     std::vector<char> bss{__bss_start, _end};
@@ -105,7 +106,7 @@ void require_own_statics() {
             "checker finds late accesses and races itself");
     }
     const auto has_loader = [](dl_phdr_info* info, std::size_t, void*) {
-        const auto* const end = info->dlpi_phdr + info->dlpi_phnum; // the first one is the program
+        const auto* const end = info->dlpi_phdr + info->dlpi_phnum; // the first entry is the program itself
         return std::any_of(info->dlpi_phdr, end, [](const auto& part) { return part.p_type == PT_INTERP; })
                    ? 1
                    : -1;
@@ -148,8 +149,8 @@ bool engine::in_statics(const void* at) const noexcept {
     return (byte >= __data_start && byte < _edata) || (byte >= __bss_start && byte < _end);
 }
 
-/// A live block that no pointer leads to, starting from static storage; null if there is none. Large blocks
-/// are not searched for pointers: they are chunks of memory, not objects.
+/// Returns a live block that is not reachable by pointers from static storage. Null if there is none. Large
+/// blocks are not searched for pointers, because they are buffers, not objects.
 const tracked_heap::block* engine::lost_block() {
     constexpr std::size_t large = 16 * 1024;
     std::vector<const tracked_heap::block*> reached;
@@ -219,7 +220,7 @@ std::uint64_t engine::random() noexcept {
 unsigned engine::choose(unsigned count) {
     if (count <= 1) return 0;
     if (randomly) {
-        // Half of the choices take the first: the newest value, no spurious event.
+        // Half of the choices take the first alternative: the newest value, no spurious event.
         const auto taken = static_cast<unsigned>((random() & 1U) != 0 ? 0 : random() % count);
         path.push_back({count, taken});
         ++position;
@@ -227,7 +228,7 @@ unsigned engine::choose(unsigned count) {
     }
     if (position == path.size()) path.push_back({count, 0});
     choice& next = path[position++];
-    if (next.count == 0) next.count = count; // from a replay string
+    if (next.count == 0) next.count = count; // the path comes from a replay string
     if (next.count != count || next.taken >= next.count) {
         fail_at("the model took another course than before with the same choices: it depends on something "
                 "that is not the checker's (or the replay string is of another model or build)",
@@ -238,7 +239,7 @@ unsigned engine::choose(unsigned count) {
 
 } // namespace ekiden::check
 
-// The model's heap. The checker is single-threaded, so the flag needs no synchronisation.
+// The model's heap. The checker has one thread, so the flag needs no synchronization.
 namespace {
 
 void* allocate(std::size_t size, std::size_t alignment) noexcept {

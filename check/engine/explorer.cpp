@@ -12,16 +12,16 @@
 namespace ekiden::check {
 namespace {
 
-/// Processor time of this process, in seconds: what a search costs does not depend on what else the machine
-/// does.
+/// Returns the processor time of this process in seconds. Searches are limited by processor time, so that
+/// other programs on the machine do not shorten them.
 double processor_seconds() {
     timespec spent{};
     ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &spent);
     return static_cast<double>(spent.tv_sec) + static_cast<double>(spent.tv_nsec) * 1e-9;
 }
 
-/// "BOUND,oOLD,REDUCE,WEAK,c.c.c": the choices, a run of zeros as zN, nothing for zeros at the
-/// end.
+/// Returns the replay string "BOUND,oOLD,REDUCE,WEAK,c.c.c". The last part has the choices. zN stands for N
+/// zeros, and zeros at the end are omitted.
 std::string encode(const engine& e, std::size_t used) {
     std::string out = (e.bound > 99 ? std::string("x") : std::to_string(e.bound))
                       + (e.old_bound != unbounded ? "o" + std::to_string(e.old_bound) : "")
@@ -95,7 +95,7 @@ std::string table(const engine& e) {
     std::size_t line = 0;
     std::size_t repeated = 0;
     for (const event& it : e.events) {
-        // Rounds of a spin loop: the first is shown.
+        // Rounds of a spin loop: only the first round is shown.
         if (line != 0 && same(it, e.events[line - 1])) {
             ++line;
             ++repeated;
@@ -116,7 +116,7 @@ std::string table(const engine& e) {
     return out;
 }
 
-/// Puts the failing execution into words: runs it again with the trace on.
+/// Runs the failing execution again with the trace on, and writes the report.
 void explain(engine& e, const model& m, result& into) {
     const std::size_t used = e.position;
     into.failed = true;
@@ -134,7 +134,7 @@ void explain(engine& e, const model& m, result& into) {
     into.table = table(e);
 }
 
-/// The next path, depth first. False when all have been taken.
+/// Advances to the next path in depth-first order. Returns false if there is none.
 bool advance(std::vector<choice>& path) {
     while (!path.empty() && path.back().taken + 1 >= path.back().count) path.pop_back();
     if (path.empty()) return false;
@@ -157,7 +157,7 @@ void prepare(engine& e, const model& m, const std::optional<mutation>& mutant) {
 
 } // namespace
 
-/// The searches themselves; a friend of the engine's.
+/// The searches. A friend of the engine.
 class explorer {
 public:
     explorer(const model& m, const search& how) : m_(m), how_(how) {
@@ -186,7 +186,7 @@ private:
         return (out_.executions & 63U) == 0 && processor_seconds() - start_ > how_.seconds;
     }
 
-    /// False at a failure.
+    /// Returns false if the execution failed.
     bool once() {
         const engine::ending end = e_.execute(m_);
         ++out_.executions;

@@ -11,7 +11,8 @@
 namespace ekiden::check {
 namespace {
 
-// The Itanium C++ ABI gives each thread this record; all fibers share one thread, so each keeps its own copy.
+// In the Itanium C++ ABI, each thread has such a record. All fibers share one thread, so each fiber keeps its
+// own copy.
 struct exception_globals {
     void* caught;
     unsigned uncaught;
@@ -100,7 +101,8 @@ stack::~stack() { ::munmap(base_, size_); }
 context stack::prepare(void (*entry)()) noexcept {
     context made;
 #if defined(__x86_64__)
-    // As if called: the stack pointer is 8 below a multiple of 16 when the first instruction runs.
+    // Prepares the stack like after a call. The stack pointer is 8 below a multiple of 16 at the first
+    // instruction.
     auto** top = reinterpret_cast<void**>(base_ + size_ - 64);
     *--top = nullptr;
     *--top = reinterpret_cast<void*>(entry);
@@ -109,7 +111,7 @@ context stack::prepare(void (*entry)()) noexcept {
 #elif defined(__aarch64__)
     auto** frame = reinterpret_cast<void**>(base_ + size_ - 64 - 160);
     std::memset(frame, 0, 160);
-    frame[11] = reinterpret_cast<void*>(entry); // x30, where the switch returns to
+    frame[11] = reinterpret_cast<void*>(entry); // x30, the address to which the switch returns
     made.stack_pointer = frame;
 #else
     ::getcontext(&made.machine);

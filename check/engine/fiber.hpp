@@ -1,7 +1,7 @@
-/// Threads of a model: stacks that take turns on one thread of the operating system.
+/// The threads of a model: stacks that take turns on one thread of the operating system.
 ///
 /// Part: check (engine). A switch saves the callee-saved registers and the C++ runtime's record of exceptions
-/// in flight, so that a fiber may be switched away from inside a catch block.
+/// in flight. So a fiber can be left inside a catch block.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 
 namespace ekiden::check {
 
-/// A point of execution to come back to.
+/// A suspended point of execution.
 struct context {
 #if defined(__x86_64__) || defined(__aarch64__)
     void* stack_pointer = nullptr;
@@ -24,7 +24,7 @@ struct context {
     unsigned uncaught_exceptions = 0;
 };
 
-/// A stack with a guard page below it. Reused for any number of fibers, one after the other.
+/// A stack with a guard page below it. Many fibers can use it, one after the other.
 class stack {
 public:
     explicit stack(std::size_t size);
@@ -32,7 +32,7 @@ public:
     stack(const stack&) = delete;
     stack& operator=(const stack&) = delete;
 
-    /// A context that will call `entry`, which must not return.
+    /// Returns a context that will call `entry`, which must not return.
     [[nodiscard]] context prepare(void (*entry)()) noexcept;
 
 private:
@@ -40,7 +40,7 @@ private:
     std::size_t size_;
 };
 
-/// Saves the running fiber in `from` and continues `to`.
+/// Saves the running fiber in `from` and resumes `to`.
 void switch_context(context& from, context& to) noexcept;
 
 } // namespace ekiden::check

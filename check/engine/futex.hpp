@@ -1,4 +1,4 @@
-/// sys::futex_* of the checking build: waits may end spuriously, wake-ups pick any sleeper.
+/// sys::futex_* of the checking build. Waits may return spuriously, and a wake-up may choose any sleeper.
 ///
 /// Part: check (engine). Included by src/ekiden/sys/futex.hpp when EKIDEN_CHECKING is set.
 #pragma once

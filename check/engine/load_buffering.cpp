@@ -1,25 +1,27 @@
-// Load buffering: a load reads a value that is stored later, by a thread whose store follows from what the
-// loading thread has done after the load. The engine does not run such executions. One can exist only if, in
-// an execution that it does run, a store to a location follows, through any chain of program order and
-// reads-from, from an operation after a load of that location, and neither happens-before nor any machine
-// keeps the two in order. That is reported: whoever hands a slot on has to release it after the last read,
-// whoever takes it over has to acquire it before the first write.
+// Load buffering means that a load reads a value that is stored later, while that store depends on what the
+// loading thread did after the load. The engine does not run such executions. It reports their possibility
+// instead.
+//
+// The condition is checked in the executions that the engine does run. A store to a location follows, through
+// program order and reads-from, from an operation after another thread's load of that location. Neither
+// happens-before nor any machine keeps the load before the store. To avoid the report, a thread that hands
+// over a slot must release it after its last read, and the thread that takes the slot over must acquire it
+// before its first write.
 //
 // A machine (and a compiler) keeps a load before a later store of its thread if the load acquires, if the
-// store releases, or if a fence stands between them. C++ alone, without that, would allow more; no
-// implementation does.
+// store releases, or if a fence stands between them. C++ alone would allow more, but no implementation does.
 #include <check/engine/engine.hpp>
 
 namespace ekiden::check {
 
-/// The running thread has read `m`.
+/// Called after the running thread has read `m`.
 void engine::note_cause(const message& m, order how) noexcept {
     model_thread& t = self();
     join_stamps(t.cause, m.cause, max_threads);
     (acquires(how) ? t.kept : t.kept_by_release).join(m.kept);
 }
 
-/// The running thread writes `m`.
+/// Called when the running thread writes `m`.
 void engine::pass_on_cause(message& m, order how) noexcept {
     model_thread& t = self();
     const stamp now_at = t.current.clock[running];
@@ -31,14 +33,15 @@ void engine::pass_on_cause(message& m, order how) noexcept {
     m.kept.relaxed[running] = releases(how) ? now_at : t.fenced;
 }
 
-/// A fence of the running thread, of any order but relaxed.
+/// Called at a fence of the running thread, of any order except relaxed.
 void engine::keep_order() noexcept {
     model_thread& t = self();
     t.kept.join(t.kept_by_release);
     t.fenced = t.current.clock[running];
 }
 
-/// The running thread is about to write to `l`.
+/// Called before the running thread writes to `l`. Fails the execution if another thread's load could read
+/// that value.
 void engine::refuse_load_buffering(const location& l, order how, const site& where) {
     const model_thread& t = self();
     for (unsigned i = 0; i < thread_count; ++i) {

@@ -1,9 +1,9 @@
 // The memory model: C++20 without executions in which sequenced-before and reads-from form a cycle.
 //
 // Each location keeps its values in modification order. A thread may read any value that is not older than
-// what it has seen; a store may go after any such value, except between a value and the read-modify-write
-// that read it. A release store carries the thread's view, an acquire load takes it over. seq_cst accesses
-// and fences meet in one view of positions (`sequential`), in the order in which they are executed.
+// what it has seen. A store may follow any such value, but cannot separate a value from the read-modify-write
+// that read it. A release store carries the thread's view, and an acquire load joins it. All seq_cst accesses
+// and fences share one view of positions (`sequential`), in order of execution.
 #include <check/engine/engine.hpp>
 #include <check/engine/text.hpp>
 
@@ -22,7 +22,7 @@ const char* name_of(arithmetic what) noexcept {
     return names[static_cast<unsigned>(what)];
 }
 
-/// The sum of two numbers of the floating-point type, given by their bits.
+/// Returns the sum of two floating-point numbers that are given by their bits.
 template <class Number, class Bits>
 std::uint64_t sum(std::uint64_t a, std::uint64_t b, bool negative) noexcept {
     const auto x = std::bit_cast<Number>(static_cast<Bits>(a));
@@ -65,7 +65,8 @@ unsigned engine::low(const location& l, bool sequential_access) const noexcept {
     return lowest;
 }
 
-/// A thread that was explored at an earlier choice and woken by new messages reads one of those.
+/// Returns whether the running thread may read this message. A sleeping thread that new messages have woken
+/// may read only these messages.
 bool engine::allowed(const location& l, unsigned at) const noexcept {
     const model_thread& t = threads[running];
     return !t.restricted || l.messages[at].created >= t.since;
@@ -86,7 +87,7 @@ void engine::read(location& l, unsigned at, order how) noexcept {
     note_read(l.id);
 }
 
-/// All views that know the message at `from` or a later one: these have moved up by one.
+/// Adjusts all views after an insertion: positions at `from` or later move up by one.
 void engine::shift(std::uint16_t at, unsigned from) noexcept {
     const auto move = [&](stamp& s) {
         if (s >= from) ++s;
@@ -145,7 +146,7 @@ std::uint16_t engine::insert(location& l, unsigned at, std::uint64_t value, orde
     if (at < l.count) {
         std::memmove(static_cast<void*>(l.messages + at + 1), l.messages + at,
                      (l.count - at) * sizeof(message));
-        l.messages[at].carried = {}; // filled below; shift must not see it twice
+        l.messages[at].carried = {}; // set below; shift() must not adjust it twice
         ++l.count;
         shift(l.id, at);
     } else {
@@ -154,7 +155,7 @@ std::uint16_t engine::insert(location& l, unsigned at, std::uint64_t value, orde
     t.current.seen[l.id] = static_cast<stamp>(at);
     message& m = l.messages[at];
     m.value = value;
-    m.event = static_cast<std::uint32_t>(events.size() - 1); // recorded just before, if at all
+    m.event = static_cast<std::uint32_t>(events.size() - 1); // recorded just before, if a trace is recorded
     m.created = static_cast<std::uint16_t>(l.count - 1);
     m.thread = static_cast<std::uint8_t>(running);
     m.modifies = modified != nullptr;
@@ -163,13 +164,13 @@ std::uint16_t engine::insert(location& l, unsigned at, std::uint64_t value, orde
     if (how == order::seq_cst)
         sequential.seen[l.id] = std::max(sequential.seen[l.id], static_cast<stamp>(at));
     l.accessed[running] = t.current.clock[running];
-    l.loaded[running] = 0; // by coherence an earlier load of this thread reads nothing that comes after this
+    l.loaded[running] = 0; // by coherence, an earlier load of this thread cannot read this or later messages
     ++t.current.clock[running];
     if (at == 0 || l.messages[at - 1].value != value) progressed(l);
     return static_cast<std::uint16_t>(at);
 }
 
-/// The positions that may be read (newest first), or that a store may follow.
+/// Collects the positions that may be read (newest first), or that a store may follow.
 void engine::gather(const location& l, bool modify, bool sequential_access) {
     candidates_.clear();
     const unsigned lowest = low(l, sequential_access);
@@ -180,13 +181,13 @@ void engine::gather(const location& l, bool modify, bool sequential_access) {
     }
 }
 
-/// Takes one of the candidates, within the bound of old values; those from `spurious_from` on are no old
-/// ones.
+/// Chooses one of the candidates, within the bound of old values. Candidates from `spurious_from` on do not
+/// count as old values.
 engine::candidate engine::pick(const location& l, std::size_t spurious_from) {
     const auto is_old = [&](candidate c) { return c.position + 1U != l.count; };
     if (old_values >= old_bound) {
         const std::size_t before = candidates_.size();
-        std::erase_if(candidates_, is_old); // a spurious failure reads the newest
+        std::erase_if(candidates_, is_old); // a spurious failure reads the newest value
         const std::size_t removed = before - candidates_.size();
         spurious_from -= removed;
         limited_here = limited_here || removed != 0;
@@ -316,9 +317,9 @@ void engine::fence(order how, const site& where) {
     if (how == order::seq_cst) done(op);
 }
 
-// P1202R5: a light and a heavy fence order like two seq_cst fences. The heavy one brings what each thread had
-// seen at its last light fence into its order, and leaves what it has seen for each thread's next light
-// fence.
+// A light and a heavy fence order like two seq_cst fences (P1202R5). The heavy fence adds what each thread
+// had seen at its last light fence to the order. It also passes on what its own thread has seen to each
+// thread's next light fence.
 void engine::light_fence(const site& where) {
     const operation op{kind::light, false, no_location, nullptr};
     point(op, where);

@@ -1,4 +1,4 @@
-/// What a model is written with: registration, assertions, choices, observed outcomes.
+/// The names for writing models: registration, assertions, choices, outcomes.
 ///
 /// Part: check. Used by: the models, the litmus tests, the museum, and programs through
 /// <ekiden/check/model.hpp>. See check/README.md for a model in 20 lines.
@@ -15,62 +15,64 @@ namespace ekiden::check {
 
 inline constexpr unsigned unbounded = ~0U;
 
-/// How a model is explored, and what is expected of it.
+/// How a model is explored, and the expected result.
 struct options {
     bool load_buffering = true; ///< report loads that may read a value stored later: see load_buffering.cpp
-    unsigned old_values = unbounded; ///< loads of another than the newest value and stores to another place
-                                     ///< than the last, at most this many; for large models
-    std::string_view about = {};     ///< one line for people
-    unsigned preemptions = 3;        ///< switches away from a thread that could go on, at most this many
-    unsigned spurious = 1;           ///< futex waits that return without a wake-up, per execution
-    unsigned weak_failures = 1;      ///< compare_exchange_weak that fail without cause, per execution
-    unsigned timeouts = 1;           ///< timed waits that run out while others could go on, per execution
-    unsigned max_steps = 5000;       ///< operations of one execution; more are reported as a livelock
-    unsigned processors = 2;         ///< what sys::usable_concurrency() says: with 1, some waits do not spin
-    bool leaks = true;               ///< report memory that is still allocated at the end
-    std::string_view mutant = {};    ///< the EKIDEN_MUTANT that is on while this model runs: it must fail
-    bool fails = false;              ///< a known bug: the model must fail
-    bool weak_memory = true;         ///< false: loads return the newest value (sequential consistency)
-    bool reduce = true;              ///< false: no sleep sets (to test the reduction itself)
-    std::vector<std::string_view> outcomes = {}; ///< litmus: exactly the outcomes that must be seen
+    /// Largest number of old values: loads that do not read the newest value, and stores that are not last;
+    /// for large models.
+    unsigned old_values = unbounded;
+    std::string_view about = {}; ///< one line that describes the model
+    unsigned preemptions = 3;    ///< largest number of switches away from a thread that could continue
+    unsigned spurious = 1;       ///< futex waits that may return without a wake-up, per execution
+    unsigned weak_failures = 1;  ///< compare_exchange_weak calls that may fail without cause, per execution
+    unsigned timeouts = 1; ///< timed waits that may time out while another thread can continue, per execution
+    unsigned max_steps = 5000; ///< operations of one execution; more count as a livelock
+    unsigned processors = 2;   ///< the result of sys::usable_concurrency(); with 1, some waits do not spin
+    bool leaks = true;         ///< report memory that is still allocated at the end
+    /// The EKIDEN_MUTANT that is active while this model runs; the model must fail.
+    std::string_view mutant = {};
+    bool fails = false;      ///< a known bug: the model must fail
+    bool weak_memory = true; ///< false: loads return the newest value (sequential consistency)
+    bool reduce = true;      ///< false: no sleep sets, to test the reduction itself
+    std::vector<std::string_view> outcomes = {}; ///< for litmus tests: exactly these outcomes must occur
 };
 
-/// One registered model. `body` runs as thread 0; it starts the others (sys::thread) and joins them.
+/// A registered model. `body` runs as thread 0. It starts the other threads (sys::thread) and joins them.
 struct model {
     std::string_view name;
-    std::string_view folder; // the last folder of the file that registers it: litmus, models, museum
+    std::string_view folder; // the folder of the file that registers it: litmus, models or museum
     options how;
     void (*body)();
-    std::string_view root = {}; // of the sources: file names are shown from there on
+    std::string_view root = {}; // the folder of the sources; file names are shown relative to it
 };
 
-/// All registered models, in order of folder and name.
+/// Returns all registered models, in order of folder and name.
 [[nodiscard]] const std::vector<model>& models();
 
-/// Registers a model at static initialisation. Used through EKIDEN_MODEL.
+/// Registers a model during static initialization. EKIDEN_MODEL uses it.
 struct registration {
     registration(std::string_view name, void (*body)(), options how, std::string_view root,
                  std::source_location where = std::source_location::current());
 };
 
-/// Fails the execution with `what` unless `held`.
+/// Fails the execution with `what` unless `held` is true.
 void that(bool held, std::string_view what, std::source_location where = std::source_location::current());
 
 /// Fails the execution.
 [[noreturn]] void fail(std::string_view what, std::source_location where = std::source_location::current());
 
-/// A choice of the model's own: each value in [0, count) is explored.
+/// Makes a choice for the model. Each value in [0, count) is explored.
 [[nodiscard]] unsigned choose(unsigned count);
 
-/// Records what this execution led to; the set of all of them is compared with options::outcomes.
+/// Records an outcome of this execution. The set of all outcomes is compared with options::outcomes.
 void outcome(std::initializer_list<std::int64_t> values);
 
-/// True while a model runs (and not, for example, while a test of the engine sets one up).
+/// Returns whether a model is running. It is not, for example, while a test of the engine sets one up.
 [[nodiscard]] bool running() noexcept;
 
 } // namespace ekiden::check
 
-/// The folder of the sources under check, set by what builds them.
+/// The folder of the sources that are checked. The build defines it.
 #if !defined(EKIDEN_MODEL_ROOT)
 #define EKIDEN_MODEL_ROOT ""
 #endif

@@ -1,7 +1,8 @@
 /// mutex, condition_variable and call_once of the checking build, for programs.
 ///
 /// Part: check (engine). Included by src/ekiden/check/checkable.hpp when EKIDEN_CHECKING is set. The library
-/// has its own locks, which are checked themselves; these are primitives of the engine, taken to be correct.
+/// has its own locks, which are checked themselves. These locks are primitives of the engine and are assumed
+/// to be correct.
 #pragma once
 
 #include <check/engine/access.hpp>
@@ -18,7 +19,7 @@
 
 namespace ekiden::inline EKIDEN_ABI::checkable {
 
-/// As std::mutex. What the standard leaves undefined fails the execution.
+/// Like std::mutex. Undefined behavior fails the execution.
 class mutex {
     using site = std::source_location;
     static constexpr unsigned nobody = ~0U;
@@ -57,10 +58,10 @@ private:
     }
 
     sys::atomic<std::uint32_t> word_{0};
-    unsigned owner_ = nobody; // written by the thread that has the word
+    unsigned owner_ = nobody; // only the thread that holds the mutex writes it
 };
 
-/// As std::once_flag.
+/// Like std::once_flag.
 class once_flag {
 public:
     constexpr once_flag() noexcept = default;
@@ -73,7 +74,7 @@ private:
     sys::atomic<std::uint32_t> word_{0};
 };
 
-/// As std::call_once. It tells no place in the sources.
+/// Like std::call_once. It has no source location.
 template <class F, class... Args>
 void call_once(once_flag& flag, F&& f, Args&&... args) {
     if (!check::once_begins(&flag.word_)) return;
@@ -86,7 +87,7 @@ void call_once(once_flag& flag, F&& f, Args&&... args) {
     check::once_ends(&flag.word_, true);
 }
 
-/// As std::condition_variable. A wait may return spuriously (options::spurious).
+/// Like std::condition_variable. A wait may return spuriously (options::spurious).
 class condition_variable {
     using site = std::source_location;
     using steady_clock = sys::clock;
@@ -150,10 +151,10 @@ private:
         m.owner_ = check::current_thread();
         return woken;
     }
-    /// Each call that begins must be ordered before the end. One that waits may return after it.
+    /// The beginning of each call must be ordered before the destruction. A wait may return after it.
     void touch(const site& where) const noexcept { (void)life_.load(std::memory_order_relaxed, where); }
 
-    sys::atomic<std::uint8_t> life_{0}; // never changes: the engine knows when it ends
+    sys::atomic<std::uint8_t> life_{0}; // never changes; the engine detects its destruction
 };
 
 } // namespace ekiden::inline EKIDEN_ABI::checkable

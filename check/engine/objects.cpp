@@ -1,4 +1,4 @@
-// Which object lives at an address, and whether it may be touched: lifetimes and data races.
+// Tracks the object at each address, its lifetime, and data races on it.
 #include <check/engine/engine.hpp>
 #include <check/engine/text.hpp>
 
@@ -121,7 +121,7 @@ void engine::race(const plain& p, bool writing, const site& where) {
     }
 }
 
-/// The end of an object's life conflicts with every access to it, also with an atomic one.
+/// The end of a lifetime conflicts with every access to the object, even an atomic one.
 void engine::ended(const void* at, const site& where) {
     object* o = find(at);
     if (o == nullptr || o->dead) return;
@@ -138,7 +138,7 @@ void engine::ended(const void* at, const site& where) {
         race(*static_cast<plain*>(o->record), true, where);
     }
     o->dead = true;
-    o->creator = static_cast<std::uint8_t>(running); // from now on, who ended it
+    o->creator = static_cast<std::uint8_t>(running); // from now on, the thread that ended its lifetime
     o->epoch = self().current.clock[running];
 }
 

@@ -1,12 +1,15 @@
-// Whose turn it is. Threads change only before an operation that another thread could influence.
+// Decides which thread is next. The thread changes only before an operation that another thread could
+// influence.
 //
-// Reduction: when another thread is chosen at a point where the running thread could have gone on, the
-// running thread falls asleep: the executions in which its operation comes first have been explored. It wakes
-// when an operation that does not commute with its own has been executed. A load or read-modify-write also
-// wakes when its location has a new message, but then reads only new ones: with an old one it would commute.
-// A plain store commutes with everything but futex waits, since its place in modification order is a choice
-// of its own, so no other thread need be tried before it. Only the running thread falls asleep: bringing its
-// operation forward never adds a preemption, so that the reduction loses nothing at any bound. Where old
+// Reduction by sleep sets: if another thread is chosen although the running thread could continue, the
+// running thread falls asleep. The executions in which its operation comes first have been explored already.
+// It wakes when an operation is executed that does not commute with its own. A load or read-modify-write also
+// wakes when its location has a new message. It then reads only new messages, because with an old one it
+// would still commute.
+//
+// A plain store commutes with everything except futex waits, because its place in modification order is a
+// separate choice. So no other thread needs to be tried before it. Only the running thread falls asleep.
+// Moving its operation forward never adds a preemption, so the reduction loses nothing at any bound. If old
 // values are bounded as well, stores are ordered like everything else.
 #include <check/engine/engine.hpp>
 #include <check/engine/text.hpp>
@@ -18,14 +21,14 @@
 namespace ekiden::check {
 namespace {
 
-constexpr std::uint64_t spin_ns = 1'000'000; // one spin hint, on the virtual clock
-constexpr unsigned idle_limit = 2000;        // spins without any progress until it counts as a livelock
-constexpr unsigned patience = 8;             // rounds of a loop until it counts as one: see be_fair()
-constexpr unsigned give_up = 300;            // rounds of a loop, while the others loop too
-constexpr unsigned most_lonely = 3;          // spins while all others are asleep: see give_way()
+constexpr std::uint64_t spin_ns = 1'000'000; // virtual time of one spin hint
+constexpr unsigned idle_limit = 2000;        // number of spins without any progress that counts as a livelock
+constexpr unsigned patience = 8;             // rounds of a loop before be_fair() handles it
+constexpr unsigned give_up = 300;            // rounds of a loop while all other threads loop, too
+constexpr unsigned most_lonely = 3;          // spins while all other threads are asleep: see give_way()
 
-/// True unless executing `mine` before or after `theirs` makes no difference. That `mine` reads what `theirs`
-/// wrote is not counted here: see eligible().
+/// Returns whether the order of `mine` and `theirs` matters. eligible() handles the case that `mine` reads
+/// what `theirs` wrote.
 bool conflicts(const operation& mine, const operation& theirs, bool counts_old_values) noexcept {
     if (mine.what == kind::none || theirs.what == kind::none) return false;
     for (const kind all : {kind::heavy, kind::look}) {
@@ -40,7 +43,8 @@ bool conflicts(const operation& mine, const operation& theirs, bool counts_old_v
         };
         return mine.at == theirs.at && (writes(mine) || writes(theirs));
     }
-    // Which value is old, and which place the last, depends on the order of a store and another access.
+    // The order of a store and another access decides which value counts as old and which place counts as
+    // last.
     if (counts_old_values && mine.at == theirs.at && (mine.what == kind::store || mine.what == kind::modify))
         return true;
     if (!mine.sequential || !theirs.sequential) return false;
@@ -58,7 +62,8 @@ bool engine::eligible(unsigned thread) const noexcept {
            && locations[t.pending.at]->count > t.since;
 }
 
-/// A store of another size than a futex word commutes with whatever other threads do.
+/// Returns whether to try other threads before this operation. A store whose size is not that of a futex word
+/// commutes with all operations of other threads.
 bool engine::preemptible(const operation& next) const noexcept {
     if (!reducing || old_bound != unbounded || next.what != kind::store || next.sequential) return true;
     return locations[next.at]->size == sizeof(std::uint32_t);
@@ -77,7 +82,7 @@ void engine::turn_to(unsigned thread) {
     switch_context(from.where, to.where);
 }
 
-/// Takes one of `turns_`: a choice of the search, or the thread of highest priority (PCT, Burckhardt et al.
+/// Chooses one of `turns_`: by the search, or the thread with the highest priority (PCT, Burckhardt et al.
 /// 2010).
 unsigned engine::pick_turn() {
     if (!randomly) return turns_[choose(static_cast<unsigned>(turns_.size()))];
@@ -90,7 +95,7 @@ unsigned engine::pick_turn() {
     return *best;
 }
 
-/// An object may have died while its user was away.
+/// Called when the thread runs again before its operation. Its object may have been destroyed meanwhile.
 void engine::turn_back(const operation& next, const site& where) {
     if (next.at == no_location) return;
     const location& l = *locations[next.at];
@@ -132,7 +137,8 @@ void engine::point(const operation& next, const site& where) {
     turn_back(next, where);
 }
 
-/// `op` of the running thread has been executed: wakes the sleepers whose next operation it affects.
+/// Called after the running thread has executed `op`. Wakes the sleeping threads whose next operation it
+/// affects.
 void engine::done(const operation& op) noexcept {
     self().restricted = false;
     if (!reducing) return;
@@ -143,7 +149,7 @@ void engine::done(const operation& op) noexcept {
     }
 }
 
-/// The running thread cannot go on, or need not: any other thread may.
+/// The running thread cannot or need not continue. Chooses any other thread.
 void engine::leave() {
     for (;;) {
         turns_.clear();
@@ -163,7 +169,7 @@ void engine::leave() {
     turn_to(pick_turn());
 }
 
-/// Nobody can go on: time passes. False if that changes nothing.
+/// No thread can continue, so time passes. Returns false if that changes nothing.
 bool engine::release_stuck() {
     const auto release_spinners = [&] {
         bool any = false;
@@ -201,7 +207,7 @@ void engine::stuck() {
          self().last_site);
 }
 
-/// What each thread that has not ended does, a line for each.
+/// Describes what each unfinished thread does, one per line.
 std::string engine::whereabouts() const {
     std::string who;
     for (unsigned i = 0; i < thread_count; ++i) {
@@ -232,15 +238,16 @@ void engine::progressed(location& l) noexcept {
 }
 
 void engine::note_read(std::uint16_t at) {
-    constexpr std::size_t enough = 32; // a spin loop reads fewer locations
+    constexpr std::size_t enough = 32; // more locations than a spin loop reads
     std::vector<std::uint16_t>& reads = self().reads;
     if (std::find(reads.begin(), reads.end(), at) != reads.end()) return;
     if (reads.size() == enough) reads.clear();
     reads.push_back(at);
 }
 
-/// A spinning thread that reads again what it has read only repeats itself: one of the locations it reads
-/// must move on. Which one is a choice. False if none of them has a newer value.
+/// If a spinning thread would read the same values again, it would only repeat itself. So one of the
+/// locations that it reads must advance. Which one is a choice. Returns false if no location has a newer
+/// value.
 bool engine::advance_spinner(model_thread& t) {
     std::vector<std::pair<std::uint16_t, stamp>> fresh;
     for (const std::uint16_t at : t.reads) {
@@ -258,8 +265,8 @@ bool engine::advance_spinner(model_thread& t) {
     return true;
 }
 
-/// A loop of spin hints may run out: the thread then repeats, undisturbed, what it has read, until it does
-/// something else than read. Within a loop that does not run out that repeats itself for ever.
+/// A loop of spin hints may give up. The thread then repeats its reads undisturbed until it does something
+/// else than read. A loop that never gives up would repeat them forever.
 bool engine::run_out(model_thread& t, bool may_be_bounded) {
     constexpr std::uint16_t most_repeats = 100;
     if (t.repeat == 1) abandon();
@@ -272,7 +279,7 @@ bool engine::run_out(model_thread& t, bool may_be_bounded) {
     return true;
 }
 
-/// A load elsewhere than in the body of the loop ends the repetition: the loop is over.
+/// A load outside the body of the loop ends the repetition, because the loop has ended.
 void engine::note_load(model_thread& t, unsigned line) noexcept {
     if (t.repeat != 0) {
         const auto last = t.loaded_lines.begin() + std::min<std::size_t>(t.loads, t.loaded_lines.size());
@@ -282,7 +289,7 @@ void engine::note_load(model_thread& t, unsigned line) noexcept {
     }
 }
 
-/// Any other thread that can go on may do so now, at no cost.
+/// Lets any other thread that can continue run now. This does not count as a preemption.
 void engine::give_way(model_thread& t) {
     t.spinning = true;
     turns_.clear();
@@ -291,24 +298,24 @@ void engine::give_way(model_thread& t) {
     }
     t.spinning = false;
     if (!turns_.empty()) return turn_to(pick_turn());
-    // Only threads that are asleep could bring what this one waits for: the executions in which they do were
-    // explored before.
+    // Only sleeping threads could make the change that this thread waits for. The executions in which they do
+    // were explored earlier.
     const bool asleep =
         std::any_of(threads.begin(), threads.begin() + thread_count,
                     [](const model_thread& o) { return o.asleep && o.state == status::runnable; });
     if (asleep && ++lonely > most_lonely) abandon();
 }
 
-/// A thread that keeps giving its turn away.
+/// Returns whether the thread keeps yielding in a loop.
 bool engine::loops(const model_thread& t) const noexcept {
-    constexpr unsigned recent = 40; // operations: more than one round of such a loop has
+    constexpr unsigned recent = 40; // number of operations, more than one round of such a loop has
     return t.yields > patience && t.operations - t.yielded_at < recent;
 }
 
-/// A loop that writes makes progress by its own lights, also if it goes round for ever. Schedules in which
-/// that keeps a thread out that could end it are unfair, and not explored.
+/// A loop that writes seems to make progress, even if it runs forever. Schedules are unfair if such a loop
+/// keeps another thread from running that could end it. They are not explored.
 void engine::be_fair(model_thread& t, const site& where) {
-    (void)advance_spinner(t); // what others wrote is seen in the end
+    (void)advance_spinner(t); // the thread sees the writes of others eventually
     t.reads.clear();
     turns_.clear();
     bool asleep = false;
@@ -323,8 +330,8 @@ void engine::be_fair(model_thread& t, const site& where) {
     give_way(t);
 }
 
-/// A spin hint gives the turn away for free. The second one at the same place without progress means that the
-/// thread waits: it stays away until something that it reads changes.
+/// A spin hint yields without counting as a preemption. The second hint at the same place without progress
+/// means that the thread waits. It does not run again until something that it reads has changed.
 void engine::spin(bool may_be_bounded, const site& where) {
     model_thread& t = self();
     t.last_site = where;
@@ -354,7 +361,7 @@ void engine::spin(bool may_be_bounded, const site& where) {
         const unsigned before = idle;
         t.spinning = true;
         leave();
-        if (idle > before) break; // nobody could go on
+        if (idle > before) break; // no thread could continue
         if (run_out(t, may_be_bounded)) return t.reads.clear();
     }
     t.loads = 0;

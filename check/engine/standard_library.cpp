@@ -1,6 +1,6 @@
-// What the compiler and the standard library order without atomics of the checker's: the initialization of
-// local statics, and the reference counts of std::shared_ptr. Both call_once and a local static have a guard
-// here.
+// Orders that the compiler and the standard library create without the checker's atomics: the initialization
+// of local statics, and the reference counts of std::shared_ptr. call_once and local statics each have a
+// guard here.
 #include <check/engine/standard_library.hpp>
 
 #include <check/engine/engine.hpp>
@@ -10,14 +10,14 @@
 namespace ekiden::check {
 namespace {
 
-// Bits of a guard, as the engine knows it: a thread makes the object; it is made.
+// The bits of the engine's word for a guard. busy: a thread runs the initialization. made: it is complete.
 constexpr std::uint64_t busy = 1;
 constexpr std::uint64_t made = 2;
 
 } // namespace
 
-/// In a model the flag that the compiled code reads stays zero, so that each pass through the declaration
-/// comes here.
+/// In a model, the flag that the compiled code reads stays zero. So each execution of the declaration calls
+/// this function.
 bool engine::begin_once(location& guard) {
     const site& where = self().last_site;
     for (;;) {
@@ -38,7 +38,7 @@ void engine::end_once(location& guard, bool is_made) {
     (void)wake(guard.address, ~0U, where, "called once");
 }
 
-/// A read-modify-write that changes nothing: the decrement itself is the library's.
+/// Orders like a read-modify-write, but changes nothing. The library itself decrements the count.
 void engine::count_released(const void* at) {
     const site& where = self().last_site;
     if (const object* const o = find(at); o == nullptr || o->dead) remember(at, true).creator = nobody;
@@ -78,15 +78,15 @@ void count_is_zero(const volatile void* at) noexcept {
 
 namespace {
 
-/// Whether the engine keeps the state of a guard. That of a library loaded at run time outlives the
-/// execution, and is kept in the guard.
+/// Returns whether the engine keeps the state of a guard. A guard in a library that was loaded at run time
+/// outlives the execution, so it keeps its own state.
 bool keeps(const void* guard) { return running() && the_engine().in_statics(guard); }
 
 location& guard_at(engine& e, const void* at) {
     return e.locate(at, sizeof(std::uint32_t), e.self().last_site);
 }
 
-/// The bytes of a guard: whether the object is made, and whether a thread makes it.
+/// The bytes of a guard: whether the object is initialized, and whether a thread is initializing it.
 struct guard_bytes {
     char is_made;
     char is_busy;
@@ -104,8 +104,8 @@ void end(__cxxabiv1::__guard* guard, bool is_made) noexcept {
 } // namespace
 } // namespace ekiden::check
 
-// The functions that compilers call around the initialization of a local static (Itanium C++ ABI, 3.3.3), in
-// place of the C++ runtime's.
+// Replacements for the C++ runtime's functions that compilers call around the initialization of a local
+// static (Itanium C++ ABI, 3.3.3).
 namespace __cxxabiv1 {
 
 extern "C" int __cxa_guard_acquire(__guard* guard) {

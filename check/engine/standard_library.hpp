@@ -1,8 +1,8 @@
-/// The reference counts of the standard library, which the checker has to know of: what an owner of a
-/// std::shared_ptr did before it let go is ordered before the destruction by the last owner.
+/// The reference counts of the standard library, as far as the checker must know them. What an owner of a
+/// std::shared_ptr did before it released the pointer happens before the destruction by the last owner.
 ///
-/// Part: check (engine). Included before all else in each source of a program of models (-include). libstdc++
-/// says with these two macros where it releases a count and where it has seen that nothing is left ("Data
+/// Part: check (engine). Included first in each source of a program of models (-include). With these two
+/// macros, libstdc++ announces that it releases a count, and that it has seen the count become zero ("Data
 /// Race Hunting" in its manual).
 #pragma once
 
@@ -10,7 +10,7 @@ namespace ekiden::check {
 
 /// The calling thread is about to decrement the count at `at`.
 void count_released(const volatile void* at) noexcept;
-/// The calling thread has decremented it to zero.
+/// The calling thread has decremented the count to zero.
 void count_is_zero(const volatile void* at) noexcept;
 
 } // namespace ekiden::check

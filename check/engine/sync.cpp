@@ -9,9 +9,9 @@ namespace {
 constexpr std::string_view sleeps = "sleeps";
 } // namespace
 
-// The kernel compares and falls asleep in one step, ordered with other futex calls on the word. Plain
-// accesses are not: the value compared may be an old one, unless its successor's writer has called futex_wake
-// since. That is the contract of sys::futex_wait; Linux gives more.
+// The kernel compares and falls asleep atomically, ordered with other futex calls on the word. Plain accesses
+// are not ordered. So the compared value may be an old one, unless the writer of a newer value has called
+// futex_wake since. That is the contract of sys::futex_wait. Linux guarantees more.
 wait_result engine::wait_on(location& l, std::uint64_t expected, std::uint64_t deadline, const site& where) {
     const operation op{kind::wait, false, l.id, l.address};
     point(op, where);
@@ -38,8 +38,8 @@ wait_result engine::wait_on(location& l, std::uint64_t expected, std::uint64_t d
     return leave_queue(where);
 }
 
-/// Puts the running thread into the queue of `at`, and returns how it is to leave it, of which there is a
-/// choice: woken, or, within their budgets, after a spurious return or a timeout at some later moment.
+/// Puts the running thread into the queue of `at`. Returns how it will leave the queue, which is a choice:
+/// woken, spuriously, or by a timeout, within their budgets.
 std::string_view engine::queue_up(const void* at, std::uint64_t deadline) {
     model_thread& t = self();
     const bool may_wake = spurious < subject->how.spurious;
@@ -61,7 +61,7 @@ std::string_view engine::queue_up(const void* at, std::uint64_t deadline) {
     return "times out, unless woken before its turn comes";
 }
 
-/// Returns when the running thread, which is in a queue, has its turn again.
+/// Returns when the running thread has left its queue and runs again.
 wait_result engine::leave_queue(const site& where) {
     model_thread& t = self();
     t.pending = {};
@@ -75,8 +75,8 @@ wait_result engine::leave_queue(const site& where) {
     return t.result;
 }
 
-// A mutex is taken and left by read-modify-writes alone, which see the newest value: it has no schedules but
-// those in which its threads take turns.
+// A mutex is acquired and released only by read-modify-writes, which see the newest value. So its only
+// schedules are those in which its threads take turns.
 void engine::lock(location& mutex, const site& where) {
     while (modify(mutex, arithmetic::exchange, 1, order::acquire, where) != 0)
         wait_while(mutex, 1, "mutex", where);
@@ -124,7 +124,7 @@ int engine::wake(const void* at, unsigned count, const site& where, std::string_
     const operation op{kind::wake, false, no_location, at};
     point(op, where);
     if (const object* o = find(at); o != nullptr && o->record != nullptr && !o->dead) {
-        // A later wait on the word does not compare with what this thread knows to be old.
+        // A later wait on the word must not compare with values that this thread knows to be old.
         auto& l = *static_cast<location*>(o->record);
         l.woken = std::max(l.woken, self().current.seen[l.id]);
     }
@@ -156,7 +156,7 @@ int engine::wake(const void* at, unsigned count, const site& where, std::string_
     return woken;
 }
 
-/// For questions about what a thread is doing.
+/// Used by functions that ask what another thread is doing.
 const model_thread& engine::look_at(unsigned thread, const site& where) {
     const operation op{kind::look, false, no_location, nullptr};
     point(op, where);

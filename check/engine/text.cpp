@@ -49,7 +49,7 @@ std::string short_path(std::string_view path) {
     if (below && path[root.size()] == '/') path.remove_prefix(root.size() + 1);
     constexpr std::string_view installed = "/ekiden-check/";
     if (const auto at = path.rfind(installed); at != path.npos) path.remove_prefix(at + installed.size());
-    // Some compiler caches make paths relative to the folder of the build, which lies in the root as a rule.
+    // Some compiler caches make paths relative to the build folder, which usually lies in the root.
     while (path.starts_with("../")) path.remove_prefix(3);
     return std::string(path);
 }

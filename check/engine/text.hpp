@@ -1,4 +1,4 @@
-/// How operations and values are written in tables.
+/// Formats operations and values for tables.
 ///
 /// Part: check (engine), private.
 #pragma once
@@ -11,16 +11,16 @@
 namespace ekiden::check::text {
 
 [[nodiscard]] std::string_view name(order how) noexcept;
-/// "load a3 acquire"
+/// Returns text such as "load a3 acquire".
 [[nodiscard]] std::string operation(std::string_view what, std::string_view object, order how);
-/// Small values in decimal (all ones as -1), others in hexadecimal.
+/// Returns small values in decimal (all ones as -1), and others in hexadecimal.
 [[nodiscard]] std::string value(std::uint64_t bits, unsigned size);
-/// The folder that short_path() leaves out; it must outlive all uses. Set before models run.
+/// Sets the folder that short_path() omits. The text must outlive all uses. Call it before models run.
 void set_root(std::string_view folder) noexcept;
-/// The part of a path below that folder, or below that of the installed checker's headers; all of it if it
-/// lies elsewhere, but for "../" at its beginning.
+/// Returns the part of a path below that folder, or below the folder of the installed checker's headers.
+/// Returns other paths unchanged, except that it removes "../" at the beginning.
 [[nodiscard]] std::string short_path(std::string_view path);
-/// Line `line` of `file` without its indentation, at most `width` bytes; empty if it cannot be read.
+/// Returns line `line` of `file` without its indentation, at most `width` bytes. Empty if it cannot be read.
 [[nodiscard]] std::string source_line(const std::string& file, unsigned line, std::size_t width);
 
 } // namespace ekiden::check::text

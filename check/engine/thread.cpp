@@ -1,5 +1,5 @@
-// What src/ekiden/sys/thread.hpp, src/ekiden/sys/thread_probe.hpp and src/ekiden/sys/topology.hpp declare for
-// both builds.
+// Functions that src/ekiden/sys/thread.hpp, src/ekiden/sys/thread_probe.hpp and src/ekiden/sys/topology.hpp
+// declare for both builds.
 #include <check/engine/engine.hpp>
 #include <ekiden/sys/thread.hpp>
 #include <ekiden/sys/thread_probe.hpp>
@@ -23,7 +23,7 @@ std::uint64_t system_thread_id() noexcept { return 0; }
 bool set_thread_affinity(std::span<const int>) noexcept { return true; }
 
 namespace {
-/// The thread of a probe, which has its number and 1.
+/// Returns the thread of a probe. The probe's number is the thread's number plus 1.
 const check::model_thread* probed(long number) {
     check::engine& e = check::the_engine();
     if (number == 0 || !e.active) return nullptr;
@@ -52,7 +52,7 @@ bool thread_probe::is_asleep() const noexcept {
     return it != nullptr && it->state == check::status::waiting;
 }
 
-// A machine of two processors, read from no file.
+// A model has two processors by default. No file is read.
 std::vector<int> usable_cpus() { return {0, 1}; }
 unsigned usable_concurrency() {
     const check::model* const subject = check::the_engine().subject;

@@ -1,4 +1,4 @@
-/// sys::thread, sys::yield and sys::local of the checking build: threads are fibers of the engine.
+/// sys::thread, sys::yield and sys::local of the checking build. Threads are fibers of the engine.
 ///
 /// Part: check (engine). Included by src/ekiden/sys/thread.hpp when EKIDEN_CHECKING is set.
 #pragma once
@@ -19,7 +19,7 @@
 
 namespace ekiden::inline EKIDEN_ABI::sys {
 
-/// As std::thread.
+/// Like std::thread.
 class thread {
     static constexpr unsigned none = ~0U;
 

@@ -1,4 +1,4 @@
-// What a failing execution did, for the table; and the orders that a mutant changes.
+// The trace of a failing execution for the table, and the memory orders that a mutant changes.
 #include <check/engine/engine.hpp>
 #include <check/engine/text.hpp>
 
@@ -30,8 +30,8 @@ std::string engine::why_visible(const location& l, unsigned at, unsigned lowest)
 order engine::mutated(order how, const site& where, const char* what, bool on_failure) {
     if (discovering) {
         if (how == order::relaxed) return how;
-        // Most accesses come from a place that is known; comparing strings for each would cost half the
-        // search.
+        // Most accesses come from a known site. Comparing strings for each of them would take half of the
+        // search time.
         const std::tuple key(where.file_name(), where.line(), where.column(), what, how, on_failure);
         if (known_sites.insert(key).second)
             found.sites.insert({where.file_name(), where.line(), where.column(), what, how, on_failure});

@@ -1,7 +1,7 @@
 /// What one thread has seen: a position in the modification order of each atomic object, and a vector clock.
 ///
-/// Part: check (engine). A view's clock orders plain accesses (happens-before); its positions bound what a
-/// load may still return. Both are joined by taking maxima, so they live in one array.
+/// Part: check (engine). The clock of a view orders plain accesses (happens-before). Its positions limit what
+/// a load may still return. Both are joined by element-wise maxima, so both lie in one array.
 #pragma once
 
 #include <algorithm>
@@ -16,13 +16,13 @@ inline constexpr unsigned max_locations = 1024;
 
 using stamp = std::uint16_t;
 
-/// Maxima of the first `count` entries. The compiler vectorises this.
+/// Stores the element-wise maxima of the first `count` entries. The compiler vectorizes this.
 inline void join_stamps(stamp* __restrict into, const stamp* __restrict from, unsigned count) noexcept {
     for (unsigned i = 0; i < count; ++i) into[i] = into[i] < from[i] ? from[i] : into[i];
 }
 
-/// A full-size view. Only the entries of locations in use are ever touched, so that clearing and joining cost
-/// what the model uses.
+/// A full-size view. Only the entries of used locations are accessed, so the cost of clearing and joining
+/// depends on the model.
 struct view {
     stamp clock[max_threads];
     stamp seen[max_locations];
@@ -35,7 +35,7 @@ struct view {
         join_stamps(clock, other.clock, max_threads);
         join_stamps(seen, other.seen, locations);
     }
-    /// Positions only: what a seq_cst fence passes on without making anything happen before anything.
+    /// Joins only the positions. A seq_cst fence passes these on without creating happens-before.
     void join_seen(const view& other, unsigned locations) noexcept {
         join_stamps(seen, other.seen, locations);
     }
@@ -45,7 +45,7 @@ struct view {
     }
 };
 
-/// What an operation follows from, as epochs of each thread: see model_thread::kept.
+/// The operations that an operation follows from, as epochs of each thread: see model_thread::kept.
 struct effects {
     stamp acquiring[max_threads]; // loads that acquire
     stamp relaxed[max_threads];   // other loads
@@ -54,8 +54,8 @@ struct effects {
 };
 static_assert(sizeof(effects) == 2 * max_threads * sizeof(stamp));
 
-/// The view that a message carries: as long as the number of locations when it was written. Entries of later
-/// locations are zero. `data` is null when nothing is carried.
+/// The view that a message carries. Its length is the number of locations when the message was written.
+/// Entries of later locations count as zero. `data` is null if nothing is carried.
 struct carried_view {
     stamp* data = nullptr; // clock[max_threads], then seen[length]
     unsigned length = 0;

@@ -11,16 +11,16 @@
 namespace ekiden::check {
 namespace {
 
-constexpr unsigned allowed_ticks = 10; // in the time of silence that is allowed
+constexpr unsigned allowed_ticks = 10; // number of ticks within the allowed silence
 
 std::string duration(unsigned ms) {
     return ms % 1000 == 0 ? std::to_string(ms / 1000) + " s" : std::to_string(ms) + " ms";
 }
 
-/// Fails the execution from within the handler, like the handler of fatal signals.
+/// Fails the execution inside the signal handler, like the handler of fatal signals.
 void on_tick(int) {
     engine& e = the_engine();
-    if (!e.active) return; // the engine's own code runs
+    if (!e.active) return; // the engine's own code is running
     auto& silence = e.silence;
     if (silence.execution != e.number || silence.steps != e.steps) {
         silence = {silence.allowed_ms, e.number, e.steps, 0};
@@ -51,12 +51,11 @@ watch::watch(unsigned silence_ms) noexcept {
     the_engine().silence = {silence_ms, 0, 0, 0};
     struct sigaction action{};
     action.sa_handler = on_tick;
-    action.sa_flags =
-        SA_NODEFER | SA_ONSTACK | SA_RESTART; // the handler may be left by a switch to another stack
+    action.sa_flags = SA_NODEFER | SA_ONSTACK | SA_RESTART; // a switch to another stack may leave the handler
     ::sigaction(SIGALRM, &action, nullptr);
     tick_each(silence_ms / allowed_ticks);
 }
 
-watch::~watch() { tick_each(0); } // the handler stays: a tick may be on its way
+watch::~watch() { tick_each(0); } // the handler stays installed, because a tick may still arrive
 
 } // namespace ekiden::check

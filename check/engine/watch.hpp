@@ -1,14 +1,14 @@
-/// Notices a model that hangs where the engine does not see it: in a std::mutex, or in a loop without its
-/// atomics.
+/// Detects a model that hangs without a call of the engine: in a std::mutex, or in a loop without the
+/// engine's atomics.
 ///
 /// Part: check (engine), private. Used by: explorer.cpp.
 #pragma once
 
 namespace ekiden::check {
 
-/// While this lives, a timer of the wall clock checks whether the running model makes operations. An
-/// execution without any for `silence_ms` fails. Only time in which the process runs counts: a suspended
-/// machine is no silence.
+/// While this object exists, a wall-clock timer checks whether the running model executes operations. An
+/// execution without any operation for `silence_ms` fails. Only ticks that the process receives count, so a
+/// suspended machine does not count as silence.
 class watch {
 public:
     explicit watch(unsigned silence_ms) noexcept;

@@ -1,4 +1,4 @@
-// Two and three threads, one access each a location: store buffering, message passing, coherence.
+// Two or three threads with one access per location: store buffering, message passing, coherence.
 #include <check/litmus/litmus.hpp>
 
 using namespace ekiden::check::litmus;
@@ -209,7 +209,7 @@ LITMUS(MP_acquire_fence_too_early, "0 0", "0 1", "1 0", "1 1") {
         });
 }
 
-// Load buffering: C++20 allows "1 1"; the checker does not model it (see check/README.md).
+// Load buffering. C++20 allows "1 1", but the checker does not model it (see check/README.md).
 LITMUS(LB_relaxed_not_modelled, "0 0", "0 1", "1 0") {
     shared s;
     run(

@@ -1,7 +1,8 @@
 /// A litmus test: threads over two or three shared integers, and the set of all outcomes that C++20 allows.
 ///
-/// Part: check. Each test states every allowed outcome that the checker claims to model; the driver compares
-/// the set that was seen with the set that is stated, so both a missing and a forbidden outcome fail.
+/// Part: check. Each test lists every allowed outcome that the checker claims to model. The driver compares
+/// this list with the outcomes that occurred. So both a missing outcome and a forbidden outcome fail the
+/// test.
 #pragma once
 
 #include <check/engine/model.hpp>
@@ -20,7 +21,7 @@ struct shared {
     atomic<int> x{0};
     atomic<int> y{0};
     atomic<int> z{0};
-    std::array<int, 6> r{-1, -1, -1, -1, -1, -1}; // each written by one thread, read after the joins
+    std::array<int, 6> r{-1, -1, -1, -1, -1, -1}; // one thread writes each; they are read after the joins
 };
 
 template <class Body>
@@ -28,7 +29,7 @@ void start(shared& s, Body body, thread& t) {
     t = thread([&s, body] { body(s); });
 }
 
-/// Runs each body in a thread of its own and joins them.
+/// Runs each body in its own thread and joins the threads.
 template <class... Bodies>
 void run(shared& s, Bodies... bodies) {
     std::array<thread, sizeof...(Bodies)> threads;

@@ -19,7 +19,7 @@ void independent_reads() {
             t.r[2] = t.y.load(Load);
             t.r[3] = t.x.load(Load);
         });
-    // Only whether the two readers disagree: 1 0 and 1 0.
+    // Records only whether the two readers disagree: one reads 1 0, and so does the other.
     outcome({s.r[0] == 1 && s.r[1] == 0 && s.r[2] == 1 && s.r[3] == 0});
 }
 
@@ -64,13 +64,13 @@ LITMUS(IRIW_seq_cst_fences, "0") {
 LITMUS(WRC_relaxed, "0 0 0", "0 0 1", "0 1 0", "0 1 1", "1 0 0", "1 0 1", "1 1 0", "1 1 1") {
     write_to_read_causality<relaxed, relaxed>();
 }
-// Coherence: the middle thread read x = 1 before it released y, so the last thread must, too.
+// Coherence: the middle thread read x = 1 before it released y, so the last thread must read x = 1, too.
 LITMUS(WRC_release_acquire, "0 0 0", "0 0 1", "0 1 0", "0 1 1", "1 0 0", "1 0 1", "1 1 1") {
     write_to_read_causality<release, acquire>();
 }
 
-// Read-to-write causality: the last two lines of a thread are a store and a load, which only seq_cst keeps in
-// order.
+// Read-to-write causality: the last two operations of a thread are a store and a load. Only seq_cst keeps
+// them in order.
 LITMUS(RWC_acquire, "0 0 0", "0 0 1", "0 1 0", "0 1 1", "1 0 0", "1 0 1", "1 1 0", "1 1 1") {
     shared s;
     run(
@@ -100,7 +100,7 @@ LITMUS(RWC_seq_cst, "0 0 0", "0 0 1", "0 1 0", "0 1 1", "1 0 1", "1 1 0", "1 1 1
     outcome({s.r[0], s.r[1], s.r[2]});
 }
 
-// S: a store that was seen orders the reader's own store after the writer's earlier one.
+// S: the reader has seen a store. So its own store is ordered after the writer's earlier store.
 LITMUS(S_relaxed, "0 1", "0 2", "1 1", "1 2") {
     shared s;
     run(
@@ -130,7 +130,7 @@ LITMUS(S_release_acquire, "0 1", "0 2", "1 1") {
     outcome({s.r[0], s.x.load(relaxed)});
 }
 
-// R: two stores to y, then a load of x; forbidden with fences: y's last value 2 and x still 0.
+// R: two stores to y, then a load of x. With fences, it is forbidden that y ends as 2 and x is read as 0.
 LITMUS(R_release, "0 1", "0 2", "1 1", "1 2") {
     shared s;
     run(
@@ -162,7 +162,7 @@ LITMUS(R_seq_cst_fences, "0 1", "1 1", "1 2") {
     outcome({s.r[0], s.y.load(relaxed)});
 }
 
-// A read-modify-write by another thread continues a release sequence, even a relaxed one.
+// A read-modify-write by another thread continues a release sequence, even if it is relaxed.
 LITMUS(release_sequence_of_modifications, "0 0", "0 1", "1 0", "1 1", "2 1") {
     shared s;
     run(
@@ -176,10 +176,10 @@ LITMUS(release_sequence_of_modifications, "0 0", "0 1", "1 0", "1 1", "2 1") {
             t.r[0] = t.y.load(acquire);
             t.r[1] = t.x.load(relaxed);
         });
-    // y = 1 is the release itself or the increment of 0; only 2 is known to carry x = 1.
+    // y = 1 may be the release itself or an increment of 0. Only y = 2 is certain to carry x = 1.
     outcome({s.r[0], s.r[1]});
 }
-// A plain store of the same thread does not (C++20, unlike C++11).
+// A plain store of the same thread does not continue it (C++20, unlike C++11).
 LITMUS(release_sequence_ends_at_a_store, "0 0", "0 1", "1 1", "2 0", "2 1") {
     shared s;
     run(
@@ -203,7 +203,7 @@ LITMUS(modifications_are_atomic, "0 1 2", "1 0 2") {
         [](shared& t) { t.r[1] = t.x.fetch_add(1, relaxed); });
     outcome({s.r[0], s.r[1], s.x.load(relaxed)});
 }
-// One of two threads wins a relaxed compare_exchange; the loser sees the winner's value.
+// One of two threads wins a relaxed compare_exchange. The loser sees the winner's value.
 LITMUS(compare_exchange_has_one_winner, "0 1 1", "2 0 2") {
     shared s;
     const auto attempt = [](int value, std::size_t slot) {
@@ -225,8 +225,9 @@ LITMUS(weak_compare_exchange_may_fail_without_cause, "0 0", "1 1") {
     outcome({s.r[0], s.x.load(relaxed)});
 }
 
-// C++20 also allows "1 1 0": relaxed accesses pass y on without ordering the seq_cst loads. The checker's
-// seq_cst order is the order of execution, which reads-from agrees with (see check/README.md).
+// C++20 also allows "1 1 0": relaxed accesses pass y on without ordering the seq_cst loads. In the checker,
+// the order of seq_cst operations is the order of execution, and reads-from agrees with it (see
+// check/README.md).
 LITMUS(seq_cst_order_against_relaxed_not_modelled, "0 0 0", "0 0 1", "0 1 0", "0 1 1", "1 0 0", "1 0 1",
        "1 1 1") {
     shared s;
@@ -243,8 +244,8 @@ LITMUS(seq_cst_order_against_relaxed_not_modelled, "0 0 0", "0 0 1", "0 1 0", "0
     outcome({s.r[0], s.r[1], s.r[2]});
 }
 
-// Dekker's entry with read-modify-writes of one location in between: acq_rel suffices, since these are
-// ordered.
+// Dekker's entry protocol with read-modify-writes of one location in between. acq_rel is enough, because
+// these operations are ordered.
 LITMUS(SB_through_one_location, "0 1", "1 0", "1 1") {
     shared s;
     run(
@@ -262,7 +263,7 @@ LITMUS(SB_through_one_location, "0 1", "1 0", "1 1") {
     outcome({s.r[0], s.r[1]});
 }
 
-// The light fence of one thread orders against the heavy fences of two others.
+// The light fence of one thread orders with the heavy fences of two others.
 LITMUS(light_against_two_heavy, "0 0") {
     shared s;
     run(
@@ -283,6 +284,6 @@ LITMUS(light_against_two_heavy, "0 0") {
             fence_heavy();
             t.r[3] = t.x.load(relaxed);
         });
-    // Whether the light side and a heavy side missed each other.
+    // Records whether the light side and a heavy side missed each other.
     outcome({s.r[0] == 0 && s.r[2] == 0, s.r[1] == 0 && s.r[3] == 0});
 }

@@ -1,4 +1,4 @@
-// request_log: what is written of a request is whole, and the request is counted once.
+// request_log: each request is written either completely or not at all, and is counted once.
 #include <check/engine/model.hpp>
 #include <ekiden/observe/request_log.hpp>
 #include <ekiden/sys/thread.hpp>
@@ -10,7 +10,7 @@ using namespace ekiden;
 
 namespace {
 
-/// The counts, after a look at the lines: each has its key.
+/// Returns the counts. Checks that each line has a valid key.
 request_log::summary write(const request_log& log) {
     std::ostringstream out;
     const request_log::summary found = log.write_csv(out);

@@ -1,6 +1,6 @@
-// Timers: cancel() against expiry, against the beginning of the handler, and against the timer's end; the
-// context's end against a new wait; the wait for a handler; the thread that rings. In each: every wait ends
-// once, and as many handlers report that they were canceled as were counted.
+// Timers: cancel() against expiry, against the start of the handler, and against the end of the timer; the
+// end of the context against a new wait; the wait for a handler; the driver's thread. In each model, every
+// wait completes once. The number of counted waits equals the number of handlers that report a cancellation.
 #include <check/engine/model.hpp>
 #include <check/models/context_model.hpp>
 #include <ekiden/sys/atomic.hpp>
@@ -18,7 +18,7 @@ namespace {
 using namespace context_model;
 using namespace std::chrono_literals;
 
-/// Shows what a model has set, before it starts threads.
+/// A clock that shows what the model has set before it starts threads.
 struct set_clock {
     using duration = std::chrono::nanoseconds;
     using rep = duration::rep;
@@ -33,13 +33,13 @@ struct set_clock {
 template <class Clock = set_clock>
 using model_timer = basic_waitable_timer<Clock, model_context::executor_type>;
 
-/// What became of the waits. One real thread: plain numbers count.
+/// Counts the outcomes of the waits. Plain numbers are enough, because a model runs on one real thread.
 struct account {
     int begun = 0;
     int succeeded = 0;
     int canceled = 0;
     int dropped = 0;
-    int counted = 0; // by cancel()
+    int counted = 0; // the sum of what cancel() returned
 
     template <class Timer>
     void wait(Timer& timer) {
@@ -65,7 +65,7 @@ private:
     };
 };
 
-/// A timer in the wheel, whose time comes when a thread rings.
+/// Returns a timer in the wheel that is due at the next ring().
 std::unique_ptr<model_timer<>> about_to_fire(model_context& context, account& waits, int count) {
     set_clock::shown = 0;
     auto timer = std::make_unique<model_timer<>>(context, 100ns);
@@ -185,7 +185,7 @@ EKIDEN_MODEL(timer_posted_in_order, .about = "waits that begin while others are 
     timer.async_wait(in_order(2));
     set_clock::shown = 100;
     sys::thread loop([&] { context.ring(); });
-    timer.async_wait(in_order(3)); // expired already
+    timer.async_wait(in_order(3)); // has expired already
     loop.join();
     context.ring();
     context.run();
@@ -249,8 +249,7 @@ EKIDEN_MODEL(timer_cancel_sees_the_begin,
     context.run();
 }
 
-// What the thread reads of the next alarm and of its own word only decides whether it looks closer: hints, so
-// that load buffering is not reported.
+// The thread's reads of the next alarm and of its own word are only hints, so load buffering is not reported.
 EKIDEN_MODEL(timer_thread_sees_earlier, .load_buffering = false,
              .about = "an earlier timer wakes the thread that rings", .preemptions = 3, .timeouts = 0) {
     model_context context(false);
@@ -273,7 +272,7 @@ EKIDEN_MODEL(timer_queue_while_it_rings, .load_buffering = false,
     never.async_wait([](std::error_code) {}); // starts the thread
     set_clock::shown = 0;
     model_timer<> other(context, 100ns);
-    other.async_wait([](std::error_code) {}); // makes the queue
+    other.async_wait([](std::error_code) {}); // creates the queue
     never.cancel();
     other.cancel();
     context.end();

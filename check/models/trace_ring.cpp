@@ -1,5 +1,5 @@
-// trace_ring: a reader gets whole records, each the one that its number says, however often the writer comes
-// round.
+// trace_ring: a reader gets complete records, and each record has the number that the reader expects, however
+// often the writer wraps around.
 #include <check/engine/model.hpp>
 #include <ekiden/observe/detail/trace_ring.hpp>
 #include <ekiden/sys/thread.hpp>

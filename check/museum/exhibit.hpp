@@ -1,8 +1,8 @@
-/// The museum: published concurrency bugs, reduced to what makes them fail and written in our own words.
+/// The museum: published concurrency bugs, reduced to the essential part and rewritten.
 ///
-/// Part: check. Each exhibit exists twice: NAME_bug must fail within ten seconds, NAME_repaired must be
-/// explored to its bound without a failure. They show that the checker finds what testing had missed for
-/// years.
+/// Part: check. Each exhibit exists twice. NAME_bug must fail within ten seconds. NAME_repaired must be
+/// explored up to its bound without a failure. The exhibits show that the checker finds bugs that testing had
+/// missed for years.
 #pragma once
 
 #include <check/engine/model.hpp>
@@ -13,7 +13,7 @@
 
 #include <cstdint>
 
-/// EXHIBIT(name, "link to the report") { body; `repaired` tells which of the two it is }
+/// EXHIBIT(name, "link to the report") { body; `repaired` says which version it is }
 #define EXHIBIT(name, link)                                                                                  \
     template <bool repaired>                                                                                 \
     static void name();                                                                                      \

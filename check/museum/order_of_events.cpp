@@ -1,4 +1,4 @@
-// Right in each step, wrong in their order: these need no weak memory.
+// Each step is correct, but their order is wrong. These bugs do not need weak memory.
 #include <check/museum/exhibit.hpp>
 
 #include <array>
@@ -6,9 +6,9 @@
 using namespace ekiden::sys;
 namespace check = ekiden::check;
 
-// A free list that compares only the head: the node came back meanwhile, with another successor.
+// A free list that compares only the head. Meanwhile the node was freed again, with another successor.
 EXHIBIT(treiber_aba, "https://en.wikipedia.org/wiki/ABA_problem") {
-    atomic<std::uint32_t> top{1};                          // index, and, if repaired, a tag above it
+    atomic<std::uint32_t> top{1};                          // index; the repaired version has a tag above it
     std::array<atomic<std::uint32_t>, 3> next{0U, 2U, 0U}; // 1 -> 2 -> none
     std::array<int, 3> owned{};
     const auto tagged = [](std::uint32_t seen, std::uint32_t index) {
@@ -41,7 +41,7 @@ EXHIBIT(treiber_aba, "https://en.wikipedia.org/wiki/ABA_problem") {
     check::that(owned[1] == 1 && owned[2] == 1, "each node has one owner");
 }
 
-// A submitter looks at the stop flag, and then enqueues: the closer has drained the queue in between.
+// A submitter reads the stop flag and then enqueues. In between, the closer has drained the queue.
 EXHIBIT(double_checked_stop,
         "https://gee.cs.oswego.edu/dl/jsr166/src/main/java/util/concurrent/ThreadPoolExecutor.java") {
     atomic<bool> stopped{false};
@@ -67,8 +67,7 @@ EXHIBIT(double_checked_stop,
     check::that(drained == (accepted ? 1 : 0), "an accepted task is drained");
 }
 
-// A timer's handler that has expired but still waits in the queue runs with success after cancel() has
-// returned.
+// The handler of an expired timer is still queued when cancel() returns. It runs later and reports success.
 EXHIBIT(
     timer_cancel_after_expiry,
     "https://www.boost.org/doc/libs/release/doc/html/boost_asio/reference/basic_waitable_timer/cancel.html") {
@@ -77,10 +76,10 @@ EXHIBIT(
     cell<int> target{1};
     thread loop([&] {
         std::uint32_t seen = pending;
-        if (!state.compare_exchange_strong(seen, queued, acq_rel, relaxed)) return; // the time has come
+        if (!state.compare_exchange_strong(seen, queued, acq_rel, relaxed)) return; // the timer expires
         seen = queued;
         if (repaired && !state.compare_exchange_strong(seen, running, acq_rel, relaxed)) return;
-        target.write(target.read() + 1); // the handler, told that all went well
+        target.write(target.read() + 1); // the handler reports success
         state.store(done, release);
     });
     std::uint32_t seen = pending;
@@ -90,6 +89,6 @@ EXHIBIT(
     if (repaired && !stopped) {
         while (state.load(acquire) != done) yield();
     }
-    target.write(-1); // what the handler works on ends here
+    target.write(-1); // the object that the handler uses is destroyed here
     loop.join();
 }

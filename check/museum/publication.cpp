@@ -1,4 +1,4 @@
-// Data that is read before, or reused after, it may be.
+// Data that is read before it is published, or reused before the last read.
 #include <check/museum/exhibit.hpp>
 
 #include <array>
@@ -9,8 +9,8 @@ namespace check = ekiden::check;
 
 namespace {
 
-/// The work-stealing deque of the papers, as far as the exhibits need it. Elements are small numbers; 0 is
-/// none.
+/// The work-stealing deque of the papers, reduced to what the exhibits need. Elements are small numbers. 0
+/// means none.
 struct paper_deque {
     struct ring {
         explicit ring(std::size_t n) : slots(std::make_unique<atomic<int>[]>(n)), size(n) {}
@@ -33,7 +33,8 @@ struct paper_deque {
 
 } // namespace
 
-// The larger array is stored relaxed: a thief that still has an old index reads the new array's empty slots.
+// The larger array is stored with relaxed order. A thief with an old index then reads empty slots of the new
+// array.
 EXHIBIT(chase_lev_growth, "https://plrg.ics.uci.edu/publication/"
                           "cdschecker-checking-concurrent-data-structures-written-with-cc-atomics/") {
     paper_deque d(1);
@@ -56,7 +57,7 @@ EXHIBIT(chase_lev_growth, "https://plrg.ics.uci.edu/publication/"
     thief.join();
 }
 
-// Without a full fence the owner takes the last element while a thief does.
+// Without a full fence, the owner pops the last element while a thief steals it.
 EXHIBIT(chase_lev_missing_fence, "https://fzn.fr/readings/ppopp13.pdf") {
     paper_deque d(2);
     d.first.slots[0].store(1, relaxed);
@@ -86,10 +87,10 @@ EXHIBIT(chase_lev_missing_fence, "https://fzn.fr/readings/ppopp13.pdf") {
     check::that(d.taken[1] <= 1 && d.taken[2] <= 1, "nothing is taken twice");
 }
 
-// A block's steal position starts from zero in each round: a thief that read it in an earlier round claims a
-// place of this one, for a task that the owner has long run.
+// The steal position of a block starts at zero in each round. A thief that read it in an earlier round claims
+// a place of the current round. The owner has run that task long ago.
 EXHIBIT(stdexec_bwos_1755, "https://github.com/NVIDIA/stdexec/issues/1755") {
-    atomic<std::uint32_t> position{0}; // place in the block, and, if repaired, the round above it
+    atomic<std::uint32_t> position{0}; // position in the block; the repaired version has the round above it
     atomic<int> slot{1};
     std::array<int, 3> run{};
     const auto claim = [&] {
@@ -100,7 +101,7 @@ EXHIBIT(stdexec_bwos_1755, "https://github.com/NVIDIA/stdexec/issues/1755") {
             ++run[static_cast<std::size_t>(task)];
     };
     thread thief(claim);
-    claim(); // the owner takes the block over and, if it got the task, fills the block again
+    claim(); // the owner takes the block over; if it got the task, it fills the block again
     if (run[1] == 1) {
         slot.store(2, relaxed);
         position.store(repaired ? 1 << 8 : 0, release);
@@ -111,7 +112,8 @@ EXHIBIT(stdexec_bwos_1755, "https://github.com/NVIDIA/stdexec/issues/1755") {
     check::that(run[2] <= 1, "and so does the next one");
 }
 
-// The slow unlock releases the lock bit in the same step that takes the queue's spin bit, with acquire only.
+// The slow unlock clears the lock bit and sets the queue's spin bit in one atomic operation, which only
+// acquires.
 EXHIBIT(nsync_unlock_slow, "https://github.com/google/nsync/pull/16") {
     constexpr std::uint32_t locked = 1;
     constexpr std::uint32_t spin = 2;
@@ -130,12 +132,12 @@ EXHIBIT(nsync_unlock_slow, "https://github.com/google/nsync/pull/16") {
     std::uint32_t held = locked;
     check::that(word.compare_exchange_strong(held, spin, repaired ? acq_rel : acquire, relaxed),
                 "it is ours");
-    word.fetch_and(~spin, release); // the queue of waiters is done
+    word.fetch_and(~spin, release); // the work on the queue of waiters is complete
     other.join();
 }
 
-// The uniqueness test reads the count relaxed, and so does not order the last reader's accesses before the
-// write.
+// The uniqueness test reads the count with relaxed order. So it does not order the last reader's accesses
+// before the write.
 EXHIBIT(rust_arc_get_mut_52031, "https://github.com/rust-lang/rust/pull/52031") {
     atomic<int> strong{2};
     cell<int> value{5};
@@ -147,7 +149,8 @@ EXHIBIT(rust_arc_get_mut_52031, "https://github.com/rust-lang/rust/pull/52031") 
     other.join();
 }
 
-// sem_post looks at the number of waiters after it has raised the value: by then the semaphore may be gone.
+// sem_post reads the number of waiters after it has incremented the value. The semaphore may be destroyed by
+// then.
 EXHIBIT(glibc_semaphore_12674, "https://sourceware.org/bugzilla/show_bug.cgi?id=12674") {
     struct semaphore {
         atomic<std::uint32_t> value{0};
@@ -156,7 +159,7 @@ EXHIBIT(glibc_semaphore_12674, "https://sourceware.org/bugzilla/show_bug.cgi?id=
     auto s = std::make_unique<semaphore>();
     thread poster([&s = *s] {
         s.value.fetch_add(1, release);
-        // Repaired: only the address is used after that.
+        // The repaired version uses only the address after that.
         if (repaired || s.waiters.load(relaxed) != 0) (void)futex_wake(s.value);
     });
     for (;;) {
@@ -170,7 +173,8 @@ EXHIBIT(glibc_semaphore_12674, "https://sourceware.org/bugzilla/show_bug.cgi?id=
     poster.join();
 }
 
-// A sequence lock's reader looks at the sequence number again without a fence after it has read the data.
+// The reader of a sequence lock reads the data and then the sequence number again, without a fence in
+// between.
 EXHIBIT(seqlock_reader, "https://www.hpl.hp.com/techreports/2012/HPL-2012-68.html") {
     atomic<unsigned> sequence{0};
     atomic<int> first{0};
@@ -191,7 +195,7 @@ EXHIBIT(seqlock_reader, "https://www.hpl.hp.com/techreports/2012/HPL-2012-68.htm
     writer.join();
 }
 
-// Double-checked locking with plain publication of the pointer.
+// Double-checked locking that publishes the pointer with a plain store.
 EXHIBIT(double_checked_locking, "https://www.cs.umd.edu/~pugh/java/memoryModel/DoubleCheckedLocking.html") {
     struct object {
         cell<int> value{0};

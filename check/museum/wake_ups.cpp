@@ -4,8 +4,8 @@
 using namespace ekiden::sys;
 namespace check = ekiden::check;
 
-// The notifier's read-modify-write of the flag was taken for a full fence; its look at the waiters moved
-// before it.
+// The code assumed that the notifier's read-modify-write of the flag is a full fence. So its read of the
+// waiters moved before it.
 EXHIBIT(onetbb_2136, "https://github.com/uxlfoundation/oneTBB/pull/2136") {
     atomic<bool> locked{true};
     atomic<int> waiters{0};
@@ -28,7 +28,8 @@ EXHIBIT(onetbb_2136, "https://github.com/uxlfoundation/oneTBB/pull/2136") {
     waiter.join();
 }
 
-// The semaphore's release wakes a waiter only when the count was zero: the second of two sleeps on.
+// The semaphore's release wakes a waiter only if the count was zero. So the second of two waiters keeps
+// sleeping.
 EXHIBIT(libstdcxx_semaphore_98033, "https://gcc.gnu.org/bugzilla/show_bug.cgi?id=98033") {
     atomic<std::uint32_t> count{0};
     const auto take = [&] {
@@ -50,7 +51,7 @@ EXHIBIT(libstdcxx_semaphore_98033, "https://gcc.gnu.org/bugzilla/show_bug.cgi?id
     second.join();
 }
 
-// The waiter counts itself and then relies on the kernel for a barrier; the notifier looks at the count.
+// The waiter counts itself and relies on the kernel for a barrier. The notifier reads the count.
 EXHIBIT(libcxx_atomic_wait_109290, "https://github.com/llvm/llvm-project/issues/109290") {
     atomic<std::uint32_t> value{0};
     atomic<std::uint32_t> platform{0};
@@ -71,10 +72,10 @@ EXHIBIT(libcxx_atomic_wait_109290, "https://github.com/llvm/llvm-project/issues/
     waiter.join();
 }
 
-// park() takes a token that is there and returns without a barrier: the store that empties the counter may
-// land on the next token, while the condition was read before that token came.
+// park() consumes an existing token and returns without a barrier. So the store that empties the counter may
+// overwrite the next token, although the condition was read before that token came.
 EXHIBIT(jdk_park_6822370, "https://bugs.openjdk.org/browse/JDK-6822370") {
-    atomic<std::uint32_t> token{1}; // left over from an earlier unpark
+    atomic<std::uint32_t> token{1}; // left from an earlier unpark
     atomic<bool> condition{false};
     thread parker([&] {
         while (!condition.load(relaxed)) {
@@ -92,16 +93,18 @@ EXHIBIT(jdk_park_6822370, "https://bugs.openjdk.org/browse/JDK-6822370") {
     parker.join();
 }
 
-// A condition variable with two groups that take turns: a late waiter of a group that is over finds the
-// signal of the group that has its slot now, and takes it.
+// A condition variable with two groups that alternate. A late waiter of a finished group finds and consumes a
+// signal for the group that uses the slot now.
 EXHIBIT(glibc_condition_25847, "https://sourceware.org/bugzilla/show_bug.cgi?id=25847") {
-    // Signals of the slot: the low byte counts them, the rest is the generation that they are for.
+    // The signals of the slot. The low byte counts them. The other bytes are the generation that they belong
+    // to.
     atomic<std::uint32_t> signals{0};
     atomic<int> registered{0};
     const auto wait_in = [&](std::uint32_t generation) {
         for (;;) {
             std::uint32_t seen = signals.load(acquire);
-            if (repaired && seen >> 8 != generation) return; // this group is over: all of it was woken
+            // This group is finished, and all its waiters have been woken.
+            if (repaired && seen >> 8 != generation) return;
             if ((seen & 0xFF) != 0) {
                 if (signals.compare_exchange_strong(seen, seen - 1, acquire, relaxed)) return;
             } else {
@@ -119,23 +122,23 @@ EXHIBIT(glibc_condition_25847, "https://sourceware.org/bugzilla/show_bug.cgi?id=
         wait_in(1);
     });
     while (registered.load(acquire) != 1) yield();
-    // The group ends with a signal for its waiter, and the slot passes to the next generation.
+    // The group ends with a signal for its waiter. Then the next generation uses the slot.
     signals.store(1, release);
     (void)futex_wake_all(signals);
     signals.store(1 << 8, release);
     (void)futex_wake_all(signals);
     while (registered.load(acquire) != 2) yield();
-    signals.fetch_add(1, release); // for the new group's waiter
+    signals.fetch_add(1, release); // for the waiter of the new group
     (void)futex_wake_all(signals);
     next.join();
     late.join();
 }
 
-// Tokio's scheduler, late 2019: a thread that schedules a task looks, with a seq_cst load, whether a worker
-// searches; if one does, nobody is woken. The searcher leaves that state with a seq_cst read-modify-write and
-// looks at the queue once more. Push and look at the queue are not seq_cst, so each may miss the other. A
-// read-modify-write instead of the load joins the chain of changes, and the searcher's own change then
-// acquires the push.
+// Tokio's scheduler, late 2019. A thread that schedules a task reads, with a seq_cst load, whether a worker
+// is searching. If so, it wakes no worker. The searching worker stops searching with a seq_cst
+// read-modify-write and then checks the queue once more. The push and the check of the queue are not seq_cst,
+// so each side may miss the other. With a read-modify-write instead of the load, the thread takes part in the
+// modification order of the state. Then the worker's own read-modify-write acquires the push.
 EXHIBIT(tokio_1788, "https://github.com/tokio-rs/tokio/pull/1788") {
     atomic<int> queue{0};
     atomic<int> searchers{1};
@@ -154,11 +157,11 @@ EXHIBIT(tokio_1788, "https://github.com/tokio-rs/tokio/pull/1788") {
     worker.join();
 }
 
-// The released-workers field counts down each time an idle worker is trimmed, and never up again. When it
-// wraps around it looks as if there were enough workers, and nobody is woken any more. (Eight bits instead of
-// sixteen.)
+// The field of released workers is decremented each time an idle worker is trimmed, and is never incremented.
+// When it wraps around, there seem to be enough workers, and no worker is woken any more. (This model uses
+// eight bits instead of sixteen.)
 EXHIBIT(fork_join_counter_8330017, "https://bugs.openjdk.org/browse/JDK-8330017") {
-    atomic<std::int8_t> released{-127}; // after months of trimming
+    atomic<std::int8_t> released{-127}; // the value after months of trimming
     atomic<std::uint32_t> work{0};
     thread trimmer([&] {
         for (int i = 0; i < 2; ++i) {
@@ -170,6 +173,6 @@ EXHIBIT(fork_join_counter_8330017, "https://bugs.openjdk.org/browse/JDK-8330017"
     });
     trimmer.join();
     work.store(1, release);
-    if (released.load(acquire) < 0) (void)futex_wake(work); // fewer workers than wanted: wake one
+    if (released.load(acquire) < 0) (void)futex_wake(work); // fewer workers than wanted, so wakes one
     worker.join();
 }

@@ -1,4 +1,4 @@
-// The names that programs write their own lock-free code with, as the checker knows them.
+// The names for a program's own lock-free code, in the checking build.
 #include "toy.hpp"
 
 #include <ekiden/check/checkable.hpp>
@@ -23,7 +23,7 @@ using toy::run;
 
 namespace {
 
-/// Two threads add to a number; `Locked` says whether they lock.
+/// Two threads add to a number. `Locked` says whether they lock.
 template <bool Locked>
 void add_in_two_threads() {
     checkable::mutex guard;
@@ -122,7 +122,8 @@ TEST_CASE("checkable: try_lock takes a free mutex, and may fail") {
 
 namespace {
 
-/// A thread waits for a number that another sets; `Loop`: with a condition, `Notify`: which is notified.
+/// A thread waits for a number that another thread sets. `Loop`: it waits in a loop with a condition.
+/// `Notify`: the other thread notifies.
 template <bool Loop, bool Notify>
 void wait_for_a_number() {
     checkable::mutex guard;
@@ -159,7 +160,7 @@ TEST_CASE("checkable: a notification without the mutex between the look and the 
             checkable::condition_variable changed;
             checkable::atomic<int> number = 0;
             checkable::thread other([&] {
-                number = 1; // must be done with the mutex held
+                number = 1; // wrong: the mutex must be held here
                 changed.notify_one();
             });
             {
@@ -173,7 +174,7 @@ TEST_CASE("checkable: a notification without the mutex between the look and the 
 
 namespace {
 
-/// A mutex and a condition variable that end when the wait is over. `Inside`: with the mutex held.
+/// A mutex and a condition variable are destroyed after the wait. `Inside`: while the mutex is held.
 template <bool Inside>
 void end_after_a_wait() {
     struct places {
@@ -343,7 +344,7 @@ TEST_CASE("checkable: volatile atomics and flags, and ATOMIC_FLAG_INIT") {
 
 namespace {
 
-/// Three threads set a number once. `Once`: through call_once.
+/// Three threads set a number once. `Once`: they use call_once.
 template <bool Once>
 void set_once() {
     checkable::once_flag once;
@@ -391,7 +392,7 @@ TEST_CASE("checkable: identifiers of threads have a hash, and threads sleep unti
 
 namespace {
 
-/// Three bytes between the members belong to neither.
+/// The three padding bytes do not belong to a member.
 struct padded {
     char letter;
     int number;

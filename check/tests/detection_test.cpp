@@ -1,4 +1,4 @@
-// A broken engine must be noticed: toy programs with one known fault each must fail, and say why.
+// A defective engine must be noticed. Toy programs with one known fault each must fail and name the reason.
 #include "toy.hpp"
 
 #include <ekiden/sys/atomic.hpp>
@@ -22,7 +22,7 @@ using toy::run;
 
 namespace {
 
-int* volatile kept; // keeps the compiler from leaving out an allocation
+int* volatile kept; // prevents the compiler from removing an allocation
 
 struct message_box {
     cell<int> data{0};
@@ -96,7 +96,7 @@ TEST_CASE("destruction that an access of another thread is not ordered before is
         [] {
             auto count = std::make_unique<atomic<int>>(2);
             const auto drop = [&count = *count](std::unique_ptr<atomic<int>>& owner) {
-                if (count.fetch_sub(1, relaxed) == 1) owner.reset(); // acq_rel would be right
+                if (count.fetch_sub(1, relaxed) == 1) owner.reset(); // wrong: it should be acq_rel
             };
             thread other([&] { drop(count); });
             drop(count);

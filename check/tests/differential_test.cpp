@@ -1,4 +1,4 @@
-// The checker's memory model, compared with an enumerator of C++20's axioms that shares nothing with it.
+// Compares the checker's memory model with an independent enumerator of C++20's axioms.
 #include <check/differential/comparison.hpp>
 
 #include <doctest/doctest.h>
@@ -17,13 +17,14 @@ TEST_CASE("differential: the checker explores what C++20 allows, and nothing els
         REQUIRE(c.same);
         more = more || c.more_in_cpp;
     }
-    CHECK(more); // the limit that the checker's page names
+    CHECK(more); // the limit is described in check/README.md
 }
 
 TEST_CASE("differential: an engine without one of its parts is noticed") {
     struct left_out {
         std::string_view part;
-        std::uint64_t first; // seed: some are noticed by one program in many hundreds
+        // The first seed; only one program in many hundreds shows some of the differences.
+        std::uint64_t first;
     };
     for (const left_out& it :
          {left_out{"release sequences", 100}, left_out{"modification order", 1},

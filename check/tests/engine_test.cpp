@@ -1,5 +1,5 @@
-// What models rely on: fibers with exceptions and thread-local data, reset between executions, time, and a
-// reduction that loses nothing.
+// Tests what models rely on: fibers with exceptions and thread-local data, the reset between executions,
+// time, and a reduction that loses no outcome.
 #include "toy.hpp"
 
 #include <ekiden/sys/asymmetric_fence.hpp>
@@ -41,7 +41,7 @@ TEST_CASE("an exception passes through a fiber that is switched away inside the 
                 x.fetch_add(1, relaxed);
                 throw mine;
             } catch (int caught) {
-                x.fetch_add(1, relaxed); // others run here
+                x.fetch_add(1, relaxed); // other threads run here
                 check::that(std::current_exception() != nullptr, "the exception is still current");
                 check::that(caught == mine, "each thread catches its own");
             }
@@ -178,7 +178,7 @@ TEST_CASE("a choice among no numbers is refused") {
 }
 
 TEST_CASE("a model that depends on anything but the checker's choices is reported") {
-    static int* outer = nullptr; // put back between executions, but what it points to is not
+    static int* outer = nullptr; // restored between executions, but the object that it points to is not
     static int runs = 0;
     (void)runs;
     outer = static_cast<int*>(std::malloc(sizeof(int)));
@@ -196,7 +196,8 @@ TEST_CASE("a model that depends on anything but the checker's choices is reporte
 
 namespace {
 
-// Three threads over three locations with every kind of access: the outcomes are compared, not judged.
+// Three threads use three locations with every kind of access. The test compares the outcomes and does not
+// judge them.
 void busy_toy() {
     struct shared {
         atomic<int> x{0};

@@ -1,5 +1,5 @@
-// What a model uses of the standard library and of the compiler that the engine has no names for: it is
-// understood, or the failure says what it was.
+// Models may use parts of the standard library and the compiler that the engine does not replace. The engine
+// either supports them, or the failure names them.
 #include "toy.hpp"
 
 #include <ekiden/check/checkable.hpp>
@@ -21,7 +21,7 @@ using toy::run;
 
 namespace {
 
-/// The failure of a model that hangs, which must be the same when it is run again.
+/// Runs a model that hangs. It must fail in the same way when it is run again.
 check::result hangs(void (*body)()) {
     const check::result r = run(body, {}, {.silence_ms = 100});
     CHECK(r.failed);

@@ -1,4 +1,4 @@
-/// Toy programs, explored: what the tests of the engine do with them.
+/// Explores toy programs for the tests of the engine.
 #pragma once
 
 #include <check/engine/explorer.hpp>
@@ -27,7 +27,7 @@ inline void passes(void (*body)()) {
     CHECK(r.complete);
 }
 
-/// And says why; and fails in the same way when it is run again from the replay string.
+/// The toy must fail for this reason, and again in the same way when its replay string is run.
 inline void fails_with(void (*body)(), const char* expected) {
     const check::result r = run(body);
     CAPTURE(r.failure);

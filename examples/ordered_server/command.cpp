@@ -11,7 +11,7 @@ namespace ordered {
 
 namespace {
 
-/// With the name, from `least` to `most` words.
+/// The allowed number of words, including the name: from `least` to `most`.
 struct entry {
     std::string_view name;
     std::size_t least, most;
@@ -24,12 +24,12 @@ constexpr entry table[] = {
     {"info", 1, any, verb::info}, {"quit", 1, 1, verb::quit}, {"command", 1, any, verb::text}};
 
 std::string lower(std::string_view word) {
-    std::string small(word.substr(0, 32)); // no name is longer
+    std::string small(word.substr(0, 32)); // no name is longer than this
     for (char& c : small) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
     return small;
 }
 
-/// What redis-cli and redis-benchmark ask for.
+/// Answers the parameters that redis-cli and redis-benchmark request.
 std::string config(std::string_view wanted, const options& chosen) {
     const std::pair<std::string_view, std::string> all[] = {
         {"save", ""}, {"appendonly", "no"}, {"maxclients", std::to_string(chosen.limit.connections)}};
@@ -75,7 +75,7 @@ command interpret(std::span<const std::string_view> words, const options& chosen
         if (lower(words[1]) != "get" || words.size() != 3) return refusal("CONFIG knows only GET name");
         asked.text = config(lower(words[2]), chosen);
     } else if (name == "command") {
-        encoding::array(asked.text, 0); // redis-cli goes on without descriptions
+        encoding::array(asked.text, 0); // redis-cli continues without descriptions
     } else if (words.size() == 2 && asked.what == verb::text) {
         encoding::bulk(asked.text, words[1]);
     } else if (asked.what != verb::info) {

@@ -3,7 +3,7 @@
 
 namespace ordered {
 
-using clock = ekiden::steady_timer; // which is virtual in a simulation
+using clock = ekiden::steady_timer; // virtual time in a simulation
 
 connection::connection(server& of)
     : server_(of), parser_(of.chosen().limit), timer_(of.network()), progress_(clock::now()),
@@ -64,20 +64,20 @@ void connection::handle(command asked) {
     if (asked.what == verb::quit) refuse_more();
 }
 
-/// Takes no more from the client, and forgets what has been read already.
+/// Accepts no more requests from the client, and drops the bytes that were read but not parsed.
 void connection::refuse_more() {
     phase_ = phase::last;
     input_ = {};
 }
 
-/// Runs a request, or hands it over. False: its lane has no room. Then this connection is told when its turn
-/// has come: in the order in which connections have asked, and once for each request of the key that comes
-/// back.
+/// Runs a request, or hands it over. Returns false if its lane is full. This connection then waits for its
+/// turn. Connections get turns in the order in which they began to wait, one for each request of the key that
+/// is finished.
 bool connection::place(request& r) {
     account& of = *r.of;
     const bool is_next = std::exchange(has_turn_, false);
     if (of.waiting.empty() || is_next) {
-        // What takes no time is not worth a way to another thread and back, if nothing of its key is there.
+        // A small request is not worth a hand-over to another thread, if its key has no other request.
         if (of.under_way == 0 && of.waiting.empty() && is_small(r)) {
             r.run();
             r.is_done = true;
@@ -122,7 +122,7 @@ void connection::send() {
     if (sending_.empty()) sending_.swap(output_);
     if (sending_.empty()) return;
     is_sending_ = true;
-    progress_ = clock::now(); // until now it was the server's turn
+    progress_ = clock::now(); // until now, the client was not expected to read
     write_some(std::string_view(sending_).substr(sent_));
 }
 
@@ -133,7 +133,7 @@ void connection::sent(const std::error_code& error, std::size_t bytes) {
     sent_ += bytes;
     if (sent_ == sending_.size()) sending_.resize(sent_ = 0);
     server_.count().bytes_out += bytes;
-    begun_ = progress_ = clock::now(); // what it was to say meanwhile may not have been read
+    begun_ = progress_ = clock::now(); // requests that were sent meanwhile may not have been read
     proceed();
 }
 
@@ -163,8 +163,8 @@ void connection::finish() {
     proceed();
 }
 
-/// A socket that is closed with bytes unread resets the connection, and the client may lose replies that it
-/// has not read. So this side ends first, and what still comes is thrown away.
+/// Closing a socket with unread bytes resets the connection, and the client may lose replies. So this side
+/// ends its output first, and discards all bytes that still arrive.
 void connection::end_if_done() {
     if (is_closed() || !(has_client_ended_ || phase_ != phase::open)) return;
     if (!input_.empty() || !requests_.empty() || !output_.empty() || !sending_.empty()) return;
@@ -182,7 +182,7 @@ void connection::abort() {
     timer_.cancel();
     input_ = {};
     server_.count().lost += requests_.size();
-    if (under_way_ == 0) server_.forget(*this); // else those that run have references
+    if (under_way_ == 0) server_.forget(*this); // otherwise, running requests refer to this connection
 }
 
 // ---- deadlines
@@ -191,12 +191,12 @@ connection::time_point connection::due() const {
     const deadlines& d = server_.chosen().deadline;
     if (phase_ == phase::lingering) return progress_ + d.linger;
     if (is_sending_) return progress_ + d.write;
-    if (!requests_.empty()) return time_point::max(); // it is the server's turn
+    if (!requests_.empty()) return time_point::max(); // the server is working
     if (parser_.is_inside()) return begun_ + d.read;
     return progress_ + d.idle;
 }
 
-/// Sets the timer only if it would ring too late. Ringing too early costs a look at the clock.
+/// Sets the timer only if it would fire too late. If it fires too early, the only cost is reading the clock.
 void connection::watch() {
     if (is_closed() || due() >= armed_) return;
     armed_ = due();

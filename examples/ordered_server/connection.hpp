@@ -1,9 +1,9 @@
-/// One client: reads requests, hands them to the lanes of their keys, and sends the replies in the order of
-/// the requests, in whichever order they come back.
+/// One client. Reads requests, passes them to the lanes of their keys, and sends the replies in the order of
+/// the requests, whatever the order in which they finish.
 ///
-/// All of it runs on the network. What keeps a client from taking too much: it is read only while there is
-/// room for its requests, for their replies and in the lane of the key that comes next. It knows no sockets:
-/// what carries the bytes derives from it.
+/// All of it runs on the network's executor. The connection limits what a client can use: it reads only while
+/// there is room for requests, for replies, and in the lane of the next key. It does not depend on sockets. A
+/// derived class transports the bytes.
 #pragma once
 
 #include <ordered_server/request.hpp>
@@ -25,43 +25,45 @@ public:
     explicit connection(server& of);
     virtual ~connection() = default;
 
-    /// Does what can be done now. After whatever has happened; calling it too often does no harm.
+    /// Does everything that can be done now. Called after every event. Extra calls are harmless.
     void proceed();
-    /// A request of this connection has been run. proceed() comes later, once for many of these.
+    /// A request of this connection has been run. proceed() follows, once for several requests.
     void came_back(request& r);
-    /// Its turn to ask its lane for room has come; then proceed().
+    /// This connection may ask its lane for room now. proceed() follows.
     void has_turn() { has_turn_ = true; }
-    /// Takes no more from the client, and ends when all that was taken is answered.
+    /// Accepts no more requests, and ends after all accepted ones have been answered.
     void finish();
-    /// Ends now. Requests that are under way come back later, and nobody is told.
+    /// Ends now. Requests that are under way come back later. The client gets no reply.
     void abort();
 
     [[nodiscard]] bool is_closed() const { return phase_ == phase::closed; }
-    /// For the server's list of those that something has happened to.
+    /// Whether it is in the server's list of connections with events.
     bool is_listed = false;
-    /// Among the server's connections, from 1 on.
+    /// The number of the connection, starting at 1.
     std::uint64_t number = 0;
 
 protected:
-    /// The bytes that read_some() has asked for. None, and no error: the client has ended its side.
+    /// The result of read_some(). No bytes and no error mean that the client has closed its side.
     void received(const std::error_code& error, std::size_t bytes);
-    /// So many of those that write_some() was given have gone.
+    /// The result of write_some(): the number of bytes that were sent.
     void sent(const std::error_code& error, std::size_t bytes);
 
 private:
-    // What carries the bytes. One read and one write at a time; their ends come later, from the network.
+    // Transport of the bytes. Only one read and one write run at a time. They complete later, on the
+    // network's executor.
     virtual void read_some(std::span<char> into) = 0;
     virtual void write_some(std::string_view bytes) = 0;
-    /// The client learns that nothing more will come.
+    /// Tells the client that no more bytes will follow.
     virtual void end_output() = 0;
-    /// What is under way ends with an error, or never.
+    /// Closes the connection. Pending reads and writes complete with an error, or never.
     virtual void close() = 0;
 
     using time_point = std::chrono::steady_clock::time_point;
     enum class phase {
-        open,      // takes requests
-        last,      // takes no more
-        lingering, // all is answered; waits for the client to end its side, so that the replies arrive
+        open, // accepts requests
+        last, // accepts no more requests
+        // Everything is answered; waits until the client closes its side, so that the replies arrive.
+        lingering,
         closed
     };
 
@@ -84,25 +86,25 @@ private:
 
     request_parser parser_;
     std::array<char, 16 * 1024> buffer_;
-    std::string_view input_; // of the buffer, not yet parsed
+    std::string_view input_; // the part of the buffer that has not been parsed
     bool is_receiving_ = false;
     bool has_client_ended_ = false;
 
-    std::deque<request> requests_; // in their order; those that have been answered are gone
-    request* unplaced_ = nullptr;  // the last of them, if there is no room in its lane
-    bool has_turn_ = false;        // to ask again
-    std::size_t under_way_ = 0;    // handed over, and not back
-    std::size_t text_bytes_ = 0;   // of replies among them that are texts
+    std::deque<request> requests_; // in order of arrival; answered requests are removed
+    request* unplaced_ = nullptr;  // the last request, if there is no room in its lane
+    bool has_turn_ = false;        // to ask for room again
+    std::size_t under_way_ = 0;    // number of requests that were handed over and are not back
+    std::size_t text_bytes_ = 0;   // bytes of the replies that are texts
 
-    std::string output_;   // replies that wait
-    std::string sending_;  // those that the system is being given,
-    std::size_t sent_ = 0; // and has so much of
+    std::string output_;   // replies that are waiting
+    std::string sending_;  // replies that the system is sending
+    std::size_t sent_ = 0; // number of bytes of `sending_` that were sent
     bool is_sending_ = false;
 
     ekiden::steady_timer timer_;
-    time_point armed_ = time_point::max(); // when the timer rings
-    time_point progress_;                  // when the client last did something
-    time_point begun_;                     // when the request began that is not whole
+    time_point armed_ = time_point::max(); // when the timer fires
+    time_point progress_;                  // when the client last made progress
+    time_point begun_;                     // when the incomplete request began
 };
 
 } // namespace ordered

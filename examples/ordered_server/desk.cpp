@@ -32,7 +32,7 @@ namespace {
 
 class lane_desk final : public desk {
 public:
-    // A full lane refuses: the connection that asked stops reading until there is room.
+    // A full lane refuses a request. The connection then stops reading until there is room.
     lane_desk(const ekiden::any_executor& workers, const options& chosen, way_back& back)
         : desk(back), log_(chosen.log),
           lanes_(workers, {.lane_capacity = chosen.limit.lane, .policy = ekiden::when_full::reject}) {}
@@ -57,7 +57,7 @@ public:
     }
 
 private:
-    struct hash { // an address would do, but be another one in each run of a simulation
+    struct hash { // a hash of the address would differ between runs of a simulation
         std::size_t operator()(const account* of) const { return of->index; }
     };
 

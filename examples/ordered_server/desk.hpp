@@ -1,4 +1,4 @@
-/// Where requests are run: those of one key one at a time and in their order, different keys in parallel.
+/// Runs requests: one at a time and in order for each key, in parallel for different keys.
 #pragma once
 
 #include <ordered_server/request.hpp>
@@ -12,15 +12,15 @@
 
 namespace ordered {
 
-/// The way of requests back to the network: a list that any thread pushes onto. The thread that finds it
-/// empty wakes the network, so that many replies cost one wake-up. While there is more to do than the workers
-/// can do at once, the network does not even wait to be woken: it looks from time to time.
+/// Returns finished requests to the network: a list onto which any thread pushes. A thread that finds the
+/// list empty wakes the network, so that many replies cost one wake-up. If many requests are under way, the
+/// network polls the list instead, and no thread wakes it.
 class way_back {
 public:
     using receiver = std::function<bool(request*)>;
 
-    /// `arrive` is called on the network with those that have come, linked, in their order. It says whether
-    /// the next ones may be collected for `time`.
+    /// `arrive` is called on the network with the finished requests, as a linked list in order. It returns
+    /// whether to collect further requests for `time`.
     way_back(const ekiden::any_executor& network, std::chrono::microseconds time, receiver arrive)
         : network_(network), time_(time), arrive_(std::move(arrive)), timer_(network) {}
     void push(request& done);
@@ -32,11 +32,11 @@ private:
     const std::chrono::microseconds time_;
     receiver arrive_;
     ekiden::steady_timer timer_;
-    request_link looked_at_; // the end of the list, while the network is going to look at it
+    request_link looked_at_; // the end of the list while the network polls
     std::atomic<request_link*> newest_{nullptr};
 };
 
-/// The lab compares others with that of lanes: lab/experiments/server.
+/// An interface, so that the lab can compare lanes with other ways: lab/experiments/server.
 class desk {
 public:
     explicit desk(way_back& back) : back_(back) {}
@@ -44,12 +44,12 @@ public:
     desk(const desk&) = delete;
     desk& operator=(const desk&) = delete;
 
-    /// Takes a request, runs it behind those of its key that came before, and hands it back. False: its key
-    /// has no room now. Called on the network.
+    /// Accepts a request. Runs it after the earlier requests of its key, and returns it through the way back.
+    /// Returns false if there is no room for this key now. Called on the network.
     virtual bool take(request& r) = 0;
     virtual void add_to(ekiden::prometheus_page& /*page*/) const {}
 
-    /// From now on requests come back without having been run. Any thread.
+    /// From now on, requests come back without being run. Any thread.
     void give_up() noexcept { has_given_up_.store(true, std::memory_order_relaxed); }
 
 protected:
@@ -63,10 +63,10 @@ private:
     std::atomic<bool> has_given_up_{false};
 };
 
-/// How a server gets its desk.
+/// Creates the desk of a server.
 using desk_maker =
     std::function<std::unique_ptr<desk>(const ekiden::any_executor& workers, const options&, way_back&)>;
-/// A lane for each key, on the workers' executor.
+/// Returns a desk with a lane for each key, on the workers' executor.
 [[nodiscard]] std::unique_ptr<desk> make_lane_desk(const ekiden::any_executor& workers, const options& chosen,
                                                    way_back& back);
 

@@ -1,4 +1,4 @@
-/// The replies of the Redis protocol, appended to a string.
+/// Appends replies of the Redis protocol to a string.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 namespace ordered::encoding {
 
 inline void simple(std::string& to, std::string_view text) { to.append("+").append(text).append("\r\n"); }
-/// Bytes of the text that would end the reply become blanks.
+/// Replaces bytes that would end the reply by blanks.
 inline void error(std::string& to, std::string_view text) {
     to += "-ERR ";
     for (const char c : text) to += c >= ' ' && c <= '~' ? c : ' ';
@@ -25,7 +25,7 @@ inline void bulk(std::string& to, std::string_view bytes) {
     to.append(bytes).append("\r\n");
 }
 inline void null(std::string& to) { to += "$-1\r\n"; }
-/// The elements follow.
+/// Appends the head of an array. The caller appends the elements.
 inline void array(std::string& to, std::size_t n) { number(to, '*', static_cast<std::int64_t>(n)); }
 
 } // namespace ordered::encoding

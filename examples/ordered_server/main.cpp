@@ -1,5 +1,5 @@
-// Serves until SIGINT or SIGTERM; then answers what it has accepted, and ends. A second signal ends it at
-// once.
+// Serves until SIGINT or SIGTERM. Then answers the accepted requests and ends. A second signal ends it
+// immediately.
 #include <ordered_server/tcp_server.hpp>
 
 #include <charconv>
@@ -51,7 +51,7 @@ int main(int count, char** words) {
             trace.open(record, std::ios::trunc);
             if (!trace) throw std::invalid_argument("--record: '" + record + "' cannot be written");
             chosen.log = &log.emplace();
-            chosen.limit.work_on_the_spot = -1; // all are handed over, and so recorded
+            chosen.limit.work_on_the_spot = -1; // hands all requests over, so that all are recorded
         }
         ordered::tcp_server server(chosen);
         server.stop_on_signals();

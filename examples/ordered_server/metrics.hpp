@@ -1,4 +1,4 @@
-/// What the server counts.
+/// The counters of the server.
 #pragma once
 
 #include <ordered_server/command.hpp>
@@ -9,14 +9,14 @@
 
 namespace ordered {
 
-/// The network thread's; plain.
+/// Only the network thread uses these, so they are plain numbers.
 struct counters {
-    std::uint64_t requests[std::size(verb_names)]{}; ///< taken, by what they ask for
+    std::uint64_t requests[std::size(verb_names)]{}; ///< accepted requests, by command
     std::uint64_t connections = 0;
     std::uint64_t refused = 0;
     std::uint64_t accept_failures = 0;
     std::uint64_t on_the_spot = 0;
-    std::uint64_t under_way = 0; ///< now
+    std::uint64_t under_way = 0; ///< current number
     std::uint64_t replies = 0;
     std::uint64_t lost = 0;
     std::uint64_t waits_for_room = 0;

@@ -7,7 +7,7 @@ namespace ordered {
 
 namespace {
 
-/// The sum of the first `n` draws of a generator with its default seed.
+/// Returns the sum of the first `n` draws of a generator with its default seed.
 std::int64_t draw(std::int64_t n) {
     std::mt19937 draws;
     std::int64_t sum = 0;

@@ -10,11 +10,12 @@ namespace {
 
 constexpr std::string_view blanks = " \t\r\v\f";
 
-/// What an escape between double quotes says. Takes it from the front, but for its last character.
+/// Returns the character of an escape sequence between double quotes. Removes all of it from `text` except
+/// its last character.
 char take_escape(std::string_view& text) {
     text.remove_prefix(1); // the backslash
     const char* const at = text.data();
-    unsigned code = 0; // of which no sign is a digit
+    unsigned code = 0; // unsigned, so from_chars accepts no sign
     if (text.size() > 2 && *at == 'x' && std::from_chars(at + 1, at + 3, code, 16).ptr == at + 3) {
         text.remove_prefix(2);
         return static_cast<char>(code);
@@ -25,8 +26,8 @@ char take_escape(std::string_view& text) {
 
 } // namespace
 
-/// What is not whole is kept, and read again from its first byte when more has come: words are skipped by
-/// their lengths.
+/// Keeps an incomplete request. Parses it again from its first byte when more bytes arrive. This is fast,
+/// because words are skipped by their lengths.
 request_parser::result request_parser::parse(std::string_view& input) {
     const std::size_t known = is_inside_ ? part_.size() : 0;
     if (is_inside_) part_ += input;
@@ -37,7 +38,7 @@ request_parser::result request_parser::parse(std::string_view& input) {
         words_.clear();
         if (!(rest.starts_with('*') ? take_array(rest) : take_inline(rest))) break;
         bytes = rest;
-        if (words_.empty()) continue; // an empty request is none
+        if (words_.empty()) continue; // an empty request is ignored
         input.remove_prefix(all - bytes.size() - known);
         is_inside_ = false;
         return result::request;
@@ -57,7 +58,7 @@ bool request_parser::fail(const std::string& why) {
     return false;
 }
 
-/// Without its '\n'.
+/// Returns the next line, without its '\n'.
 std::optional<std::string_view> request_parser::take_line(std::string_view& bytes, std::size_t longest) {
     const std::string_view line = bytes.substr(0, std::min(bytes.find('\n'), longest + 1));
     if (line.size() > longest)
@@ -69,7 +70,7 @@ std::optional<std::string_view> request_parser::take_line(std::string_view& byte
     return {};
 }
 
-/// A line with a number behind its first character.
+/// Reads a line with one character followed by a number.
 std::optional<std::int64_t> request_parser::take_number(std::string_view& bytes, const char* what,
                                                         std::int64_t least, std::size_t most) {
     const auto line = take_line(bytes, 24);
@@ -85,7 +86,7 @@ std::optional<std::int64_t> request_parser::take_number(std::string_view& bytes,
 }
 
 bool request_parser::take_array(std::string_view& bytes) {
-    // One below 0 counts as 0.
+    // A negative number counts as 0.
     const auto count =
         take_number(bytes, "multibulk", std::numeric_limits<std::int64_t>::min(), limit_.words);
     if (!count) return false;
@@ -105,13 +106,13 @@ bool request_parser::take_array(std::string_view& bytes) {
     return true;
 }
 
-/// Words with blanks between them. One may be quoted in parts, and ends behind a closing quote. Between
-/// double quotes there are escapes; between single ones only that of the quote.
+/// Reads words that are separated by blanks. A word may contain quoted parts. It ends after a closing quote.
+/// Escapes work between double quotes. Between single quotes, only the escaped quote is an escape.
 bool request_parser::take_inline(std::string_view& bytes) {
     const auto line = take_line(bytes, limit_.frame);
     if (!line) return false;
     unquoted_.clear();
-    unquoted_.reserve(line->size()); // it gets no longer: words stay where they are
+    unquoted_.reserve(line->size()); // the text only gets shorter, so the words never move
     for (std::string_view rest = *line;;) {
         rest.remove_prefix(std::min(rest.find_first_not_of(blanks), rest.size()));
         if (rest.empty()) return true;

@@ -15,16 +15,16 @@ void server::add(const std::shared_ptr<connection>& fresh) {
     fresh->proceed();
 }
 
-/// Requests have come back, oldest first. Each connection that this concerns proceeds once: those whose
-/// requests they were, and those that wait for the room that they have left in their lanes. True: so much is
-/// under way that more may come together.
+/// Requests have come back, oldest first. Each affected connection proceeds once: the owners of the requests,
+/// and the connections that wait for room in their lanes. Returns true if many requests are still under way,
+/// so that more can be collected.
 bool server::arrived(request* first) {
     std::vector<std::shared_ptr<connection>> concerned;
     const auto list = [&concerned](std::shared_ptr<connection> one) {
         if (!one->is_closed() && !std::exchange(one->is_listed, true)) concerned.push_back(std::move(one));
     };
     while (first != nullptr) {
-        request& r = *first; // gone with its connection after came_back()
+        request& r = *first; // destroyed together with its connection after came_back()
         first = static_cast<request*>(r.next);
         account& of = *r.of;
         connection& owner = r.owner;
@@ -45,7 +45,7 @@ bool server::arrived(request* first) {
     return count_.under_way > chosen_.limit.under_way;
 }
 
-// ---- the end
+// ---- shutdown
 
 void server::forget(connection& closed) {
     connections_.erase(closed.number);
@@ -58,7 +58,7 @@ void server::end() {
     grace_.async_wait([this](std::error_code canceled) {
         if (!canceled) end_now();
     });
-    const auto all = connections_; // finish() may forget
+    const auto all = connections_; // a copy, because finish() may remove a connection
     for (const auto& [number, one] : all) one->finish();
     end_if_empty();
 }
@@ -69,7 +69,7 @@ void server::end_now() {
     for (const auto& [number, one] : all) one->abort();
 }
 
-/// Takes back all that the network waits for.
+/// Ends all outstanding work of the network if there are no connections.
 void server::end_if_empty() {
     if (!connections_.empty()) return;
     grace_.cancel();
@@ -77,7 +77,7 @@ void server::end_if_empty() {
     ended_();
 }
 
-// ---- what it tells
+// ---- metrics
 
 void server::add_to(ekiden::prometheus_page& page) const {
     page.gauge("ordered_server_open_connections", "Connections now.",

@@ -1,7 +1,7 @@
-/// What the server does with its clients, whatever carries their bytes: sockets in tcp_server.hpp, a
-/// simulated network in tests/unit/sim_server.
+/// The logic of the server, independent of the transport. tcp_server.hpp transports bytes over sockets, and
+/// tests/unit/sim_server over a simulated network.
 ///
-/// It knows two executors. The network runs one function at a time, and has all that is here alone; the
+/// It uses two executors. The network runs one function at a time, and only it uses the data here. The
 /// workers run requests.
 #pragma once
 
@@ -17,21 +17,21 @@ namespace ordered {
 
 class server {
 public:
-    /// The network has work until the server has ended; then `ended` is called.
+    /// Keeps the network running until the server has ended. Then calls `ended`.
     server(const ekiden::any_executor& network, const ekiden::any_executor& workers, const options& chosen,
            const desk_maker& make_desk, std::function<void()> ended);
 
-    // ---- all on the network
+    // ---- call all of these on the network
 
     [[nodiscard]] bool has_room() const { return connections_.size() < chosen_.limit.connections; }
-    /// A client has come. Not after end().
+    /// Adds a new client. Not after end().
     void add(const std::shared_ptr<connection>& fresh);
-    /// Takes nothing more, and ends when all requests that were accepted are answered, or after the grace.
-    /// The second time: now.
+    /// Accepts no more requests. Ends when all accepted requests are answered, or after the grace period. A
+    /// second call ends it immediately.
     void end();
     void add_to(ekiden::prometheus_page& page) const;
 
-    // ---- for connections
+    // ---- called by connections
 
     [[nodiscard]] const ekiden::any_executor& network() const { return network_; }
     [[nodiscard]] const options& chosen() const { return chosen_; }
@@ -48,11 +48,12 @@ private:
 
     const options chosen_;
     const ekiden::any_executor network_;
-    ekiden::executor_work_guard<ekiden::any_executor> open_; // until the end: requests may be under way
+    // Keeps the network running until the end, because requests may be under way.
+    ekiden::executor_work_guard<ekiden::any_executor> open_;
     const std::function<void()> ended_;
     counters count_;
     ledger keys_;
-    std::map<std::uint64_t, std::shared_ptr<connection>> connections_; // by their number
+    std::map<std::uint64_t, std::shared_ptr<connection>> connections_; // by number
     bool is_ending_ = false;
     way_back back_;
     std::unique_ptr<desk> desk_;

@@ -64,7 +64,7 @@ void tcp_server::run() noexcept {
     begin(accept());
     begin(serve_metrics());
     network_.run();
-    pool_.wait_idle(); // a worker may still be on its way out of the last request
+    pool_.wait_idle(); // a worker may still be completing the last request
 }
 
 void tcp_server::stop() {
@@ -94,7 +94,7 @@ void tcp_server::end() {
     server_.end();
 }
 
-// ---- clients
+// ---- accepting clients
 
 ekiden::coroutine<> tcp_server::accept() {
     while (clients_.is_open()) {
@@ -102,7 +102,7 @@ ekiden::coroutine<> tcp_server::accept() {
         const auto [error] = co_await clients_.async_accept(socket, ekiden::use_awaitable.as_tuple);
         if (!clients_.is_open()) co_return;
         std::error_code ignored;
-        if (error) { // no descriptor or memory is left: trying at once would only burn time
+        if (error) { // no descriptor or memory is left, so an immediate retry is useless
             ++server_.count().accept_failures;
             co_await ekiden::sleep_for(100ms);
         } else if (server_.has_room()) {
@@ -118,19 +118,19 @@ ekiden::coroutine<> tcp_server::accept() {
     }
 }
 
-// ---- metrics: any HTTP request is answered with them; one reader at a time
+// ---- metrics: the answer to any HTTP request, one reader at a time
 
 ekiden::coroutine<> tcp_server::serve_metrics() {
     for (;;) {
         tcp::socket reader(readers_.get_executor());
         const auto [error] = co_await readers_.async_accept(reader, ekiden::use_awaitable.as_tuple);
         if (error) {
-            co_await ekiden::sleep_for(1s); // until the system may have descriptors again
+            co_await ekiden::sleep_for(1s); // by then, the system may have free descriptors
             continue;
         }
         try {
             co_await ekiden::with_timeout(1s, send_metrics(reader));
-        } catch (const std::system_error&) { // it was too slow, or is gone
+        } catch (const std::system_error&) { // the reader was too slow or has disconnected
         }
     }
 }

@@ -1,7 +1,8 @@
-/// The server on sockets: its clients come by TCP, and end by signals; a second port tells what it counts.
+/// The server on sockets. Clients connect by TCP, and signals end the server. A second port serves the
+/// metrics.
 ///
-/// Two kinds of threads: the one in run() is the network, and waits for the system by Asio; those of the pool
-/// are the workers.
+/// There are two kinds of threads. The thread in run() is the network, and waits for sockets by Asio. The
+/// threads of the pool are the workers.
 #pragma once
 
 #include <ordered_server/server.hpp>
@@ -18,22 +19,22 @@ namespace ordered {
 
 class tcp_server {
 public:
-    /// Listens. Throws std::system_error if a port cannot be had.
+    /// Starts to listen. Throws std::system_error if a port cannot be used.
     explicit tcp_server(const options& chosen, const desk_maker& make_desk = make_lane_desk);
 
-    // Until stop().
+    // These are valid until stop().
     [[nodiscard]] std::uint16_t port() const { return clients_.local_endpoint().port(); }
     [[nodiscard]] std::uint16_t metrics_port() const { return readers_.local_endpoint().port(); }
 
-    /// Serves, and returns some time after stop(). Without memory it ends the program.
+    /// Serves clients. Returns some time after stop(). Terminates the program if there is no memory.
     void run() noexcept;
-    /// Accepts nothing more, and ends when all requests that were accepted are answered, or after the grace.
-    /// The second time: now. Any thread, also before run().
+    /// Accepts no more requests. Ends when all accepted requests are answered, or after the grace period. A
+    /// second call ends it immediately. Any thread, also before run().
     void stop();
-    /// Has SIGINT and SIGTERM do that.
+    /// Makes SIGINT and SIGTERM call stop().
     void stop_on_signals();
 
-    /// While run() does not run.
+    /// Call it only while run() does not run.
     [[nodiscard]] const counters& count() { return server_.count(); }
 
 private:
@@ -48,9 +49,9 @@ private:
 
     ekiden::loop_context network_{1};
     tcp::acceptor clients_;
-    tcp::acceptor readers_; // of the metrics
+    tcp::acceptor readers_; // accepts readers of the metrics
     asio::signal_set signals_;
-    std::stop_source ended_; // all coroutines
+    std::stop_source ended_; // stops all coroutines
     ekiden::thread_pool pool_;
     server server_;
 };

@@ -1,4 +1,4 @@
-// A first model, of code with a bug: the flag may be seen before the value.
+// A first model, of code with a bug: a thread may see the flag before the value.
 #include <ekiden/check/checkable.hpp>
 #include <ekiden/check/model.hpp>
 

@@ -1,5 +1,6 @@
 // Frees a node when no thread reads it any more: M. M. Michael, "Hazard Pointers: Safe Memory Reclamation for
-// Lock-Free Objects", IEEE TPDS 15(6), 2004. One reader per place; a place belongs to one thread at a time.
+// Lock-Free Objects", IEEE TPDS 15(6), 2004. There is one reader per place. A place belongs to one thread at
+// a time.
 #pragma once
 
 #include <ekiden/check/checkable.hpp>
@@ -12,7 +13,7 @@
 template <class Node, std::size_t places>
 class hazard_pointers {
 public:
-    /// The node that `source` leads to, which is not freed until clear(place).
+    /// Returns the node that `source` points to. It is not freed until clear(place).
     Node* protect(std::size_t place, const ekiden::checkable::atomic<Node*>& source) {
         Node* seen = source.load(std::memory_order_relaxed);
         for (;;) {
@@ -23,12 +24,12 @@ public:
             seen = now;
         }
     }
-    /// For a node that the caller finds by itself, and looks at again afterwards to see that it is still in
-    /// use.
+    /// For a node that the caller has found in another way. The caller must check afterwards that the node is
+    /// still in use.
     void announce(std::size_t place, Node* node) { hazards_[place].store(node, std::memory_order_seq_cst); }
     void clear(std::size_t place) { hazards_[place].store(nullptr, std::memory_order_release); }
 
-    /// The nodes that one thread has taken out and that are not free yet.
+    /// The nodes that one thread has removed and that are not freed yet.
     class retired {
     public:
         explicit retired(hazard_pointers& all) : all_(all) {}

@@ -30,7 +30,7 @@ public:
     ms_queue(const ms_queue&) = delete;
     ms_queue& operator=(const ms_queue&) = delete;
 
-    /// What one thread uses the queue with; `number` < threads is its own.
+    /// A thread's access to the queue. Each thread has its own `number`, less than `threads`.
     class handle {
     public:
         handle(ms_queue& queue, std::size_t number)

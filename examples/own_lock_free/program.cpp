@@ -1,4 +1,4 @@
-// The same headers in a program: each name of ekiden::checkable is the standard library's here.
+// The same headers in a program. Here each name in ekiden::checkable is the standard library's own.
 #include "ms_queue.hpp"
 #include "seqlock.hpp"
 #include "spsc_queue.hpp"

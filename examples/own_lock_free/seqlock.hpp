@@ -1,5 +1,5 @@
-// A value that one thread writes and many read without disturbing it: H.-J. Boehm, "Can seqlocks get along
-// with programming language memory models?", MSPC 2012.
+// A value that one thread writes. Many threads read it without disturbing the writer: H.-J. Boehm, "Can
+// seqlocks get along with programming language memory models?", MSPC 2012.
 #pragma once
 
 #include <ekiden/check/checkable.hpp>

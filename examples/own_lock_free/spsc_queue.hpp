@@ -1,4 +1,4 @@
-// A bounded queue from one thread to one other.
+// A bounded queue with one producer thread and one consumer thread.
 #pragma once
 
 #include <ekiden/check/checkable.hpp>

@@ -1,6 +1,5 @@
 // A stack of free places, 0 to size - 1: R. K. Treiber, "Systems Programming: Coping with Parallelism", 1986.
-// The counter in the head changes with each take, so that a head that is the same again is not taken for an
-// unchanged stack.
+// The counter in the head changes with each removal. So an equal head always means an unchanged stack.
 #pragma once
 
 #include <ekiden/check/checkable.hpp>

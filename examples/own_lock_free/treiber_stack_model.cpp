@@ -6,8 +6,8 @@ using namespace ekiden;
 
 namespace {
 
-/// A place that is taken, used and given back. All threads of a model are one real thread: plain numbers
-/// count.
+/// Places that are taken, used and returned. Plain numbers are enough, because all threads of a model are one
+/// real thread.
 struct places {
     treiber_stack<2> free;
     std::array<checkable::cell<int>, 2> contents{};

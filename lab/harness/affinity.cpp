@@ -9,7 +9,7 @@
 namespace lab {
 namespace {
 
-// Failure is not an error: a thread may have ended since it was listed.
+// Ignores failure, because the thread may have ended after it was listed.
 void bind(int thread_id, int cpu) {
     cpu_set_t set;
     CPU_ZERO(&set);

@@ -6,7 +6,8 @@
 namespace lab {
 
 [[gnu::aligned(64)]] void empty_loop(std::uint64_t turns) noexcept {
-    for (std::uint64_t i = 0; i < turns; ++i) asm volatile("" : "+r"(i)); // each turn really happens
+    // Prevents the compiler from removing the loop.
+    for (std::uint64_t i = 0; i < turns; ++i) asm volatile("" : "+r"(i));
 }
 
 double calibrate_turns_per_us(int trials) {

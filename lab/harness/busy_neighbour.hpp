@@ -21,11 +21,11 @@
 
 namespace lab {
 
-/// Keeps one processor busy until it is destroyed: the last of those that this process may use, if none is
-/// named. Ends with this process.
+/// Keeps one processor busy until it is destroyed. By default, it uses the last processor that this process
+/// may use. It also ends with this process.
 class busy_neighbour {
 public:
-    /// Throws std::runtime_error if the system gives no process.
+    /// Throws std::runtime_error if the system refuses to start a process.
     busy_neighbour() : busy_neighbour(usable_cpus().back()) {}
     explicit busy_neighbour(int processor) {
         cpu_set_t last;
@@ -34,7 +34,7 @@ public:
         process_ = fork();
         if (process_ < 0) throw std::runtime_error("lab: no process for a busy neighbour");
         if (process_ != 0) return;
-        // The child of a process with threads: nothing but system calls and work.
+        // This is the child of a process with threads, so it makes only system calls and computes.
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         sched_setaffinity(0, sizeof last, &last);
         for (;;) static_cast<void>(turn(1'000'000, 1));
@@ -51,8 +51,8 @@ private:
     pid_t process_ = 0;
 };
 
-/// A busy neighbour on each processor, if the name of the cell's variant ends with ", busy". The base of that
-/// name is the variant.
+/// A busy neighbor on each processor, if the name of the cell's variant ends with ", busy". variant() returns
+/// the name without that suffix.
 class busy_neighbours {
 public:
     explicit busy_neighbours(const std::string& variant) : variant_(variant) {
@@ -60,9 +60,9 @@ public:
         variant_.resize(variant.size() - suffix.size());
         for (const int processor : usable_cpus()) all_.push_back(std::make_unique<busy_neighbour>(processor));
     }
-    /// Without the suffix.
+    /// Returns the name of the variant without the suffix.
     [[nodiscard]] const std::string& variant() const noexcept { return variant_; }
-    /// Whether there are any.
+    /// Returns whether there are busy neighbors.
     [[nodiscard]] bool any() const noexcept { return !all_.empty(); }
 
 private:

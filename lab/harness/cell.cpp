@@ -52,7 +52,7 @@ void cell::place_this_thread(unsigned index) const {
 }
 
 void cell::report(const repetition& done) const {
-    for (const auto& [name, value] : done.figures) { // JSON has no word for it
+    for (const auto& [name, value] : done.figures) { // JSON cannot represent infinity or NaN
         if (!std::isfinite(value)) fail("the figure " + name + " is no number: " + std::to_string(value));
     }
     const nlohmann::json line = {{"repetition",
@@ -81,7 +81,7 @@ void cell::send(const std::string& line) const {
     for (std::size_t sent = 0; sent < text.size();) {
         const ssize_t n = write(report_descriptor_, text.data() + sent, text.size() - sent);
         if (n < 0 && errno == EINTR) continue;
-        if (n <= 0) _exit(3); // the driver is gone
+        if (n <= 0) _exit(3); // the driver has terminated
         sent += static_cast<std::size_t>(n);
     }
 }

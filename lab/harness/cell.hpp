@@ -1,8 +1,8 @@
-/// One cell of an experiment's table - one implementation, one variant - as its own process sees it.
+/// One cell of an experiment's table, that is, one implementation in one variant, as seen by its own process.
 ///
 /// Used by: every experiment. The process asks the cell what to do, measures, and reports each repetition to
-/// the driver at once, so that what was measured before a crash is known. Not thread-safe: the thread that
-/// runs the cell calls it.
+/// the driver immediately. So earlier repetitions are known even after a crash. Not thread-safe: only the
+/// thread that runs the cell calls it.
 #pragma once
 
 #include <lab/harness/affinity.hpp>
@@ -16,44 +16,44 @@
 
 namespace lab {
 
-/// How much to measure: `smoke` proves that everything works and times nothing of worth, `quick` takes a few
-/// minutes for the whole lab, `full` as long as it takes for narrow spreads.
+/// How much to measure. `smoke` only proves that everything works, and its times are worthless. `quick` takes
+/// a few minutes for the whole lab. `full` takes as long as narrow spreads need.
 enum class scale { smoke, quick, full };
 
 [[nodiscard]] const char* to_string(scale s);
 
-/// What the driver asks of a cell's process.
+/// The request of the driver to a cell's process.
 struct settings {
     std::string variant;
     lab::scale scale = scale::smoke;
     unsigned workers = 2;
     unsigned repetitions = 1;
-    unsigned round = 0;      // the how-manieth process of this cell, from 0
-    bool pinned = false;     // each thread bound to one processor
-    double turns_per_us = 0; // of lab::turn(), calibrated once for all
-    std::string input = {};  // what the experiment is to work on; its own choice if empty
+    unsigned round = 0;      // number of this process among the processes of the cell, from 0
+    bool pinned = false;     // bind each thread to one processor
+    double turns_per_us = 0; // of lab::turn(), calibrated once
+    std::string input = {};  // the input of the experiment; the experiment chooses one if it is empty
 };
 
-/// What one repetition found.
+/// The result of one repetition.
 struct repetition {
     usage used;
     std::map<std::string, double> figures;             // by the names that the experiment declares
-    std::map<std::string, std::vector<double>> series; // for plots; added up over repetitions
+    std::map<std::string, std::vector<double>> series; // for plots; sums over the repetitions
 };
 
 class cell {
 public:
-    /// Reports go to `report_descriptor`, one line of JSON each.
+    /// Writes reports to `report_descriptor`, as one line of JSON each.
     cell(settings asked, int report_descriptor);
 
     [[nodiscard]] const settings& asked() const { return asked_; }
     [[nodiscard]] unsigned workers() const { return asked_.workers; }
 
-    /// The size that fits the scale asked for.
+    /// Returns the size for the requested scale.
     [[nodiscard]] std::size_t pick(std::size_t smoke, std::size_t quick, std::size_t full) const;
 
-    /// Runs `body` and returns what it used. In a pinned cell the first call binds the threads that exist by
-    /// then: warm the system up before.
+    /// Runs `body` and returns its usage. In a pinned cell, the first call binds all threads that exist then.
+    /// So warm the system up before.
     template <class Body>
     usage measure(Body&& body) {
         bind_if_asked();
@@ -64,23 +64,23 @@ public:
         return used;
     }
 
-    /// Whether to measure again after `done` repetitions: until there are as many as asked for, and a few
-    /// more of those that take next to no time.
+    /// Returns whether to measure again after `done` repetitions. It does so until the requested number is
+    /// reached. Repetitions that take almost no time get a few more.
     [[nodiscard]] bool again(unsigned done) const;
 
-    /// In a pinned cell, binds the calling thread to the `index`-th processor. Thread-safe.
+    /// In a pinned cell, binds the calling thread to processor number `index`. Thread-safe.
     void place_this_thread(unsigned index) const;
 
     void report(const repetition& done) const;
 
-    /// Tells the driver that the result was wrong, and ends the process without running destructors: a system
-    /// that has lost a task may not end otherwise.
+    /// Tells the driver that the result was wrong. Terminates the process without destructors, because the
+    /// destructor of a system that has lost a task may never return.
     [[noreturn]] void fail(const std::string& reason) const;
 
-    /// Tells the driver that this machine or build cannot show what the cell is about, and ends the process.
+    /// Tells the driver that this machine or build cannot run the cell. Terminates the process.
     [[noreturn]] void not_applicable(const std::string& reason) const;
 
-    /// How long a wait may see no progress before the rest counts as lost.
+    /// Returns how long a wait may make no progress before the missing tasks count as lost.
     [[nodiscard]] double patience_s() const { return asked_.scale == scale::smoke ? 3.0 : 5.0; }
 
 private:

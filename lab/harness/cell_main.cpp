@@ -1,4 +1,5 @@
-/// The main function of an executable that only runs cells for ekiden-lab, because another compiler built it.
+/// The main function of an executable that only runs cells for ekiden-lab. It exists for cells that another
+/// compiler has built.
 #include <lab/harness/cell_process.hpp>
 
 #include <cstdio>

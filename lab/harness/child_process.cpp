@@ -30,7 +30,7 @@ pipe_ends make_pipe() {
     return {.read = ends[0], .write = ends[1]};
 }
 
-// In the child, after fork: only calls that are safe there, but for setenv, and no other thread exists.
+// Runs in the child after fork. No other thread exists, and all calls except setenv are async-signal-safe.
 [[noreturn]] void become(const std::string& program, const std::vector<std::string>& arguments,
                          const std::string& preload, int report, int diagnostics) {
     setpgid(0, 0);
@@ -38,7 +38,7 @@ pipe_ends make_pipe() {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     const rlimit no_core{.rlim_cur = 0, .rlim_max = 0};
     setrlimit(RLIMIT_CORE, &no_core);
-    // The pipes' own numbers may be the wanted ones: copy them out of the way first.
+    // Copies the pipes first, because their numbers may be among the wanted ones.
     const int report_copy = fcntl(report, F_DUPFD, 10);
     const int diagnostics_copy = fcntl(diagnostics, F_DUPFD, 10);
     dup2(diagnostics_copy, STDOUT_FILENO);
@@ -55,7 +55,7 @@ pipe_ends make_pipe() {
     _exit(127);
 }
 
-// Appends what is there; false at the end of the stream.
+// Appends the available data. Returns false at the end of the stream.
 bool drain(int descriptor, std::string& to) {
     std::array<char, 65536> buffer;
     const ssize_t n = read(descriptor, buffer.data(), buffer.size());
@@ -64,8 +64,8 @@ bool drain(int descriptor, std::string& to) {
     return n > 0;
 }
 
-// Reads both streams until the child has closed them: exited, unless the deadline or an interruption comes
-// first.
+// Reads both streams until the child has closed them. Returns `exited`, unless the deadline or an
+// interruption comes first.
 child_outcome::ending collect(int report, int diagnostics, double deadline_s, child_outcome& outcome) {
     std::array<pollfd, 3> streams{pollfd{report, POLLIN, 0}, pollfd{diagnostics, POLLIN, 0},
                                   pollfd{interrupt_descriptor(), POLLIN, 0}};
@@ -103,7 +103,7 @@ child_outcome run_child(const std::string& program, const std::vector<std::strin
         int status = 0;
         while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
         }
-        kill(-child, SIGKILL); // whatever it may have started
+        kill(-child, SIGKILL); // kills all processes that it has started
         if (outcome.how == child_outcome::ending::exited) {
             if (WIFSIGNALED(status))
                 outcome.how = child_outcome::ending::signalled, outcome.code = WTERMSIG(status);

@@ -10,7 +10,8 @@
 namespace lab {
 namespace {
 
-// What the user named, or everything but the experiments that only tests run. Empty after an error.
+// Returns the experiments that the user named. Without names, returns all except the experiments that only
+// tests run. Empty after an error.
 std::vector<experiment> chosen(const std::vector<std::string>& names) {
     const std::vector<experiment> all = experiments();
     std::vector<experiment> some;

@@ -1,11 +1,11 @@
-/// The lab's command line: reads it and makes a plan of it.
+/// The lab's command line. Converts it to a plan.
 ///
 /// Used by: main.
 #pragma once
 
 namespace lab {
 
-/// The process's exit status: 2 for a wrong command line, or else that of run().
+/// Returns the exit status of the process: 2 for a wrong command line, otherwise the status of run().
 int command_line(int argc, char** argv);
 
 } // namespace lab

@@ -14,11 +14,11 @@
 
 namespace lab {
 
-/// The shared counter that the source's empty task increments. Thread-safe but for expect(), which is called
-/// while no task is under way. Must outlive the tasks, also those that a faulty system runs too late.
+/// A shared counter that each empty task increments. Thread-safe, except expect(), which must be called while
+/// no task is pending. Must outlive the tasks, even tasks that a faulty system runs too late.
 class completion {
 public:
-    /// The next `tasks` hits make it complete.
+    /// Makes the object wait for the next `tasks` hits.
     void expect(std::uint64_t tasks) {
         done_.store(0, std::memory_order_relaxed);
         expected_.store(tasks, std::memory_order_relaxed);
@@ -26,17 +26,17 @@ public:
         complete_ = false;
     }
 
-    /// One task has run.
+    /// Records that one task has run.
     void hit() noexcept {
-        // acq_rel: whoever sees the completion sees what all tasks wrote.
+        // acq_rel: a thread that sees the completion also sees everything that the tasks wrote.
         if (done_.fetch_add(1, std::memory_order_acq_rel) + 1 == expected_.load(std::memory_order_relaxed))
             finish();
     }
 
-    /// Waits for the expected hits; fails the cell if none arrives for as long as its patience lasts.
+    /// Waits for the expected hits. Fails the cell if none arrives within its patience.
     void wait(const cell& c);
 
-    /// Fails the cell unless exactly the expected hits have come.
+    /// Fails the cell unless exactly the expected number of hits has arrived.
     void check(const cell& c) const;
 
 private:
@@ -49,7 +49,7 @@ private:
     bool complete_ = false;
 };
 
-/// Remembers for each task, by number, how often it ran. Used in a run of its own, outside the clock.
+/// Counts for each task, by its number, how often it ran. Used in a separate run that is not timed.
 class attendance {
 public:
     explicit attendance(std::size_t tasks)
@@ -58,7 +58,7 @@ public:
     /// Thread-safe.
     void mark(std::size_t task) noexcept { times_[task].fetch_add(1, std::memory_order_relaxed); }
 
-    /// Fails the cell, naming the first task that did not run exactly once.
+    /// Fails the cell unless each task ran exactly once. Names the first task that did not.
     void check(const cell& c) const;
 
 private:

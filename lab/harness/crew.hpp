@@ -1,4 +1,4 @@
-/// Threads that start together: the workloads of the locks' experiments.
+/// Threads that start at the same moment, for the workloads of the locks' experiments.
 ///
 /// Used by: the experiments on locks.
 #pragma once
@@ -13,8 +13,8 @@
 
 namespace lab {
 
-/// Starts `size` threads that run body(index) as soon as all exist; the usage counts from then until all have
-/// ended. `meanwhile` runs in the calling thread within the measured time.
+/// Starts `size` threads. They run body(index) once all of them exist. The usage is measured from then until
+/// all have ended. `meanwhile` runs in the calling thread within the measured time.
 template <class Body, class Meanwhile>
 usage together(cell& c, unsigned size, Body body, Meanwhile meanwhile) {
     std::mutex mutex;

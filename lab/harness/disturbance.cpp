@@ -45,7 +45,8 @@ std::optional<double> used_s(const std::string& stat, const std::vector<int>& pr
                 return name == "cpu" + std::to_string(p);
             }))
             continue;
-        // user nice system idle iowait irq softirq steal; the guests' time that follows is in user's.
+        // The columns are user nice system idle iowait irq softirq steal. The guests' time follows, but user
+        // contains it already.
         std::array<double, 8> of{};
         for (double& value : of)
             if (!(words >> value)) return std::nullopt;

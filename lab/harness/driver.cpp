@@ -74,7 +74,8 @@ repetition read_repetition(const nlohmann::json& j) {
     return r;
 }
 
-// Adds what one process reported. A cell fails as a whole: a time beside a wrong result means nothing.
+// Adds the reports of one process. One error fails the whole cell, because a time beside a wrong result means
+// nothing.
 void take_reports(cell_result& cell, const child_outcome& outcome, const plan& how) {
     std::istringstream lines(outcome.reports);
     for (std::string line; std::getline(lines, line);) {
@@ -92,7 +93,7 @@ void take_reports(cell_result& cell, const child_outcome& outcome, const plan& h
         set(cell, state::failed, "reported nothing");
 }
 
-// False if interrupted: then the cell is as it was before.
+// Returns false if interrupted. The cell is unchanged then.
 bool run_once(const experiment& e, const plan& how, unsigned round, cell_result& cell) {
     cell_request request{.experiment = e.name,
                          .implementation = cell.what.name,
@@ -117,8 +118,8 @@ bool run_once(const experiment& e, const plan& how, unsigned round, cell_result&
     return true;
 }
 
-// A full run measures pinned whatever has a time; a quick one only where the experiment asks for it; the tour
-// nothing.
+// A full run measures pinned all experiments with a time. A quick run does so only for experiments that ask
+// for it. The tour measures nothing pinned.
 bool measures_pinned(const experiment& e, const plan& how) {
     return how.pinned_too && (e.pinned_too || (how.scale == scale::full && !e.one_round));
 }
@@ -131,7 +132,7 @@ std::vector<cell_result> measured(const std::vector<cell_result>& cells) {
     return some;
 }
 
-// One table. `progressed` is told of each process before it starts.
+// Runs one table. Calls `progressed` before each process.
 template <class Progressed>
 std::vector<cell_result> run_table(const experiment& e, const plan& how, std::vector<cell_result> cells,
                                    const observer& tell, Progressed progressed) {
@@ -140,7 +141,7 @@ std::vector<cell_result> run_table(const experiment& e, const plan& how, std::ve
         const double spent_s = usage_now().wall_s - begin_s;
         if (round > 0 && how.table_s > 0 && spent_s * (round + 1) / round > how.table_s) break;
         for (std::size_t i = 0; i < cells.size(); ++i) {
-            // Each round begins elsewhere, so that nobody always follows the same neighbour's heat.
+            // Each round begins at another cell, so that no cell always follows the same one.
             cell_result& cell = cells[(i + round * 5) % cells.size()];
             if (cell.status != state::ok) continue;
             if (interrupted()) return measured(cells);

@@ -1,4 +1,5 @@
-/// Runs experiments: one process per cell and round, the rounds interleaved over the implementations.
+/// Runs experiments, with one process for each cell and round. The rounds of the implementations are
+/// interleaved.
 ///
 /// Used by: a run of the lab.
 #pragma once
@@ -12,44 +13,44 @@
 
 namespace lab {
 
-/// How a run is to be done.
+/// The plan of a run.
 struct plan {
-    std::string name; // "tour", "quick", "full" or "smoke", as results and report call it
+    std::string name; // "tour", "quick", "full" or "smoke": the name in results and report
     lab::scale scale = lab::scale::quick;
     unsigned workers = 2;
     unsigned rounds = 1;
     unsigned repetitions = 1;    // in each process
-    bool headlines_only = false; // of each experiment only the variant that a newcomer wants to see
-    bool pinned_too = true;      // also measure pinned, where the experiment asks for it
-    double limit_s = 30;         // of one process
-    double table_s = 0;          // no round of a table begins that would end later; 0: all rounds
+    bool headlines_only = false; // measure only the headline variant of each experiment
+    bool pinned_too = true;      // also measure pinned if the experiment asks for it
+    double limit_s = 30;         // time limit of one process
+    double table_s = 0;          // no round of a table begins that would end later than this; 0: all rounds
     double turns_per_us = 0;     // see calibrate_turns_per_us()
-    std::string input = {};      // of each cell, see settings
+    std::string input = {};      // the input of each cell, see settings
 };
 
-/// The headline of every experiment, in less than five minutes on two undisturbed processors.
+/// Measures the headline of every experiment, in less than five minutes on two undisturbed processors.
 [[nodiscard]] plan tour_plan();
 
-/// The usual plan for all cells at a scale.
+/// Returns the usual plan for all cells at a scale.
 [[nodiscard]] plan usual_plan(scale s);
 
-/// Those of the experiment that `how` measures.
+/// Returns the variants of the experiment that `how` measures.
 [[nodiscard]] std::vector<variant> variants_of(const experiment& e, const plan& how);
 
-/// Told of what goes on.
+/// Callbacks that report progress.
 struct observer {
-    /// Before each process: what is about to run, and which share of the experiment is done.
+    /// Called before each process, with the cell that will run and the completed share of the experiment.
     std::function<void(const cell_result& cell, unsigned round, double share)> before;
-    /// After each process, and once more after each round: what the table now holds, without cells not yet
-    /// measured.
+    /// Called after each process, and again after each round, with the current table. The table omits cells
+    /// that have not been measured.
     std::function<void(const experiment& e, std::span<const cell_result> table, bool round_ended)> after;
 };
 
-/// Runs the cells of `e`. Cells that fail are not run again. Interrupted, it ends the running process, and
-/// returns what it has.
+/// Runs the cells of `e`. Does not repeat cells that fail. If interrupted, terminates the running process and
+/// returns the results so far.
 [[nodiscard]] experiment_result run_experiment(const experiment& e, const plan& how, const observer& tell);
 
-/// How many processes run_experiment() will start at most.
+/// Returns the largest number of processes that run_experiment() will start.
 [[nodiscard]] std::size_t count_processes(const experiment& e, const plan& how);
 
 } // namespace lab

@@ -23,7 +23,7 @@ sigset_t both() {
 
 void catch_interrupts() {
     const sigset_t set = both();
-    // A shell without job control starts what it does not wait for with SIGINT ignored.
+    // A shell without job control starts background commands with SIGINT ignored.
     std::signal(SIGINT, SIG_DFL);
     std::signal(SIGTERM, SIG_DFL);
     sigprocmask(SIG_BLOCK, &set, nullptr);
@@ -33,7 +33,7 @@ void catch_interrupts() {
 
 bool interrupted() {
     pollfd one{descriptor, POLLIN, 0};
-    return poll(&one, 1, 0) > 0; // nobody reads it: it stays so
+    return poll(&one, 1, 0) > 0; // never read, so it stays readable
 }
 
 void sleep_unless_interrupted(double seconds) {

@@ -52,7 +52,7 @@ int numa_nodes() {
     return std::max(count, 1);
 }
 
-// What a pair of readings of the clock costs: no latency below it can be seen.
+// Returns the cost of two readings of the clock. Shorter latencies cannot be measured.
 double clock_ns() {
     constexpr int reads = 10'000;
     const std::uint64_t begin = now_ns();
@@ -61,7 +61,7 @@ double clock_ns() {
     return static_cast<double>(last - begin) / reads;
 }
 
-// Version 2: "max 100000" or "150000 100000". Version 1 keeps the two numbers in two files.
+// Version 2 has "max 100000" or "150000 100000" in one file. Version 1 has the two numbers in two files.
 double quota_cores() {
     double quota = -1;
     double period = -1;

@@ -1,4 +1,4 @@
-/// What a reader must know about the machine and the build to judge the figures.
+/// The properties of the machine and the build that a reader needs to judge the figures.
 ///
 /// Used by: the driver.
 #pragma once
@@ -10,18 +10,18 @@
 
 namespace lab {
 
-/// Processor, usable cores, kernel, compiler and flags, governor, date, versions of the peers; and, but in a
-/// smoke run, how much of it others used in the second that the call takes. What the system does not tell is
-/// null.
+/// Returns processor, usable cores, kernel, compiler and flags, governor, date, and the versions of the
+/// peers. Except in a smoke run, also measures for one second how much of the machine other programs use.
+/// Unknown values are null.
 [[nodiscard]] nlohmann::json describe_machine(scale how);
 
-/// The date and time now, as 2026-01-31T23:59:59Z.
+/// Returns the current date and time in the form 2026-01-31T23:59:59Z.
 [[nodiscard]] std::string date_now();
 
-/// The name under which results are filed.
+/// Returns the name of the results file.
 [[nodiscard]] std::string host_name();
 
-/// How many threads can run at once: the affinity mask, cut down to the control group's CPU quota.
+/// Returns how many threads can run at once: the affinity mask, limited by the control group's CPU quota.
 [[nodiscard]] unsigned usable_cores();
 
 } // namespace lab

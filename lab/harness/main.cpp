@@ -9,7 +9,8 @@
 
 namespace {
 
-/// "replay FILE", as opposed to "replay" and perhaps more experiments and options.
+/// Returns whether the arguments are "replay FILE". Otherwise "replay" is one of the experiments, followed by
+/// others and by options.
 bool asks_for_replay(int argc, char** argv) {
     if (argc < 3 || std::string_view(argv[1]) != "replay") return false;
     const std::string_view next = argv[2];

@@ -1,6 +1,6 @@
-/// How much memory the process holds.
+/// The memory that the process holds.
 ///
-/// Used by: lanes, replay. Source: /proc/self/statm, pages in memory; /proc/self/status for their most.
+/// Used by: lanes, replay. Sources: /proc/self/statm (resident pages), /proc/self/status (their maximum).
 #pragma once
 
 #include <cstdio>
@@ -8,7 +8,7 @@
 
 namespace lab {
 
-/// Bytes; 0 if the system does not tell.
+/// Returns the resident bytes. 0 if the system does not say.
 inline double resident_bytes() {
     std::FILE* const file = std::fopen("/proc/self/statm", "r");
     if (!file) return 0;
@@ -19,7 +19,7 @@ inline double resident_bytes() {
     return read == 2 ? static_cast<double>(resident) * static_cast<double>(sysconf(_SC_PAGESIZE)) : 0;
 }
 
-/// From here on peak_resident_bytes() counts anew, where the system lets it.
+/// Resets peak_resident_bytes(), if the system allows that.
 inline void forget_peak_resident_bytes() {
     if (std::FILE* const file = std::fopen("/proc/self/clear_refs", "w")) {
         std::fputs("5", file);
@@ -27,7 +27,7 @@ inline void forget_peak_resident_bytes() {
     }
 }
 
-/// The most bytes that it has held at a time; 0 if the system does not tell.
+/// Returns the largest number of resident bytes so far. 0 if the system does not say.
 inline double peak_resident_bytes() {
     std::FILE* const file = std::fopen("/proc/self/status", "r");
     if (!file) return 0;

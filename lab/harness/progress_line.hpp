@@ -1,5 +1,5 @@
-/// What is measured just now, for who watches a run: one line on standard error, rewritten in place on a
-/// terminal; elsewhere one line per table.
+/// Shows what is being measured, on one line of standard error. The line is rewritten in place on a terminal.
+/// Elsewhere, there is one line for each table.
 ///
 /// Used by: runs of the lab.
 #pragma once
@@ -15,7 +15,7 @@ namespace lab {
 
 class progress_line {
 public:
-    /// `where`: the table. `share`: of the run that lies behind.
+    /// `where` names the table. `share` is the completed share of the run.
     void show(const std::string& where, const cell_result& cell, unsigned round, double share) {
         if (terminal_) {
             char percent[8];
@@ -28,7 +28,7 @@ public:
         }
     }
 
-    /// Leaves the terminal as a next line wants it, whatever a cell has left there.
+    /// Restores the state of the terminal, whatever a cell has written.
     void clear() const {
         if (terminal_) std::cerr << "\r\033[0m\033[2K" << std::flush;
     }

@@ -6,7 +6,7 @@
 namespace lab {
 namespace {
 
-// Functions, so that they exist before the first static initialiser that adds to them.
+// These are functions, so that the lists exist before the first static initializer adds to them.
 std::vector<experiment>& all_experiments() {
     static std::vector<experiment> all;
     return all;

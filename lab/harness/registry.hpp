@@ -1,6 +1,6 @@
-/// What the lab knows: experiments, their implementations, and peers whose package is missing.
+/// The experiments and implementations of the lab, and the peers whose package is missing.
 ///
-/// Used by: the experiments, which add themselves during static initialisation, and the driver.
+/// Used by: the experiments, which add themselves during static initialization, and the driver.
 #pragma once
 
 #include <lab/harness/cell.hpp>
@@ -10,7 +10,7 @@
 
 namespace lab {
 
-/// A number that an experiment finds in each repetition.
+/// A number that an experiment measures in each repetition.
 struct figure {
     std::string name; // key in repetition::figures
     std::string title;
@@ -22,10 +22,10 @@ struct figure {
 struct variant {
     std::string name;
     std::string title;
-    std::string primary = {};  // the figure compared here; the experiment's first one if empty
+    std::string primary = {};  // the figure to compare; empty: the experiment's first one
     bool full_only = false;    // too long for a quick run
-    std::string headline = {}; // of the one that the tour shows: what it is, in at most 16 characters
-    std::vector<std::string> only = {}; // the names of implementations that take part; all if empty
+    std::string headline = {}; // the name in the tour, in at most 16 characters; empty: not in the tour
+    std::vector<std::string> only = {}; // the names of the implementations that take part; empty: all
 };
 
 /// A figure that a source published for a comparable implementation.
@@ -34,22 +34,22 @@ struct published {
     std::string variant;
     std::string figure;
     double value = 0;
-    std::string label; // the source's name for it
+    std::string label; // its name in the source
 };
 
 struct experiment {
     std::string name; // as on the command line
     std::string title;
-    std::string about;            // what is measured and how to read it
-    std::string source_note = {}; // where the published figures come from; empty without them
-    std::vector<figure> figures;  // the first one is compared unless a variant says otherwise
+    std::string about;            // what is measured, and how to read it
+    std::string source_note = {}; // the origin of the published figures; empty if there are none
+    std::vector<figure> figures;  // the first one is compared, unless a variant names another
     std::vector<variant> variants;
     std::vector<published> source = {};
-    bool pinned_too = false; // a quick run, too, measures it also with every thread bound to one processor
-    bool counts_allocations = false; // its processes run with the counting allocator in front
-    bool one_round = false;          // counts rather than times: repeating finds nothing new
-    bool for_tests = false;          // run only when named
-    int order = 0;                   // place in the list
+    bool pinned_too = false;         // a quick run also measures it with every thread bound to one processor
+    bool counts_allocations = false; // its processes run with the counting allocator
+    bool one_round = false;          // it counts instead of measuring times, so repetitions add nothing
+    bool for_tests = false;          // runs only if it is named
+    int order = 0;                   // position in the list
 };
 
 /// One row of an experiment's table.
@@ -59,10 +59,10 @@ struct implementation {
     std::string title;
     std::string note = {}; // what a reader must know to compare it
     void (*run)(cell&) = nullptr;
-    bool pinnable = true;     // false: starts threads as it goes, which cannot be bound one by one
-    int order = 0;            // place in the table
-    std::string program = {}; // the executable beside this one that runs it; empty: this one
-    bool ranked = true;       // false: does something easier than the others; shown, but wins nothing
+    bool pinnable = true;     // false: it starts threads during the run, which cannot be bound individually
+    int order = 0;            // position in the table
+    std::string program = {}; // the executable, in the same folder, that runs it; empty: this one
+    bool ranked = true;       // false: does less than the others; it is shown, but cannot win
 };
 
 /// A row that cannot be measured because its package was not found when the lab was built.
@@ -70,27 +70,27 @@ struct missing_implementation {
     std::string experiment;
     std::string title;
     std::string package;
-    std::string name = {}; // that of its rows, or how they begin
+    std::string name = {}; // the name of its rows, or their common beginning
 };
 
-/// A library beside which ekiden is measured.
+/// A library that is compared with ekiden.
 struct peer {
     std::string name;
     std::string package;
-    std::string version; // "not installed" where missing
+    std::string version; // "not installed" if it is missing
 };
 
 bool add(experiment e);
 bool add(implementation i);
 
-/// In their order, then by name.
+/// Return all of them in their order, then by name.
 [[nodiscard]] std::vector<experiment> experiments();
 [[nodiscard]] std::vector<implementation> implementations();
 
-/// The variant of `e` that the tour measures: the one with a headline, or else the first.
+/// Returns the variant of `e` that the tour measures: the variant with a headline, or the first.
 [[nodiscard]] const variant& headline_of(const experiment& e);
 
-/// Written by the build.
+/// The build generates these.
 [[nodiscard]] const std::vector<missing_implementation>& missing_implementations();
 [[nodiscard]] const std::vector<peer>& known_peers();
 

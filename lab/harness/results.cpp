@@ -23,7 +23,7 @@ nlohmann::json to_json(const repetition& r) {
             {"figures", r.figures}};
 }
 
-// Histograms and the like add up over the repetitions.
+// Adds up series, such as histograms, over the repetitions.
 nlohmann::json series_of(const cell_result& cell) {
     std::map<std::string, std::vector<double>> sums;
     for (const repetition& r : cell.repetitions)

@@ -1,6 +1,6 @@
-/// What a run of the lab has found, and its form as JSON. The form is described in lab/README.md.
+/// The results of a run, and their form in JSON. lab/README.md describes the form.
 ///
-/// Used by: the driver (fills it), the terminal table, the command line (writes it).
+/// Used by: the driver (fills them), the terminal table, the command line (writes them).
 #pragma once
 
 #include <lab/harness/cell.hpp>
@@ -22,16 +22,16 @@ struct cell_result {
     std::string variant;
     bool pinned = false;
     state status = state::ok;
-    std::string reason; // why it is not ok
+    std::string reason; // the reason if it is not ok
     std::vector<repetition> repetitions;
-    std::string scale;   // of the run that measured it
-    unsigned rounds = 0; // how many are in `repetitions`
-    std::string date;    // when the last of them ended
+    std::string scale;   // the scale of the run that measured it
+    unsigned rounds = 0; // the number of rounds in `repetitions`
+    std::string date;    // when the last round ended
 
-    /// The figure over all repetitions that have it; nothing if none has, or the cell is not ok.
+    /// Returns the figure over all repetitions that have it. Empty if none has it, or if the cell is not ok.
     [[nodiscard]] std::optional<summary> figure(const std::string& name) const;
 
-    /// The same for wall, CPU time and switches.
+    /// Like figure(), for wall time, CPU time and context switches.
     [[nodiscard]] std::optional<summary> of_usage(double (*part)(const usage&)) const;
 };
 
@@ -42,10 +42,10 @@ struct experiment_result {
     std::vector<cell_result> cells;
 };
 
-/// The figure in which the implementations of a variant are compared.
+/// Returns the figure in which the implementations of a variant are compared.
 [[nodiscard]] const figure& primary_figure(const experiment& e, const std::string& variant);
 
-/// The experiment without cells.
+/// Converts the experiment without its cells.
 [[nodiscard]] nlohmann::json to_json(const experiment& e);
 
 [[nodiscard]] nlohmann::json to_json(const experiment& e, const cell_result& cell);

@@ -13,8 +13,8 @@ namespace {
 
 using nlohmann::json;
 
-// Figures of other machines, compilers or numbers of workers do not belong on one page; nor do a smoke run's,
-// which are worth nothing, beside true ones.
+// Figures of different machines, compilers or numbers of workers do not belong on one page. Figures of a
+// smoke run are worthless and do not belong beside real ones.
 bool comparable(const json& one, const json& other) {
     const auto smoke = [](const json& j) { return j.at("run").at("scale") == "smoke"; };
     const auto same_machine = [&](const char* key) {
@@ -25,7 +25,7 @@ bool comparable(const json& one, const json& other) {
            && same_machine("usable_cores") && same_machine("compiler") && same_machine("flags");
 }
 
-// Where the variant stands in the experiment's list; behind all if it is no longer there.
+// Returns the position of the variant in the experiment's list. Variants that no longer exist come last.
 std::size_t place(const experiment& e, const json& cell) {
     const auto found = std::find_if(e.variants.begin(), e.variants.end(),
                                     [&](const variant& v) { return cell.at("variant") == v.name; });
@@ -37,10 +37,10 @@ std::size_t place(const experiment& e, const json& cell) {
 results_file::results_file(std::string path, json head) : path_(std::move(path)), head_(std::move(head)) {
     std::error_code none;
     if (!std::filesystem::is_regular_file(path_, none))
-        return; // write() says what is wrong with another kind
+        return; // write() reports why another kind of file cannot be used
     try {
         take_over();
-    } catch (const json::exception&) { // no JSON, or not of this form
+    } catch (const json::exception&) { // it is not JSON, or does not have this form
         cells_.clear();
         remark_ = "is of another form";
     }

@@ -1,7 +1,7 @@
-/// The results file: what this run has found so far and, beside it, the tables of earlier runs.
+/// The results file. It contains the tables of this run and those of earlier runs.
 ///
-/// Used by: a run of the lab. A table - an experiment's variant, pinned or not - is replaced as a whole, so
-/// that whatever is compared in it was measured together. The form is described in lab/README.md.
+/// Used by: a run of the lab. A table is a variant of an experiment, pinned or not. It is replaced as a
+/// whole, so that results in one table were always measured together. lab/README.md describes the form.
 #pragma once
 
 #include <lab/harness/results.hpp>
@@ -15,31 +15,31 @@
 
 namespace lab {
 
-/// Changes when a reader of the file must change.
+/// Must change when readers of the file must change.
 inline constexpr int results_schema = 2;
 
 class results_file {
 public:
-    /// `head` is everything but the experiments. Takes over the tables that the file at `path` holds; if they
-    /// are not comparable with this run - another form, machine, compiler, number of workers - the file is
-    /// set aside as `path`.old instead, and remark() says so.
+    /// `head` is everything except the experiments. Keeps the tables of the file at `path` if they can be
+    /// compared with this run. If not (another form, machine, compiler or number of workers), renames the
+    /// file to `path`.old, and remark() says so.
     results_file(std::string path, nlohmann::json head);
 
     [[nodiscard]] const std::string& remark() const { return remark_; }
 
-    /// Everything but the experiments, to be changed as the run goes on.
+    /// Returns everything except the experiments. The caller updates it during the run.
     [[nodiscard]] nlohmann::json& head() { return head_; }
 
-    /// The tables to which `cells` belong now hold just these. The file describes the variants that `e` has.
+    /// Replaces the tables that `cells` belong to. The file describes the variants that `e` has.
     void put(const experiment& e, std::span<const cell_result> cells);
 
-    /// Writes the whole file through another one that takes its name at the end: whenever this process is
-    /// killed, the old or the new file is there, whole. Returns whether that went well; says why not on the
-    /// standard error output.
+    /// Writes the whole file under another name, then renames it. So if this process is killed, either the
+    /// old or the new file exists completely. Returns whether it succeeded. Prints the reason to standard
+    /// error if it did not.
     bool write();
 
-    /// Whether the file was so small when last written that writing it after each process disturbs nobody. A
-    /// tour's and most quick runs' are; a full run's grows beyond that, and is written after each round.
+    /// Returns whether the file is small enough to write it after each process without disturbing the
+    /// measurement. The file of a full run is larger and is written after each round.
     [[nodiscard]] bool small() const { return size_ < (2U << 20U); }
 
 private:
@@ -49,8 +49,8 @@ private:
     std::string path_;
     nlohmann::json head_;
     std::string remark_;
-    std::map<std::string, std::vector<nlohmann::json>> cells_; // by experiment
-    std::map<std::string, experiment> described_;              // those put, with the variants of this run
+    std::map<std::string, std::vector<nlohmann::json>> cells_; // by the name of the experiment
+    std::map<std::string, experiment> described_; // the experiments of this run, with its variants
     std::size_t size_ = 0;
 };
 

@@ -15,7 +15,7 @@
 namespace lab {
 namespace {
 
-constexpr int interrupted_status = 130; // as a shell tells of SIGINT
+constexpr int interrupted_status = 130; // the status with which a shell reports SIGINT
 
 nlohmann::json describe_run(const std::vector<experiment>& some, const plan& how) {
     nlohmann::json names = nlohmann::json::array();
@@ -53,8 +53,8 @@ bool own_cell_failed(const experiment_result& result) {
     });
 }
 
-// What the terminal shows of an experiment that has been measured: of the tour one line, for the report ends
-// it with a page of its own.
+// Prints an experiment that has been measured. The tour prints only one line for each, because the report
+// ends the tour with a page.
 void show(const experiment_result& result, const plan& how, double seconds) {
     const bool colour = isatty(STDOUT_FILENO) != 0;
     const experiment& e = result.what;
@@ -74,12 +74,12 @@ int run(const std::vector<experiment>& some, const plan& how, const std::string&
     catch_interrupts();
     const double begin_s = usage_now().wall_s;
     progress_line line;
-    // A cell may show what it sees; in the tour it would stand in the way of the lines.
+    // A cell may print what it does. In the tour, that would disturb the lines.
     if (isatty(STDERR_FILENO) != 0 && !how.headlines_only) setenv("LAB_LIVE_VIEW", "1", 1);
     results_file results(out, describe_begin(some, how));
     announce(results.head());
     if (!results.remark().empty()) std::cout << "ekiden-lab: " << results.remark() << '\n' << std::flush;
-    if (!results.write()) return 1; // now, rather than after minutes of measuring
+    if (!results.write()) return 1; // now, so that a bad path does not cost minutes of measuring
     bool well = true;
     for (const experiment& e : some) {
         if (interrupted()) break;

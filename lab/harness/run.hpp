@@ -1,4 +1,4 @@
-/// One run of the lab: measures, tells how it goes on, shows tables, and keeps the results.
+/// One run of the lab: measures, reports progress, prints tables, and writes the results.
 ///
 /// Used by: the command line.
 #pragma once
@@ -10,9 +10,9 @@
 
 namespace lab {
 
-/// The process's exit status: 0 if all went well, 1 if a cell of ekiden failed or the results at `out` could
-/// not be written, 130 if SIGINT or SIGTERM ended it early; what was measured before is in the results all
-/// the same. Once a process: it catches the signals for good.
+/// Returns the exit status of the process. 0: success. 1: a cell of ekiden failed, or the results could not
+/// be written to `out`. 130: SIGINT or SIGTERM interrupted the run. The results measured before are written
+/// in every case. Call it only once in a process, because it blocks the signals permanently.
 int run(const std::vector<experiment>& some, const plan& how, const std::string& out);
 
 } // namespace lab

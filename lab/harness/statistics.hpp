@@ -9,12 +9,12 @@
 
 namespace lab {
 
-/// The `q`-quantile of ascending `sorted`, 0 <= q <= 1, interpolated linearly between neighbours (type 7 of
-/// Hyndman and Fan 1996, the default of R and pandas). Throws std::invalid_argument if it is empty or `q` is
-/// outside.
+/// Returns the `q`-quantile of `sorted`, which must be ascending. 0 <= q <= 1. Interpolates linearly between
+/// neighbors (type 7 of Hyndman and Fan 1996, the default of R and pandas). Throws std::invalid_argument if
+/// `sorted` is empty or `q` is out of range.
 [[nodiscard]] double quantile(std::span<const double> sorted, double q);
 
-/// What one number did over all repetitions.
+/// The distribution of one number over all repetitions.
 struct summary {
     std::size_t count = 0;
     double median = 0;
@@ -24,7 +24,7 @@ struct summary {
     double maximum = 0;
 };
 
-/// Sorts its copy of `values`. Throws std::invalid_argument if there are none.
+/// Sorts its copy of `values`. Throws std::invalid_argument if it is empty.
 [[nodiscard]] summary summarise(std::vector<double> values);
 
 } // namespace lab

@@ -18,7 +18,7 @@ std::string three_digits(double value) {
 
 using row = std::vector<std::string>;
 
-// Characters, not bytes.
+// Returns the number of characters, not bytes.
 std::size_t width(const std::string& text) {
     return static_cast<std::size_t>(std::count_if(
         text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }));
@@ -29,7 +29,8 @@ std::string padded(const std::string& text, std::size_t to, bool left) {
     return left ? text + space : space + text;
 }
 
-// The first column to the left, figures to the right; cells beyond the head's columns are remarks.
+// The first column is aligned left, figures are aligned right. Cells beyond the columns of the head are
+// remarks.
 std::string render(const row& head, const std::vector<row>& rows, const std::vector<std::string>& colours) {
     std::vector<std::size_t> widths;
     for (std::size_t c = 0; c < head.size(); ++c) {
@@ -60,13 +61,14 @@ std::string published_value(const experiment& e, const cell_result& cell, const 
     return "";
 }
 
-// Not beside a figure that says the same, perhaps per task.
+// Returns false if a figure already shows the CPU time, for example per task.
 bool shows_total_cpu(const experiment& e) {
     return std::none_of(e.figures.begin(), e.figures.end(),
                         [](const figure& f) { return f.title == "CPU time"; });
 }
 
-// The figures to show beside the compared one: those that some cell has, unless they are too many for a line.
+// Returns the figures to show beside the compared one, if some cell has them. Returns none if they do not fit
+// on a line.
 std::vector<figure> other_figures(const experiment& e, const std::vector<const cell_result*>& cells,
                                   const figure& compared) {
     std::vector<figure> some = e.figures;

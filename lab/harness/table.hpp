@@ -9,11 +9,11 @@
 
 namespace lab {
 
-/// All variants of one experiment, a table each; ends with a newline. `colour` marks failures and the best
-/// row with terminal escapes.
+/// Returns one table for each variant of an experiment, with a newline at the end. If `colour` is true,
+/// terminal escapes mark failures and the best row.
 [[nodiscard]] std::string tables(const experiment_result& result, bool colour);
 
-/// `value` with three digits that matter and a unit that keeps it readable: 0.234 s, 12.3 us, 62 %, 4.00.
+/// Returns `value` with three significant digits and a suitable unit, such as 0.234 s, 12.3 us, 62 %, 4.00.
 [[nodiscard]] std::string readable(double value, const std::string& unit);
 
 } // namespace lab

@@ -1,6 +1,6 @@
-/// Counts finished tasks in a counter per thread, so that counting them joins no two threads.
+/// Counts finished tasks with one counter per thread, so that counting does not synchronize threads.
 ///
-/// Used by: lanes, io-models. One thread waits for a number by looking at the counters now and then.
+/// Used by: lanes, io-models. One thread waits for a number by polling the counters.
 #pragma once
 
 #include <lab/harness/cell.hpp>
@@ -16,16 +16,17 @@
 
 namespace lab {
 
-/// One of a process, for its counters are found through a variable of the thread. Never reset: what counts is
-/// the difference. hit() and count() are thread-safe.
+/// The only tally of the process, because each thread finds its counter through a thread-local variable. It
+/// is never reset, so compare two readings. hit() and count() are thread-safe.
 class tally {
 public:
     static tally& instance() {
-        static tally* const one = new tally; // tasks of a faulty system may come when statics are gone
+        // Never destroyed: a faulty system may run tasks after statics are destroyed.
+        static tally* const one = new tally;
         return *one;
     }
 
-    /// One task has run.
+    /// Records that one task has run.
     void hit() noexcept {
         static thread_local counter& mine = add();
         mine.value.store(mine.value.load(std::memory_order_relaxed) + 1, std::memory_order_release);
@@ -38,8 +39,7 @@ public:
         return sum;
     }
 
-    /// Waits until the count is `expected`; fails the cell if nothing happens for as long as its patience
-    /// lasts.
+    /// Waits until the count is `expected`. Fails the cell if nothing happens within its patience.
     void wait(const cell& c, std::uint64_t expected) const {
         const auto patience_ns = static_cast<std::uint64_t>(c.patience_s() * 1e9);
         std::uint64_t before = count();

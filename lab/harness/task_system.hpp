@@ -1,22 +1,22 @@
-/// What a workload asks of a system that runs tasks; and the defaults for what a system leaves out.
+/// The interface of a system that runs tasks, as workloads use it. Provides defaults for optional functions.
 ///
 /// Used by: the experiments about pools. A system under test is a class S with
 ///
 ///     explicit S(unsigned workers);
-///     void post(F f);                  run f on some worker; any thread may call it
+///     void post(F f);                  runs f on some worker; any thread may call it
 ///
-/// and, where it has its own way, any of
+/// and optionally any of these, if the system has its own way:
 ///
-///     auto producer();                 an object with post(F) for the use of one outside thread
-///     void spawn(F f);                 post, called from inside a task
-///     auto call(F f);                  submit f, wait for it, return its result
-///     void enter(Body body);           calls body() where the system may be used (systems whose callers are
-///                                      members of a team), returns after all tasks have run
+///     auto producer();                 returns an object with post(F) for the use of one outside thread
+///     void spawn(F f);                 like post, called inside a task
+///     auto call(F f);                  submits f, waits for it, returns its result
+///     void enter(Body body);           calls body() where the system may be used (for systems whose callers
+///                                      are members of a team), and returns after all tasks have run
 ///     void help();                     inside enter(): runs tasks on the calling thread until none is left
-///     void post_bulk(size_t n, F f);   n tasks; the i-th calls f(i), from 0
+///     void post_bulk(size_t n, F f);   posts n tasks; task i calls f(i), starting at 0
 ///     static constexpr unsigned slowness;   measure this many times fewer tasks
 ///
-/// The destructor ends after all tasks have run.
+/// The destructor returns after all tasks have run.
 #pragma once
 
 #include <atomic>
@@ -37,7 +37,7 @@ constexpr std::size_t slowness() {
         return 1;
 }
 
-/// The default for producer(): the system itself.
+/// The default for producer(): returns the system itself.
 template <class System>
 class shared_producer {
 public:
@@ -75,9 +75,9 @@ void enter(System& system, Body body) {
         body();
 }
 
-/// Several threads that each call body(k, producer) at the same moment. Where the system is entered, the
-/// producers are tasks of it. Construction starts the threads, which wait; run() lets them go and returns
-/// when the system has been given everything.
+/// Several threads that call body(k, producer) at the same moment. In a system with enter(), the producers
+/// are tasks of the system. The constructor starts the threads, which wait. run() releases them, and returns
+/// when all tasks have been passed to the system.
 template <class System, class Body>
 class producers {
 public:

@@ -1,7 +1,7 @@
-/// What a stretch of the process cost: wall time, CPU time, context switches.
+/// The cost of a section of the process: wall time, CPU time, context switches.
 ///
-/// Used by: cell. Source: the steady clock and getrusage(RUSAGE_SELF), which covers all threads, ended ones
-/// too.
+/// Used by: cell. Sources: the steady clock and getrusage(RUSAGE_SELF), which covers all threads, including
+/// ended ones.
 #pragma once
 
 #include <chrono>
@@ -9,7 +9,7 @@
 
 namespace lab {
 
-/// Seconds and counts. As a difference: what was used between two readings.
+/// Seconds and counts. The difference of two readings is what was used between them.
 struct usage {
     double wall_s = 0;
     double user_s = 0;
@@ -20,12 +20,12 @@ struct usage {
     [[nodiscard]] double cpu_s() const { return user_s + system_s; }
 };
 
-/// The process's use so far; `wall_s` counts from the steady clock's epoch.
+/// Returns the usage of the process so far. `wall_s` counts from the epoch of the steady clock.
 [[nodiscard]] usage usage_now();
 
 [[nodiscard]] usage operator-(const usage& end, const usage& begin);
 
-/// Nanoseconds of the steady clock.
+/// Returns the time of the steady clock in nanoseconds.
 inline std::uint64_t now_ns() {
     return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
                                           std::chrono::steady_clock::now().time_since_epoch())

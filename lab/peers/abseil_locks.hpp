@@ -1,4 +1,4 @@
-/// Abseil's mutex, which is a read-write lock too and waits for conditions.
+/// Abseil's mutex. It is also a read-write lock, and it can wait for conditions.
 ///
 /// Used by: the experiments on locks.
 #pragma once

@@ -1,20 +1,20 @@
 /// Peer: standalone Asio, header-only: contexts, strands and timers.
 ///
 /// Used by: the experiments on executors, as a library L with the members below.
-/// `peers/boost_asio_executors.hpp` has the same for Boost.Asio and `peers/ekiden_executors.hpp` for ekiden;
-/// what all three name alike, the workloads call directly: run(), restart(), expires_after(), async_wait(),
-/// cancel().
+/// `peers/boost_asio_executors.hpp` has the same members for Boost.Asio, and `peers/ekiden_executors.hpp` for
+/// ekiden. The workloads directly call the functions with the same name in all three: run(), restart(),
+/// expires_after(), async_wait(), cancel().
 ///
 ///     context(int hint)            hint 1: one thread runs it
-///     executor, strand             of a context
-///     pool(unsigned threads)       with pool_strand
+///     executor, strand             types of a context
+///     pool(unsigned threads)       a pool, with the type pool_strand
 ///     timer(context&)
-///     strand_of(context or pool)   a new strand
+///     strand_of(context or pool)   returns a new strand
 ///     post, dispatch(where, f)     where: a context, a pool, a strand
-///     bind(executor, f)            the executor associated with f
+///     bind(executor, f)            associates the executor with f
 ///     future_of(where, f)          posts f, returns the future of its result
-///     keep(context&)               an object while which run() goes on without work
-///     join(pool&)                  waits until everything posted has run; the pool's last call
+///     keep(context&)               returns an object that keeps run() running without work
+///     join(pool&)                  waits until all posted functions have run; the last call of the pool
 #pragma once
 
 #include <lab/peers/row.hpp>
@@ -73,7 +73,7 @@ struct asio {
     static void join(pool& ending) { ending.join(); }
 };
 
-/// Its pool alone, for the experiments on pools.
+/// Only the pool, for the experiments on pools.
 class asio_pool {
 public:
     static constexpr peers::row row = asio::row;
@@ -94,7 +94,7 @@ private:
     ::asio::thread_pool pool_;
 };
 
-/// Contexts without any locks: only one thread at all may use a context.
+/// Contexts without locks. Only one thread may use such a context.
 struct asio_unlocked : asio {
     static constexpr peers::row row{"asio-unlocked", "Asio without locks", 43};
     class context : public ::asio::io_context {

@@ -1,5 +1,4 @@
-/// Peer: Boost.Asio's contexts, strands and timers. The same members as `peers/asio.hpp`, which explains
-/// them.
+/// Peer: Boost.Asio's contexts, strands and timers. It has the members that `peers/asio.hpp` explains.
 #pragma once
 
 #include <lab/peers/row.hpp>

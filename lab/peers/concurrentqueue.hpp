@@ -1,6 +1,6 @@
 /// Peer: a pool on moodycamel's BlockingConcurrentQueue, with tokens on both sides, as its documentation
-/// advises. Tasks are small_task. `Bulk` is how many a worker takes at once: 1 shares long tasks best, more
-/// is what the documentation advises for throughput.
+/// recommends. Tasks are small_task. A worker dequeues `Bulk` tasks at once. 1 shares long tasks best. More
+/// is what the documentation recommends for throughput.
 #pragma once
 
 #include <lab/peers/promised_call.hpp>
@@ -30,12 +30,12 @@ public:
     }
 
     ~concurrentqueue() {
-        // An empty task ends one worker, which hands back any others that it took along.
+        // An empty task ends one worker. That worker requeues the other tasks that it has dequeued.
         for (std::size_t i = 0; i < threads_.size(); ++i) queue_.enqueue(small_task());
         for (std::thread& t : threads_) t.join();
     }
 
-    /// One outside thread's end of the queue.
+    /// The access of one outside thread to the queue.
     class end {
     public:
         explicit end(queue& q) : queue_(q), token_(q) {}

@@ -1,5 +1,5 @@
-/// Locks written by hand with a mutex and condition variables: what users have without a better part. The
-/// logic is that of the source's rows 2 and 2' where it has one.
+/// Locks that use a mutex and condition variables, as users write them without a better building block. Rows
+/// 2 and 2' of the source define the logic where they have it.
 ///
 /// Used by: the experiments on locks.
 #pragma once
@@ -14,7 +14,7 @@
 
 namespace lab::peers {
 
-/// Writers first. With HoldsLock a writer keeps the mutex while it writes.
+/// Writers first. With HoldsLock, a writer holds the mutex while it writes.
 template <bool HoldsLock>
 class condition_rw {
 public:
@@ -135,7 +135,7 @@ private:
     int permits_;
 };
 
-/// A ring of longs for one thread at a time.
+/// A ring of longs, for one thread at a time.
 class long_ring {
 public:
     explicit long_ring(std::size_t capacity) : items_(capacity) {}
@@ -185,7 +185,7 @@ private:
     long_ring ring_;
 };
 
-/// Producers that have found `high` items wait until no more than `low` are left.
+/// Producers that have found `high` items wait until at most `low` are left.
 class condition_watermark_buffer {
 public:
     condition_watermark_buffer(std::size_t low, std::size_t high) : low_(low), ring_(high) {}

@@ -1,6 +1,6 @@
-/// Peer: the thread pool that comes with Eigen's Tensor module, and with TensorFlow.
+/// Peer: the thread pool of Eigen's Tensor module, which TensorFlow also uses.
 ///
-/// Used by: bursts. Experiment eigen-tensor has it behind Eigen's own device.
+/// Used by: bursts. Experiment eigen-tensor uses it through Eigen's own device.
 #pragma once
 
 #include <lab/peers/row.hpp>

@@ -24,7 +24,7 @@ public:
         pool_.post_bulk(count, std::move(f));
     }
 
-    /// Makes a future for `f` and drops it.
+    /// Creates a future for `f` and drops it.
     template <class F>
     void submit_and_drop(F f) {
         (void)pool_.submit(std::move(f));

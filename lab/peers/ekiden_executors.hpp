@@ -1,4 +1,4 @@
-/// ekiden's own contexts, strands and timers. The same members as `peers/asio.hpp`, which explains them.
+/// ekiden's own contexts, strands and timers, with the members that `peers/asio.hpp` explains.
 #pragma once
 
 #include <lab/peers/row.hpp>

@@ -61,7 +61,7 @@ struct ekiden_elastic_barrier : ::ekiden::elastic_barrier {
     static constexpr peers::row row{"ekiden", "ekiden::elastic_barrier", 0};
     explicit ekiden_elastic_barrier(unsigned size) : ::ekiden::elastic_barrier(size) {}
 };
-/// A buffer that is never closed, with the push and pop of the other peers.
+/// A buffer that is never closed, with push and pop like the other peers.
 template <class Buffer>
 struct ekiden_open_buffer : Buffer {
     using Buffer::Buffer;

@@ -17,7 +17,7 @@
 
 namespace lab::peers {
 
-/// All runs in the workers, so that as many threads compute as there are workers.
+/// Everything runs in the workers, so that the number of computing threads is the number of workers.
 class ekiden_parallel {
 public:
     static constexpr peers::row row{"ekiden", "ekiden", 1};
@@ -42,7 +42,7 @@ public:
         return ::ekiden::parallel_invoke(here, std::move(f), std::move(g));
     }
 
-    /// The sum of what `child(place, i)` returns for i in [0, 10).
+    /// Returns the sum of `child(place, i)` for i in [0, 10).
     template <class Child>
     static std::int64_t each(place& here, const Child& child) {
         std::array<std::int64_t, 10> results;

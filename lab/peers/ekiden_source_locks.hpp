@@ -1,6 +1,6 @@
-/// The constructions of the source on abstract states, on our state_lock: its rows 3 (release and acquire
-/// again), 3b (hand-over) and 4 (one call that enters and exits), with a ' where the writer holds the inner
-/// lock.
+/// The locks of the source, which are built on abstract states, here on our state_lock. They are its rows 3
+/// (release and acquire again), 3b (hand-over) and 4 (one call that enters and exits). A ' means that the
+/// writer holds the inner lock.
 ///
 /// Used by: rwlock, barrier, elastic-barrier.
 #pragma once
@@ -68,7 +68,7 @@ private:
     bool writing_ = false;
 };
 
-/// Two locks: one guards the count, the states of the other are the even and the odd rounds.
+/// Two locks. One guards the count. The states of the other are the even and the odd rounds.
 template <bool HandsOver, bool Passes>
 class source_barrier {
 public:
@@ -105,7 +105,7 @@ private:
     std::uint32_t round_ = 0;
 };
 
-/// Two locks, open and closed in turn, each with its count.
+/// Two locks that are open in turn, each with its own count.
 class source_elastic_barrier {
 public:
     static constexpr peers::row row{"source-elastic", "two locks, as in the source", 30};

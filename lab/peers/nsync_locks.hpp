@@ -1,4 +1,4 @@
-/// nsync's mutex, which is a read-write lock too.
+/// nsync's mutex, which is also a read-write lock.
 ///
 /// Used by: the experiments on locks.
 #pragma once

@@ -1,5 +1,5 @@
-/// Peer: oneTBB. Detached tasks enter an arena with task_arena::enqueue, as its documentation advises for
-/// fire-and-forget work; from inside they are spawned with task_group::run, which is its fast path.
+/// Peer: oneTBB. Detached tasks enter an arena by task_arena::enqueue, which its documentation recommends for
+/// fire-and-forget work. Tasks that run in the arena spawn others by task_group::run, which is its fast path.
 #pragma once
 
 #include <lab/peers/promised_call.hpp>
@@ -15,7 +15,7 @@ namespace lab::peers {
 class onetbb {
 public:
     static constexpr peers::row row{"onetbb", "oneTBB", 30};
-    // All slots belong to oneTBB's own threads; the global limit counts the submitting thread as one more.
+    // All slots belong to oneTBB's own threads. The global limit also counts the submitting thread.
     explicit onetbb(unsigned workers)
         : limit_(tbb::global_control::max_allowed_parallelism, workers + 1),
           arena_(static_cast<int>(workers), 0) {}
@@ -34,7 +34,7 @@ public:
         group_.run(std::move(f));
     }
 
-    // enqueue() wants copyable callables, so the promise stays on the caller's stack.
+    // enqueue() needs copyable callables, so the promise stays on the caller's stack.
     template <class F>
     auto call(F f) {
         std::promise<decltype(f())> promise;
@@ -48,8 +48,8 @@ private:
     tbb::task_group group_;
 };
 
-/// oneTBB from inside: the caller is one of as many threads as there are workers, spawns with
-/// task_group::run, its fast path, and takes part while it waits.
+/// oneTBB from inside. The caller is one of the threads, whose number is the number of workers. It spawns by
+/// task_group::run, the fast path, and helps while it waits.
 class onetbb_task_group {
 public:
     static constexpr peers::row row{"onetbb-task-group", "oneTBB task_group", 31};

@@ -1,5 +1,5 @@
-/// Peer: oneTBB's fork-join and parallel algorithms, in an arena of as many threads as there are workers, the
-/// caller being one of them.
+/// Peer: oneTBB's fork-join and parallel algorithms. The arena has as many threads as there are workers,
+/// including the caller.
 #pragma once
 
 #include <lab/peers/row.hpp>

@@ -1,7 +1,7 @@
 /// Peer: OpenMP tasks. Compiled twice: by g++ for libgomp, by clang++ for libomp.
 ///
-/// A producer is a member of the team: enter() opens a parallel region of as many threads as there are
-/// workers, and one of them submits. The region's end waits for all tasks.
+/// A producer is a member of the team. enter() opens a parallel region with as many threads as there are
+/// workers, and one of them submits. The end of the region waits for all tasks.
 #pragma once
 
 #include <lab/peers/row.hpp>
@@ -48,7 +48,7 @@ private:
     int workers_;
 };
 
-/// Adds the row of the compiler at work; g++ adds libomp's as well, to be run by the other executable.
+/// Adds the row of the current compiler. g++ also adds libomp's row, which the other executable runs.
 template <class System = openmp>
 bool add_openmp(const char* experiment, void (*run)(cell&), const char* note = "", bool ranked = true) {
 #if !defined(LAB_LIBOMP)

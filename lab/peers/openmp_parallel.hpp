@@ -34,14 +34,14 @@ public:
         return results;
     }
 
-    /// As a user would write a loop whose iterations may differ: the runtime's own choice of pieces would be
-    /// equal parts, one a thread.
+    /// Writes the loop as a user would if the iterations may differ. The runtime's default would be one equal
+    /// part for each thread.
     template <class Body>
     void loop(std::size_t n, Body body) {
 #pragma omp parallel for num_threads(workers_) schedule(guided)
         for (std::size_t i = 0; i < n; ++i) body(i);
     }
-    /// Loops of tasks: an inner parallel region would run in one thread.
+    /// Loops of tasks, because an inner parallel region would run in one thread.
     template <class Body>
     void nested(std::size_t outer, std::size_t inner, const Body& body) {
 #pragma omp parallel num_threads(workers_)

@@ -1,8 +1,8 @@
-/// Mutexes that are taken in order of arrival: a ticket lock, the lock of Mellor-Crummey and Scott with
-/// sleeping, and the chain of events of the source on request order.
+/// Mutexes that are acquired in order of arrival: a ticket lock, the lock of Mellor-Crummey and Scott with
+/// sleeping, and the chain of events from the source on request order.
 ///
-/// Used by: lock-order, mutex, request-order. lock_numbered() is as in ekiden::fifo_mutex: the number is
-/// fixed where the place in the queue is.
+/// Used by: lock-order, mutex, request-order. lock_numbered() is like in ekiden::fifo_mutex: the number is
+/// assigned together with the place in the queue.
 #pragma once
 
 #include <lab/peers/row.hpp>
@@ -35,7 +35,7 @@ private:
     std::atomic<std::uint32_t> serving_{0};
 };
 
-/// The queue lock of Mellor-Crummey and Scott (1991); a waiter looks a few times, then sleeps on its own
+/// The queue lock of Mellor-Crummey and Scott (1991). A waiter polls a few times, then sleeps on its own
 /// word.
 class mcs_lock {
 public:
@@ -70,8 +70,8 @@ private:
         std::atomic<node*> next{nullptr};
         std::atomic<int> granted{0};
     };
-    // One per thread: a thread holds one such lock at a time. It outlives the notification of a thread that
-    // has gone on already.
+    // There is one per thread, because a thread holds at most one such lock at a time. It outlives the
+    // notification of a thread that has already continued.
     static node& own() {
         static thread_local node mine;
         return mine;
@@ -80,7 +80,7 @@ private:
     std::atomic<node*> last_{nullptr};
 };
 
-/// Each owner signals the event of the one that came after it.
+/// Each owner signals the event of the next thread.
 class chained_events {
 public:
     static constexpr peers::row row{"chained-events", "chain of events", 22};
@@ -94,7 +94,7 @@ public:
         waiting_.push_back(&mine);
         longest_ = std::max(longest_, waiting_.size() - 1);
         if (!free) mine.changed.wait(lock, [&] { return mine.set; });
-        waiting_.front() = nullptr; // the owner's place; its event is gone
+        waiting_.front() = nullptr; // the place of the owner, whose event has been destroyed
         return number;
     }
     void unlock() {
@@ -104,7 +104,7 @@ public:
         waiting_.front()->set = true;
         waiting_.front()->changed.notify_one();
     }
-    /// The caller holds the lock.
+    /// The caller must hold the lock.
     [[nodiscard]] std::size_t longest_queue() const { return longest_; }
 
 private:

@@ -1,6 +1,6 @@
-/// Submit-and-wait for systems without futures: std::promise and std::future around post().
+/// Submit-and-wait for systems without futures, by std::promise and std::future around post().
 ///
-/// Used by: the peers whose users would write just that.
+/// Used by: the peers whose users would write exactly this.
 #pragma once
 
 #include <future>
@@ -8,7 +8,7 @@
 
 namespace lab::peers {
 
-/// `post` is called once with a callable of two words; returns what `f` returns on whichever thread.
+/// Calls `post` once with a callable of two words. Returns what `f` returns on the other thread.
 template <class Post, class F>
 auto promised_call(Post&& post, F f) {
     std::promise<decltype(f())> promise;

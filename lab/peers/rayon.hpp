@@ -54,7 +54,7 @@ protected:
     void* pool_;
 };
 
-/// Not a peer: the same in plain Rust, in one thread.
+/// Not a peer: the same workloads in plain Rust, in one thread.
 class rust_serial {
 public:
     static constexpr peers::row row{"rust-serial", "serial, Rust", 91};

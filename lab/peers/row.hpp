@@ -11,7 +11,7 @@ struct row {
     const char* name;
     const char* title;
     int order;
-    bool pinnable = true; // false: starts threads as it goes
+    bool pinnable = true; // false: it starts threads during the run
 };
 
 /// Adds System's row to an experiment.

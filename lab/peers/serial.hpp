@@ -1,4 +1,4 @@
-/// Not a peer: the plain function that a parallel one is compared with.
+/// Not a peer: the serial function that parallel versions are compared with.
 #pragma once
 
 #include <lab/peers/row.hpp>

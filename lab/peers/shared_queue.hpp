@@ -1,5 +1,5 @@
-/// Peer: the best that one mutex, one condition variable and one deque give: small callables in place, no
-/// future, and a notification only while some worker sleeps.
+/// Peer: the best pool of one mutex, one condition variable and one deque. Small callables are stored in
+/// place, there is no future, and it notifies only while a worker sleeps.
 #pragma once
 
 #include <lab/peers/promised_call.hpp>

@@ -1,7 +1,7 @@
-/// Peer: the pool with one shared queue as the source's series has it.
+/// Peer: the pool with one shared queue from the source's series.
 ///
-/// A mutex, a condition variable and a std::queue of std::function; every task is a std::packaged_task behind
-/// a shared_ptr, and its submission returns a std::future.
+/// It has a mutex, a condition variable and a std::queue of std::function. Each task is a std::packaged_task
+/// in a shared_ptr. Submitting returns a std::future.
 #pragma once
 
 #include <lab/peers/row.hpp>

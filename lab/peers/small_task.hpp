@@ -1,6 +1,7 @@
-/// A move-only callable without arguments; up to 48 bytes lie in place, larger ones on the heap.
+/// A move-only callable without arguments. Callables of up to 48 bytes are stored in place, larger ones on
+/// the heap.
 ///
-/// Used by: the peers that leave the task type to their user (lean shared queue, concurrentqueue).
+/// Used by: the peers whose task type the user chooses (lean shared queue, concurrentqueue).
 #pragma once
 
 #include <cstddef>

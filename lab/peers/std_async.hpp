@@ -1,6 +1,6 @@
-/// Peer: std::async(std::launch::async), which in libstdc++ starts a thread for each task.
+/// Peer: std::async(std::launch::async), which starts a thread for each task in libstdc++.
 ///
-/// Its future waits for the task when it is destroyed, so detached work needs somewhere to keep the futures.
+/// The destructor of its future waits for the task. So detached work must keep the futures somewhere.
 #pragma once
 
 #include <lab/peers/row.hpp>

@@ -1,4 +1,4 @@
-/// The locks that come with the system: the standard library's and glibc's.
+/// The locks of the system: the standard library's and glibc's.
 ///
 /// Used by: the experiments on locks.
 #pragma once
@@ -23,7 +23,7 @@ struct std_semaphore : std::counting_semaphore<> {
     using counting_semaphore::counting_semaphore;
 };
 
-/// glibc's mutex that spins for a while before it sleeps.
+/// glibc's mutex that spins before it sleeps.
 class pthread_adaptive {
 public:
     static constexpr peers::row row{"pthread-adaptive", "pthread, adaptive mutex", 12};
@@ -55,7 +55,7 @@ struct std_shared_mutex : std::shared_mutex {
     static constexpr peers::row row{"std-shared-mutex", "std::shared_mutex", 11};
 };
 
-/// pthread_rwlock_t: with glibc's default, which prefers readers, or preferring writers.
+/// pthread_rwlock_t, either with glibc's default, which prefers readers, or with preferred writers.
 template <bool WritersFirst>
 class pthread_rw {
 public:

@@ -1,4 +1,4 @@
-/// Peer: a thread for each task, started and detached; the source's slowest row.
+/// Peer: a detached thread for each task. It is the slowest row of the source.
 #pragma once
 
 #include <lab/peers/promised_call.hpp>

@@ -30,15 +30,16 @@ namespace {
 
 constexpr const char* fastest = "as fast as possible";
 
-/// How much is measured.
+/// How much to measure.
 struct effort {
     const char* name;
     lab::scale scale;
-    unsigned processes;         // of each model at each point
-    std::size_t requests;       // at least, at a point
-    double seconds;             // at least, at a point
-    std::vector<double> shares; // of the best rate of those that keep the promise: the points' rates
-    unsigned search;            // steps that look for the rate which a model keeps up with
+    unsigned processes;   // number of processes for each model at each point
+    std::size_t requests; // smallest number of requests at a point
+    double seconds;       // smallest duration of a point
+    // The rates of the points, as shares of the best rate among the models that keep the promise.
+    std::vector<double> shares;
+    unsigned search; // number of steps in the search for the highest rate that a model keeps up with
 };
 
 effort usual() { return {"usual", scale::quick, 5, 10'000, 2, {0.5, 0.8}, 3}; }
@@ -52,7 +53,7 @@ std::string text_of(double rate) {
 
 class replaying {
 public:
-    /// `trace_path` is what the cells read of `trace`. `cores`: of the machine to predict for; 0: none.
+    /// The cells read `trace` from `trace_path`. `cores` is the size of the machine to predict for. 0: none.
     replaying(const request_trace& trace, std::string trace_path, effort how, double own_rate, promise need,
               unsigned workers, unsigned cores, results_file& results)
         : trace_(trace), trace_path_(std::move(trace_path)), how_(std::move(how)), own_rate_(own_rate),
@@ -64,7 +65,7 @@ public:
         mean_s_ = (known.mean_service_us + known.mean_block_us) / 1e6;
     }
 
-    /// False if interrupted, if a cell failed, or if the results could not be written.
+    /// Returns false if interrupted, if a cell failed, or if the results could not be written.
     bool run() { return measure_all() && (cores_ == 0 || foretell()) && !has_failed_; }
 
 private:
@@ -79,7 +80,7 @@ private:
         return search();
     }
 
-    /// Plays what was measured, and what `cores_` processors would do, in virtual time.
+    /// Simulates the measured points, and the same on `cores_` processors, in virtual time.
     bool foretell() {
         const bool has_own = has_own_processor(workers_);
         const virtual_machine here{.processors = has_own ? workers_ : usable_cores(),
@@ -98,8 +99,8 @@ private:
         return results_.write() && !interrupted();
     }
 
-    /// The models that `only` names, or all, at a rate: a table of the results if it `is_kept`. False if
-    /// interrupted, or if the results could not be written.
+    /// Measures the models that `only` names, or all models, at a rate. If `is_kept`, the results become a
+    /// table. Returns false if interrupted, or if the results could not be written.
     bool measure(const std::string& title, double rate, std::vector<std::string> only, unsigned processes,
                  bool is_kept, experiment_result& found) {
         experiment e = experiment_;
@@ -111,7 +112,7 @@ private:
         const experiment one = e;
         if (is_kept) {
             variants_.push_back(e.variants.front());
-            e.variants = variants_; // the file describes all that it holds
+            e.variants = variants_; // the file describes all variants that it contains
         }
         const plan how{.name = how_.name,
                        .scale = how_.scale,
@@ -156,20 +157,21 @@ private:
     [[nodiscard]] std::size_t requests_at(double rate) const {
         constexpr double most = 400'000;
         constexpr double least = 100;
-        constexpr double longest_s = 20; // of the arrivals, and of the work in one thread
+        constexpr double longest_s = 20; // limit of the arrivals, and of the work in one thread
         double count = std::max(static_cast<double>(how_.requests), rate * how_.seconds);
         if (rate > 0) count = std::min(count, rate * longest_s);
         if (mean_s_ > 0) count = std::min(count, longest_s / mean_s_);
         return static_cast<std::size_t>(std::clamp(count, least, most));
     }
 
-    /// Of a process: well above what its requests can take.
+    /// Returns the time limit of a process, well above what its requests can take.
     [[nodiscard]] double limit_s(double rate) const {
         const auto count = static_cast<double>(requests_at(rate));
         return 60 + 3 * count * mean_s_ + (rate > 0 ? 2 * count / rate : 0);
     }
 
-    /// What each model serves at most, and the best of those that keep the promise.
+    /// Measures the highest throughput of each model, and finds the best among the models that keep the
+    /// promise.
     bool measure_fastest() {
         experiment_result found;
         if (!measure(fastest, 0, {}, how_.processes, true, found)) return false;
@@ -194,7 +196,7 @@ private:
         return made && made->median >= static_cast<double>(need_);
     }
 
-    /// The models that may keep up.
+    /// Returns the models that may keep up.
     [[nodiscard]] std::vector<std::string> those_above(double rate) const {
         std::vector<std::string> some;
         for (const auto& [name, capacity] : capacity_)
@@ -204,7 +206,7 @@ private:
 
     bool measure_at(double rate) {
         const std::vector<std::string> able = those_above(rate);
-        if (able.empty()) return true; // the report says that none keeps up
+        if (able.empty()) return true; // the report says that no model keeps up
         experiment_result found;
         if (!measure(text_of(rate), rate, able, how_.processes, true, found)) return false;
         for (const cell_result& cell : found.cells) {
@@ -218,12 +220,12 @@ private:
         return true;
     }
 
-    /// Closes in on the rate that each model which keeps the promise keeps up with.
+    /// Narrows down the highest rate that each model keeps up with, for models that keep the promise.
     bool search() {
         nlohmann::json saturation = nlohmann::json::object();
         for (const std::string& name : keepers_) {
             double low = sustained_.contains(name) ? sustained_[name] : capacity_[name] / 8;
-            // A lower rate that it did not keep up with once, but did here, was an accident.
+            // The model once failed at a lower rate, but keeps up here. So the failure was an accident.
             const auto failed = unsustained_.find(name);
             double high = failed != unsustained_.end() && failed->second > low
                               ? failed->second
@@ -257,16 +259,17 @@ private:
     results_file& results_;
     progress_line progress_;
     experiment experiment_;
-    double mean_s_ = 0; // of a request, with its waiting
+    double mean_s_ = 0; // of a request, including its waiting
     double turns_per_us_ = 0;
     std::vector<variant> variants_;
     std::vector<measured_point> measured_;
-    std::map<std::string, double> capacity_; // by model: served a second, as fast as possible
+    // For each model: requests served per second, as fast as possible.
+    std::map<std::string, double> capacity_;
     std::map<std::string, double> sustained_;
     std::map<std::string, double> unsustained_;
-    std::vector<std::string> keepers_; // the models that keep what is needed
+    std::vector<std::string> keepers_; // the models that guarantee what is needed
     double best_ = 0;
-    bool has_failed_ = false; // a cell
+    bool has_failed_ = false; // whether a cell has failed
 };
 
 nlohmann::json to_json(const request_trace& trace, const trace_facts& f, unsigned workers) {
@@ -301,7 +304,7 @@ nlohmann::json describe_begin(const effort& how, unsigned workers, nlohmann::jso
             {"replay", std::move(replay)}};
 }
 
-/// "name=20us" as an entry of `classes`; throws std::invalid_argument.
+/// Adds "name=20us" to `classes`. Throws std::invalid_argument.
 void add_class(trace_format& format, const std::string& text) {
     const std::size_t sign = text.rfind('=');
     if (sign == std::string::npos || sign == 0)
@@ -309,20 +312,20 @@ void add_class(trace_format& format, const std::string& text) {
     format.class_ns[text.substr(0, sign)] = parse_duration(text.substr(sign + 1));
 }
 
-/// The slowest rate that is replayed, in requests a second.
+/// The lowest rate that can be replayed, in requests per second.
 constexpr double slowest = 1;
 
-/// What the command line asks for.
+/// The request on the command line.
 struct request_of_user {
     std::string path, out, need = "order";
     request_trace trace;
     effort how;
     double rate = 0;
     unsigned workers = 0;
-    unsigned cores = 0; // to predict for; 0: none
+    unsigned cores = 0; // number of processors to predict for; 0: none
 };
 
-/// Reads the command line and the trace. An exit status instead if that is the end already.
+/// Reads the command line and the trace. Returns an exit status if the program must end now.
 std::optional<int> read(int argc, char** argv, request_of_user& asked) {
     CLI::App app("Plays a trace of requests through each way to process them, and measures it.",
                  "ekiden-lab replay");
@@ -359,18 +362,18 @@ std::optional<int> read(int argc, char** argv, request_of_user& asked) {
         if (!service.empty()) format.service_ns = parse_duration(service);
         for (const std::string& text : classes) add_class(format, text);
         asked.trace = read_trace(asked.path, format);
-    } catch (const std::exception& error) { // of what was given: nothing is measured
+    } catch (const std::exception& error) { // the input is wrong, so nothing is measured
         std::cerr << "ekiden-lab: replay: " << error.what() << '\n';
         return 2;
     }
     asked.how = is_smoke ? smoke() : is_quick ? quick() : is_full ? full() : usual();
     if (asked.rate == 0) asked.rate = asked.trace.rate();
-    if (!(asked.rate >= slowest)) { // nor if it is no number
+    if (!(asked.rate >= slowest)) { // also true if it is a NaN
         std::cerr << "ekiden-lab: replay: " << asked.path << " has " << asked.rate
                   << " requests a second; --rate replays it faster, from " << slowest << " a second\n";
         return 2;
     }
-    // A processor for the clients where that leaves two for the models.
+    // The clients get their own processor if at least two are left for the models.
     if (asked.workers == 0)
         asked.workers = usable_cores() > 2 ? usable_cores() - 1 : std::max(usable_cores(), 2U);
     if (asked.out.empty())
@@ -398,10 +401,10 @@ int command_line(int argc, char** argv) {
         return 2;
     }
     if (std::filesystem::is_regular_file(asked.out, ignored))
-        std::filesystem::remove(asked.out, ignored); // nothing of an earlier replay stays
+        std::filesystem::remove(asked.out, ignored); // removes the results of an earlier replay
     results_file results(asked.out, describe_begin(asked.how, asked.workers, std::move(facts)));
     if (!results.write()) return 1;
-    // What the cells read: they need not understand the user's form again.
+    // The file for the cells. They need not understand the user's format.
     const std::filesystem::path plain =
         std::filesystem::absolute(asked.out + "." + std::to_string(getpid()) + ".trace.csv");
     {

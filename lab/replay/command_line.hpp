@@ -1,11 +1,12 @@
-/// `ekiden-lab replay FILE...`: measures a trace of the user's own through every model.
+/// `ekiden-lab replay FILE...`: measures a trace of the user with every model.
 ///
-/// Used by: main. The report (lab/report/replay.py) makes sentences and pictures of what it writes.
+/// Used by: main. lab/report/replay.py makes the report from its results.
 #pragma once
 
 namespace lab::replay {
 
-/// argv[0] is "replay". The process's exit status: 2 for a wrong command line or file, or else as run().
+/// argv[0] is "replay". Returns the exit status of the process: 2 for a wrong command line or file, otherwise
+/// like run().
 int command_line(int argc, char** argv);
 
 } // namespace lab::replay

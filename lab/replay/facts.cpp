@@ -8,7 +8,7 @@
 namespace lab::replay {
 namespace {
 
-/// Mean and squared coefficient of variation, as values come.
+/// Computes mean and squared coefficient of variation incrementally.
 class moments {
 public:
     void add(double value) {

@@ -11,7 +11,7 @@
 namespace lab::replay {
 namespace {
 
-constexpr double kept_up = 0.5; // of "sustained", a median of zeros and ones
+constexpr double kept_up = 0.5; // threshold for "sustained", which is a median of zeros and ones
 
 double or_zero(const std::map<std::string, double>& figures, const char* name) {
     const auto found = figures.find(name);
@@ -45,7 +45,7 @@ nlohmann::json to_json(const std::string& model, double rate, const virtual_mach
             {"figures", figures}};
 }
 
-/// Capacities can be compared always, delays where the model really kept up and should have.
+/// Capacities can always be compared. Delays can be compared only if the model keeps up in both.
 nlohmann::json quotients(const measured_point& real, const std::map<std::string, double>& figures) {
     nlohmann::json found = nlohmann::json::object();
     const bool both_kept_up =

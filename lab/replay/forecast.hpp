@@ -1,5 +1,5 @@
-/// What each model would do on another number of processors, and how far the same reckoning is from what was
-/// measured on this one.
+/// Predicts each model on another number of processors. Also predicts the points that were measured on this
+/// machine, to show the error.
 ///
 /// Used by: replay's command line, for --cores.
 #pragma once
@@ -16,35 +16,36 @@
 
 namespace lab::replay {
 
-/// A model at one rate, as it was measured: the medians of all figures.
+/// A model at one rate, as measured. The figures are medians.
 struct measured_point {
     std::string model;
-    double rate = 0; // requests a second; 0: as fast as possible
+    double rate = 0; // requests per second; 0: as fast as possible
     std::size_t requests = 0;
     std::map<std::string, double> figures;
 };
 
-/// The costs of a model, of its run as fast as possible (figures_of(), measure_idle()) and the mean work of
-/// its requests: what of its processor time was neither work nor posting is its overhead, and what of the
-/// delay of an empty request that finds all asleep is none of these is the time to wake.
+/// Returns the costs of a model, from its run as fast as possible (figures_of(), measure_idle()) and the mean
+/// work of its requests. The overhead is the processor time that is neither work nor posting. The time to
+/// wake is the delay of an empty request that finds all threads asleep, without these costs.
 [[nodiscard]] costs costs_of(const std::map<std::string, double>& fastest, double mean_work_us);
 
-/// How to play points that were not measured.
+/// How to predict points that were not measured.
 struct other_machine {
-    unsigned cores = 1;         // all are the models'; the clients have one more
-    double own_rate = 0;        // of the trace: played also at twice this
-    std::vector<double> shares; // of each model's new capacity, as rates
+    unsigned cores = 1;         // processors for the models; the clients have one more
+    double own_rate = 0;        // the rate of the trace; twice this rate is also predicted
+    std::vector<double> shares; // rates, as shares of each model's new capacity
     std::function<std::size_t(double rate)> requests_at;
 };
 
-/// {"costs": {model: ...}, "predicted": [...]}: every measured point on the machine `here`, with what was
-/// measured and the quotient of both; then each model on `other`. Models without a run as fast as possible
-/// are left out. `goes_on` is asked before each point; once it says no, nothing follows.
+/// Returns {"costs": {model: ...}, "predicted": [...]}. It has every measured point on the machine `here`,
+/// with the measurement and the quotient of both. Then it has each model on `other`. Models without a run as
+/// fast as possible are omitted. `goes_on` is called before each point. After it returns false, no point
+/// follows.
 [[nodiscard]] nlohmann::json forecast(const request_trace& trace, const std::vector<measured_point>& measured,
                                       const virtual_machine& here, const other_machine& other,
                                       const std::function<bool()>& goes_on);
 
-/// How far the predictions of a forecast are from what was measured: a line for each figure.
+/// Describes the errors of the predictions, one line for each figure.
 [[nodiscard]] std::string describe_errors(const nlohmann::json& predicted);
 
 } // namespace lab::replay

@@ -23,20 +23,20 @@ constexpr double etc_shape = 0.154971;
 constexpr double burst_factor = 5.5;
 constexpr double burst_time = 0.1;
 constexpr double quiet_factor = (1 - burst_factor * burst_time) / (1 - burst_time);
-constexpr double longest_ns = 9007199254740992.0; // 2^53, as the reader has it
+constexpr double longest_ns = 9007199254740992.0; // 2^53, the limit of the reader
 
-/// The standard fixes what its generators draw, and not what its distributions make of that.
+/// The standard defines what its generators draw, but not what its distributions compute from it.
 class stream {
 public:
-    /// `number` tells streams of one seed apart.
+    /// Streams with different `number` are independent, even with one seed.
     stream(std::uint64_t seed, std::uint32_t number) {
         std::seed_seq words{static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32), number};
         draws_.seed(words);
     }
-    /// In (0, 1), without both ends.
+    /// Returns a number in the open interval (0, 1).
     double uniform() { return (static_cast<double>(draws_() >> 11) + 0.5) * 0x1p-53; }
     double exponential() { return -std::log(uniform()); }
-    /// Box and Muller's.
+    /// The method of Box and Muller.
     double normal() {
         const double radius = std::sqrt(2 * exponential());
         return radius * std::cos(2 * std::numbers::pi * uniform());
@@ -66,7 +66,7 @@ void check(const trace_recipe& r) {
     require(r.block_share >= 0 && r.block_share <= 1, "--block-share", r.block_share, "0 to 1");
 }
 
-/// The next gap between two arrivals, in ns.
+/// Returns a function that draws the next gap between two arrivals, in ns.
 std::function<double()> gaps_of(const trace_recipe& r) {
     const double mean_ns = 1e9 / rate_of(r);
     stream draw(r.seed, 0);
@@ -80,10 +80,11 @@ std::function<double()> gaps_of(const trace_recipe& r) {
     case arrivals::bursts:
         break;
     }
-    // In a state of the other rate the rest of a gap passes at that rate: what is exponential has no memory.
+    // If the state changes during a gap, the rest of the gap passes at the new rate. This is correct, because
+    // the exponential distribution has no memory.
     const auto burst_ns = static_cast<double>(r.burst_ns);
-    double left_ns = 0;                           // of the state
-    bool is_burst = draw.uniform() >= burst_time; // is turned at once
+    double left_ns = 0;                           // time left in the current state
+    bool is_burst = draw.uniform() >= burst_time; // inverted immediately
     return [=]() mutable {
         double share = draw.exponential();
         for (double gap_ns = 0;;) {
@@ -114,8 +115,10 @@ std::function<double()> services_of(const trace_recipe& r) {
         };
     case services::pareto: {
         const double a = r.alpha;
-        const double cut = 1 - std::pow(r.spread, -a); // of the unbounded one: what is not beyond the bound
-        const double mean = a / (a - 1) * (1 - std::pow(r.spread, 1 - a)) / cut; // of one that begins at 1
+        // The part of the unbounded distribution that lies within the bound.
+        const double cut = 1 - std::pow(r.spread, -a);
+        // Mean of the distribution that begins at 1.
+        const double mean = a / (a - 1) * (1 - std::pow(r.spread, 1 - a)) / cut;
         return [draw, a, cut, shortest_ns = mean_ns / mean]() mutable {
             return shortest_ns * std::pow(1 - draw.uniform() * cut, -1 / a);
         };
@@ -128,7 +131,7 @@ std::function<double()> services_of(const trace_recipe& r) {
     return [mean_ns] { return mean_ns; };
 }
 
-/// Ranks of keys, from 0.
+/// Draws ranks of keys, from 0.
 class zipf_keys {
 public:
     explicit zipf_keys(const trace_recipe& r) : draw_(r.seed, 1) {
@@ -183,7 +186,8 @@ request_trace make_trace(const trace_recipe& recipe) {
     zipf_keys rank(recipe);
     stream wait(recipe.seed, 3);
     constexpr std::uint32_t none = 0xffff'ffff;
-    std::vector<std::uint32_t> numbers(recipe.keys, none); // of ranks, as they come first
+    // The numbers of the ranks, in order of first appearance.
+    std::vector<std::uint32_t> numbers(recipe.keys, none);
     request_trace made;
     made.requests.reserve(recipe.requests);
     double now_ns = 0;

@@ -1,6 +1,6 @@
-/// Offers requests when they are due, whatever becomes of those before: an open loop, in which a request that
-/// is sent late counts from when it was due (no coordinated omission; Schroeder, Wierman, Harchol-Balter,
-/// "Open versus closed", NSDI 2006).
+/// An open loop: sends requests when they are due, even if earlier ones are not finished. The delay of a
+/// request that is sent late counts from the time when it was due (no coordinated omission; Schroeder,
+/// Wierman, Harchol-Balter, "Open versus closed", NSDI 2006).
 ///
 /// Used by: experiment replay.
 #pragma once
@@ -19,18 +19,19 @@
 
 namespace lab::replay {
 
-/// What one run through a model has found; all but `sent` and `begin_ns` of requests that were sent.
+/// The result of a run with a model. The vectors have one element for each request that was sent.
 struct run_record {
     std::uint64_t begin_ns = 0;
-    std::size_t sent = 0;               // all, or as many as until the backlog was too long
-    std::vector<std::uint64_t> lags_ns; // how much later than due each was sent
-    std::vector<std::size_t> backlog;   // when each was sent: how many had been sent and not served
-    double posting_s = 0;               // the time inside of the model's post()
-    double generator_cpu_s = 0;         // of this thread
+    std::size_t sent = 0;               // all requests, or those before the backlog became too long
+    std::vector<std::uint64_t> lags_ns; // for each request: how late it was sent
+    // For each request: how many had been sent and not served when it was sent.
+    std::vector<std::size_t> backlog;
+    double posting_s = 0;       // time inside the model's post()
+    double generator_cpu_s = 0; // processor time of this thread
 };
 
-/// The calling thread's sleeps end at most this much too late by the kernel's choice. Threads that it starts
-/// inherit it, so all of a model's sleeps are alike.
+/// Sets the timer slack to its minimum, so that sleeps of the calling thread end on time. Threads that it
+/// starts inherit the slack, so all sleeps of a model are equal.
 inline void sleep_precisely() { prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL); }
 
 inline double thread_cpu_s() {
@@ -39,7 +40,7 @@ inline double thread_cpu_s() {
     return static_cast<double>(used.tv_sec) + static_cast<double>(used.tv_nsec) * 1e-9;
 }
 
-/// The backlog at which the clients give up: the model cannot keep up.
+/// Returns the backlog at which the clients give up, because the model cannot keep up.
 inline std::size_t most_waiting(const schedule& offered, unsigned workers) {
     constexpr double seconds = 2; // of work for all workers
     return static_cast<std::size_t>(seconds * 1e9 * workers / std::max(offered.mean_ns, 100.0));
@@ -47,15 +48,15 @@ inline std::size_t most_waiting(const schedule& offered, unsigned workers) {
 
 class open_loop {
 public:
-    /// `may_spin`: there is a processor for this thread alone, so it may wait awake for the last 60 us.
-    /// `most_waiting`: the backlog at which it gives up.
+    /// If `may_spin`, this thread has its own processor, and may spin for the last 60 us of a wait.
+    /// `most_waiting` is the backlog at which it gives up.
     open_loop(const schedule& offered, bool may_spin, std::size_t most_waiting)
         : offered_(offered), may_spin_(may_spin), most_waiting_(most_waiting) {
         record_.lags_ns.resize(offered.offers.size());
         record_.backlog.resize(offered.offers.size());
     }
 
-    /// post(index) hands a request to the model; it must not wait for the request.
+    /// post(index) passes a request to the model. It must not wait for the request.
     template <class Post>
     run_record run(const service& s, Post post) {
         const double cpu_before_s = thread_cpu_s();

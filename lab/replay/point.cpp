@@ -13,7 +13,7 @@
 namespace lab::replay {
 namespace {
 
-std::vector<int> all_cpus; // before anything was bound
+std::vector<int> all_cpus; // stored before threads are bound
 cpu_set_t models_cpus;
 bool has_models_cpus = false;
 
@@ -61,7 +61,7 @@ std::map<std::string, double> figures_of(const schedule& offered, const run_reco
         const std::uint64_t end = ends_ns[i];
         last_ns = std::max(last_ns, end);
         delays_us[i] = static_cast<double>(end - std::min(end, due)) / 1e3;
-        // What was sent last cannot have ended yet: it may take as long as it takes alone.
+        // The last requests cannot have ended yet. They may take as long as they take alone.
         const offer& o = offered.offers[i];
         const double alone_ns = offered.mean_ns * 4 + static_cast<double>(o.block_ns);
         in_time += static_cast<double>(end) <= static_cast<double>(std::max(due, last_due)) + alone_ns;
@@ -75,7 +75,7 @@ std::map<std::string, double> figures_of(const schedule& offered, const run_reco
     const bool kept_up = is_whole && static_cast<double>(in_time) >= enough_served * count
                          && !has_grown(record.backlog) && p99 * 1e3 <= most_p99 * offered.median_ns;
     found["sustained"] = kept_up ? 1 : 0;
-    if (!is_whole) return found; // percentiles of a part would flatter it
+    if (!is_whole) return found; // percentiles of a part would be too good
     found["p50_us"] = quantile(delays_us, 0.5);
     found["p99_us"] = p99;
     found["p999_us"] = quantile(delays_us, 0.999);

@@ -12,21 +12,23 @@ namespace lab::replay {
 namespace {
 
 using index = std::uint32_t;
-constexpr index clients = std::numeric_limits<index>::max(); // their thread, as opposed to a request's
+// The thread of the clients, as opposed to the thread of a request.
+constexpr index clients = std::numeric_limits<index>::max();
 
-/// Something that happens at a time. Of several at one time, the first to be planned comes first.
+/// An event at a time. Events at the same time happen in the order in which they were planned.
 template <class What>
 struct planned {
     double at;
     std::uint64_t order;
     What what;
-    friend bool operator<(const planned& a, const planned& b) { // a priority_queue has the greatest in front
+    friend bool operator<(const planned& a, const planned& b) { // a priority_queue pops the greatest
         return std::tie(a.at, a.order) > std::tie(b.at, b.order);
     }
 };
 
-/// Processors that all threads which can run share evenly: each at full speed if there are enough. `work_` is
-/// how much any thread has been given since the begin; a thread ends when that has grown by its own work.
+/// Processors that all runnable threads share evenly. Each thread runs at full speed if there are enough
+/// processors. `work_` is the amount of work that any thread has received since the beginning. A thread ends
+/// when this has grown by the thread's own work.
 class processors {
 public:
     explicit processors(unsigned count) : count_(count) {}
@@ -34,7 +36,7 @@ public:
     void begin(index thread, double work_ns, std::uint64_t order) {
         running_.push({work_ + work_ns, order, thread});
     }
-    /// When the next thread is done; infinite if none runs.
+    /// Returns when the next thread ends. Infinite if none runs.
     [[nodiscard]] double next(double now) const {
         return running_.empty() ? std::numeric_limits<double>::infinity()
                                 : now + std::max(running_.top().at - work_, 0.0) / speed();
@@ -98,22 +100,22 @@ private:
     };
 
     struct queue {
-        std::deque<index> waiting; // requests; keys where these are served in turn
+        std::deque<index> waiting; // requests; or keys, where these are served in turn
         unsigned workers = 1;
         unsigned busy = 0;   // workers that are neither free nor replaced; more than `workers` for a while
                              // when one that was replaced goes on
-        unsigned waking = 0; // of those that are free
+        unsigned waking = 0; // how many of the free ones are waking
     };
 
     struct key_state {
         std::deque<index> waiting;
-        bool is_taken = false;  // somebody serves it, or it waits for its turn
-        bool is_waking = false; // the first of those that wait for its mutex
+        bool is_taken = false;  // a worker serves it, or it waits for its turn
+        bool is_waking = false; // whether the first waiter for its mutex is waking up
         std::size_t batch = 0;  // requests left in this turn
-        index latest = 0;       // of those served, from 1
+        index latest = 0;       // the latest one that was served, from 1
     };
 
-    // ---- the clients
+    // ---- clients
 
     void plan_sending() {
         if (next_ == offers_.size()) return;
@@ -175,7 +177,7 @@ private:
         wake_one(q);
     }
 
-    /// If a worker sleeps and there is a request for it.
+    /// Wakes a worker if one sleeps and there is a request for it.
     void wake_one(queue& q) {
         if (q.busy + q.waking >= q.workers || q.waking >= q.waiting.size()) return;
         ++q.waking;
@@ -187,7 +189,7 @@ private:
         take(q);
     }
 
-    /// A free worker takes the first request, if there is one.
+    /// A free worker dequeues the first request, if there is one.
     void take(queue& q) {
         if (q.waiting.empty() || q.busy >= q.workers) return;
         ++q.busy;
@@ -232,9 +234,9 @@ private:
         }
     }
 
-    /// A request has waited, and goes on.
+    /// A request continues after its wait.
     void go_on(index i) {
-        if (held_ > 0) // which of them were replaced does not matter
+        if (held_ > 0) // it does not matter which ones were replaced
             --held_;
         else {
             --replaced_;
@@ -270,7 +272,7 @@ private:
         post();
     }
 
-    /// The first that waits for the key wakes up and tries again; meanwhile any other may take it.
+    /// The first waiter for the key wakes up and tries again. Meanwhile, any other worker may take the key.
     void unlock(key_state& key) {
         key.is_taken = false;
         if (key.waiting.empty() || key.is_waking) return;
@@ -281,7 +283,7 @@ private:
     void try_key(index i) {
         key_state& key = key_of(i);
         key.is_waking = false;
-        if (key.is_taken) return; // until it is unlocked again
+        if (key.is_taken) return; // it waits until the key is unlocked again
         key.waiting.pop_front();
         key.is_taken = true;
         work(i);
@@ -324,10 +326,10 @@ private:
     std::priority_queue<planned<event>> timed_;
     std::vector<queue> queues_;
     std::vector<key_state> keys_;
-    std::size_t next_ = 0; // to be sent
+    std::size_t next_ = 0; // the next request to send
     std::size_t served_ = 0;
-    unsigned replaced_ = 0; // workers that wait, of an elastic pool
-    unsigned held_ = 0;     // those that are not replaced
+    unsigned replaced_ = 0; // waiting workers of an elastic pool that were replaced
+    unsigned held_ = 0;     // waiting workers that were not replaced
     bool clients_wait_ = false;
     prediction found_;
 };

@@ -15,8 +15,9 @@
 namespace lab::replay {
 namespace {
 
-constexpr std::uint64_t most_ns = std::uint64_t{1} << 53;   // 104 days; what a double holds without loss
-constexpr std::uint64_t latest_ns = std::uint64_t{1} << 62; // 146 years: as counted from 1970
+// 104 days; a double represents such numbers exactly.
+constexpr std::uint64_t most_ns = std::uint64_t{1} << 53;
+constexpr std::uint64_t latest_ns = std::uint64_t{1} << 62; // 146 years, counted from 1970
 constexpr std::uint64_t longest_gap_ns = 3'600'000'000'000;
 
 struct unit {
@@ -35,11 +36,11 @@ enum class meaning { skipped, arrival, key, service, klass, block };
 
 struct column {
     meaning what = meaning::skipped;
-    std::uint64_t ns = 1; // what one unit of it is
+    std::uint64_t ns = 1; // nanoseconds per unit
 };
 
-/// A column's name, with its unit behind `separator`: "arrival_us", "arrival:us". Names that mean nothing are
-/// skipped; nothing is returned if the name is one that wants a unit and has none that is known.
+/// Parses the name of a column, with its unit after `separator`: "arrival_us", "arrival:us". Unknown names
+/// are skipped. Returns nothing if the name needs a unit and has no known one.
 std::optional<column> column_of(std::string_view name, char separator) {
     if (name == "key") return column{meaning::key};
     if (name == "class") return column{meaning::klass};
@@ -48,7 +49,7 @@ std::optional<column> column_of(std::string_view name, char separator) {
     for (const auto& [word, what] : timed) {
         if (!name.starts_with(word)) continue;
         const std::string_view rest = name.substr(word.size());
-        if (!rest.empty() && rest[0] != separator) continue; // another word that begins alike
+        if (!rest.empty() && rest[0] != separator) continue; // a different word with the same beginning
         const unit* const of = rest.empty() ? nullptr : find_unit(rest.substr(1));
         if (!of) return std::nullopt;
         return column{what, of->ns};
@@ -63,8 +64,8 @@ std::string_view trimmed(std::string_view text) {
     return text;
 }
 
-/// Text of the file as a message shows it: no more than a piece of a long one, and nothing that a terminal
-/// would take for an order.
+/// Returns text of the file for a message. Shortens long text, and removes characters that control a
+/// terminal.
 std::string shown(std::string_view text) {
     constexpr std::size_t most = 60;
     std::string made(text.substr(0, most));
@@ -73,8 +74,8 @@ std::string shown(std::string_view text) {
     return text.size() > most ? made + "..." : made;
 }
 
-/// A number of units as nanoseconds: exact for digits with or without a fraction, also where a double would
-/// not be. Nothing is returned if it is no number of 0 to `most` ns.
+/// Converts a number of units to nanoseconds. Exact for digits with or without a fraction, even if a double
+/// would not be exact. Returns nothing if it is not a number from 0 to `most` ns.
 std::optional<std::uint64_t> nanoseconds(std::string_view text, std::uint64_t unit_ns, std::uint64_t most) {
     const char* const end = text.data() + text.size();
     double value = 0;
@@ -87,16 +88,16 @@ std::optional<std::uint64_t> nanoseconds(std::string_view text, std::uint64_t un
     const auto [point, error] = std::from_chars(text.data(), end, whole);
     if (error != std::errc{} || (point != end && *point != '.')
         || text.find_first_of("eE") != std::string_view::npos)
-        return static_cast<std::uint64_t>(std::llround(about)); // as 1.5e3, .5 or -0
+        return static_cast<std::uint64_t>(std::llround(about)); // for forms such as 1.5e3, .5 or -0
     double fraction = 0;
-    std::from_chars(point, end, fraction); // none, or "." alone: stays 0
-    // No overflow: `about` is this, but for its rounding, and at most 2^62.
+    std::from_chars(point, end, fraction); // stays 0 if there is none, or only "."
+    // This cannot overflow. `about` is the same number except for rounding, and at most 2^62.
     const std::uint64_t ns =
         whole * unit_ns + static_cast<std::uint64_t>(std::llround(fraction * static_cast<double>(unit_ns)));
     return ns <= most ? std::optional(ns) : std::nullopt;
 }
 
-/// What a line says, before anything is checked against the lines before it.
+/// The content of a line, before it is compared with earlier lines.
 struct record {
     std::optional<std::uint64_t> arrival_ns;
     std::optional<std::uint64_t> service_ns;
@@ -124,7 +125,7 @@ public:
                 is_json_ = trimmed(line).front() == '{';
                 if (is_json_ && !format_.columns.empty())
                     fail(1, "an object of JSON, which names its fields itself: --columns is for CSV");
-                if (!is_json_ && begin_table(line)) continue; // it was the names
+                if (!is_json_ && begin_table(line)) continue; // the line had the names
             }
             add(is_json_ ? read_object(line) : read_row(line));
         }
@@ -143,10 +144,10 @@ private:
 
     struct field {
         std::string text;
-        std::size_t place; // its first byte's column, from 1
+        std::size_t place; // column of its first byte, from 1
     };
 
-    /// Fields as RFC 4180 has them, but for line breaks inside of quotes.
+    /// Splits fields as in RFC 4180, but without line breaks inside quotes.
     std::vector<field> split(std::string_view line) const {
         if (line.ends_with('\r')) line.remove_suffix(1);
         std::vector<field> fields;
@@ -170,11 +171,11 @@ private:
             }
             fields.push_back(std::move(f));
             if (at >= line.size()) return fields;
-            ++at; // the comma
+            ++at; // skips the comma
         }
     }
 
-    /// True if the first line holds the names.
+    /// Returns true if the first line has the names.
     bool begin_table(const std::string& line) {
         if (format_.columns.empty()) {
             take_columns(line, '_', "needs a unit: _s, _ms, _us or _ns", "_us (or _s, _ms, _ns)");
@@ -232,12 +233,12 @@ private:
 
     // ---- JSON lines
 
-    /// The columns where the names of the line's object stand, in their order; those of objects inside of it
-    /// do not count. `line` is JSON.
+    /// Returns the columns of the names in the line's object, in their order. Names in nested objects do not
+    /// count. `line` must be JSON.
     static std::vector<std::size_t> places_of_names(std::string_view line) {
         std::vector<std::size_t> places;
         std::size_t depth = 0;
-        bool is_name = false; // what comes next, if it is a text
+        bool is_name = false; // whether the next text is a name
         for (std::size_t at = 0; at < line.size(); ++at) {
             const char c = line[at];
             if (c == '{' || c == '[') is_name = ++depth == 1;
@@ -252,7 +253,7 @@ private:
     }
 
     [[nodiscard]] record read_object(const std::string& line) const {
-        std::vector<std::string> names; // in their order, and also one that comes twice
+        std::vector<std::string> names; // in their order, including repeated ones
         nlohmann::json object;
         try {
             object = nlohmann::json::parse(
@@ -305,7 +306,7 @@ private:
         }
     }
 
-    // ---- both
+    // ---- both formats
 
     void take_text(record& r, meaning what, const std::string& text, std::size_t place) const {
         if (what == meaning::key) {
@@ -357,7 +358,7 @@ private:
         } else if (arrival_ns - first_ns_ > most_ns) {
             fail(r.arrival_place, "arrives more than 2^53 ns, 104 days, after the first request");
         }
-        // A finer unit says that several requests of one time are a burst.
+        // With a finer unit, several requests at the same time are a burst.
         whole_seconds_ = whole_seconds_ && r.arrival_in_seconds && arrival_ns % 1'000'000'000 == 0;
         same_second_ = same_second_ || (!made_.requests.empty() && arrival_ns == last_ns_);
         last_ns_ = arrival_ns;
@@ -373,7 +374,7 @@ private:
         if (whole_seconds_ && same_second_) spread();
     }
 
-    /// What came in one second comes at even distances in it.
+    /// Spreads the requests of each second evenly over it.
     void spread() {
         std::vector<request>& all = made_.requests;
         for (std::size_t begin = 0; begin < all.size();) {
@@ -439,7 +440,7 @@ std::uint64_t parse_duration(const std::string& text) {
 
 void write_trace(std::ostream& out, const request_trace& trace) {
     out << "arrival_ns,key,service_ns,block_ns\n";
-    std::string line; // the stream's locale would group the digits
+    std::string line; // not to the stream, whose locale would group the digits
     for (const request& r : trace.requests) {
         line.clear();
         for (const std::uint64_t number : {r.arrival_ns, std::uint64_t{r.key}, r.service_ns, r.block_ns})

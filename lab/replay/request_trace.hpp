@@ -1,6 +1,6 @@
-/// Requests as they came: when, for which key, and how long each took. Read from CSV or JSON lines.
+/// A trace of requests: arrival time, key and duration of each. Read from CSV or JSON lines.
 ///
-/// Used by: experiment replay, its command line, the generator of made-up traces.
+/// Used by: experiment replay, its command line, the generator of synthetic traces.
 #pragma once
 
 #include <cstdint>
@@ -14,63 +14,65 @@ namespace lab::replay {
 
 /// One request. All times are nanoseconds.
 struct request {
-    std::uint64_t arrival_ns = 0; // since the trace's first request
-    std::uint64_t service_ns = 0; // of work on a processor
-    std::uint64_t block_ns = 0;   // of waiting inside of the service, without a processor
-    std::uint32_t key = 0;        // from 0, without gaps, in the order in which the keys came first
+    std::uint64_t arrival_ns = 0; // since the first request of the trace
+    std::uint64_t service_ns = 0; // work on a processor
+    std::uint64_t block_ns = 0;   // waiting during the service, without a processor
+    std::uint32_t key = 0;        // from 0, without gaps, in order of first appearance
 };
 
 struct request_trace {
     std::vector<request> requests; // in the order of arrival; never empty
     std::uint32_t keys = 0;
-    std::string remark; // what the reader had to decide: empty, or a sentence
+    std::string remark; // a decision of the reader as a sentence; empty if there was none
 
-    /// From the first arrival to the end of the last request's share of time: n requests at even distance
-    /// take n distances. At least 1.
+    /// Returns the time from the first arrival to the end of the last request's interval: n requests with
+    /// equal gaps take n gaps. At least 1.
     [[nodiscard]] std::uint64_t length_ns() const;
-    /// Requests a second.
+    /// Returns requests per second.
     [[nodiscard]] double rate() const;
 };
 
-/// A file that cannot be taken; what() begins with its name, line and column: "trace.csv:7:12: ...".
+/// Thrown for a file that cannot be read. what() begins with its name, line and column: "trace.csv:7:12:
+/// ...".
 class trace_error : public std::runtime_error {
 public:
     using std::runtime_error::runtime_error;
 };
 
-/// How to understand a file.
+/// How to interpret a file.
 struct trace_format {
-    /// The columns of a CSV file without a line of names, such as "arrival:us,key,service:ns,-". Empty: the
-    /// first line names them.
+    /// The columns of a CSV file without a line of names, such as "arrival:us,key,service:ns,-". If empty,
+    /// the first line has the names.
     std::string columns = {};
-    /// Service times of classes, for files that name a class instead of a time.
+    /// Service times of classes, for files with a class instead of a time.
     std::map<std::string, std::uint64_t> class_ns = {};
-    /// Of all requests, for files without service times; 0: there is none.
+    /// The service time of all requests, for files without service times. 0: none.
     std::uint64_t service_ns = 0;
 };
 
-/// Reads all of `in`, or throws trace_error: no trace is made of half a file. `name` is what messages call
-/// it.
+/// Reads all of `in`. Throws trace_error if any line is wrong, because half a file makes no trace. `name` is
+/// used in messages.
 ///
-/// CSV: a line of names, then a line a request. JSON lines: an object a line; taken to be so if the first
-/// line begins with '{'. The names, in any order; others are skipped:
+/// CSV has a line of names, then a line for each request. JSON lines have an object on each line. The format
+/// is JSON if the first line begins with '{'. The names can be in any order, and others are skipped:
 ///
-///     arrival_s | _ms | _us | _ns    when it came, since any moment such as 1970; must not fall
+///     arrival_s | _ms | _us | _ns    arrival time, since any moment such as 1970; must not decrease
 ///     key                            any text or number
-///     service_s | _ms | _us | _ns    time of work; without it  class, which `format` gives a time
-///     block_s | _ms | _us | _ns      time of waiting inside of it; optional
+///     service_s | _ms | _us | _ns    time of work; or instead  class, for which `format` has a time
+///     block_s | _ms | _us | _ns      time of waiting during the service; optional
 ///
-/// If the unit of the arrivals is the second, all of them are whole, and a second has several, then these are
-/// spread evenly over it, and `remark` says so. Arrivals in a finer unit stay where they are.
+/// If the unit of the arrivals is the second, and all are whole numbers, the requests of a second are spread
+/// evenly over it, and `remark` says so. Arrivals in a finer unit are not changed.
 [[nodiscard]] request_trace read_trace(std::istream& in, const std::string& name, const trace_format& format);
 
-/// The same for a file. Throws trace_error if it cannot be opened.
+/// Reads a file. Throws trace_error if it cannot be opened.
 [[nodiscard]] request_trace read_trace(const std::string& path, const trace_format& format);
 
-/// "20us", "1.5 ms", "2s" as nanoseconds. Throws std::invalid_argument, which says what is allowed.
+/// Converts "20us", "1.5 ms" or "2s" to nanoseconds. Throws std::invalid_argument, which says what is
+/// allowed.
 [[nodiscard]] std::uint64_t parse_duration(const std::string& text);
 
-/// Writes it as CSV that read_trace() takes back, to the nanosecond.
+/// Writes the trace as CSV that read_trace() can read, exact to the nanosecond.
 void write_trace(std::ostream& out, const request_trace& trace);
 
 } // namespace lab::replay

@@ -1,4 +1,4 @@
-/// A trace at a rate: which requests are due when, for how many turns of work.
+/// A trace at a rate: when each request is due, and how many turns of work it has.
 ///
 /// Used by: experiment replay.
 #pragma once
@@ -11,10 +11,10 @@
 
 namespace lab::replay {
 
-/// One request as it is offered.
+/// One request of a schedule.
 struct offer {
-    std::uint64_t due_ns = 0; // since the run's begin; 0 for all as fast as possible
-    std::uint64_t turns = 0;  // of lab::turn()
+    std::uint64_t due_ns = 0; // since the start of the run; 0 for all requests if as fast as possible
+    std::uint64_t turns = 0;  // number of turns of lab::turn()
     std::uint64_t block_ns = 0;
     std::uint32_t key = 0;
 };
@@ -22,18 +22,18 @@ struct offer {
 struct schedule {
     std::vector<offer> offers;
     std::uint32_t keys = 0;
-    double rate = 0;      // requests a second; 0: as fast as possible
-    double mean_ns = 0;   // of work and waiting, of all requests
-    double median_ns = 0; // the same, the median
+    double rate = 0;      // requests per second; 0: as fast as possible
+    double mean_ns = 0;   // mean of work and waiting, over all requests
+    double median_ns = 0; // median of work and waiting
     [[nodiscard]] bool is_paced() const { return rate > 0; }
 };
 
-/// The first `count` requests of `trace` at `rate` requests a second (0: all at once). A shorter trace is
-/// repeated from its begin. The rate stretches the arrivals, and leaves the services as they are.
+/// Returns the first `count` requests of `trace` at `rate` requests per second (0: all at once). A shorter
+/// trace is repeated. The rate stretches the arrivals, but does not change the services.
 [[nodiscard]] schedule make_schedule(const request_trace& trace, double rate, std::size_t count,
                                      double turns_per_us);
 
-/// A rate above 0 with two digits that matter; at least 1.
+/// Rounds a positive rate to two significant digits, but at least to 1.
 [[nodiscard]] double rounded(double rate);
 
 } // namespace lab::replay

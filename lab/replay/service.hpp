@@ -1,6 +1,6 @@
-/// What each model does with a request: its work, and the proof that it was done once and in order.
+/// The service of a request in each model: its work, and the proof that it was done once and in order.
 ///
-/// Used by: experiment replay. Thread-safe as far as the model keeps its promise; that is what is proved.
+/// Used by: experiment replay. Thread-safe if the model keeps its promise, which is what it proves.
 #pragma once
 
 #include <lab/harness/busy.hpp>
@@ -19,9 +19,9 @@
 
 namespace lab::replay {
 
-/// What a model promises for the requests of one key.
+/// The promise of a model for the requests of one key.
 enum class promise {
-    nothing, // they run at the same time and in any order; the service itself locks the key for its last step
+    nothing,   // any order, at the same time; the service locks the key for its last step
     exclusive, // one at a time, in any order
     order      // one at a time, in the order of arrival
 };
@@ -33,8 +33,8 @@ public:
 
     [[nodiscard]] std::uint32_t key(std::size_t index) const { return offers_[index].key; }
 
-    /// Serves request `index`. `Guard` is an object that exists while the request waits without a processor:
-    /// what tells the model's pool that its thread blocks.
+    /// Serves request `index`. A `Guard` exists while the request waits without a processor. It tells the
+    /// model's pool that the thread blocks.
     template <promise Promise, class Guard = std::nullopt_t>
     void serve(std::size_t index) {
         const offer& asked = offers_[index];
@@ -57,10 +57,11 @@ public:
 
     [[nodiscard]] std::size_t served() const { return served_.load(std::memory_order_acquire); }
 
-    /// When request `index` had been served, on the steady clock; after served() has counted it.
+    /// Returns when request `index` was served, on the steady clock. Call it after served() has counted it.
     [[nodiscard]] std::uint64_t end_ns(std::size_t index) const { return ends_ns_[index]; }
 
-    /// What is wrong after the first `count` requests have been offered and served: nothing, or a sentence.
+    /// Checks the results after the first `count` requests have been offered and served. Returns nothing, or
+    /// a sentence that describes the fault.
     [[nodiscard]] std::optional<std::string> find_fault(std::size_t count, promise promised) const {
         if (met_.load() > 0)
             return std::to_string(met_.load())
@@ -79,7 +80,7 @@ public:
         return std::nullopt;
     }
 
-    /// How many requests were served after one of their key that had come later.
+    /// Returns how many requests were served after a later request of their key.
     [[nodiscard]] std::uint64_t overtaken() const {
         std::uint64_t all = 0;
         for (const account& a : keys_) all += a.overtaken;
@@ -87,14 +88,14 @@ public:
     }
 
 private:
-    /// A key's account: what the requests change.
+    /// The account of a key, which the requests change.
     struct account {
-        std::mutex mutex; // only where the model promises nothing
+        std::mutex mutex; // only used if the model promises nothing
         std::atomic<bool> is_busy{false};
         std::uint64_t count = 0;
-        std::uint64_t sum = 0;    // of the results, in any order
-        std::uint64_t digest = 0; // of the requests' indices in their order
-        std::uint64_t latest = 0; // the latest to come of those served, from 1
+        std::uint64_t sum = 0;    // sum of the results, in any order
+        std::uint64_t digest = 0; // hash of the requests' indices in their order
+        std::uint64_t latest = 0; // the latest request that was served, from 1
         std::uint64_t overtaken = 0;
 
         void book(std::size_t index, std::uint64_t result) {

@@ -1,5 +1,5 @@
-// Takes two locks in both orders, one after the other, so that nothing hangs: ThreadSanitizer, which knows
-// the locks, must say that the two orders may deadlock.
+// Acquires two locks in both orders, one after the other, so that nothing hangs. ThreadSanitizer knows the
+// locks and must report that the two orders may deadlock.
 #include <ekiden/sync/fifo_mutex.hpp>
 #include <ekiden/sync/hybrid_mutex.hpp>
 #include <ekiden/sync/mutex.hpp>

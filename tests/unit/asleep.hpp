@@ -1,4 +1,4 @@
-/// Starts threads that wait by the time a test goes on.
+/// Starts threads that are already waiting when the test continues.
 #pragma once
 
 #include <ekiden/sys/thread_probe.hpp>
@@ -13,9 +13,10 @@
 
 namespace ekiden_test {
 
-/// A thread that runs `body`; returned when it sleeps there, however long its start takes. To be seen twice a
-/// millisecond apart without having run counts as asleep: less could be a lock of a sanitizer. A body that
-/// ends instead fails the test: it must wait for something that the test does after this.
+/// Starts a thread that runs `body`. Returns when the thread sleeps in `body`, however long its start takes.
+/// A thread counts as asleep if two checks, a millisecond apart, find that it has not run. A shorter sleep
+/// could be a lock of a sanitizer. The test fails if `body` returns instead. So `body` must wait for
+/// something that the test does later.
 template <class F>
 std::thread start_asleep(F body) {
     struct progress {

@@ -1,4 +1,4 @@
-/// Runs code that ends its process, or must not disturb this one, in a child.
+/// Runs code in a child process, because the code ends its process or would disturb this one.
 #pragma once
 
 #include <atomic>
@@ -12,13 +12,13 @@
 namespace ekiden_test {
 
 struct child_result {
-    int exit_code = -1; ///< if it exited
-    int signal = 0;     ///< if a signal ended it
+    int exit_code = -1; ///< if it has exited
+    int signal = 0;     ///< if a signal has terminated it
     std::string error_output;
 };
 
-/// Forks; the child calls `body` and exits with 0, or with what std::exit and the like say. A child that has
-/// not ended after a minute is ended by SIGALRM.
+/// Forks. The child calls `body` and exits with 0, or with the status that it passes to std::exit. SIGALRM
+/// terminates a child that has not ended after a minute.
 template <class F>
 child_result run_in_child(F&& body) {
     int ends[2];
@@ -28,7 +28,8 @@ child_result run_in_child(F&& body) {
     if (child == 0) {
         ::close(ends[0]);
         ::dup2(ends[1], STDERR_FILENO);
-        for (const int s : {SIGABRT, SIGSEGV, SIGALRM}) std::signal(s, SIG_DFL); // not the test framework's
+        // Removes the handlers of the test framework.
+        for (const int s : {SIGABRT, SIGSEGV, SIGALRM}) std::signal(s, SIG_DFL);
         ::alarm(60);
         body();
         std::exit(0);
@@ -40,7 +41,7 @@ child_result run_in_child(F&& body) {
         result.error_output.append(buffer, static_cast<std::size_t>(n));
     }
     ::close(ends[0]);
-#if defined(EKIDEN_TEST_EMULATOR) // its remark on a signal is not the child's
+#if defined(EKIDEN_TEST_EMULATOR) // a message of the emulator about a signal does not come from the child
     if (const auto remark = result.error_output.find("qemu: uncaught target signal");
         remark != std::string::npos)
         result.error_output.erase(remark, result.error_output.find('\n', remark) + 1 - remark);
@@ -52,8 +53,8 @@ child_result run_in_child(F&& body) {
     return result;
 }
 
-/// Whether a child of a fork() can start threads. In some emulators, QEMU 7.2 for one, that ends the child,
-/// if the parent has threads; then a test that needs it has nothing to show.
+/// Returns whether a child of a fork() can start threads. Some emulators, such as QEMU 7.2, terminate the
+/// child instead if the parent has threads. A test that needs this is skipped then.
 inline bool can_child_start_threads() {
 #if defined(EKIDEN_TEST_EMULATOR)
     static const bool can = [] {

@@ -21,7 +21,7 @@ inline constexpr bool is_emulated = true;
 inline constexpr bool is_emulated = false;
 #endif
 
-/// `full`, or a tenth of it where a sanitizer or an emulator makes everything slow.
+/// Returns `full`, or a tenth of it in a build with a sanitizer or in an emulator, which are slow.
 [[nodiscard]] constexpr int rounds(int full) noexcept {
     return is_sanitized || is_emulated ? full / 10 : full;
 }

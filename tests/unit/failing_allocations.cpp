@@ -11,7 +11,7 @@
 namespace ekiden_test {
 namespace {
 
-thread_local long until_failure = -1; // -1: none fails
+thread_local long until_failure = -1; // -1 if none fails
 std::atomic<long> calls{0};
 std::atomic<long> live{0};
 
@@ -44,7 +44,8 @@ void* operator new(std::size_t size) { return ekiden_test::allocate(size, aligno
 void* operator new(std::size_t size, std::align_val_t alignment) {
     return ekiden_test::allocate(size, static_cast<std::size_t>(alignment));
 }
-void* operator new[](std::size_t size) { return operator new(size); } // the sanitizers' does not
+// Because the sanitizers' version does not call this one.
+void* operator new[](std::size_t size) { return operator new(size); }
 void* operator new[](std::size_t size, std::align_val_t alignment) { return operator new(size, alignment); }
 void operator delete[](void* memory) noexcept { ekiden_test::release(memory); }
 void operator delete[](void* memory, std::size_t) noexcept { ekiden_test::release(memory); }

@@ -1,5 +1,5 @@
-/// Lets pthread_create fail, and counts the threads of the process. To be included by one source of an
-/// executable: it defines that executable's own pthread_create.
+/// Makes pthread_create fail, and counts the threads of the process. Include it in only one source of an
+/// executable, because it defines pthread_create.
 #pragma once
 
 #include <atomic>
@@ -12,14 +12,14 @@
 
 namespace ekiden_test {
 
-/// After so many more threads one cannot be started. -1: each can.
+/// The number of threads that can still be started before a start fails. -1: all starts succeed.
 inline std::atomic<int> threads_until_failure{-1};
 
 } // namespace ekiden_test
 
 extern "C" {
 using create_function = int (*)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
-// The sanitizers' own, where one is linked in.
+// The sanitizers' own function, if a sanitizer is linked in.
 [[gnu::weak]] int __interceptor_pthread_create(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
 
 int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*start)(void*),
@@ -38,7 +38,7 @@ namespace ekiden_test {
 
 inline int count_threads_now() {
     static const bool warm =
-        (std::thread([] {}).join(), true); // the sanitizers start a thread beside the first one
+        (std::thread([] {}).join(), true); // the sanitizers start a thread together with the first one
     (void)warm;
     int threads = 0;
     if (std::FILE* status = std::fopen("/proc/self/status", "r")) {
@@ -49,8 +49,8 @@ inline int count_threads_now() {
     return threads;
 }
 
-/// The threads of this process; `expected` if that is so within a second. A thread that has been joined may
-/// still be on its last steps in the kernel.
+/// Returns the number of threads of this process. Waits up to a second until it is `expected`, because a
+/// joined thread may still be ending in the kernel.
 inline int count_threads(int expected) {
     int threads = 0;
     for (int i = 0; i != 1000; ++i) {

@@ -1,4 +1,4 @@
-/// Runs one test case of this executable in a process of its own, from the first instruction on.
+/// Runs a test case of this executable in a new process, from its first instruction on.
 #pragma once
 
 #include <tests/unit/child_process.hpp>
@@ -13,15 +13,15 @@
 
 namespace ekiden_test {
 
-/// Runs the test case called `name` (or several, as --test-case takes them), which may be decorated with
-/// doctest::skip(), in a new process. `prepare()` is called in it before this executable starts there anew.
+/// Runs the test case `name` in a new process. `name` may match several, as for --test-case, and they may be
+/// decorated with doctest::skip(). `prepare()` is called in the new process before it executes this program.
 template <class F>
 child_result run_test_case_in_fresh_process(const char* name, F&& prepare) {
     return run_in_child([&] {
         prepare();
         std::string filter("--test-case=");
-        filter += name;           // not by operator+, of which g++ 12 thinks that it writes beyond the end
-#if defined(EKIDEN_TEST_EMULATOR) // the system cannot start a program of the foreign kind by itself
+        filter += name;           // not operator+, for which g++ 12 gives a false warning
+#if defined(EKIDEN_TEST_EMULATOR) // the system cannot start a program for another processor
         char self[4096] = {};
         (void)!::readlink("/proc/self/exe", self, sizeof self - 1);
         ::execl("/bin/sh", "sh", "-c", "exec " EKIDEN_TEST_EMULATOR " \"$0\" \"$@\"", self, filter.c_str(),
@@ -37,8 +37,8 @@ inline child_result run_test_case_in_fresh_process(const char* name) {
     return run_test_case_in_fresh_process(name, [] {});
 }
 
-/// From here on the system call `number` fails with `error` in this process and those it starts. False if the
-/// system does not let us do that.
+/// From now on, the system call `number` fails with `error` in this process and in the processes that it
+/// starts. Returns false if the system does not allow this.
 inline bool forbid_system_call(unsigned number, unsigned error) {
     sock_filter program[] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),

@@ -1,1 +1,1 @@
-// Nothing: the precompiled header of the tests belongs to it, see CMakeLists.txt.
+// Empty. The precompiled header of the tests belongs to this source, see CMakeLists.txt.

@@ -1,4 +1,4 @@
-/// Interrupts the system calls of one thread, again and again.
+/// Interrupts the system calls of one thread repeatedly.
 #pragma once
 
 #include <atomic>
@@ -9,14 +9,14 @@
 
 namespace ekiden_test {
 
-/// While it exists the thread that made it gets a signal every 50 us, whose handler does nothing and which
-/// makes system calls return early.
+/// While this object exists, its thread gets a signal every 50 us. The handler does nothing, but system calls
+/// return early.
 class signal_storm {
 public:
     signal_storm() {
         struct sigaction action{};
         action.sa_handler = [](int) {};
-        ::sigaction(SIGUSR1, &action, nullptr); // without SA_RESTART; stays, for other storms
+        ::sigaction(SIGUSR1, &action, nullptr); // without SA_RESTART; stays installed for later storms
         sender_ = std::thread([this, target = ::pthread_self()] {
             while (!over_.load()) {
                 ::pthread_kill(target, SIGUSR1);

@@ -1,7 +1,7 @@
-/// Experiment ablation: what each of the source's steps of tuning brings, by itself and on top of the others.
+/// Experiment ablation: the gain from each of the source's tuning steps, alone and combined with the others.
 ///
-/// Variant "submit": one thread submits empty tasks. Variant "recursive": a tree of tasks that spawn tasks.
-/// The systems know nothing of each other; the workloads are those of throughput and nested-spawn.
+/// In the variant "submit", one thread submits empty tasks. In "recursive", a tree of tasks spawns tasks. The
+/// systems are independent of each other. The workloads are those of throughput and nested-spawn.
 #pragma once
 
 #include <lab/experiments/nested-spawn/nested_spawn.hpp>
@@ -9,7 +9,7 @@
 
 namespace lab::ablation {
 
-/// Both variants for one system.
+/// Runs both variants for one system.
 template <class System>
 void run(cell& c) {
     if (c.asked().variant == "recursive")

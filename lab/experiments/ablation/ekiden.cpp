@@ -4,7 +4,7 @@
 namespace lab::ablation {
 namespace {
 
-/// Every task with a future that nobody keeps, as the source's benchmark has it.
+/// Each task has a future that is dropped, as in the source's benchmark.
 class ekiden_submit : public peers::ekiden {
 public:
     using peers::ekiden::ekiden;

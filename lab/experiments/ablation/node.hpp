@@ -1,4 +1,4 @@
-/// The queued unit of the stepped pool, and where its memory comes from.
+/// The queued unit of the stepped pool, and its memory.
 ///
 /// Used by: stepped_pool and its queues.
 #pragma once
@@ -16,7 +16,7 @@
 
 namespace lab::ablation {
 
-/// What a node runs: with a future per task, as the source has it, or without.
+/// The callable of a node: with a future for each task, as in the source, or without.
 template <steps S>
 using callable = std::conditional_t<S.without_future, peers::small_task, std::function<void()>>;
 
@@ -26,8 +26,7 @@ struct node {
     node* next = nullptr; // in an inbox or a free list
 };
 
-/// Wraps `f` as the steps say; a future that nobody keeps is made and dropped, which is what the source's
-/// benchmark does.
+/// Wraps `f` as the steps require. A future is created and dropped, as in the source's benchmark.
 template <steps S, class F>
 callable<S> wrap(F f) {
     if constexpr (S.without_future) {
@@ -39,8 +38,8 @@ callable<S> wrap(F f) {
     }
 }
 
-/// Task nodes from new and delete, or, with the step node_pool, from a list per thread. The thread that frees
-/// is rarely the one that allocates: full lists go back through a shared shelf, 64 nodes at a time.
+/// Task nodes come from new and delete, or from a list per thread with the step node_pool. The freeing thread
+/// is rarely the allocating one. So full lists return through a shared shelf, 64 nodes at a time.
 template <steps S>
 class node_source {
 public:
@@ -64,7 +63,7 @@ public:
         } else {
             n->run = nullptr_callable();
             list& own = mine();
-            if (own.length == chain) { // this list is whole: put it on the shelf
+            if (own.length == chain) { // this list is full, so it moves to the shelf
                 const std::lock_guard lock(shelf().mutex);
                 shelf().chains.push_back(std::exchange(own, list{}).head);
             }
@@ -84,7 +83,7 @@ private:
 
     struct shared_shelf {
         std::mutex mutex;
-        std::vector<node<S>*> chains; // each of `chain` nodes
+        std::vector<node<S>*> chains; // each has `chain` nodes
         std::vector<std::unique_ptr<node<S>[]>> blocks;
     };
 
@@ -95,7 +94,7 @@ private:
         return own;
     }
 
-    // Lives as long as the process, as the nodes of threads that have ended do.
+    // Lives as long as the process, like the nodes of threads that have ended.
     static shared_shelf& shelf() {
         static shared_shelf* const s = new shared_shelf;
         return *s;

@@ -1,7 +1,7 @@
-/// The two kinds of a worker's queue in the stepped pool: under a mutex, and lock-free.
+/// The two kinds of worker queues in the stepped pool: with a mutex, and lock-free.
 ///
-/// Used by: stepped_pool. Both have the same members: put() by any thread, take() by their worker, steal() by
-/// any other worker; take() and steal() fill at most `most` places and return how many.
+/// Used by: stepped_pool. Both have the same members. Any thread calls put(), the worker calls take(), any
+/// other worker calls steal(). take() and steal() fill at most `most` places and return how many.
 #pragma once
 
 #include <lab/experiments/ablation/node.hpp>
@@ -29,7 +29,7 @@ public:
         return pop(to, std::min<std::size_t>(most, tasks_.size()));
     }
 
-    // At most half, rounded up: the victim will want the rest.
+    // At most half, rounded up, because the victim needs the rest.
     unsigned steal(node<S>** to, unsigned most) {
         const std::lock_guard lock(mutex_);
         return pop(to, std::min<std::size_t>(most, (tasks_.size() + 1) / 2));
@@ -48,8 +48,8 @@ private:
     std::deque<node<S>*> tasks_;
 };
 
-/// A Chase-Lev deque for its worker (Chase and Lev 2005, orders after Le, Pop, Cohen and Zappa Nardelli 2013)
-/// and an inbox for everybody else: a stack that is taken whole.
+/// A Chase-Lev deque for its worker (Chase and Lev 2005, memory orders by Le, Pop, Cohen and Zappa Nardelli
+/// 2013), and an inbox for all other threads: a stack that is emptied at once.
 template <steps S>
 class lock_free_queue {
 public:
@@ -58,7 +58,7 @@ public:
     void put(node<S>* n) {
         node<S>* head = inbox_.value.load(std::memory_order_relaxed);
         do n->next = head;
-        // release; pairs with the exchange in unpack() and in steal().
+        // Release: pairs with the exchange in unpack() and in steal().
         while (!inbox_.value.compare_exchange_weak(head, n, std::memory_order_release,
                                                    std::memory_order_relaxed));
     }
@@ -81,13 +81,13 @@ public:
         return 0;
     }
 
-    /// For a thief whose own deque is empty: the victim's whole inbox, or null.
+    /// For a thief whose own deque is empty. Returns the victim's whole inbox, or null.
     node<S>* steal_inbox() {
         if (!inbox_.value.load(std::memory_order_relaxed)) return nullptr;
         return inbox_.value.exchange(nullptr, std::memory_order_acquire);
     }
 
-    /// By the owner: pushes a chain, newest first, so that its oldest is the first to be popped.
+    /// Owner only. Pushes a chain, newest node first, so that its oldest node is popped first.
     bool adopt(node<S>* chain) {
         const bool any = chain != nullptr;
         while (chain) {
@@ -114,7 +114,7 @@ private:
     bool unpack() { return adopt(steal_inbox()); }
 
     ring* replace(std::size_t size) {
-        rings_.push_back(std::make_unique<ring>(size)); // old ones stay: thieves may still read them
+        rings_.push_back(std::make_unique<ring>(size)); // old ones stay, because thieves may still read them
         return rings_.back().get();
     }
 
@@ -130,7 +130,7 @@ private:
         }
         r->at(b).store(n, std::memory_order_relaxed);
         ring_.value.store(r, std::memory_order_release);
-        // release; pairs with the acquire of bottom_ in steal_one(): the slot is written.
+        // Release: publishes the slot. Pairs with the acquire of bottom_ in steal_one().
         bottom_.value.store(b + 1, std::memory_order_release);
     }
 
@@ -145,7 +145,7 @@ private:
             return nullptr;
         }
         node<S>* n = r->at(b).load(std::memory_order_relaxed);
-        if (t == b) { // the last one: thieves want it too
+        if (t == b) { // the last element: thieves may steal it, too
             if (!top_.value.compare_exchange_strong(t, t + 1, std::memory_order_seq_cst,
                                                     std::memory_order_relaxed))
                 n = nullptr;
@@ -159,7 +159,7 @@ private:
         std::atomic_thread_fence(std::memory_order_seq_cst); // pairs with the fence in pop()
         const std::int64_t b = bottom_.value.load(std::memory_order_acquire);
         if (t >= b) return nullptr;
-        // acquire; pairs with the release in push(): the ring holds slot t.
+        // Acquire: the ring contains slot t. Pairs with the release in push().
         node<S>* n = ring_.value.load(std::memory_order_acquire)->at(t).load(std::memory_order_relaxed);
         return top_.value.compare_exchange_strong(t, t + 1, std::memory_order_seq_cst,
                                                   std::memory_order_relaxed)

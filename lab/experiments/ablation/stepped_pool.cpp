@@ -1,4 +1,4 @@
-/// The steps: each alone on top of plain work stealing, then one after the other.
+/// The steps: each one alone on top of plain work stealing, then added one by one.
 #include <lab/experiments/ablation/ablation.hpp>
 #include <lab/experiments/ablation/nodes_placement.hpp>
 #include <lab/experiments/ablation/stepped_pool.hpp>

@@ -1,7 +1,7 @@
-/// A pool in which each of the source's steps of tuning can be switched on by itself.
+/// A pool in which each of the source's tuning steps can be switched on independently.
 ///
-/// Used by: the ablation. Its scheduling is as plain as the source's: outside tasks are dealt to the workers
-/// in turn; a worker looks into its own queue, then into the others'; one that finds nothing yields for a
+/// Used by: the ablation. Its scheduling is as simple as the source's. Outside tasks are assigned to the
+/// workers in turn. A worker searches its own queue, then the others'. If it finds nothing, it yields for a
 /// while and then sleeps on a condition variable.
 #pragma once
 
@@ -42,7 +42,7 @@ public:
         notify();
     }
 
-    /// As post(); with the step local_queue, from inside a task, into the worker's own list.
+    /// Like post(). With the step local_queue, a call inside a task pushes to the worker's own list.
     template <class F>
     void spawn(F f) {
         if constexpr (S.local_queue) {
@@ -59,7 +59,7 @@ private:
 
     struct alignas(S.padding ? 128 : alignof(void*)) worker {
         queue tasks;
-        std::vector<node<S>*> local; // of the worker alone: not stealable, as in the source
+        std::vector<node<S>*> local; // only the worker uses it; not stealable, as in the source
     };
 
     struct alignas(S.padding ? 128 : alignof(void*)) shared_count {
@@ -123,8 +123,8 @@ private:
     }
 
     void notify() {
-        // A sleeper announces itself and then looks into the queues; we fill a queue and then look for
-        // sleepers: with a fence between the two on both sides, one sees the other.
+        // A worker announces its sleep and then checks the queues. This thread fills a queue and then checks
+        // for sleepers. With a fence between the two steps on both sides, one of them sees the other.
         std::atomic_thread_fence(std::memory_order_seq_cst);
         if (sleeping_.value.load(std::memory_order_relaxed) == 0) return;
         {
@@ -150,7 +150,7 @@ private:
 
     unsigned count_;
     std::unique_ptr<worker[]> workers_;
-    shared_count next_;     // deals outside tasks
+    shared_count next_;     // assigns outside tasks
     shared_count sleeping_; // workers that may sleep
     std::mutex sleep_mutex_;
     std::condition_variable wake_;

@@ -1,8 +1,8 @@
-/// Experiment allocations: how often a system asks for memory per task, once it is warm.
+/// Experiment allocations: how many allocations a warm system makes for each task.
 ///
-/// Waves of tasks are run until the system has all the memory it wants; then the calls of malloc and its kin,
-/// operator new and mmap during further waves are counted by a library that is loaded in front
-/// (counting_allocator.cpp), over all threads.
+/// Waves of tasks run until the system has all the memory that it needs. Then a preloaded library
+/// (counting_allocator.cpp) counts the calls of malloc and its relatives, operator new and mmap during
+/// further waves, over all threads.
 #pragma once
 
 #include <lab/harness/cell.hpp>
@@ -15,7 +15,7 @@
 
 namespace lab::allocations {
 
-/// Calls so far, or fails the cell if the counting library is not loaded.
+/// Returns the number of calls so far. Fails the cell if the counting library is not loaded.
 inline std::uint64_t calls(const cell& c) {
     using counter = std::uint64_t (*)();
     static const auto count = reinterpret_cast<counter>(dlsym(RTLD_DEFAULT, "ekiden_lab_allocation_calls"));
@@ -23,7 +23,8 @@ inline std::uint64_t calls(const cell& c) {
     return count();
 }
 
-/// The allocations per task of `one_wave`, which runs `tasks` tasks, after as many waves to warm up.
+/// Returns the allocations per task of `one_wave`, which runs `tasks` tasks. Runs the same number of waves
+/// before to warm up.
 template <class Wave>
 double per_task(const cell& c, std::size_t waves, std::size_t tasks, Wave one_wave) {
     for (std::size_t w = 0; w < waves; ++w) one_wave();

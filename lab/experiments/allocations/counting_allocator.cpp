@@ -1,8 +1,7 @@
-/// A library to load in front of a process (LD_PRELOAD): counts the calls that ask for memory, and passes
-/// them on.
+/// A library to preload (LD_PRELOAD). It counts the calls that allocate memory, and forwards them.
 ///
-/// operator new is counted through the malloc it calls. glibc's own allocator is reached by its internal
-/// names, because dlsym() allocates itself.
+/// operator new is counted through its call of malloc. glibc's own allocator is called by its internal names,
+/// because dlsym() allocates itself.
 #include <atomic>
 #include <cerrno>
 #include <cstddef>

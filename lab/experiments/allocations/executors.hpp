@@ -1,5 +1,5 @@
-/// The variants of experiment allocations about contexts: handlers posted to a context or a strand, waits of
-/// a timer, futures, hops of a coroutine. The thread that posts runs the context, too.
+/// The variants of experiment allocations with contexts: handlers posted to a context or a strand, waits of a
+/// timer, futures, hops of a coroutine. The posting thread also runs the context.
 #pragma once
 
 #include <lab/experiments/allocations/allocations.hpp>
@@ -11,7 +11,7 @@
 
 namespace lab::allocations {
 
-/// A handler that posts its successor: what a handler allocates for the next one.
+/// A handler that posts its successor. Measures what a handler allocates for the next one.
 template <class Library, class Where>
 struct successor {
     Where* where;
@@ -24,7 +24,7 @@ struct successor {
     }
 };
 
-/// A timer's handler that waits again.
+/// A timer's handler that starts another wait.
 template <class Timer>
 struct waiting_again {
     Timer* timer;
@@ -138,7 +138,7 @@ void run_executors(cell& c) {
     c.report(found);
 }
 
-/// A coroutine that hops 1,000 times between two strands; its start is counted with them.
+/// A coroutine that hops 1,000 times between two strands. Its start is counted, too.
 template <class Hops>
 void run_hops(cell& c) {
     constexpr std::size_t hops = 1'000;

@@ -1,4 +1,4 @@
-/// Experiment async-growth: 64 tasks that do nothing but wait, in rounds.
+/// Experiment async-growth: rounds of 64 tasks that only wait.
 ///
 /// A system under test has a `row`, the time after which its surplus threads end, and
 ///   explicit System(unsigned workers);
@@ -21,16 +21,16 @@ namespace lab::async_growth {
 
 inline constexpr std::size_t tasks = 64;
 
-/// How long a surplus thread stays, where that can be set.
+/// How long a surplus thread stays, if the system can set this.
 inline constexpr std::chrono::milliseconds keep_alive(300);
 
-/// How many threads this process has now.
+/// Returns the current number of threads of this process.
 inline std::size_t threads_of_this_process() {
     return static_cast<std::size_t>(
         std::distance(std::filesystem::directory_iterator("/proc/self/task"), {}));
 }
 
-/// One round; returns how many threads took part.
+/// Runs one round. Returns how many threads took part.
 template <class System>
 std::size_t round(const cell& c, System& system, view& seen, std::chrono::milliseconds length) {
     attendance present(tasks);

@@ -7,7 +7,7 @@
 namespace lab::async_growth {
 namespace {
 
-/// The tasks say that they block.
+/// The tasks announce that they block.
 struct announced {
     static constexpr peers::row row{"ekiden", "ekiden, elastic", 0};
     static constexpr bool is_slow = false;
@@ -17,7 +17,7 @@ struct announced {
     }
 };
 
-/// They do not; the pool's watch finds out.
+/// The tasks do not announce it. The pool's watch detects it.
 struct found_out {
     static constexpr peers::row row{"ekiden-watch", "ekiden, elastic, plain calls", 1};
     static constexpr bool is_slow = false;

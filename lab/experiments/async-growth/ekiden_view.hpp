@@ -1,4 +1,4 @@
-/// What a round of async-growth looks like while it runs: the library's live view, of all rows alike.
+/// Shows a round of async-growth while it runs, for all rows alike, with the library's live view.
 ///
 /// Used by: async_growth.hpp.
 #pragma once
@@ -15,11 +15,11 @@ namespace lab::async_growth {
 
 class view {
 public:
-    /// In a task, with what watch() gives: the calling thread runs that task until the end of this object.
+    /// Create it in a task, with the result of watch(). While it exists, the calling thread runs that task.
     using task = ekiden::live_view::task;
 
-    /// `watches`: keeps the lines, one each `interval`, and where the lab has a terminal (LAB_LIVE_VIEW is
-    /// set) shows them as they come.
+    /// `watches` keeps the lines, one per `interval`. If the lab has a terminal (LAB_LIVE_VIEW is set), it
+    /// also prints them.
     view(std::chrono::milliseconds interval, bool watches) : interval_(interval), watches_(watches) {
         if (watches && std::getenv("LAB_LIVE_VIEW") != nullptr) terminal_ = std::fopen("/dev/tty", "w");
     }
@@ -29,7 +29,7 @@ public:
     view(const view&) = delete;
     view& operator=(const view&) = delete;
 
-    /// Calls `round`, which runs so many tasks. Returns how many threads took part.
+    /// Calls `round`, which runs the given number of tasks. Returns how many threads took part.
     template <class F>
     std::size_t watch(std::size_t tasks, F&& round) {
         std::size_t threads = 0;
@@ -43,8 +43,8 @@ public:
         return threads;
     }
 
-    /// All lines one after the other: seconds since the round began, then for each task 0 (waits), -1 (has
-    /// ended), or its thread, from 1 on.
+    /// Returns all lines in order. A line has the seconds since the round began, and then a number for each
+    /// task: 0 (waits), -1 (has ended), or the number of its thread, starting at 1.
     [[nodiscard]] const std::vector<double>& lines() const { return lines_; }
 
 private:

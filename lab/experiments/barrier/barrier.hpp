@@ -1,4 +1,4 @@
-/// Experiment barrier: threads that do nothing but meet at a barrier.
+/// Experiment barrier: threads that only meet at a barrier.
 #pragma once
 
 #include <lab/harness/busy_neighbour.hpp>

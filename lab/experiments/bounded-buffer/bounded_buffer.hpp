@@ -1,5 +1,5 @@
 /// Experiment bounded-buffer: four producers and four consumers. A buffer with watermarks stops its producers
-/// when it is full and lets them go on when it has drained to its low mark.
+/// when it is full. They continue when it has drained to its low mark.
 #pragma once
 
 #include <lab/harness/busy_neighbour.hpp>
@@ -50,7 +50,7 @@ void run(cell& c) {
     pass(c, capacity, [capacity] { return std::make_unique<Buffer>(capacity); }, producers);
 }
 
-/// As run, for buffers with watermarks too.
+/// Like run(), but also for buffers with watermarks.
 template <class Buffer, class WithMarks>
 void run_both(cell& c) {
     if (c.asked().variant != "watermarks") return run<Buffer>(c);

@@ -1,5 +1,5 @@
-/// Experiment bursts: a thread gives away a few short blocks of work, does one itself and waits for the rest,
-/// again and again; in between it works alone.
+/// Experiment bursts. A thread repeatedly distributes a few short blocks of work, runs one itself and waits
+/// for the rest. In between, it works alone.
 #pragma once
 
 #include <lab/harness/busy.hpp>
@@ -19,7 +19,7 @@
 
 namespace lab::bursts {
 
-/// What a variant's name says: "4 blocks, 50 us".
+/// The meaning of a variant's name: "4 blocks, 50 us".
 struct setting {
     std::size_t blocks = 0;
     double between_us = 0;
@@ -33,7 +33,7 @@ inline setting parse(const std::string& variant) {
     return s;
 }
 
-/// How clients of pools wait for a few tasks: the last one wakes the waiting thread. As Eigen::Barrier.
+/// How users of pools wait for a few tasks: the last task wakes the waiting thread. Like Eigen::Barrier.
 class countdown {
 public:
     explicit countdown(std::size_t count) : left_(count) {}
@@ -56,7 +56,7 @@ private:
     bool is_over_ = false;
 };
 
-/// System::burst(n, block) where a system has a way of its own to wait for what it was given.
+/// Calls System::burst(n, block) if the system has its own way to wait for these tasks.
 template <class System, class Block>
 void burst(System& system, std::size_t blocks, const Block& block) {
     if constexpr (requires { system.burst(blocks, block); }) {
@@ -73,7 +73,7 @@ void burst(System& system, std::size_t blocks, const Block& block) {
     }
 }
 
-/// One repetition: bursts until about 200 ms have gone; figures are medians over the bursts.
+/// One repetition: bursts for about 200 ms. The figures are medians over the bursts.
 template <class System>
 repetition once(cell& c, const setting& s, System& system) {
     constexpr double block_us = 5;

@@ -10,7 +10,7 @@
 namespace lab::bursts {
 namespace {
 
-/// `SpinUs`: how long idle workers look for work.
+/// `SpinUs` is how long idle workers search for work.
 template <unsigned SpinUs>
 class from_outside {
 public:
@@ -26,7 +26,7 @@ private:
     ::ekiden::thread_pool pool_;
 };
 
-/// The caller is a worker.
+/// The caller is a worker of the pool.
 class in_pool {
 public:
     explicit in_pool(unsigned workers) : pool_({.threads = workers}) {}

@@ -3,7 +3,8 @@
 namespace lab::channel {
 namespace {
 
-// Threads that wait for each other need more than one; a channel without locks must have one only.
+// Threads that wait for each other need at least two threads. A channel without locks may have only one
+// thread.
 const std::vector<std::string> on_two_threads{"ekiden", "ekiden-context", "ekiden-threads", "ekiden-mixed",
                                               "asio",   "async-channel",  "tokio",          "tokio-unbounded",
                                               "go"};

@@ -1,7 +1,7 @@
 /// Experiment channel: eight producers pass numbers through a bounded channel to one consumer or to eight.
 ///
-/// A consumer adds up what it gets and checks that the items of each producer come in their order. It takes a
-/// fixed share of the items, so that nothing depends on how a channel is closed.
+/// A consumer adds up its items and checks that the items of each producer are in order. It pops a fixed
+/// share of the items, so that the result does not depend on how a channel is closed.
 #pragma once
 
 #include <lab/harness/busy.hpp>
@@ -17,7 +17,7 @@ namespace lab::channel {
 inline constexpr unsigned producers = 8;
 inline constexpr std::size_t capacity = 64;
 
-/// What a variant's name says: "8 to 1, full".
+/// The meaning of a variant's name: "8 to 1, full".
 struct setting {
     unsigned consumers = 1;
     unsigned threads = 2;
@@ -42,7 +42,7 @@ inline setting parse(const cell& c) {
     return s;
 }
 
-/// Makes a producer's items.
+/// Generates the items of a producer.
 class source {
 public:
     source(const setting& s, unsigned number)
@@ -63,7 +63,7 @@ private:
     std::uint64_t work_ = 0;
 };
 
-/// Takes a consumer's items. One consumer at a time calls it.
+/// Checks the items of a consumer. Only one consumer at a time may call it.
 class alignas(128) sink {
 public:
     explicit sink(const setting& s) : left_(s.share()), turns_(s.consume_turns) {}
@@ -104,8 +104,8 @@ inline void check(const cell& c, const setting& s, const std::vector<sink>& sink
     if (sum != right) c.fail("items were lost or came out twice");
 }
 
-/// System(setting): the threads, made once. usage pass(cell&, sinks): a new channel, and all items through
-/// it.
+/// System(setting) creates the threads once. usage pass(cell&, sinks) creates a new channel and passes all
+/// items through it.
 template <class System>
 void run(cell& c) {
     const setting s = parse(c);

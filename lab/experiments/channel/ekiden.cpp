@@ -31,7 +31,7 @@ ekiden::coroutine<> consume(buffer& from, sink& items) {
     }
 }
 
-// Starts all coroutines on `where`, and returns the futures of their ends.
+// Starts all coroutines on `where`. Returns the futures of their completion.
 template <class Executor>
 void start_consumers(const Executor& where, buffer& from, std::vector<sink>& sinks,
                      std::vector<ekiden::future<void>>& ends) {

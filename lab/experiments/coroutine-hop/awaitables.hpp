@@ -1,7 +1,7 @@
-/// The coroutines of Asio, and of Boost.Asio, which differ only in the namespace. `Asio` has the names.
+/// Coroutines of Asio and of Boost.Asio, which differ only in the namespace. `Asio` has the names.
 ///
-/// Used by: coroutine-hop, allocations. A hop is a post with the other strand bound to it: from then on the
-/// coroutine runs there.
+/// Used by: coroutine-hop, allocations. A hop is a post to which the other strand is bound. Then the
+/// coroutine runs on that strand.
 #pragma once
 
 #include <lab/experiments/coroutine-hop/coroutine_hop.hpp>

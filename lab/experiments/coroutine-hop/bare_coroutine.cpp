@@ -9,7 +9,7 @@
 namespace lab::coroutine_hop {
 namespace {
 
-// What a lazy coroutine needs at least.
+// The minimum that a lazy coroutine needs.
 class bare {
 public:
     struct promise_type {

@@ -21,7 +21,8 @@ struct boost_asio_coroutines : peers::boost_asio_executors {
         boost::asio::co_spawn(on, std::move(coroutine), boost::asio::detached);
     }
 
-    // bind_executor of Boost 1.74 does not take use_awaitable: so the handler is run on the strand by hand.
+    // bind_executor of Boost 1.74 does not accept use_awaitable. So this runs the handler on the strand by
+    // hand.
     static auto hop(strand& to) {
         constexpr boost::asio::use_awaitable_t<executor> token;
         return boost::asio::async_initiate<const boost::asio::use_awaitable_t<executor>, void()>(

@@ -1,7 +1,8 @@
-/// Experiment coroutine-hop: coroutines that hop between two strands, and awaits that end at once.
+/// Experiment coroutine-hop: coroutines that hop between two strands, and awaits that complete immediately.
 ///
-/// A visit to a strand counts in a plain variable that only the strand protects: two coroutines on one strand
-/// at a time would be seen, at once by the proving run, and by lost counts in every run.
+/// A visit to a strand increments a plain variable that only the strand protects. If two coroutines were on
+/// one strand at the same time, the proving run would detect it immediately, and every run would detect lost
+/// counts.
 #pragma once
 
 #include <lab/harness/cell.hpp>
@@ -14,10 +15,10 @@
 
 namespace lab::coroutine_hop {
 
-/// What the coroutines have seen on one strand.
+/// What the coroutines have observed on one strand.
 class alignas(128) sight {
 public:
-    /// A coroutine is on the strand.
+    /// Records that a coroutine is on the strand.
     void visit(bool proving) noexcept {
         if (proving && inside_.exchange(true, std::memory_order_relaxed))
             overlaps_.fetch_add(1, std::memory_order_relaxed);
@@ -53,7 +54,7 @@ struct journey {
 /// "1 coroutine, 1 thread"
 inline unsigned threads_of(const cell& c) { return c.asked().variant.ends_with("2 threads") ? 2 : 1; }
 
-/// Runs what has been started, to its end.
+/// Runs the started coroutines to their end.
 template <class System>
 usage run_all(cell& c, System& system, unsigned threads) {
     const usage used = together(c, threads, [&system](unsigned) { system.run(); });
@@ -61,8 +62,8 @@ usage run_all(cell& c, System& system, unsigned threads) {
     return used;
 }
 
-/// System(threads): a context with two strands. start(journey&): its coroutines begin. run() and restart():
-/// those of the context.
+/// System(threads) is a context with two strands. start(journey&) starts its coroutines. run() and restart()
+/// are those of the context.
 template <class System>
 void run_hops(cell& c) {
     const unsigned coroutines = c.asked().variant.starts_with("64") ? 64 : 1;
@@ -86,10 +87,10 @@ void run_hops(cell& c) {
     for (unsigned r = 0; c.again(r); ++r) c.report(once(false));
 }
 
-/// What the child coroutine returns for its argument: the awaiting one adds it up.
+/// The result of the child coroutine for its argument. The awaiting coroutine adds it up.
 constexpr std::uint64_t answer(std::uint64_t to) { return to ^ 0x5aU; }
 
-/// The same System. start_asking(count, sum): one coroutine that awaits a child `count` times begins.
+/// The same System. start_asking(count, sum) starts one coroutine that awaits a child `count` times.
 template <class System>
 void run_awaits(cell& c) {
     const std::uint64_t count = c.pick(2'000, 5'000'000, 50'000'000);

@@ -1,5 +1,5 @@
-/// Experiment eigen-tensor: the workload, once for all pools, for Eigen's headers take long to compile; and
-/// the rows without ours.
+/// Experiment eigen-tensor: the workload for all pools, in one source because Eigen's headers take long to
+/// compile; and the rows of the other libraries.
 #define EIGEN_USE_THREADS
 #include <unsupported/Eigen/CXX11/Tensor>
 
@@ -22,7 +22,7 @@ namespace {
 
 using tensor = Eigen::Tensor<float, 2>;
 
-/// What a variant's name says: "contraction 512", "element-wise 256, 50 us".
+/// The meaning of a variant's name: "contraction 512", "element-wise 256, 50 us".
 struct setting {
     bool is_contraction = false;
     Eigen::Index size = 0;
@@ -58,7 +58,7 @@ struct operands {
     }
 };
 
-/// Fails the cell unless the result is that of one thread.
+/// Fails the cell unless the result equals that of one thread.
 void check(const cell& c, const operands& o, const setting& s) {
     operands plain(s.size);
     plain.compute(s, Eigen::DefaultDevice());
@@ -68,7 +68,7 @@ void check(const cell& c, const operands& o, const setting& s) {
             c.fail("element " + std::to_string(i) + " is wrong");
 }
 
-/// One repetition: about 200 ms; figures are medians over the expressions.
+/// One repetition of about 200 ms. The figures are medians over the expressions.
 template <class Device>
 repetition once(cell& c, const setting& s, operands& o, const Device& device) {
     const double limit_us = c.asked().scale == scale::smoke ? 1'000 : 200'000;

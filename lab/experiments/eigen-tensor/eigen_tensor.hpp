@@ -7,7 +7,7 @@
 
 namespace lab::eigen_tensor {
 
-/// Measures the variant asked for on a pool of as many threads as there are workers.
+/// Measures the requested variant on a pool with as many threads as there are workers.
 void measure(cell& c, Eigen::ThreadPoolInterface& pool);
 
 template <class System>

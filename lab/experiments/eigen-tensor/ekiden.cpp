@@ -22,7 +22,7 @@ bool add_one(const char* name, const char* title, int order, const char* note, v
 
 #if __has_include(<unsupported/Eigen/CXX11/ThreadPool>)
 
-/// `SpinUs`: how long idle workers look for work.
+/// `SpinUs` is how long idle workers search for work.
 template <unsigned SpinUs>
 class ours {
 public:

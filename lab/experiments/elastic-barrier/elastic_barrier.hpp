@@ -1,4 +1,4 @@
-/// Experiment elastic-barrier: threads that enter and leave an elastic barrier, working a little in between.
+/// Experiment elastic-barrier: threads that enter and leave an elastic barrier, and work a little in between.
 #pragma once
 
 #include <lab/harness/crew.hpp>

@@ -1,7 +1,6 @@
-/// Experiment fork-join: recursions that call themselves twice, without a cut-off below which they would be
-/// serial.
+/// Experiment fork-join: functions that call themselves twice, without a cut-off for serial execution.
 ///
-/// The result of each repetition is compared with that of the plain function.
+/// The result of each repetition is compared with that of the serial function.
 #pragma once
 
 #include <lab/harness/busy.hpp>
@@ -20,8 +19,8 @@
 
 namespace lab::fork_join {
 
-/// Each workload: call(place, n) with System::both(). Not inlined: compilers see through the plain recursion
-/// so far that they save most of the calls, which is not what the forks are compared with.
+/// Each workload is call(place, n) with System::both(). Not inlined: compilers optimize the serial recursion
+/// so far that they save most of the calls, which would not be a fair comparison.
 struct fib {
     template <class System>
     [[gnu::noinline]] static std::int64_t call(typename System::place& here, std::int64_t n) {
@@ -34,8 +33,8 @@ struct fib {
     }
 };
 
-/// An unbalanced tree: one child is almost as large as its parent, the other one has an eighth of its height.
-/// Returns the number of leaves, one more than there are forks.
+/// An unbalanced tree. One child is almost as large as its parent. The other has an eighth of the parent's
+/// height. Returns the number of leaves, which is one more than the number of forks.
 struct lopsided {
     template <class System>
     [[gnu::noinline]] static std::int64_t call(typename System::place& here, std::int64_t height) {
@@ -48,10 +47,10 @@ struct lopsided {
     }
 };
 
-/// The number of ways to place n queens on a board so that none attacks another.
+/// The number of ways to place n queens on a board so that no queen attacks another.
 struct queens {
     struct board {
-        std::uint32_t full, columns, left, right; // bits: taken columns and diagonals of the next row
+        std::uint32_t full, columns, left, right; // bit sets: occupied columns and diagonals of the next row
     };
 
     template <class System>
@@ -60,7 +59,7 @@ struct queens {
         return rows<System>(here, board{full, 0, 0, 0}, full);
     }
 
-    /// The ways to go on with one of the columns `open` in this row.
+    /// Returns the number of solutions with one of the columns `open` in this row.
     template <class System>
     [[gnu::noinline]] static std::int64_t rows(typename System::place& here, board b, std::uint32_t open) {
         using place = typename System::place;
@@ -78,9 +77,9 @@ struct queens {
     }
 };
 
-/// Skynet: the sum of the numbers of all leaves of a tree in which each node has ten children. A fork of a
-/// number of calls: System::each(place, child) calls child(place, i) for i in [0, 10), and returns the
-/// sum; without it, the calls are split by halves.
+/// Skynet: the sum of the numbers of all leaves of a tree in which each node has ten children. It forks
+/// several calls at once: System::each(place, child) calls child(place, i) for i in [0, 10) and returns the
+/// sum. Without it, the calls are split by halves.
 struct skynet {
     template <class System>
     [[gnu::noinline]] static std::int64_t call(typename System::place& here, std::int64_t size) {
@@ -114,12 +113,12 @@ struct skynet {
     }
 };
 
-/// The product of two matrices of n x n numbers, n a power of two: by quarters, the eight products in two
-/// groups of four, down to blocks of 32 x 32.
+/// The product of two n x n matrices, where n is a power of two. It is computed by quarters, with the eight
+/// products in two groups of four, down to blocks of 32 x 32.
 struct matmul {
     using number = std::uint32_t;
 
-    /// A quarter of a matrix, or of a quarter: `at[row * stride + column]`.
+    /// A part of a matrix: `at[row * stride + column]`.
     struct part {
         number* at;
         std::int64_t stride;
@@ -131,7 +130,7 @@ struct matmul {
     template <class System>
     [[gnu::noinline]] static std::int64_t call(typename System::place& here, std::int64_t n) {
         const auto size = static_cast<std::size_t>(n * n);
-        static std::vector<number> a, b, product; // so that making them is not measured again and again
+        static std::vector<number> a, b, product; // static, so that creating them is measured only once
         if (a.size() != size) {
             a.resize(size);
             b.resize(size);
@@ -181,7 +180,7 @@ struct matmul {
     }
 };
 
-/// A loop of 64 whose body is a loop of 200 calls of turn(). Returns the sum of their results.
+/// A loop of 64 iterations, each of which is a loop of 200 calls of turn(). Returns the sum of their results.
 struct nested {
     static constexpr std::size_t outer = 64;
     static constexpr std::size_t inner = 200;
@@ -211,8 +210,8 @@ std::int64_t compute(System& system, std::int64_t n) {
             [n](typename System::place& here) { return Workload::template call<System>(here, n); });
 }
 
-/// How many calls take 60 ms. The system shares a processor by slices of about 4 ms: of a call that is
-/// shorter, luck decides whether it loses one.
+/// Returns how many calls take 60 ms. The system shares a processor in slices of about 4 ms. For a shorter
+/// measurement, chance decides whether it loses a slice.
 inline int calls_of_many_slices(double call_s) { return std::max(1, static_cast<int>(0.06 / call_s)); }
 
 template <class System, class Workload>

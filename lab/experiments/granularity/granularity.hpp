@@ -1,7 +1,7 @@
-/// Experiment granularity: how long a task must be for a system to keep all cores busy with it.
+/// Experiment granularity: how long a task must be so that a system can keep all cores busy with such tasks.
 ///
-/// Efficiency = serial time / (wall time x cores). The serial time is that of the same work called in a loop,
-/// measured beside it in the same process. The tasks' results are summed and compared with the serial sum.
+/// Efficiency = serial time / (wall time x cores). The serial time is that of the same work in a loop,
+/// measured in the same process. The sum of the tasks' results is compared with the serial sum.
 #pragma once
 
 #include <lab/harness/busy.hpp>
@@ -27,10 +27,10 @@ inline constexpr std::array lengths{length{"0.1", 0.1}, length{"0.3", 0.3}, leng
                                     length{"3", 3.0},   length{"10", 10},   length{"30", 30},
                                     length{"100", 100}, length{"300", 300}, length{"1000", 1000}};
 
-/// One task's result: depends on the task's number, so that a sum tells whether all ran.
+/// The result of one task. It depends on the task's number, so that the sum shows whether all tasks ran.
 inline std::uint64_t work(std::uint64_t turns, std::uint64_t number) { return turn(turns, number) | 1U; }
 
-/// The efficiency for `tasks` tasks of `turns` steps.
+/// Returns the efficiency for `tasks` tasks of `turns` steps.
 template <class System>
 double efficiency(const cell& c, System& system, std::size_t tasks, std::uint64_t turns, unsigned cores) {
     const usage serial_begin = usage_now();
@@ -40,7 +40,8 @@ double efficiency(const cell& c, System& system, std::size_t tasks, std::uint64_
 
     completion done;
     done.expect(tasks);
-    // A slot a task would cost memory traffic that the serial loop has not; the sum is kept in a few lines.
+    // A result slot for each task would cost memory traffic that the serial loop does not have. So the sum is
+    // kept in a few cache lines.
     struct alignas(128) part {
         std::atomic<std::uint64_t> sum{0};
     };

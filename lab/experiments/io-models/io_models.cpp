@@ -3,7 +3,7 @@
 namespace lab::io_models {
 namespace {
 
-// The rows that a number of threads has: hybrid takes 4, half-sync two at least.
+// The rows for a number of threads. hybrid needs 4 threads, half-sync at least two.
 std::vector<std::string> models(int threads, bool chained) {
     std::vector<std::string> some{"loops-alone"};
     if (chained) some.insert(some.end(), {"go", "tokio"});
@@ -15,7 +15,7 @@ std::vector<std::string> models(int threads, bool chained) {
     return some;
 }
 
-// The source's two lengths, at 1 to 4 threads; the tour and a quick run see what 2 cores can show.
+// The source's two lengths, with 1 to 4 threads. The tour and a quick run use what 2 cores can show.
 std::vector<variant> settings() {
     std::vector<variant> all;
     const auto add_one = [&all](const char* way, const char* turns, int threads, bool quick) {

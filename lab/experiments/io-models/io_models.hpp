@@ -1,7 +1,8 @@
-/// Experiment io-models: ways to spread handlers over contexts and threads.
+/// Experiment io-models: ways to distribute handlers over contexts and threads.
 ///
-/// After the source: handlers that loop for nothing, and the time until the last has run. A model is made for
-/// one repetition: make it, post() from outside or before, run() in each of its threads.
+/// Modeled on the source: handlers that run an empty loop, and the time until the last one has run. A model
+/// exists for one repetition: construct it, call post() from outside or beforehand, and call run() in each of
+/// its threads.
 #pragma once
 
 #include <lab/harness/busy.hpp>
@@ -32,13 +33,13 @@ public:
 
     [[nodiscard]] unsigned threads() const { return static_cast<unsigned>(contexts_.size()) * threads_each_; }
 
-    /// The `number`-th handler of all, or of the chains; any thread.
+    /// Posts a handler, or starts a chain, with this number. Any thread.
     template <class F>
     void post(std::uint64_t number, F f) {
         Library::post(contexts_[number % contexts_.size()], std::move(f));
     }
 
-    /// No more handlers come from outside: the threads may end when all have run.
+    /// No more handlers come from outside, so the threads may end when all have run.
     void close() {
         for (auto& guard : guards_) guard.reset();
     }
@@ -61,20 +62,20 @@ struct per_thread : contexts<Library> {
     explicit per_thread(unsigned threads) : contexts<Library>(threads, 1) {}
 };
 
-/// Two contexts with half of the threads each: for four threads.
+/// Two contexts with half of the threads each, for four threads.
 template <class Library>
 struct hybrid : contexts<Library> {
     explicit hybrid(unsigned threads) : contexts<Library>(2, threads / 2) {}
 };
 
-/// One context, of one thread, which hands each handler's work to a pool of the others: for two threads at
-/// least.
+/// One context with one thread, which passes the work of each handler to a pool of the other threads. Needs
+/// at least two threads.
 template <class Library>
 class half_sync {
 public:
     explicit half_sync(unsigned threads) : context_(1), guard_(Library::keep(context_)), pool_(threads - 1) {}
 
-    [[nodiscard]] unsigned threads() const { return 1; } // those that run() is called in
+    [[nodiscard]] unsigned threads() const { return 1; } // the threads that call run()
 
     template <class F>
     void post(std::uint64_t, F f) {
@@ -94,7 +95,7 @@ private:
     typename Library::pool pool_;
 };
 
-/// What a variant's name says: "beforehand, 1,000 turns, 2 threads".
+/// The meaning of a variant's name: "beforehand, 1,000 turns, 2 threads".
 struct setting {
     enum class way { beforehand, produced, chained };
     way how = way::beforehand;
@@ -112,7 +113,7 @@ inline setting parse(const std::string& variant) {
     return s;
 }
 
-/// A handler that loops.
+/// A handler that runs an empty loop.
 struct looping {
     std::uint64_t turns;
     void operator()() const {
@@ -121,7 +122,8 @@ struct looping {
     }
 };
 
-/// A handler that loops, then posts the next of its chain. The end of the last chain closes the model.
+/// A handler that runs an empty loop, then posts the next one of its chain. The end of the last chain closes
+/// the model.
 template <class Model>
 struct chained {
     Model* model;
@@ -142,7 +144,7 @@ struct chained {
 
 constexpr std::uint32_t chains = 64;
 
-/// One repetition with about `count` handlers; returns its figures.
+/// Runs one repetition with about `count` handlers. Returns its figures.
 template <class Model>
 repetition once(cell& c, const setting& s, std::uint64_t count) {
     Model model(s.threads);
@@ -174,7 +176,7 @@ repetition once(cell& c, const setting& s, std::uint64_t count) {
     return found;
 }
 
-/// How many handlers a repetition has.
+/// Returns the number of handlers of a repetition.
 inline std::uint64_t handlers(const cell& c) { return c.pick(6'400, 200'000, 1'000'000); }
 
 template <class Model>
@@ -184,7 +186,7 @@ void run(cell& c) {
     for (unsigned r = 0; c.again(r); ++r) c.report(once<Model>(c, s, handlers(c)));
 }
 
-/// The loops without any context, shared out among the threads: what no model can beat.
+/// The loops without any context, distributed over the threads. No model can be faster.
 inline void run_loops_alone(cell& c) {
     const setting s = parse(c.asked().variant);
     const std::uint64_t each = handlers(c) / s.threads;

@@ -1,4 +1,4 @@
-// What users build where there are no lanes, on the fastest pool at hand: ekiden's.
+// What users build without lanes, on the fastest available pool, which is ekiden's.
 #include <lab/experiments/lanes/lanes.hpp>
 #include <lab/peers/row.hpp>
 #include <lab/peers/small_task.hpp>
@@ -9,8 +9,8 @@
 namespace lab::lanes {
 namespace {
 
-/// A queue with its mutex for each key, or for each of `Stripes` groups of keys. A task of the pool empties a
-/// queue in batches, one batch at a time, so that the other queues have their turns.
+/// A queue with a mutex for each key, or for each of `Stripes` groups of keys. A task of the pool drains a
+/// queue in batches, one batch at a time, so that the other queues get their turns.
 template <std::size_t Stripes>
 class own_queues {
 public:
@@ -38,7 +38,7 @@ private:
     struct queue {
         std::mutex mutex;
         std::vector<peers::small_task> waiting;
-        bool busy = false; // a task of the pool comes or is here
+        bool busy = false; // a task of the pool is queued or running
     };
 
     void run_batch(queue& from) {
@@ -58,14 +58,14 @@ private:
                 return;
             }
         }
-        pool_.post_last([this, &from] { run_batch(from); }); // behind those of the other queues
+        pool_.post_last([this, &from] { run_batch(from); }); // after the tasks of the other queues
     }
 
     std::vector<queue> queues_;
     ekiden::thread_pool pool_;
 };
 
-/// Each task locks the mutex of its key. Nothing keeps two tasks of a key in order.
+/// Each task locks the mutex of its key. Two tasks of a key have no guaranteed order.
 class lock_in_task {
 public:
     static constexpr peers::row row{"lock-in-task", "each task locks its key", 62};

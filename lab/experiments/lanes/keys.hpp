@@ -1,7 +1,7 @@
-/// The keys that the producers of experiment lanes post to, drawn before the clock runs.
+/// The keys to which the producers of experiment lanes post. They are drawn before the measurement.
 ///
-/// Uniform, or after Zipf's law with exponent 0.99 as YCSB has it; a key's rank says nothing about its
-/// number.
+/// They are uniform, or follow Zipf's law with exponent 0.99, as in YCSB. The rank of a key is independent of
+/// its number.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 
 namespace lab::lanes {
 
-/// One task to post: its key, and how many this producer has posted to that key before.
+/// One task to post: its key, and how many tasks this producer has posted to that key before.
 struct order {
     std::uint32_t key;
     std::uint32_t turn;
@@ -32,16 +32,17 @@ public:
         const double at = std::uniform_real_distribution<double>(0, up_to_.back())(random_);
         const auto rank = static_cast<std::uint64_t>(std::upper_bound(up_to_.begin(), up_to_.end() - 1, at)
                                                      - up_to_.begin());
-        return static_cast<std::uint32_t>(rank * 2'654'435'761 % keys_); // prime: every key has its rank
+        // A prime number, so every key has a rank.
+        return static_cast<std::uint32_t>(rank * 2'654'435'761 % keys_);
     }
 
 private:
     std::size_t keys_;
     std::mt19937_64 random_;
-    std::vector<double> up_to_; // of each rank, the sum of the weights up to it
+    std::vector<double> up_to_; // for each rank, the sum of the weights up to it
 };
 
-/// `tasks` orders, in a list for each producer; always the same.
+/// Returns `tasks` orders, in one list for each producer. The result is always the same.
 inline std::vector<std::vector<order>> make_orders(std::size_t keys, bool zipf, unsigned producers,
                                                    std::size_t tasks) {
     std::vector<std::vector<order>> all(producers);

@@ -1,14 +1,14 @@
-/// Experiment lanes: tasks with keys; those of one key run in order and one at a time, different keys in
-/// parallel.
+/// Experiment lanes: tasks with keys. Tasks of one key run in order, one at a time. Tasks of different keys
+/// run in parallel.
 ///
 /// A system under test is a class S with
 ///
 ///     S(unsigned workers, std::size_t keys)     for keys 0 to keys - 1
 ///     void post(std::uint64_t key, F f)         any thread may call it
-///     static constexpr bool keeps_order         false: it only keeps the tasks of a key apart
+///     static constexpr bool keeps_order         false: it only prevents that tasks of a key overlap
 ///
-/// whose destructor ends after all tasks have run. Each key's tasks count up a plain variable of that key,
-/// one for each producer, so that a task out of order is seen in every run; the proving run also looks for
+/// Its destructor returns after all tasks have run. The tasks of each key increment a plain variable of that
+/// key, one for each producer. So every run detects tasks out of order. The proving run also detects
 /// overlaps.
 #pragma once
 
@@ -30,7 +30,7 @@
 
 namespace lab::lanes {
 
-/// What the tasks find at their keys.
+/// What the tasks observe at their keys.
 class ledger {
 public:
     ledger(std::size_t keys, unsigned producers)
@@ -49,7 +49,7 @@ public:
     }
     void leave(std::uint32_t key) noexcept { inside_[key].store(0, std::memory_order_relaxed); }
 
-    /// Forgets all but the variables' memory. While no task is under way.
+    /// Resets everything, but keeps the memory. Call it while no task is pending.
     void clear() {
         std::fill(next_.begin(), next_.end(), 0);
         out_of_order_.store(0);
@@ -88,7 +88,7 @@ struct proving_task {
     }
 };
 
-/// The settings of a variant that posts: "Zipf, 10,000 keys, 4 producers".
+/// The meaning of a variant's name that posts: "Zipf, 10,000 keys, 4 producers".
 struct setting {
     bool zipf;
     std::size_t keys;
@@ -101,8 +101,8 @@ inline setting parse(const std::string& variant) {
             .producers = variant.find("4 prod") != std::string::npos ? 4U : 1U};
 }
 
-/// Lets the producers post the tasks of `orders`, a list for each, and waits for all; measure(go) calls go().
-/// Task says what is posted.
+/// The producers post the tasks of `orders`, which has a list for each. Waits for all of them. measure(go)
+/// calls go(). Task defines what is posted.
 template <class Task, class System, class Measure>
 void post_and_wait(cell& c, System& system, ledger& book, const std::vector<std::vector<order>>& orders,
                    Measure measure) {
@@ -143,7 +143,7 @@ void run_posts(cell& c) {
     }
 }
 
-/// The tasks of the hot key: each posts another one, so that there are always as many.
+/// The tasks of the hot key. Each posts another one, so that their number stays the same.
 template <class System>
 struct hot_task {
     System* system;
@@ -160,7 +160,7 @@ struct hot_task {
     }
 };
 
-/// One key has 1,000 tasks of 5 us waiting all the time; how long does the task of another key wait?
+/// One key always has 1,000 waiting tasks of 5 us. Measures how long the task of another key waits.
 template <class System>
 void run_hot(cell& c) {
     constexpr std::size_t keys = 1'000;
@@ -199,7 +199,7 @@ void run_hot(cell& c) {
     }
 }
 
-/// Memory per key when all keys have had a task and none has one any more.
+/// Memory per key after all keys have had a task and none has one any more.
 template <class System>
 void run_idle(cell& c) {
     const std::size_t keys = c.pick(20'000, 1'000'000, 1'000'000);
@@ -214,7 +214,7 @@ void run_idle(cell& c) {
     };
     {
         System small(c.workers(), 1'000);
-        for (int i = 0; i < 20; ++i) visit(small, 0, 1'000); // what threads and tasks need is not the keys'
+        for (int i = 0; i < 20; ++i) visit(small, 0, 1'000); // excludes the memory of threads and tasks
     }
     const double before = resident_bytes();
     std::optional<System> system(std::in_place, c.workers(), keys);

@@ -1,4 +1,4 @@
-/// A strand per key, on the pool of the library that the strands are from.
+/// A strand for each key, on the pool of the same library.
 #pragma once
 
 #include <cstddef>

@@ -8,8 +8,8 @@
 namespace lab::latency {
 namespace {
 
-/// The least that any hand-over to another thread and back can take here: two threads that look at a flag of
-/// the other one all the time.
+/// The lower bound for any hand-over to another thread and back on this machine: two threads that poll a flag
+/// of the other one all the time.
 class two_flags {
 public:
     static constexpr peers::row row{"two-flags", "two flags", 89};
@@ -53,7 +53,7 @@ private:
     }
 
     alignas(128) std::atomic<unsigned> asked_{0};
-    void (*call_)(void*) = nullptr; // these two on the line of the flag that tells of them
+    void (*call_)(void*) = nullptr; // both on the cache line of the flag that announces them
     void* argument_ = nullptr;
     alignas(128) std::atomic<unsigned> answered_{0};
     std::thread thread_;

@@ -1,8 +1,8 @@
-/// Experiment latency: from submitting a task to holding its result.
+/// Experiment latency: the time from submitting a task to having its result.
 ///
-/// Variants: "awake" submits the next as soon as the last is done; "after 10 ms idle" sleeps before each, so
-/// that every thread of the system has gone to sleep; its first repetition also measures what an idle system
-/// costs in CPU time over 2 s.
+/// Variants: "awake" submits the next task as soon as the last one is done. "after 10 ms idle" sleeps before
+/// each, so that every thread of the system is asleep. Its first repetition also measures the processor time
+/// of an idle system over 2 s.
 #pragma once
 
 #include <lab/harness/cell.hpp>
@@ -18,7 +18,8 @@
 
 namespace lab::latency {
 
-/// The histogram's bins: 16 for each factor of ten, from 10 ns to 100 ms; the ends take what lies beyond.
+/// The bins of the histogram: 16 for each factor of ten, from 10 ns to 100 ms. The first and the last one
+/// also contain everything beyond.
 inline constexpr int bins_per_decade = 16;
 inline constexpr int first_decade = 1;
 inline constexpr int last_decade = 8;
@@ -33,7 +34,7 @@ inline std::vector<double> histogram(const std::vector<double>& ns) {
     return counts;
 }
 
-/// Submits and waits, `samples` times, and returns the times in ns. Checks each result.
+/// Submits and waits, `samples` times. Returns the times in ns. Checks each result.
 template <class System>
 std::vector<double> sample(const cell& c, System& system, std::size_t samples,
                            std::chrono::milliseconds pause) {
@@ -64,7 +65,7 @@ inline void describe(repetition& found, std::vector<double> ns) {
     found.figures["p999"] = quantile(ns, 0.999);
 }
 
-/// CPU milliseconds that the whole process uses while nobody asks it for anything.
+/// Returns the CPU milliseconds that the process uses while it has nothing to do.
 inline double idle_cpu_ms(const cell& c) {
     const std::chrono::milliseconds window(c.pick(50, 2'000, 2'000));
     const usage begin = usage_now();

@@ -1,5 +1,5 @@
-/// Experiment lock-order: many threads ask for one lock that is held meanwhile. Does it go to them in the
-/// order in which they asked?
+/// Experiment lock-order: many threads request one lock while it is held. Do they get it in the order of
+/// their requests?
 #pragma once
 
 #include <lab/harness/cell.hpp>

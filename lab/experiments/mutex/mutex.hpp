@@ -1,5 +1,5 @@
-/// Experiment mutex: threads that do nothing but take a mutex, add one, and release it. spin-vs-mutex uses
-/// its measurement, with work.
+/// Experiment mutex: threads that only lock a mutex, increment a number, and unlock it. spin-vs-mutex uses
+/// this measurement, with work.
 #pragma once
 
 #include <lab/harness/busy.hpp>
@@ -11,8 +11,8 @@
 
 namespace lab::mutex {
 
-/// One thread: the cost of a mutex that is always free. (A second thread exists, so that no library takes the
-/// process for a single-threaded one.)
+/// One thread: the cost of a mutex that is always free. (A second thread exists, so that no library treats
+/// the process as single-threaded.)
 template <class Mutex>
 void uncontended(cell& c) {
     const std::size_t rounds = c.pick(10'000, 2'000'000, 10'000'000);
@@ -37,8 +37,8 @@ void uncontended(cell& c) {
     }
 }
 
-/// Many threads for a fixed time: sections in all, their fair share, and the longest wait of any of them.
-/// Each works for `inside` turns with the mutex, and for `outside` turns without it.
+/// Many threads for a fixed time. Measures the number of sections, their fair share, and the longest wait.
+/// Each thread works for `inside` turns with the mutex, and for `outside` turns without it.
 template <class Mutex>
 void contended(cell& c, unsigned threads, std::uint64_t inside = 0, std::uint64_t outside = 0) {
     const auto duration = std::chrono::milliseconds(c.pick(5, 200, 1000));
@@ -54,8 +54,9 @@ void contended(cell& c, unsigned threads, std::uint64_t inside = 0, std::uint64_
             [&](unsigned me) {
                 std::size_t done = 0;
                 std::uint64_t work = me;
-                do { // one section at least, however late the thread comes
-                    // The clock is read for one section in 16: it takes longer than the section.
+                do { // at least one section, even if the thread starts late
+                    // Reads the clock for one section in 16, because reading it takes longer than the
+                    // section.
                     const std::uint64_t begin = done % 16 == 0 ? now_ns() : 0;
                     mutex.lock();
                     if (begin != 0) longest[me] = std::max(longest[me], now_ns() - begin);

@@ -1,6 +1,6 @@
-/// Experiment nested-spawn: tasks that spawn two tasks each, nobody waits for any of them: a binary tree.
+/// Experiment nested-spawn: a binary tree of tasks. Each task spawns two tasks, and no task waits for them.
 ///
-/// A first, untimed run marks every task by its number in heap order and proves that each ran exactly once.
+/// A first, untimed run marks every task by its number in heap order, and proves that each ran exactly once.
 #pragma once
 
 #include <lab/harness/cell.hpp>
@@ -12,7 +12,7 @@
 
 namespace lab::nested_spawn {
 
-/// In the proving run every task is marked; in the timed runs `present` is null.
+/// In the proving run, every task is marked. In the timed runs, `present` is null.
 template <class System>
 struct tree_task {
     System* system;
@@ -38,7 +38,7 @@ void plant(System& system, completion& done, attendance* present, std::uint32_t 
 
 template <class System>
 void run(cell& c) {
-    // A tree of 2^levels - 1 tasks.
+    // A tree with 2^levels - 1 tasks.
     std::uint32_t levels = static_cast<std::uint32_t>(c.pick(10, 20, 20));
     for (std::size_t slow = slowness<System>(); slow > 1 && levels > 8; slow /= 2) --levels;
     const std::uint32_t last = (1U << levels) - 1;
@@ -62,7 +62,7 @@ void run(cell& c) {
         found.figures["cpu_ns_per_task"] = found.used.cpu_s() * 1e9 / last;
         c.report(found);
     }
-    system.reset(); // a task run twice may come late
+    system.reset(); // now, because a task that runs twice may run late
     done.check(c);
 }
 

@@ -1,6 +1,6 @@
 /// Experiment parallel-for: loops, a sum, and sorting.
 ///
-/// The result of each repetition is compared with that of the plain loop.
+/// The result of each repetition is compared with that of the serial loop.
 #pragma once
 
 #include <lab/harness/cell.hpp>
@@ -15,7 +15,7 @@
 
 namespace lab::parallel_for {
 
-/// Runs `work()` repeatedly; each time `prepare()` goes before and `check()` after it, outside of the clock.
+/// Runs `work()` repeatedly. `prepare()` runs before each call and `check()` after it, both untimed.
 template <class Prepare, class Work, class Check>
 void repeat(cell& c, Prepare prepare, Work work, Check check) {
     prepare();

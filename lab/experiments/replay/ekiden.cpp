@@ -19,8 +19,8 @@ ekiden::thread_pool_options elastic(unsigned workers) {
     return {.threads = workers, .max_threads = workers + spare_threads};
 }
 
-/// Threads that come to one lock, which lets them in as they came: each takes the next request in it, and
-/// serves it.
+/// Threads that share one lock, which admits them in order of arrival. Each dequeues the next request while
+/// it holds the lock, and serves it.
 class fifo_lock {
 public:
     static constexpr promise promised = promise::order;
@@ -30,7 +30,8 @@ public:
         for (unsigned i = 0; i < workers; ++i) threads_.emplace_back([this] { work(); });
     }
     ~fifo_lock() {
-        for (std::size_t i = 0; i < threads_.size(); ++i) waiting_.release(); // one more each, to see the end
+        // One more for each, so that it sees the end.
+        for (std::size_t i = 0; i < threads_.size(); ++i) waiting_.release();
         for (std::thread& thread : threads_) thread.join();
     }
 
@@ -52,12 +53,12 @@ private:
     service& service_;
     ekiden::counting_semaphore<> waiting_{0};
     ekiden::fifo_mutex mutex_;
-    std::size_t next_ = 0; // under the mutex; the requests are numbered as they came
+    std::size_t next_ = 0; // protected by the mutex; requests are numbered in order of arrival
     std::atomic<std::size_t> posted_{0};
     std::vector<std::thread> threads_;
 };
 
-/// Lanes on a pool; with `Guard`, on one that starts more threads while some block.
+/// Lanes on a pool. With `Guard`, the pool starts more threads while some block.
 template <class Guard>
 class on_lanes {
 public:
@@ -85,7 +86,7 @@ private:
     ekiden::lanes<std::uint32_t, ekiden::thread_pool::executor_type> lanes_;
 };
 
-/// A pool that starts more threads while some block; each request is a task.
+/// A pool that starts more threads while some block. Each request is a task.
 class elastic_pool {
 public:
     static constexpr promise promised = promise::nothing;
@@ -103,7 +104,7 @@ private:
     ekiden::thread_pool pool_;
 };
 
-/// A pool; each task locks the mutex of its key.
+/// A pool. Each task locks the mutex of its key.
 class mutex_per_key {
 public:
     static constexpr promise promised = promise::exclusive;

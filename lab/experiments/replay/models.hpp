@@ -1,4 +1,4 @@
-/// The models over any library that has contexts, pools and strands as `peers/asio.hpp` names them.
+/// The models, for any library with contexts, pools and strands that have the members in `peers/asio.hpp`.
 ///
 /// Used by: experiment replay.
 #pragma once
@@ -14,7 +14,7 @@
 
 namespace lab::replay {
 
-/// Contexts in the threads that run them. `Contexts` is a model of io-models.
+/// Contexts and the threads that run them. `Contexts` is a model of io-models.
 template <class Contexts, promise Promise>
 class in_contexts {
 public:
@@ -39,7 +39,7 @@ private:
     std::vector<std::thread> threads_;
 };
 
-/// One thread that runs one context: a queue with a single consumer.
+/// One thread runs one context: a queue with a single consumer.
 template <class Library>
 struct single_consumer : in_contexts<io_models::shared<Library>, promise::order> {
     static constexpr shape formed = shape::serial;
@@ -48,7 +48,7 @@ struct single_consumer : in_contexts<io_models::shared<Library>, promise::order>
         : in_contexts<io_models::shared<Library>, promise::order>(1, s) {}
 };
 
-/// One context, all threads.
+/// One context that all threads run.
 template <class Library>
 struct shared_context : in_contexts<io_models::shared<Library>, promise::nothing> {
     static constexpr shape formed = shape::pool;
@@ -57,7 +57,7 @@ struct shared_context : in_contexts<io_models::shared<Library>, promise::nothing
         : in_contexts<io_models::shared<Library>, promise::nothing>(workers, s) {}
 };
 
-/// A context for each thread; a key belongs to one of them.
+/// A context for each thread. A key belongs to one of them.
 template <class Library>
 struct context_per_thread : in_contexts<io_models::per_thread<Library>, promise::order> {
     static constexpr shape formed = shape::sharded;
@@ -66,8 +66,8 @@ struct context_per_thread : in_contexts<io_models::per_thread<Library>, promise:
         : in_contexts<io_models::per_thread<Library>, promise::order>(workers, s) {}
 };
 
-/// One thread takes the requests, a pool works on them. The pool has all workers: the one thread has little
-/// to do.
+/// One thread dequeues the requests, and a pool processes them. The pool has all workers, because the one
+/// thread has little to do.
 template <class Library>
 struct half_sync : in_contexts<io_models::half_sync<Library>, promise::nothing> {
     static constexpr shape formed = shape::pool;
@@ -76,7 +76,7 @@ struct half_sync : in_contexts<io_models::half_sync<Library>, promise::nothing> 
         : in_contexts<io_models::half_sync<Library>, promise::nothing>(workers + 1, s) {}
 };
 
-/// A strand per key, on a pool.
+/// A strand for each key, on a pool.
 template <class Library>
 class strand_per_key {
 public:
@@ -94,7 +94,8 @@ private:
     service& service_;
 };
 
-/// A pool; each request is a task. `Pool` is a system of the lab, whose destructor waits for all tasks.
+/// A pool in which each request is a task. `Pool` is a system of the lab, whose destructor waits for all
+/// tasks.
 template <class Pool>
 class in_pool {
 public:

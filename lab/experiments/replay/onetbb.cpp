@@ -4,7 +4,7 @@
 namespace lab::replay {
 namespace {
 
-/// The pool's tasks are enqueued, so it is told when the last has run by the service.
+/// The tasks are enqueued, so the service must tell the pool when the last one has run.
 class onetbb_pool : in_pool<peers::onetbb> {
 public:
     using in_pool::formed;

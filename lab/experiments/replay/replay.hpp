@@ -1,7 +1,7 @@
-/// Experiment replay: a trace of requests through each way to process them.
+/// Experiment replay: runs a trace of requests with each way to process them.
 ///
-/// A model is made for one run: `Model(workers, keys, service)`, post(index) from one thread in the order of
-/// the indices, and its destructor, which returns when all have been served. It serves each by
+/// A model is created for one run: `Model(workers, keys, service)`. One thread calls post(index) in the order
+/// of the indices. The destructor returns when all requests have been served. The model serves each by
 /// service::serve<Model::promised>(index). `Model::formed` is its shape.
 #pragma once
 
@@ -22,8 +22,8 @@
 
 namespace lab::replay {
 
-/// Runs `offered` through a new model, and returns what was found; fails the cell if a request was lost or a
-/// promise broken.
+/// Runs `offered` with a new model. Returns the results. Fails the cell if a request was lost or a promise
+/// broken.
 template <class Model>
 repetition run_once(cell& c, const schedule& offered) {
     service s(offered);
@@ -51,7 +51,7 @@ repetition run_once(cell& c, const schedule& offered) {
     return found;
 }
 
-/// What lab/replay/predict.hpp has to know beside the figures of a run as fast as possible.
+/// What lab/replay/predict.hpp needs beside the figures of a run as fast as possible:
 ///
 ///     idle_us        P50 of requests without work, each of which finds all asleep
 ///     idle_lag_us    how much of that was before it was sent
@@ -63,7 +63,7 @@ std::map<std::string, double> measure_idle(cell& c) {
         {"idle_us", idle["p50_us"]}, {"idle_lag_us", idle["lag_p50_us"]}, {"sleep_us", sleep_excess_us()}};
 }
 
-/// One cell: warms up, then measures; again, at most three times, if the processor changed its speed
+/// One cell. Warms up, then measures. Repeats this up to three times if the processor has changed its speed
 /// meanwhile.
 template <class Model>
 void run(cell& c) {

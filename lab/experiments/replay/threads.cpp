@@ -1,4 +1,4 @@
-// Models of the standard library alone.
+// Models that use only the standard library.
 #include <lab/experiments/replay/replay.hpp>
 
 #include <condition_variable>
@@ -38,7 +38,7 @@ private:
     std::counting_semaphore<> places_{most_threads};
 };
 
-/// std::async for each request; the futures are kept until as many are there as may be.
+/// std::async for each request. The futures are kept until there are too many.
 class async_per_request {
 public:
     static constexpr promise promised = promise::nothing;
@@ -47,7 +47,7 @@ public:
     async_per_request(unsigned, std::size_t, service& s) : service_(s) {}
 
     void post(std::size_t index) {
-        if (running_.size() >= most_threads) running_.pop_front(); // waits for the eldest
+        if (running_.size() >= most_threads) running_.pop_front(); // waits for the oldest
         running_.push_back(std::async(std::launch::async, [this, index] {
             place_started_thread();
             service_.serve<promise::nothing>(index);
@@ -59,7 +59,7 @@ private:
     std::deque<std::future<void>> running_;
 };
 
-/// Threads that take the requests from a queue, and lock the mutex of the key.
+/// Threads that dequeue the requests and lock the mutex of the key.
 class mutex_per_key {
 public:
     static constexpr promise promised = promise::exclusive;

@@ -29,7 +29,8 @@ private:
     ekiden::sequencer<int, answer> sequencer_;
 };
 
-/// Numbered as they come out, which is the order in which they went in; the threads get no replies.
+/// Numbers the requests as they are popped, which is the order in which they were pushed. The threads get no
+/// replies.
 class buffer_desk {
 public:
     void ask(receipt& mine) {
@@ -43,7 +44,7 @@ public:
             (*requests_.pop())->number = number;
             process(number);
         }
-        return 0; // it cannot tell
+        return 0; // unknown
     }
 
 private:

@@ -1,4 +1,5 @@
-/// The methods of experiment request-order, over any lock and over any desk: a queue with one consumer.
+/// The methods of experiment request-order, for any lock and for any desk, which is a queue with one
+/// consumer.
 #pragma once
 
 #include <lab/experiments/request-order/request_order.hpp>
@@ -8,10 +9,10 @@
 
 namespace lab::request_order {
 
-/// Each thread processes its own request while it holds the lock; or, if not `Processes`, only takes a number
-/// there and puts it into a queue.
+/// Each thread processes its own request while it holds the lock. If not `Processes`, it only gets a number
+/// there and puts the number into a queue.
 ///
-/// A lock that promises order tells the number of a call as it was fixed when the call joined the queue.
+/// A lock that promises order returns the number that was assigned when the call joined the queue.
 template <class Lock, bool Processes>
 struct by_lock {
     static constexpr bool keeps_order = requires(Lock& lock) { lock.lock_numbered(); };
@@ -50,7 +51,8 @@ struct by_lock {
     }
 
 private:
-    /// The number that a lock told, where it tells it modulo some other number: the one next to what is due.
+    /// Converts a number that the lock returns modulo another number. Returns the possible number next to the
+    /// expected one.
     static std::uint64_t unwrapped(std::uint32_t told, std::uint64_t due) {
         if constexpr (requires { Lock::numbers; })
             return due + (told + Lock::numbers - due % Lock::numbers) % Lock::numbers;
@@ -62,8 +64,8 @@ private:
 enum class consumer { first, last, none };
 
 /// Threads leave their requests at a desk: ask(receipt). One thread processes them: serve(count, process)
-/// returns the most that it found waiting. That thread is the one that starts the others, when it has started
-/// them all, or one of its own that is there before them.
+/// returns the largest number that was waiting. This thread is the one that starts the others, after it has
+/// started all of them, or a separate thread that starts first.
 template <class Desk, consumer When>
 struct by_desk {
     static constexpr bool keeps_order = true;

@@ -7,8 +7,8 @@
 namespace lab::request_order {
 namespace {
 
-/// The source's queue: a mutex and a condition variable. With `Replies` a promise beside each number, so that
-/// the thread gets its answer; the source's threads go without.
+/// The source's queue: a mutex and a condition variable. With `Replies`, each number has a promise, so that
+/// the thread gets its answer. The source's threads get none.
 template <bool Replies>
 class condition_desk {
 public:
@@ -45,7 +45,8 @@ public:
             lock.unlock();
             const answer given = process(number);
             if constexpr (Replies) {
-                // The asking thread's promise ends with its wait; this copy of its state outlives the call.
+                // The promise is destroyed when the asking thread has its answer. This copy of its state
+                // outlives the call.
                 std::promise<answer> promised = std::move(*reply);
                 promised.set_value(given);
             }
@@ -64,7 +65,7 @@ private:
     std::uint64_t count_ = 0;
 };
 
-/// No threads: all requests into a queue, then out of it.
+/// No threads: pushes all requests into a queue, then pops them.
 struct main_thread {
     static constexpr bool keeps_order = true;
     static constexpr bool processes = true;

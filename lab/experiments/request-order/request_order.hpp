@@ -1,8 +1,8 @@
-/// Experiment request-order: many threads, each with one request; all are processed one at a time, in the
-/// order of their arrival, and answered with a number and the value accumulated so far.
+/// Experiment request-order: many threads with one request each. The requests are processed one at a time, in
+/// order of arrival. Each answer has a number and the accumulated value.
 ///
-/// A method says how: `Method::serve(service&, crowd&)` starts the threads, waits for all, and tells of each
-/// what it has got. The order that a method promises is checked; a wrong one fails the cell.
+/// `Method::serve(service&, crowd&)` starts the threads, waits for all of them, and returns the results. The
+/// order that a method promises is checked. A wrong order fails the cell.
 #pragma once
 
 #include <lab/harness/cell.hpp>
@@ -25,13 +25,13 @@ struct answer {
     std::uint64_t value;
 };
 
-/// What processes requests. Not thread-safe: that is the methods' task.
+/// Processes requests. Not thread-safe: the methods must serialize the calls.
 class service {
 public:
     explicit service(std::size_t requests) { done_.reserve(requests); }
 
-    /// The request that came as number `arrival`, from 0: so many draws, and one more, of a generator with
-    /// its default seed are added to the value.
+    /// Processes request number `arrival`, from 0. Adds `arrival` + 1 draws of a generator with its default
+    /// seed to the value.
     answer process(std::uint64_t arrival) {
         record now{.arrival = arrival, .begin_ns = now_ns()};
         std::mt19937 draws;
@@ -56,7 +56,7 @@ private:
     std::uint64_t value_ = 0;
 };
 
-/// What a thread saw of its request: when it asked; the number that it got, and when; the answer, if any.
+/// What a thread observed: when it asked, the number that it got and when, and the answer, if any.
 struct receipt {
     std::uint64_t asked_ns = 0;
     std::uint64_t numbered_ns = 0;
@@ -70,7 +70,7 @@ class crowd {
 public:
     crowd(cell& c, std::size_t size) : cell_(c), receipts_(size) { threads_.reserve(size); }
 
-    /// Starts all threads: each calls ask(receipt).
+    /// Starts all threads. Each calls ask(receipt).
     template <class Ask>
     void start(Ask ask) {
         try {
@@ -96,7 +96,7 @@ private:
     std::vector<std::thread> threads_;
 };
 
-/// The most that waited at once, where a method can tell; 0 where it cannot.
+/// The largest number of waiting requests, if the method knows it; otherwise 0.
 struct sizes {
     std::size_t lock = 0;
     std::size_t queue = 0;

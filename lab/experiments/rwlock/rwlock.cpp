@@ -20,7 +20,7 @@ std::vector<variant> all_variants() {
     return all;
 }
 
-/// The source's elapsed seconds by setting, as milliseconds.
+/// The source's elapsed seconds for each setting, in milliseconds.
 std::vector<published> of_source() {
     struct line {
         const char* implementation;

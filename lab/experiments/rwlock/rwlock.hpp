@@ -9,7 +9,7 @@
 
 namespace lab::rwlock {
 
-/// Threads and repetitions of each, as in the source.
+/// The number of threads and of their repetitions, as in the source.
 struct setting {
     const char* name;
     unsigned readers, reads, writers, writes;
@@ -54,17 +54,18 @@ void run(cell& c) {
     const auto found_setting = std::find_if(std::begin(settings_of_source), std::end(settings_of_source),
                                             [&](const setting& s) { return variant.starts_with(s.name); });
     const setting& s = *found_setting;
-    // The quick scale takes a tenth of the source's repetitions, with all its threads.
+    // The quick scale has a tenth of the source's repetitions, but all of its threads.
     const auto scaled = [&](unsigned n) {
         return std::max(1U, n / static_cast<unsigned>(c.pick(1000, 10, 1)));
     };
-    // A smoke run has all the source's threads in one variant only: starting them is most of its time.
+    // A smoke run has all of the source's threads in one variant only, because starting them takes most of
+    // its time.
     const bool fewer = c.asked().scale == scale::smoke && variant != "2000:1 waiting";
     const unsigned readers = fewer ? std::min(s.readers, 200U) : s.readers;
     for (unsigned r = 0; r < c.asked().repetitions; ++r) {
         Lock lock;
         long first = 0;
-        long second = 0; // equal to `first` outside of writers' sections
+        long second = 0; // equals `first` outside the writers' sections
         std::atomic<bool> torn{false};
         repetition found;
         found.used = together(c, readers + s.writers, [&](unsigned me) {

@@ -1,4 +1,4 @@
-/// Experiment semaphore: threads that take a permit and give it back, and two that answer each other.
+/// Experiment semaphore: threads that acquire and release a permit, and two threads that answer each other.
 #pragma once
 
 #include <lab/harness/busy_neighbour.hpp>
@@ -9,7 +9,7 @@
 
 namespace lab::semaphore {
 
-/// Four threads take a permit and give it back, over and over.
+/// Four threads repeatedly acquire and release a permit.
 template <class Semaphore>
 void loop(cell& c, int permits) {
     constexpr unsigned threads = 4;
@@ -22,7 +22,7 @@ void loop(cell& c, int permits) {
         found.used = together(c, threads, [&](unsigned) {
             for (std::size_t i = 0; i < rounds; ++i) {
                 semaphore.acquire();
-                // Counted in one round of 1,024: it costs as much as the semaphore.
+                // Counts in one of 1,024 rounds, because counting costs as much as the semaphore.
                 if (i % 1024 == 0) {
                     if (inside.fetch_add(1) >= permits) wrong = true;
                     inside.fetch_sub(1);
@@ -38,7 +38,7 @@ void loop(cell& c, int permits) {
     }
 }
 
-/// Two threads, each of which waits for the other's permit.
+/// Two threads that wait for each other's permit in turn.
 template <class Semaphore>
 void answers(cell& c) {
     const std::size_t rounds = c.pick(1'000, 50'000, 500'000);

@@ -14,12 +14,12 @@
 namespace lab::server {
 namespace {
 
-/// So many draws of source 1's generator that one request takes 20 us: the best of many trials, rounded, so
+/// Returns the number of draws for which a request takes 20 us. It is the best of many trials, rounded, so
 /// that the cells of a run agree.
 std::int64_t draws_of_20_us() {
     constexpr int draws = 5000;
     double best_ns = 1e9;
-    [[maybe_unused]] volatile std::uint64_t sum = 0; // so that the draws are made
+    [[maybe_unused]] volatile std::uint64_t sum = 0; // so that the draws are not optimized away
     for (int trial = 0; trial != 500; ++trial) {
         const std::uint64_t begin = now_ns();
         std::mt19937 generator;
@@ -62,7 +62,7 @@ ordered_client::report checked(cell& c, const ordered_client::plan& p) {
 void by_own_client(cell& c, const server_process& server) {
     ordered_client::plan p = plan_for(c, server);
     const std::uint64_t all = p.requests;
-    p.requests = std::min<std::uint64_t>(all, 20'000); // warms up, and proves it right
+    p.requests = std::min<std::uint64_t>(all, 20'000); // warms up, and proves that the server is right
     (void)checked(c, p);
     p.requests = all;
     for (unsigned i = 0; c.again(i); ++i) {
@@ -81,8 +81,8 @@ void by_own_client(cell& c, const server_process& server) {
     }
 }
 
-/// The second line of its CSV is: name, requests a second, then latencies in ms, of which the 5th is p50 and
-/// the 7th p99.
+/// The second line of its CSV is: name, requests per second, then latencies in ms. The 5th column is P50, and
+/// the 7th is P99.
 void by_redis_benchmark(cell& c, const server_process& server) {
     const std::size_t requests = c.pick(5000, 300'000, 2'000'000);
     for (unsigned i = 0; c.again(i); ++i) {

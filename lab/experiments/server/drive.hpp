@@ -1,7 +1,7 @@
 /// Experiment server: clients drive the ordered server, which runs their requests in one of four ways.
 ///
-/// The server is a process of its own; the clients are the checking client of tests/server, in the cell's
-/// process, or redis-benchmark. A reply that is wrong fails the cell.
+/// The server is a separate process. The clients are either the checking client of tests/server in the cell's
+/// process, or redis-benchmark. A wrong reply fails the cell.
 #pragma once
 
 #include <lab/harness/cell.hpp>

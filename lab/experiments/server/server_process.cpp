@@ -15,7 +15,7 @@ namespace {
 
 struct child {
     pid_t id;
-    int output; // to be closed
+    int output; // must be closed
 };
 
 child start(const std::vector<std::string>& words) {

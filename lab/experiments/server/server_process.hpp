@@ -1,4 +1,4 @@
-/// The server under test, in a process of its own.
+/// The server under test, in a separate process.
 #pragma once
 
 #include <cstdint>
@@ -9,19 +9,19 @@
 
 namespace lab::server {
 
-/// Started by the constructor, ended by the destructor. It dies with its parent.
+/// The constructor starts the server, and the destructor ends it. It dies with its parent.
 class server_process {
 public:
-    /// Throws std::runtime_error if it does not start.
+    /// Throws std::runtime_error if the server does not start.
     server_process(const std::string& model, unsigned workers, std::int64_t on_the_spot);
     ~server_process();
     server_process(const server_process&) = delete;
     server_process& operator=(const server_process&) = delete;
 
     [[nodiscard]] std::uint16_t port() const { return port_; }
-    /// What it has used so far, in steps of 10 ms.
+    /// Returns the processor time that it has used so far, in steps of 10 ms.
     [[nodiscard]] double cpu_s() const;
-    /// Asks it to end, and returns its exit status, or -1.
+    /// Asks the server to end. Returns its exit status, or -1.
     int end();
 
 private:

@@ -9,7 +9,7 @@
 namespace lab::short_loops {
 namespace {
 
-/// The caller is a worker; `SpinUs`: how long idle workers look for work.
+/// The caller is a worker. `SpinUs` is how long idle workers search for work.
 template <unsigned SpinUs>
 class in_pool {
 public:
@@ -29,7 +29,7 @@ private:
     ::ekiden::thread_pool pool_;
 };
 
-/// The caller is a thread outside of the pool, which has all workers.
+/// The caller is a thread outside the pool. The pool has all workers.
 class from_outside {
 public:
     explicit from_outside(unsigned workers) : pool_({.threads = workers}) {}

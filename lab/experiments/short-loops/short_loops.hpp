@@ -17,7 +17,7 @@
 
 namespace lab::short_loops {
 
-/// What a variant's name says: "20 x 0.5 us" or "20 x 0.5 us, pauses".
+/// The meaning of a variant's name: "20 x 0.5 us" or "20 x 0.5 us, pauses".
 struct setting {
     std::size_t iterations = 0;
     double us = 0;
@@ -33,7 +33,7 @@ inline setting parse(const std::string& variant) {
     return s;
 }
 
-/// One repetition: loops until about 200 ms have gone; figures are medians over the loops.
+/// One repetition: loops for about 200 ms. The figures are medians over the loops.
 template <class System>
 repetition once(cell& c, const setting& s, System& system) {
     constexpr std::chrono::microseconds pause(200);
@@ -66,7 +66,7 @@ repetition once(cell& c, const setting& s, System& system) {
     return found;
 }
 
-/// The caller is one of the threads: where a library has a pool of its own, all of this runs in a task of it.
+/// The caller is one of the threads. If a library has its own pool, all of this runs in a task of the pool.
 template <class System>
 void run(cell& c) {
     System system(c.workers());

@@ -21,7 +21,7 @@ struct coroutines {
     using awaitable = ::asio::awaitable<T, contexts::executor>;
     static constexpr ::asio::use_awaitable_t<contexts::executor> awaited{};
 
-    // At the end of a connection the exception ends the coroutine.
+    // An exception at the end of a connection ends the coroutine.
     static awaitable<void> serving(server& with) {
         message buffer;
         for (;;) {

@@ -1,4 +1,4 @@
-/// Asio's sockets with callbacks, on an executor of anybody's.
+/// Asio's sockets with callbacks, on any executor.
 ///
 /// Used by: socket-echo.
 #pragma once
@@ -21,13 +21,13 @@ namespace lab::socket_echo {
 template <class Executor>
 using socket_on = ::asio::basic_stream_socket<::asio::ip::tcp, Executor>;
 
-/// The socket of a descriptor, which it owns.
+/// Returns the socket of a descriptor. The socket owns the descriptor.
 template <class Executor>
 socket_on<Executor> adopt(const Executor& on, int descriptor) {
     return socket_on<Executor>(on, ::asio::ip::tcp::v4(), descriptor);
 }
 
-/// Sends back what comes, until the other end is closed.
+/// Sends back all received bytes until the other end is closed.
 template <class Executor>
 class server_session {
 public:
@@ -57,7 +57,7 @@ class client_session {
 public:
     explicit client_session(socket_on<Executor> s) : socket_(std::move(s)) {}
 
-    /// Sends what `all` has, one after the other.
+    /// Sends all messages of `all`, one after the other.
     void ask(asker& all) {
         if (!all.more()) return;
         ::asio::async_write(socket_, ::asio::buffer(all.next()),

@@ -1,8 +1,8 @@
-/// A server and its clients, on two contexts with a thread each, which begin as Style says.
+/// A server and its clients, on two contexts with one thread each. Style defines how they start.
 ///
-/// Used by: socket-echo. `Contexts` has the type `context`, with run() and restart(), and
-/// executor_of(context), on which the sockets are. `Style` has serve(server) and ask(client, asker); server
-/// and client are made of a socket.
+/// Used by: socket-echo. `Contexts` has the type `context` with run() and restart(), and
+/// executor_of(context), which is the executor of the sockets. `Style` has serve(server) and ask(client,
+/// asker). Server and client are constructed from a socket.
 #pragma once
 
 #include <lab/experiments/socket-echo/callbacks.hpp>
@@ -26,7 +26,7 @@ public:
     }
 
     ~echo() {
-        clients_.clear(); // the servers read the end, and their context runs out of work
+        clients_.clear(); // then the servers read the end, and their context has no more work
         server_.join();
     }
 

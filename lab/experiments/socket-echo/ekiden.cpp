@@ -29,7 +29,7 @@ struct coroutines {
     using server = socket_on<typename Contexts::executor>;
     using client = server;
 
-    // At the end of a connection the coroutine ends.
+    // The coroutine ends at the end of a connection.
     static ekiden::coroutine<> serving(server& with) {
         message buffer;
         for (;;) {

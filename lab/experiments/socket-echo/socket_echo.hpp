@@ -1,7 +1,6 @@
-/// Experiment socket-echo: clients send 64 bytes over TCP connections on this machine and wait for their
-/// echo.
+/// Experiment socket-echo: clients send 64 bytes over TCP connections on this machine and wait for the echo.
 ///
-/// Each message carries its number twice, and each answer is compared with it.
+/// Each message contains its number twice, and each answer is compared with it.
 #pragma once
 
 #include <lab/harness/cell.hpp>
@@ -23,8 +22,8 @@ namespace lab::socket_echo {
 inline constexpr std::size_t message_size = 64;
 using message = std::array<unsigned char, message_size>;
 
-/// Both ends of connections on the loopback device, which do not wait to fill a packet. A descriptor is
-/// closed by what takes it.
+/// Both ends of connections over the loopback device, without delay to fill a packet. The function that takes
+/// a descriptor closes it.
 struct ends {
     std::vector<int> clients;
     std::vector<int> servers;
@@ -61,7 +60,7 @@ inline ends connect(unsigned connections) {
     return all;
 }
 
-/// What a client sends and expects.
+/// The messages that a client sends, and the answers that it expects.
 class asker {
 public:
     explicit asker(std::uint64_t trips) : left_(trips) {}
@@ -69,7 +68,7 @@ public:
     [[nodiscard]] bool more() const noexcept { return left_ > 0; }
     [[nodiscard]] std::uint64_t right() const noexcept { return right_; }
 
-    /// The next message.
+    /// Returns the next message.
     [[nodiscard]] const message& next() noexcept {
         std::memcpy(sent_.data(), &left_, sizeof left_);
         std::memcpy(sent_.data() + message_size - sizeof left_, &left_, sizeof left_);
@@ -77,7 +76,7 @@ public:
         return sent_;
     }
 
-    /// Where the answer goes.
+    /// Returns the buffer for the answer.
     [[nodiscard]] message& answer() noexcept { return answer_; }
 
     void answered() noexcept { right_ += answer_ == sent_ ? 1 : 0; }
@@ -89,8 +88,8 @@ private:
     message answer_{};
 };
 
-/// System(ends): a server that runs in a thread of its own. usage pass(cell&, askers): each client, by its
-/// connection, sends all that its asker has.
+/// System(ends) is a server that runs in its own thread. usage pass(cell&, askers): each client sends all
+/// messages of its asker over its connection.
 template <class System>
 void run(cell& c) {
     const auto connections = static_cast<unsigned>(std::stoul(c.asked().variant));

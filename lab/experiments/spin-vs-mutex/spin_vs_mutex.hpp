@@ -1,4 +1,4 @@
-/// Experiment spin-vs-mutex: how long a mutex is held, and how many want it.
+/// Experiment spin-vs-mutex: varies how long a mutex is held, and how many threads need it.
 #pragma once
 
 #include <lab/experiments/mutex/mutex.hpp>
@@ -7,12 +7,13 @@
 
 namespace lab::spin_vs_mutex {
 
-/// How often each thread comes: with `little` it works nine times as long without the mutex as with it.
+/// How often each thread locks the mutex. With `little`, it works nine times as long without the mutex as
+/// with it.
 struct contention {
     const char* name;
     const char* title;
     unsigned threads;
-    unsigned outside; // times the time inside
+    unsigned outside; // as a multiple of the time inside
 };
 inline constexpr contention contentions[] = {{"little", "2 threads, a tenth of their time", 2, 9},
                                              {"heavy", "2 threads, all their time", 2, 0},

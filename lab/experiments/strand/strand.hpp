@@ -1,9 +1,9 @@
-/// Experiment strand: what it costs to post a handler to a context and to run it, with and without a strand
+/// Experiment strand: the cost of posting a handler to a context and running it, with and without a strand in
 /// between.
 ///
-/// The source's: all handlers are posted beforehand by the thread that then runs the context to its end. Each
-/// knows its number and checks that it comes in its turn; a strand and a context of one thread must keep the
-/// order.
+/// As in the source, a thread posts all handlers beforehand and then runs the context to its end. Each
+/// handler knows its number and checks that it runs in its turn. A strand, and a context with one thread,
+/// must keep the order.
 #pragma once
 
 #include <lab/harness/cell.hpp>
@@ -13,7 +13,7 @@
 
 namespace lab::strand {
 
-/// Counts the handlers as they come. Not thread-safe: a strand, or a single thread, must see to that.
+/// Counts the handlers as they run. Not thread-safe: the strand or the single thread must serialize them.
 class line {
 public:
     void arrive(std::uint64_t number) noexcept {
@@ -21,7 +21,7 @@ public:
         ++arrived_;
     }
 
-    /// Fails the cell unless exactly the handlers 0 to `count` - 1 came, in order.
+    /// Fails the cell unless exactly the handlers 0 to `count` - 1 have run, in order.
     void check(const cell& c, std::uint64_t count) const {
         if (first_wrong_ != none) c.fail("handler " + std::to_string(first_wrong_) + " came out of turn");
         if (arrived_ != count)
@@ -41,7 +41,7 @@ struct handler {
     void operator()() const noexcept { of->arrive(number); }
 };
 
-/// The old style: the context runs this, and it hands the handler on to the strand.
+/// The old style: the context runs this, which passes the handler to the strand.
 template <class Library>
 struct wrapped {
     typename Library::strand to;
@@ -49,7 +49,7 @@ struct wrapped {
     void operator()() { Library::dispatch(to, inner); }
 };
 
-/// Posts `count` handlers as `way` says.
+/// Posts `count` handlers in the way `way`.
 template <class Library>
 void post_all(const std::string& way, typename Library::context& context, typename Library::strand& strand,
               line& all, std::uint64_t count) {
@@ -70,7 +70,7 @@ void run(cell& c) {
     typename Library::context context(1);
     auto strand = Library::strand_of(context);
     const auto each = [count](const usage& used) { return used.wall_s * 1e9 / static_cast<double>(count); };
-    // The first time proves the order and lets the library have all the memory that it wants.
+    // The first round proves the order and lets the library allocate all the memory that it needs.
     for (unsigned r = 0; r == 0 || c.again(r - 1); ++r) {
         line all;
         repetition found;

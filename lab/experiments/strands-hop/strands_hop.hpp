@@ -1,7 +1,9 @@
-/// Experiment strands-hop: 1,000 strands, and on each a chain of handlers that goes on from strand to strand.
+/// Experiment strands-hop: 1,000 strands. On each, a chain of handlers starts, which continues from strand to
+/// strand.
 ///
-/// A visit to a strand counts in plain variables of that strand, which only the strand protects: two handlers
-/// of one strand at a time would be seen, at once by the proving run, and by lost counts in every run.
+/// A visit to a strand increments plain variables of that strand, which only the strand protects. If two
+/// handlers of one strand ran at the same time, the proving run would detect it immediately, and every run
+/// would detect lost counts.
 #pragma once
 
 #include <lab/harness/cell.hpp>
@@ -18,10 +20,10 @@ constexpr std::uint32_t strands = 1'000;
 
 constexpr std::uint32_t next(std::uint32_t at) { return (at * 7 + 13) % strands; }
 
-/// What the handlers of one strand have seen.
+/// What the handlers of one strand have observed.
 struct alignas(64) sight {
     std::uint64_t visits = 0;
-    std::atomic<bool> inside{false}; // in the proving run
+    std::atomic<bool> inside{false}; // used in the proving run
 };
 
 template <class Library>
@@ -42,7 +44,7 @@ template <class Library>
 struct hop {
     journey<Library>* of;
     std::uint32_t at;
-    std::uint32_t left; // hops after this one
+    std::uint32_t left; // number of hops after this one
 
     void operator()() const {
         sight& here = of->seen[at];
@@ -54,7 +56,7 @@ struct hop {
     }
 };
 
-/// Starts a chain on every strand, then `threads` threads run the context until all chains have ended.
+/// Starts a chain on every strand. Then `threads` threads run the context until all chains have ended.
 template <class Library>
 usage travel(cell& c, typename Library::context& context, journey<Library>& all, unsigned threads,
              std::uint32_t hops) {

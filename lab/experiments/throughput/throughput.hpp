@@ -1,7 +1,7 @@
-/// Experiment throughput: how fast a system takes and runs tasks that do nothing.
+/// Experiment throughput: how fast a system accepts and runs empty tasks.
 ///
-/// The task is the source's: increment one shared counter. A first, untimed run proves with numbered tasks
-/// that each runs exactly once; it also warms the system up.
+/// The task is the source's: it increments a shared counter. A first, untimed run with numbered tasks proves
+/// that each runs exactly once. It also warms the system up.
 #pragma once
 
 #include <lab/harness/cell.hpp>
@@ -13,7 +13,7 @@
 
 namespace lab::throughput {
 
-/// Submits one by one; the task's number is for the proving run only.
+/// Submits tasks one by one. Only the proving run uses the task's number.
 struct one_by_one {
     template <class System>
     static void prove(const cell& c, System& system, unsigned count, std::size_t each, attendance& present,
@@ -29,7 +29,7 @@ struct one_by_one {
         all.run();
     }
 
-    /// Returns what starts the timed submission.
+    /// Returns a function that starts the timed submission.
     template <class System>
     static auto prepare(const cell& c, System& system, unsigned count, std::size_t each, completion& done) {
         auto body = [&done, each](unsigned, auto& producer) {
@@ -39,7 +39,7 @@ struct one_by_one {
     }
 };
 
-/// The whole number of tasks with one call of post_bulk per producer.
+/// Submits all tasks with one call of post_bulk for each producer.
 struct in_bulk {
     template <class System>
     static void prove(const cell& c, System& system, unsigned count, std::size_t each, attendance& present,
@@ -69,7 +69,7 @@ void run(cell& c) {
     const std::size_t tasks = c.pick(20'000, 1'000'000, 1'000'000) / slowness<System>();
     const std::size_t each = tasks / count;
     const std::size_t proving_each = each / 4;
-    // What tasks touch outlives the system, also when it throws.
+    // The data of the tasks outlives the system, even if the system throws.
     completion done;
     attendance present(proving_each * count);
     std::optional<System> system(std::in_place, c.workers());
@@ -91,7 +91,7 @@ void run(cell& c) {
         found.figures["cpu_ns_per_task"] = found.used.cpu_s() * 1e9 / total;
         c.report(found);
     }
-    system.reset(); // a task run twice may come late
+    system.reset(); // now, because a task that runs twice may run late
     done.check(c);
 }
 

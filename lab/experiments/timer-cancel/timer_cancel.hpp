@@ -1,9 +1,9 @@
 /// Experiment timer-cancel: does a handler report that it was cancelled if cancel() had returned before the
 /// handler began?
 ///
-/// "article" is the source's program: a timer of 1 ns, and a posted handler that cancels it. "one-thread" and
-/// "several-threads" let many timers expire at the same time, so that their handlers are queued together; the
-/// first one to begin cancels all timers.
+/// "article" is the source's program: a timer of 1 ns, and a posted handler that cancels it. In "one-thread"
+/// and "several-threads", many timers expire at the same time, so that their handlers are queued together.
+/// The first handler to run cancels all timers.
 #pragma once
 
 #include <lab/harness/cell.hpp>
@@ -18,10 +18,10 @@
 
 namespace lab::timer_cancel {
 
-/// What the handlers that begin after cancel() has returned report.
+/// The reports of the handlers that begin after cancel() has returned.
 struct reports {
-    std::atomic<std::size_t> too_late{0}; // began after cancel() had returned
-    std::atomic<std::size_t> say_so{0};   // of these
+    std::atomic<std::size_t> too_late{0}; // handlers that began after cancel() had returned
+    std::atomic<std::size_t> say_so{0};   // handlers among these that report it
     std::atomic<std::size_t> all{0};
 
     template <class Error>
@@ -49,7 +49,7 @@ void article(reports& seen) {
 
 constexpr std::size_t at_once = 200;
 
-/// Timers that expire together, on a context that `threads` threads run.
+/// Timers that expire at the same time, on a context that `threads` threads run.
 template <class System>
 void together(unsigned threads, reports& seen) {
     typename System::context context(static_cast<int>(threads));

@@ -3,10 +3,10 @@
 namespace lab::timers {
 namespace {
 
-// A wait of Tokio's belongs to one task: no other thread ends it. With Go nobody reports that a wait was
-// cancelled.
+// A wait of Tokio's belongs to one task, so no other thread can end it. In Go, no handler reports that a wait
+// was cancelled.
 const std::vector<std::string> with_remote_cancel{"ekiden", "asio", "boost-asio"};
-// Go's timers fire when it sees fit, not when somebody begins to run a context.
+// Go's timers fire independently of a context that is run.
 const std::vector<std::string> with_contexts{"ekiden", "asio", "boost-asio", "tokio"};
 
 const bool added = add(experiment{

@@ -1,7 +1,7 @@
-/// Experiment timers: what it costs to start a wait, to cancel it, to fire it, and to keep it.
+/// Experiment timers: the cost of starting a wait, canceling it, firing it, and keeping it.
 ///
-/// Timers are nearly always cancelled, and often by another thread than the one that waits. The deadlines of
-/// the timers that are cancelled are spread evenly over 1 to 10 s from now, as timeouts are.
+/// Almost all timers are canceled, often by a thread other than the waiting one. The deadlines of the
+/// canceled timers are spread evenly over 1 to 10 s from now, like timeouts.
 #pragma once
 
 #include <lab/harness/cell.hpp>
@@ -23,7 +23,7 @@ namespace lab::timers {
 
 using clock = std::chrono::steady_clock;
 
-/// How the waits have ended.
+/// The outcomes of the waits.
 struct ends {
     std::atomic<std::size_t> expired{0};
     std::atomic<std::size_t> cancelled{0};
@@ -37,7 +37,7 @@ struct ends {
     }
 };
 
-/// A wait's handler: 16 bytes, as small ones are.
+/// The handler of a wait. It has 16 bytes, like typical small handlers.
 struct handler {
     ends* counts;
     std::size_t number;
@@ -57,7 +57,7 @@ std::vector<std::unique_ptr<typename System::timer>> make(typename System::conte
     return all;
 }
 
-/// Even over 1 to 10 s, the same for all systems.
+/// Returns distances that are spread evenly over 1 to 10 s, the same for all systems.
 inline std::vector<std::chrono::nanoseconds> distances(std::size_t count) {
     std::mt19937_64 random(1);
     std::uniform_int_distribution<std::int64_t> between(1'000'000'000, 10'000'000'000);
@@ -68,7 +68,7 @@ inline std::vector<std::chrono::nanoseconds> distances(std::size_t count) {
 
 inline double per(double seconds, std::size_t count) { return seconds * 1e9 / static_cast<double>(count); }
 
-/// One thread: starts `count` waits, cancels all in another order, runs their handlers.
+/// One thread starts `count` waits, cancels all of them in another order, and runs their handlers.
 template <class System>
 void one_thread(cell& c, std::size_t count) {
     const auto distance = distances(count);
@@ -77,7 +77,7 @@ void one_thread(cell& c, std::size_t count) {
     std::shuffle(order.begin(), order.end(), std::mt19937_64(2));
     typename System::context context(1);
     const auto timers = make<System>(context, count);
-    // Small ones again and again, so that each repetition is long enough to be timed.
+    // Repeats small counts, so that each repetition is long enough to be timed.
     const std::size_t rounds = std::max<std::size_t>(1, c.pick(2'000, 100'000, 500'000) / count);
     for (unsigned r = 0; r == 0 || c.again(r - 1); ++r) {
         ends counts;
@@ -116,7 +116,8 @@ void one_thread(cell& c, std::size_t count) {
     }
 }
 
-/// The waits are started by the thread that runs the context; another one cancels 99 of 100, right behind it.
+/// The thread that runs the context starts the waits. Another thread cancels 99 of 100, immediately
+/// afterwards.
 template <class System>
 void from_another_thread(cell& c, std::size_t count) {
     const auto distance = distances(count);
@@ -126,7 +127,7 @@ void from_another_thread(cell& c, std::size_t count) {
     const std::size_t left = (count + 99) / 100;
     for (unsigned r = 0; r == 0 || c.again(r - 1); ++r) {
         ends counts;
-        std::atomic<std::size_t> armed{0}; // of all rounds
+        std::atomic<std::size_t> armed{0}; // over all rounds
         std::atomic<std::size_t> seen{0};
         std::thread canceller([&] {
             c.place_this_thread(1);
@@ -139,7 +140,7 @@ void from_another_thread(cell& c, std::size_t count) {
                 seen.store(round + 1, std::memory_order_release);
             }
         });
-        double end_s = 0; // of the last ones, outside of what is measured
+        double end_s = 0; // of the last ones, which is not measured
         repetition found;
         const auto go = [&] {
             for (std::size_t round = 0; round != rounds; ++round) {
@@ -172,7 +173,7 @@ void from_another_thread(cell& c, std::size_t count) {
     }
 }
 
-/// All have expired when the context begins to run.
+/// All timers have expired when the context starts to run.
 template <class System>
 void fire(cell& c, std::size_t count) {
     typename System::context context(1);
@@ -200,7 +201,8 @@ void fire(cell& c, std::size_t count) {
     }
 }
 
-/// Set, set again and ended, without anybody who waits: a timeout that a fast operation never needs.
+/// Sets a timer, sets it again and destroys it, without a wait. This is a timeout that a fast operation never
+/// needs.
 template <class System>
 void never_waited_for(cell& c) {
     const std::size_t count = c.pick(2'000, 2'000'000, 10'000'000);
@@ -258,7 +260,7 @@ void accuracy(cell& c) {
     }
 }
 
-/// Bytes that the process has in memory.
+/// Returns the resident bytes of the process.
 inline double resident(const cell& c) {
     long pages = 0;
     std::FILE* const file = std::fopen("/proc/self/statm", "r");
@@ -268,7 +270,7 @@ inline double resident(const cell& c) {
     return static_cast<double>(pages) * static_cast<double>(::sysconf(_SC_PAGESIZE));
 }
 
-/// A timer that is waited for, with all that the library keeps for it; and the object alone.
+/// The memory of a timer with a wait, including all that the library keeps for it; and of the object alone.
 template <class System>
 void memory(cell& c) {
     const std::size_t count = c.pick(10'000, 1'000'000, 1'000'000);

@@ -22,7 +22,7 @@ std::uint64_t steady() {
     return static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
 }
 
-/// Reads a clock where others record.
+/// Reads a clock where the other systems record an event.
 template <std::uint64_t (*Now)()>
 class reading {
 public:

@@ -23,7 +23,7 @@ public:
         for (std::size_t i = 0; i != n; ++i) const ekiden::trace::span here("interval");
     }
 
-    /// What was recorded is there, and nothing while it was off.
+    /// Checks that the events were recorded, and that none was recorded while tracing was off.
     static void verify(const cell& c) {
         std::size_t found = 0;
         for (const auto& track : ekiden::trace::take().tracks) found += track.events.size();

@@ -1,4 +1,4 @@
-/// What programs do anyway, with ekiden: for a library that can trace, and one that cannot.
+/// Typical actions of programs with ekiden, for the library with traces and the library without.
 #pragma once
 
 #include <lab/experiments/tracing/tracing.hpp>
@@ -11,7 +11,7 @@
 #include <thread>
 
 namespace lab::tracing {
-namespace { // of the library of each source
+namespace { // separate for the library of each source
 
 class whole_programs {
 public:

@@ -11,7 +11,7 @@ class untraced : public whole_programs {
 public:
     using whole_programs::whole_programs;
 
-    static void begin() { ekiden::trace::start(); } // which does nothing here
+    static void begin() { ekiden::trace::start(); } // has no effect in this library
     static void end() { ekiden::trace::stop(); }
     static void verify(const cell& c) {
         if (!ekiden::trace::take().tracks.empty()) c.fail("a library without a trace has one");

@@ -19,15 +19,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Records into a session whose buffers keep the newest events, as the rings of ekiden do; with a session
-/// daemon of its own, unless the system has one.
+/// Records into a session whose buffers keep the newest events, like ekiden's rings. Starts a session daemon
+/// unless the system has one.
 class lttng_ust {
 public:
     explicit lttng_ust(const cell& c) {
         std::string pattern = (fs::temp_directory_path() / "ekiden-lab-lttng-XXXXXX").string();
         if (::mkdtemp(pattern.data()) == nullptr) c.fail("no folder for the trace");
         folder_ = pattern;
-        ::setenv("LTTNG_HOME", folder_.c_str(), 1); // of a daemon that is not root's
+        ::setenv("LTTNG_HOME", folder_.c_str(), 1); // for a daemon that does not belong to root
         start_daemon();
         if (!is_done("create --snapshot --output=" + folder_.string() + "/trace " + session())
             || !is_done("enable-event --userspace --session=" + session() + " 'ekiden_lab:*'")
@@ -50,7 +50,7 @@ public:
     void moments(std::size_t n) const { moments_(n); }
     void intervals(std::size_t n) const { intervals_(n); }
 
-    /// What was recorded is there.
+    /// Checks that the events were recorded.
     void verify(const cell& c) {
         const bool is_written = is_on_() && is_done("snapshot record --session=" + session());
         std::uintmax_t bytes = 0;

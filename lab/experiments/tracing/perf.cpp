@@ -16,13 +16,13 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-// A place that is probed, as <sys/sdt.h> makes it: an instruction that does nothing, and its address in a
-// section of the program's own, for a compiler may make several of one. A probe that is on replaces it by a
-// breakpoint.
+// A probe point like those of <sys/sdt.h>: an instruction that does nothing, and its address in a section of
+// the program. A section is used because a compiler may copy the instruction. An active probe replaces it by
+// a breakpoint.
 #define LAB_PERF_PLACE "990: nop\n.pushsection lab_perf_places, \"aw\"\n.8byte 990b\n.popsection"
 
 extern "C" {
-// The linker's names for the section's two ends.
+// The linker's symbols for the two ends of the section.
 extern const char* const __start_lab_perf_places[]; // NOLINT
 extern const char* const __stop_lab_perf_places[];  // NOLINT
 }
@@ -40,7 +40,7 @@ namespace {
     }
 }
 
-/// Where the program's file has what lies at an address; 0: nowhere.
+/// Returns the offset in the program's file of an address. 0 if there is none.
 std::uint64_t offset_in_file(const void* address) {
     struct search {
         std::uint64_t address;
@@ -55,17 +55,17 @@ std::uint64_t offset_in_file(const void* address) {
                 if (part.p_type == PT_LOAD && of.address >= begin && of.address < begin + part.p_filesz)
                     of.found = of.address - begin + part.p_offset;
             }
-            return 1; // the first one is the program
+            return 1; // the first entry is the program itself
         },
         &looking);
     return looking.found;
 }
 
-/// A uprobe as `perf record` has it: the kernel writes a sample with the time into a ring of this thread,
-/// which keeps the newest.
+/// A uprobe like that of `perf record`. The kernel writes a sample with the time into a ring of this thread,
+/// which keeps the newest samples.
 class uprobe {
 public:
-    /// Why there is none is said by why().
+    /// If it cannot be created, why() has the reason.
     explicit uprobe(const void* place) {
         std::uint32_t type = 0;
         if (!(std::ifstream("/sys/bus/event_source/devices/uprobe/type") >> type)) {
@@ -98,7 +98,7 @@ public:
     uprobe& operator=(const uprobe&) = delete;
 
     [[nodiscard]] const std::string& why() const { return why_; }
-    /// Bytes of samples, also of those that were overwritten.
+    /// Returns the number of bytes of samples, including overwritten ones.
     [[nodiscard]] std::uint64_t written() const {
         const auto& head = static_cast<const perf_event_mmap_page*>(ring_)->data_head;
         return std::uint64_t{0} - __atomic_load_n(&head, __ATOMIC_ACQUIRE); // it grows downwards
@@ -122,7 +122,7 @@ private:
 template <bool IsOn>
 class perf_markers {
 public:
-    static constexpr std::size_t slowness = IsOn ? 20 : 1; // the kernel is asked for each event
+    static constexpr std::size_t slowness = IsOn ? 20 : 1; // each event enters the kernel
 
     explicit perf_markers(const cell& c) {
         if constexpr (IsOn) {
@@ -137,7 +137,7 @@ public:
     static void moments(std::size_t n) { moments_of(n); }
     static void intervals(std::size_t n) { intervals_of(n); }
 
-    /// What was recorded is there.
+    /// Checks that the events were recorded.
     void verify(const cell& c) const {
         std::uint64_t bytes = 0;
         for (const auto& one : probes_) bytes += one->written();

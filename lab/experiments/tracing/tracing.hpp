@@ -1,8 +1,8 @@
-/// Experiment tracing: what it costs to record an event, and what a program pays whose tracing is off.
+/// Experiment tracing: the cost of recording an event, and the cost for a program while tracing is off.
 ///
-/// "moment" and "interval" record one after the other on one thread. The others do what a program does anyway
-/// - empty tasks through a pool, a lock that nobody else wants, one that two threads want - and count the
-/// nanoseconds of each.
+/// "moment" and "interval" record one event after the other on one thread. The other variants do what
+/// programs do anyway, and count the nanoseconds of each: empty tasks through a pool, a lock that no other
+/// thread needs, and a lock that two threads need.
 #pragma once
 
 #include <lab/harness/cell.hpp>
@@ -13,8 +13,8 @@
 namespace lab::tracing {
 
 /// A system has begin() and end() of a recording, and moments(), intervals(), tasks(), locks() and
-/// shared_locks(), each so many times. Those that it lacks are not asked for: see `only` of the variants. One
-/// with a slowness gets so many times fewer.
+/// shared_locks(), each with a count. Functions that it lacks are not called: see `only` of the variants. A
+/// system with a slowness gets that many times fewer calls.
 template <class System>
 void run(cell& c) {
     std::size_t count = c.pick(10'000, 2'000'000, 10'000'000);

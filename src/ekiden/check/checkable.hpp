@@ -1,10 +1,10 @@
 /// The standard library's atomics, mutex, condition variable and threads, under names that the model checker
 /// can replace.
 ///
-/// Part: check. Used by: programs, for lock-free code of their own. In a normal build each name is the
-/// standard library's own and costs nothing. In a program of models (ekiden_add_model in CMake) it is the
-/// model checker's, so the checker explores the same code unchanged. How to use it, and what is not checked:
-/// docs/check-your-own.md.
+/// Part: check. Used by: programs, for their own lock-free code. In a normal build, the names are the
+/// standard library's own and cost nothing. In a program of models (ekiden_add_model in CMake), they are the
+/// model checker's. So the checker explores the same code unchanged. docs/check-your-own.md explains how to
+/// use them, and what the checker does not check.
 #pragma once
 
 #include <ekiden/sys/atomic.hpp>
@@ -32,12 +32,12 @@ using std::memory_order_release;
 using std::memory_order_seq_cst;
 
 /// Plain data that one thread at a time may access, with `read()` and `write(value)`. The checker reports
-/// each data race: a pair of conflicting accesses without an order. It also reports each access after the
-/// destruction. Other plain data is not watched.
+/// data races (conflicting accesses without an order) and accesses after the destruction. The checker does
+/// not watch other plain data.
 template <class T>
 using cell = sys::cell<T>;
 
-/// std::chrono::steady_clock. In a model, its time moves when threads wait.
+/// std::chrono::steady_clock. In a model, its time advances when threads wait.
 using steady_clock = sys::clock;
 
 /// Tells the processor, and the checker, that a loop waits for another thread. In a model, a waiting loop
@@ -60,7 +60,7 @@ namespace this_thread = std::this_thread;
 #else
 
 namespace detail {
-/// A value, and the place in the sources where it was written as the operand of an operator.
+/// A value, and the place in the sources where an operator is applied to it.
 template <class T>
 struct placed {
     template <class U>
@@ -84,7 +84,8 @@ public:
     using base::base;
     atomic() noexcept = default;
     atomic(const atomic&) = delete;
-    atomic& operator=(atomic&) = delete; // not const: a number would match that as well as operator=(placed)
+    // Not const: otherwise a number would match both this and operator=(placed)
+    atomic& operator=(atomic&) = delete;
 
     operator T() const volatile noexcept { return base::load(); }
     T operator=(placed v) volatile noexcept {
@@ -187,7 +188,7 @@ namespace this_thread {
 inline void yield(std::source_location where = std::source_location::current()) noexcept {
     sys::yield(where);
 }
-/// Yields. It orders nothing and takes no time.
+/// Yields. Takes no time and orders nothing.
 template <class Rep, class Period>
 void sleep_for(const std::chrono::duration<Rep, Period>&,
                std::source_location where = std::source_location::current()) noexcept {

@@ -1,6 +1,6 @@
 /// The names for models of a program's own lock-free code: EKIDEN_MODEL, check::that, check::choose.
 ///
-/// Part: check. Used by: programs of models, which are linked with ekiden::check. An example:
+/// Part: check. Used by: programs of models, which link with ekiden::check. For an example, see
 /// docs/check-your-own.md.
 #pragma once
 

@@ -1,20 +1,21 @@
-/// Calls that lead to each other without end, run one after the other instead of one inside of the other.
+/// Runs calls that lead to each other one after the other, not nested, so that a long chain cannot overflow
+/// the stack.
 ///
-/// Part: context. Used by: continuations of futures, of which there may be a chain longer than a stack is
-/// deep.
+/// Part: context. Used by: continuations of futures.
 #pragma once
 
 #include <ekiden/context/thread_context.hpp>
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// Lies with what is to be called; the call may end it.
+/// A pending call. It lies in the object that is to be called. The call may destroy it.
 struct flat_call {
     void (*call)(flat_call* self) noexcept = nullptr;
     flat_call* next = nullptr;
 };
 
-/// Makes the call: now, or, if the thread is inside of another one, when that has returned.
+/// Makes the call. Inside another such call of this thread, only queues it: it runs after that call has
+/// returned.
 inline void run_flat(flat_call& made) noexcept {
     flat_call**& waiting = thread_record::here().flat_calls;
     if (waiting != nullptr) {

@@ -19,8 +19,8 @@ struct held_lock {
 struct held_locks {
     std::array<held_lock, most_held> locks;
     std::size_t count;
-    std::size_t forgotten; // taken while there was no room
-    shown_locks* shown;    // null: nobody looks
+    std::size_t forgotten; // locks that the thread acquired while the array was full
+    shown_locks* shown;    // null if the thread shows its locks to no reader
 
     held_lock* begin() noexcept { return locks.data(); }
     held_lock* end() noexcept { return locks.data() + count; }

@@ -1,8 +1,8 @@
-/// Which locks the calling thread holds: to report misuse that would otherwise be silent, or a thread that
-/// would wait for itself. Only used where lock_checks is set.
+/// The locks that the calling thread holds. Used to report misuse that would otherwise be silent, and threads
+/// that would wait for themselves. Only used if lock_checks is set.
 ///
-/// Part: context. Used by: sync (its mutexes note what they do), future (a wait under a lock), pool (shows
-/// it).
+/// Part: context. Used by: sync (its mutexes report what they do), future (a wait under a lock), pool (shows
+/// the locks in a dump).
 #pragma once
 
 #include <ekiden/sys/atomic.hpp>
@@ -15,8 +15,8 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// True when the library was configured with checks that cost time on every call (EKIDEN_LOCK_CHECKS; a
-/// Debug build has them).
+/// True if the library was configured with checks that cost time on every call (EKIDEN_LOCK_CHECKS). A Debug
+/// build has them.
 #if defined(EKIDEN_LOCK_CHECKS)
 inline constexpr bool lock_checks = true;
 #else
@@ -29,24 +29,25 @@ enum class held : std::uint8_t {
     no,
     alone,
     shared,
-    inside ///< for the time of a section that the lock runs: the thread neither locks nor unlocks it
+    inside ///< the lock runs a section for the thread, which neither locks nor unlocks it
 };
 
 inline constexpr std::size_t most_held = 32;
 
-/// What a thread holds and waits for, for others to look at while it hangs. Empty unless lock_checks is set.
+/// The locks that a thread holds and the lock that it waits for. Other threads read them while the thread
+/// hangs. Empty unless lock_checks is set.
 class shown_locks {
 public:
-    /// Any thread, also in a signal handler: whether the thread holds the lock; the one that it waits for
-    /// without a limit, or null. To be compared, not followed. Relaxed: both are right of a thread that
-    /// stands still.
+    /// has() returns whether the thread holds the lock. wanted() returns the lock that the thread waits for
+    /// without a limit, or null. Compare this pointer, but do not dereference it. Any thread, also in a
+    /// signal handler. Relaxed is enough: both answers are exact if the thread makes no progress.
     [[nodiscard]] bool has(const void* lock) const noexcept {
         return std::any_of(held_.begin(), held_.end(),
                            [lock](const auto& one) { return one.load(sys::relaxed) == lock; });
     }
     [[nodiscard]] const void* wanted() const noexcept { return wanted_.load(sys::relaxed); }
 
-    // The thread.
+    // Only the thread itself calls these.
     void set_held(std::size_t place, const void* lock) noexcept {
         if (place < held_.size()) held_[place].store(lock, sys::relaxed);
     }
@@ -57,28 +58,32 @@ private:
     sys::atomic<const void*> wanted_{nullptr};
 };
 
-/// The calling thread, which holds no lock, shows them there from now on. Null: nowhere.
+/// Shows the locks of the calling thread in `there` from now on. Null ends this. The thread must not hold a
+/// lock.
 void show_locks(shown_locks* there) noexcept;
 
-/// Notes that the calling thread has taken `lock`, a `kind` ("a mutex"), which outlives the hold. Up to 32
-/// are remembered per thread; of those beyond, nothing is reported.
+/// Records that the calling thread has acquired `lock`. `kind` names its type in messages ("a mutex") and
+/// must outlive the hold. A thread records up to 32 locks. Misuse of further locks is not reported.
 void note_held(const void* lock, const char* kind, held how) noexcept;
 void note_released(const void* lock) noexcept;
 [[nodiscard]] held is_held(const void* lock) noexcept;
 
-/// The calling thread waits for no lock any more: another thread has done what it waited for.
+/// Records that the calling thread no longer waits for a lock, because another thread did its operation for
+/// it.
 void note_served() noexcept;
 
-// Each ends the program with a message that names `operation`, if the contract is broken.
+// Each of these terminates the program with a message that names `operation` if the contract is broken.
 
-/// The calling thread is about to wait for `lock`, which it does not hold. Shows that.
+/// The calling thread is about to wait for `lock`. Contract: it does not hold `lock`. Shows that it waits.
 void expect_not_held(const void* lock, const char* kind, const char* operation) noexcept;
-/// The calling thread is about to give back `lock`: it holds it in this way. `is_free`: nobody holds it.
+/// The calling thread is about to release `lock`. Contract: it holds `lock` in the way `how`. `is_free` says
+/// that no thread holds it.
 void expect_held(const void* lock, const char* kind, held how, const char* operation, bool is_free) noexcept;
-/// A lock of this kind ends. `is_free`: no thread and no coroutine holds it.
+/// A lock of this kind is about to be destroyed. Contract: `is_free`, which says that no thread and no
+/// coroutine holds it.
 void expect_free(const char* kind, bool is_free) noexcept;
-/// The calling thread is about to wait for something that other threads' work may bring, `operation`: if it
-/// holds a lock, those that work may need it.
+/// The calling thread is about to wait for other threads in `operation`. Contract: it holds no lock, because
+/// the other threads may need that lock.
 void expect_no_lock_held(const char* operation) noexcept;
 
 } // namespace detail

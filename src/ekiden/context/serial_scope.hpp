@@ -1,7 +1,7 @@
-/// Which strands and lanes the calling thread is inside of.
+/// The strands and lanes that the calling thread is inside.
 ///
-/// Part: context. Used by: strands and lanes (enter), workers and loops (hide them while they run something
-/// else).
+/// Part: context. Used by: strands and lanes (enter), workers and loops (hide these while they run other
+/// tasks).
 #pragma once
 
 #include <ekiden/context/thread_context.hpp>
@@ -10,19 +10,18 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// The thread runs a task of something that runs one at a time, until the end of this object, which lies on
-/// the thread's stack. They nest: a strand on a strand is one reason, a task that dispatches to another
-/// strand is one more.
+/// While this object exists, the thread runs a task of one strand or lane. It lies on the thread's stack.
+/// Scopes nest if a strand runs on a strand, and if a task dispatches to another strand.
 class serial_scope {
 public:
-    /// `id` is what is_inside() asks for: an address that belongs to the strand or lane.
+    /// `id` is an address that belongs to the strand or lane. is_inside() searches for it.
     explicit serial_scope(const void* id) noexcept
         : record_(thread_record::here()), id_(id), outer_(std::exchange(record_.serial, this)) {}
     ~serial_scope() { record_.serial = outer_; }
     serial_scope(const serial_scope&) = delete;
     serial_scope& operator=(const serial_scope&) = delete;
 
-    /// Whether the calling thread is inside of `id`.
+    /// Returns whether the calling thread is inside `id`.
     [[nodiscard]] static bool is_inside(const void* id) noexcept {
         for (const serial_scope* s = thread_record::here().serial; s != nullptr; s = s->outer_) {
             if (s->id_ == id) return true;
@@ -30,7 +29,8 @@ public:
         return false;
     }
 
-    /// The same, also while that is hidden: `id` does not get on before the thread returns to it.
+    /// Like is_inside(), but also finds hidden scopes. A hidden strand makes no progress until the thread
+    /// returns to it.
     [[nodiscard]] static bool is_beneath(const void* id) noexcept;
 
 private:
@@ -39,8 +39,8 @@ private:
     const serial_scope* const outer_;
 };
 
-/// Until its end the thread is inside of nothing, no flat call either: it runs others' tasks in the middle of
-/// one of a strand, or of a call.
+/// While this object exists, the thread counts as outside all strands, lanes and flat calls. The thread runs
+/// other tasks meanwhile, in the middle of a task of a strand or of a flat call.
 class hidden_scopes {
 public:
     hidden_scopes() noexcept

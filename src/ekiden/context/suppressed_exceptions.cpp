@@ -13,7 +13,7 @@ struct suppressed_list {
     bool is_owned = false;                  // free_suppressed() runs when the thread ends
 };
 
-/// Runs at the end of the thread. Destructors of static objects may still use the list after it.
+/// Runs when the thread ends. Destructors of static objects may use the list after that.
 void free_suppressed(void*) {
     auto& mine = sys::local<suppressed_list>();
     mine.is_owned = false;
@@ -29,12 +29,12 @@ std::vector<std::exception_ptr> suppressed_exceptions() {
 
 void detail::replace_suppressed(std::unique_ptr<exception_list> list) noexcept {
     auto& mine = sys::local<suppressed_list>();
-    // The old list goes last: an exception's destructor may use the list of its thread.
+    // The old list is destroyed last, because the destructor of an exception may use its thread's list.
     const std::unique_ptr<exception_list> before(std::exchange(mine.list, list.release()));
     if (mine.list == nullptr || mine.is_owned) return;
     try {
         mine.is_owned = sys::at_thread_exit(&free_suppressed, nullptr);
-    } catch (...) { // no memory: dropped below
+    } catch (...) { // no memory: the list is dropped below
     }
     if (!mine.is_owned) delete std::exchange(mine.list, nullptr);
 }

@@ -1,4 +1,4 @@
-/// The exceptions that a call could not throw because it had thrown another one first.
+/// The exceptions that a call could not throw because it throws another one.
 ///
 /// Part: context. Used by: programs, after a call that waits for several things; fork (replaces the list).
 #pragma once
@@ -11,27 +11,28 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// Returns the exceptions that the last call in this thread that waits for several things has not thrown.
-/// Such a call throws its first exception, and the list has the others. Its documentation says in which
-/// order.
+/// Returns the exceptions that the last call of this thread that waited for several things did not throw.
+/// Such a call throws its first exception, and the list has the others. The documentation of the call defines
+/// their order.
 ///
-/// Returns a copy. The list of each thread is its own. It lasts until the next such call in the same thread,
-/// also if that call throws nothing. Such a call may also come from another task that this thread runs while
-/// it waits. A call inside of a parallel algorithm or of parallel_invoke() changes the list only if it
-/// throws. Throws std::bad_alloc. If memory was short when the exceptions came, some are missing.
+/// Returns a copy. Each thread has its own list. The next such call in the same thread replaces the list,
+/// even if it throws nothing. A task that the thread runs while it waits may make such a call, too. A call
+/// inside a parallel algorithm or inside parallel_invoke() replaces the list only if it throws. Throws
+/// std::bad_alloc. Some exceptions are missing if memory was short when they were thrown.
 [[nodiscard]] std::vector<std::exception_ptr> suppressed_exceptions();
 
 namespace detail {
 
 using exception_list = std::vector<std::exception_ptr>;
 
-/// Replaces the list of the calling thread. Null is the empty list.
+/// Replaces the list of the calling thread. Null means an empty list.
 void replace_suppressed(std::unique_ptr<exception_list> list) noexcept;
 
-/// Replaces the list of the calling thread. Leaves it empty if there is no memory for the new one.
+/// Replaces the list of the calling thread. The list is empty afterwards if there is no memory for the new
+/// one.
 void replace_suppressed(exception_list list) noexcept;
 
-/// Empties the list of the calling thread and returns what was in it; null if nothing was.
+/// Empties the list of the calling thread and returns the old list. Null if it was empty.
 [[nodiscard]] std::unique_ptr<exception_list> take_suppressed() noexcept;
 
 } // namespace detail

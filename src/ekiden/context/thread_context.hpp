@@ -1,6 +1,7 @@
-/// Where the calling thread is: which context it works for, how it waits there, how it says that it blocks.
+/// The state of the calling thread: which context it works for, how it waits there, and how it reports that
+/// it blocks.
 ///
-/// Part: context. Used by: future (how to wait), sync (says that it blocks), pool and fork (set it).
+/// Part: context. Used by: future (how to wait), sync (reports that it blocks), pool and fork (set it).
 #pragma once
 
 #include <ekiden/sys/clock.hpp>
@@ -19,12 +20,12 @@ class simulated_thread;
 class wait_limit;
 class worker;
 
-/// Names a context, such as a pool or a loop. Unlike its address it is never used again.
+/// Names a context, such as a pool or a loop. Unlike an address, an id is never reused.
 class context_id {
 public:
-    /// Names none.
-    constexpr context_id(std::nullptr_t = nullptr) noexcept {} // NOLINT: as a pointer has it
-    /// One that is new. Any thread.
+    /// Names no context.
+    constexpr context_id(std::nullptr_t = nullptr) noexcept {} // NOLINT: implicit, as for a pointer
+    /// Returns a new id. Any thread.
     [[nodiscard]] static context_id next() noexcept;
 
     friend constexpr bool operator==(context_id, context_id) noexcept = default;
@@ -39,30 +40,31 @@ inline context_id context_id::next() noexcept {
     return fresh;
 }
 
-/// What a thread is while it works for an execution context: a worker of a pool, or the thread in a loop's
-/// run(). Its thread alone calls it.
+/// How a thread works for an execution context, as a worker of a pool or as a thread in the run() of a loop.
+/// Only that thread calls its functions.
 class thread_role {
 public:
     [[nodiscard]] context_id context() const noexcept { return context_; }
 
-    /// Waits until `awaited` is ready, or until `limit`, if it is not null, is reached. Returns whether it is
-    /// ready. Without a limit, the role may run other work of the context meanwhile.
+    /// Waits until `awaited` is ready, or until `limit` is reached if it is not null. Returns whether
+    /// `awaited` is ready. Without a limit, the role may run other work of the context meanwhile.
     [[nodiscard]] virtual bool wait_for(completion& awaited, const wait_limit* limit) noexcept = 0;
 
-    /// Waits without a limit, and runs no other work meanwhile. Returns false if the role has no way of its
-    /// own to do so; then it has not waited, and the caller sleeps.
+    /// Waits without a limit and runs no other work meanwhile. Returns false without waiting if the role
+    /// cannot do this. The caller then sleeps instead.
     [[nodiscard]] virtual bool sleep_for(completion&) noexcept { return false; }
 
-    /// The thread is about to sleep, for `what`: the context may have another one do its work meanwhile.
-    /// False if it has said so already; only a call that returned true is ended.
+    /// Reports that the thread is about to sleep. `what` names the reason. The context may let another thread
+    /// work meanwhile. Returns false if the thread has reported this already. Call end_blocking() only after
+    /// a call that returned true.
     [[nodiscard]] virtual bool begin_blocking(const char* what) noexcept = 0;
     virtual void end_blocking() noexcept = 0;
 
     /// Wakes another thread for the tasks that this thread has queued in the context without waking one.
-    /// Called by role_scope::announce_all().
+    /// role_scope::announce_all() calls it.
     virtual void announce() noexcept {}
 
-    /// Returns the worker of a pool that the thread is in this role; null in every other role.
+    /// Returns the worker if this role is the one of a pool's worker. Null in every other role.
     [[nodiscard]] virtual worker* as_worker() noexcept { return nullptr; }
 
 protected:
@@ -78,29 +80,29 @@ class serial_scope;
 class hidden_scopes;
 struct flat_call;
 
-/// What the library keeps for each thread besides its memory.
+/// The library's data for each thread, except its memory for tasks.
 struct thread_record {
-    thread_role* role = nullptr;            ///< the innermost one; null in a thread that works for no context
-    const role_scope* scope = nullptr;      ///< that gave it
-    const serial_scope* serial = nullptr;   ///< the innermost of the strands and lanes whose task it runs
-    flat_call** flat_calls = nullptr;       ///< see run_flat(); null while none runs
-    const hidden_scopes* hidden = nullptr;  ///< what `serial` and `flat_calls` were before, the innermost
-    fork_party* party = nullptr;            ///< with which it takes part in fork-join
-    simulated_thread* simulation = nullptr; ///< that it is in; null but in tests of programs
-    /// The context that has started this thread and waits for its end; set until that end.
+    thread_role* role = nullptr;            ///< the innermost role; null if the thread works for no context
+    const role_scope* scope = nullptr;      ///< the scope that set `role`
+    const serial_scope* serial = nullptr;   ///< the innermost strand or lane whose task the thread runs
+    flat_call** flat_calls = nullptr;       ///< see run_flat(); null while no flat call runs
+    const hidden_scopes* hidden = nullptr;  ///< the innermost object that hides `serial` and `flat_calls`
+    fork_party* party = nullptr;            ///< the thread's state in fork-join
+    simulated_thread* simulation = nullptr; ///< the thread's simulation; null except in tests of programs
+    /// The context that started this thread and waits for its end. Set until the thread ends.
     context_id owner;
-    const char* hook = nullptr; ///< the name of the context's option whose function the thread is in
-    unsigned blocked = 0;       ///< how many blocked_here there are: what is queued now is told to others
-    /// The thread has just woken the worker that will do what it waits for. To spin meanwhile would keep a
-    /// processor from that worker, and where processors sleep deeply the system starts it sooner on the one
-    /// that this thread leaves.
+    const char* hook = nullptr; ///< the option whose callback the thread is running, such as "on_stall"
+    unsigned blocked = 0;       ///< number of blocked_here objects; above 0, new tasks are announced at once
+    /// True if the thread has just woken the worker that will do what the thread waits for. Spinning would
+    /// keep a processor from that worker. If idle processors sleep deeply, the worker also starts sooner on
+    /// the processor that this thread leaves.
     bool has_woken_a_worker = false;
 
     [[nodiscard]] static thread_record& here() noexcept { return sys::local<thread_record>(); }
 };
 
-/// Gives the calling thread a role, until its end. Then it does not touch the role any more: another thread
-/// may have it.
+/// Gives the calling thread a role while this object exists. The destructor does not access the role, because
+/// another thread may have it already.
 class role_scope {
 public:
     explicit role_scope(thread_role& role) noexcept
@@ -117,8 +119,8 @@ public:
     role_scope(const role_scope&) = delete;
     role_scope& operator=(const role_scope&) = delete;
 
-    /// What `visit(role)` returns for the innermost of the thread's roles for which that is not null; or
-    /// null. A thread may be inside several contexts at once.
+    /// Calls `visit(role)` for the thread's roles, innermost first, until a result is not null. Returns that
+    /// result, or null. A thread can be inside several contexts at once.
     template <class Visit>
     [[nodiscard]] static auto first(Visit&& visit) -> decltype(visit(*thread_record::here().role)) {
         for (const role_scope* s = thread_record::here().scope; s != nullptr; s = s->outer_) {
@@ -127,14 +129,14 @@ public:
         return nullptr;
     }
 
-    /// Before the calling thread sleeps, or leaves a context: no task that it has queued waits for it. All
-    /// that sleeps calls this, blocked_here first of all.
+    /// Announces all tasks that the calling thread has queued, so that none of them waits for this thread.
+    /// Call this before the thread sleeps or leaves a context. The constructor of blocked_here calls it.
     static void announce_all() noexcept {
         for (const role_scope* s = thread_record::here().scope; s != nullptr; s = s->outer_)
             s->role_.announce();
     }
 
-    /// The calling thread's role for `context`, or null.
+    /// Returns the calling thread's role for `context`, or null.
     [[nodiscard]] static thread_role* find(context_id context) noexcept {
         thread_role* const innermost = thread_record::here().role;
         if (innermost == nullptr || innermost->context() == context) return innermost;
@@ -148,11 +150,12 @@ private:
     fork_party* const party_;
 };
 
-/// The calling thread sleeps, or is about to, for something other than a task of its context. What sleeps in
-/// this library says so with it, on its slow path; programs use blocking_region, which is made of it.
+/// While this object exists, the calling thread sleeps, or is about to sleep, for something other than a task
+/// of its context. Every wait of the library creates one on its slow path. Programs use blocking_region,
+/// which contains one.
 class [[nodiscard]] blocked_here {
 public:
-    /// `what` is shown in reports and must outlive this.
+    /// `what` is shown in reports and must outlive this object.
     explicit blocked_here(const char* what) noexcept : record_(thread_record::here()) {
         ++record_.blocked;
         if (record_.role == nullptr) return;
@@ -168,7 +171,7 @@ public:
 
 private:
     thread_record& record_;
-    thread_role* role_ = nullptr; // null: nothing to end
+    thread_role* role_ = nullptr; // null if the destructor has nothing to end
 };
 
 } // namespace ekiden::inline EKIDEN_ABI

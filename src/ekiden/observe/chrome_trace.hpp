@@ -13,10 +13,10 @@ namespace ekiden::inline EKIDEN_ABI {
 
 /// The options of write_chrome_trace().
 struct chrome_trace_options {
-    /// The largest number of events; the newest ones are written. Viewers open more than about 300,000 events
-    /// slowly. The tracks say how many are missing.
+    /// The largest number of events; the newest ones are written. Viewers are slow with more than about
+    /// 300,000 events. The tracks say how many events are missing.
     std::size_t most_events = 300'000;
-    /// The largest number of strands and lanes that get a track of their own, the busiest ones first. 0:
+    /// The largest number of strands and lanes that get their own track. The busiest ones come first. 0:
     /// none.
     std::size_t most_lanes = 0;
 };

@@ -1,7 +1,7 @@
 /// Shows what runs now, as lines of text: which thread runs which task, or what each thread of a pool does.
 ///
-/// Part: observe. Used by: programs. The default output is a line every 200 ms, with a column for each task
-/// and a character for each thread. Modeled on the picture in an article on std::async.
+/// Part: observe. Used by: programs. By default, it prints a line every 200 ms, with a column for each task
+/// and a character for each thread. Modeled on a picture in an article on std::async.
 #pragma once
 
 #include <ekiden/sys/atomic.hpp>
@@ -40,20 +40,21 @@ struct live_view_options {
     std::function<void(const live_line&)> show = {};
 };
 
-/// A view that shows a line at each interval, and one when it is destroyed, in a thread of its own. Tasks pay
-/// only for their live_view::task objects. In the child of a fork() it shows nothing.
+/// A view that prints a line at each interval, and one more when it is destroyed. It has its own thread.
+/// Tasks pay only for their live_view::task objects. In the child of a fork() it shows nothing.
 class live_view {
 public:
     using options = live_view_options;
 
-    /// Begins a view with `columns` columns, one for each task, of any pool or of none: see live_view::task.
-    /// A column is blank before its task runs. It shows the character of the task's thread while it runs, and
-    /// '.' afterwards. Threads get the characters in the order in which they appear. Throws
-    /// std::invalid_argument, std::bad_alloc, and std::system_error if the system gives no thread.
+    /// Begins a view with `columns` columns, one for each task: see live_view::task. The tasks may run in any
+    /// pool, or in none. A column is blank before its task runs. It shows the character of the task's thread
+    /// while the task runs, and '.' afterwards. Characters are assigned to threads in order of appearance.
+    /// Throws std::invalid_argument, std::bad_alloc, and std::system_error if the system refuses to start a
+    /// thread.
     explicit live_view(std::size_t columns, options chosen = {});
 
     /// Begins a view with a column for each thread of a pool, which shows the pool's activity(). The pool may
-    /// be paused, stopped or joined during the view, but must outlive it. Throws the same.
+    /// be paused, stopped or joined during the view, but must outlive it. Throws the same exceptions.
     template <class Pool>
         requires requires(const Pool& one) {
             { one.activity() } -> std::same_as<std::string>;
@@ -80,17 +81,17 @@ public:
         sys::atomic<std::uint32_t>& shown_;
     };
 
-    /// The characters of threads. After the last one, the first ones are reused.
+    /// The characters of threads. If there are more threads, the characters are reused.
     static constexpr std::string_view letters =
         "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ@#$&";
 
-    /// Returns how many threads have run its tasks. If the system has reused the number of a thread, both
-    /// threads count as one. Returns 0 in the child of a fork(). Any thread may call it.
+    /// Returns how many threads have run tasks of the view. If the system has reused the number of a thread,
+    /// both threads count as one. Returns 0 in the child of a fork(). Any thread may call it.
     [[nodiscard]] std::size_t threads() const noexcept;
 
 private:
-    static constexpr std::uint32_t none =
-        0; // of a column: its task has not begun; n: the thread n - 1 runs it
+    // The task of the column has not begun. A value n means that thread n - 1 runs it.
+    static constexpr std::uint32_t none = 0;
     static constexpr std::uint32_t ended = ~std::uint32_t{0};
 
     live_view(std::size_t columns, std::function<std::string()> activity, options chosen);
@@ -102,13 +103,13 @@ private:
     [[nodiscard]] std::uint32_t number_of_this_thread();
 
     const options chosen_;
-    const std::function<std::string()> activity_; // the activity of a pool; empty: the columns are tasks
+    const std::function<std::string()> activity_; // the pool's activity(); empty if the columns are tasks
     const std::size_t columns_;
     const std::unique_ptr<sys::atomic<std::uint32_t>[]> shown_;
     mutable sys::slow_lock lock_;
     std::unordered_map<std::uint64_t, std::uint32_t> numbers_; // under lock_
     const sys::clock::time_point began_ = sys::clock::now();
-    const std::uint16_t generation_; // of processes
+    const std::uint16_t generation_; // sys::fork_generation() of the process that created the view
     sys::atomic<std::uint32_t> leaves_{0};
     std::unique_ptr<sys::thread> thread_;
 };

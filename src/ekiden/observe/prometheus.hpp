@@ -21,9 +21,9 @@ struct prometheus_label {
 
 /// A page of metrics: their values at one moment.
 ///
-/// The values of one metric stand together in the text, in whatever order they are added. So several pools
-/// can be on one page. The program chooses names and units, by the conventions: seconds, bytes, and "_total"
-/// at the end of the name of a counter. Each metric may be added once for each set of labels. Not
+/// The text groups the values of each metric, in whatever order they are added. So several pools can be on
+/// one page. The program chooses names and units by the conventions of Prometheus: seconds, bytes, and
+/// "_total" at the end of a counter's name. Each metric may be added once for each set of labels. Not
 /// thread-safe.
 ///
 /// All members that add a value throw std::bad_alloc. They throw std::invalid_argument for a name that the
@@ -38,8 +38,7 @@ public:
     void counter(std::string_view name, std::string_view help, std::uint64_t value, labels with = {});
     /// Adds a gauge: a current value.
     void gauge(std::string_view name, std::string_view help, double value, labels with = {});
-    /// Adds a histogram of durations, in seconds. Its buckets are the powers of two of nanoseconds from 1 us
-    /// to 17 s.
+    /// Adds a histogram of durations, in seconds. The bounds of its buckets double, from 1 us to 17 s.
     void histogram(std::string_view name, std::string_view help, const histogram_snapshot& of,
                    labels with = {});
 

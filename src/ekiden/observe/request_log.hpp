@@ -1,5 +1,5 @@
-/// Records the requests of a program, for `./dev lab replay`: when each arrived, its key, and how long it
-/// took. The lab plays the recording through other ways to process the requests.
+/// Records the requests of a program for `./dev lab replay`: arrival time, key and duration of each. The lab
+/// replays the recording against other implementations.
 ///
 /// Part: observe. Used by: programs. Hash of keys: SipHash-2-4 (J.-P. Aumasson, D. J. Bernstein, 2012).
 #pragma once
@@ -45,9 +45,9 @@ class request_log {
     struct entry {
         sys::cell<std::uint64_t> arrival_ns;
         sys::cell<std::uint64_t> key;
-        /// The time of waiting plus 1; 0 if it is not measured.
+        /// The waiting time plus 1, or 0 if it is not measured.
         sys::atomic<std::uint64_t> block_ns{0};
-        /// The time of the service plus 1; 0 until it has ended.
+        /// The service time plus 1, or 0 until the service has ended.
         sys::atomic<std::uint64_t> ended{0};
     };
 
@@ -88,7 +88,7 @@ public:
     [[nodiscard]] summary write_csv(std::ostream& to) const;
 
 private:
-    /// Measures from its construction to the end of the scope.
+    /// Measures the time from its construction to its destruction.
     class service {
     public:
         explicit service(entry* of) noexcept;
@@ -135,8 +135,8 @@ struct allocator_of<F> {
 
 } // namespace detail
 
-/// A wrapped function. Its members name the executor and the allocator that are associated with the function,
-/// if it has them.
+/// A wrapped function. Its member types are the executor and the allocator that are associated with the
+/// function, if there are any.
 template <class F>
 class request_log::timed : public detail::executor_of<F>, public detail::allocator_of<F> {
 public:
@@ -165,7 +165,7 @@ private:
     template <class G>
     timed(entry* of, G&& f) : of_(of), f_(std::forward<G>(f)) {}
 
-    entry* of_; // null: lost
+    entry* of_; // null if the request was lost
     F f_;
 };
 

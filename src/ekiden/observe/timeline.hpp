@@ -21,7 +21,7 @@ struct timeline_options {
 /// shows what the thread did for most of it:
 ///   #  a task            =  a span of the program in a task     .  parked      (blank)  nothing is known
 ///   b  blocked           l  waits for a lock
-/// Below these lines, writes how much time the threads spent in each state. The text depends on no locale.
+/// Below each line, writes how much time the thread spent in each state. The text depends on no locale.
 /// Throws std::bad_alloc, and std::invalid_argument for 0 columns.
 void write_timeline(std::ostream& to, const trace::snapshot& shot, const timeline_options& options = {});
 

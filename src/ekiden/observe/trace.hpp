@@ -52,7 +52,7 @@ void start(const options& chosen = {});
 /// Stops the recording. The recorded events stay. Has no effect if tracing is off. Any thread may call it.
 void stop() noexcept;
 
-/// The name of a mark or a span. It must be a literal, because events refer to it for ever.
+/// The name of a mark or a span. It must be a literal, because events refer to it forever.
 class name {
 public:
     consteval name(const char* literal) : text_(literal) {} // NOLINT(google-explicit-constructor)
@@ -101,24 +101,24 @@ namespace detail {
 // 0        off                                                              stop
 // bit 0    on                                                               start
 // bit 1    times are the processor's counter, else the clock                start
-// others   which recording it is                                            start
+// others   the number of the recording                                      start
 inline constexpr std::uint32_t on = 1;
 inline constexpr std::uint32_t by_counter = 2;
 inline constexpr std::uint32_t recording = 4; // the first of its bits
 extern sys::atomic<std::uint32_t> state;
 
-/// Tracing is off: an interval that begins now is not recorded.
+/// Means that tracing is off. An interval that begins now is not recorded.
 inline constexpr std::uint64_t nothing = 0;
 
-/// Returns the text of a name from the key that the hot path stores. The text lives for ever.
+/// Returns the text of a name from the key that the hot path stores. The text is never destroyed.
 using text_of = std::string_view (*)(const void* key);
 inline std::string_view literal(const void* key) { return static_cast<const char*>(key); }
 
-/// Returns a copy of the text that lives for ever, for a text that its owner may destroy. Returns "?" if
-/// there is no memory, or after some thousands of texts. Takes a lock. Any thread may call it.
+/// Returns a permanent copy of a text that its owner may destroy. Returns "?" if there is no memory, or after
+/// some thousands of texts. Acquires a lock. Any thread may call it.
 [[nodiscard]] const char* kept(const char* text) noexcept;
 
-// Called while tracing is on. end() may also be called later.
+// Call these while tracing is on. end() may also be called later.
 [[nodiscard]] std::uint64_t begin(kind what, const void* key, text_of text) noexcept;
 void end(std::uint64_t begun, std::uint64_t id) noexcept;
 void record(kind what, std::uint64_t id, const void* key = nullptr, text_of text = nullptr) noexcept;
@@ -133,7 +133,7 @@ void record(kind what, std::uint64_t id, const void* key = nullptr, text_of text
 /// Returns whether tracing is on. Costs one relaxed load of a word that seldom changes.
 [[nodiscard]] inline bool is_on() noexcept {
 #if defined(EKIDEN_CHECKING) || defined(EKIDEN_UNTRACED)
-    return false; // models of other protocols do not read it; the lab measures a library without it
+    return false; // models of other protocols need not read it; the lab measures a library without traces
 #else
     return detail::state.load(sys::relaxed) != 0;
 #endif

@@ -1,6 +1,6 @@
 /// Checks of a program in a simulation, and marks that a program may contain.
 ///
-/// Part: sim. Used by: tests of programs. All of it may be called outside a simulation. There, marks do
+/// Part: sim. Used by: tests of programs. All functions may be called outside a simulation. There, marks do
 /// nothing, and a failing check throws std::logic_error.
 #pragma once
 
@@ -18,8 +18,8 @@ namespace ekiden::inline EKIDEN_ABI::sim {
 
 // ---- marks
 
-/// Lets other tasks run in the middle of a task, which otherwise runs as one step. They run on top of the
-/// caller's stack, so do not hold a lock that they may acquire. Throws if one of them has failed.
+/// Lets other tasks run at this point of the task. Without points, a task runs as one step. The other tasks
+/// run on the caller's stack, so do not hold a lock that they may acquire. Throws if one of them fails.
 void point();
 /// Adds a line to the timeline.
 void note(std::string text);
@@ -27,12 +27,12 @@ void note(std::string text);
 void reached(const char* mark);
 /// Returns a number from 0 to `range` - 1, which the seed draws. Returns 0 outside a simulation.
 [[nodiscard]] std::uint32_t choose(std::uint32_t range);
-/// Registers an `action` that may be called once at any time between two steps, when the fault `ending` is
-/// on. Use it to stop or destroy an object at an unexpected moment. It must stay callable until the test
-/// returns.
+/// Registers an `action` for the fault `ending`. If that fault is on, the action may be called once, at any
+/// time between two steps. Use it to stop or destroy an object at an unexpected moment. The action must stay
+/// callable until the test returns.
 void at_any_time(const char* name, std::function<void()> action);
 
-// ---- checks. A failing check ends the run by an exception, which handlers must let through.
+// ---- checks. A failing check throws an exception that ends the run. Handlers must let it through.
 
 /// Fails with the text `what` unless `holds` is true.
 void expect(bool holds, const char* what);
@@ -41,13 +41,13 @@ void expect(bool holds, const char* what);
 class exactly_once {
 public:
     explicit exactly_once(std::string name);
-    /// Fails if it has not happened. If an exception destroys the object and leaves the step or the test,
-    /// that exception is the failure.
+    /// Fails if done() was not called. If the object is destroyed by an exception that leaves the step or the
+    /// test, that exception is the failure instead.
     ~exactly_once();
     exactly_once(const exactly_once&) = delete;
     exactly_once& operator=(const exactly_once&) = delete;
 
-    /// Records that it has happened. Fails the second time.
+    /// Records that it has happened. Fails at the second call.
     void done();
     [[nodiscard]] bool is_done() const noexcept { return is_done_; }
 
@@ -57,13 +57,13 @@ private:
     bool is_done_ = false;
 };
 
-/// Checks that the numbers of each key grow.
+/// Checks that the numbers of each key increase.
 template <class Key>
 class in_order {
 public:
     explicit in_order(std::string name) : name_(std::move(name)) {}
 
-    /// Fails if `number` is not larger than the previous one of this key.
+    /// Fails if `number` is not larger than the previous number of this key.
     void saw(const Key& key, std::int64_t number);
 
 private:
@@ -71,7 +71,7 @@ private:
     std::map<Key, std::int64_t> last_;
 };
 
-/// A member of an object that detects uses after its destruction, even if the memory shows nothing.
+/// A member that detects uses of its object after the destruction, even if the memory is still intact.
 class life {
     struct state {
         std::string name;
@@ -84,10 +84,10 @@ public:
     life(const life&) = delete;
     life& operator=(const life&) = delete;
 
-    /// The part that a handler keeps beside its pointer to the object.
+    /// A handler keeps it together with its pointer to the object.
     class watch {
     public:
-        /// Fails if the object has been destroyed. Called before the object is used.
+        /// Fails if the object has been destroyed. Call it before each use of the object.
         void expect_alive() const;
 
     private:

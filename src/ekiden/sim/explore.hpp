@@ -1,4 +1,4 @@
-/// Runs a test with many seeds and reports failures. Each seed is a schedule. The report has the seed, the
+/// Runs a test with many seeds and reports failures. Each seed is a schedule. A report contains the seed, the
 /// steps, and the way to repeat them.
 ///
 /// Part: sim. Used by: tests of programs. The guide: docs/simulation.md.
@@ -15,11 +15,11 @@
 
 namespace ekiden::inline EKIDEN_ABI::sim {
 
-/// A test: a callable that gets the first context.
+/// A test: a callable that receives the first context.
 ///
-/// It makes the objects under test, calls run() of the context, and checks the results. Its own objects are
-/// destroyed when it returns. It is called once for each run, in a thread of its own, and must do the same
-/// each time. So it must not depend on static state of earlier runs, on real time, or on numbers made from
+/// It creates the objects under test, calls run() of the context, and checks the results. Its objects are
+/// destroyed when it returns. It is called once for each run, in its own thread, and must do the same each
+/// time. So it must not depend on static state of earlier runs, on real time, or on numbers derived from
 /// addresses. An exception that leaves it is a failure.
 template <class F>
 concept simulated_test = std::invocable<F&, sim_context&>;
@@ -53,11 +53,12 @@ private:
 
 } // namespace detail
 
-/// Runs seeds until one fails, shrinks the failing run, and prints it. Seed 0 is the dull one: nothing
+/// Runs seeds until one fails, then shrinks the failing run and prints it. Seed 0 is the dull run: nothing
 /// unusual happens in it. Seeds beyond 2^64 - 1 do not exist and are not run.
 ///
-/// Returns its findings. Throws std::invalid_argument for an option that is out of range, std::system_error
-/// if the system gives no thread, and std::bad_alloc. A failure that has been found is returned nevertheless.
+/// Returns the findings. Throws std::invalid_argument for an option that is out of range, std::system_error
+/// if the system refuses to start a thread, and std::bad_alloc. If one of these happens after a failure was
+/// found, the failure is returned instead.
 template <simulated_test F>
 [[nodiscard]] report explore(const options& chosen, F&& test) {
     return detail::explore(chosen, detail::test_reference(test));
@@ -70,12 +71,13 @@ template <simulated_test F>
 }
 
 /// Runs all schedules that differ from the dull one in at most `bound` choices, without faults. Runs at most
-/// options::seeds of them. report::is_complete says whether these were all. Throws whatever explore() throws.
+/// options::seeds of them. report::is_complete says whether all of them were run. Throws whatever explore()
+/// throws.
 template <simulated_test F>
 [[nodiscard]] report explore_all(unsigned bound, F&& test, const options& chosen) {
     return detail::explore_all(chosen, bound, detail::test_reference(test));
 }
-/// Runs at most 100,000 of them.
+/// Like the function above, with at most 100,000 schedules.
 template <simulated_test F>
 [[nodiscard]] report explore_all(unsigned bound, F&& test) {
     options chosen;
@@ -83,8 +85,8 @@ template <simulated_test F>
     return detail::explore_all(chosen, bound, detail::test_reference(test));
 }
 
-/// Repeats the run that `tape` describes, the text in report::replay. Throws std::invalid_argument if `tape`
-/// is not such a text. Otherwise throws whatever explore() throws.
+/// Repeats the run that `tape` describes. `tape` is the text in report::replay. Throws std::invalid_argument
+/// if it is not such a text. Otherwise throws whatever explore() throws.
 template <simulated_test F>
 [[nodiscard]] report replay(std::string_view tape, F&& test, const options& chosen = {}) {
     return detail::replay(tape, chosen, detail::test_reference(test));

@@ -14,7 +14,7 @@
 
 namespace ekiden::inline EKIDEN_ABI::sim {
 
-/// The kinds of faults. A test asks for some. Each seed draws which of them are on and how often they occur.
+/// The kinds of faults. A test allows some. Each seed draws which of them are on, and their rates.
 enum class fault : std::uint8_t {
     late_task,  ///< a ready task begins later
     late_timer, ///< the handler of a timer begins later
@@ -70,23 +70,23 @@ public:
     using std::runtime_error::runtime_error;
 };
 
-// The following functions may stay in a program. Outside a simulation they do nothing except to read a word
-// of the thread. `what` is shown in the timeline.
+// The following functions may stay in a program. Outside a simulation, they only read one word of the thread.
+// `what` is shown in the timeline.
 
-/// Throws injected_fault(what) if the seed chooses so: the fault `throwing`.
+/// Throws injected_fault(what) if the seed chooses it. Belongs to the fault `throwing`.
 void may_throw(const char* what);
-/// Returns true if the seed chooses so: the fault `throwing`, for functions that report a failure by their
-/// result.
+/// Returns true if the seed chooses it. Belongs to the fault `throwing`. Use it in functions that report
+/// failures by their result.
 [[nodiscard]] bool may_fail(const char* what) noexcept;
-/// Throws std::bad_alloc if the seed chooses so: the fault `allocation`.
+/// Throws std::bad_alloc if the seed chooses it. Belongs to the fault `allocation`.
 void allocation_point();
 
-/// A std::allocator with an allocation_point().
+/// A std::allocator that calls allocation_point() before each allocation.
 template <class T>
 struct allocator : std::allocator<T> {
     allocator() noexcept = default;
     template <class U>
-    allocator(const allocator<U>&) noexcept {} // NOLINT: implicit, as allocators are
+    allocator(const allocator<U>&) noexcept {} // NOLINT: implicit, as for all allocators
     [[nodiscard]] T* allocate(std::size_t n) {
         allocation_point();
         return std::allocator<T>::allocate(n);

@@ -17,9 +17,9 @@ namespace ekiden::inline EKIDEN_ABI::sim {
 /// A connection between two contexts of a simulation. A message is a function that is called at the other
 /// end.
 ///
-/// Messages of one direction keep their order. Messages of different connections overtake each other. With
-/// the faults link_delay, link_drop and link_cut, messages are late or lost, and the connection breaks. The
-/// contexts must outlive it. Messages on their way are lost when it is destroyed.
+/// Messages of one direction keep their order. Messages of different connections can overtake each other. The
+/// faults link_delay, link_drop and link_cut delay messages, lose messages and break the connection. The
+/// contexts must outlive it. Messages in flight are lost when it is destroyed.
 class link {
 public:
     link(sim_context& here, sim_context& there, std::string name,
@@ -40,11 +40,11 @@ public:
         return transmit(make_task(std::forward<F>(f), "link::send_back"), here_, back_);
     }
 
-    /// Breaks the connection: messages on their way are lost, and the function of on_cut() is posted to the
-    /// first context.
+    /// Breaks the connection. Messages in flight are lost. The function of on_cut() is posted to the first
+    /// context.
     void cut() { cut(true); }
     [[nodiscard]] bool is_cut() const noexcept { return is_cut_; }
-    /// Repairs the connection. No message is on its way.
+    /// Repairs the connection. Messages that were lost stay lost.
     void repair() noexcept { is_cut_ = false; }
     void on_cut(std::function<void()> f) { on_cut_ = std::move(f); }
 

@@ -1,7 +1,7 @@
-/// An execution context in virtual time. It runs tasks in an order that a seed chooses, to test programs that
-/// use executors, timers, strands, lanes, futures and coroutines.
+/// An execution context in virtual time. It runs tasks in an order that a seed chooses. It tests programs
+/// that use executors, timers, strands, lanes, futures and coroutines.
 ///
-/// Part: sim. Used by: tests of programs; explore makes one for each run. The guide: docs/simulation.md.
+/// Part: sim. Used by: tests of programs; explore creates one for each run. The guide: docs/simulation.md.
 #pragma once
 
 #include <ekiden/execution/execution_context.hpp>
@@ -27,11 +27,11 @@ class link;
 /// The options of a sim_context: the kind of context that it simulates.
 struct context_options {
     const char* name = "context"; ///< must outlive the exploration
-    /// If true, tasks begin in the order of their posts, as in a loop_context that one thread runs. Otherwise
-    /// they begin in any order, as in a pool.
+    /// If true, tasks begin in the order of their posts, like in a loop_context that one thread runs.
+    /// Otherwise they begin in any order, like in a pool.
     bool in_order = false;
     /// If true, a task that waits for a result (future::get()) runs other tasks meanwhile, like a worker of a
-    /// pool. Otherwise such a wait is reported, because it would block the thread.
+    /// pool. Otherwise such a wait is reported as blocking.
     bool helps = false;
 };
 
@@ -40,10 +40,10 @@ struct context_options {
 /// A context of a simulation. The first one begins the simulation; later ones join the simulation of the
 /// calling thread. All contexts of a simulation share its time, its thread and its choices.
 ///
-/// A task is one step: no other task runs during it, except at a sim::point(). The next step is chosen among
-/// all that can run. These are tasks without an order between them, the oldest task of each strand and of
-/// each lane, and time. Time moves to the next timer when nothing else can run, and sometimes before. Tasks
-/// take no time. A strand or a lane runs one task at a time.
+/// A task is one step. Other tasks run during it only at a sim::point(). The next step is chosen among
+/// everything that can run: tasks without a mutual order, the oldest task of each strand and of each lane,
+/// and time. Time moves to the next timer if nothing else can run, and sometimes earlier. Tasks take no time.
+/// A strand or lane runs one task at a time.
 ///
 /// Thread safety: one thread makes, uses and destroys it. A simulation has no other thread.
 class sim_context final : public execution_context {
@@ -51,36 +51,35 @@ public:
     using options = sim::context_options;
 
     explicit sim_context(const options& chosen = {});
-    /// Begins a simulation with this seed. With seed 0 nothing unusual happens. A failure leaves run() as an
-    /// exception, whose what() describes the failure and shows the last steps. A call that blocks ends the
-    /// program with the same text. The destructor of this context does so too, if no exception has reported a
+    /// Begins a simulation with this seed. With seed 0, nothing unusual happens. A failure leaves run() as an
+    /// exception. Its what() describes the failure and shows the last steps. A call that blocks terminates
+    /// the program with the same text. So does the destructor of this context, if no exception has reported a
     /// failure. Throws std::invalid_argument in a simulation.
     explicit sim_context(std::uint64_t seed, const options& chosen = {}, const sim::options& limits = {});
-    /// Stops like stop(), but queued tasks count as lost, which is a failure. Called between two steps, or in
-    /// a step of another context.
+    /// Stops like stop(), but queued tasks count as lost, which is a failure. Call it between two steps, or
+    /// in a step of another context.
     ~sim_context() override;
 
     class executor_type;
     [[nodiscard]] executor_type get_executor() noexcept;
 
-    /// Runs all contexts of the simulation until nothing is left to do: no task, and no timer to wait for.
-    /// Returns the number of steps. Announced work (a coroutine, a work guard) that has not completed then is
-    /// a failure, and so is each failure in a step. A failure leaves run() as an exception that ends the
-    /// test.
+    /// Runs all contexts of the simulation until neither a task nor a timer is left. Returns the number of
+    /// steps. It is a failure if announced work (a coroutine, a work guard) has not completed then, or if a
+    /// step fails. A failure leaves run() as an exception that ends the test.
     std::size_t run();
-    /// Runs for `length` of virtual time. Announced work may remain. Otherwise like run().
+    /// Runs like run(), until `length` of virtual time has passed. Announced work may remain.
     template <class Rep, class Period>
     std::size_t run_for(const std::chrono::duration<Rep, Period>& length) {
         return run_for_ns(std::chrono::nanoseconds(sys::bounded(length)).count());
     }
 
-    /// Abandons the queued tasks and refuses later ones. Futures report operation_canceled.
+    /// Abandons the queued tasks and refuses new ones. Their futures report operation_canceled.
     void stop() noexcept;
-    /// Returns whether the context has stopped: it refuses tasks.
+    /// Returns whether the context has stopped and refuses tasks.
     [[nodiscard]] bool is_stopped() const noexcept { return refuses_tasks(); }
 
-    /// Turns all faults off, so that everything that has been accepted must complete. The same happens when
-    /// the faults that the seed has drawn are used up.
+    /// Turns all faults off, so that everything that was accepted must complete. The same happens when the
+    /// faults that the seed has drawn are used up.
     void end_faults() noexcept;
 
     /// Returns the virtual time since the beginning of the simulation.
@@ -106,15 +105,15 @@ private:
     sim::simulation& world_;
     const char* const name_;
     const std::unique_ptr<sim::sim_role> role_;
-    const std::uint32_t line_; // 0: no order
+    const std::uint32_t line_; // 0 if tasks have no order
     alarm_clock* alarm_ = nullptr;
     std::int64_t work_ = 0;
-    unsigned inside_ = 0;                // steps
-    sys::atomic<std::uint32_t> gate_{0}; // 1: stopped
+    unsigned inside_ = 0;                // number of running steps
+    sys::atomic<std::uint32_t> gate_{0}; // 1 if stopped
 };
 
 /// An executor: a cheap, copyable handle of a context. Executors are equal if their contexts are the same.
-/// Its operations are those of task_sink. With the fault `allocation` they sometimes throw std::bad_alloc.
+/// Its operations are those of task_sink. With the fault `allocation`, they may throw std::bad_alloc.
 class sim_context::executor_type : public task_sink<executor_type> {
 public:
     [[nodiscard]] sim_context& context() const noexcept { return *context_; }

@@ -23,8 +23,8 @@ bool register_process() noexcept { return false; }
 
 } // namespace
 
-// A thread that runs before this initialiser reads false and uses full fences on both of its sides. That is
-// sound: a full fence orders with the system call as well as with another full fence.
+// A thread that runs before this initializer reads false and uses full fences on both sides. That is sound,
+// because a full fence orders both with the system call and with another full fence.
 const bool has_asymmetric_fence = register_process();
 
 void fence_heavy() noexcept {
@@ -32,7 +32,8 @@ void fence_heavy() noexcept {
 #if defined(__linux__) && defined(SYS_membarrier) && !defined(EKIDEN_TSAN)
     if (!has_asymmetric_fence) return;
     while (!membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED)) {
-        // The light sides have no fence: to go on without the heavy one would lose tasks.
+        // The light side has no fence instruction. If this call continued without the heavy fence, tasks
+        // could be lost.
         expects(errno == ENOMEM, "the system has withdrawn membarrier, which it had granted at the start");
     }
 #endif

@@ -1,11 +1,11 @@
-/// A pair of fences whose cost falls on one side: the light one is free, the heavy one is a system call.
+/// A pair of fences with unequal cost: the light one is free, the heavy one is a system call.
 ///
 /// Part: sys. Used by: queue (owner against thief), pool (submit against sleep, submit against stop).
 ///
-/// A light fence in one thread and a heavy fence in another order like two seq_cst fences (P1202R5,
-/// asymmetric_thread_fence). Two light fences order nothing but the compiler. On Linux the heavy side is
-/// membarrier(PRIVATE_EXPEDITED), registered once per process; where the kernel refuses it, and on other
-/// systems, both sides are seq_cst fences.
+/// A light fence in one thread and a heavy fence in another thread order like two seq_cst fences (P1202R5,
+/// asymmetric_thread_fence). Two light fences only restrain the compiler. On Linux, the heavy fence is
+/// membarrier(PRIVATE_EXPEDITED), which is registered once per process. If the kernel refuses it, and on
+/// other systems, both fences are seq_cst fences.
 #pragma once
 
 #include <ekiden/sys/atomic.hpp>
@@ -16,11 +16,11 @@
 
 namespace ekiden::inline EKIDEN_ABI::sys {
 
-/// True when the kernel makes the heavy fence for us. Constant after the program's static initialisation;
-/// false before it, when light fences are full ones.
+/// True if the heavy fence is a system call. Constant after the static initialization of the program. Before
+/// that it is false, and light fences are full fences.
 extern const bool has_asymmetric_fence;
 
-/// The cheap side: a compiler barrier where the heavy side is a system call.
+/// The cheap side. It is a compiler barrier if the heavy fence is a system call.
 inline void fence_light() noexcept {
 #if defined(EKIDEN_TSAN)
     fence(seq_cst);
@@ -32,8 +32,8 @@ inline void fence_light() noexcept {
 #endif
 }
 
-/// The dear side: every running thread of this process passes a full fence before this returns. About 1 us
-/// per call. Aborts if the system refuses what it granted at the start (a sandbox that closes later).
+/// The expensive side. Every running thread of the process executes a full fence before this returns. Aborts
+/// if the system first grants membarrier and refuses it later, for example because a sandbox has started.
 void fence_heavy() noexcept;
 
 } // namespace ekiden::inline EKIDEN_ABI::sys

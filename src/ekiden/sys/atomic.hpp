@@ -1,11 +1,11 @@
 /// Atomic objects, memory orders, fences, and plain data whose races matter.
 ///
-/// Part: sys. Used by: every part; nothing above sys names std::atomic.
+/// Part: sys. Used by: every part. No part above sys uses std::atomic directly.
 ///
-/// In a normal build these are the standard library's own. In the checking build (EKIDEN_CHECKING) the same
-/// names are the model checker's: each operation then takes a defaulted std::source_location as its last
-/// argument, so that the sources need no change to be checked. Operators of std::atomic (++, =, conversion)
-/// carry no location and are not used in this library.
+/// In a normal build, these are the types of the standard library. In the checking build (EKIDEN_CHECKING),
+/// the same names are the types of the model checker. There, each operation has a defaulted
+/// std::source_location as its last parameter, so that the sources are checked without changes. The library
+/// does not use the operators of std::atomic (++, =, conversion), because they cannot have that parameter.
 #pragma once
 
 #include <ekiden/sys/config.hpp>
@@ -33,8 +33,8 @@ namespace ekiden::inline EKIDEN_ABI::sys {
 template <class T>
 using atomic = std::atomic<T>;
 
-/// Plain data that one thread at a time may touch, ordered by some atomic object. Costs nothing; the checking
-/// build reports each access that no ordering separates from a conflicting one.
+/// Plain data that one thread at a time may access. Some atomic object orders the accesses. It costs nothing
+/// in a normal build. The checking build reports data races on it.
 template <class T>
 class cell {
 public:
@@ -48,8 +48,8 @@ private:
     T value_{};
 };
 
-/// A stand-alone fence (std::atomic_thread_fence). ThreadSanitizer does not understand fences, so its build
-/// orders through a read-modify-write of one hidden object instead, which is at least as strong.
+/// A stand-alone fence (std::atomic_thread_fence). ThreadSanitizer does not support fences. Its build uses a
+/// read-modify-write of a hidden object instead, which is at least as strong.
 inline void fence(memory_order order) noexcept {
 #if defined(EKIDEN_TSAN)
     static constinit std::atomic<unsigned> hidden{0};

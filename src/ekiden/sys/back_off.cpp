@@ -12,7 +12,7 @@ namespace ekiden::inline EKIDEN_ABI::sys {
 
 #if defined(EKIDEN_CHECKING)
 
-// Yields have no length in a model, and tell the checker that the thread waits.
+// In a model, a yield takes no time. It tells the checker that the thread waits.
 bool yield_briefly() noexcept {
     yield();
     return true;
@@ -24,25 +24,25 @@ void back_off::wait() noexcept { yield(); }
 
 namespace {
 
-/// A yield that takes longer was slow: another process had its time slice. The turns of some hundred threads
-/// of this process that yield, too, take less.
+/// A yield that takes longer is slow: another process had a time slice. Yields among hundreds of threads of
+/// this process take less.
 constexpr std::uint64_t slow_ns = 400'000;
 
-/// What a brief yield saves: a sleep and a wake-up.
+/// A brief yield replaces a sleep and a wake-up, which take about this long.
 constexpr std::uint64_t saved_ns = 10'000;
 
-/// A thread saves no more than this, so that it soon notices when the processors become busy.
+/// The limit of a thread's savings, so that it soon notices when the processors become busy.
 constexpr std::uint64_t most_saved_ns = 10'000'000;
 
-/// After a slow yield that cost more than its thread had saved, no thread yields for so many times as long as
-/// it took. The rest is the process's and not a thread's: threads that wait for each other would otherwise
-/// lose their time slices one after the other.
+/// If a slow yield costs more than its thread has saved, no thread of the process yields for `rest` times the
+/// duration of that yield. The rest applies to the whole process. Otherwise, threads that wait for each other
+/// would lose one time slice each.
 constexpr std::uint64_t rest = 32;
 
-/// When the rest ends. Relaxed: a thread that reads an old value yields once more.
+/// The end of the rest. Relaxed is enough: a thread that reads an old value yields once more.
 constinit std::atomic<std::uint64_t> resting_until_ns{0};
 
-/// What the brief yields of a thread have saved, less what its slow ones have cost.
+/// The time that the brief yields of a thread have saved, minus the cost of its slow ones.
 struct savings {
     std::uint64_t ns;
 };
@@ -66,8 +66,8 @@ bool yield_briefly() noexcept {
 }
 
 void back_off::wait() noexcept {
-    // Somewhat longer than the steps last. If they have not been taken by then, their thread is most likely
-    // not running, perhaps because this thread has its processor.
+    // Spins somewhat longer than the other thread's steps take. If that was not enough, the other thread is
+    // probably not running, perhaps because this thread occupies its processor.
     constexpr unsigned most = 64;
     if (pauses_ <= most) {
         for (unsigned i = 0; i != pauses_; ++i) spin_hint();

@@ -1,4 +1,5 @@
-/// How the library refuses an argument or an option that is out of range: one exception, one form of message.
+/// How the library refuses an argument or option that is out of range: with one exception type and one form
+/// of message.
 ///
 /// Part: sys. Used by: all parts.
 #pragma once
@@ -11,13 +12,13 @@
 
 namespace ekiden::inline EKIDEN_ABI::sys {
 
-/// Throws std::invalid_argument with the message "thread_pool: threads is 5000, allowed is 0 to 4096".
-/// `where` is the class or function ("thread_pool"), `argument` the name of the argument or option
-/// ("threads"), `value` what it was, with its unit, and `allowed` what it may be ("0 to 4096").
+/// Throws std::invalid_argument with a message such as "thread_pool: threads is 5000, allowed is 0 to 4096".
+/// `where` is the class or function ("thread_pool"). `argument` is the name of the argument or option
+/// ("threads"). `value` is its value, with its unit. `allowed` is the allowed range ("0 to 4096").
 [[noreturn]] void refuse_argument(std::string_view where, std::string_view argument, std::string_view value,
                                   std::string_view allowed);
 
-/// The same for a number.
+/// Like the function above, for a number.
 template <std::integral Number>
 [[noreturn]] void refuse_argument(std::string_view where, std::string_view argument, Number value,
                                   std::string_view allowed) {

@@ -1,4 +1,4 @@
-/// Where the calling thread is, in words: for reports of misuse.
+/// The call stack of the calling thread as text, for reports of misuse.
 ///
 /// Part: sys. Used by: sim.
 #pragma once
@@ -9,9 +9,9 @@
 
 namespace ekiden::inline EKIDEN_ABI::sys {
 
-/// A line for each call, the innermost first, as the system tells them: names where the program exports its
-/// symbols, else FILE(+OFFSET), which `addr2line -Cfpe FILE OFFSET` makes a line of source of. Empty where
-/// the system does not tell. Throws std::bad_alloc.
+/// Returns one line per call, innermost first, each preceded by `indent`. A line has the function's name if
+/// the program exports its symbols. Otherwise it has FILE(+OFFSET), which `addr2line -Cfpe FILE OFFSET`
+/// converts to a source line. Empty if the system has no such information. Throws std::bad_alloc.
 [[nodiscard]] std::string call_stack(const char* indent);
 
 } // namespace ekiden::inline EKIDEN_ABI::sys

@@ -1,6 +1,6 @@
-/// Time: the steady clock in nanoseconds, and hints to the processor while time passes.
+/// The steady clock in nanoseconds, and a hint to the processor for spin loops.
 ///
-/// Part: sys. Used by: every part. The checking build replaces it by a virtual clock.
+/// Part: sys. Used by: every part. The checking build replaces it with a virtual clock.
 #pragma once
 
 #include <ekiden/sys/config.hpp>
@@ -16,11 +16,10 @@
 
 namespace ekiden::inline EKIDEN_ABI::sys {
 
-/// The clock that every duration and deadline of this library is measured with; not moved by changes of the
-/// system time.
+/// The clock for all durations and deadlines of the library. Changes of the system time do not affect it.
 using clock = std::chrono::steady_clock;
 
-/// Now on `clock`, in nanoseconds since its epoch. About 20 ns.
+/// Returns the time on `clock`, in nanoseconds since its epoch.
 inline std::uint64_t now_ns() noexcept {
     return static_cast<std::uint64_t>(
         std::chrono::duration_cast<std::chrono::nanoseconds>(clock::now().time_since_epoch()).count());
@@ -40,12 +39,13 @@ inline void spin_hint() noexcept {
 
 namespace ekiden::inline EKIDEN_ABI::sys {
 
-/// `length` in the clock's unit, rounded up, and cut to `most` either way: with 146 years a time point of now
-/// plus it does not overflow, whatever the caller's unit and range. Not a number is cut to -`most`.
+/// Returns `length` in the clock's unit, rounded up and clamped to the range from -`most` to `most`. The
+/// default of `most` is 146 years, so the current time plus the result cannot overflow. A NaN becomes
+/// -`most`.
 template <class Rep, class Period>
 [[nodiscard]] constexpr clock::duration bounded(const std::chrono::duration<Rep, Period>& length,
                                                 clock::duration most = clock::duration::max() / 2) noexcept {
-    // Compared as floating point, because a duration's own arithmetic may overflow.
+    // The comparison uses floating point, because the duration's own arithmetic may overflow.
     using seconds = std::chrono::duration<long double>;
     const seconds wide(length);
     if (wide >= seconds(most)) return most;
@@ -53,15 +53,15 @@ template <class Rep, class Period>
     using ticks = std::ratio_divide<Period, clock::period>;
     if constexpr (ticks::num == 1 || ticks::den == 1)
         return std::chrono::ceil<clock::duration>(length);
-    else // thirds of a second, frames: to be exact, the cast would multiply beyond its range
+    else // for example thirds of a second: an exact cast would overflow in its multiplication
         return std::chrono::ceil<clock::duration>(wide);
 }
 
-/// The time from `from` to `to`, which one clock shows; cut as bounded() does.
+/// Returns the time from `from` to `to`. Both belong to the same clock. Clamped like bounded().
 template <class Clock, class From, class To>
 [[nodiscard]] clock::duration time_between(const std::chrono::time_point<Clock, From>& from,
                                            const std::chrono::time_point<Clock, To>& to) noexcept {
-    // Some clocks count from a time 148 years away, so that nearly all of the range is needed here.
+    // The epoch of some clocks is 148 years away, so almost the whole range is needed here.
     constexpr clock::duration most = clock::duration::max() - std::chrono::seconds(1);
     const clock::duration begin = bounded(from.time_since_epoch(), most);
     const clock::duration end = bounded(to.time_since_epoch(), most);
@@ -71,7 +71,8 @@ template <class Clock, class From, class To>
     return bounded(clock::duration(length));
 }
 
-/// Whether `Clock` is the library's. (Asked of a time point: the checking build's clock shares its type.)
+/// True if `Clock` is the library's clock. The library's clock is identified by the clock of its time points,
+/// because the clock of the checking build shares that type.
 template <class Clock>
 inline constexpr bool is_own_clock = std::is_same_v<Clock, clock::time_point::clock>;
 

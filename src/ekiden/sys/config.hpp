@@ -1,4 +1,4 @@
-/// What every other header needs to know about the platform and the build.
+/// Facts about the platform and the build that every other header needs.
 ///
 /// Part: sys. Used by: every part.
 #pragma once
@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <version>
 
-// A compiler that cannot do what follows would say so in a hundred lines. This is the first of them.
+// Without this check, an older compiler would print a hundred unrelated errors first.
 #if __cplusplus < 202002L
 #error "ekiden needs C++20: compile with -std=c++20"
 #endif
@@ -19,7 +19,7 @@
 #error "ekiden needs std::stop_token: with libc++ before 20, compile with -fexperimental-library"
 #endif
 
-/// Set when ThreadSanitizer instruments this translation unit.
+/// Defined if ThreadSanitizer instruments this translation unit.
 #if defined(__SANITIZE_THREAD__)
 #define EKIDEN_TSAN 1
 #elif defined(__has_feature)
@@ -28,7 +28,7 @@
 #endif
 #endif
 
-/// Set when AddressSanitizer instruments this translation unit.
+/// Defined if AddressSanitizer instruments this translation unit.
 #if defined(__SANITIZE_ADDRESS__)
 #define EKIDEN_ASAN 1
 #elif defined(__has_feature)
@@ -37,9 +37,9 @@
 #endif
 #endif
 
-/// The inline namespace of everything in ekiden. The checking build (see check/) uses another one, and so do
-/// locks with annotations (see lock_annotation.hpp) and with checks (see context/held_locks.hpp), and the
-/// lab's library without traces, so that objects of two builds do not link with each other.
+/// The inline namespace of all names in ekiden. Builds that must not be linked with each other have different
+/// names: the checking build (see check/), locks with annotations (see lock_annotation.hpp), locks with
+/// checks (see context/held_locks.hpp), and the lab's build without traces.
 #if defined(EKIDEN_CHECKING)
 #define EKIDEN_ABI checked
 #elif defined(EKIDEN_UNTRACED)
@@ -56,11 +56,11 @@
 
 namespace ekiden::inline EKIDEN_ABI::sys {
 
-/// Bytes that the hardware moves between cores as one unit.
+/// The number of bytes that the hardware moves between cores as one unit.
 inline constexpr std::size_t cache_line = 64;
 
-/// Bytes to keep between data written by different threads: two lines, because x86 fetches lines in pairs and
-/// several ARM64 cores have lines of 128 bytes.
+/// The distance in bytes between data that different threads write. It is two lines, because x86 fetches
+/// lines in pairs and several ARM64 cores have lines of 128 bytes.
 inline constexpr std::size_t isolation = 128;
 
 } // namespace ekiden::inline EKIDEN_ABI::sys

@@ -1,4 +1,4 @@
-/// What happens when a caller breaks a contract, or the library its own invariant: a message, then abort.
+/// Broken contracts of callers and broken invariants of the library: prints a message, then aborts.
 ///
 /// Part: sys. Used by: every part, for checks that are cheap enough to stay in a release build.
 #pragma once
@@ -10,7 +10,7 @@ namespace ekiden::inline EKIDEN_ABI::sys {
 /// Prints "ekiden: <what>" to standard error and aborts.
 [[noreturn]] void contract_broken(const char* what) noexcept;
 
-/// Nothing if `holds`; else contract_broken(what).
+/// Calls contract_broken(what) unless `holds` is true.
 inline void expects(bool holds, const char* what) noexcept {
     if (!holds) [[unlikely]]
         contract_broken(what);

@@ -30,9 +30,10 @@ long futex(const atomic<std::uint32_t>& word, int operation, std::uint32_t value
                      FUTEX_BITSET_MATCH_ANY);
 }
 
-/// False if the time has come, as the system sees it.
+/// Returns false if the system reports that the time is reached.
 bool wait_until(const atomic<std::uint32_t>& word, std::uint32_t expected, clock::time_point time) noexcept {
-    // FUTEX_WAIT_BITSET takes an absolute time on CLOCK_MONOTONIC, which is what steady_clock reads on Linux.
+    // FUTEX_WAIT_BITSET takes an absolute time on CLOCK_MONOTONIC, which is the clock behind steady_clock on
+    // Linux.
     const auto since_epoch = std::max(time.time_since_epoch(), clock::duration::zero());
     const auto seconds = std::chrono::floor<std::chrono::seconds>(since_epoch);
     timespec at{};
@@ -50,8 +51,8 @@ void futex_wait(const atomic<std::uint32_t>& word, std::uint32_t expected) noexc
 bool futex_wait_until(const atomic<std::uint32_t>& word, std::uint32_t expected,
                       clock::time_point deadline) noexcept {
     if (deadline.time_since_epoch().count() <= 0) return false;
-    // The system may come late by the thread's slack, 50 us unless set otherwise, and does if nothing else
-    // interrupts the processor. So it is asked to be early by that, and again if it has been.
+    // The kernel may end a timed wait late by the thread's timer slack (50 us by default). So the first wait
+    // ends earlier by the slack. A second wait follows if that was too early.
     const auto slack = std::chrono::nanoseconds(std::max(::prctl(PR_GET_TIMERSLACK), 0));
     return wait_until(word, expected, deadline - slack)
            || (clock::now() < deadline && wait_until(word, expected, deadline));
@@ -91,7 +92,8 @@ bool futex_wait_until(const atomic<std::uint32_t>& word, std::uint32_t expected,
 }
 
 int futex_wake(const atomic<std::uint32_t>& word, int) noexcept {
-    // Sleepers of other words may share the bucket, so all of it is woken; waits may be spurious.
+    // Sleepers of other words may share the bucket, so all sleepers of the bucket are woken. Spurious
+    // wake-ups are allowed.
     bucket& here = bucket_of(&word);
     {
         std::lock_guard lock(here.mutex);

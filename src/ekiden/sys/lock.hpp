@@ -1,7 +1,7 @@
-/// The lock of slow paths inside the library: small, fair enough, and instrumented in the checking build.
+/// The lock for slow paths inside the library. It is small, and instrumented in the checking build.
 ///
-/// Part: sys. Used by: queue, pool (registration of threads, growth, start and end). Users of the library
-/// take ekiden::mutex. Algorithm: U. Drepper, "Futexes Are Tricky", mutex 2.
+/// Part: sys. Used by: queue, pool (registration, growth, start and end of threads). Programs use
+/// ekiden::mutex. Algorithm: U. Drepper, "Futexes Are Tricky", mutex 2.
 #pragma once
 
 #include <ekiden/sys/futex.hpp>
@@ -9,28 +9,28 @@
 
 namespace ekiden::inline EKIDEN_ABI::sys {
 
-/// Mutual exclusion; meets BasicLockable. lock() acquires what unlock() has released.
+/// Mutual exclusion. Meets BasicLockable. Everything before an unlock() is visible after the next lock().
 class slow_lock {
 public:
     void lock() noexcept {
         std::uint32_t expected = free;
-        // [LK1] acquire; pairs with the release in unlock().
+        // [LK1] Acquire: reads what the last owner wrote. Pairs with the release in unlock().
         if (word_.compare_exchange_strong(expected, held, acquire, relaxed)) return;
         const std::uint32_t taken = EKIDEN_MUTANT(lock_hides_other_sleepers) ? held : contended;
         while (word_.exchange(taken, acquire) != free) futex_wait(word_, taken);
     }
 
     void unlock() noexcept {
-        // [LK1] release; pairs with the acquires in lock().
+        // [LK1] Release: publishes what this owner wrote. Pairs with the acquires in lock().
         if (word_.exchange(free, release) == contended && !EKIDEN_MUTANT(lock_forgets_to_wake))
             futex_wake(word_);
     }
 
 private:
-    // word_      meaning                                      set by
-    // free       nobody holds it                              unlock
-    // held       held, nobody sleeps                          lock
-    // contended  held, and somebody may sleep on the word     lock
+    // word_      meaning                                          set by
+    // free       no thread holds the lock                         unlock
+    // held       a thread holds it, and no thread sleeps          lock
+    // contended  a thread holds it, and threads may sleep         lock
     static constexpr std::uint32_t free = 0;
     static constexpr std::uint32_t held = 1;
     static constexpr std::uint32_t contended = 2;

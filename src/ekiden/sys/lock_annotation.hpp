@@ -1,12 +1,13 @@
-/// Tells ThreadSanitizer who holds which lock, if the program asks for it.
+/// Tells ThreadSanitizer which thread holds which lock, if the program enables this.
 ///
 /// Part: sys. Used by: the mutexes of sync, through lock_note.
 ///
-/// ThreadSanitizer sees the atomic steps of a lock, and so what the lock orders: that is how the locks
-/// themselves are tested. Compiled with EKIDEN_ANNOTATE_LOCKS it also knows them as locks: it reports orders
-/// of locking that may deadlock, an unlock by another thread than the one that locked, and in its reports of
-/// races the locks that were held. Define it for all of a program, the library included, or for none of
-/// it: the two do not link. In builds without ThreadSanitizer all of this is empty.
+/// ThreadSanitizer sees the atomic operations of a lock, and so the order that the lock enforces. The locks
+/// themselves are tested in this way. If the program is compiled with EKIDEN_ANNOTATE_LOCKS, ThreadSanitizer
+/// also knows that they are locks. It then reports lock orders that may deadlock, and an unlock by a thread
+/// that does not hold the lock. Its reports of races name the locks that were held. Define the macro either
+/// for the whole program, including the library, or for none of it: the two do not link. Without
+/// ThreadSanitizer, all of this is empty.
 #pragma once
 
 #include <ekiden/sys/config.hpp>
@@ -20,21 +21,21 @@
 
 namespace ekiden::inline EKIDEN_ABI::sys {
 
-/// How a lock was taken.
+/// How a thread acquired a lock.
 enum class hold : std::uint8_t {
-    alone,        ///< by a call that could not fail, so that its order against other locks matters
-    alone_tried,  ///< by a call that could have given up
-    shared,       ///< the same for readers
-    shared_tried, ///< ...
+    alone,        ///< by a call that cannot fail, so its order relative to other locks matters
+    alone_tried,  ///< by a call that can give up
+    shared,       ///< shared, by a call that cannot fail
+    shared_tried, ///< shared, by a call that can give up
 };
 
 #if defined(EKIDEN_TSAN) && defined(EKIDEN_ANNOTATE_LOCKS)
 
-/// A member of each lock. ThreadSanitizer knows the lock by its address, and keeps one history for 8 bytes:
-/// it must not be that of the lock's atomic objects.
+/// A member of each lock. ThreadSanitizer identifies the lock by the address of this member and keeps one
+/// history for 8 bytes. So those 8 bytes must not contain the atomic objects of the lock.
 class lock_annotation {
 public:
-    /// ThreadSanitizer makes a lock known at its first use if its constructor ran at compile time.
+    /// If the constructor runs at compile time, ThreadSanitizer registers the lock at its first use.
     constexpr lock_annotation() noexcept {
         if (!std::is_constant_evaluated()) __tsan_mutex_create(this, 0);
     }
@@ -42,8 +43,8 @@ public:
     lock_annotation(const lock_annotation&) = delete;
     lock_annotation& operator=(const lock_annotation&) = delete;
 
-    /// The calling thread has taken the lock. Both notes are made afterwards, since ThreadSanitizer is blind
-    /// to what happens between them.
+    /// Reports that the calling thread has acquired the lock. Both annotations come after the acquisition,
+    /// because ThreadSanitizer ignores what happens between them.
     void taken(hold how) noexcept {
         const unsigned flags =
             (how == hold::shared || how == hold::shared_tried ? __tsan_mutex_read_lock : 0U)
@@ -51,7 +52,7 @@ public:
         __tsan_mutex_pre_lock(this, flags);
         __tsan_mutex_post_lock(this, flags, 0);
     }
-    /// The calling thread is about to release it.
+    /// Reports that the calling thread is about to release the lock.
     void released(hold how) noexcept {
         const unsigned flags = how == hold::shared ? __tsan_mutex_read_lock : 0U;
         (void)__tsan_mutex_pre_unlock(this, flags);

@@ -1,4 +1,4 @@
-/// Numbers that name things for the life of the process.
+/// Unique numbers, which name things for the life of the process.
 ///
 /// Part: sys. Used by: context (names of contexts).
 #pragma once

@@ -1,7 +1,7 @@
-/// One thread's place to sleep: a token that park() waits for and takes, and unpark() leaves.
+/// A place for one thread to sleep. park() waits for a token and consumes it. unpark() leaves a token.
 ///
-/// Part: sys. Used by: sync, pool, future. Algorithm: a binary semaphore on one futex word, as in the Java
-/// platform's LockSupport; an unpark before the park is not lost.
+/// Part: sys. Used by: sync, pool, future. Algorithm: a binary semaphore on one futex word, like LockSupport
+/// of the Java platform. An unpark before the park is not lost.
 #pragma once
 
 #include <ekiden/sys/futex.hpp>
@@ -9,15 +9,15 @@
 
 namespace ekiden::inline EKIDEN_ABI::sys {
 
-/// One thread parks; any thread unparks. unpark() is a release that the park() it ends acquires. The parker
-/// may be destroyed as soon as its park() has returned: unpark() touches nothing but the address after it has
-/// left the token.
+/// One thread parks, any thread unparks. unpark() synchronizes with the park() that consumes its token. The
+/// parker may be destroyed as soon as its park() has returned, because unpark() uses only the address after
+/// it has left the token.
 class parker {
 public:
-    /// Waits for a token and takes it. Does not return spuriously.
+    /// Waits for a token and consumes it. Does not return spuriously.
     void park() noexcept {
-        // Either the token is here (1 -> 0), or this announces the sleeper (0 -> -1).
-        // [PA1] acquire; pairs with the release in unpark().
+        // Either the token is there (1 -> 0), or this announces the sleeper (0 -> -1). [PA1] Acquire: reads
+        // what the unparking thread wrote. Pairs with the release in unpark().
         if (word_.fetch_sub(1, acquire) == token) return;
         for (;;) {
             futex_wait(word_, asleep);
@@ -25,24 +25,25 @@ public:
         }
     }
 
-    /// As park(), until `deadline`. True with the token, false if the deadline passed first.
+    /// Like park(), but until `deadline` at most. Returns true if it has consumed the token, and false if the
+    /// deadline passed first.
     [[nodiscard]] bool park_until(clock::time_point deadline) noexcept {
         if (word_.fetch_sub(1, acquire) == token) return true;
         for (;;) {
             const bool in_time = futex_wait_until(word_, asleep, deadline);
             if (take()) return true;
             if (in_time) continue;
-            // Withdraw; an unpark may have come at the last moment. [PA1] acquire as above.
+            // Withdraws the announcement. An unpark may have come meanwhile. [PA1] Acquire: like in park().
             return word_.exchange(empty, acquire) == token && !EKIDEN_MUTANT(parker_drops_a_late_token);
         }
     }
 
-    /// Whether park() would return at once. Orders nothing. For the thread that parks.
+    /// Returns whether park() would return immediately. Orders nothing. Only the thread that parks calls it.
     [[nodiscard]] bool has_token() const noexcept { return word_.load(relaxed) == token; }
 
-    /// Leaves a token and wakes the sleeper. Tokens do not add up.
+    /// Leaves a token and wakes the sleeper. Tokens do not accumulate.
     void unpark() noexcept {
-        // [PA1] release; pairs with the acquires in park().
+        // [PA1] Release: publishes what this thread wrote. Pairs with the acquires in park().
         if (word_.exchange(token, release) == asleep && !EKIDEN_MUTANT(parker_forgets_to_wake))
             futex_wake(word_);
     }

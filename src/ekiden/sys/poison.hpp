@@ -1,4 +1,4 @@
-/// Memory that this library keeps for reuse is closed to the program meanwhile, where AddressSanitizer looks.
+/// Poisons the memory that the library keeps for reuse, so that AddressSanitizer reports accesses to it.
 ///
 /// Part: sys. Used by: queue.
 #pragma once
@@ -13,7 +13,8 @@
 
 namespace ekiden::inline EKIDEN_ABI::sys {
 
-/// Until open_memory() an access to these bytes is reported. Nothing without AddressSanitizer. Thread-safe.
+/// Every access to these bytes is reported until open_memory(). No effect without AddressSanitizer.
+/// Thread-safe.
 inline void close_memory([[maybe_unused]] const void* memory, [[maybe_unused]] std::size_t bytes) noexcept {
 #if defined(EKIDEN_ASAN)
     __asan_poison_memory_region(memory, bytes);

@@ -1,4 +1,5 @@
-/// A small generator of random numbers for scheduling decisions (which victim first). Not for cryptography.
+/// A small random number generator for scheduling decisions, such as the choice of a victim. Not for
+/// cryptography.
 ///
 /// Part: sys. Used by: pool, queue. Algorithm: xorshift64* (Marsaglia 2003, Vigna 2016).
 #pragma once
@@ -9,12 +10,12 @@
 
 namespace ekiden::inline EKIDEN_ABI::sys {
 
-/// Not thread-safe: one per thread. Equal seeds give equal sequences.
+/// Not thread-safe: each thread has its own. Equal seeds give equal sequences.
 class random {
 public:
     constexpr explicit random(std::uint64_t seed) noexcept : state_(seed * 0x9E3779B97F4A7C15U | 1U) {}
 
-    /// The next 32 bits.
+    /// Returns the next 32 bits.
     constexpr std::uint32_t next() noexcept {
         state_ ^= state_ >> 12;
         state_ ^= state_ << 25;
@@ -22,7 +23,8 @@ public:
         return static_cast<std::uint32_t>((state_ * 0x2545F4914F6CDD1DU) >> 32);
     }
 
-    /// Uniform in [0, bound); `bound` > 0. The bias is below bound / 2^32 (Lemire 2019, without rejection).
+    /// Returns a uniform number in [0, bound). `bound` must not be 0. The bias is below bound / 2^32 (Lemire
+    /// 2019, without rejection).
     constexpr std::uint32_t below(std::uint32_t bound) noexcept {
         return static_cast<std::uint32_t>((std::uint64_t{next()} * bound) >> 32);
     }

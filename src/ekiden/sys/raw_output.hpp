@@ -1,5 +1,5 @@
-/// Text for a file descriptor, made without memory, locks or the C library's streams: for a program that
-/// hangs, and for signal handlers.
+/// Writes text to a file descriptor without allocating, without locks and without the C library's streams.
+/// For programs that hang, and for signal handlers.
 ///
 /// Part: sys. Used by: pool (dump).
 #pragma once
@@ -13,8 +13,8 @@
 
 namespace ekiden::inline EKIDEN_ABI::sys {
 
-/// Not thread-safe. All functions are async-signal-safe on POSIX systems, and leave errno as it was. What
-/// cannot be written is dropped.
+/// Not thread-safe. All functions are async-signal-safe on POSIX systems and preserve errno. Text that cannot
+/// be written is dropped.
 class raw_output {
 public:
     explicit raw_output(int file) noexcept : file_(file) {}
@@ -24,7 +24,7 @@ public:
 
     raw_output& operator<<(std::string_view text) noexcept;
     raw_output& operator<<(std::uint64_t number) noexcept;
-    /// A duration in nanoseconds, as "12.3 s", "50 ms", "7 us".
+    /// Writes a duration given in nanoseconds, such as "12.3 s", "50 ms" or "7 us".
     raw_output& duration(std::uint64_t ns) noexcept;
 
     void flush() noexcept;
@@ -35,7 +35,7 @@ private:
     std::array<char, 512> buffer_;
 };
 
-/// Sleeps so long, or a little longer. Async-signal-safe on POSIX systems. Leaves errno as it was.
+/// Sleeps for `ns` nanoseconds or a little longer. Async-signal-safe on POSIX systems. Preserves errno.
 void raw_sleep(std::uint64_t ns) noexcept;
 
 } // namespace ekiden::inline EKIDEN_ABI::sys

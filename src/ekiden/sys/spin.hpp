@@ -1,6 +1,6 @@
-/// Looking again and again for a short time, before a sleep.
+/// Spins for a short time before a sleep.
 ///
-/// Part: sys. Used by: future, pool, fork: whatever waits for another thread.
+/// Part: sys. Used by: future, pool and fork, for every wait for another thread.
 #pragma once
 
 #include <ekiden/sys/clock.hpp>
@@ -12,34 +12,35 @@
 
 namespace ekiden::inline EKIDEN_ABI::sys {
 
-/// How long it pays to look: less than a sleep and a wake-up cost together, and more than a short task takes.
+/// How long spinning pays: less than the cost of a sleep and a wake-up, but longer than a short task.
 inline constexpr std::uint64_t spin_ns = 20'000;
 
-/// Whether something can happen while this thread looks: not where the process has one processor. No static
-/// that one thread initialises while others wait: a fork could come in between.
+/// Returns whether another thread can make progress while this one spins: false if the process has one
+/// processor. Not a function-local static with an initializer, because a fork could interrupt its
+/// initialization.
 inline bool spinning_pays() noexcept {
-    static constinit std::atomic<unsigned> processors{0}; // 0: not asked yet
+    static constinit std::atomic<unsigned> processors{0}; // 0 if not determined yet
     unsigned known = processors.load(std::memory_order_relaxed);
     if (known == 0) {
         try {
             known = usable_concurrency();
         } catch (const std::bad_alloc&) {
-            return true; // as nearly everywhere; the next call asks again
+            return true; // true on most machines; the next call tries again
         }
         processors.store(known, std::memory_order_relaxed);
     }
     return known > 1;
 }
 
-/// Calls `look()` until it returns true, or for `ns`; on a machine with one processor, where nothing can
-/// happen meanwhile, once. Returns what the last call did.
+/// Calls `look()` until it returns true, or for `ns` nanoseconds. Calls it once if spinning does not pay.
+/// Returns the result of the last call.
 template <class Look>
 [[nodiscard]] bool spin_until(Look&& look, std::uint64_t ns = spin_ns) {
     if (look()) return true;
     if (!spinning_pays()) return false;
     const std::uint64_t start = now_ns();
     do {
-        for (int i = 0; i != 16; ++i) { // the clock costs as much as several looks
+        for (int i = 0; i != 16; ++i) { // reading the clock costs as much as several calls
             spin_hint();
             if (look()) return true;
         }

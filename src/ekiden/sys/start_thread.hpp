@@ -1,4 +1,4 @@
-/// Starts threads of the library, so that a refusal says whose thread it was.
+/// Starts threads of the library. If the system refuses, the message names the owner of the thread.
 ///
 /// Part: sys. Used by: pool. Private.
 #pragma once
@@ -11,8 +11,8 @@
 
 namespace ekiden::inline EKIDEN_ABI::sys {
 
-/// A thread that calls `run`. If the system refuses, throws std::system_error with the system's code and the
-/// text "ekiden: <whose>: cannot start <what>: <the system's reason>"; throws std::bad_alloc.
+/// Starts a thread that calls `run`. If the system refuses, throws std::system_error with the system's code
+/// and the text "ekiden: <whose>: cannot start <what>: <the system's reason>". Throws std::bad_alloc.
 template <class Run>
 [[nodiscard]] thread start_thread(const char* whose, const char* what, Run run) {
     try {

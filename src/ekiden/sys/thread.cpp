@@ -35,8 +35,8 @@ struct exit_actions {
     }
 };
 
-/// Made now, the main thread's list ends with its thread_local objects. Made by the destructor of a static
-/// object, after them, it would never end.
+/// Created now, the main thread's list is destroyed with its thread_local objects. If the destructor of a
+/// static object created it later, it would never be destroyed.
 [[maybe_unused]] const exit_actions& of_main_thread = exit_actions::of_this_thread();
 
 } // namespace
@@ -51,7 +51,7 @@ void set_thread_name(std::string_view name) noexcept {
 #if defined(__linux__)
     char buffer[16] = {};
     std::size_t length = std::min(name.size(), sizeof buffer - 1);
-    // A character of UTF-8 is not cut: what lists threads could not show it.
+    // Does not cut a UTF-8 character in two, because tools that list threads could not show it.
     while (length != 0 && length != name.size()
            && (static_cast<unsigned char>(name[length]) & 0xc0U) == 0x80U)
         --length;
@@ -83,7 +83,7 @@ bool leave_processor() noexcept {
 #if defined(__linux__)
     const int here = sched_getcpu();
     cpu_set_t all;
-    // Fails where there are more processors than fit in there.
+    // Fails if the machine has more processors than a cpu_set_t can hold.
     if (here < 0 || here >= CPU_SETSIZE || sched_getaffinity(0, sizeof all, &all) != 0) return false;
     cpu_set_t others = all;
     CPU_CLR(static_cast<std::size_t>(here), &others);

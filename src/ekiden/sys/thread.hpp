@@ -1,4 +1,4 @@
-/// Threads: start, join, name, place; what a thread does at its end; data of which each thread has its own.
+/// Threads: start, join, name, placement, actions at their end, and data per thread.
 ///
 /// Part: sys. Used by: pool, queue (per-thread memory and rings), sync.
 #pragma once
@@ -19,10 +19,10 @@
 namespace ekiden::inline EKIDEN_ABI::sys {
 
 /// A thread of the operating system: std::thread. The constructor throws std::system_error
-/// (resource_unavailable_try_again) when the system refuses to start one.
+/// (resource_unavailable_try_again) if the system refuses to start a thread.
 using thread = std::thread;
 
-/// Gives the rest of this thread's time slice away.
+/// Gives up the rest of this thread's time slice.
 inline void yield() noexcept { std::this_thread::yield(); }
 
 /// Goes to another one of the processors that the calling thread may use, any of them; these stay the same.
@@ -30,9 +30,9 @@ inline void yield() noexcept { std::this_thread::yield(); }
 /// thread whose processors are being changed by others: what they set at that moment may be undone.
 bool leave_processor() noexcept;
 
-/// The calling thread's own object of type T, zero on the thread's first use. T is trivially destructible: it
-/// is still readable while the thread's other thread_local objects are destroyed; see at_thread_exit for
-/// cleaning up.
+/// Returns the calling thread's own object of type T. It is zero before the thread's first use. T must be
+/// trivially destructible, so that it stays readable while other thread_local objects of the thread are
+/// destroyed. For cleanup, use at_thread_exit().
 template <class T>
 [[nodiscard]] inline T& local() noexcept {
     static_assert(std::is_trivially_destructible_v<T>);
@@ -45,22 +45,23 @@ template <class T>
 
 namespace ekiden::inline EKIDEN_ABI::sys {
 
-/// Calls `action(argument)` when the calling thread ends, newest first; an action may register another one.
-/// False if the thread's actions have run already (a destructor of static storage, or of another thread_local
-/// object): nothing will call the action then. Throws std::bad_alloc.
+/// Calls `action(argument)` when the calling thread ends. Actions run newest first, and an action may
+/// register another one. Returns false, and never calls the action, if the thread's actions have run already.
+/// This is so in destructors of static objects, and can be so in destructors of thread_local objects. Throws
+/// std::bad_alloc.
 [[nodiscard]] bool at_thread_exit(void (*action)(void*), void* argument);
 
-/// Makes `name` visible to debuggers and system tools for the calling thread. On Linux it is cut to 15
-/// bytes, between two characters of UTF-8.
+/// Sets the name of the calling thread that debuggers and system tools show. On Linux, the name is cut to 15
+/// bytes, but never inside a UTF-8 character.
 void set_thread_name(std::string_view name) noexcept;
 
-/// What set_thread_name() or the system has named the calling thread; empty where that cannot be told.
+/// Returns the name of the calling thread, set by set_thread_name() or by the system. Empty if unknown.
 [[nodiscard]] std::string this_thread_name();
 
-/// The number that the system's tools show for the calling thread. Unique among the threads that live.
+/// Returns the number that the system's tools show for the calling thread. Unique among living threads.
 [[nodiscard]] std::uint64_t system_thread_id() noexcept;
 
-/// Restricts the calling thread to these processors. False if the system refused or knows no such call.
+/// Restricts the calling thread to these processors. Returns false if the system refuses or has no such call.
 [[nodiscard]] bool set_thread_affinity(std::span<const int> cpus) noexcept;
 
 } // namespace ekiden::inline EKIDEN_ABI::sys

@@ -36,7 +36,7 @@ bool thread_probe::is_asleep() const noexcept {
     ::close(file);
     if (size <= 0) return false;
     text[size] = '\0';
-    // "number (name) state ...": the name may hold anything, also parentheses.
+    // The line is "number (name) state ...". The name may contain anything, including parentheses.
     const char* const name_end = std::strrchr(text, ')');
     if (name_end == nullptr || name_end[1] != ' ') return false;
     return name_end[2] == 'S' || name_end[2] == 'D';

@@ -1,4 +1,4 @@
-/// What another thread is doing, as far as the system tells: the time it has used, and whether it sleeps.
+/// What the system says about another thread: the processor time that it has used, and whether it sleeps.
 ///
 /// Part: sys. Used by: pool (watch).
 #pragma once
@@ -9,24 +9,24 @@
 
 namespace ekiden::inline EKIDEN_ABI::sys {
 
-/// A thread to ask about, until it ends. On Linux from its CPU clock and /proc; elsewhere nothing is known,
-/// and the answers say so.
+/// Queries a thread until that thread ends. Uses the thread's CPU clock and /proc on Linux. On other systems,
+/// nothing is known.
 class thread_probe {
 public:
-    /// Of no thread.
+    /// Refers to no thread.
     thread_probe() = default;
 
     [[nodiscard]] static thread_probe of_this_thread() noexcept;
 
-    /// The CPU time that the thread has used, in ns; 0 if unknown. A system call.
+    /// Returns the processor time that the thread has used, in ns. 0 if unknown. Makes a system call.
     [[nodiscard]] std::uint64_t cpu_ns() const noexcept;
 
-    /// Whether the thread sleeps in the kernel, in a wait of any kind; false if unknown. Reads a file of the
-    /// system: some 10 us.
+    /// Returns whether the thread sleeps in the kernel, in a wait of any kind. False if unknown. Reads a file
+    /// of the system, which takes several microseconds.
     [[nodiscard]] bool is_asleep() const noexcept;
 
 private:
-    long thread_ = 0; // the system's number of it
+    long thread_ = 0; // the system's number of the thread
     long clock_ = 0;
 };
 

@@ -1,5 +1,5 @@
-/// A clock for measurements that must cost little: the processor's own counter, where it runs evenly and the
-/// system trusts it; the steady clock elsewhere. And a thread's own time.
+/// A cheap clock for measurements, and the processor time of a thread. The clock is the processor's own
+/// counter if that is even and the system trusts it. Otherwise it is the steady clock.
 ///
 /// Part: sys. Used by: observe (the times of a trace, of requests).
 #pragma once
@@ -14,13 +14,14 @@
 
 namespace ekiden::inline EKIDEN_ABI::sys {
 
-/// Whether ticks(true) may be called: the counter has the same pace on all processors and in their sleep, and
-/// the system itself tells the time by it. Asks the processor and the system once. Any thread.
+/// Returns whether ticks(true) may be called. It may if the counter has the same rate on all processors and
+/// during their sleep, and if the system's own clock is based on it. Asks the processor and the system only
+/// once. Any thread.
 [[nodiscard]] bool has_even_counter() noexcept;
 
-/// Now, in a unit that only the rate of two readings tells. `by_counter` is what has_even_counter() has said,
-/// and the same for all readings that are compared. 5 to 10 ns by the counter, 20 by the clock. Not ordered
-/// with the memory accesses around it.
+/// Returns the time in an unknown unit. Compare two readings with another clock to find the unit.
+/// `by_counter` is the result of has_even_counter(), and must be the same for all readings that are compared.
+/// Not ordered with the memory accesses around it.
 [[nodiscard]] inline std::uint64_t ticks(bool by_counter) noexcept {
 #if defined(EKIDEN_CHECKING)
     (void)by_counter;
@@ -39,7 +40,7 @@ namespace ekiden::inline EKIDEN_ABI::sys {
     return now_ns();
 }
 
-/// The time that the calling thread has had a processor, in ns; 0 where that cannot be told. A system call.
+/// Returns how long the calling thread has run on a processor, in ns. 0 if unknown. Makes a system call.
 [[nodiscard]] std::uint64_t this_thread_cpu_ns() noexcept;
 
 } // namespace ekiden::inline EKIDEN_ABI::sys

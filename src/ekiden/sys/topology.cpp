@@ -21,7 +21,7 @@
 namespace ekiden::inline EKIDEN_ABI::sys {
 namespace {
 
-constexpr int most_cpus = 1 << 16; // more than any system numbers
+constexpr int most_cpus = 1 << 16; // more than any system has
 
 std::optional<std::string> first_line(const std::string& path) {
     std::ifstream file(path);
@@ -30,13 +30,14 @@ std::optional<std::string> first_line(const std::string& path) {
     return line;
 }
 
-/// QUOTA of each PERIOD, both in us, in processors; nothing without a limit.
+/// Converts a quota per period, both in us, to a number of processors. Empty without a limit.
 std::optional<double> processors(std::int64_t quota, std::int64_t period) {
     if (quota <= 0 || period <= 0) return std::nullopt;
     return static_cast<double>(quota) / static_cast<double>(period);
 }
 
-/// "QUOTA PERIOD" of control groups v2, in processors; nothing if unlimited ("max PERIOD") or unreadable.
+/// Reads "QUOTA PERIOD" of control groups v2 as a number of processors. Empty if unlimited ("max PERIOD") or
+/// unreadable.
 std::optional<double> quota_v2(const std::string& directory) {
     const auto line = first_line(directory + "/cpu.max");
     if (!line) return std::nullopt;
@@ -89,12 +90,12 @@ std::vector<int> usable_cpus() {
     std::vector<int> cpus;
 #if defined(__linux__)
     for (std::size_t capacity = 1024; capacity <= most_cpus && cpus.empty();
-         capacity *= 2) { // a larger machine: EINVAL, retry
+         capacity *= 2) { // EINVAL on a larger machine: tries again
         const auto free_set = [](cpu_set_t* set) { CPU_FREE(set); };
         const std::unique_ptr<cpu_set_t, decltype(free_set)> set(CPU_ALLOC(capacity));
         if (set == nullptr) break;
         const std::size_t size = CPU_ALLOC_SIZE(capacity);
-        if (sched_getaffinity(::getpid(), size, set.get()) == 0) { // the main thread's
+        if (sched_getaffinity(::getpid(), size, set.get()) == 0) { // the mask of the main thread
             for (std::size_t cpu = 0; cpu < capacity; ++cpu) {
                 if (CPU_ISSET_S(cpu, size, set.get())) cpus.push_back(static_cast<int>(cpu));
             }

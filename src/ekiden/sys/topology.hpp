@@ -1,4 +1,4 @@
-/// Which processors this process may really use, and how they are grouped.
+/// The processors that the process may use, and their NUMA nodes.
 ///
 /// Part: sys. Used by: pool (default size, placement), lab (the machine's description).
 #pragma once
@@ -12,33 +12,34 @@
 
 namespace ekiden::inline EKIDEN_ABI::sys {
 
-/// Returns the processors that the process may use, ascending; at least one. On Linux: those of the main
-/// thread's affinity mask, whichever thread calls, since a worker may be bound to one of them.
+/// Returns the processors that the process may use, in ascending order. At least one. On Linux, they are the
+/// ones in the main thread's affinity mask, even if another thread calls, because a worker may be bound to
+/// one processor.
 [[nodiscard]] std::vector<int> usable_cpus();
 
-/// The processor that the calling thread runs on now; -1 where that cannot be told. A few nanoseconds.
+/// Returns the processor that the calling thread runs on now. -1 if unknown.
 #if defined(EKIDEN_CHECKING)
-inline int cpu_of_all_threads = -1; // a model says
+inline int cpu_of_all_threads = -1; // a model sets it
 [[nodiscard]] inline int current_cpu() noexcept { return cpu_of_all_threads; }
 #else
 [[nodiscard]] int current_cpu() noexcept;
 #endif
 
-/// How many threads can run at once: usable_cpus(), cut down to the CPU quota of the process's control groups
-/// (v1 and v2, rounded up). At least 1.
+/// Returns how many threads can run at once: the number of usable_cpus(), limited by the CPU quota of the
+/// process's control groups (v1 and v2, rounded up). At least 1.
 [[nodiscard]] unsigned usable_concurrency();
 
-/// The CPU quota of the process's control groups in processors: the tightest of its groups and of those that
-/// contain them; nothing if none is limited or readable. The paths are parameters for tests.
+/// Returns the CPU quota of the process's control groups, in processors: the smallest quota of its groups and
+/// of the groups that contain them. Empty if no group is limited or readable. The parameters exist for tests.
 [[nodiscard]] std::optional<double> cpu_quota(const std::string& groups_file = "/proc/self/cgroup",
                                               const std::string& root = "/sys/fs/cgroup");
 
-/// The usable processors by NUMA node, in the order of the nodes; a node without usable processors is left
-/// out. One group with all of them where the system describes no nodes.
+/// Returns the usable processors by NUMA node, in the order of the nodes. Nodes without usable processors are
+/// omitted. If the system describes no nodes, returns one group with all processors.
 [[nodiscard]] std::vector<std::vector<int>> numa_nodes();
 
-/// Reads a list in the system's notation, for example "0-3,8,10-11". What cannot be read
-/// ends the list, as does a number of 2^16 or more.
+/// Reads a list in the system's notation, for example "0-3,8,10-11". Stops at the first part that is not
+/// valid, and at numbers of 2^16 or more.
 [[nodiscard]] std::vector<int> parse_cpu_list(std::string_view text);
 
 } // namespace ekiden::inline EKIDEN_ABI::sys

@@ -1,9 +1,9 @@
-/// Which version of the library the headers are, and which features they have.
+/// The version of the library, and the features that it has.
 ///
-/// Part: sys. Used by: programs, to compile with several versions; every part, by way of config.hpp.
+/// Part: sys. Used by: programs that compile with several versions, and every part, through config.hpp.
 ///
-/// A feature macro has the year and the month in which the feature appeared or changed last, like the macros
-/// of `<version>`. A program checks it with `#if defined(EKIDEN_LANES) && EKIDEN_LANES >= 202611L`.
+/// The value of a feature macro is the year and month in which the feature appeared or last changed, like in
+/// `<version>`. Check it with `#if defined(EKIDEN_LANES) && EKIDEN_LANES >= 202611L`.
 #pragma once
 
 /// The version as one number: major * 10000 + minor * 100 + patch. 0.2.0 is 200.
@@ -13,7 +13,7 @@
 #define EKIDEN_COROUTINES 202611L  ///< the headers of async/
 #define EKIDEN_EXECUTORS 202611L   ///< executors, completion tokens, strands: execution/
 #define EKIDEN_FORK_JOIN 202611L   ///< the parallel algorithms and task_group: fork/
-#define EKIDEN_FUTURES 202611L     ///< futures that are continued, shared, ready from the start: future/
+#define EKIDEN_FUTURES 202611L     ///< continued, shared and ready futures: future/
 #define EKIDEN_LANES 202611L       ///< lanes/lanes.hpp
 #define EKIDEN_LOCKS 202611L       ///< the headers of sync/
 #define EKIDEN_LOOPS 202611L       ///< the headers of loop/
@@ -22,4 +22,4 @@
 #define EKIDEN_STATE_MUTEX 202611L ///< sync/state_mutex.hpp
 #define EKIDEN_THREAD_POOL 202611L ///< the headers of pool/
 #define EKIDEN_TIMERS 202611L      ///< the headers of timer/
-#define EKIDEN_TRACES 202611L      ///< observe/trace.hpp and what shows its records
+#define EKIDEN_TRACES 202611L      ///< observe/trace.hpp and the headers that show its records

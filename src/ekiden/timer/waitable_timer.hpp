@@ -1,4 +1,4 @@
-/// Timers: they call a handler at a given time. The call can be canceled.
+/// Timers. A timer calls a handler at a given time. The call can be canceled.
 ///
 /// Part: timer. Used by: programs, through steady_timer and system_timer. Modeled on basic_waitable_timer of
 /// the Networking TS (N4771, 15) and of Asio. The comment of cancel() describes the difference. The protocol:
@@ -32,7 +32,7 @@ namespace ekiden::inline EKIDEN_ABI {
 
 namespace detail {
 
-/// A wait of the calling thread. It sleeps in steps, and a limit can end it.
+/// A wait of the calling thread. It sleeps in steps. A limit can end it.
 class timer_sleep {
 public:
     /// Constructs a wait. `limit` must outlive it.
@@ -41,8 +41,8 @@ public:
     timer_sleep(const timer_sleep&) = delete;
     timer_sleep& operator=(const timer_sleep&) = delete;
 
-    /// Sleeps until `time` or until the limit is reached. Returns early if the clock may be set
-    /// (`is_trusted` is false). Returns false if the limit is reached.
+    /// Sleeps until `time` or until the limit is reached. If `is_trusted` is false, the clock may be set, and
+    /// the sleep may end early. Returns false if the limit is reached.
     [[nodiscard]] bool sleep_until(sys::clock::time_point time, bool is_trusted) noexcept;
 
 private:
@@ -76,17 +76,17 @@ template <class Clock>
 
 /// A timer that calls handlers when `Clock` reaches its expiry.
 ///
-/// The associated executor of a handler calls it, or the timer's executor if the handler has none. A handler
-/// is never called before the function returns that starts or cancels its wait. The handlers of one timer are
-/// posted in the order in which their waits began. If the expiry has already passed, a wait completes at
-/// once: its handler is posted. In a context that drives its timers itself (a loop), the handler is queued
-/// when the context checks its timers next. It then comes after the tasks that are queued now, and after the
-/// timers that expired before.
+/// The associated executor of a handler calls the handler. If the handler has none, the timer's executor
+/// does. A handler is never called before the function that starts or cancels its wait has returned. The
+/// handlers of one timer are posted in the order in which their waits began. If the expiry has already
+/// passed, a wait completes immediately: its handler is posted. A context that drives its timers itself (a
+/// loop) queues the handler when it checks its timers next. The handler then comes after the tasks that are
+/// queued now, and after the timers that expired before.
 ///
-/// Both contexts, the handler's and the timer's, have work until the handler begins. If a context ends, it
+/// The contexts of the handler and of the timer have work until the handler begins. A context that ends
 /// destroys waiting and queued handlers without calling them. A handler may destroy the timer.
 ///
-/// `Clock::now()` must not throw. If `Clock` is not std::chrono::steady_clock, it may be set. So it is read
+/// `Clock::now()` must not throw. A clock other than std::chrono::steady_clock may be set, so it is read
 /// every tenth of a second while a wait is pending.
 ///
 /// Thread safety: one thread at a time uses a timer. But any thread may call cancel(), cancel_one() and
@@ -160,7 +160,7 @@ public:
 
     /// Cancels all handlers that have not begun. They report std::errc::operation_canceled. This includes
     /// handlers whose time has not come, and handlers that have expired and are queued. Returns their number.
-    /// The result is exact for any number of threads: a counted handler never reports success, and every
+    /// The number is exact, whatever other threads do: a counted handler never reports success, and every
     /// other handler had begun. Takes no lock if no wait is pending.
     std::size_t cancel() noexcept {
         timer_state* const state = known_state();
@@ -171,12 +171,12 @@ public:
         timer_state* const state = known_state();
         return state != nullptr ? state->cancel_one() : 0;
     }
-    /// Cancels like cancel(), and returns at a moment when no handler of this timer runs. Also cancels and
-    /// counts waits that a running handler begins meanwhile, so no wait is left that would succeed.
+    /// Cancels like cancel(), and returns at a moment when no handler of this timer runs. It also cancels and
+    /// counts waits that a running handler begins meanwhile, so no wait is left that could succeed.
     /// Everything that the handlers have done happens before the return. It does not wait for canceled
-    /// handlers: they report operation_canceled later, and should not begin another wait. If a handler of
-    /// this timer calls it, it does not wait at all, because it would wait for itself. It has no form with a
-    /// limit, because it waits only for a running handler.
+    /// handlers. They report operation_canceled later, and should not begin another wait. If a handler of
+    /// this timer calls it, it does not wait, because it would wait for itself. It has no form with a limit,
+    /// because it waits only for a running handler.
     std::size_t cancel_and_wait() noexcept {
         timer_state* const state = known_state();
         return state != nullptr ? state->cancel_and_wait() : 0;
@@ -207,15 +207,16 @@ public:
         return wait(wait_limit::until(deadline));
     }
 
-    /// Calls the handler of `token`, void(std::error_code), when the clock has reached the expiry. If the
-    /// wait is canceled, calls it with std::errc::operation_canceled. Returns what the token gives to the
-    /// caller. The handler's associated allocator supplies the memory, which is freed before the call.
+    /// Calls the handler of `token`, void(std::error_code), when the clock reaches the expiry. If the wait is
+    /// canceled, calls it with std::errc::operation_canceled. Returns what the token defines as the result
+    /// for the caller. The memory comes from the handler's associated allocator. It is freed before the call.
     ///
     /// If the context has shut down, the handler is destroyed. It is also destroyed if its executor throws
-    /// when the timer passes it the handler; that executor then reports the exception as one of a function.
+    /// when the timer passes the handler to it. That exception is reported like the exception of a posted
+    /// function.
     ///
-    /// Throws std::bad_alloc, and what copying or moving the handler throws. Throws std::system_error if a
-    /// thread is needed and the system does not provide one, and in the child of a fork(). If it throws, no
+    /// Throws std::bad_alloc, and whatever copying or moving the handler throws. Throws std::system_error if
+    /// a thread is needed and the system refuses to start one, and in the child of a fork(). If it throws, no
     /// wait is pending.
     template <class Token>
     decltype(auto) async_wait(Token&& token) {
@@ -257,7 +258,7 @@ private:
     }
 
     [[nodiscard]] timer_state* known_state() const noexcept {
-        // [TM1] acquire: the state; pairs with the release in own_state(), of another thread.
+        // [TM1] Acquire: reads the state. Pairs with the release in own_state() of another thread.
         return state_.load(sys::acquire);
     }
     [[nodiscard]] timer_state& own_state() {
@@ -267,7 +268,7 @@ private:
             if (!queue.driver().is_rung_by_context())
                 refuse_in_simulation("a timer of a context that runs for real: give it a sim_context");
             known = recycler::create<timer_state>(queue);
-            state_.store(known, sys::release); // [TM1] the state
+            state_.store(known, sys::release); // [TM1] Release: publishes the state
         }
         return *known;
     }

@@ -1,4 +1,5 @@
-// The JSON of a trace, from snapshots made by hand. tests/trace has a program's, read by other people's code.
+// The JSON of a trace, from handmade snapshots. tests/trace checks the trace of a program with parsers of
+// other projects.
 #include "foreign_format.hpp"
 
 #include <doctest/doctest.h>
@@ -79,7 +80,7 @@ TEST_CASE("names are escaped") {
 TEST_CASE("bytes of a name that are no UTF-8 become the replacement character") {
     trace::snapshot shot = of_thread({made(kind::mark, "\xff\xc3\xa4\xed\xa0\x80z", 0, 0)});
     shot.tracks[0].thread_name =
-        "ger\xc3\xa4t-ger\xc3\xa4t-ger\xc3"; // cut by the system after 15 bytes, or so
+        "ger\xc3\xa4t-ger\xc3\xa4t-ger\xc3"; // as the system cuts a name after 15 bytes
     const std::string text = written(shot);
     CHECK(text.find("\"name\":\"ger\xc3\xa4t-ger\xc3\xa4t-ger\xef\xbf\xbd\"") != std::string::npos);
     CHECK(text.find("\"name\":\"\xef\xbf\xbd\xc3\xa4\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbdz\"")
@@ -100,12 +101,12 @@ TEST_CASE("the text is the same whatever the global locale and the format of the
 }
 
 TEST_CASE("a slice that would end after the one that it lies in, by rounding, is cut") {
-    // Viewers drop a slice that overlaps another one of its thread.
+    // Viewers drop a slice that overlaps another slice of its thread.
     const std::string text =
         written(of_thread({made(kind::span, "inner", 500, 501), made(kind::task, "outer", 0, 1000)}));
     CHECK(text.find("\"name\":\"inner\",\"ts\":0.500,\"dur\":0.500") != std::string::npos);
     CHECK(text.find("\"name\":\"outer\",\"ts\":0.000,\"dur\":1.000") != std::string::npos);
-    CHECK(text.find("outer") < text.find("inner")); // the one that holds the other comes first
+    CHECK(text.find("outer") < text.find("inner")); // the enclosing slice comes first
 }
 
 TEST_CASE("a slice that begins where another one ends is not cut") {
@@ -115,7 +116,7 @@ TEST_CASE("a slice that begins where another one ends is not cut") {
 }
 
 TEST_CASE("an arrow goes from the post to the run of the same task, under a number of its own") {
-    // The address of a task serves the next one.
+    // A later task has the same address.
     const std::string text =
         written(of_thread({made(kind::queued, "?", 10, 0, 5), made(kind::task, "f", 20, 10, 5),
                            made(kind::queued, "?", 40, 0, 5), made(kind::task, "f", 50, 10, 5),
@@ -133,8 +134,7 @@ TEST_CASE(
     const std::string text =
         written(of_thread({made(kind::granted, "?", 90, 0, 5), made(kind::lock_wait, "a mutex", 10, 100, 5),
                            made(kind::suspended, "?", 200, 0, 6), made(kind::resumed, "?", 300, 0, 6)}));
-    CHECK(text.find("\"name\":\"grant\",\"ts\":0.109,\"bp\":\"e\"")
-          != std::string::npos); // inside of the slice
+    CHECK(text.find("\"name\":\"grant\",\"ts\":0.109,\"bp\":\"e\"") != std::string::npos); // inside the slice
     CHECK(text.find("\"name\":\"resume\",\"ts\":0.300,\"bp\":\"e\"") != std::string::npos);
 }
 

@@ -1,4 +1,4 @@
-/// A stream that writes numbers in an unusual way, under a global locale that does so, too.
+/// A stream that writes numbers in an unusual way, under a global locale that also does so.
 #pragma once
 
 #include <iomanip>
@@ -8,7 +8,7 @@
 
 namespace ekiden_test {
 
-/// What `write(stream)` writes there.
+/// Returns what `write(stream)` writes to such a stream.
 template <class Write>
 std::string written_in_foreign_format(Write&& write) {
     struct foreign : std::numpunct<char> {

@@ -1,4 +1,4 @@
-// A view of tasks on threads of the test's own; tests/unit/pool has that of a pool's threads.
+// A view of tasks on threads of the test. tests/unit/pool tests a view of a pool's threads.
 #include "../child_process.hpp"
 #include "shown_lines.hpp"
 
@@ -36,7 +36,7 @@ TEST_CASE("each column shows the thread that runs its task, and the end of the t
         may_end.count_down();
         other.join();
         shown.wait_for(" 0.");
-        const live_view::task again(*view, 2); // by the first thread
+        const live_view::task again(*view, 2); // runs on the first thread
         shown.wait_for(" 00");
     }
     CHECK(view->threads() == 2);
@@ -112,7 +112,7 @@ TEST_CASE("with an interval without end a view shows its last line alone") {
     options.show = [&lines](const ekiden::live_line&) { ++lines; };
     {
         const live_view view(1, options);
-        std::this_thread::sleep_for(std::chrono::milliseconds(20)); // time for wrong ones
+        std::this_thread::sleep_for(std::chrono::milliseconds(20)); // time for wrong lines to appear
     }
     CHECK(lines.load() <= 1);
 }

@@ -1,4 +1,4 @@
-// The text for Prometheus: exactly. tests/prometheus has it read by Prometheus' own parser.
+// The exact text for Prometheus. tests/prometheus reads it with the parser of Prometheus.
 #include <ekiden/observe/prometheus.hpp>
 
 #include <doctest/doctest.h>
@@ -47,13 +47,14 @@ TEST_CASE("texts are escaped, and bytes that are no UTF-8 replaced") {
          {"", "\x01\r\x7f", "\u00e4", "\u0800\ud7ff\ue000\uffff", "\U00010000\U0010ffff"})
         CHECK(written(good) == good);
     CHECK(written("\x80") == replaced);
-    CHECK(written("a\xc3") == "a" + replaced);                        // cut off
-    CHECK(written("\xc3(") == replaced + "(");                        // not gone on with
-    CHECK(written("\xc0\xaf") == replaced + replaced);                // longer than need be
-    CHECK(written("\xe0\x9f\xbf") == replaced + replaced + replaced); // the same
-    CHECK(written("\xed\xa0\x80") == replaced + replaced + replaced); // half of a pair
+    CHECK(written("a\xc3") == "a" + replaced);                        // incomplete at the end
+    CHECK(written("\xc3(") == replaced + "(");                        // not continued
+    CHECK(written("\xc0\xaf") == replaced + replaced);                // longer than necessary
+    CHECK(written("\xe0\x9f\xbf") == replaced + replaced + replaced); // longer than necessary
+    CHECK(written("\xed\xa0\x80") == replaced + replaced + replaced); // half of a surrogate pair
     CHECK(written("\xf0\x8f\xbf\xbf") == replaced + replaced + replaced + replaced);
-    CHECK(written("\xf4\x90\x80\x80") == replaced + replaced + replaced + replaced); // beyond the last one
+    // Beyond the last character.
+    CHECK(written("\xf4\x90\x80\x80") == replaced + replaced + replaced + replaced);
     CHECK(written("\xff\"") == replaced + "\\\"");
 }
 
@@ -90,12 +91,13 @@ TEST_CASE("names that the format does not allow are refused, and nothing is adde
         CHECK_THROWS_AS(page.gauge(bad, "h", 1), std::invalid_argument);
     CHECK_THROWS_AS(page.counter("a", "h", 1), std::invalid_argument);
     CHECK_THROWS_AS(page.histogram("a_total", "h", {}), std::invalid_argument);
-    CHECK_THROWS_AS(page.gauge("a", "h", 1), std::invalid_argument); // OpenMetrics calls the counter so, too
+    // OpenMetrics uses this name for the counter, too.
+    CHECK_THROWS_AS(page.gauge("a", "h", 1), std::invalid_argument);
     for (const std::string_view bad : {"", "1", "a:b", "le", "__name__"})
         CHECK_THROWS_AS(page.counter("a_total", "h", 1, {{"ok", "1"}, {bad, "1"}}), std::invalid_argument);
     CHECK(page.text() == before);
     page.gauge("a:b", "h", 1);
-    CHECK_THROWS_AS(page.histogram("a:b", "h", {}), std::invalid_argument); // it is a gauge
+    CHECK_THROWS_AS(page.histogram("a:b", "h", {}), std::invalid_argument); // the name belongs to a gauge
 }
 
 TEST_CASE("a value that is refused for its label leaves nothing of its metric") {

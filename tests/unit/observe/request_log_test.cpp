@@ -54,7 +54,7 @@ std::uint64_t clock_ns(clockid_t which) {
     return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000U + static_cast<std::uint64_t>(now.tv_nsec);
 }
 
-/// Until the thread has had the processor for so long.
+/// Uses the given amount of processor time.
 void work_for(std::uint64_t ns) {
     const std::uint64_t end = clock_ns(CLOCK_THREAD_CPUTIME_ID) + ns;
     while (clock_ns(CLOCK_THREAD_CPUTIME_ID) < end) {
@@ -119,7 +119,7 @@ TEST_CASE("A request log tells waiting from work if it is asked to") {
     request_log log({.blocking = true});
     log.wrap(1, [] {
         work_for(1'000'000);
-        std::this_thread::sleep_for(std::chrono::milliseconds(3)); // is what is measured
+        std::this_thread::sleep_for(std::chrono::milliseconds(3)); // this time is measured
     })();
     log.wrap(2, [] { work_for(1'000'000); })();
     const contents found = contents_of(log);
@@ -156,7 +156,7 @@ TEST_CASE("A request log hashes keys alike with one salt, and otherwise with ano
 }
 
 TEST_CASE("The hash of a request log's keys is that of its publication") {
-    // The example of "SipHash: a fast short-input PRF", appendix A: key 00 01 ... 0f, message 00 01 ... 0e.
+    // The example from "SipHash: a fast short-input PRF", appendix A: key 00 01 ... 0f, message 00 01 ... 0e.
     request_log log({.salt = {0x0706050403020100U, 0x0f0e0d0c0b0a0908U}});
     std::string message;
     for (char c = 0; c != 15; ++c) message += c;

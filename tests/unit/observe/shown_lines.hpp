@@ -1,4 +1,4 @@
-/// What a live view shows, for tests: keeps the lines, and waits for one.
+/// Collects the lines of a live view, so that a test can wait for one.
 #pragma once
 
 #include <ekiden/observe/live_view.hpp>
@@ -13,7 +13,7 @@ namespace ekiden_test {
 
 class shown_lines {
 public:
-    /// A line each millisecond, to this object, which outlives the view.
+    /// Returns options that send a line per millisecond to this object, which must outlive the view.
     [[nodiscard]] ekiden::live_view_options options() {
         return {.interval = std::chrono::milliseconds(1), .show = [this](const ekiden::live_line& line) {
                     const std::lock_guard guard(lock_);
@@ -22,7 +22,7 @@ public:
                 }};
     }
 
-    /// Returns the first line from now on of which that is true.
+    /// Returns the first new line for which `is_it` is true.
     ekiden::live_line wait_for(const std::function<bool(const ekiden::live_line&)>& is_it) {
         std::unique_lock guard(lock_);
         for (std::size_t next = lines_.size();; ++next) {
@@ -30,7 +30,7 @@ public:
             if (is_it(lines_[next])) return lines_[next];
         }
     }
-    /// With these columns.
+    /// Returns the first new line with these columns.
     ekiden::live_line wait_for(std::string_view columns) {
         return wait_for([columns](const ekiden::live_line& line) { return line.columns == columns; });
     }

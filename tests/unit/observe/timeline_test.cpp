@@ -1,4 +1,4 @@
-// The picture of a trace for a terminal, from snapshots made by hand.
+// The picture of a trace for a terminal, from handmade snapshots.
 #include "foreign_format.hpp"
 
 #include <doctest/doctest.h>

@@ -1,4 +1,4 @@
-// A trace has what the threads did, and only that.
+// A trace contains what the threads did, and nothing else.
 #include <doctest/doctest.h>
 #include <ekiden/observe/trace.hpp>
 
@@ -16,13 +16,13 @@ using trace::kind;
 
 namespace {
 
-/// A recording, for a test.
+/// A recording of a test.
 struct recording {
     explicit recording(const trace::options& chosen = {}) { trace::start(chosen); }
     ~recording() { trace::stop(); }
 };
 
-/// The track of the calling thread is the one that has a mark of this name.
+/// Returns the track with a mark of this name, which is the track of the thread that set the mark.
 const trace::track* track_with(const trace::snapshot& shot, std::string_view name) {
     for (const trace::track& t : shot.tracks)
         for (const event& e : t.events)
@@ -97,7 +97,7 @@ TEST_CASE("spans nest in time as they do in the program, and times are those of 
     CHECK(outer.begin <= inner.begin);
     CHECK(inner.end() <= named(*mine, "in between")[0].begin);
     CHECK(named(*mine, "in between")[0].begin <= outer.end());
-    // The two clocks are compared over at least 5 ms, by readings that another thread may come between.
+    // The two clocks are compared over at least 5 ms. Another thread may run between two readings.
     CHECK(outer.length >= 19'000'000);
     CHECK(outer.length <= std::chrono::nanoseconds(most).count() * 1.05);
 }
@@ -135,21 +135,21 @@ TEST_CASE("spans deeper than are shown while they are open are there when they h
     const trace::snapshot shot = trace::take();
     const std::vector<event> spans = named(*track_with(shot, "deep"), "deep");
     REQUIRE(spans.size() == 30);
-    for (std::size_t i = 1; i != spans.size(); ++i) { // the innermost ends first
+    for (std::size_t i = 1; i != spans.size(); ++i) { // the innermost interval ends first
         CHECK(spans[i].begin <= spans[i - 1].begin);
         CHECK(spans[i].end() >= spans[i - 1].end());
     }
 }
 
 TEST_CASE("the oldest events are overwritten, and counted") {
-    std::thread([] { // a thread of its own: memory keeps its size
+    std::thread([] { // in a new thread, because the memory of a thread keeps its size
         const recording on({.events = 64});
         for (unsigned i = 0; i != 1000; ++i) trace::mark("many", i);
         const trace::snapshot shot = trace::take();
         const trace::track* const mine = track_with(shot, "many");
         REQUIRE(mine != nullptr);
         const std::vector<event> kept = named(*mine, "many");
-        CHECK(kept.size() == 63); // the place of the next one may be half written
+        CHECK(kept.size() == 63); // the place of the next record may be half written
         CHECK(kept.back().id == 999);
         CHECK(mine->overwritten == 1000 - 63);
     })
@@ -212,7 +212,7 @@ TEST_CASE("threads have tracks of their own, also when they have ended, until an
 }
 
 TEST_CASE("a thread without a place loses its events, and the loss is counted") {
-    // Places are never given up: as many as there are now stay.
+    // The memory of threads is never freed, so the current number stays.
     trace::start();
     trace::mark("has a place");
     const std::size_t taken = trace::take().tracks.size();
@@ -221,7 +221,7 @@ TEST_CASE("a thread without a place loses its events, and the loss is counted") 
     trace::mark("has a place");
     std::vector<std::thread> others;
     std::atomic<unsigned> arrived{0};
-    constexpr unsigned count = 40; // more than there are places, all at once
+    constexpr unsigned count = 40; // more threads than there is memory for, all at the same time
     for (unsigned i = 0; i != count; ++i) {
         others.emplace_back([&] {
             trace::mark("a place or not");
@@ -255,7 +255,7 @@ TEST_CASE("a destructor at the thread's end records, or is counted as lost") {
     };
     const recording on;
     std::thread([] {
-        thread_local late before; // made first, destroyed last
+        thread_local late before; // created first, destroyed last
         (void)before;
         trace::mark("in the thread");
         thread_local late after;

@@ -1,4 +1,4 @@
-// The commands of the ordered server: what is understood, and what is refused.
+// The commands of the ordered server: which ones it accepts, and which ones it refuses.
 #include <ordered_server/command.hpp>
 
 #include <doctest/doctest.h>

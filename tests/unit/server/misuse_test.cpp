@@ -69,7 +69,7 @@ TEST_CASE("a client that never reads is not read without end, and is given up af
     other.expect("PING\r\n", "+PONG\r\n");
     const ordered::counters& all = server.end();
     CHECK(all.too_late == 1);
-    // What lies in the server's memory is limited; the rest is in the system's buffers.
+    // The server's memory is limited. The rest is in the system's buffers.
     CHECK(all.requests[static_cast<std::size_t>(ordered::verb::text)] < 1000);
 }
 
@@ -84,7 +84,7 @@ TEST_CASE("a client that says nothing is given up after the deadline") {
 
 TEST_CASE("a client that says half a request is given up after the deadline") {
     ordered::options chosen;
-    chosen.deadline.read = 300ms; // from the first byte: however long the client takes to its first one
+    chosen.deadline.read = 300ms; // counts from the first byte, however late the client sends it
     running_server server(chosen);
     plain_client slow(server.port());
     slow.send("PING\r\n*2\r\n$4\r\nPI");
@@ -116,7 +116,8 @@ TEST_CASE("more replies than may wait for a client all come, one part after the 
     chosen.limit.output = 40;
     running_server server(chosen);
     plain_client client(server.port());
-    REQUIRE(client.send(repeat("PING\r\n", 500))); // at once: all is read before the first reply has gone
+    // In one piece, so that the server reads all of it before it has sent the first reply.
+    REQUIRE(client.send(repeat("PING\r\n", 500)));
     CHECK(client.receive(3500) == repeat("+PONG\r\n", 500));
 }
 
@@ -131,7 +132,7 @@ TEST_CASE("connections above the limit are told so, and later ones find room aga
     plain_client third(server.port());
     CHECK(third.receive_all() == "-ERR max number of clients reached\r\n");
     first.reset();
-    for (;;) { // until the server has seen it
+    for (;;) { // until the server has noticed
         plain_client next(server.port());
         next.send("PING\r\n");
         if (next.receive(7) == "+PONG\r\n") break;
@@ -180,7 +181,8 @@ TEST_CASE("a server that never runs ends, and one without clients ends when it i
 
 namespace {
 
-/// The page of the second port. A reader that is held up for a second gets none: then another one asks.
+/// Returns the page of the second port. A reader that is delayed for a second gets no page, so this asks
+/// again.
 std::string page_of(running_server& server, const std::string& request) {
     for (;;) {
         plain_client reader(server.metrics_port());
@@ -190,7 +192,7 @@ std::string page_of(running_server& server, const std::string& request) {
     }
 }
 
-/// A number on that page.
+/// Returns a number on that page.
 [[maybe_unused]] long count_of(running_server& server, const std::string& name) {
     const std::string page = page_of(server, "GET /metrics HTTP/1.0\r\n\r\n");
     const std::string line = "\nordered_server_" + name + " ";
@@ -200,8 +202,8 @@ std::string page_of(running_server& server, const std::string& request) {
 
 } // namespace
 
-// UndefinedBehaviorSanitizer opens a pipe to look at an object's memory, and takes it for a wrong object if
-// it cannot.
+// UndefinedBehaviorSanitizer opens a pipe to inspect an object's memory. If it cannot, it reports a wrong
+// object.
 #if !defined(EKIDEN_ASAN)
 TEST_CASE("without descriptors the server waits, and accepts again when there are some") {
     running_server server;
@@ -212,7 +214,8 @@ TEST_CASE("without descriptors the server waits, and accepts again when there ar
     rlimit few = old;
     few.rlim_cur = static_cast<rlim_t>(before.socket()) + 20;
     REQUIRE(::setrlimit(RLIMIT_NOFILE, &few) == 0);
-    // Another thread of this process may have one open for a moment, which the server gets then: so again.
+    // Another thread of this process may have a descriptor open for a moment, which the server then gets. So
+    // this is repeated.
     bool has_failed = false;
     for (int round = 0; round != 100 && !has_failed; ++round) {
         std::vector<int> fillers;
@@ -220,7 +223,8 @@ TEST_CASE("without descriptors the server waits, and accepts again when there ar
         REQUIRE(!fillers.empty());
         ::close(fillers.back());
         fillers.pop_back();
-        plain_client waiting(server.port()); // takes the last one: the system accepts it, the server cannot
+        // Uses the last descriptor: the system accepts the connection, but the server cannot.
+        plain_client waiting(server.port());
         for (int i = 0; i != 3; ++i) before.expect("PING\r\n", "+PONG\r\n");
         for (const int f : fillers) ::close(f);
         waiting.expect("PING\r\n", "+PONG\r\n");
@@ -242,6 +246,6 @@ TEST_CASE("the second port tells what the server has done") {
         CHECK(page.find("\nordered_server_requests_total{verb=\"error\"} 1\n") != std::string::npos);
         CHECK(page.find("\nordered_server_open_connections 1\n") != std::string::npos);
     }
-    plain_client silent(server.metrics_port()); // gives way to the next one after a second
+    plain_client silent(server.metrics_port()); // is dropped after a second, in favor of the next reader
     CHECK(page_of(server, "GET / HTTP/1.0\r\n\r\n").starts_with("HTTP/1.0 200 OK\r\n"));
 }

@@ -1,4 +1,4 @@
-/// A blocking connection to the server under test, and the server on a thread of its own.
+/// A blocking connection to the server under test, and the server in its own thread.
 #pragma once
 
 #include <ordered_server/tcp_server.hpp>
@@ -19,7 +19,7 @@
 
 namespace ordered_test {
 
-/// On free ports, with two threads; stopped and joined at its end.
+/// A server on free ports, with two threads. The destructor stops and joins it.
 class running_server {
 public:
     explicit running_server(ordered::options chosen = {},
@@ -31,7 +31,7 @@ public:
     [[nodiscard]] std::uint16_t metrics_port() const { return server_.metrics_port(); }
     ordered::tcp_server& get() { return server_; }
 
-    /// Returns when the server has ended.
+    /// Stops the server, and returns when it has ended.
     const ordered::counters& end() {
         if (thread_.joinable()) {
             server_.stop();
@@ -39,7 +39,7 @@ public:
         }
         return server_.count();
     }
-    /// The same without asking it to.
+    /// Waits until the server has ended, without stopping it.
     const ordered::counters& wait() {
         thread_.join();
         return server_.count();
@@ -79,7 +79,7 @@ public:
 
     [[nodiscard]] int socket() const { return socket_; }
 
-    /// False if the server has ended the connection.
+    /// Returns false if the server has closed the connection.
     bool send(std::string_view bytes) {
         while (!bytes.empty()) {
             const ssize_t count = ::send(socket_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
@@ -90,7 +90,7 @@ public:
     }
     void end_output() { ::shutdown(socket_, SHUT_WR); }
 
-    /// So many bytes; fewer if the connection ends.
+    /// Returns `size` bytes, or fewer if the connection ends.
     std::string receive(std::size_t size) {
         std::string all(size, '\0');
         const ssize_t count = ::recv(socket_, all.data(), size, MSG_WAITALL);
@@ -103,7 +103,7 @@ public:
             all += next = receive(1);
         return all;
     }
-    /// All until the server ends the connection.
+    /// Returns all bytes until the server closes the connection.
     std::string receive_all() {
         std::string all;
         std::array<char, 4096> some;
@@ -113,7 +113,7 @@ public:
             all.append(some.data(), static_cast<std::size_t>(count));
         }
     }
-    /// Sends, and checks the reply.
+    /// Sends the bytes and checks the reply.
     void expect(std::string_view bytes, std::string_view reply) {
         REQUIRE(send(bytes));
         CHECK(receive(reply.size()) == reply);

@@ -1,4 +1,4 @@
-// The ordered server with its clients: order, kills, shutdown.
+// The ordered server with its clients: order, killed connections, shutdown.
 #include "../effort.hpp"
 #include "plain_client.hpp"
 #include <tests/server/checking_client.hpp>
@@ -47,7 +47,7 @@ TEST_CASE("commands are answered, those of one connection in their order") {
     client.expect(
         "RESET a\r\nWORK a 1\r\nGET a\r\nNOSUCH\r\n",
         "+OK\r\n*2\r\n:1\r\n:3499211612\r\n*2\r\n:1\r\n:3499211612\r\n-ERR unknown command 'nosuch'\r\n");
-    // Long ones first: their replies come first all the same.
+    // Long requests first. Their replies nevertheless come first.
     client.expect("WORK b 100000\r\nPING\r\nADD c 1\r\n", "*2\r\n:1\r\n:");
     CHECK(client.send("QUIT\r\nPING\r\n"));
     CHECK(client.receive_all().ends_with("\r\n+PONG\r\n*2\r\n:1\r\n:1\r\n+OK\r\n"));
@@ -126,7 +126,7 @@ TEST_CASE("a server that is stopped under load answers all that it has accepted"
         p.draws = draws;
         ordered_client::report r;
         std::thread client([&] { r = ordered_client::run(p); });
-        plain_client probe(server.port()); // until it is in full swing
+        plain_client probe(server.port()); // until the server is busy
         for (int number = 0; number < 500;) {
             REQUIRE(probe.send("GET key0\r\n"));
             if (probe.receive_lines(1) == "*2\r\n") number = std::stoi(probe.receive_lines(2).substr(1));
@@ -152,7 +152,7 @@ TEST_CASE("SIGTERM ends the server, and a second signal ends it at once") {
     client.expect("WORK a 200000\r\nADD b 1\r\n", "*2\r\n:1\r\n:");
     std::raise(SIGTERM);
     CHECK(client.receive_all().ends_with(
-        "\r\n*2\r\n:1\r\n:1\r\n")); // answered; now it waits for this side's end
+        "\r\n*2\r\n:1\r\n:1\r\n")); // answered; now the server waits until this side closes
     std::raise(SIGTERM);
     CHECK(server.wait().lost == 0);
 }

@@ -1,4 +1,4 @@
-// The seeded bugs are found, as what they are, and their repairs are not.
+// The seeded bugs are found and classified correctly. The corrected versions are clean.
 #include "bugs/bug.hpp"
 
 #include <doctest/doctest.h>

@@ -1,4 +1,4 @@
-// A context is stopped, or destroyed, while everything that can be on it is under way.
+// A context is stopped or destroyed while all kinds of work are pending on it.
 #include <ekiden/async/async_lock.hpp>
 #include <ekiden/async/await_future.hpp>
 #include <ekiden/async/co_spawn.hpp>
@@ -25,9 +25,9 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// Some of everything, on a context of its own.
+/// One of each kind of work, on its own context.
 struct busy {
-    mutex lock; // outlives what waits for it
+    mutex lock; // outlives its waiters
     int done = 0;
     sim_context pool{sim_context::options{.name = "pool"}};
     strand<sim_context::executor_type> serial{pool.get_executor()};

@@ -1,4 +1,4 @@
-// What an exploration finds, says, replays and makes smaller.
+// What an exploration finds, reports, replays and shrinks.
 #include "quiet.hpp"
 
 #include <ekiden/async/async_event.hpp>
@@ -36,7 +36,7 @@ namespace {
 
 bool contains(const std::string& text, const char* part) { return text.find(part) != std::string::npos; }
 
-/// Wrong if the last of many tasks is run before the first.
+/// Fails if the last of many tasks runs before the first.
 void overtaking(sim_context& sim) {
     std::vector<int> seen;
     for (int i = 0; i < 10; ++i) post(sim, [&seen, i] { seen.push_back(i); });
@@ -51,7 +51,7 @@ TEST_CASE("a wrong result is found, made smaller, and found again by its replay"
     REQUIRE_FALSE(result.is_clean());
     CHECK(result.kind == sim::verdict::expectation);
     CHECK(contains(result.why, "the last one is not the first"));
-    CHECK(result.shrunk_choices == 1); // one task is chosen out of turn
+    CHECK(result.shrunk_choices == 1); // one task runs out of order
     CHECK(result.choices >= result.shrunk_choices);
     CHECK(contains(result.text, "replay"));
 
@@ -59,7 +59,7 @@ TEST_CASE("a wrong result is found, made smaller, and found again by its replay"
     CHECK(again.kind == result.kind);
     CHECK(again.why == result.why);
     CHECK(again.replay == result.replay);
-    // The seed alone leads there too.
+    // The seed alone leads to the same failure.
     auto one = quiet(1);
     one.first = result.seed;
     CHECK(sim::explore(one, overtaking).replay == result.replay);
@@ -172,7 +172,7 @@ TEST_CASE("a call that blocks the thread is named, with the task that makes it a
     };
     auto chosen = quiet(1000);
     result = sim::explore(chosen, asks);
-    CHECK(result.kind == sim::verdict::blocking); // with a seed in which it comes first
+    CHECK(result.kind == sim::verdict::blocking); // with a seed in which it runs first
     CHECK(contains(result.why, "a result"));
 }
 
@@ -216,7 +216,7 @@ TEST_CASE("an exception of a handler and of the test is found") {
     result = sim::explore(quiet(1), [](sim_context&) { throw std::runtime_error("of the test"); });
     CHECK(contains(result.why, "of the test"));
     result = sim::explore(quiet(1), [](sim_context& sim) { post(sim, [] {}); });
-    CHECK(result.kind == sim::verdict::lost); // nothing was run
+    CHECK(result.kind == sim::verdict::lost); // no task was run
 }
 
 TEST_CASE("a test that something else than the seed decides is told the first step that differs") {
@@ -266,7 +266,7 @@ TEST_CASE("a reply that is lost with an exception which the program catches is f
         try {
             const sim::exactly_once reply("the reply");
             throw std::runtime_error("of the backend");
-        } catch (const std::runtime_error&) { // and nothing is replied
+        } catch (const std::runtime_error&) { // no reply is sent
         }
     };
     auto result = sim::explore(quiet(1), [&](sim_context& sim) {
@@ -291,7 +291,7 @@ TEST_CASE("a reply that is lost with an exception which the program catches is f
             };
             try {
                 co_await asks();
-            } catch (const std::runtime_error&) { // the same
+            } catch (const std::runtime_error&) { // no reply is sent
             }
         });
         sim.run();
@@ -380,7 +380,7 @@ TEST_CASE("others run at a point in the middle of a step") {
         sim.run();
     };
     CHECK(sim::explore(quiet(1000), reads_twice).kind == sim::verdict::expectation);
-    sim::point(); // outside it is nothing
+    sim::point(); // has no effect outside a simulation
 }
 
 TEST_CASE("faults come when they are asked for, and not otherwise") {
@@ -450,7 +450,7 @@ TEST_CASE("a run without progress is made as small as any other failure") {
     const auto result = sim::explore(chosen, loops_if_swapped);
     CHECK(result.kind == sim::verdict::no_progress);
     CHECK(result.choices > 20);
-    CHECK(result.shrunk_choices == 1); // which task is the first one
+    CHECK(result.shrunk_choices == 1); // which task runs first
     CHECK(contains(result.text, "300 steps"));
 }
 
@@ -467,7 +467,7 @@ namespace {
 
 coroutine<int> coroutine_with(int value) { co_return value; }
 
-/// Which member of a when_any() is first.
+/// Chooses which member of a when_any() is first.
 coroutine<void> choose_one(std::vector<int>& seen) {
     const auto first = co_await when_any(coroutine_with(0), coroutine_with(1), coroutine_with(2));
     seen.push_back(static_cast<int>(first.index()));
@@ -487,7 +487,7 @@ TEST_CASE("the seed alone decides which member of a when_any begins first") {
         std::vector<int> seen;
         co_spawn(sim.get_executor(), [&seen] { return choose_one(seen); });
         sim.run();
-        for (int i = 0; i != seen.front() + 3 * seen.back(); ++i) { // another number of steps
+        for (int i = 0; i != seen.front() + 3 * seen.back(); ++i) { // a different number of steps
             post(sim, [] {});
             sim.run();
         }

@@ -1,4 +1,4 @@
-// A connection keeps its order, whatever happens to it; its faults come, and only when they are asked for.
+// A connection always keeps its order. Its faults occur, but only if they are requested.
 #include "quiet.hpp"
 
 #include <ekiden/sim/checks.hpp>
@@ -15,7 +15,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// Ten messages there and their answers back, over two connections.
+/// Sends ten messages and gets their answers, over two connections.
 void exchange(sim_context& sim) {
     sim_context server({.name = "server"});
     sim::link first(sim, server, "first", 1ms);

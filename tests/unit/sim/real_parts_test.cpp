@@ -1,5 +1,5 @@
-// What runs for real has no place in a simulation, and says so; and a failure that was found is told,
-// whatever the system refuses.
+// Parts that run for real are refused in a simulation, with a message. A failure that was found is reported
+// even if the system refuses resources.
 #include "quiet.hpp"
 
 #include <tests/unit/failing_threads.hpp>
@@ -27,14 +27,14 @@ using namespace ekiden;
 
 namespace {
 
-/// What an exploration says of a test that does this.
+/// Returns the text that an exploration reports for a test that calls `test`.
 std::string told_of(const std::function<void(sim_context&)>& test) {
     const auto result = sim::explore(quiet(1), [&](sim_context& sim) {
         test(sim);
         sim.run();
     });
     if (result.kind != sim::verdict::real) return "";
-    CHECK(result.text.find("sim_context") != std::string::npos); // what to use
+    CHECK(result.text.find("sim_context") != std::string::npos); // the text names the alternative
     return result.why;
 }
 
@@ -50,7 +50,7 @@ TEST_CASE("a context that runs for real cannot be made in a simulation, which sa
               post(sim, [] { const thread_pool pool({.threads = 1}); });
           }).find("thread_pool")
           != std::string::npos);
-    // Also if the program catches what that throws.
+    // This also holds if the program catches the exception.
     CHECK(told_of([](sim_context&) {
               try {
                   const thread_pool pool({.threads = 1});
@@ -76,7 +76,7 @@ TEST_CASE("a pool from outside takes nothing from a simulation") {
               timer.async_wait([](std::error_code) {});
           }).find("timer")
           != std::string::npos);
-    // Outside of the simulation it works as before.
+    // Outside the simulation, the pool works normally.
     CHECK(pool.submit([] { return 1; }).get() == 1);
 }
 
@@ -86,9 +86,9 @@ TEST_CASE("a failure that was found is told although the system gives no thread 
         post(sim, [&] { (void)given.get(); });
         sim.run();
     };
-    ekiden_test::threads_until_failure = 1; // the explorer's first one is started
+    ekiden_test::threads_until_failure = 1; // only the explorer's first thread can start
     const auto result = sim::explore(quiet(1000), asks);
-    CHECK(ekiden_test::threads_until_failure == -1); // one was refused
+    CHECK(ekiden_test::threads_until_failure == -1); // one start was refused
     ekiden_test::threads_until_failure = -1;
     CHECK(result.kind == sim::verdict::blocking);
     CHECK(result.text.find("replay") != std::string::npos);

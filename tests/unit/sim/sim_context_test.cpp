@@ -1,4 +1,4 @@
-// A simulation runs what programs are made of, unchanged, and its choices decide the order.
+// A simulation runs the parts of programs unchanged, and its choices decide the order.
 #include "quiet.hpp"
 
 #include <ekiden/async/async_event.hpp>
@@ -140,7 +140,7 @@ TEST_CASE("deadlines of the system's clock follow virtual time, and take as few 
     system_timer late(sim, 20h);
     bool has_fired = false;
     late.async_wait([&](std::error_code error) { has_fired = !error && sim.elapsed() == 20h; });
-    CHECK(sim.run() == 2); // time moves once, then the handler
+    CHECK(sim.run() == 2); // time moves once, then the handler runs
     CHECK(has_fired);
 
     const auto begin = sim.elapsed();
@@ -209,7 +209,7 @@ TEST_CASE(
     mutex m;
     std::stop_source source;
     int ended = 0;
-    co_spawn(sim, [&]() -> coroutine<> { // holds it for long
+    co_spawn(sim, [&]() -> coroutine<> { // holds the lock for a long time
         const auto guard = co_await async_lock(m);
         co_await sleep_for(10h);
     });
@@ -355,14 +355,14 @@ TEST_CASE("a failure that no call of a simulation of its own has told ends the p
     CHECK(lost.signal == SIGABRT);
     CHECK(lost.error_output.find("context ends with tasks that it has accepted and not run")
           != std::string::npos);
-    // What leaves the test as an exception has failed it already.
+    // An exception that leaves the test has already made it fail.
     const auto thrown = ekiden_test::run_in_child([] {
         try {
             sim_context sim;
             post(sim, [] {});
             throw std::runtime_error("of the test");
         } catch (const std::runtime_error&) {
-            std::_Exit(3); // without a look at what earlier cases have left
+            std::_Exit(3); // ignores failures of earlier cases
         }
     });
     CHECK(thrown.exit_code == 3);
@@ -370,7 +370,7 @@ TEST_CASE("a failure that no call of a simulation of its own has told ends the p
 
 namespace {
 
-/// Posts to the strand when it is destroyed.
+/// Posts to the strand in its destructor.
 struct posts_at_end {
     const strand<sim_context::executor_type>* to;
     bool* was_accepted;

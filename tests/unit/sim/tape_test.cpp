@@ -1,4 +1,4 @@
-// A tape survives its text, and what is no tape is refused.
+// A tape can be written as text and read back. Invalid text is refused.
 #include <ekiden/sim/detail/tape.hpp>
 
 #include <doctest/doctest.h>

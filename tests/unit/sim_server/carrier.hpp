@@ -1,5 +1,5 @@
-/// A connection of the server whose bytes go over a simulated wire. It knows what the client sends, so it
-/// sees at any time what the server has accepted, and checks that the server closes nothing too early.
+/// A connection of the server whose bytes use a simulated wire. It knows what the client sends. So it always
+/// knows what the server has accepted, and checks that the server closes nothing too early.
 #pragma once
 
 #include "script.hpp"
@@ -19,17 +19,17 @@ namespace sim_server {
 
 using moment = std::chrono::steady_clock::time_point;
 
-/// What stays of a connection.
+/// The counters of a connection.
 struct account_of_bytes {
-    std::size_t delivered = 0; ///< bytes that the server got while it took some
-    std::size_t written = 0;   ///< replies
-    bool is_given_up = false;  ///< by a deadline, or by the end of the grace
+    std::size_t delivered = 0; ///< bytes that the server received while it accepted requests
+    std::size_t written = 0;   ///< number of replies
+    bool is_given_up = false;  ///< closed by a deadline, or by the end of the grace period
 };
 
-/// The server's state that a connection's end depends on.
+/// The server's state on which the end of a connection depends.
 struct ending {
     bool has_begun = false;
-    bool is_forced = false; ///< asked a second time
+    bool is_forced = false; ///< stopped a second time
     moment begun{};
 };
 
@@ -82,7 +82,7 @@ private:
             look_at_output();
         });
     }
-    /// What is under way then ends with an error.
+    /// Then the pending operations complete with an error.
     [[nodiscard]] bool is_over() const { return is_closed_ || end_.is_reset(); }
     [[nodiscard]] std::error_code error() const {
         return is_over() ? std::make_error_code(std::errc::connection_reset) : std::error_code();
@@ -150,10 +150,10 @@ private:
     int& alive_;
     std::span<char> reading_;
     std::string_view writing_;
-    std::string written_; // of a reply that is not whole
+    std::string written_; // the incomplete part of a reply
     bool is_posted_ = false;
     bool is_closed_ = false;
-    bool knows_end_ = false; // the client's
+    bool knows_end_ = false; // whether the client has closed its side
     bool has_ended_ = false;
     moment ended_{};
     moment got_ = now();

@@ -1,5 +1,5 @@
-/// A client in a simulation: pipelines the requests of a script, may be slow, deaf or gone, and checks that
-/// each reply is what its own request must get.
+/// A simulated client. It pipelines the requests of a script, and may be slow, stop reading, or disconnect.
+/// It checks that each reply is the right one for its request.
 #pragma once
 
 #include "script.hpp"
@@ -16,15 +16,15 @@
 
 namespace sim_server {
 
-inline constexpr std::size_t never = 1000; // requests
+inline constexpr std::size_t never = 1000; // more requests than any client has
 
 struct behaviour {
-    std::size_t pipeline = 4;           ///< requests that wait for their replies
+    std::size_t pipeline = 4;           ///< largest number of requests that wait for replies
     std::size_t piece = 64;             ///< bytes that it reads at once
     std::chrono::milliseconds pause{0}; ///< between two reads
-    std::size_t deaf_after = never;     ///< replies; then it reads no more
-    std::size_t gone_after = never;     ///< replies; then it resets the connection
-    bool ends_output = false;           ///< when all is sent; otherwise when all is answered
+    std::size_t deaf_after = never;     ///< after this many replies, it stops reading
+    std::size_t gone_after = never;     ///< after this many replies, it resets the connection
+    bool ends_output = false; ///< closes its output after the last request, not after the last reply
 };
 
 class client {

@@ -1,4 +1,4 @@
-// The simulation of the ordered server can fail: each mutant of its logic is found.
+// Shows that the simulation of the ordered server can fail: it finds each mutant of the server's logic.
 #include "serve.hpp"
 
 #include <doctest/doctest.h>

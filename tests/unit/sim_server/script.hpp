@@ -1,7 +1,8 @@
-/// What a client asks for, and what the replies tell of a key: exactly which requests it has seen.
+/// The requests of a client, and the meaning of the replies for a key: exactly which requests the key has
+/// processed.
 ///
-/// Each ADD to a key adds another power of two, so a total is a set of requests. A WORK of one draw adds a
-/// number that is larger than all of these together, so it is counted in the same total.
+/// Each ADD to a key adds a different power of two, so a total identifies a set of requests. A WORK of one
+/// draw adds a number that is larger than the sum of these powers, so the total counts both.
 #pragma once
 
 #include <ekiden/sim/checks.hpp>
@@ -17,7 +18,8 @@
 
 namespace sim_server {
 
-inline constexpr std::int64_t one_draw = 3'499'211'612; // the first of the generator with its default seed
+// The first draw of the generator with its default seed.
+inline constexpr std::int64_t one_draw = 3'499'211'612;
 inline constexpr unsigned most_bits = 31;
 
 enum class kind : std::uint8_t { add, work, get, ping, quit, unheard };
@@ -26,11 +28,11 @@ struct request {
     kind what;
     unsigned key = 0;
     std::int64_t bit = 0;
-    std::string text;    // as it is sent
-    std::size_t end = 0; // of it, in all that the client sends
+    std::string text;    // the text that is sent
+    std::size_t end = 0; // position of its end in all text that the client sends
 };
 
-/// All that one client sends. What follows a QUIT is unheard.
+/// All requests of one client. Requests after a QUIT are ignored.
 struct script {
     std::vector<request> requests;
     std::string bytes;
@@ -40,13 +42,13 @@ struct script {
         one.end = bytes.size();
         requests.push_back(std::move(one));
     }
-    /// How many are to be answered if so many bytes come to the server.
+    /// Returns how many requests must be answered if `size` bytes reach the server.
     [[nodiscard]] std::size_t heard_in(std::size_t size) const {
         std::size_t count = 0;
         for (const request& r : requests) count += r.end <= size && r.what != kind::unheard ? 1 : 0;
         return count;
     }
-    /// The bits that the first `count` requests add to a key.
+    /// Returns the bits that the first `count` requests add to a key.
     [[nodiscard]] std::int64_t bits_of(unsigned key, std::size_t count) const {
         std::int64_t bits = 0;
         for (std::size_t i = 0; i != count && i != requests.size(); ++i) {
@@ -56,7 +58,8 @@ struct script {
     }
 };
 
-/// Takes a reply from the front: its lines, the first with its kind. Nothing if it is not whole.
+/// Removes a reply from the front. Returns its lines, of which the first has the kind. Empty if the reply is
+/// not complete.
 inline std::optional<std::vector<std::string>> take_reply(std::string& bytes) {
     std::vector<std::string> lines;
     std::size_t at = 0;
@@ -72,25 +75,25 @@ inline std::optional<std::vector<std::string>> take_reply(std::string& bytes) {
     return lines;
 }
 
-/// What is known of a key.
+/// The known states of a key.
 class key_history {
 public:
     struct state {
         std::int64_t bits;
         std::int64_t works;
     };
-    /// A number and a total that belong together.
+    /// Splits a total that belongs to this number.
     static state decode(std::int64_t number, std::int64_t total) {
         const state now{total % one_draw, total / one_draw};
         ekiden::sim::expect(std::popcount(static_cast<std::uint64_t>(now.bits)) + now.works == number,
                             "a key's number counts what its total is made of");
         return now;
     }
-    /// A request that has changed the key was told this.
+    /// Records the reply to a request that has changed the key.
     void changed(std::int64_t number, state now) {
         ekiden::sim::expect(known_.try_emplace(number, now).second, "each number is given once");
     }
-    /// The totals of all numbers grow out of each other, up to the last one.
+    /// Checks that each total extends the previous one, up to the last number.
     void close(std::int64_t number, state last) {
         known_.try_emplace(number, last);
         ekiden::sim::expect(known_.rbegin()->first == number, "no reply is ahead of its key");

@@ -21,7 +21,7 @@ std::string array_of(const std::string& name, const std::string& key, const std:
     return text;
 }
 
-/// One of the client's requests; the key has so many bits left.
+/// Draws a request of a client. The key has `bits` unused bits left.
 request draw_request(unsigned key, unsigned& bits, std::size_t place) {
     const std::string name = "k" + std::to_string(key);
     const std::uint32_t drawn = choose(8);
@@ -68,11 +68,11 @@ ordered::options draw_options(std::size_t clients) {
     chosen.limit.output = 160 - 40 * choose(4);
     chosen.limit.connections = clients - (choose(8) == 7 ? 1 : 0);
     chosen.limit.work_on_the_spot = choose(4) == 0 ? 0 : -1;
-    chosen.limit.under_way = choose(4); // above it replies are collected
+    chosen.limit.under_way = choose(4); // above this, replies are collected
     return chosen;
 }
 
-/// The clients, their wires, and the server between them.
+/// The clients, their wires, and the server.
 class world {
 public:
     explicit world(ekiden::sim_context& outside)
@@ -83,7 +83,7 @@ public:
         books_.resize(count_);
         for (std::size_t i = 0; i != count_; ++i) scripts_.push_back(draw_script(bits_));
         for (const script& one : scripts_) requests_ += one.requests.size();
-        stop_after_ = choose(static_cast<std::uint32_t>(2 * requests_)); // replies
+        stop_after_ = choose(static_cast<std::uint32_t>(2 * requests_)); // after this many replies
         for (std::size_t i = 0; i != count_; ++i) {
             const std::size_t room = 128 >> choose(4);
             wires_.push_back(
@@ -121,7 +121,7 @@ private:
             std::make_shared<carrier>(server_, wires_[i]->server, scripts_[i], books_[i], state_, alive_));
     }
 
-    /// The first time, and at times another one.
+    /// Stops the server, and sometimes a second time.
     void stop() {
         network_.get_executor().post([this] {
             if (state_.has_begun) return;

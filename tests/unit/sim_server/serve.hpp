@@ -1,23 +1,25 @@
-/// The ordered server's logic with simulated clients and network: one run of it, for sim::explore.
+/// The ordered server's logic with simulated clients and a simulated network. serve() is one run for
+/// sim::explore.
 #pragma once
 
 #include <ekiden/sim/explore.hpp>
 
 namespace sim_server {
 
-/// Up to six clients pipeline requests for up to three keys. They are slow, deaf, cut off or gone, as the
-/// seed wants; the server is stopped in their middle, or when they are done. What must hold:
+/// Up to eight clients pipeline requests for up to three keys. The seed makes some of them slow, stop
+/// reading, or disconnect. The server is stopped while they are active, or afterwards. These conditions must
+/// hold:
 ///
-/// * for each key: running numbers are 1 to n, each given once, and each total is that of exactly the
-/// requests
-///   that came before; those of one connection in its order;
-/// * replies of a connection come in the order of its requests, each with what its own request asked for;
-/// * all that was accepted before the end is run and answered, unless the client is gone or given up by a
-///   deadline that it has missed; nothing else is run;
-/// * the server ends, with nothing left.
+/// * For each key, the running numbers are 1 to n, and each is given once. Each total consists of exactly the
+///   requests that came before. Requests of one connection are in its order.
+/// * The replies of a connection come in the order of its requests, and each belongs to its request.
+/// * All requests that were accepted before the end are run and answered, unless the client has disconnected
+/// or
+///   has missed a deadline. No other request is run.
+/// * The server ends, and nothing is left.
 void serve(ekiden::sim_context& outside);
 
-/// The seeds' kinds of faults, and what else they are.
+/// Returns the options for the seeds, including the kinds of faults.
 [[nodiscard]] ekiden::sim::options options_of(std::uint64_t seeds);
 
 } // namespace sim_server

@@ -1,5 +1,5 @@
-// Runs the ordered server's logic with so many seeds, or once more what a report names: server_seeds [SEEDS |
-// TAPE]. The first violation is printed, and ends it.
+// Runs the ordered server's logic with SEEDS seeds, or once with the tape of a report: server_seeds [SEEDS |
+// TAPE]. Prints the first violation and ends.
 #include "serve.hpp"
 
 #include <chrono>

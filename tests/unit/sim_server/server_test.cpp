@@ -1,4 +1,4 @@
-// The ordered server's logic under seeds: its order, its limits, its end.
+// The ordered server's logic under seeds: order, limits, shutdown.
 #include "serve.hpp"
 
 #include <doctest/doctest.h>

@@ -1,5 +1,5 @@
-/// A connection in a simulation as TCP makes one: bytes in their order and in pieces of any size, as many
-/// under way as the receiver has room for, and a reset when one side closes too early.
+/// A simulated TCP connection. Bytes keep their order and arrive in pieces of any size. The receiver's free
+/// room limits the bytes in flight. If one side closes too early, the connection is reset.
 #pragma once
 
 #include <ekiden/sim/checks.hpp>
@@ -19,10 +19,11 @@ class wire;
 /// One of the two ends. Its functions are called in the context of its side.
 class wire_end {
 public:
-    /// Called when bytes, or the other side's end, have arrived, there is room again, or all is lost.
+    /// Called when bytes or the other side's end have arrived, when there is room again, or when the
+    /// connection is lost.
     std::function<void()> changed;
 
-    /// Takes some of the bytes; none if there is no room.
+    /// Sends some of the bytes and returns how many. 0 if there is no room.
     [[nodiscard]] std::size_t send(std::string_view bytes) {
         const std::size_t most = std::min(bytes.size(), room_);
         if (most == 0 || is_reset_) return 0;
@@ -31,7 +32,7 @@ public:
         transmit([this, piece = std::string(bytes.substr(0, size))] { other_->arrive(piece); });
         return size;
     }
-    /// Some of what has arrived; nothing if nothing has.
+    /// Returns some of the bytes that have arrived. Empty if there are none.
     [[nodiscard]] std::string receive(std::size_t most) {
         most = std::min(most, arrived_.size());
         if (most == 0) return {};
@@ -44,7 +45,7 @@ public:
         });
         return piece;
     }
-    /// The other side learns that nothing more comes.
+    /// Tells the other side that no more bytes will follow.
     void end_output() {
         if (std::exchange(has_ended_, true)) return;
         transmit([this] {
@@ -52,18 +53,18 @@ public:
             other_->tell();
         });
     }
-    /// As close() of a socket: with bytes unread, now or later, it resets the connection.
+    /// Like close() of a socket. If bytes are unread, now or later, it resets the connection.
     void close() {
         is_closed_ = true;
         end_output();
         if (!arrived_.empty()) reset();
     }
-    /// Breaks the connection; what is under way is lost.
+    /// Breaks the connection. Bytes in flight are lost.
     void reset() { link_->cut(); }
 
     [[nodiscard]] bool has_room() const { return room_ != 0; }
     [[nodiscard]] bool has_arrived() const { return !arrived_.empty(); }
-    /// Nothing more will arrive.
+    /// Returns whether no more bytes will arrive.
     [[nodiscard]] bool is_at_end() const { return arrived_.empty() && has_other_ended_; }
     [[nodiscard]] bool has_other_ended() const { return has_other_ended_; }
     [[nodiscard]] bool is_reset() const { return is_reset_; }
@@ -71,7 +72,7 @@ public:
 private:
     friend class wire;
 
-    /// 1 to `most`; that itself, if all is dull.
+    /// Returns a number from 1 to `most`. The dull choice is `most`.
     static std::size_t some_of(std::size_t most) {
         return most - ekiden::sim::choose(static_cast<std::uint32_t>(most));
     }
@@ -104,8 +105,8 @@ private:
 
 class wire {
 public:
-    /// `room`: how many bytes may be under way, or arrived and not received, in each direction. `messages`:
-    /// it breaks with that one; 0: never.
+    /// `room` limits the bytes in each direction that are in flight or not received yet. The connection
+    /// breaks at message number `messages`. 0: never.
     wire(ekiden::sim_context& network, ekiden::sim_context& outside, std::size_t room, std::size_t messages)
         : link_(network, outside, "a connection"), messages_left_(messages) {
         for (wire_end* const one : {&server, &client}) {

@@ -26,8 +26,8 @@ bool system_has_membarrier() {
     return commands > 0 && (commands & MEMBARRIER_CMD_PRIVATE_EXPEDITED) != 0;
 }
 
-/// Two threads write one word each and then read the other's, `rounds` times; returns how often both missed
-/// the other's write, which the fences forbid.
+/// Two threads write one word each and then read the other's word, `rounds` times. Returns how often both
+/// missed the other's write. The fences forbid that.
 int both_missed(int rounds) {
     struct alignas(sys::isolation) word {
         sys::atomic<int> value{0};
@@ -35,7 +35,7 @@ int both_missed(int rounds) {
     };
     word light_side;
     word heavy_side;
-    word round; // counts up twice a round: begin, end
+    word round; // is incremented twice per round, at its begin and its end
     int missed = 0;
     const auto meet = [&](int step) {
         round.value.fetch_add(1, sys::acq_rel);

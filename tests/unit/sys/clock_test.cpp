@@ -17,7 +17,7 @@ namespace {
 
 constexpr auto century = 24h * 365 * 100;
 
-/// A clock that shows what the test says, in any representation.
+/// A clock that the test sets, with any representation.
 template <class Duration>
 struct shown {
     using duration = Duration;
@@ -113,7 +113,7 @@ TEST_CASE_TEMPLATE("A deadline at the end of a clock's range is far away and doe
         CHECK(time_left_here(clock::time_point::max()) >= 0s);
         CHECK(time_left_here(clock::time_point::min()) <= 0s);
     }
-    // A clock that counts towards a far epoch, as the files' does, is not cut.
+    // A clock whose epoch is far away, like file_clock, is not clamped.
     clock::value = std::chrono::duration_cast<Duration>(std::chrono::hours(-1'297'000));
     CHECK(time_left_here(clock::now() + std::chrono::duration_cast<Duration>(1h * 24))
           == std::chrono::hours(24));

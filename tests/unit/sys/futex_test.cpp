@@ -34,7 +34,7 @@ TEST_CASE("A futex wait ends at its deadline and not before it") {
 #if defined(__linux__)
 TEST_CASE("A futex wait ends no earlier in a thread with a large timer slack") {
     sys::atomic<std::uint32_t> word{0};
-    std::thread([&] { // the slack is the thread's own
+    std::thread([&] { // in a new thread, because each thread has its own slack
         CHECK(::prctl(PR_SET_TIMERSLACK, 40'000'000UL) == 0);
         for (const auto limit : {1ms, 20ms, 60ms}) {
             const auto deadline = sys::clock::now() + limit;
@@ -81,7 +81,7 @@ TEST_CASE("A futex wake wakes as many sleepers as it is told and says how many")
         }));
     }
     word.store(1, sys::release);
-    // A signal, such as a profiler's, may have woken one before.
+    // A signal, such as a profiler's, may have woken one thread before.
     const int first = sys::futex_wake(word);
     CHECK(first <= 1);
     const int rest = sys::futex_wake_all(word);

@@ -15,8 +15,8 @@ namespace sys = ekiden::sys;
 
 namespace {
 
-/// Threads that increment plain numbers under the lock; a short sleep in it now and then lets the others
-/// sleep.
+/// Threads increment plain numbers under the lock. Sometimes a thread sleeps briefly while it holds the lock,
+/// so that the others sleep.
 void contend(sys::slow_lock& lock, long& first, long& second, int rounds, bool in_storm) {
     std::vector<std::thread> threads;
     for (int t = 0; t != 4; ++t) {

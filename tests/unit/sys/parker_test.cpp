@@ -14,7 +14,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// Wakes whoever sleeps on a parker, without a token, as long as it exists.
+/// While this object exists, wakes the threads that sleep on a parker, without a token.
 class spurious_wakes {
 public:
     explicit spurious_wakes(sys::parker& at) {
@@ -130,7 +130,7 @@ TEST_CASE("A token that comes when a timed park gives up is found by the next pa
     });
     for (int i = 0; i != rounds; ++i) {
         pong.unpark();
-        // A lost token would let the last park sleep for ever.
+        // If a token were lost, the last park would sleep forever.
         if (!ping.park_until(sys::clock::now() + std::chrono::microseconds(i % 16))) ping.park();
     }
     other.join();
@@ -155,7 +155,7 @@ TEST_CASE("A token that comes while parks give up at once is found by one of the
     for (int i = 1; i <= rounds && lost == 0; ++i) {
         asked.store(i, sys::release);
         bool is_there = false;
-        // Takes no time, so that most of it is the giving up.
+        // Gives up immediately, so that most of the time is spent in giving up.
         while (!here.park_until(sys::clock::time_point::min())) {
             if (is_there) {
                 ++lost;

@@ -1,11 +1,12 @@
-// Looking for a short time before a sleep.
+// Spinning for a short time before a sleep.
 #include "../failing_allocations.hpp"
 
 #include <ekiden/sys/spin.hpp>
 
 #include <doctest/doctest.h>
 
-// It asks the system for the processors; alone in its process, as under ctest, this is the first call.
+// The function asks the system for the processors. In its own process, as under ctest, this is the first
+// call.
 TEST_CASE("a thread without memory can look before it sleeps") {
     int looks = 0;
     bool has_found = false;

@@ -26,7 +26,7 @@ std::string name_that_the_system_shows() {
 
 void write_to_stderr(const char* text) { (void)!::write(STDERR_FILENO, text, std::string_view(text).size()); }
 
-/// An action that adds its number to a list.
+/// An action that appends its number to a list.
 struct step {
     std::vector<int>* order;
     int number;
@@ -90,7 +90,8 @@ TEST_CASE("A thread_local object that outlives the actions is told that none wil
         }
     };
     std::thread([] {
-        static thread_local late first; // made before the thread's first action, so it ends after them
+        // Created before the thread's first action, so it is destroyed after them.
+        static thread_local late first;
         (void)&first;
         CHECK(sys::at_thread_exit([](void*) {}, nullptr));
     }).join();
@@ -174,7 +175,7 @@ TEST_CASE("The name of a thread is visible to the system and cut to fifteen byte
     std::thread([] {
         sys::set_thread_name("relay-7");
         CHECK(name_that_the_system_shows() == "relay-7");
-        sys::set_thread_name("a-name-of-14-b\xc3\xa4"); // a character of two bytes, which does not fit
+        sys::set_thread_name("a-name-of-14-b\xc3\xa4"); // a character of two bytes, of which only one fits
         CHECK(name_that_the_system_shows() == "a-name-of-14-b");
         sys::set_thread_name("a-name-of-13-\xc3\xa4z");
         CHECK(name_that_the_system_shows() == "a-name-of-13-\xc3\xa4");

@@ -21,7 +21,7 @@ using cpus = std::vector<int>;
 
 namespace {
 
-/// A directory of files as the system would show them.
+/// A directory of files like those of the system.
 class system_files {
 public:
     system_files() {

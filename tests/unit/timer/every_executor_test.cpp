@@ -1,5 +1,5 @@
-// What holds for every executor of the library, and for what is put on it: strands, lanes, timers, futures
-// that go on, erased types, in all combinations that a program could make.
+// Properties that hold for every executor of the library, and for everything on top of executors: strands,
+// lanes, timers, continued futures, type-erased executors. Tests all combinations that a program could build.
 #include "../execution/user_executor.hpp"
 
 #include <ekiden/execution/any_executor.hpp>
@@ -37,7 +37,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// A context, and how a test has it run all that it has.
+// A context, and how a test makes it run all of its tasks.
 struct on_pool {
     using context_type = ekiden::thread_pool;
     using executor = ekiden::thread_pool::executor_type;
@@ -89,7 +89,7 @@ struct erased : Rig {
     executor get() { return Rig::get(); }
 };
 
-// Notes its end, once.
+// Counts its destruction, once.
 struct witness {
     explicit witness(std::atomic<int>& count) : ends(&count) {}
     witness(witness&& other) noexcept : ends(std::exchange(other.ends, nullptr)) {}
@@ -144,9 +144,9 @@ TEST_CASE_TEMPLATE("each copy of a handler ends once, run, refused or dropped", 
         rig.run();
         CHECK(runs == 100);
         CHECK(ends == 100);
-        ekiden::post(where, [w = witness(ends), where, &ends] { // goes with the context, or posts again
-            ekiden::post(where, [v = witness(ends)] {});
-        });
+        // It is destroyed with the context, or posts again.
+        ekiden::post(where,
+                     [w = witness(ends), where, &ends] { ekiden::post(where, [v = witness(ends)] {}); });
         rig.end();
     }
     CHECK(ends >= 101);
@@ -164,7 +164,7 @@ TEST_CASE_TEMPLATE("a future of a function there, and what it throws", Rig, EVER
     auto dropped = ekiden::post(where, ekiden::use_future([p = std::make_unique<int>(1)] { return *p; }));
     rig.end();
     bool is_broken = false;
-    int given = 1; // a pool may have run it before its end
+    int given = 1; // a pool may have run it before the end
     try {
         given = dropped.get();
     } catch (const std::future_error&) {
@@ -200,7 +200,7 @@ TEST_CASE_TEMPLATE("a timer there: expired, canceled, canceled when queued, ende
         run_until(3);
         timer.expires_after(-1s);
         timer.async_wait(count);
-        const std::size_t caught = timer.cancel(); // it may have begun in a pool
+        const std::size_t caught = timer.cancel(); // a pool may have begun it
         run_until(4);
         CHECK(canceled == 2 + static_cast<int>(caught));
         timer.expires_after(std::chrono::hours(1));
@@ -218,7 +218,7 @@ TEST_CASE_TEMPLATE("a timer's wait goes with the context that it was on", Rig, E
         timer.async_wait([w = witness(ends)](std::error_code) {});
         {
             const ekiden::steady_timer moved(std::move(timer));
-        } // canceled: queued, or not yet
+        } // canceled, whether it was queued or not
         ekiden::steady_timer other(rig.get(), std::chrono::hours(1));
         other.async_wait([w = witness(ends)](std::error_code) {});
         rig.end();
@@ -246,8 +246,8 @@ TEST_CASE_TEMPLATE("work is counted, and given up with the handler", Rig, on_loo
         CHECK(!rig.context->is_stopped());
         ekiden::thread_pool pool(1);
         pool.pause();
-        // The pool's task is to come back here; it is dropped instead, and with it the work that it stood
-        // for.
+        // The task on the pool would post back to this context. It is dropped instead, together with the work
+        // that it represents.
         ekiden::post(pool, ekiden::bind_executor(rig.get(), [&] { was_run = true; }));
         guard.reset();
         CHECK(rig.context->poll() == 0);
@@ -268,7 +268,7 @@ TEST_CASE_TEMPLATE("an order is kept, whoever posts, and each task is visible to
     const auto where = rig.get();
     constexpr int posters = 3;
     constexpr int posts = 500;
-    std::vector<int> seen(posters, 0); // no atomics: the executor orders them
+    std::vector<int> seen(posters, 0); // no atomics, because the executor orders them
     bool is_inside = false;
     bool is_wrong = false;
     std::vector<std::thread> threads;

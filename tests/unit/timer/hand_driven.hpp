@@ -1,4 +1,4 @@
-/// A context that one thread drives by hand, one handler at a time, and a clock that shows what a test says.
+/// A context that one thread drives by hand, one handler at a time, and a clock that the test sets.
 #pragma once
 
 #include <ekiden/execution/execution_context.hpp>
@@ -18,7 +18,7 @@ class hand_driven : public ekiden::execution_context {
 public:
     class executor_type;
 
-    /// `rings`: adopts the alarm clock; else the timers have a thread of their own.
+    /// If `rings` is true, the context drives the timers. Otherwise they have their own thread.
     explicit hand_driven(bool rings = true) : rings_(rings) {}
     ~hand_driven() override {
         shut_down_services();
@@ -29,23 +29,23 @@ public:
 
     executor_type get_executor() noexcept;
 
-    /// Posts what is due.
+    /// Posts the handlers of timers that are due.
     void ring() {
         if (alarm_ != nullptr) alarm_->ring();
     }
-    /// Runs the oldest task; false if there is none.
+    /// Runs the oldest task. Returns false if there is none.
     bool run_one() {
         ekiden::task* const one = take();
         if (one != nullptr) one->run();
         return one != nullptr;
     }
-    /// Runs what is there, and what that posts.
+    /// Runs all queued tasks, and the tasks that they post.
     int run_all() {
         int count = 0;
         while (run_one()) ++count;
         return count;
     }
-    /// Rings when it is time to, and runs, while work is outstanding; or until so many tasks have run.
+    /// Fires timers when they are due, and runs tasks, while work is outstanding. Stops after `most` tasks.
     int run(int most = 1 << 30) {
         int count = 0;
         while (count != most && (work() != 0 || queued() != 0)) {
@@ -122,7 +122,7 @@ private:
 
 inline hand_driven::executor_type hand_driven::get_executor() noexcept { return executor_type(*this); }
 
-/// A clock in any unit that stands still until it is set; `Tag` makes several of them.
+/// A clock with any unit that stands still until it is set. `Tag` distinguishes several clocks.
 template <class Duration = std::chrono::nanoseconds, class Tag = void>
 struct hand_clock {
     using duration = Duration;

@@ -1,4 +1,5 @@
-// Where timers meet the end of things: of themselves, their handlers, their context, threads, the process.
+// Timers and the end of other things: of the timers themselves, their handlers, their context, threads, the
+// process.
 #include <ekiden/timer/steady_timer.hpp>
 #include <ekiden/timer/system_timer.hpp>
 
@@ -35,7 +36,7 @@ void wait_for(const std::atomic<bool>& flag) {
     while (!flag.load()) std::this_thread::yield();
 }
 
-/// Sets a flag at its end.
+/// Counts its destruction.
 struct end_witness {
     explicit end_witness(int& ends) noexcept : ends_(&ends) {}
     end_witness(end_witness&& other) noexcept : ends_(std::exchange(other.ends_, nullptr)) {}
@@ -67,7 +68,7 @@ TEST_CASE("A handler may end, move, set again and cancel its own timer") {
     std::function<void(std::error_code)> again = [&](std::error_code error) {
         CHECK_FALSE(error);
         hand_timer& here = second.has_value() ? *second : first;
-        CHECK(here.cancel() == 0); // this one has begun
+        CHECK(here.cancel() == 0); // this handler has begun
         CHECK(here.expires_after(1us) == 0);
         if (++turns < 5) here.async_wait([&](std::error_code e) { again(e); });
         if (turns == 3) second.emplace(std::move(first));
@@ -94,7 +95,7 @@ TEST_CASE("A handler that throws does so out of its executor, and the timer goes
     timer.async_wait([](std::error_code) { throw std::runtime_error("one"); });
     timer.async_wait([&](std::error_code) { ++ran; });
     CHECK_THROWS_AS(context.run(), std::runtime_error);
-    CHECK(timer.cancel_and_wait() == 1); // the one that threw does not count as running
+    CHECK(timer.cancel_and_wait() == 1); // the handler that threw does not count as running
     context.run();
     CHECK(ran == 1);
     timer.expires_after(0ns);
@@ -142,7 +143,7 @@ TEST_CASE("cancel_and_wait returns when the handler that runs has ended") {
         written = 7;
     });
     wait_for(has_begun);
-    CHECK(timer.cancel() == 0); // it has begun
+    CHECK(timer.cancel() == 0); // the handler has begun
     std::thread waiter = ekiden_test::start_asleep([&] {
         CHECK(timer.cancel_and_wait() == 0);
         CHECK(written == 7);
@@ -158,9 +159,9 @@ TEST_CASE("cancel_and_wait inside of a handler of the timer does not wait") {
     std::atomic<int> ended{0};
     for (int i = 0; i != 2; ++i) {
         timer.async_wait([&](std::error_code) {
-            both.arrive_and_wait(); // two handlers of one timer, at once
+            both.arrive_and_wait(); // two handlers of one timer run at the same time
             CHECK(timer.cancel_and_wait() == 0);
-            // Below a task that waits and runs others meanwhile it is still this handler's thread.
+            // A task that runs below a waiting handler still belongs to that handler's thread.
             pool.submit([&] { (void)timer.cancel(); }).get();
             ended.fetch_add(1);
         });
@@ -253,7 +254,7 @@ TEST_CASE("Timers that end while they fire: each wait ends once") {
 }
 
 TEST_CASE("Waits of one timer end in order while a thread fires and another one adds") {
-    hand_driven context(false); // rung by a thread of its own
+    hand_driven context(false); // its own thread fires the timers
     for (int round = 0; round != ekiden_test::rounds(300); ++round) {
         hand_timer timer(context, std::chrono::microseconds(round % 40));
         std::vector<int> order;
@@ -280,7 +281,7 @@ TEST_CASE("A context's end destroys what waits and what is queued, without runni
         hand_timer queued(context, 0ns);
         survivor->async_wait([w = end_witness(ends), &ran](std::error_code) { ++ran; });
         queued.async_wait([w = end_witness(ends), &ran](std::error_code) { ++ran; });
-        // A handler that owns a timer of the same context, which waits too.
+        // A handler that owns a timer of the same context. That timer waits, too.
         auto inner = std::make_unique<hand_timer>(context, 2h);
         inner->async_wait([w = end_witness(ends), &ran](std::error_code) { ++ran; });
         survivor->async_wait([i = std::move(inner), w = end_witness(ends), &ran](std::error_code) { ++ran; });
@@ -290,7 +291,7 @@ TEST_CASE("A context's end destroys what waits and what is queued, without runni
     }
     CHECK(ran == 0);
     CHECK(ends == 4);
-    CHECK(survivor->cancel() == 0); // nobody waits: it knows no context
+    CHECK(survivor->cancel() == 0); // has no wait, so it does not know its context
     CHECK(survivor->cancel_and_wait() == 0);
     survivor.reset();
 }
@@ -351,8 +352,8 @@ TEST_CASE("The last reference to a pool may be dropped by a handler that the tim
             }
         };
         auto pool = std::make_shared<thread_pool>(thread_pool_options{.threads = 1});
-        pool->stop(); // takes no more: what fires is destroyed where it fires
-        // With others, some behind it in the same batch, some far away.
+        pool->stop(); // accepts no more tasks, so a handler is destroyed where its timer fires
+        // With other timers, some behind it in the same batch, some far in the future.
         std::vector<std::unique_ptr<pool_timer>> timers;
         for (const auto distance : {2'000us, 2'000us, 2'001us, 3'600'000'000us}) {
             timers.push_back(std::make_unique<pool_timer>(*pool, distance));
@@ -369,7 +370,7 @@ TEST_CASE("The last reference to a pool may be dropped by a handler that the tim
 
 namespace {
 
-/// A handler that has a reference to a pool, and tells when that has gone.
+/// A handler that has a reference to a pool, and reports its own destruction.
 struct pool_keeper {
     std::shared_ptr<thread_pool> pool;
     std::atomic<bool>* has_ended;
@@ -391,10 +392,10 @@ TEST_CASE("A pool that ends in the thread of its timers may have timers of anoth
     int ends = 0;
     {
         auto pool = std::make_shared<thread_pool>(thread_pool_options{.threads = 1});
-        pool->stop(); // as above
+        pool->stop(); // accepts no more tasks, like above
         system_timer other(*pool, std::chrono::system_clock::now() + 1h);
         other.async_wait([w = end_witness(ends)](std::error_code) {});
-        pool_timer timer(*pool, 50ms); // not before reset()
+        pool_timer timer(*pool, 50ms); // does not fire before reset()
         timer.async_wait(pool_keeper(pool, has_ended));
         pool.reset();
         wait_for(has_ended);
@@ -409,7 +410,7 @@ TEST_CASE("A pool may end while one of several waits of a timer is posted: the o
         {
             auto pool = std::make_shared<thread_pool>(thread_pool_options{.threads = 1});
             pool->stop();
-            pool_timer timer(*pool, cancels ? 3'600'000ms : 50ms); // not before reset()
+            pool_timer timer(*pool, cancels ? 3'600'000ms : 50ms); // does not fire before reset()
             timer.async_wait(pool_keeper(pool, has_ended));
             timer.async_wait([w = end_witness(ends)](std::error_code) {});
             timer.async_wait([w = end_witness(ends)](std::error_code) {});

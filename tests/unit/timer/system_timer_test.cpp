@@ -1,4 +1,4 @@
-// Clocks other than the monotonic one: what is set, jumps, counts in other units, or ends.
+// Clocks other than the monotonic one: they are set, jump, use other units, or reach the end of their range.
 #include <ekiden/timer/system_timer.hpp>
 
 #include "hand_driven.hpp"
@@ -21,7 +21,7 @@ using ekiden_test::hand_driven;
 template <class Clock>
 using timer_on = basic_waitable_timer<Clock, hand_driven::executor_type>;
 
-/// How many of the context's handlers run because of a ring now.
+/// Fires due timers. Returns how many handlers of the context run because of that.
 int fired(hand_driven& context) {
     context.ring();
     return context.run_all();
@@ -47,7 +47,7 @@ TEST_CASE("When a clock is set forward, its timers fire at the next look, and se
     clock::set(2h);
     CHECK(fired(context) == 2);
     CHECK(ends == 2);
-    // Set back behind what has fired: a new wait for that time waits for it again.
+    // The clock is set back to before a time that has passed. A new wait for that time waits for it again.
     clock::set(1h + 5min);
     timer.async_wait([&](std::error_code error) { ends += !error; });
     CHECK(context.queued() == 0);
@@ -125,7 +125,7 @@ TEST_CASE("wait() of a clock that may be set looks at it again and again") {
     CHECK(clock::now() >= timer.expiry());
 }
 
-// ---- the ends of time
+// ---- the limits of time
 
 namespace {
 
@@ -142,7 +142,7 @@ void check_ends_of_time(typename Clock::duration now) {
     CHECK(last.expiry() == time_point::max());
     last.async_wait(count);
     first.async_wait(count);
-    CHECK(fired(context) == 1); // the first
+    CHECK(fired(context) == 1); // the first timer
     timer_on<Clock> long_ago(context, duration::min());
     timer_on<Clock> for_ever(context, duration::max());
     CHECK(long_ago.expiry() <= Clock::now());
@@ -200,7 +200,7 @@ TEST_CASE("A clock in fractions of a second is met to the nanosecond, never earl
 
 namespace {
 
-/// Can hold up whoever looks at it: as the timers do, with their locks held.
+/// A clock that can delay its readers. Timers read it with their locks held.
 struct held_clock {
     using duration = std::chrono::milliseconds;
     using rep = duration::rep;
@@ -229,7 +229,7 @@ TEST_CASE("rule: a timer on which nobody waits is canceled without a lock") {
     held_clock::holds = true;
     std::thread other([&] { timer.async_wait([](std::error_code) {}); });
     while (!held_clock::has_somebody) std::this_thread::yield();
-    // The other thread has the timer's lock and that of all timers of this clock, and does not get on before:
+    // The other thread holds the lock of the timer and the lock of this clock's timers, and cannot continue:
     CHECK(timer.cancel() == 0);
     CHECK(timer.cancel_one() == 0);
     held_clock::holds = false;

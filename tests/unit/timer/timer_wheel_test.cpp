@@ -19,7 +19,7 @@ struct numbered : timer_wheel::node {
     int number;
 };
 
-/// The numbers of all nodes due at `until`, in the order in which the wheel gives them.
+/// Returns the numbers of all nodes that are due at `until`, in the order in which the wheel returns them.
 std::vector<int> popped(timer_wheel& wheel, std::uint64_t until) {
     std::vector<int> result;
     do {
@@ -63,7 +63,7 @@ TEST_CASE("Nodes with the same deadline come in the order in which they were sch
         nodes.emplace_back(i);
         expected.push_back(i);
         wheel.schedule(nodes.back(), deadline);
-        CHECK(popped(wheel, deadline - (deadline >> (3 * i + 1)) - 1).empty()); // ever nearer
+        CHECK(popped(wheel, deadline - (deadline >> (3 * i + 1)) - 1).empty()); // closer and closer
     }
     CHECK(popped(wheel, deadline) == expected);
 }
@@ -79,7 +79,7 @@ TEST_CASE("Deadlines that have passed come at once, in order of schedule()") {
 }
 
 TEST_CASE("Very many deadlines that have passed, each before the last one, take no longer than others") {
-    constexpr int count = 1'000'000; // an hour and more if each were put in its place
+    constexpr int count = 1'000'000; // sorting each of them would take more than an hour
     timer_wheel wheel(std::uint64_t{1} << 40);
     std::deque<numbered> nodes;
     for (int i = 0; i != count; ++i) {
@@ -95,7 +95,7 @@ TEST_CASE("The latest deadline of all is kept, and comes at the end of time") {
     CHECK(popped(wheel, std::uint64_t{1} << 62).empty());
     CHECK(popped(wheel, timer_wheel::never - 1).empty());
     CHECK(popped(wheel, timer_wheel::never) == numbers{1});
-    wheel.schedule(last, 5); // far in the past
+    wheel.schedule(last, 5); // in the far past
     CHECK(popped(wheel, timer_wheel::never) == numbers{1});
 }
 
@@ -123,7 +123,7 @@ TEST_CASE("A crowded slot is taken down in steps, between which nodes can be can
         const auto scattered = (static_cast<std::uint64_t>(i) * 7919) % count;
         wheel.schedule(nodes.emplace_back(static_cast<int>(scattered)), start + 1000 * scattered + 1);
     }
-    CHECK(wheel.next() == start); // too many to look at: some time before the first
+    CHECK(wheel.next() == start); // too many nodes to inspect, so it is a time before the first one
     CHECK(wheel.pop(start) == nullptr);
     REQUIRE(wheel.is_busy());
     CHECK(wheel.next() <= start);
@@ -138,7 +138,7 @@ TEST_CASE("A crowded slot is taken down in steps, between which nodes can be can
     }
     const numbers all = popped(wheel, start + 1000 * count);
     CHECK(all.size() == count - canceled.size() + 1);
-    CHECK(std::is_sorted(all.begin() + 1, all.end())); // `extra` is the first
+    CHECK(std::is_sorted(all.begin() + 1, all.end())); // `extra` is the first node
     CHECK(all.front() == count);
 }
 
@@ -176,7 +176,7 @@ TEST_CASE("Any node can be taken out, until there is none") {
 
 namespace {
 
-/// The same with a std::multimap, which keeps equal keys in order of insertion.
+/// The same interface with a std::multimap, which keeps equal keys in order of insertion.
 struct reference {
     std::multimap<std::uint64_t, int> nodes;
 

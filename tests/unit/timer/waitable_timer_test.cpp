@@ -28,16 +28,16 @@ using ekiden_test::hand_driven;
 
 const std::error_code canceled = std::make_error_code(std::errc::operation_canceled);
 
-/// Time that a test sets, in whole seconds.
+/// Time that the test sets, in whole seconds.
 using test_clock = hand_clock<std::chrono::seconds>;
 using test_timer = basic_waitable_timer<test_clock, hand_driven::executor_type>;
 
-/// A context whose time begins at 100 s. Tests set the clock, and ring.
+/// A context whose time starts at 100 s. Tests set the clock and fire the timers.
 struct timed_context : hand_driven {
     timed_context() { test_clock::set(100s); }
 };
 
-/// Writes down how its handlers end.
+/// Records how its handlers end.
 struct record {
     std::vector<std::string> ends;
 

@@ -1,4 +1,4 @@
-// The forms of a timer's wait(): success, time-out, a stop requested before the call and during it.
+// The forms of a timer's wait(): success, time-out, and a stop requested before or during the call.
 #include <ekiden/loop/loop_context.hpp>
 #include <ekiden/timer/steady_timer.hpp>
 #include <ekiden/timer/system_timer.hpp>

@@ -11,8 +11,8 @@ namespace {
 
 using strand = asio::strand<asio::thread_pool::executor_type>;
 
-/// The strands are found by the network's thread, which has them alone, as the lanes' server has its
-/// accounts.
+/// Only the network thread finds the strands and uses their table, like the accounts of the server with
+/// lanes.
 class strand_desk : public ordered::desk {
 public:
     strand_desk(const ordered::options& chosen, ordered::way_back& back)

@@ -1,4 +1,4 @@
-/// What others would put in the place of lanes, on Asio's pool of threads.
+/// Alternatives to lanes, on Asio's thread pool.
 #pragma once
 
 #include <ordered_server/desk.hpp>
@@ -11,7 +11,8 @@ namespace lab::server {
 [[nodiscard]] std::unique_ptr<ordered::desk>
 make_strand_desk(const ekiden::any_executor& unused, const ordered::options& chosen, ordered::way_back& back);
 
-/// A strand for each connection, which keeps the order of its requests; each locks the one mutex of all keys.
+/// A strand for each connection, which keeps the order of its requests. Each request locks the one mutex of
+/// all keys.
 [[nodiscard]] std::unique_ptr<ordered::desk>
 make_mutex_desk(const ekiden::any_executor& unused, const ordered::options& chosen, ordered::way_back& back);
 

@@ -28,7 +28,7 @@ int main(int count, char** words) {
         ordered::options chosen;
         chosen.port = chosen.metrics_port = 0;
         chosen.threads = static_cast<unsigned>(std::stoul(words[2]));
-        // One thread: the network's runs everything itself.
+        // With one thread, the network thread runs everything itself.
         chosen.limit.work_on_the_spot =
             model == "single" ? std::numeric_limits<std::int64_t>::max() : std::stoll(words[3]);
         ordered::tcp_server server(chosen, maker(model));

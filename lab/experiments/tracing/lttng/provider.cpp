@@ -1,4 +1,4 @@
-// A library of its own: to be loaded only by a cell of LTTng-UST, for it starts threads.
+// A separate library, which only a cell of LTTng-UST may load, because it starts threads.
 #define LTTNG_UST_TRACEPOINT_CREATE_PROBES
 #define LTTNG_UST_TRACEPOINT_DEFINE
 #include <lab/experiments/tracing/lttng/tracepoints.h>
@@ -7,7 +7,7 @@
 
 extern "C" {
 
-/// Whether a session records the moments.
+/// Returns whether a session records the moments.
 bool lab_lttng_is_on() { return lttng_ust_tracepoint_enabled(ekiden_lab, moment) != 0; }
 
 void lab_lttng_moments(std::size_t n) {

@@ -21,11 +21,11 @@ namespace {
 using trace::event;
 using trace::kind;
 
-// Two processes in the viewer: threads, and lanes. Not 0, which viewers take for "unknown".
+// The viewer shows two processes: threads, and lanes. Viewers take process 0 for "unknown".
 constexpr int threads_process = 1;
 constexpr int lanes_process = 2;
 
-constexpr std::size_t longest_piece = 65'536; // of text that is written at once, about
+constexpr std::size_t longest_piece = 65'536; // text is written in pieces of about this size
 
 std::string_view kind_name(kind k) noexcept {
     switch (k) {
@@ -61,7 +61,7 @@ std::string_view kind_name(kind k) noexcept {
     return "?";
 }
 
-/// What a slice is called: its kind where that says more than the name, or with it.
+/// Returns the title of a slice: the name, the kind, or both.
 std::string title(const event& e) {
     switch (e.kind) {
     case kind::lock_wait:
@@ -78,7 +78,7 @@ std::string title(const event& e) {
     }
 }
 
-/// As std::stable_sort, without its temporary buffer, which some compilers call deprecated.
+/// Like std::stable_sort, but without its temporary buffer. Some compilers report that buffer as deprecated.
 template <class T, class Less>
 void sort_stably(std::vector<T>& list, Less less) {
     std::vector<std::size_t> order(list.size());
@@ -93,7 +93,7 @@ void sort_stably(std::vector<T>& list, Less less) {
     list = std::move(sorted);
 }
 
-/// The text of the trace, in pieces of some length. Numbers are those of no locale.
+/// Writes text in pieces. Numbers do not depend on the locale.
 class json_output {
 public:
     explicit json_output(std::ostream& to) noexcept : to_(to) {}
@@ -114,7 +114,7 @@ public:
         piece_ += std::to_string(number);
         return *this;
     }
-    /// A text in quotes.
+    /// Writes a quoted string.
     void put_text(std::string_view what) {
         static constexpr char digits[] = "0123456789abcdef";
         *this << '"';
@@ -129,12 +129,12 @@ public:
         });
         *this << '"';
     }
-    /// Microseconds, exact to the nanosecond.
+    /// Writes a time in microseconds, with three decimals.
     void put_time(std::int64_t ns) {
         const std::string below = std::to_string(1000 + ns % 1000);
         *this << ns / 1000 << '.' << std::string_view(below).substr(1);
     }
-    /// Between two records, and at the end.
+    /// Call this between two records, and at the end.
     void flush(std::size_t unless_below = 0) {
         if (piece_.size() < unless_below) return;
         text::put(to_, piece_);
@@ -146,7 +146,7 @@ private:
     std::string piece_;
 };
 
-/// A track as the viewer shows it.
+/// A track of the viewer.
 struct row {
     int process;
     std::uint64_t thread;
@@ -170,13 +170,13 @@ public:
     }
 
 private:
-    /// Where an event stands.
+    /// The position of an event.
     struct place {
         std::size_t track;
         std::size_t index;
     };
 
-    /// Of all events the newest ones: `oldest_` is the time from which on events are written.
+    /// Selects the newest events. Events that end before `oldest_` are not written.
     void select() {
         std::size_t count = 0;
         for (const trace::track& t : shot_.tracks) count += t.events.size();
@@ -191,9 +191,10 @@ private:
     }
     [[nodiscard]] bool is_selected(const event& e) const noexcept { return e.end() >= oldest_; }
 
-    /// The selected events of a thread as a viewer shows them: nested, and no two of them begin at the same
-    /// time, since arrows find their slices by the time. Clocks have steps, and inner ends are rounded apart
-    /// from outer ones: so begins move by a nanosecond, and ends are cut to what they lie in.
+    /// Returns the selected events of a thread in the form that viewers need. Slices are nested. No two
+    /// events begin at the same time, because the viewer finds the slice of an arrow by its time. Clocks have
+    /// steps, and an inner interval may seem to end after its outer one because of rounding. So begins may
+    /// move by a nanosecond, and ends are cut to the enclosing slice.
     [[nodiscard]] std::vector<event> arranged(const trace::track& of) const {
         std::vector<event> chosen;
         std::copy_if(of.events.begin(), of.events.end(), std::back_inserter(chosen),
@@ -201,7 +202,7 @@ private:
         sort_stably(chosen, [](const event& a, const event& b) {
             return std::pair(a.begin, -a.length) < std::pair(b.begin, -b.length);
         });
-        std::vector<std::int64_t> open; // the ends of the slices that the next one may lie in
+        std::vector<std::int64_t> open; // the ends of the slices that may enclose the next one
         std::int64_t last = -1;
         for (event& e : chosen) {
             const std::int64_t begin = std::max(e.begin, last + 1);
@@ -269,7 +270,7 @@ private:
 
     // ---- arrows
 
-    /// An arrow from a moment to another event, under a number of its own.
+    /// Writes an arrow from a moment to another event, with its own id.
     void put_arrow(std::string_view name, const row& from, std::int64_t sent, const row& to,
                    std::int64_t got) {
         const std::uint64_t id = ++arrows_;
@@ -279,8 +280,9 @@ private:
         to_ << ",\"bp\":\"e\",\"id\":" << id << '}';
     }
 
-    /// What starts an arrow, and what ends it: the next event of the other kind with the same id, since an
-    /// address serves another object only when this one is gone. Of a wait the end is where the arrow goes.
+    /// Writes the arrows. An arrow starts at one event and ends at the next event of the matching kind with
+    /// the same id. That is unambiguous, because another object has the same address only after the first
+    /// object is destroyed. The arrow of a lock wait points to the end of the wait.
     void write_arrows() {
         std::vector<place> all;
         for (std::size_t t = 0; t != rows_.size(); ++t)
@@ -297,7 +299,7 @@ private:
             const auto start = starts.find(at(end).id);
             if (start == starts.end()) return;
             put_arrow(name, row_of(start->second.track), at(start->second).begin, row_of(end.track),
-                      // inside of a wait, whose last nanosecond this is
+                      // The last nanosecond inside the wait.
                       at(end).kind == kind::lock_wait ? std::max(at(end).begin, time(end) - 1) : time(end));
             starts.erase(start);
         };
@@ -331,7 +333,7 @@ private:
 
     // ---- lanes
 
-    /// Tracks of turns. A lane is serial, so its turns nest as those of a thread do.
+    /// Writes a track for each lane, with its turns. A lane is serial, so its turns do not overlap.
     void write_lanes() {
         std::map<std::pair<std::string_view, std::uint64_t>, std::vector<const event*>> turns;
         for (const std::vector<event>& events : rows_)
@@ -358,7 +360,7 @@ private:
             sort_stably(list, [](const event* a, const event* b) { return a->begin < b->begin; });
             std::int64_t free_from = 0;
             for (const event* e : list) {
-                event cut = *e; // by the rounding of two threads' times, at most
+                event cut = *e; // turns of two threads may overlap by a rounding error
                 cut.begin = std::max(e->begin, free_from);
                 cut.length = std::max<std::int64_t>(0, e->end() - cut.begin);
                 free_from = cut.end();
@@ -371,7 +373,7 @@ private:
     const trace::snapshot& shot_;
     const chrome_trace_options options_;
     std::int64_t oldest_ = 0;
-    std::vector<std::vector<event>> rows_; // of each track
+    std::vector<std::vector<event>> rows_; // one for each track
     std::uint64_t arrows_ = 0;
     bool is_first_ = true;
 };

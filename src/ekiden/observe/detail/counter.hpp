@@ -1,4 +1,4 @@
-/// A number that one thread counts up and others read.
+/// A counter that one thread increments and other threads read.
 ///
 /// Part: observe. Used by: pool (its metrics).
 #pragma once
@@ -9,18 +9,19 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// One thread adds, any thread reads. Adding costs a plain load and store. May wrap around.
+/// One thread adds, any thread reads. Adding costs a plain load and a plain store. May wrap around.
 class single_writer_counter {
 public:
     single_writer_counter() = default;
     explicit single_writer_counter(std::uint64_t first) noexcept : value_(first) {}
 
-    /// Owner. release: what the owner did before is visible to whoever reads the new value.
+    /// Owner only. Release: everything that the owner did before is visible to a thread that reads the new
+    /// value.
     void add(std::uint64_t amount = 1) noexcept {
         value_.store(value_.load(sys::relaxed) + amount, sys::release);
     }
 
-    /// Any thread. acquire; pairs with add().
+    /// Any thread. Acquire: pairs with the release in add().
     [[nodiscard]] std::uint64_t value() const noexcept { return value_.load(sys::acquire); }
 
 private:

@@ -1,7 +1,7 @@
-/// How often which duration occurred: a logarithmic histogram that one thread fills and others read.
+/// A logarithmic histogram of durations. One thread records, other threads read.
 ///
-/// Part: observe. Used by: pool (queue delays). Buckets of a quarter of a power of two, after HdrHistogram
-/// (G. Tene).
+/// Part: observe. Used by: pool (queue delays). Four buckets for each power of two, as in HdrHistogram (G.
+/// Tene).
 #pragma once
 
 #include <ekiden/observe/detail/counter.hpp>
@@ -13,12 +13,13 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// A copy of a histogram's counts; a plain value. Durations are in nanoseconds; a bucket is at most 25% wide.
+/// A copy of a histogram's counts, as a plain value. Durations are in nanoseconds. The width of a bucket is
+/// at most 25% of its lower bound.
 struct histogram_snapshot {
-    static constexpr std::size_t buckets =
-        160; ///< the last one begins at 7 * 2^38 ns, 32 minutes, and is open
+    /// The last bucket begins at 7 * 2^38 ns (32 minutes) and has no end.
+    static constexpr std::size_t buckets = 160;
 
-    /// The bucket that `ns` falls into.
+    /// Returns the bucket of `ns`.
     [[nodiscard]] static constexpr std::size_t bucket_of(std::uint64_t ns) noexcept {
         if (ns < 4) return static_cast<std::size_t>(ns);
         const auto exponent = static_cast<std::size_t>(std::bit_width(ns)) - 1; // >= 2
@@ -27,24 +28,24 @@ struct histogram_snapshot {
         return bucket < buckets ? bucket : buckets - 1;
     }
 
-    /// The smallest duration of a bucket, in nanoseconds.
+    /// Returns the smallest duration of a bucket, in nanoseconds.
     [[nodiscard]] static constexpr std::uint64_t lower_bound(std::size_t bucket) noexcept {
         if (bucket < 4) return bucket;
         return (std::uint64_t{4} + bucket % 4) << (bucket / 4 - 1);
     }
 
     std::array<std::uint64_t, buckets> counts{};
-    std::uint64_t sum_ns = 0; ///< of all durations
+    std::uint64_t sum_ns = 0; ///< sum of all durations
 
-    /// How many durations were recorded.
+    /// Returns how many durations were recorded.
     [[nodiscard]] std::uint64_t total() const noexcept {
         std::uint64_t sum = 0;
         for (const std::uint64_t count : counts) sum += count;
         return sum;
     }
 
-    /// The duration in nanoseconds that a share `q` (0 to 1) of the records does not exceed, rounded up to
-    /// the end of a bucket (in the last bucket, which has none: its beginning); 0 if there are none.
+    /// Returns the quantile `q` (0 to 1) in nanoseconds, rounded up to the end of its bucket. The last bucket
+    /// has no end, so its beginning is returned. 0 if nothing was recorded.
     [[nodiscard]] std::uint64_t quantile(double q) const noexcept;
 
     histogram_snapshot& operator+=(const histogram_snapshot& other) noexcept {
@@ -54,16 +55,16 @@ struct histogram_snapshot {
     }
 };
 
-/// One thread records, any thread takes snapshots.
+/// One thread records. Any thread takes snapshots.
 class histogram {
 public:
-    /// Owner. Costs about as much as two of single_writer_counter.
+    /// Owner only. Costs about as much as two additions to a single_writer_counter.
     void record(std::uint64_t ns) noexcept {
         counts_[histogram_snapshot::bucket_of(ns)].add();
         sum_ns_.add(ns);
     }
 
-    /// Any thread. Records that happen meanwhile may or may not be in it.
+    /// Any thread. The copy may or may not contain durations that are recorded meanwhile.
     [[nodiscard]] histogram_snapshot snapshot() const noexcept {
         histogram_snapshot copy;
         for (std::size_t i = 0; i != histogram_snapshot::buckets; ++i) copy.counts[i] = counts_[i].value();

@@ -33,7 +33,7 @@ live_view::live_view(std::size_t columns, std::function<std::string()> activity,
 
 live_view::~live_view() {
     if (is_in_forked_child()) {
-        (void)thread_.release(); // there is nothing to join
+        (void)thread_.release(); // the child has no such thread to join
         return;
     }
     leaves_.store(1, sys::relaxed);
@@ -50,7 +50,8 @@ live_view::task::task(live_view& view, std::size_t column)
     shown_.store(view.number_of_this_thread(), sys::relaxed);
 }
 
-/// Where the view's thread does not exist, and the lock may be held by another one that does not.
+/// Returns whether this is a child process. There, the view's thread does not exist, and a thread that does
+/// not exist may hold the lock.
 bool live_view::is_in_forked_child() const noexcept { return generation_ != sys::fork_generation(); }
 
 std::uint32_t live_view::number_of_this_thread() {
@@ -73,7 +74,7 @@ void live_view::run() noexcept {
     while (leaves_.load(sys::relaxed) == 0) {
         if (sys::futex_wait_until(leaves_, 0, next)) continue;
         show();
-        next = std::max(next + step, sys::clock::now()); // none twice, also when the reader is slow
+        next = std::max(next + step, sys::clock::now()); // no line is repeated if `show` is slow
     }
 }
 
@@ -84,7 +85,7 @@ void live_view::show() noexcept {
             chosen_.show(line);
         else
             std::fputs((to_text(line) + '\n').c_str(), stderr);
-    } catch (const std::bad_alloc&) { // then this line is left out
+    } catch (const std::bad_alloc&) { // no memory: this line is omitted
     }
 }
 

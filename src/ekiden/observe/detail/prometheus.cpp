@@ -19,7 +19,7 @@ namespace {
 
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 
-/// Letters, '_' and `more`, and behind the first one digits.
+/// Allows letters, '_' and `more`, and digits except in the first place.
 void check_name(const char* what, std::string_view name, char more, const char* allowed) {
     const bool is_good = !name.empty() && (is_letter(name[0]) || name[0] == more)
                          && std::all_of(name.begin(), name.end(), [more](char c) {
@@ -28,13 +28,13 @@ void check_name(const char* what, std::string_view name, char more, const char* 
     if (!is_good) refuse(what, name, allowed);
 }
 
-/// Without what the names of counters end in, which OpenMetrics does not count as part of them.
+/// Returns the name of a counter without its suffix, which is not part of the name in OpenMetrics.
 std::string_view base(std::string_view name) {
     constexpr std::string_view end = "_total";
     return name.ends_with(end) ? name.substr(0, name.size() - end.size()) : name;
 }
 
-/// Line ends, backslashes and `also` are written with a backslash.
+/// Puts a backslash before backslashes and `also`, and writes newlines as "\n".
 void append_escaped(std::string& to, std::string_view text, char also) {
     text::for_each_character(text, [&](std::string_view one) {
         if (one == "\n")
@@ -46,14 +46,14 @@ void append_escaped(std::string& to, std::string_view text, char also) {
     });
 }
 
-/// As short as it can be read back.
+/// Returns the shortest text that is read back as the same value.
 std::string text_of(double value) {
     std::array<char, 32> digits;
     const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), value).ptr;
     const std::string_view text(digits.data(), end);
     if (text == "inf") return "+Inf";
     if (text == "-inf") return "-Inf";
-    return std::string(text.ends_with("nan") ? "NaN" : text); // of which there are two
+    return std::string(text.ends_with("nan") ? "NaN" : text); // there are two texts for it: "nan" and "-nan"
 }
 
 double seconds(std::uint64_t ns) { return static_cast<double>(ns) / 1e9; }
@@ -66,7 +66,7 @@ void check(prometheus_page::labels with) {
     }
 }
 
-/// A line. `bound` is the label "le" of a bucket.
+/// Appends one line. `bound` is the value of the label "le" of a bucket.
 void append_sample(std::string& to, std::string_view name, std::string_view suffix,
                    prometheus_page::labels with, std::string_view bound, const std::string& value) {
     std::string line(name);
@@ -80,7 +80,7 @@ void append_sample(std::string& to, std::string_view name, std::string_view suff
     for (const prometheus_label& one : with) append(one.name, one.value);
     if (!bound.empty()) append("le", bound);
     if (before == ',') line += '}';
-    to += line.append(" ").append(value).append("\n"); // whole, or not at all
+    to += line.append(" ").append(value).append("\n"); // in one step, so that a line is never incomplete
 }
 
 } // namespace

@@ -17,16 +17,18 @@ constinit sys::atomic<std::uint32_t> detail::state{0};
 
 namespace {
 
-/// Without it a child of fork() could find the lock held by a thread that does not exist there.
+/// Holds the lock across a fork. Otherwise the child could find it held by a thread that does not exist
+/// there.
 [[maybe_unused]] const bool is_held_across_forks =
     sys::at_fork([] { recorder::instance().before_fork(); }, [] { recorder::instance().after_fork(false); },
                  [] { recorder::instance().after_fork(true); });
 
-/// What each thread keeps; trivial, so that it is there until the thread's last instruction.
+/// The data of each thread. It is trivially destructible, so it is usable until the thread's last
+/// instruction.
 struct here {
     thread_trace* mine = nullptr;
     bool has_ended = false;
-    std::uint32_t refused_in = 0; // the recording that has no place for it
+    std::uint32_t refused_in = 0; // the recording that had no memory left for this thread
 };
 
 std::uint64_t now(std::uint32_t state) noexcept { return sys::ticks((state & detail::by_counter) != 0); }
@@ -37,7 +39,7 @@ struct clock_reading {
     std::uint64_t ticks = 0;
 };
 
-/// The best of some attempts: between two readings the thread may have to wait for its processor.
+/// Returns the most precise of several attempts. Between the two readings, the thread may lose its processor.
 clock_reading read_clocks(std::uint32_t state) noexcept {
     clock_reading best;
     std::uint64_t least = ~std::uint64_t{0};
@@ -77,7 +79,7 @@ void recorder::start(const options& chosen) {
     ended_ = 0;
     ns_a_tick_ = 0;
     lost_.store(0, sys::relaxed);
-    // relaxed: what threads find with it is under the lock, or their own.
+    // Relaxed is enough: threads use it to find data that the lock protects or that they own.
     detail::state.store(state_, sys::relaxed);
 }
 
@@ -101,14 +103,14 @@ thread_trace* recorder::of_this_thread(std::uint32_t now_on) noexcept {
     if (self.mine == nullptr && !self.has_ended && self.refused_in != now_on) {
         try {
             self.mine = enlist();
-        } catch (...) { // no memory
+        } catch (...) { // no memory: the thread is not recorded
         }
         if (self.mine == nullptr) self.refused_in = now_on;
     }
     return self.mine;
 }
 
-/// A place for the calling thread, until its end; or null.
+/// Allocates a trace for the calling thread, until the thread ends. Null if there is none left.
 thread_trace* recorder::enlist() {
     std::string name = sys::this_thread_name();
     const std::lock_guard guard(lock_);
@@ -117,10 +119,10 @@ thread_trace* recorder::enlist() {
         threads_.reserve(threads_.size() + 1);
         threads_.push_back(std::make_unique<thread_trace>(options_.events));
         found = threads_.back().get();
-        found->has_ended = true; // until it is given away
+        found->has_ended = true; // until it is assigned below
     } else {
         for (const auto& one : threads_) {
-            // The one whose last event is the oldest.
+            // Reuses the trace of the thread that ended first.
             if (one->has_ended && (found == nullptr || one->left_at < found->left_at)) found = one.get();
         }
         if (found == nullptr) return nullptr;
@@ -179,7 +181,7 @@ const char* recorder::keep(const char* text) noexcept {
 
 const char* detail::kept(const char* text) noexcept {
 #if defined(EKIDEN_CHECKING)
-    return text; // as is_on(): no part of what models of other protocols explore
+    return text; // like is_on(), so that models of other protocols do not explore it
 #else
     return recorder::instance().keep(text);
 #endif
@@ -188,7 +190,8 @@ const char* detail::kept(const char* text) noexcept {
 namespace detail {
 namespace {
 
-/// The calling thread's first record of this recording.
+/// Prepares the calling thread's trace for its first record of this recording. Null if the thread has no
+/// trace.
 [[gnu::noinline]] thread_trace* first_of(std::uint32_t now_on) noexcept {
     thread_trace* const mine = recorder::instance().of_this_thread(now_on);
     if (mine == nullptr) {
@@ -196,11 +199,13 @@ namespace {
         return nullptr;
     }
     mine->base.store(mine->ring.written(), sys::relaxed);
-    mine->of.store(now_on, sys::release); // [TR3] the base; pairs with the acquire in recorder::take()
+    mine->of.store(
+        now_on,
+        sys::release); // [TR3] Release: publishes the base. Pairs with the acquire in recorder::take()
     return mine;
 }
 
-/// The calling thread's, ready for a record of this recording; or null.
+/// Returns the calling thread's trace, ready for a record of this recording. Null if the thread has no trace.
 thread_trace* writer(std::uint32_t now_on) noexcept {
     thread_trace* const mine = sys::local<here>().mine;
     if (mine != nullptr && mine->of.load(sys::relaxed) == now_on) [[likely]]
@@ -254,10 +259,11 @@ void record(kind what, std::uint64_t id, const void* key, text_of text) noexcept
 
 struct recorder::calibration {
     std::uint64_t begun;  // in ticks
-    std::uint64_t length; // of the recording so far, in ticks
+    std::uint64_t length; // length of the recording until now, in ticks
     double ns_a_tick;
 
-    /// The time of a record. A record from before the start has one near the end of the range.
+    /// Returns the time of a record since the start. For a record from before the start, the result is near
+    /// the end of the range.
     [[nodiscard]] std::uint64_t since_start(std::uint64_t first) const noexcept {
         return (packed::time(first) - begun) & packed::time_mask;
     }
@@ -269,7 +275,8 @@ struct recorder::calibration {
     }
 };
 
-/// False if it is of no use: it ended before the start of the recording, or began after its end.
+/// Converts a record. Returns false if the event ended before the start of the recording, or began after its
+/// end.
 bool recorder::read(trace_record from, const calibration& times, event& to) const {
     std::uint64_t begin = times.since_start(from.first);
     std::uint64_t length = packed::length(from.second);
@@ -279,7 +286,7 @@ bool recorder::read(trace_record from, const calibration& times, event& to) cons
         begin = 0;
         length -= early;
     }
-    if (begin > times.length) return false; // after the end
+    if (begin > times.length) return false; // after the end of the recording
     const std::uint64_t end = std::min(begin + length, times.length);
     to.kind = packed::what(from.first);
     to.name = names_[packed::name(from.first)];
@@ -290,7 +297,8 @@ bool recorder::read(trace_record from, const calibration& times, event& to) cons
 }
 
 void recorder::read(const thread_trace& from, const calibration& times, track& to) const {
-    // Before the records: an interval that ends meanwhile is among them, and then it is not shown as open.
+    // Read the open intervals before the records. If an interval ends meanwhile, it is among the records and
+    // is not shown as open.
     std::array<std::uint64_t, thread_trace::most_open> open{};
     for (std::size_t i = 0; i != open.size(); ++i) open[i] = from.open[i].load(sys::relaxed);
 
@@ -309,7 +317,8 @@ void recorder::read(const thread_trace& from, const calibration& times, track& t
     for (const std::uint64_t word : open) {
         if (word == 0) continue;
         const std::uint64_t begin = times.since_start(word);
-        const std::uint64_t length = (times.length - begin) & packed::time_mask; // also if it is from before
+        // This is also correct if the interval began before the start of the recording.
+        const std::uint64_t length = (times.length - begin) & packed::time_mask;
         if (!times.is_before_start(begin) && begin > times.length) continue;
         if (!read({word, packed::second(length, 0)}, times, next)) continue;
         next.is_open = true;
@@ -318,7 +327,8 @@ void recorder::read(const thread_trace& from, const calibration& times, track& t
 }
 
 snapshot recorder::take() {
-    constexpr std::uint64_t enough = 5'000'000; // nanoseconds: the two clocks are read 50 ns apart
+    // In nanoseconds. The two clocks are read about 50 ns apart, so a rate over 5 ms is precise enough.
+    constexpr std::uint64_t enough = 5'000'000;
     while (sys::now_ns() - begun_ns() < enough) sys::yield();
     snapshot copy;
     const std::lock_guard guard(lock_);
@@ -332,7 +342,7 @@ snapshot recorder::take() {
     copy.length = times.ns(times.length);
     copy.lost = lost_.load(sys::relaxed);
     for (const auto& one : threads_) {
-        // [TR3] acquire; pairs with the release in writer().
+        // [TR3] Acquire: reads the base. Pairs with the release in first_of().
         if (one->of.load(sys::acquire) != state_) continue;
         read(*one, times, copy.tracks.emplace_back());
     }
@@ -344,7 +354,7 @@ std::uint64_t recorder::begun_ns() const noexcept {
     return begun_ns_;
 }
 
-// ---- the public face
+// ---- public functions
 
 void start(const options& chosen) { recorder::instance().start(chosen); }
 void stop() noexcept { recorder::instance().stop(); }

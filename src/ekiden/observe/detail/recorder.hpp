@@ -1,4 +1,4 @@
-/// The rings of all threads, the names that records refer to, and how records become events.
+/// The rings of all threads, the names in their records, and the conversion of records to events.
 ///
 /// Part: observe. Used by: trace. Private.
 #pragma once
@@ -17,8 +17,8 @@
 
 namespace ekiden::inline EKIDEN_ABI::trace {
 
-// A record's words:
-// first    48 bits  when it began, in ticks; they come round after a day at 3 GHz
+// The two words of a record:
+// first    48 bits  the time when it began, in ticks; wraps around after a day at 3 GHz
 //          12 bits  number of its name
 //           4 bits  kind
 // second   32 bits  length: the upper 27 as a number, the lower 5 as a shift; exact up to 2^27 ticks
@@ -35,7 +35,7 @@ struct packed {
         return (time & time_mask) | std::uint64_t{name} << time_bits
                | static_cast<std::uint64_t>(what) << (time_bits + name_bits);
     }
-    /// Long ones are rounded down, so that what lies inside of another interval ends inside of it.
+    /// Long lengths are rounded down, so that an inner interval never ends after its outer one.
     [[nodiscard]] static constexpr std::uint64_t second(std::uint64_t length, std::uint64_t id) noexcept {
         unsigned shift = 0;
         while (length >> (32 - shift_bits) != 0 && shift != (1U << shift_bits) - 1) {
@@ -61,7 +61,7 @@ struct packed {
     }
 };
 
-/// What one thread records. Its thread writes.
+/// The records of one thread. Only that thread writes.
 class thread_trace {
 public:
     explicit thread_trace(std::size_t records) : ring(records) {}
@@ -70,30 +70,31 @@ public:
     static constexpr std::size_t remembered_names = 64;
 
     trace_ring ring;
-    /// Intervals that have begun, the outermost first; of those nested deeper nothing is shown before they
-    /// end. The first word of their records.
+    /// Intervals that have begun, outermost first. Each is the first word of its record. Intervals that are
+    /// nested more deeply are not shown before they end.
     std::array<sys::atomic<std::uint64_t>, most_open> open{};
     std::size_t depth = 0;
 
-    /// What the ring has of the recording `of` begins with record number `base`.
+    /// The records of the recording `of` begin with record number `base` of the ring.
     sys::atomic<std::uint64_t> base{0};
     sys::atomic<std::uint32_t> of{0};
 
-    /// Names that the thread has looked up, by their key.
+    /// A cache of names that the thread has used, by their key.
     struct known_name {
         const void* key = nullptr;
         std::uint32_t number = 0;
     };
     std::array<known_name, remembered_names> names{};
 
-    // Under the recorder's lock:
+    // These are under the recorder's lock:
     std::uint64_t thread_id = 0;
     std::string thread_name;
-    bool has_ended = false; // its thread; another one may have it
+    bool has_ended = false; // whether the thread has ended; then another thread may reuse this object
     std::uint64_t left_at = 0;
 };
 
-/// One for the process; never destroyed, since threads may record until the last instruction.
+/// The only recorder of the process. It is never destroyed, because threads may record until their last
+/// instruction.
 class recorder {
 public:
     [[nodiscard]] static recorder& instance() noexcept;
@@ -102,17 +103,17 @@ public:
     void stop() noexcept;
     [[nodiscard]] snapshot take();
 
-    /// The calling thread's, for events of the recording that is on; null if that has none for it.
+    /// Returns the calling thread's trace for the recording `now_on`. Null if the recording has none for it.
     [[nodiscard]] thread_trace* of_this_thread(std::uint32_t now_on) noexcept;
-    /// The calling thread ends.
+    /// Call this when the thread ends.
     void leave(thread_trace& mine) noexcept;
-    /// The number of the name that `key` stands for. 0 if there are too many.
+    /// Returns the number of the name with this key. 0 if there are too many names.
     [[nodiscard]] std::uint32_t number_of(const void* key, detail::text_of text) noexcept;
     [[nodiscard]] const char* keep(const char* text) noexcept;
-    /// An event is lost: the thread has no place for it.
+    /// Counts an event as lost, because the thread has no trace.
     void lose() noexcept { lost_.fetch_add(1, sys::relaxed); }
 
-    /// Around a fork. The child records nothing until it starts a recording of its own.
+    /// Call these around a fork. The child records nothing until it starts its own recording.
     void before_fork() noexcept { lock_.lock(); }
     void after_fork(bool is_child) noexcept;
 
@@ -125,17 +126,18 @@ private:
     [[nodiscard]] bool read(trace_record from, const calibration& times, event& to) const;
 
     mutable sys::slow_lock lock_;
-    std::uint32_t state_ = 0; // of the recording that is on, or was the last
+    std::uint32_t state_ = 0; // of the current recording, or of the last one
     options options_;
     std::vector<std::unique_ptr<thread_trace>> threads_;
     std::vector<std::string_view> names_{"?"};
     std::unordered_map<const void*, std::uint32_t> numbers_;
     std::set<std::string, std::less<>> kept_;
     std::uint64_t leavers_ = 0;
-    std::uint64_t begun_ = 0; // the recording, in ticks,
+    std::uint64_t begun_ = 0; // start of the recording, in ticks
     std::uint64_t begun_ns_ = 0;
-    std::uint64_t ended_ = 0; // in ticks; while it is on, 0
-    double ns_a_tick_ = 0;    // once it has ended and been looked at, so that its times stay
+    std::uint64_t ended_ = 0; // end of the recording, in ticks; 0 while tracing is on
+    // Kept after the first snapshot of a finished recording, so that its times do not change.
+    double ns_a_tick_ = 0;
     sys::atomic<std::uint64_t> lost_{0};
 };
 

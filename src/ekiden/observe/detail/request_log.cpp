@@ -30,7 +30,7 @@ request_log::request_log(const options& chosen)
 
 request_log::entry* request_log::begin(std::uint64_t key) noexcept {
     const std::uint64_t now = sys::now_ns();
-    // relaxed: it gives out numbers. Each entry is published by itself.
+    // Relaxed is enough: it only assigns numbers. Each entry is published by its own store.
     const std::uint64_t number = arrived_.fetch_add(1, sys::relaxed);
     if (number >= chosen_.capacity) return nullptr;
     entry& mine = entries_[number];
@@ -43,8 +43,8 @@ request_log::entry* request_log::begin(std::uint64_t key) noexcept {
 request_log::service::service(entry* of) noexcept : of_(of) {
     if (of_ == nullptr) return;
     has_cpu_ = of_->block_ns.load(sys::relaxed) != 0;
-    // The clock is read inside of the two readings of the processor's time: nothing seems to wait that did
-    // not.
+    // The two readings of the processor time enclose the two readings of the clock. So no work is counted as
+    // waiting.
     if (has_cpu_) cpu_ns_ = sys::this_thread_cpu_ns();
     begin_ns_ = sys::now_ns();
 }
@@ -59,7 +59,7 @@ request_log::service::~service() {
         block = cpu == 0 || worked >= whole ? 0 : whole - worked;
         of_->block_ns.store(block + 1, sys::relaxed);
     }
-    // [RQ1] release: the entry is whole; pairs with the acquire in write_csv().
+    // [RQ1] Release: publishes the complete entry. Pairs with the acquire in write_csv().
     of_->ended.store(whole - block + 1, sys::release);
 }
 
@@ -73,7 +73,8 @@ request_log::summary request_log::write_csv(std::ostream& to) const {
     std::vector<line> lines;
     for (std::uint64_t i = 0; i != kept; ++i) {
         const entry& one = entries_[i];
-        const std::uint64_t ended = one.ended.load(sys::acquire); // [RQ1]
+        // [RQ1] Acquire: pairs with the release in ~service()
+        const std::uint64_t ended = one.ended.load(sys::acquire);
         if (ended != 0)
             lines.push_back({one.arrival_ns.read(), i, one.key.read(), ended - 1,
                              std::max<std::uint64_t>(one.block_ns.load(sys::relaxed), 1) - 1});
@@ -113,7 +114,7 @@ std::uint64_t request_log::hash(const void* bytes, std::size_t size) const noexc
         c = std::rotl(c, 32);
     };
     const auto* const text = static_cast<const unsigned char*>(bytes);
-    for (std::size_t at = 0;; at += 8) { // the last word holds what is left, and the length
+    for (std::size_t at = 0;; at += 8) { // the last word contains the remaining bytes and the length
         const std::size_t left = size - at;
         std::uint64_t word = left < 8 ? std::uint64_t{size} << 56 : 0;
         for (std::size_t i = 0; i != std::min<std::size_t>(left, 8); ++i)

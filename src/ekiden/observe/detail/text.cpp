@@ -7,7 +7,7 @@ namespace ekiden::inline EKIDEN_ABI {
 namespace {
 
 std::string text_of(double value, std::chars_format format, int precision) {
-    std::array<char, 400> digits; // the longest: 309 in front of the point
+    std::array<char, 400> digits; // the longest text has 309 digits before the point
     const auto end =
         std::to_chars(digits.data(), digits.data() + digits.size(), value, format, precision).ptr;
     return {digits.data(), end};
@@ -15,7 +15,7 @@ std::string text_of(double value, std::chars_format format, int precision) {
 
 } // namespace
 
-/// As table 3-7 of the Unicode Standard has it.
+/// Checks the byte sequences of table 3-7 of the Unicode Standard.
 std::size_t text::character_bytes(std::string_view text) noexcept {
     const auto byte = [text](std::size_t i) {
         return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U;

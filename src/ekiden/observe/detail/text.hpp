@@ -1,4 +1,4 @@
-/// Text that is the same in every locale and in every format of a stream, and that is UTF-8.
+/// Text that is UTF-8 and does not depend on the locale or on the format flags of a stream.
 ///
 /// Part: observe. Used by: writers of traces and metrics, sim. Private.
 #pragma once
@@ -12,13 +12,14 @@
 
 namespace ekiden::inline EKIDEN_ABI::text {
 
-/// What stands for bytes that are no UTF-8: U+FFFD.
+/// Replaces bytes that are not UTF-8: U+FFFD.
 inline constexpr std::string_view replacement = "\xef\xbf\xbd";
 
-/// Returns how many bytes the character at the front of `text` has; 0 if that is not UTF-8.
+/// Returns the number of bytes of the first character of `text`. 0 if it is not UTF-8.
 [[nodiscard]] std::size_t character_bytes(std::string_view text) noexcept;
 
-/// Calls `f(character)` for each character of `text`, with the replacement for each byte that is no UTF-8.
+/// Calls `f(character)` for each character of `text`. Each byte that is not UTF-8 is passed as the
+/// replacement.
 template <class F>
 void for_each_character(std::string_view text, F&& f) {
     while (!text.empty()) {
@@ -28,12 +29,12 @@ void for_each_character(std::string_view text, F&& f) {
     }
 }
 
-/// Returns `value` with so many digits behind the point.
+/// Returns `value` with `decimals` digits after the decimal point.
 [[nodiscard]] std::string fixed(double value, int decimals);
-/// Returns `value` with so many significant digits at most, as "%g" has it.
+/// Returns `value` with at most `digits` significant digits, like "%g".
 [[nodiscard]] std::string general(double value, int digits);
 
-/// Writes the bytes as they are. A stream's width, fill and locale have no effect.
+/// Writes the bytes unchanged. Width, fill and locale of the stream have no effect.
 inline void put(std::ostream& to, std::string_view bytes) {
     to.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
 }

@@ -17,7 +17,8 @@ namespace {
 using trace::event;
 using trace::kind;
 
-/// What a thread can be shown as doing. Of intervals that cover each other the later one in this list counts.
+/// An activity that a thread can show. If intervals overlap, the activity that is later in this list is
+/// shown.
 struct activity {
     kind what;
     char sign;
@@ -37,7 +38,7 @@ std::string text_of(std::int64_t ns) {
     return text::general(value / fitting->first, 3).append(fitting->second);
 }
 
-/// The name of a thread, and how wide it is on a terminal.
+/// The name of a thread, and its width on a terminal.
 struct caption {
     std::string text;
     std::size_t width = 0;
@@ -52,7 +53,7 @@ caption caption_of(const trace::track& t) {
     return made;
 }
 
-/// For each part of the time and each activity: how much of it the thread did that.
+/// The picture of one thread: for each column and each activity, the time that the thread spent on it.
 class line {
 public:
     line(const trace::track& of, std::int64_t begin, std::int64_t end, std::size_t columns)
@@ -60,8 +61,8 @@ public:
           width_(std::max(1.0, static_cast<double>(end - begin) / static_cast<double>(columns))),
           share_(columns) {
         for (std::size_t a = 0; a != activities.size(); ++a) {
-            // From the last end backwards, so that what lies inside of another one of its kind comes after
-            // it.
+            // Iterates from the last end backwards, so that an outer interval comes before the inner ones of
+            // the same kind.
             std::int64_t covered_from = end;
             for (auto e = of.events.rbegin(); e != of.events.rend(); ++e) {
                 if (e->kind != activities[a].what || e->begin >= covered_from) continue;
@@ -77,7 +78,7 @@ public:
             char sign = ' ';
             double shown = 0;
             for (std::size_t a = 0; a != activities.size(); ++a) {
-                if (column[a] < width_ / 100 || column[a] < shown / 2) continue; // not worth a sign
+                if (column[a] < width_ / 100 || column[a] < shown / 2) continue; // too short to be shown
                 sign = activities[a].sign;
                 shown = std::max(shown, column[a]);
             }
@@ -109,7 +110,7 @@ private:
     std::vector<std::array<double, activities.size()>> share_;
 };
 
-/// What stands below the line of a thread; empty: nothing.
+/// Returns the text below the line of a thread. Empty if there is none.
 std::string sums_of(const trace::track& t, const line& drawn, std::int64_t begin) {
     std::string sums;
     const auto add = [&sums](const std::string& one) { sums += (sums.empty() ? "" : ", ") + one; };

@@ -13,7 +13,7 @@ namespace ekiden::inline EKIDEN_ABI::sim {
 
 namespace {
 
-constexpr std::size_t most_lines = 60; // of a timeline
+constexpr std::size_t most_lines = 60; // of a timeline in a report
 
 void print(const options& chosen, const report& found) {
     if (chosen.prints) std::fprintf(stderr, "%s", found.text.c_str());
@@ -25,7 +25,7 @@ void take(const run_answer& from, report& to) {
     for (const auto& [mark, count] : from.marks) to.reached[mark] += count;
 }
 
-/// What is said of `shown`, the run that stands for the failure.
+/// Fills the report with `shown`, the run that represents the failure.
 void tell(report& to, const outcome& shown, const std::string& how) {
     to.kind = shown.found.kind;
     to.why = std::string(name_of(shown.found.kind)) + ": " + shown.found.why;
@@ -39,7 +39,7 @@ void tell(report& to, const outcome& shown, const std::string& how) {
               + "\", test), with the same build\n";
 }
 
-/// `failed` has been found by a run; a smaller one is looked for.
+/// Shrinks the failing run `failed`, then fills the report with the result.
 void shrink_and_tell(report& to, runner& with, const options& chosen, outcome failed, std::string how) {
     to.choices = failed.made.weight();
     const std::uint32_t steps = failed.step_count;
@@ -64,7 +64,7 @@ void tell_of_seed(report& to, runner& with, const options& chosen, run_answer&& 
 
 namespace {
 
-/// Of the seeds that are asked for, and that there are.
+/// Returns the last requested seed that exists.
 std::uint64_t last_seed(const options& chosen) {
     const std::uint64_t most = std::numeric_limits<std::uint64_t>::max() - chosen.first;
     return chosen.first + std::min(most, chosen.seeds - 1);
@@ -76,7 +76,7 @@ report detail::explore(const options& chosen, test_reference test) {
     check_options(chosen);
     runner with(test, chosen);
     report result;
-    // The dull run tells how many choices there are; what a seed draws depends on that.
+    // The dull run counts the choices. What the other seeds draw depends on that number.
     run_answer answer = with.run({});
     if (chosen.first == 0) take(answer, result);
     if (answer.last.is_clean() && chosen.seeds > (chosen.first == 0 ? 1U : 0U)) {
@@ -107,8 +107,8 @@ report detail::replay(std::string_view text, const options& chosen, test_referen
 
 namespace {
 
-/// The tapes that differ from `from`, which has been run to `made`, in one more choice, behind those that it
-/// has.
+/// Appends the tapes that differ from `from` in one more choice, after its last one. `made` is the complete
+/// tape that a run of `from` has made.
 void append_children(const tape& from, const tape& made, std::vector<tape>& to) {
     const std::vector<choice>& choices = made.of(stream::schedule);
     for (std::size_t i = choices.size(); i-- > from.of(stream::schedule).size();) {
@@ -127,7 +127,7 @@ report detail::explore_all(const options& chosen, unsigned bound, test_reference
     check_options(chosen);
     runner with(test, chosen);
     report result;
-    std::vector<tape> left(1); // the dull one
+    std::vector<tape> left(1); // the dull tape
     while (!left.empty()) {
         if (result.runs >= chosen.seeds) return result;
         const tape next = std::move(left.back());

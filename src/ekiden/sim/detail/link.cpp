@@ -39,7 +39,7 @@ bool link::transmit(task* message, sim_context& to, std::uint32_t line) {
     }
     const std::int64_t late = world.choose_delay(fault::link_delay, name_.c_str());
     world.put(message, to, task_order::usual, line, latency_ + late);
-    if (how == 2) cut(false); // behind this message, which gets through; its answer does not
+    if (how == 2) cut(false); // after this message, which still arrives; its answer does not
     return true;
 }
 

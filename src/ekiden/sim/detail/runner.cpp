@@ -11,21 +11,22 @@
 
 namespace ekiden::inline EKIDEN_ABI::sim {
 
-/// What the explorer shares with a thread that runs for it. A thread that is lost keeps it.
+/// The state that the explorer shares with the thread that runs simulations. A blocked thread keeps it.
 struct runner::place {
     place(detail::test_reference t, const options& o) : test(t), chosen(o) {}
 
     const detail::test_reference test;
     const options chosen;
-    // One has these at a time: the explorer until it wakes the thread, then that until it wakes the explorer.
+    // One side at a time uses these: the explorer until it wakes the thread, then the thread until it wakes
+    // the explorer.
     run_request request;
     run_answer answer;
     bool ends = false;
     bool is_lost = false;
-    std::exception_ptr refusal; // of memory
+    std::exception_ptr refusal; // an exception that did not come from the test, such as std::bad_alloc
     sys::parker thread;
     sys::parker explorer;
-    pulse beat; // the explorer looks at it at any time
+    pulse beat; // the explorer may read it at any time
 
     void serve();
     void run_all();
@@ -33,7 +34,7 @@ struct runner::place {
     void take(simulation& from, outcome& to);
 };
 
-/// What has happened in the simulation, which is not used any more.
+/// Moves the results out of the simulation, which is not used afterwards.
 void runner::place::take(simulation& from, outcome& to) {
     to.found = from.failure();
     to.made = from.made();
@@ -45,7 +46,7 @@ void runner::place::take(simulation& from, outcome& to) {
     to.plan = from.plan() != nullptr && !to.is_clean() ? from.plan()->describe() : std::string();
 }
 
-/// Whether nothing was found.
+/// Returns whether no failure was found.
 bool runner::place::run_one(std::uint64_t seed, outcome& to) {
     std::optional<simulation> world;
     if (request.played != nullptr)
@@ -148,7 +149,7 @@ run_answer runner::run(const run_request& request) {
     at.thread.unpark();
     watch(at);
     run_answer answer = std::move(at.answer);
-    if (at.is_lost) { // the thread stays where it is, and keeps its place
+    if (at.is_lost) { // the blocked thread keeps its state
         thread_.detach();
         place_ = nullptr;
     } else if (at.refusal != nullptr) {
@@ -157,14 +158,15 @@ run_answer runner::run(const run_request& request) {
     return answer;
 }
 
-/// Returns when the answer is there. A step that takes long is only named: it may get on yet.
+/// Returns when the answer is ready. A step that takes long is only named on standard error, because it may
+/// still complete.
 void runner::watch(place& at) {
     const blocked_here waiting("a simulation");
     if (options_.watch.count() <= 0) return at.explorer.park();
     const auto never = std::numeric_limits<std::uint32_t>::max();
     std::uint32_t seen = never;
     while (!at.explorer.park_until(sys::clock::now() + sys::bounded(options_.watch))) {
-        const std::uint32_t now = at.beat.steps.load(sys::relaxed); // relaxed: only to be shown
+        const std::uint32_t now = at.beat.steps.load(sys::relaxed); // relaxed: it is only displayed
         const task::function type = at.beat.type.load(sys::relaxed);
         if (now == seen && type != nullptr) {
             const std::string name(described_type(type(nullptr, task_request::describe)));

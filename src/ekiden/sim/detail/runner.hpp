@@ -1,5 +1,5 @@
-/// The thread that runs simulations for explore. A run that blocks its thread keeps it for ever; the next one
-/// gets another.
+/// The thread that runs simulations for explore. If a run blocks its thread, that thread is given up, and the
+/// next run gets a new thread.
 ///
 /// Part: sim. Used by: explore, shrink. Private.
 #pragma once
@@ -18,7 +18,7 @@
 
 namespace ekiden::inline EKIDEN_ABI::sim {
 
-/// What one run has come to.
+/// The outcome of one run.
 struct outcome {
     finding found;
     tape made;
@@ -26,30 +26,30 @@ struct outcome {
     std::uint32_t step_count = 0;
     std::uint32_t schedule_choices = 0;
     scheduler by = scheduler::dull;
-    std::string plan; ///< in words; empty if it has played
+    std::string plan; ///< the plan as text; empty if the run replays a tape
     std::map<std::string, std::uint64_t> marks;
 
     [[nodiscard]] bool is_clean() const noexcept { return found.kind == verdict::none; }
 };
 
-/// What is to be run.
+/// A request to run seeds, or to replay a tape.
 struct run_request {
-    const tape* played = nullptr; ///< or:
+    const tape* played = nullptr; ///< the tape to replay, if not null; otherwise the seeds below
     std::uint64_t seed = 0;
-    std::uint64_t last = 0;       ///< seeds from `seed` to this one, until one fails
-    std::uint32_t expected = 100; ///< choices of the schedule
+    std::uint64_t last = 0;       ///< runs the seeds from `seed` to `last`, until one fails
+    std::uint32_t expected = 100; ///< the expected number of schedule choices in a run
 };
 
-/// What a request has come to: of the run that has failed, or of the last one.
+/// The answer to a request. `last` is the run that failed, or the last run.
 struct run_answer {
     outcome last;
-    std::uint64_t seed = 0; ///< of that one
+    std::uint64_t seed = 0; ///< the seed of `last`
     std::uint64_t runs = 0;
     std::uint64_t steps = 0;
-    std::map<std::string, std::uint64_t> marks; ///< in how many runs
+    std::map<std::string, std::uint64_t> marks; ///< the number of runs that have reached each mark
 };
 
-/// One thread at a time.
+/// One thread at a time may use it.
 class runner {
 public:
     runner(detail::test_reference test, const options& chosen);
@@ -57,7 +57,7 @@ public:
     runner(const runner&) = delete;
     runner& operator=(const runner&) = delete;
 
-    /// Throws std::system_error if a thread is needed and the system gives none.
+    /// Throws std::system_error if a thread is needed and the system refuses to start one.
     [[nodiscard]] run_answer run(const run_request& request);
 
 private:
@@ -68,7 +68,7 @@ private:
 
     const detail::test_reference test_;
     const options options_;
-    std::shared_ptr<place> place_; // null: there is no thread
+    std::shared_ptr<place> place_; // null if there is no thread
     sys::thread thread_;
 };
 

@@ -6,7 +6,7 @@ namespace ekiden::inline EKIDEN_ABI::sim {
 
 namespace {
 
-/// Three sequences of one seed that have nothing to do with each other.
+/// Returns one of three independent sequences of a seed.
 std::uint64_t mixed(std::uint64_t seed, std::uint64_t which) {
     std::uint64_t h = seed * 3 + which + 1;
     h = (h ^ (h >> 30)) * 0xbf58476d1ce4e5b9U;
@@ -24,7 +24,7 @@ seed_plan::seed_plan(std::uint64_t seed, const options& chosen, std::uint32_t ex
       kind_(scheduler::dull), low_priorities_(drawn_priority - 1) {
     expected = std::max(expected, 4U);
     fair_from_ = 1000 + 20 * expected;
-    if (seed == 0) return; // everything is dull
+    if (seed == 0) return; // every choice is dull
     const auto drawn = static_cast<scheduler>(1 + random_.below(3));
     kind_ = chosen.only.value_or(drawn);
     constexpr unsigned permilles[] = {0, 20, 100, 300};
@@ -41,7 +41,7 @@ void seed_plan::draw_points(unsigned count, std::uint32_t expected) {
     std::sort(points_.begin(), points_.end());
 }
 
-/// First which are on: some find more than all at once.
+/// Draws which faults are on. Some bugs need few faults, so not all of them are on at once.
 void seed_plan::draw_faults(fault_set allowed) {
     for (std::size_t i = 0; i != fault_kinds; ++i) {
         const auto kind = static_cast<fault>(i);
@@ -100,7 +100,8 @@ std::uint32_t seed_plan::pick_by_priority(std::span<const std::uint32_t> chains)
     };
     const std::uint32_t picked = best();
     if (!is_point()) return picked;
-    priority_of(chains[picked]) = low_priorities_--; // below all others that were not lowered before
+    // Below all priorities, except those that were lowered before
+    priority_of(chains[picked]) = low_priorities_--;
     return best();
 }
 
@@ -124,7 +125,7 @@ std::uint32_t seed_plan::pick_undelayed(std::span<const std::uint32_t> chains) {
         }
     }
     const std::uint32_t picked = first_undelayed(chains);
-    // Time moves only past somebody who is delayed.
+    // Time may only pass a chain that is delayed.
     if (chains[picked] == time_chain && delays_.empty()) return 0;
     const std::uint32_t chain = chains[picked];
     std::erase_if(delays_, [chain](const delay& d) { return d.chain == chain; });

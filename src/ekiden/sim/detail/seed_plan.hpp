@@ -1,12 +1,12 @@
-/// What a seed draws: a scheduler, which faults are on and how often they come, and with these each choice.
+/// The plan that a seed draws: a scheduler, the faults that are on, and their rates. It makes each choice.
 ///
-/// Part: sim. Used by: the simulation, where it plays no tape; explore. Private.
+/// Part: sim. Used by: the simulation, unless it replays a tape; explore. Private.
 ///
-/// Three schedulers, because each finds what the others miss: uniformly random; priorities with change points
-/// (S. Burckhardt et al., "A Randomized Scheduler with Probabilistic Guarantees of Finding Bugs", 2010); and
-/// few delays of an otherwise dull order (M. Emmi et al., "Delay-Bounded Scheduling", 2011). What is
-/// different here: time is one more that can be next, and a delayed one may stay so until nothing else can
-/// run.
+/// There are three schedulers, because each finds bugs that the others miss. The first is uniformly random.
+/// The second has priorities with change points (S. Burckhardt et al., "A Randomized Scheduler with
+/// Probabilistic Guarantees of Finding Bugs", 2010). The third adds few delays to the dull order, which is
+/// oldest first (M. Emmi et al., "Delay-Bounded Scheduling", 2011). Two things differ from the papers. Time
+/// is one more chain that can be next. A delayed chain may stay delayed until nothing else can run.
 #pragma once
 
 #include <ekiden/sim/fault.hpp>
@@ -24,22 +24,22 @@ namespace ekiden::inline EKIDEN_ABI::sim {
 
 class seed_plan {
 public:
-    /// `expected`: how many choices of the schedule a run makes, about.
+    /// `expected` is the approximate number of schedule choices in a run.
     seed_plan(std::uint64_t seed, const options& chosen, std::uint32_t expected);
 
     [[nodiscard]] scheduler kind() const noexcept { return kind_; }
     [[nodiscard]] fault_set faults() const noexcept { return faults_; }
 
-    /// The next one: an index of `chains`, which are sorted, the oldest first, and time, chain 0, last. Where
-    /// somebody is running and can be interrupted, that comes first.
+    /// Returns the index in `chains` of the next chain. `chains` is ordered oldest first. Time is chain 0 and
+    /// comes last. A running step that can be interrupted comes first.
     [[nodiscard]] std::uint32_t pick(std::span<const std::uint32_t> chains);
-    /// Which of so many lanes that are ready.
+    /// Returns which one of `ready` lanes is next.
     [[nodiscard]] std::uint32_t pick_lane(std::uint32_t ready);
-    /// 0: no fault of this kind, which is on.
+    /// Returns 0 for no fault. The kind must be one that is on.
     [[nodiscard]] std::uint32_t pick_fault(fault kind, std::uint32_t range);
     [[nodiscard]] std::uint32_t pick_data(std::uint32_t range) { return data_random_.below(range); }
 
-    /// All that was drawn, in words.
+    /// Returns the drawn plan as text.
     [[nodiscard]] std::string describe() const;
 
 private:
@@ -59,25 +59,25 @@ private:
     sys::random fault_random_;
     sys::random data_random_;
     scheduler kind_;
-    std::uint32_t choices_ = 0;         // made so far
-    std::uint32_t fair_from_ = 0;       // choices; then at random, so that nothing starves for ever
-    std::vector<std::uint32_t> points_; // choices at which something changes
-    std::uint32_t jumps_ = 0;           // of time in a row
-    unsigned time_permille_ = 0;        // at random: time
-    bool time_is_low_ = true;           // by priority: below all others
+    std::uint32_t choices_ = 0;         // number of choices made so far
+    std::uint32_t fair_from_ = 0;       // from this choice on, choices are random, so that no chain starves
+    std::vector<std::uint32_t> points_; // choices at which a priority changes or a delay begins
+    std::uint32_t jumps_ = 0;           // number of consecutive jumps of time
+    unsigned time_permille_ = 0;        // for random: how often time is chosen, per 1000
+    bool time_is_low_ = true;           // for priorities: time has the lowest priority
     std::vector<std::uint64_t> priorities_;
-    std::uint64_t low_priorities_; // given away below those that were drawn
+    std::uint64_t low_priorities_; // the next low priority; all are below the drawn ones
     struct delay {
         std::uint32_t chain;
-        std::uint32_t left; // choices
+        std::uint32_t left; // remaining number of choices
     };
     std::vector<delay> delays_;
     bool delays_behind_time_ = false;
 
     fault_set faults_;
-    std::array<std::uint32_t, fault_kinds> rates_{}; // in 1/65536
+    std::array<std::uint32_t, fault_kinds> rates_{}; // in units of 1/65536
     std::uint32_t fault_budget_ = 0;
-    std::uint32_t faults_allowed_ = 0; // the budget at the beginning
+    std::uint32_t faults_allowed_ = 0; // the initial budget
 };
 
 } // namespace ekiden::inline EKIDEN_ABI::sim

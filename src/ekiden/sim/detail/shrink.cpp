@@ -11,7 +11,8 @@ namespace {
 
 constexpr std::array<stream, streams> all_streams{stream::faults, stream::data, stream::schedule};
 
-/// Fewer choices that are not dull, then lower ones, then fewer steps.
+/// The size of an outcome: first the number of choices that are not dull, then their values, then the number
+/// of steps.
 auto size_of(const outcome& o) {
     std::uint64_t sum = 0;
     for (const auto& each : o.made.choices) {
@@ -22,7 +23,7 @@ auto size_of(const outcome& o) {
 
 } // namespace
 
-/// Whether it fails in the same way, and is smaller.
+/// Runs the candidate. Keeps it and returns true if it fails in the same way and is smaller.
 bool shrinker::try_tape(tape candidate) {
     if (left_ == 0) return false;
     --left_;
@@ -30,7 +31,7 @@ bool shrinker::try_tape(tape candidate) {
     run_answer answer;
     try {
         answer = with_.run({.played = &candidate});
-    } catch (...) { // The failure itself is not to be lost: it is told as it is.
+    } catch (...) { // keep the failure that has been found
         left_ = 0;
         return false;
     }
@@ -42,7 +43,7 @@ bool shrinker::try_tape(tape candidate) {
     return true;
 }
 
-/// All choices of a kind, as if it had never been on.
+/// Removes all choices of a kind of fault, as if it had never been on.
 bool shrinker::switch_faults_off() {
     bool any = false;
     for (std::size_t i = 0; i != fault_kinds; ++i) {
@@ -53,7 +54,7 @@ bool shrinker::switch_faults_off() {
         std::erase_if(without.of(stream::faults), [kind](const choice& c) { return c.kind == kind; });
         if (try_tape(std::move(without))) {
             any = true;
-        } else { // or it is on, and never comes
+        } else { // otherwise keeps it on, but without any fault
             tape zeroed = smallest_.made;
             for (choice& c : zeroed.of(stream::faults)) c.value = c.kind == kind ? 0 : c.value;
             any = try_tape(std::move(zeroed)) || any;
@@ -62,7 +63,7 @@ bool shrinker::switch_faults_off() {
     return any;
 }
 
-/// Large ones first.
+/// Deletes or zeroes spans of choices, longest spans first.
 bool shrinker::change_spans(stream of, bool deletes) {
     bool any = false;
     for (std::size_t length = smallest_.made.of(of).size(); length != 0; length /= 2) {

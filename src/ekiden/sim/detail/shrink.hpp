@@ -1,6 +1,7 @@
-/// Makes the tape of a run that has failed smaller: fewer steps out of order, fewer faults, the same failure.
+/// Shrinks the tape of a failing run: fewer steps out of order and fewer faults, but the same failure.
 ///
-/// Part: sim. Used by: explore. Private. After Hypothesis' passes: delete spans, zero spans, lower values.
+/// Part: sim. Used by: explore. Private. Modeled on the passes of Hypothesis: delete spans, zero spans, lower
+/// values.
 #pragma once
 
 #include <ekiden/sim/detail/runner.hpp>
@@ -11,11 +12,12 @@ namespace ekiden::inline EKIDEN_ABI::sim {
 
 class shrinker {
 public:
-    /// `smallest`: an outcome that has failed.
+    /// `smallest` must be an outcome that has failed.
     shrinker(runner& with, outcome smallest, unsigned most_runs)
         : with_(with), smallest_(std::move(smallest)), left_(most_runs) {}
 
-    /// The smallest one found. Ends early if the system gives no thread or no memory for one more run.
+    /// Returns the smallest failing outcome that it finds. Returns early if the system has no thread or no
+    /// memory for another run.
     [[nodiscard]] outcome run();
 
 private:
@@ -26,7 +28,7 @@ private:
 
     runner& with_;
     outcome smallest_;
-    unsigned left_; // runs
+    unsigned left_; // number of runs that are left
 };
 
 } // namespace ekiden::inline EKIDEN_ABI::sim

@@ -11,7 +11,7 @@ namespace ekiden::inline EKIDEN_ABI {
 
 namespace {
 
-constexpr std::uint32_t usual_choices = 100; // of a run, when nobody has counted them
+constexpr std::uint32_t usual_choices = 100; // expected number of choices in a run, if it is not known
 
 std::unique_ptr<sim::simulation> begun_with(std::uint64_t seed, const sim::options& limits) {
     if (simulation_here() != nullptr) {
@@ -59,7 +59,7 @@ std::size_t sim_context::drop_queued() noexcept {
     return dropped;
 }
 
-/// The run has failed: nothing of the context waits for anything afterwards.
+/// Called after the run has failed. No work of the context keeps anything waiting afterwards.
 void sim_context::end_early() noexcept {
     gate_.store(1, sys::relaxed);
     shut_down_services();
@@ -73,7 +73,7 @@ void sim_context::expect_own_thread() const noexcept {
                  "a sim_context is used by a thread that is not in its simulation");
 }
 
-// ---- tasks come in
+// ---- tasks arrive
 
 bool sim_context::accept(task* accepted, task_order order) {
     expect_own_thread();
@@ -90,7 +90,7 @@ void sim_context::executor_type::report_unhandled(const char* type) const noexce
     try {
         throw;
     } catch (const sim::run_ended&) {
-        return; // known already
+        return; // the failure is recorded already
     } catch (const std::exception& error) {
         (why += ": ") += error.what();
     } catch (...) {
@@ -103,7 +103,7 @@ bool sim_context::executor_type::running_in_this_thread() const noexcept {
     return context_->world_.is_running(*context_);
 }
 
-// ---- tasks are run
+// ---- tasks run
 
 std::size_t sim_context::run() {
     expect_own_thread();

@@ -20,9 +20,9 @@ namespace ekiden::inline EKIDEN_ABI::sim {
 namespace {
 
 constexpr std::size_t most_depth = 16;
-constexpr std::size_t shown_steps = 40; // the last ones, of a simulation on its own
-constexpr std::uint32_t test_chain = 1; // the test itself; 0 is time
-constexpr std::uint32_t delays = 25;    // of a fault: from 1 us on, each twice as long
+constexpr std::size_t shown_steps = 40; // number of steps in the text of a failure, if there is no explorer
+constexpr std::uint32_t test_chain = 1; // the chain of the test itself; chain 0 is time
+constexpr std::uint32_t delays = 25;    // number of delays of a fault: 1 us, 2 us, 4 us, and so on
 
 } // namespace
 
@@ -44,7 +44,7 @@ bool sim_role::wait_for(completion& awaited, const wait_limit* limit) noexcept {
 }
 bool sim_role::begin_blocking(const char* what) noexcept { world_.blocked(what); }
 
-/// The thread runs a step, in the middle of others perhaps.
+/// The scope of a running step, possibly in the middle of other steps.
 class simulation::step_scope {
 public:
     step_scope(simulation& world, const current& step) : world_(world), outer_(world.running_) {
@@ -65,7 +65,7 @@ public:
 private:
     simulation& world_;
     sim_context* const outer_;
-    const hidden_scopes strands_; // of the step in whose middle this one comes
+    const hidden_scopes strands_; // hides the strands and lanes of the outer step
 };
 
 simulation::simulation(std::uint64_t seed, std::uint32_t expected, const options& chosen)
@@ -89,7 +89,7 @@ void simulation::begin() noexcept {
 simulation::~simulation() {
     thread_record::here().simulation = nullptr;
     if (on_give_up_ || is_failure_told_) return;
-    // An exception that ends the simulation tells the test that it has failed.
+    // If an exception ends the simulation, it has already told the test about the failure.
     if (std::uncaught_exceptions() != exceptions_at_begin_) return;
     settle();
     if (failure_.kind != verdict::none) end_program();
@@ -101,11 +101,11 @@ void simulation::remove(sim_context& ended) noexcept { std::erase(contexts_, &en
 
 std::uint32_t simulation::chain_of(const task& given, task_order order, std::uint32_t line) {
     if (line != 0) return line_chains_[line - 1];
-    // What puts itself back goes on as the same chain: a strand that has more, a coroutine that yields.
+    // A task that requeues itself keeps its chain: a strand with more tasks, a coroutine that yields.
     if (const coroutine_promise* const of = coroutine_promise::of(given)) {
         const environment& env = of->env();
         const bool begins = of->link == nullptr && of->line() == 0 && &env != &default_environment();
-        // The environment of a root lies in its promise; that of others is a copy, or the same.
+        // The environment of a root lies in its promise. Other coroutines have a copy of it, or refer to it.
         if (env.chain == 0 && begins) const_cast<environment&>(env).chain = ++last_chain_; // NOLINT
         return env.chain != 0 ? env.chain : ++last_chain_;
     }
@@ -197,7 +197,7 @@ std::int64_t simulation::next_event() const noexcept {
     return next;
 }
 
-/// All that can run, the oldest first.
+/// Gathers all tasks that can run, oldest first.
 void simulation::gather() {
     candidates_.clear();
     chains_.clear();
@@ -226,7 +226,8 @@ bool simulation::step(std::int64_t until) {
     settle();
     if (failure_.kind != verdict::none) return false;
     if (steps_ >= options_.max_steps || now_ns_ - epoch > options_.max_time.count()) {
-        // What differs from run to run is no part of the reason: one that is as small as can be has the same.
+        // Numbers that differ between runs are not part of the reason. Otherwise a smaller run would not
+        // count as the same failure.
         fail(verdict::no_progress,
              "no end within " + std::to_string(options_.max_steps) + " steps and "
                  + time_text(options_.max_time.count()) + " of virtual time",
@@ -259,13 +260,13 @@ void simulation::jump(std::int64_t to) noexcept {
     is_ringing_ = false;
 }
 
-/// What leaves a step is a failure.
+/// Runs a step. An exception that leaves it is a failure.
 template <class Step>
 void simulation::run_guarded(Step&& body, const char* who) {
     try {
         body();
         settle();
-    } catch (const run_ended&) { // known already
+    } catch (const run_ended&) { // the failure is recorded already
     } catch (const std::exception& error) {
         fail(verdict::exception, std::string(who) + " has thrown: " + error.what());
     } catch (...) {
@@ -278,7 +279,7 @@ void simulation::run_queued(std::size_t index) {
     queued_.erase(queued_.begin() + static_cast<std::ptrdiff_t>(index));
     const current step{taken.where, taken.what->type(), taken.chain, coroutine_promise::of(*taken.what)};
     log(step_kind::task, step);
-    if (pulse_ != nullptr) { // relaxed: of one that looks on
+    if (pulse_ != nullptr) { // relaxed: another thread only displays them
         pulse_->type.store(step.type, sys::relaxed);
         pulse_->steps.store(pulse_->steps.load(sys::relaxed) + 1, sys::relaxed);
     }
@@ -287,7 +288,7 @@ void simulation::run_queued(std::size_t index) {
     run_guarded([&] { taken.what->run(); }, "a handler");
 }
 
-/// Between two steps: what the program said may come at any time.
+/// Between two steps, may call an action of at_any_time().
 void simulation::offer_ending() {
     if (endings_.empty() || depth_ != 0) return;
     for (std::size_t i = 0; i != endings_.size(); ++i) {
@@ -325,7 +326,7 @@ void simulation::point() {
         if (candidates_.empty() && next == never) return;
         chains_.insert(chains_.begin(), stack_.empty() ? test_chain : stack_.back().chain);
         const std::uint32_t picked = pick(next != never);
-        if (picked == 0) return; // the one that runs goes on
+        if (picked == 0) return; // the running step continues
         ++steps_;
         if (picked <= candidates_.size())
             run_queued(candidates_[picked - 1]);
@@ -363,7 +364,7 @@ void simulation::blocked(const char* what) noexcept {
             running_text() + "  called from:\n" + sys::call_stack("    "));
 }
 
-// ---- what is found
+// ---- failures
 
 void simulation::log(step_kind kind, const current& of, std::string text) {
     const char* what = of.type != nullptr ? of.type(nullptr, task_request::describe) : "";
@@ -393,7 +394,7 @@ void simulation::fail_at_end(verdict kind, std::string why, std::string details)
     exceptions_at_end_ = exceptions;
 }
 
-/// Whether the program has caught the exception that was under way in fail_at_end().
+/// Records the finding of fail_at_end() if the program has caught the exception that was in flight then.
 void simulation::settle() noexcept {
     if (unwound_.kind == verdict::none || std::uncaught_exceptions() >= exceptions_at_end_) return;
     const finding caught = std::exchange(unwound_, {});
@@ -409,12 +410,12 @@ void simulation::throw_failure() {
 }
 
 void simulation::refuse(const char* why) {
-    if (failure_.kind != verdict::none) return; // what ends now must be able to
+    if (failure_.kind != verdict::none) return; // objects that are being destroyed must be able to continue
     fail(verdict::real, why);
     throw_failure();
 }
 
-/// A simulation on its own has no explorer that shows the steps.
+/// Returns the failure as text. Without an explorer, the text includes the last steps.
 std::string simulation::failure_text() const {
     std::string text = "ekiden: simulation: " + std::string(name_of(failure_.kind)) + ": " + failure_.why;
     if (!on_give_up_) text += "\n" + log_.text(shown_steps) + failure_.details;
@@ -465,11 +466,11 @@ std::string simulation::waiting_text() {
 }
 
 void simulation::tear_down() noexcept {
-    // What ends may make or end contexts: by number.
+    // Iterates by index, because the end of a context may create or destroy contexts.
     for (std::size_t i = 0; i != contexts_.size(); ++i) contexts_[i]->end_early();
 }
 
-/// Nothing can run any more.
+/// Checks for pending work. Called when nothing can run any more.
 void simulation::check_rest() {
     bool waits = false;
     for (const sim_context* const c : contexts_) waits = waits || (!c->is_stopped() && c->work_ > 0);

@@ -1,6 +1,8 @@
-/// A world with its own time, in which one thread runs a program in an order that is chosen step by step.
+/// A simulated world with its own time. One thread runs a program in it, in an order that is chosen step by
+/// step.
 ///
-/// Part: sim. Used by: sim_context and what is below it; explore. Private. How it works: simulation.md.
+/// Part: sim. Used by: sim_context and everything that it runs, explore. Private. How it works:
+/// simulation.md.
 #pragma once
 
 #include <ekiden/context/serial_scope.hpp>
@@ -39,14 +41,15 @@ class simulation;
 /// Throws std::invalid_argument for an option that is out of range.
 void check_options(const options& chosen);
 
-/// What a thread outside may see of a simulation that runs: how far it is, and in what.
+/// The progress of a simulation, which another thread may read: the number of steps, and the running task's
+/// type.
 struct pulse {
     sys::atomic<std::uint32_t> steps{0};
     sys::atomic<task::function> type{nullptr};
 };
 
-/// Leaves the handlers, and the test, when something has been found: the simulation knows it already. Says
-/// what has been found.
+/// Leaves the handlers and the test after a failure. The simulation has recorded the failure already. what()
+/// describes it.
 class run_ended : public std::runtime_error {
 public:
     using std::runtime_error::runtime_error;
@@ -54,11 +57,11 @@ public:
 
 struct finding {
     verdict kind = verdict::none;
-    std::string why;     ///< one line; equal for the same bug
-    std::string details; ///< more lines
+    std::string why;     ///< one line, equal for the same bug
+    std::string details; ///< further lines
 };
 
-/// What the thread is while it runs tasks of a context, or the test itself.
+/// The role of the thread while it runs tasks of a context, or the test itself.
 class sim_role final : public thread_role {
 public:
     sim_role(context_id context, simulation& world, bool helps) noexcept
@@ -69,17 +72,17 @@ public:
 
 private:
     simulation& world_;
-    const bool helps_; // runs others while it waits for a result
+    const bool helps_; // runs other tasks while it waits for a result
 };
 
 class simulation final : public simulated_thread {
 public:
     static constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
 
-    /// From now on the calling thread is in it, until its end. Draws with the seed; `expected` is how many
-    /// choices of the schedule there will be, about.
+    /// Begins a simulation in the calling thread, until the destructor. Makes choices with the seed.
+    /// `expected` is the approximate number of schedule choices.
     simulation(std::uint64_t seed, std::uint32_t expected, const options& chosen);
-    /// Plays.
+    /// Replays a tape.
     simulation(const tape& played, const options& chosen);
     ~simulation();
 
@@ -89,36 +92,36 @@ public:
 
     void add(sim_context& fresh) { contexts_.push_back(&fresh); }
     void remove(sim_context& ended) noexcept;
-    /// A number of its own for what keeps an order: of one line only the oldest task can run.
+    /// Returns the number of a new line. Tasks on one line keep their order: only the oldest can run.
     [[nodiscard]] std::uint32_t new_line() {
         line_chains_.push_back(++last_chain_);
         return static_cast<std::uint32_t>(line_chains_.size());
     }
-    /// Takes `given` over, to be run in `where` after `delay`. Throws std::bad_alloc.
+    /// Takes ownership of `given`, which will run in `where` after `delay`. Throws std::bad_alloc.
     void put(task* given, sim_context& where, task_order order, std::uint32_t line, std::int64_t delay);
-    /// Takes out what is queued for `where`, the oldest first; null: nothing.
+    /// Removes and returns the oldest queued task of `where`. Null if there is none.
     [[nodiscard]] task* take_any(const sim_context& where) noexcept;
-    /// The same of a line.
+    /// Like take_any(), for a line.
     [[nodiscard]] task* take_line(std::uint32_t line) noexcept;
     [[nodiscard]] bool is_running(const sim_context& where) const noexcept { return running_ == &where; }
     [[nodiscard]] std::size_t depth() const noexcept { return depth_; }
 
     // ---- the run
 
-    /// Runs one task, or moves time to the next event, but not beyond `until`. False: there is nothing to do,
-    /// or the run has failed.
+    /// Runs one task, or moves time to the next event, but not beyond `until`. Returns false if there is
+    /// nothing to do, or if the run has failed.
     bool step(std::int64_t until = never);
-    /// All that there is, before that time; then it is that time.
+    /// Runs everything that is due up to `until`. Then sets the time to `until`.
     std::size_t run_until(std::int64_t until);
-    /// All that there is; then nobody waits. Throws run_ended.
+    /// Runs until nothing is left to do. It is a failure if work is still pending then. Throws run_ended.
     std::size_t run();
-    /// Leaves the step or the test. The test must be able to end what its coroutines wait for, so these, and
-    /// whatever is queued, end before.
+    /// Leaves the step or the test if the run has failed. Destroys the queued tasks and the waiting
+    /// coroutines first, so that the test can destroy the objects that they use.
     void throw_if_failed() {
         settle();
         if (failure_.kind != verdict::none) throw_failure();
     }
-    /// A place where others may run.
+    /// A point at which other tasks may run.
     void point();
     [[nodiscard]] bool wait_for(completion& awaited, const wait_limit* limit, bool helps) noexcept;
     [[noreturn]] void blocked(const char* what) noexcept;
@@ -128,37 +131,37 @@ public:
     // ---- choices
 
     [[nodiscard]] std::uint32_t choose_data(std::uint32_t range);
-    /// 0: no fault. Anything else: how bad it is.
+    /// Returns 0 for no fault. Otherwise the value tells the severity.
     [[nodiscard]] std::uint32_t choose_fault(fault kind, std::uint32_t range, const char* what) noexcept;
-    /// A delay for a fault of a kind; 0: none.
+    /// Returns a delay for this kind of fault. 0 means no delay.
     [[nodiscard]] std::int64_t choose_delay(fault kind, const char* what) noexcept;
     void end_faults() noexcept { faults_are_over_ = true; }
     void at_any_time(const char* name, std::function<void()> action);
 
-    // ---- what is found
+    // ---- failures
 
-    /// The first one counts.
+    /// Records a failure, unless the run has failed already.
     void fail(verdict kind, std::string why, std::string details = {}) noexcept;
-    /// The same at the end of an object whose duty is not done. If an exception destroys the object, it is a
-    /// failure only when the program has caught that exception. One that leaves the step or the test is the
-    /// failure itself.
+    /// Like fail(), for the destructor of an object whose condition is not met. If an exception destroys the
+    /// object, it is a failure only if the program catches that exception. An exception that leaves the step
+    /// or the test is itself the failure.
     void fail_at_end(verdict kind, std::string why, std::string details = {}) noexcept;
-    /// The same as fail(), and the thread never comes back.
+    /// Like fail(), but never returns.
     [[noreturn]] void give_up(verdict kind, std::string why, std::string details = {}) noexcept;
     [[nodiscard]] const finding& failure() const noexcept { return failure_; }
-    /// Throws run_ended, as throw_if_failed() does: something has been found.
+    /// Leaves the step or the test by run_ended, like throw_if_failed(). The run must have failed.
     [[noreturn]] void throw_failure();
     void note(std::string text) { log(step_kind::note, {}, std::move(text)); }
     void reached(const char* mark) { ++reached_[mark]; }
 
-    /// Something that has to happen once. Returns its number.
+    /// Registers something that must happen once. Returns its number.
     [[nodiscard]] std::size_t expect_once(std::string name);
-    /// Whether it was the first time.
+    /// Records that it has happened. Fails at the second call.
     void done_once(std::size_t number);
-    /// Its object has ended.
+    /// Its object is destroyed. It is a failure if it has not happened.
     void drop_once(std::size_t number) noexcept;
 
-    // ---- for explore
+    // ---- called by explore
 
     [[nodiscard]] const seed_plan* plan() const noexcept { return plan_ ? &*plan_ : nullptr; }
     [[nodiscard]] const tape& made() const noexcept { return tape_; }
@@ -168,12 +171,12 @@ public:
         return static_cast<std::uint32_t>(tape_.of(stream::schedule).size());
     }
     [[nodiscard]] const std::map<std::string, std::uint64_t>& marks() const noexcept { return reached_; }
-    /// From now on it tells how far it is.
+    /// Updates `shown` at each step from now on.
     void beat(pulse& shown) noexcept { pulse_ = &shown; }
-    /// Called by give_up(), in whose middle the simulation stays for ever. A simulation without it is on its
-    /// own, and tells its failure itself.
+    /// Sets the action that give_up() calls. The thread then stays in give_up() forever. Without an action,
+    /// the simulation prints the failure itself.
     void on_give_up(std::function<void()> action) { on_give_up_ = std::move(action); }
-    /// The test has ended: nothing of it is called any more.
+    /// The test has returned, so none of its actions is called any more.
     void end_test() noexcept {
         endings_.clear();
         has_test_ended_ = true;
@@ -189,7 +192,7 @@ private:
         task* what;
         sim_context* where;
         std::int64_t not_before;
-        std::uint32_t line; // 0: none
+        std::uint32_t line; // 0 if the task is on no line
         std::uint32_t chain;
     };
     struct once {
@@ -201,11 +204,11 @@ private:
         const char* name;
         std::function<void()> action;
     };
-    struct current { // of the step that runs
+    struct current { // the running step
         sim_context* context;
         task::function type;
         std::uint32_t chain;
-        const coroutine_promise* coroutine = nullptr; // when it begins
+        const coroutine_promise* coroutine = nullptr; // as it was when the step began
     };
     class step_scope;
 
@@ -231,22 +234,22 @@ private:
     [[nodiscard]] std::string failure_text() const;
     [[noreturn]] void end_program() const noexcept;
 
-    std::optional<seed_plan> plan_; // null: it plays
+    std::optional<seed_plan> plan_; // empty if it replays a tape
     const tape played_;
     std::array<std::size_t, streams> played_up_to_{};
-    tape tape_; // as it is made
+    tape tape_; // the tape that this run makes
     const options options_;
 
     std::vector<sim_context*> contexts_;
-    std::vector<queued> queued_; // the oldest first
+    std::vector<queued> queued_; // oldest first
     std::vector<std::size_t> candidates_;
-    std::vector<std::uint32_t> chains_; // of the candidates
+    std::vector<std::uint32_t> chains_; // the chains of the candidates
     std::vector<std::uint32_t> blocked_lines_;
-    std::vector<std::uint32_t> line_chains_; // of the lines, from 1 on
+    std::vector<std::uint32_t> line_chains_; // the chain of each line; lines are numbered from 1
     std::uint32_t last_chain_ = 0;
 
     sim_context* running_ = nullptr;
-    std::vector<current> stack_; // steps that run, the innermost last
+    std::vector<current> stack_; // the running steps, innermost last
     std::size_t depth_ = 0;
     std::uint32_t steps_ = 0;
     bool is_ringing_ = false;
@@ -259,14 +262,14 @@ private:
     std::map<std::string, std::uint64_t> reached_;
     timeline log_;
     finding failure_;
-    finding unwound_;           // of fail_at_end(), while an exception is under way
-    int exceptions_at_end_ = 0; // that were under way then
+    finding unwound_;           // the finding of fail_at_end() while an exception is in flight
+    int exceptions_at_end_ = 0; // the number of exceptions in flight then
     const int exceptions_at_begin_ = std::uncaught_exceptions();
-    bool is_failure_told_ = false; // by an exception that has left run(), or the test
+    bool is_failure_told_ = false; // an exception has left run() or the test
     std::function<void()> on_give_up_;
     pulse* pulse_ = nullptr;
 
-    sim_role role_; // of the test itself
+    sim_role role_; // for the test itself
     const role_scope scope_;
 };
 

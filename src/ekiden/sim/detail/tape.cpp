@@ -14,7 +14,7 @@ constexpr std::array<char, streams> letters{'s', 'f', 'd'};
 
 void append_number(std::string& text, std::uint64_t number) { text += std::to_string(number); }
 
-/// "3,0*12,1": a value, or a value and how often it comes.
+/// Appends text such as "3,0*12,1": each value, with a count if it is repeated.
 void append_choices(std::string& text, const std::vector<choice>& choices) {
     for (std::size_t i = 0; i != choices.size();) {
         std::size_t end = i + 1;
@@ -91,7 +91,7 @@ std::string tape::text() const {
 tape tape::parse(std::string_view text) {
     tape made;
     reader in{text, text};
-    if (in.number() != 1 || !in.skip(';')) refuse(text); // the version
+    if (in.number() != 1 || !in.skip(';')) refuse(text); // version of the format
     made.faults = fault_set::of_bits(in.number() & fault_set::all().bits());
     while (in.skip(';')) {
         const auto* const letter =

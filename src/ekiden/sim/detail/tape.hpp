@@ -1,7 +1,8 @@
-/// The choices of one simulation, as they were made: whoever plays them again gets the same run.
+/// The recorded choices of one simulation. Replaying them gives the same run.
 ///
-/// Part: sim. Used by: the simulation (records, plays), explore (shrinks), reports (as text). After the byte
-/// stream of Hypothesis (D. MacIver, A. Donaldson, "Test-Case Reduction via Test-Case Generation", 2020).
+/// Part: sim. Used by: the simulation (records, replays), explore (shrinks), reports (as text). Modeled on
+/// the byte stream of Hypothesis (D. MacIver, A. Donaldson, "Test-Case Reduction via Test-Case Generation",
+/// 2020).
 #pragma once
 
 #include <ekiden/sim/fault.hpp>
@@ -15,23 +16,24 @@
 
 namespace ekiden::inline EKIDEN_ABI::sim {
 
-/// What a choice is about. Each has a tape of its own, so that a change of one leaves the others where they
-/// are.
+/// The subject of a choice. Each subject has its own stream, so that a change in one stream does not shift
+/// the others.
 enum class stream : std::uint8_t { schedule, faults, data };
 inline constexpr std::size_t streams = 3;
 
-/// One of `range` values. 0 is always the dull one: the oldest first, no fault, no delay.
+/// A choice of one of `range` values. The value 0 is always the dull one: the oldest task, no fault, no
+/// delay.
 struct choice {
     std::uint32_t range = 1;
     std::uint32_t value = 0;
-    fault kind = fault::late_task; ///< of a choice of faults
+    fault kind = fault::late_task; ///< for a choice about faults
 
     friend bool operator==(const choice&, const choice&) = default;
 };
 
-/// A tape that ends goes on with 0; a value beyond its range is taken modulo.
+/// After the end of a tape, all choices are 0. A value outside its range is taken modulo the range.
 struct tape {
-    fault_set faults; ///< those that are on: where they could be, there is a choice
+    fault_set faults; ///< the faults that are on; each place where one may occur has a choice
     std::array<std::vector<choice>, streams> choices;
 
     [[nodiscard]] std::vector<choice>& of(stream s) noexcept { return choices[static_cast<std::size_t>(s)]; }
@@ -39,14 +41,14 @@ struct tape {
         return choices[static_cast<std::size_t>(s)];
     }
 
-    /// How many choices are not dull.
+    /// Returns the number of choices that are not dull.
     [[nodiscard]] std::size_t weight() const noexcept;
-    /// Takes the dull choices at the end away: the tape stays the same.
+    /// Removes dull choices from the end. That does not change the meaning of the tape.
     void trim() noexcept;
 
-    /// One line without blanks. The ranges are not in it.
+    /// Returns the tape as one line without blanks. The ranges are omitted.
     [[nodiscard]] std::string text() const;
-    /// The reverse. Throws std::invalid_argument.
+    /// Parses the result of text(). Throws std::invalid_argument.
     [[nodiscard]] static tape parse(std::string_view text);
 
     friend bool operator==(const tape&, const tape&) = default;

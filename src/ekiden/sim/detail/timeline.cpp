@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t longest_name = 90;
 
-/// The end of a long name tells more than its beginning.
+/// Shortens a long name at its beginning, because the end is more specific.
 std::string short_name(std::string_view type) {
     if (type.size() <= longest_name) return std::string(type);
     std::size_t first = type.size() - longest_name;
@@ -22,7 +22,7 @@ std::string short_name(std::string_view type) {
     return "..." + std::string(type.substr(first));
 }
 
-/// A coroutine with the line of its latest await, or the type of a task.
+/// Returns the name and the latest await of a coroutine, or the type of a task.
 std::string name_of(const step& s) {
     if (s.file == nullptr) return short_name(described_type(s.what));
     const std::string_view path(s.file);

@@ -14,7 +14,7 @@
 namespace ekiden::inline EKIDEN_ABI {
 namespace {
 
-/// The thread is a driver's own.
+/// Names the driver whose own thread this is. Null in all other threads.
 struct rings_for {
     const timer_driver* driver = nullptr;
 };
@@ -28,25 +28,26 @@ timer_driver::~timer_driver() = default;
 void timer_driver::added() noexcept {
     try {
         is_rung_by_context_ = be_rung(*this);
-    } catch (...) { // the thread does it
+    } catch (...) { // no memory: the driver's own thread fires the timers
     }
-    if (is_rung_by_context_) is_running_.store(true, sys::relaxed); // before anybody finds the service
+    // Before another thread can find the service
+    if (is_rung_by_context_) is_running_.store(true, sys::relaxed);
 }
 
 void timer_driver::add(timer_queue& fresh) noexcept {
-    fresh.older_ = newest_.load(sys::relaxed); // the context's lock is held: one at a time
-    newest_.store(&fresh, sys::release);       // [TM3] the queue; pairs with the acquires below
+    fresh.older_ = newest_.load(sys::relaxed); // one thread at a time: the caller holds the context's lock
+    newest_.store(&fresh, sys::release); // [TM3] Release: publishes the queue. Pairs with the acquires below
 }
 
 void timer_driver::shutdown() noexcept {
     bool is_own_thread = false;
     {
         const std::lock_guard guard(starting_);
-        is_closed_.store(true, sys::relaxed); // as in run()
+        is_closed_.store(true, sys::relaxed); // relaxed: see run()
         if (!thread_.joinable()) return;
         is_own_thread = rings_in_this_thread();
     }
-    if (is_own_thread) { // a handler that was dropped had the last reference to the context
+    if (is_own_thread) { // a handler was dropped in this thread and had the last reference to the context
         *is_gone_ = true;
         thread_.detach();
     } else {
@@ -66,14 +67,14 @@ void timer_driver::moved() noexcept {
 
 std::int64_t timer_driver::next_ns() const noexcept {
     std::int64_t next = std::numeric_limits<std::int64_t>::max();
-    // [TM3] acquire: the queues; pairs with the release in add().
+    // [TM3] Acquire: reads the queues. Pairs with the release in add().
     for (const timer_queue* q = newest_.load(sys::acquire); q != nullptr; q = q->older_)
         next = std::min(next, q->next_ns());
     return next;
 }
 
 void timer_driver::ring_all(const bool* is_gone) noexcept {
-    // [TM3] acquire: the queues; pairs with the release in add().
+    // [TM3] Acquire: reads the queues. Pairs with the release in add().
     timer_queue* q = newest_.load(sys::acquire);
     while (q != nullptr) {
         timer_queue* const older = q->older_;
@@ -83,7 +84,7 @@ void timer_driver::ring_all(const bool* is_gone) noexcept {
     }
 }
 
-// ---- the thread
+// ---- the driver's own thread
 
 void timer_driver::start_thread() {
     const std::lock_guard guard(starting_);
@@ -92,14 +93,15 @@ void timer_driver::start_thread() {
         sys::set_thread_name("ekiden-timer");
         run();
     });
-    is_running_.store(true, sys::relaxed); // as in start()
+    is_running_.store(true, sys::relaxed); // relaxed: see start()
 }
 
 void timer_driver::run() noexcept {
     bool is_gone = false;
     is_gone_ = &is_gone;
     sys::local<rings_for>().driver = this;
-    // relaxed: that the thread learns of the end is [TM2], and that nothing it does comes later is the join.
+    // Relaxed is enough: [TM2] ensures that the thread notices the shutdown, and join() ensures that it has
+    // ended afterwards.
     while (!is_closed_.load(sys::relaxed)) {
         ring_all(&is_gone);
         if (is_gone) return;
@@ -109,8 +111,8 @@ void timer_driver::run() noexcept {
 
 void timer_driver::sleep() noexcept {
     word_.store(asleep, sys::relaxed);
-    // [TM2] Asleep, before the look at the next alarm; pairs with the fence in wake(): either this sees the
-    // earlier alarm, or that sees this asleep.
+    // [TM2] Full fence between the store to the word and the check of the alarms. Pairs with the fence in
+    // wake(). Either this thread sees the earlier alarm, or the waker sees that this thread is asleep.
     if (!EKIDEN_MUTANT(timer_thread_sleeps_unseen)) sys::fence(sys::seq_cst);
     const std::int64_t next = next_ns();
     if (!is_closed_.load(sys::relaxed)) {
@@ -124,7 +126,8 @@ void timer_driver::sleep() noexcept {
 }
 
 void timer_driver::wake() noexcept {
-    // [TM2] The earlier alarm, or the end, before the look at the word; pairs with the fence in sleep().
+    // [TM2] Full fence between the earlier alarm (or the shutdown) and the check of the word. Pairs with the
+    // fence in sleep().
     sys::fence(sys::seq_cst);
     std::uint32_t expected = asleep;
     if (word_.load(sys::relaxed) == asleep

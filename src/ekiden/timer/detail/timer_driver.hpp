@@ -1,4 +1,4 @@
-/// Sees to it that the timers of a context fire in time.
+/// Fires the timers of a context in time.
 ///
 /// Part: timer. Used by: timer_service, timer_queue.
 #pragma once
@@ -14,40 +14,41 @@ namespace ekiden::inline EKIDEN_ABI {
 
 class timer_queue;
 
-/// The alarm clock of a context, for the queues of all clocks. If the context cannot ring it, a thread of its
-/// own does so, which the first wait starts. Thread-safe.
+/// The alarm clock of a context, for the queues of all its clocks. If the context cannot fire timers itself,
+/// the driver uses its own thread, which starts at the first wait. Thread-safe.
 class timer_driver final : public execution_context::service, public alarm_clock {
 public:
     explicit timer_driver(execution_context& owner) noexcept;
     ~timer_driver() override;
 
-    /// From now on. The queue stays until the context's end.
+    /// Adds a queue. The queue must exist until the context ends.
     void add(timer_queue& fresh) noexcept;
 
-    /// There is a thread that rings. Throws std::system_error if the system gives none.
+    /// Ensures that some thread fires the timers. Throws std::system_error if the system refuses to start a
+    /// thread.
     void start() {
-        // relaxed: that there is a thread is all. The end, which joins it, finds it under the lock that
-        // start_thread() held.
+        // Relaxed is enough: the caller only needs to know that the thread exists. shutdown() finds the
+        // thread under the lock that start_thread() held.
         if (!is_running_.load(sys::relaxed)) start_thread();
     }
 
-    /// Whether the context calls ring(). It looks at what is due between its tasks, so that nothing that
-    /// expires comes before what is queued already.
+    /// Returns whether the context itself calls ring(). Such a context checks its timers between tasks. So an
+    /// expired timer never runs before tasks that were queued earlier.
     [[nodiscard]] bool is_rung_by_context() const noexcept { return is_rung_by_context_; }
 
-    /// Whether the caller is inside of the driver's own thread.
+    /// Returns whether the caller runs in the driver's own thread.
     [[nodiscard]] bool rings_in_this_thread() const noexcept;
 
-    /// Some next_ns() has become earlier.
+    /// Call this after next_ns() of a queue has become earlier.
     void moved() noexcept;
 
     [[nodiscard]] std::int64_t next_ns() const noexcept override;
     void ring() noexcept override { ring_all(nullptr); }
 
 private:
-    // word_     meaning                                          set by
-    // awake     the thread looks, or there is none               the thread; moved()
-    // asleep    it sleeps until the next alarm, or is about to   the thread
+    // word_     meaning                                              set by
+    // awake     the thread checks its timers, or does not exist      the thread; moved()
+    // asleep    it sleeps until the next alarm, or is about to       the thread
     enum : std::uint32_t { awake, asleep };
 
     void added() noexcept override;
@@ -65,7 +66,7 @@ private:
     sys::atomic<std::uint32_t> word_{awake};
     sys::slow_lock starting_;
     sys::thread thread_;
-    bool* is_gone_ = nullptr; // on the thread's stack
+    bool* is_gone_ = nullptr; // points into the stack of the thread
 };
 
 } // namespace ekiden::inline EKIDEN_ABI

@@ -1,4 +1,4 @@
-/// A wait with its handler: the node that the timer keeps, and the task that the executor runs.
+/// A wait with its handler. It is both the node in the timer's lists and the task that the executor runs.
 ///
 /// Part: timer. Used by: basic_waitable_timer.
 #pragma once
@@ -17,7 +17,7 @@
 
 namespace ekiden::inline EKIDEN_ABI::detail {
 
-/// The handler's executor is the timer's.
+/// Used if the handler's executor is also the timer's executor.
 struct no_other_executor {
     template <class Executor>
     explicit no_other_executor(const Executor&) noexcept {}
@@ -25,8 +25,9 @@ struct no_other_executor {
     void on_work_finished() const noexcept {}
 };
 
-/// Calls `handler(error)` by way of `Executor`. `Other` is the timer's own executor, if that is not the
-/// same: its context must not end either, or nothing would fire.
+/// Calls `handler(error)` on `Executor`. `Other` is the timer's own executor if it is a different one. The
+/// operation counts as work of both contexts. Otherwise the timer's context could end, and the timer would
+/// not fire.
 template <class Handler, class Executor, class Other>
 class timer_operation final : public timer_wait {
     using allocator = associated_allocator_t<Handler>;
@@ -42,13 +43,15 @@ public:
     }
     timer_operation(const timer_operation&) = delete;
     timer_operation& operator=(const timer_operation&) = delete;
-    /// The work ends before the handler: that may own the context, whose end waits for its work.
+    /// The executors' work ends before the handler is destroyed. The handler may own the context, and the
+    /// destructor of the context waits for its work.
     ~timer_operation() {
         other_.on_work_finished();
         executor_.on_work_finished();
     }
 
-    /// In memory of the handler's allocator. Throws what that throws, or copying the handler.
+    /// Allocates with the handler's allocator. Throws whatever the allocation or the copy of the handler
+    /// throws.
     template <class H, class TimerExecutor>
     [[nodiscard]] static timer_operation* make(H&& handler, const Executor& where,
                                                const TimerExecutor& timer) {
@@ -67,7 +70,7 @@ public:
         }
     }
 
-    /// Ends an operation that the timer has not taken.
+    /// Destroys an operation that no timer owns.
     void end() noexcept {
         if constexpr (is_std_allocator<allocator>) {
             recycler::destroy(this);
@@ -97,21 +100,23 @@ private:
         const run_scope scope(*self);
         ending here{self};
         Handler handler(std::move(self->handler_));
-        std::exchange(here.ended, nullptr)->end(); // before the call: it can use the memory again
+        // Frees the memory before the call, so that the handler can reuse it
+        std::exchange(here.ended, nullptr)->end();
         handler(scope.is_canceled() ? std::make_error_code(std::errc::operation_canceled)
                                     : std::error_code());
         return nullptr;
     }
 
-    /// The exception of an executor has no caller to go to: it is reported, while the work of this operation
-    /// keeps the context.
+    /// Passes the wait to the handler's executor. An exception of the executor has no caller to reach, so it
+    /// is reported. The work of this operation keeps the context alive meanwhile.
     static void post(timer_wait& base) noexcept {
         auto& self = static_cast<timer_operation&>(base);
-        const Executor where(self.executor_); // a copy: the operation may end before accept() does
+        // A copy, because the operation may be destroyed before accept() returns
+        const Executor where(self.executor_);
         const task_offer offer(self);
         try {
             accept_task(where, &self, task_order::immediate);
-        } catch (...) { // if it did not come back, it has been accepted all the same
+        } catch (...) { // an executor that throws may have accepted the task nevertheless
             if (offer.came_back()) report_unhandled(where, type_description<Handler>());
         }
         if (offer.came_back()) self.end_unrun();
@@ -122,7 +127,7 @@ private:
         end();
     }
 
-    Executor executor_; // close to the base: cancel() needs no more than these
+    Executor executor_; // next to the base, so that cancel() touches few cache lines
     [[no_unique_address]] Other other_;
     Handler handler_;
 };

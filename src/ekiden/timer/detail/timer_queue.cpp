@@ -26,8 +26,9 @@ timer_queue::arming timer_queue::arm(timer_state& idle, std::uint64_t deadline) 
     arming result = arming::done;
     const bool has_passed = deadline <= wheel_.now();
     if (has_passed || deadline < planned_) {
-        // If nothing else does, the driver would have to be told: so the clock is looked at only now. A
-        // context that rings comes here soon; of any other the thread would have to be woken.
+        // Only here the driver may have to be told, so only this path reads the clock. A context that drives
+        // its timers checks them soon anyway. In any other context, the thread need not be woken for a timer
+        // that is due already.
         const bool posts_at_once = !driver_.is_rung_by_context();
         std::uint64_t now = wheel_.now();
         if (!clock_.is_own || (posts_at_once && !has_passed)) now = look_at_clock();
@@ -45,7 +46,7 @@ bool timer_queue::disarm(timer_state& armed) noexcept {
     const std::lock_guard guard(lock_);
     if (!armed.is_scheduled()) return false;
     wheel_.cancel(armed);
-    return true; // planned_ stays: one look too many, at most
+    return true; // planned_ stays: it causes one unneeded check at most
 }
 
 void timer_queue::ring(const bool* is_gone) noexcept {
@@ -54,15 +55,15 @@ void timer_queue::ring(const bool* is_gone) noexcept {
     do {
         take_due(here, is_ringing_here);
         while (here.next != here.count) here.due[here.next++]->fire();
-        if (is_gone != nullptr && *is_gone) return; // and so is this queue
+        if (is_gone != nullptr && *is_gone) return; // this queue has been destroyed, too
     } while (is_ringing_here);
 }
 
 void timer_queue::close() noexcept {
-    // A handler that was dropped when it was posted: the context ends now, and with it what is still to fire,
-    // of this clock or another one, and what this thread is about to post.
+    // A handler was dropped while it was posted, and that ends the context now. So this also abandons the
+    // timers that this thread was about to fire, and the waits that it was about to post, for any clock.
     timer_state::abandon_what_is_posted_here(*this);
-    // Else another thread may be at it, and this one has no business with what that fires.
+    // If another thread fires timers, this thread must not touch that thread's batch.
     if (driver_.rings_in_this_thread() && ringing_ != nullptr) {
         while (ringing_->next != ringing_->count) ringing_->due[ringing_->next++]->abandon();
     }
@@ -78,11 +79,11 @@ void timer_queue::close() noexcept {
     }
 }
 
-/// One thread at a time fires, so that the order of deadlines is the order of posting.
+/// Only one thread at a time fires timers, so that they are posted in the order of their deadlines.
 void timer_queue::take_due(batch& here, bool& is_ringing_here) noexcept {
     here.next = here.count = 0;
     const std::lock_guard guard(lock_);
-    // The other one looks at the clock later than now.
+    // The other thread reads the clock after this point, so it fires these timers.
     if (ringing_ != nullptr && !is_ringing_here) return;
     const std::uint64_t now = look_at_clock();
     while (here.count != here.due.size()) {
@@ -97,18 +98,18 @@ void timer_queue::take_due(batch& here, bool& is_ringing_here) noexcept {
 
 std::uint64_t timer_queue::look_at_clock() noexcept {
     const std::uint64_t now = clock_.now();
-    if (now < wheel_.now() && !clock_.is_own) wheel_.restart(now); // it was set back
+    if (now < wheel_.now() && !clock_.is_own) wheel_.restart(now); // the clock was set back
     return std::max(now, wheel_.now());
 }
 
-/// Nothing in the wheel comes before `next`.
+/// Sets the next alarm. No timer in the wheel is due before `next`.
 void timer_queue::plan(std::uint64_t now, std::uint64_t next) noexcept {
     planned_ = next;
     std::int64_t at = never_ns;
     if (next != timer_wheel::never) {
         if (clock_.is_own) {
             at = timer_clock::signed_ns(next);
-        } else { // a guess, not trusted for long
+        } else { // an estimate, which is used for a short time only
             constexpr auto longest = static_cast<std::uint64_t>(timer_clock::longest_trust);
             const bool is_virtual = clock_.is_simulated && simulation_here() != nullptr;
             const std::uint64_t left = next > now ? next - now : 0;

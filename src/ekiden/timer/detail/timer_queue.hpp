@@ -1,6 +1,7 @@
-/// The timers of one context that follow one clock: a wheel under a lock.
+/// The timers of one context and one clock: a wheel under a lock.
 ///
-/// Part: timer. Used by: timer_state (arms itself), timer_driver (rings), timer_service (owns it).
+/// Part: timer. Used by: timer_state (arms itself), timer_driver (fires timers), timer_service (owns the
+/// queue).
 #pragma once
 
 #include <ekiden/sys/atomic.hpp>
@@ -17,18 +18,18 @@ namespace ekiden::inline EKIDEN_ABI {
 class timer_driver;
 class timer_state;
 
-/// How a queue reads its clock, in nanoseconds in the order of numbers without sign.
+/// How a queue reads its clock. Times are nanoseconds, ordered as unsigned numbers.
 struct timer_clock {
     std::uint64_t (*now)() noexcept;
-    /// Whether it is the library's own. Any other may be set, so that it is looked at from time to time.
+    /// True for the library's own clock. Any other clock may be set, so the queue reads it periodically.
     bool is_own;
-    /// Whether a simulation has virtual time for it, which nothing sets.
+    /// True if a simulation has virtual time for this clock. No program sets that time.
     bool is_simulated;
 
-    /// How often, in nanoseconds.
+    /// The longest time between two readings of a clock that may be set, in nanoseconds.
     static constexpr std::int64_t longest_trust = 100'000'000;
 
-    /// A number of nanoseconds with a sign, so that the order is that of numbers without.
+    /// Maps signed nanoseconds to unsigned numbers in the same order.
     [[nodiscard]] static constexpr std::uint64_t ordered(std::int64_t ns) noexcept {
         return static_cast<std::uint64_t>(ns) ^ std::uint64_t{1} << 63;
     }
@@ -45,36 +46,36 @@ public:
     timer_queue& operator=(const timer_queue&) = delete;
 
     [[nodiscard]] timer_driver& driver() const noexcept { return driver_; }
-    /// Of the process that made it: see sys/fork.hpp.
+    /// Returns the generation of the process that created the queue: see sys/fork.hpp.
     [[nodiscard]] std::uint16_t generation() const noexcept { return generation_; }
 
-    // ---- for timer_state, under its lock
+    // ---- called by timer_state, which holds its own lock
 
     enum class arming : std::uint8_t {
         done,
-        earlier, ///< the same, and the driver must be told
-        due,     ///< not armed: the deadline has come already, and the context does not ring
-        closed,  ///< the context has shut down; not armed
+        earlier, ///< armed, and the driver must be told
+        due,     ///< not armed: the deadline has passed, and the context does not drive its timers
+        closed,  ///< not armed: the context has shut down
     };
     [[nodiscard]] arming arm(timer_state& idle, std::uint64_t deadline) noexcept;
-    /// False: a thread has taken it out, and is about to fire it.
+    /// Returns false if a thread has taken the state out of the wheel and is about to fire it.
     [[nodiscard]] bool disarm(timer_state& armed) noexcept;
 
-    // ---- for the driver and the service
+    // ---- called by the driver and the service
 
-    /// As alarm_clock::next_ns().
+    /// Like alarm_clock::next_ns().
     [[nodiscard]] std::int64_t next_ns() const noexcept {
-        // Only a time: what is due is found under the lock.
+        // Relaxed is enough: this is only a time. Due timers are found under the lock.
         return next_ns_.load(sys::relaxed);
     }
-    /// Fires what is due, unless another thread is at it. `is_gone`, if not null, becomes true when the
-    /// context has ended meanwhile, by what a handler did that was dropped.
+    /// Fires the timers that are due, unless another thread is doing so. Sets `*is_gone`, if `is_gone` is not
+    /// null, when the context has been destroyed meanwhile. A dropped handler can cause this.
     void ring(const bool* is_gone = nullptr) noexcept;
-    /// Takes no timers any more, and abandons all.
+    /// Abandons all timers and accepts no more.
     void close() noexcept;
 
 private:
-    /// What a thread has taken out of the wheel to fire it.
+    /// The states that a thread has taken out of the wheel to fire them.
     struct batch {
         std::array<timer_state*, 32> due;
         std::size_t next = 0;
@@ -91,12 +92,13 @@ private:
     sys::atomic<std::int64_t> next_ns_; // written under lock_
     sys::slow_lock lock_;
     bool is_closed_ = false;
-    batch* ringing_ = nullptr;                   // of the thread that fires
-    std::uint64_t planned_ = timer_wheel::never; // what next_ns_ stands for: nothing in the wheel is earlier
+    batch* ringing_ = nullptr; // the batch of the thread that fires
+    // The alarm in next_ns_, on this clock; no timer in the wheel is earlier
+    std::uint64_t planned_ = timer_wheel::never;
     timer_wheel wheel_;
 
     friend class timer_driver;
-    timer_queue* older_ = nullptr; // in the driver's list
+    timer_queue* older_ = nullptr; // next in the driver's list
 };
 
 } // namespace ekiden::inline EKIDEN_ABI

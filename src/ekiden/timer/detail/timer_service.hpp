@@ -1,4 +1,4 @@
-/// The timers of one clock as a service of a context.
+/// The timers of one clock, as a service of a context.
 ///
 /// Part: timer. Used by: basic_waitable_timer.
 #pragma once
@@ -14,7 +14,7 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// Every clock of a context has a wheel of its own, in the clock's own time. Clock::now() must not throw.
+/// Each clock of a context has its own wheel, in the clock's own time. Clock::now() must not throw.
 /// Thread-safe.
 template <class Clock>
 class timer_service final : public execution_context::service {
@@ -26,7 +26,8 @@ public:
 
     [[nodiscard]] timer_queue& queue() noexcept { return queue_; }
 
-    /// `time` as the queue counts it; what lies more than 146 years from the clock's epoch is cut.
+    /// Converts `time` to the queue's numbers. Clamps times that are more than 146 years from the clock's
+    /// epoch.
     template <class Duration>
     [[nodiscard]] static std::uint64_t count(const std::chrono::time_point<Clock, Duration>& time) noexcept {
         return timer_clock::ordered(std::chrono::nanoseconds(sys::bounded(time.time_since_epoch())).count());

@@ -16,7 +16,7 @@ namespace ekiden::inline EKIDEN_ABI {
 
 static_assert(sizeof(void*) != 8 || sizeof(timer_state) == 64, "one small node, one cache line");
 
-/// The calling thread posts waits of a timer. On its stack.
+/// Marks, on the stack, that the calling thread posts waits of a timer.
 class timer_state::post_scope {
 public:
     explicit post_scope(timer_state& posted) noexcept;
@@ -25,19 +25,19 @@ public:
     post_scope& operator=(const post_scope&) = delete;
 
     timer_state& state;
-    const post_scope* const outer; // of this thread
+    const post_scope* const outer; // the enclosing one in this thread
 };
 
 namespace {
 
 struct innermost_wait {
     const timer_wait::run_scope* scope = nullptr;
-    const void* posting = nullptr; // a post_scope
+    const void* posting = nullptr; // points to a post_scope
 };
 
 } // namespace
 
-// ---- a handler begins and ends
+// ---- a handler begins and returns
 
 timer_wait::run_scope::run_scope(timer_wait& begun) noexcept
     : state_(*begun.state_), outer_(std::exchange(sys::local<innermost_wait>().scope, this)),
@@ -52,7 +52,7 @@ void timer_wait::drop() noexcept {
     if (state_ != nullptr) state_->drop(*this);
 }
 
-/// Here it is decided what the handler reports: the step takes it off the list in which cancel() looks.
+/// Decides what the handler reports. It removes the wait from the list that cancel() searches.
 bool timer_state::begin(timer_wait& begun) noexcept {
     const std::lock_guard guard(lock_);
     posted_.remove(begun);
@@ -67,7 +67,8 @@ void timer_state::end() noexcept {
     running_.store(others, sys::relaxed);
     const bool wakes = has_sleepers_ && others == 0 && !EKIDEN_MUTANT(timer_end_forgets_to_wake);
     unlock_and_end(guard);
-    if (wakes) sys::futex_wake_all(running_); // by its address: the state may be gone
+    // Uses only the address, because the state may have been destroyed
+    if (wakes) sys::futex_wake_all(running_);
 }
 
 void timer_state::drop(timer_wait& dropped) noexcept {
@@ -77,7 +78,7 @@ void timer_state::drop(timer_wait& dropped) noexcept {
     unlock_and_end(guard);
 }
 
-// ---- for the timer
+// ---- called by the timer
 
 timer_state::timer_state(timer_queue& queue) noexcept : queue_(queue), generation_(queue.generation()) {}
 
@@ -105,9 +106,9 @@ void timer_state::add(timer_wait& fresh, std::uint64_t deadline) {
     } else {
         is_armed_ = true;
     }
-    // Under the lock: no handler can run, end the context, and with it the driver.
+    // With the lock held, no handler can run and destroy the context with the driver.
     if (how == timer_queue::arming::earlier) queue_.driver().moved();
-    unlock_and_end(guard); // a handler that runs already may end the timer
+    unlock_and_end(guard); // destroys the state if a handler that already runs has destroyed the timer
 }
 
 std::size_t timer_state::cancel() noexcept {
@@ -143,23 +144,24 @@ std::size_t timer_state::cancel_and_wait() noexcept {
     lock_guard guard(lock_);
     for (;;) {
         if (const std::uint32_t others = running_.load(sys::relaxed)) {
-            has_sleepers_ = true; // for good: a sleeper may have missed that there was none for a moment
+            // Never cleared: a sleeper may not have noticed that the number was 0 for a moment
+            has_sleepers_ = true;
             guard.unlock();
             {
                 const blocked_here here("the end of a timer's handler");
                 sys::futex_wait(running_, others);
             }
             guard.lock();
-        } else if (const std::size_t more = cancel_all()) { // which that handler has begun
+        } else if (const std::size_t more = cancel_all()) { // waits that the handler has started
             canceled += more;
-            post_due(guard); // not under the lock
+            post_due(guard); // releases the lock meanwhile
         } else {
             return canceled;
         }
     }
 }
 
-// ---- for the queue
+// ---- called by the queue
 
 void timer_state::fire() noexcept {
     lock_guard guard(lock_);
@@ -186,12 +188,12 @@ void timer_state::abandon() noexcept {
         dropped = take_waiting();
     }
     unlock_and_end(guard);
-    dropped.abandon_all(); // not under the lock: a handler's end may do anything
+    dropped.abandon_all(); // without the lock, because destroying a handler may do anything
 }
 
 void timer_state::abandon_what_is_posted_here(const timer_queue& queue) noexcept {
     const auto* here = static_cast<const post_scope*>(sys::local<innermost_wait>().posting);
-    for (; here != nullptr; here = here->outer) { // each keeps its state
+    for (; here != nullptr; here = here->outer) { // each scope keeps its state alive
         if (&here->state.queue_ != &queue) continue;
         lock_guard guard(here->state.lock_);
         list dropped = here->state.take_waiting();
@@ -206,7 +208,7 @@ timer_state::post_scope::post_scope(timer_state& posted) noexcept
 
 timer_state::post_scope::~post_scope() { sys::local<innermost_wait>().posting = outer; }
 
-// ---- with the lock
+// ---- called with the lock held
 
 timer_state::list timer_state::take_waiting() noexcept {
     const list taken = std::exchange(waiting_, {});
@@ -222,7 +224,7 @@ std::size_t timer_state::cancel_all() noexcept {
     const std::size_t canceled = count_.load(sys::relaxed);
     if (canceled == 0) return 0;
     timer_wait* one = waiting_.first;
-    if (one != nullptr) { // it and the neighbours in the wheel may lie anywhere: all at once
+    if (one != nullptr) { // the wait and its neighbors in the wheel may be anywhere: load them together
         __builtin_prefetch(one, 1);
         __builtin_prefetch(reinterpret_cast<std::byte*>(one) + sys::cache_line);
     }
@@ -231,7 +233,7 @@ std::size_t timer_state::cancel_all() noexcept {
         one->is_due_ = one->is_canceled_ = true;
     if (timer_wait* const oldest = posted_.first;
         oldest != nullptr && !EKIDEN_MUTANT(timer_cancel_spares_queued)) {
-        // The newest first, up to those that an earlier call has canceled.
+        // From the newest to the oldest. Stops at waits that an earlier call has canceled.
         one = oldest->prev_;
         for (bool more = true; more && !one->is_canceled_; one = one->prev_) {
             one->is_canceled_ = true;
@@ -248,13 +250,14 @@ std::size_t timer_state::cancel_oldest() noexcept {
     bool more = one != nullptr;
     while (more && one->is_canceled_) more = (one = one->next_) != posted_.first;
     if (!more) {
-        one = waiting_.first; // one that is not canceled, or there would be none
+        one = waiting_.first; // finds a wait that is not canceled, because count_ is not 0
         while (one->is_canceled_) one = one->next_;
         one->is_due_ = true;
     }
     one->is_canceled_ = true;
     count_waiting(count_.load(sys::relaxed) - 1);
-    if (waiting_.first == nullptr || waiting_.first->prev_->is_due_) disarm(); // no one is left to wait
+    // No remaining wait needs the alarm
+    if (waiting_.first == nullptr || waiting_.first->prev_->is_due_) disarm();
     return 1;
 }
 
@@ -264,8 +267,9 @@ void timer_state::disarm() noexcept {
     if (!queue_.disarm(*this)) is_outdated_ = true;
 }
 
-/// Posts what is due, in order, without the lock: an executor that takes no more destroys the handler, and
-/// that may do anything. While one thread does so, it does it for all.
+/// Posts the waits that are due, in order. Releases the lock for each post, because an executor that accepts
+/// no more tasks destroys the handler, and that may do anything. Only one thread at a time posts. It also
+/// posts the waits that become due meanwhile.
 void timer_state::post_due(lock_guard& guard) noexcept {
     if (is_posting_ && !EKIDEN_MUTANT(timer_posts_beside_another)) return;
     is_posting_ = true;
@@ -292,14 +296,15 @@ void timer_state::unlock_and_end(lock_guard& guard) noexcept {
     if (is_last) recycler::destroy(this);
 }
 
-/// A look without the lock. A wait whose add() is ordered before the call is seen, and no other need be.
+/// Checks without the lock. It sees every wait whose add() is ordered before this call. It need not see other
+/// waits.
 bool timer_state::nobody_waits() const noexcept {
-    // [TM5] acquire: that the last wait has begun; pairs with the release in count_waiting().
+    // [TM5] Acquire: sees that the last wait has begun. Pairs with the release in count_waiting().
     return count_.load(sys::acquire) == 0;
 }
 
 void timer_state::count_waiting(std::uint32_t now) noexcept {
-    count_.store(now, sys::release); // [TM5] pairs with the acquire in nobody_waits()
+    count_.store(now, sys::release); // [TM5] Release: pairs with the acquire in nobody_waits()
 }
 
 bool timer_state::is_of_parent() const noexcept { return generation_ != sys::fork_generation(); }
@@ -310,7 +315,7 @@ bool timer_state::is_in_handler() const noexcept {
     return here != nullptr;
 }
 
-// ---- a ring of waits
+// ---- the circular list of waits
 
 void timer_state::list::append(timer_wait& fresh) noexcept {
     if (first == nullptr) {

@@ -1,5 +1,5 @@
-/// What a timer shares with its pending waits: which there are, whether they are canceled, which handlers
-/// run. The protocol and its proof: timer.md.
+/// The state that a timer shares with its pending waits: the list of waits, which of them are canceled, and
+/// how many handlers run. timer.md explains the protocol and proves it.
 ///
 /// Part: timer. Used by: basic_waitable_timer (owns one from its first wait on), timer_queue (fires it).
 #pragma once
@@ -18,37 +18,38 @@ namespace ekiden::inline EKIDEN_ABI {
 class timer_queue;
 class timer_state;
 
-/// One wait for a timer: the task that calls its handler. The state has it until it is posted; then the
-/// executor has it, and the state still sees it until it begins.
+/// One wait for a timer. It is the task that calls the handler. The state owns it until it is posted. Then
+/// the executor owns it, and the state still refers to it until the handler begins.
 class timer_wait : public task {
 public:
-    /// Lies on the stack of the thread that runs the handler, from before its beginning until after its end.
+    /// Lies on the stack of the thread that runs the handler. It exists from before the handler begins until
+    /// after the handler has returned.
     class run_scope {
     public:
-        /// The handler begins now: what has not canceled it by now does not count it. The wait's memory can
-        /// go afterwards.
+        /// The handler begins. A cancel after this does not count it. The memory of the wait may be freed
+        /// afterwards.
         explicit run_scope(timer_wait& begun) noexcept;
-        /// The handler has ended, and so has everything in it.
+        /// The handler has returned, and its variables have been destroyed.
         ~run_scope();
         run_scope(const run_scope&) = delete;
         run_scope& operator=(const run_scope&) = delete;
 
-        /// Whether the handler is to report operation_canceled.
+        /// Returns whether the handler must report operation_canceled.
         [[nodiscard]] bool is_canceled() const noexcept { return is_canceled_; }
 
     private:
         friend class timer_state;
         timer_state& state_;
-        const run_scope* const outer_; // of this thread
+        const run_scope* const outer_; // the enclosing one in this thread
         const bool is_canceled_;
     };
 
 protected:
-    /// `post` gives the wait to the handler's executor; it never runs the handler before it returns.
+    /// `post` passes the wait to the handler's executor. It never runs the handler before it returns.
     timer_wait(function answer, void (*post)(timer_wait&) noexcept) noexcept : task(answer), post_(post) {}
     ~timer_wait() = default;
 
-    /// It will not run. Before its handler ends.
+    /// The wait will not run. Call this before the handler is destroyed.
     void drop() noexcept;
 
 private:
@@ -56,60 +57,62 @@ private:
 
     void (*const post_)(timer_wait&) noexcept;
     timer_state* state_ = nullptr;
-    timer_wait* next_ = nullptr; // in one of the two lists of the state, a ring
+    timer_wait* next_ = nullptr; // in waiting_ or posted_ of the state, which are circular lists
     timer_wait* prev_ = nullptr;
-    bool is_due_ = false; // expired or canceled: to be posted
+    bool is_due_ = false; // expired or canceled, so it must be posted
     bool is_canceled_ = false;
 };
 
-/// Made by the first wait of a timer, and kept until the timer, its waits and their handlers have all ended.
-/// Thread-safe, but for add() and leave(), which are the timer's. In the child of a fork() that did not make
-/// it, it does nothing.
+/// The state of a timer. The timer's first wait creates it. It exists until the timer, its waits and their
+/// handlers have all been destroyed. Thread-safe, except add() and leave(), which only the timer may call. In
+/// a child of fork() that did not create it, its functions have no effect.
 class timer_state final : public timer_wheel::node {
 public:
-    /// For a timer of the queue's context; from the recycler, to which it goes back by itself.
+    /// For a timer of the queue's context. Allocated from the recycler. It returns its own memory.
     explicit timer_state(timer_queue& queue) noexcept;
 
-    /// Takes `fresh` over: posts it when the queue's clock shows `deadline`, the same for all waits until the
-    /// next cancel(); at once if it does already. Abandons it if the context has shut down. Throws
-    /// std::system_error if the system gives no thread to a context that needs one, or if this is the child
-    /// of a fork(); then `fresh` is the caller's still.
+    /// Takes ownership of `fresh`. Posts it when the queue's clock reaches `deadline`, or immediately if that
+    /// has passed. All waits until the next cancel() have the same deadline. Abandons `fresh` if the context
+    /// has shut down. Throws std::system_error if the context needs a thread and the system refuses to start
+    /// one, and in the child of a fork(). If it throws, the caller still owns `fresh`.
     void add(timer_wait& fresh, std::uint64_t deadline);
 
-    /// How many handlers will report operation_canceled because of this call: all that have not begun. Takes
-    /// no lock if there are none. What they do is not waited for.
+    /// Cancels all handlers that have not begun. Returns their number: these handlers will report
+    /// operation_canceled because of this call. Takes no lock if there are none. Does not wait for the
+    /// handlers.
     std::size_t cancel() noexcept;
-    /// The same for the oldest one only.
+    /// Like cancel(), but only for the oldest wait.
     std::size_t cancel_one() noexcept;
 
-    /// As cancel(), also for waits that begin meanwhile. Returns at a moment when no handler runs, and none
-    /// but canceled ones will; at once inside of one. Their effects are visible then.
+    /// Like cancel(), but also cancels waits that begin meanwhile. Returns at a moment when no handler runs,
+    /// and only canceled handlers are left. Everything that the handlers did is visible then. If a handler of
+    /// this timer calls it, it does not wait.
     std::size_t cancel_and_wait() noexcept;
 
-    /// The timer has ended: as cancel(), and the caller does not come back.
+    /// The timer is destroyed. Like cancel(), and the caller does not use the state afterwards.
     void leave() noexcept;
 
-    // ---- for timer_queue, which has taken it out of the wheel
+    // ---- called by timer_queue after it has taken the state out of the wheel
 
-    /// The deadline has come.
+    /// The deadline is reached.
     void fire() noexcept;
-    /// The context shuts down: destroys the handlers that have not been posted.
+    /// The context shuts down. Destroys the handlers that have not been posted.
     void abandon() noexcept;
-    /// The same for timers of `queue` whose waits the calling thread is posting, further out: a handler that
-    /// the executor has not taken had the last reference to the context.
+    /// Like abandon(), for timers of `queue` whose waits the calling thread is posting in an outer call. This
+    /// happens if an executor refuses a handler that has the last reference to the context.
     static void abandon_what_is_posted_here(const timer_queue& queue) noexcept;
 
 private:
     friend class timer_wait;
     class post_scope;
 
-    /// A ring of waits, the oldest first.
+    /// A circular list of waits, oldest first.
     struct list {
         timer_wait* first = nullptr;
 
         void append(timer_wait& fresh) noexcept;
         void remove(timer_wait& one) noexcept;
-        /// Of waits that no state has any more.
+        /// For waits that no longer belong to a state.
         void abandon_all() noexcept;
     };
     using lock_guard = std::unique_lock<sys::slow_lock>;
@@ -118,7 +121,7 @@ private:
     [[nodiscard]] bool begin(timer_wait& begun) noexcept;
     void end() noexcept;
 
-    // With the lock:
+    // Call these with the lock held:
     std::size_t cancel_all() noexcept;
     std::size_t cancel_oldest() noexcept;
     void disarm() noexcept;
@@ -133,17 +136,17 @@ private:
     [[nodiscard]] bool is_in_handler() const noexcept;
 
     timer_queue& queue_;
-    list waiting_; // not posted yet: those that are due first
-    list posted_;  // not begun yet: canceled ones first, but for cancel_one()
+    list waiting_; // not posted yet; the waits that are due come first
+    list posted_;  // posted, but not begun; canceled waits come first, except after cancel_one()
     sys::slow_lock lock_;
-    sys::atomic<std::uint32_t> count_{0};   // waits that are not canceled, in both lists
-    sys::atomic<std::uint32_t> running_{0}; // handlers
-    const std::uint16_t generation_;        // of the queue: see sys/fork.hpp
-    bool is_owned_ : 1 = true;              // by a timer
-    bool is_armed_ : 1 = false;             // in the wheel, or taken out by a thread that is about to fire
-    bool is_outdated_ : 1 = false;          // a thread that is about to fire must not: disarmed since
-    bool is_posting_ : 1 = false;           // some thread posts what is due
-    bool has_sleepers_ : 1 = false;         // some thread has waited for running_
+    sys::atomic<std::uint32_t> count_{0};   // number of waits in both lists that are not canceled
+    sys::atomic<std::uint32_t> running_{0}; // number of handlers that run
+    const std::uint16_t generation_;        // of the process that created the queue: see sys/fork.hpp
+    bool is_owned_ : 1 = true;              // the timer exists
+    bool is_armed_ : 1 = false;     // in the wheel, or a thread has taken it out and is about to fire it
+    bool is_outdated_ : 1 = false;  // disarmed after a thread has taken it out: that thread must not fire it
+    bool is_posting_ : 1 = false;   // a thread is posting the waits that are due
+    bool has_sleepers_ : 1 = false; // a thread has waited for running_
 };
 
 } // namespace ekiden::inline EKIDEN_ABI

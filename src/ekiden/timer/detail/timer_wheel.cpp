@@ -18,7 +18,7 @@ void timer_wheel::schedule(node& fresh, std::uint64_t deadline) noexcept {
 }
 
 void timer_wheel::cancel(node& scheduled) noexcept {
-    remove(scheduled); // its slot's bit stays: first() sees to that
+    remove(scheduled); // does not clear the bit of its slot; first() does
 }
 
 timer_wheel::node* timer_wheel::pop(std::uint64_t until) noexcept {
@@ -30,7 +30,7 @@ timer_wheel::node* timer_wheel::pop(std::uint64_t until) noexcept {
         if (start > until) break;
         link& slot = slots_[at.level][at.slot];
         node& oldest = node_of(*slot.next);
-        // Alone in its slot it need not go down the levels: nothing comes before it.
+        // A node that is alone in its slot need not move to lower levels, because no node is due before it.
         const bool is_alone = oldest.next == &slot && oldest.deadline_ <= until;
         if (at.level == 0 || is_alone) {
             now_ = std::max(now_, at.level == 0 ? start : oldest.deadline_);
@@ -85,14 +85,15 @@ timer_wheel::place timer_wheel::first() noexcept {
         while (mask != 0) {
             const auto slot = static_cast<unsigned>(std::countr_zero(mask));
             if (slots_[level][slot].next != &slots_[level][slot]) return {level, slot};
-            mask &= mask - 1; // emptied since
+            mask &= mask - 1; // the slot has become empty
         }
         used_levels_ &= used_levels_ - 1;
     }
     return {levels, 0};
 }
 
-/// Its digits above the level are those of the present: otherwise its nodes would lie higher up.
+/// The digits above the level equal those of now_. Otherwise the nodes of the slot would be on a higher
+/// level.
 std::uint64_t timer_wheel::start_of(place at) const noexcept {
     const unsigned shift = digit * at.level;
     const unsigned above = shift + digit;
@@ -110,7 +111,7 @@ void timer_wheel::put(node& moved) noexcept {
     append(slots_[level][slot], moved);
 }
 
-/// Takes nodes down from where they have been; false if there are more.
+/// Moves nodes to lower levels. Returns false if there are more.
 bool timer_wheel::move_down() noexcept {
     for (unsigned moved = 0; is_busy(); ++moved) {
         if (moved == most_moved) return false;
@@ -134,7 +135,7 @@ void timer_wheel::remove(link& one) noexcept {
     one.next = nullptr;
 }
 
-/// Appends all of `from`, which is not empty, to `to`.
+/// Appends all nodes of `from` to `to`. `from` must not be empty.
 void timer_wheel::splice(link& from, link& to) noexcept {
     from.next->prev = to.prev;
     to.prev->next = from.next;

@@ -1,5 +1,5 @@
-// Twenty bugs in small programs, as users write them, each with its repair: what a simulation is to find, and
-// what it must not.
+// Twenty typical bugs of users in small programs, each with a corrected version. A simulation must find the
+// bugs and accept the corrected versions.
 #pragma once
 
 #include <ekiden/sim/checks.hpp>
@@ -10,10 +10,11 @@
 
 namespace bugs {
 
-using namespace ekiden; // NOLINT: these are programs, which happen to be in headers
+using namespace ekiden; // NOLINT: these are programs, which are in headers only for the tests
 using namespace std::chrono_literals;
 
-/// Calls `f` in a task that comes after so many others of one chain: somebody who comes later, most times.
+/// Calls `f` in a task that comes after `hops` other tasks of one chain. So it usually runs later than
+/// others.
 template <class F>
 void later(sim_context& sim, int hops, F f) {
     sim.get_executor().post([&sim, hops, f] {

@@ -19,7 +19,8 @@
 namespace bugs {
 namespace {
 
-// ---- 15. One load for all that ask at once: those that ask after its failure still get the old failure.
+// ---- 15. One load serves all callers that ask meanwhile. Callers that ask after its failure still get the
+// old failure.
 
 template <bool is_repaired>
 class cache {
@@ -31,7 +32,7 @@ public:
         if (has_failed_) return post(sim_, [this] { tell_all(false); });
         if (std::exchange(is_loading_, true)) return;
         ++loads;
-        post(sim_, [this, number = loads] { loaded(number > 1); }); // only the first one fails
+        post(sim_, [this, number = loads] { loaded(number > 1); }); // only the first load fails
     }
     int loads = 0;
 
@@ -65,7 +66,7 @@ void old_failure(sim_context& sim) {
     sim.run();
 }
 
-// ---- 16. The one load throws: those that wait are never told, and the key is "loading" for ever.
+// ---- 16. The load throws. The waiting callers are never told, and the key stays in the state "loading".
 
 template <bool is_repaired>
 void failed_load(sim_context& sim) {
@@ -80,7 +81,7 @@ void failed_load(sim_context& sim) {
             sim::may_throw("the database is away");
             tell_all();
         } catch (const sim::injected_fault&) {
-            if (is_repaired) tell_all(); // that it has failed
+            if (is_repaired) tell_all(); // tells them that it has failed
         }
     };
     sim::exactly_once first("the first reply");
@@ -94,7 +95,7 @@ void failed_load(sim_context& sim) {
     sim.run();
 }
 
-// ---- 17. A race of two branches: the loser stays behind, and is granted a lock that nobody gives back.
+// ---- 17. Two branches race. The loser keeps waiting, and is granted a lock that it never releases.
 
 template <bool is_repaired>
 void lock_for_the_loser(sim_context& sim) {
@@ -114,14 +115,14 @@ void lock_for_the_loser(sim_context& sim) {
         co_await sleep_for(6ms);
         is_decided = true;
     });
-    co_spawn(sim, [&]() -> coroutine<> { // somebody else
+    co_spawn(sim, [&]() -> coroutine<> { // another coroutine that needs the lock
         co_await sleep_for(9ms);
         const auto guard = co_await async_lock(m);
     });
     sim.run();
 }
 
-// ---- 18. One transfer locks A, then B, another one B, then A.
+// ---- 18. One transfer locks A, then B. Another one locks B, then A.
 
 template <bool is_repaired>
 void circle_of_locks(sim_context& sim) {
@@ -146,7 +147,7 @@ void circle_of_locks(sim_context& sim) {
     sim.run();
 }
 
-// ---- 19. The balance is checked, something is awaited, and then it is debited.
+// ---- 19. The balance is checked, something is awaited, and then the account is debited.
 
 template <bool is_repaired>
 void check_and_act(sim_context& sim) {
@@ -163,7 +164,7 @@ void check_and_act(sim_context& sim) {
     sim.run();
 }
 
-// ---- 20. The connection breaks after the effect and before the reply; the client tries again.
+// ---- 20. The connection breaks after the effect and before the reply, so the client tries again.
 
 template <bool is_repaired>
 void effect_twice(sim_context& sim) {
@@ -173,7 +174,7 @@ void effect_twice(sim_context& sim) {
     std::set<int> applied;
     bool is_done = false;
     std::function<void(int)> deposit = [&](int request) {
-        (void)wire.send([&, request] { // at the server
+        (void)wire.send([&, request] { // runs on the server
             if (!is_repaired || applied.insert(request).second) ++balance;
             (void)wire.send_back([&] { is_done = true; });
         });

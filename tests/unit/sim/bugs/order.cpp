@@ -15,13 +15,13 @@
 namespace bugs {
 namespace {
 
-// ---- 8. Two writes are in flight on one connection; the mutex guards only their start.
+// ---- 8. Two writes are in flight on one connection, because the mutex guards only their start.
 
 class connection {
 public:
     explicit connection(sim_context& sim) : sim_(sim) {}
 
-    /// A message goes out in two parts.
+    /// A message is sent in two parts.
     void async_write(int message, std::function<void()> done) {
         post(sim_, [this, message, done = std::move(done)] {
             wire.push_back(message);
@@ -64,7 +64,7 @@ void interleaved_writes(sim_context& sim) {
     sim::expect(peer.wire.size() == 4, "all is written");
 }
 
-// ---- 9. What is for one key is handled on one strand or another, as the load will have it.
+// ---- 9. Requests for one key are handled on one strand or another, depending on the load.
 
 template <bool is_repaired>
 void key_on_two_strands(sim_context& sim) {
@@ -96,7 +96,7 @@ void key_on_two_strands(sim_context& sim) {
     sim.run();
 }
 
-// ---- 10. A request that has failed goes to the tail of the queue, and the next of its key overtakes it.
+// ---- 10. A failed request goes to the tail of the queue, and the next request of its key overtakes it.
 
 template <bool is_repaired>
 void retry_at_the_tail(sim_context& sim) {

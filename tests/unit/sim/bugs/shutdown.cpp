@@ -19,7 +19,7 @@
 namespace bugs {
 namespace {
 
-// ---- 11. The stop drains what is queued, but not what these tasks post.
+// ---- 11. The stop drains the queued tasks, but not the tasks that these post.
 
 template <bool is_repaired>
 class jobs {
@@ -68,7 +68,7 @@ void drained_too_early(sim_context& sim) {
     sim.run();
 }
 
-// ---- 12. The shutdown drops a queued job; what waits for its result waits for ever.
+// ---- 12. The shutdown drops a queued job. The caller that waits for its result waits forever.
 
 template <bool is_repaired>
 class job_queue {
@@ -108,7 +108,7 @@ void dropped_job(sim_context& sim) {
     sim.run();
 }
 
-// ---- 13. A task waits for a task of its own pool, all of whose threads may be waiting.
+// ---- 13. A task waits for a task of its own pool, but all threads of the pool may be waiting.
 
 template <bool is_repaired>
 void waits_in_its_pool(sim_context&) {
@@ -128,7 +128,7 @@ void waits_in_its_pool(sim_context&) {
     sim::expect(sum == 2, "all parts are summed");
 }
 
-// ---- 14. While it waits and helps, a task runs another one that wants the lock which it holds.
+// ---- 14. A task waits and helps meanwhile. It runs another task that needs the lock that it holds.
 
 template <bool is_repaired>
 void lock_across_a_wait(sim_context&) {

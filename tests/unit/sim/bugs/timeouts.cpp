@@ -12,7 +12,8 @@
 namespace bugs {
 namespace {
 
-// ---- 4. A timeout hops to the session's strand; meanwhile the next request is armed, and is canceled.
+// ---- 4. A timeout moves to the session's strand. Meanwhile the next request is started, and the timeout
+// cancels it.
 
 template <bool is_repaired>
 class session {
@@ -60,7 +61,7 @@ void stale_timeout(sim_context& sim) {
     sim.run();
 }
 
-// ---- 5. A timeout and an answer both reply.
+// ---- 5. The timeout and the answer both reply.
 
 template <bool is_repaired>
 void two_replies(sim_context& sim) {
@@ -84,7 +85,7 @@ void two_replies(sim_context& sim) {
     sim.run();
 }
 
-// ---- 6. A retry is forgotten before cancel() has said whether it will run, and the queue looks empty.
+// ---- 6. A retry is forgotten before cancel() has said whether it will run, so the queue looks empty.
 
 template <bool is_repaired>
 class retries {
@@ -127,7 +128,7 @@ void forgotten_retry(sim_context& sim) {
     sim.run();
 }
 
-// ---- 7. A handler keeps `this`; its owner is destroyed while the next step is queued.
+// ---- 7. A handler keeps `this`. Its owner is destroyed while the next step is queued.
 
 template <bool is_repaired>
 class heartbeat : public std::enable_shared_from_this<heartbeat<is_repaired>> {

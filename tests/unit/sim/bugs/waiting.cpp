@@ -15,7 +15,7 @@
 namespace bugs {
 namespace {
 
-// ---- 1. The flag is set, and those that wait are woken, between a waiter's check and its wait.
+// ---- 1. Between a waiter's check and its wait, the flag is set and the waiters are woken.
 
 class condition {
 public:
@@ -114,7 +114,7 @@ void permit_for_nobody(sim_context& sim) {
     sim::expect(gate.free() == 1, "no permit is lost");
 }
 
-// ---- 3. A permit is kept by a job that throws before its end is attached.
+// ---- 3. A job keeps its permit, because it throws before the release is registered.
 
 template <bool is_repaired>
 void permit_of_a_failure(sim_context& sim) {
