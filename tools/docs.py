@@ -1,9 +1,9 @@
-"""Writes the input of the site: docs.py FOLDER. The folder is emptied first.
+"""Lays out what the site is made of: docs.py FOLDER, which is emptied.
 
-FOLDER/pages    the repository's documents, at their paths, and the files that they link to: a source becomes a page of code,
-                the results of a run of the lab become its report
-FOLDER/include  for the reference: the public headers, and the adapters and private headers whose "Used by:" line names
-                programs (such as a base of public classes), without the inline namespace
+FOLDER/pages    the repository's documents, at their places; what one of them links to: a source as a page of code, the
+                results of a run of the lab as its report
+FOLDER/include  the public headers, and those adapters and private headers whose "Used by:" line names programs (a base of
+                public classes, say), without the inline namespace, for the reference
 """
 
 import re
@@ -24,7 +24,7 @@ LEFT_OUT = ("lab/experiments/", "tests/")
 
 
 def code_page(path):
-    """Returns a source as a page, or the list of the files in a folder."""
+    """A source as a page, or the list of what is in a folder."""
     if (ROOT / path).is_dir():
         files = sorted(p.name for p in (ROOT / path).iterdir() if p.suffix == ".cpp")
         first = {name: re.match(r"(?:///? ?.*\n)*", tree.text(ROOT, path / name))[0] for name in files}
@@ -35,7 +35,7 @@ def code_page(path):
 
 
 def report_of(results, page):
-    """Returns the lab's report of a results file."""
+    """The lab's report of a results file."""
     subprocess.run(["/usr/bin/python3", "-B", ROOT / "lab/report/report.py", ROOT / results, "-o", page], check=True)
 
 
@@ -62,7 +62,7 @@ SPECIAL = re.compile(r"^template <[^>]*>\ninline constexpr bool \w+<.*;\n", re.M
 
 
 def without_private(source):
-    """Removes the namespaces that programs may not use: detail, sys, and those of other libraries."""
+    """Without the namespaces that are none of a program's: detail, sys, and those of other libraries."""
     source = SPECIAL.sub("", source.replace("::inline EKIDEN_ABI", ""))
     while found := PRIVATE.search(source):
         code, depth, place = tree.code(source), 1, found.end()
@@ -93,7 +93,7 @@ BUILTIN_STL_SUPPORT=YES
 
 
 def warnings(folder):
-    """Returns (header, line, text) of each warning of doxygen."""
+    """(header, line, text) of what doxygen has to say."""
     subprocess.run(["doxygen", "-"], input=DOXYGEN.format(folder), text=True, check=True)
     log = (folder / "doxygen.log").read_text(encoding="utf-8")
     found = {(m[1], int(m[2]), m[3]) for m in WARNING.finditer(log) if not NO_MATTER.search(m[3])}
@@ -101,7 +101,7 @@ def warnings(folder):
 
 
 def begin_of(lines, at):
-    """Returns the first line of the declaration whose name is in line `at`."""
+    """The first line of the declaration whose name is in line `at`."""
     while at and re.match(r"\s*(template\b.*|requires\b.*|\[\[.*\]\]|.*[^;}{:/\s,]\s*)$", lines[at - 1]) and lines[at - 1].strip() \
             and not lines[at - 1].lstrip().startswith(("//", "#")):
         at -= 1
@@ -109,7 +109,7 @@ def begin_of(lines, at):
 
 
 def is_of_group(lines, begin, name):
-    """Returns whether a comment above, up to an empty line, documents an overload, or the other one of _for and _until."""
+    """Whether a comment above, up to an empty line, is that of an overload, or of the pair of _for or _until."""
     word = re.sub(r"_until$", "_for", name)
     for at in range(begin - 1, 0, -1):
         if not lines[at].strip():
@@ -121,7 +121,7 @@ def is_of_group(lines, begin, name):
 
 
 def document_conventions(folder):
-    """Documents the names without a comment by their convention. Returns the remaining ones."""
+    """Says at each name without a comment what convention says, and returns what is left."""
     table = dict(line.split(" | ") for line in tree.text(ROOT, "tools/site/conventional.txt").splitlines() if line[:1] not in "#")
     left = []
     for header, number, text in warnings(folder):
@@ -150,7 +150,7 @@ class Site:
         self.made = set()
 
     def add(self, path):
-        """Writes the page of a file of the repository, and of the files that it links to."""
+        """Writes the page for a file of the repository, and those that it links to."""
         if path in self.made:
             return
         self.made.add(path)
@@ -172,7 +172,7 @@ class Site:
             target.write_text(text, encoding="utf-8")
 
     def linked(self, path, text):
-        """Returns the text with links to sources replaced by links to their pages."""
+        """The text with links to sources led to their pages."""
         def lead(match):
             if re.match(r"[a-z]+:", match[2]):
                 return match[0]
