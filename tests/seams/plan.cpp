@@ -74,7 +74,7 @@ struct site {
     /// running, and run() returns when the loop has nothing left (docs/executors.md). So it must not wait
     /// there, neither for a sleep nor for something that completes elsewhere.
     bool is_guest = false;
-    /// A bit for each loop whose thread this action may block until it ends. It must not wait for these.
+    /// A bit for each loop whose thread may be blocked until this action ends. It must not wait for these.
     std::uint32_t blocked_loops = 0;
     unsigned home = 0; ///< the context of the coroutine's root
     unsigned depth = 0;
