@@ -137,7 +137,7 @@ public:
         return task_sink<executor_type>::submit(std::forward<F>(f), std::forward<Args>(args)...);
     }
 
-    // ---- for task_sink
+    // ---- called by task_sink
 
     bool accept(task* accepted, task_order order) const { return context_->accept(accepted, order); }
     [[nodiscard]] task* continue_with(task* inside) const {
