@@ -1,5 +1,5 @@
-// Ways to process requests, in a few lines each. `./dev lab replay` measures them and shows the one that it
-// recommends.
+// Ways to process requests, in a few lines each. `./dev lab replay` measures them and shows the recommended
+// one.
 #include <ekiden/ekiden.hpp>
 
 #if __has_include(<asio.hpp>)

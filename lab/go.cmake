@@ -1,5 +1,6 @@
-# Peer: Go, where its compiler is found: a program of its own, for its runtime would be a guest in every other cell's
-# process. Without it, or if anything goes wrong, it counts as not installed and the build goes on.
+# Peer: Go, if its compiler is installed. It is a separate program, because its runtime would otherwise run in the
+# processes of all other cells. Without the compiler, or if the build fails, the peer counts as not installed and the
+# build continues.
 set(go_found FALSE)
 find_program(lab_go go)
 if(lab_go)

@@ -1,4 +1,4 @@
-# The peers: for each its name (the stem of its files), title, Debian package, and whether it is here.
+# The peers. Each has a name (the stem of its files), a title, a Debian package, and whether it is installed.
 set(lab_peer_names)
 set(lab_peer_libraries)
 set(lab_missing)
@@ -21,7 +21,7 @@ function(lab_peer name title package found)
   set(lab_peer_${name}_found ${found} PARENT_SCOPE)
 endfunction()
 
-# Sets <result> to false if <stem> is a peer that is not here. Any other file of an experiment is always built.
+# Sets <result> to false if <stem> is a peer that is not installed. All other files of an experiment are always built.
 function(lab_peer_found stem result)
   if(DEFINED lab_peer_${stem}_found AND NOT lab_peer_${stem}_found)
     set(${result} FALSE PARENT_SCOPE)
@@ -36,7 +36,7 @@ macro(lab_report_missing experiment peer)
                             "\"${lab_peer_${peer}_package}\", \"${lab_row}\"},\n")
 endmacro()
 
-# The two functions of harness/registry.hpp that only the build can answer.
+# Generates the two functions of harness/registry.hpp that depend on the build.
 function(lab_write_peers file)
   set(list "")
   foreach(name ${lab_peer_names})
@@ -81,7 +81,7 @@ lab_peer(onetbb "oneTBB" libtbb-dev ${TBB_FOUND})
 
 lab_find_header(asio_found boost/asio/thread_pool.hpp)
 set(asio_package libboost-dev)
-if(asio_found) # Debian has several versions of Boost, one package each
+if(asio_found) # Debian has several versions of Boost, each in its own package
   execute_process(COMMAND dpkg-query -S ${lab_asio_found_folder}/boost/asio/thread_pool.hpp
                   OUTPUT_VARIABLE owner ERROR_QUIET)
   if(owner MATCHES "^([^:]+):")
@@ -152,7 +152,7 @@ else()
 endif()
 lab_peer(openmp "OpenMP (libgomp)" libgomp1 ${OpenMP_CXX_FOUND})
 
-# libomp: a clang++ that finds omp.h beside it.
+# libomp needs a clang++ that finds omp.h.
 find_program(lab_clang NAMES clang++-19 clang++)
 set(lab_libomp_compiler)
 if(lab_clang)

@@ -1,5 +1,5 @@
-# Peer: rayon, where cargo is found and can get it. Without cargo, without a network, or if anything else goes wrong, it
-# counts as not installed and the build goes on.
+# Peer: rayon, if cargo is installed and can download it. Without cargo or a network, or if the build fails, the peer
+# counts as not installed and the build continues.
 set(rayon_found FALSE)
 set(rayon_folder ${CMAKE_CURRENT_BINARY_DIR}/rayon)
 set(rayon_library ${rayon_folder}/target/release/liblab_rayon.a)

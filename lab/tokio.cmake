@@ -1,6 +1,6 @@
-# Peer: Tokio, where cargo is found and can get it: a program of its own, as Go's is, for its threads would be guests in
-# every other cell's process. Without cargo, without a network, or if anything else goes wrong, it counts as not installed
-# and the build goes on.
+# Peer: Tokio, if cargo is installed and can download it. Like Go, it is a separate program, because its threads would
+# otherwise run in the processes of all other cells. Without cargo or a network, or if the build fails, the peer counts
+# as not installed and the build continues.
 set(tokio_found FALSE)
 set(tokio_folder ${CMAKE_CURRENT_BINARY_DIR}/tokio)
 set(tokio_program ${tokio_folder}/target/release/ekiden-lab-tokio)

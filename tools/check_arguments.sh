@@ -1,7 +1,7 @@
 # shellcheck shell=sh
-# What `./dev check` is asked for, looked at before the checker is built. Read by dev, which has wrong().
+# Checks the arguments of `./dev check` before the checker is built. Read by dev, which defines wrong().
 
-# Refuses what the checker would refuse, before it is built. Both lists are read from its sources.
+# Refuses what the checker would refuse. Both lists are read from the checker's sources.
 check_arguments() {
     value_of=''
     for argument; do
@@ -28,7 +28,7 @@ check_arguments() {
     [ -z "$value_of" ] || wrong "check: '$value_of' wants a value"
 }
 check_options() { sed -n 's/^ *app\.add_\(flag\|option\)("\(--[a-z-]*\)".*/\1 \2/p' check/driver/command_line.cpp; }
-check_models() { # as the checker takes them: a folder, a name, or both
+check_models() { # in the checker's form: a folder, a name, or both
     for folder in litmus models museum; do
         echo "$folder"
         sed -n 's/^[A-Z]*_MODEL(\([A-Za-z0-9_]*\).*/\1/p' check/$folder/*.cpp | sed "p; s|^|$folder/|"

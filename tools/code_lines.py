@@ -1,4 +1,4 @@
-"""Counts the library's lines of code by part: lines that are more than comments and white space. code_lines.py [FOLDER]"""
+"""Counts the library's lines of code for each part, without comments and blank lines. code_lines.py [FOLDER]"""
 
 import sys
 from collections import Counter

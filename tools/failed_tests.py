@@ -1,7 +1,7 @@
-"""Names the tests that failed, each with the end of what it printed, or with what a sanitizer says first:
-failed_tests.py JUNIT_FILE...
+"""Prints the failed tests, each with the end of its output, or with the first message of a sanitizer: failed_tests.py
+JUNIT_FILE...
 
-ctest prints them too, but where they ran, thousands of lines above the end.
+ctest prints them too, but thousands of lines above the end.
 """
 
 import pathlib

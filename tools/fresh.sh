@@ -1,11 +1,11 @@
 #!/bin/sh
-# tools/fresh.sh SUITE [COMMAND]: does what README.md promises, in a fresh minimal Debian system; root calls it.
+# tools/fresh.sh SUITE [COMMAND]: executes what README.md promises in a fresh minimal Debian system. Must run as root.
 # Called by `./dev fresh`, which has checked the arguments.
 #
-# The system is made by debootstrap in build/fresh/SUITE/system, anew each time; downloaded packages stay in
-# build/fresh/SUITE/debs. Where packages come from is read from this machine's apt, and so are its settings for the
-# network. The committed HEAD is cloned there, by the git of that system. All mounts belong to a mount namespace of
-# their own: they vanish with the last process in it, so that deleting the system never reaches what was mounted.
+# debootstrap creates a new system in build/fresh/SUITE/system each time. Downloaded packages stay in
+# build/fresh/SUITE/debs. The package sources and network settings are those of this machine's apt. The git of the new
+# system clones the committed HEAD. All mounts belong to a separate mount namespace. They disappear with its last
+# process, so deleting the system never affects the mounted folders.
 set -eu
 suite=$1
 command=${2:-}
@@ -18,7 +18,7 @@ die() {
     exit 1
 }
 
-# uri LABEL: where apt finds the archive of that label.
+# uri LABEL: prints where apt finds the archive with that label.
 uri() {
     # shellcheck disable=SC2016  # these are apt's variables
     apt-get indextargets --format '$(LABEL) $(REPO_URI)' 'Created-By: Packages' 'Origin: Debian' |
@@ -33,7 +33,7 @@ if [ -z "$mirror" ]; then
 fi
 security=$(uri Debian-Security)
 
-# ---- the system
+# ---- create the system
 
 say "making a minimal Debian system ($suite) in build/fresh/$suite"
 rm -rf --one-file-system "$system"
@@ -59,7 +59,7 @@ case $mirror$security in
 esac
 git bundle create --quiet "$system/tree.bundle" HEAD
 
-# ---- what runs in it
+# ---- run the command in it
 
 cat >"$system/try.sh" <<'END_OF_TRY'
 set -eu

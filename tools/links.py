@@ -1,6 +1,5 @@
-"""Finds dead links in a built site: links.py FOLDER. Each link to a file or to a place in one leads somewhere; links to
-other sites are not followed. (A site of some hundred pages takes seconds. linkchecker, which asks for each page anew, took
-more than five minutes.)"""
+"""Finds dead links in a built site: links.py FOLDER. Checks links to files and to places in files. Does not follow
+links to other sites."""
 
 import html.parser
 import sys

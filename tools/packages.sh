@@ -1,6 +1,6 @@
 #!/bin/sh
-# tools/packages.sh [WAY...]: makes each package of ekiden, and builds and runs a program with it. Without WAY: all.
-# Called by `./dev packages`, which has installed what this needs. All that it writes lies in build/packages/WAY.
+# tools/packages.sh [WAY...]: makes each package of ekiden, and builds and runs a program with it. Without WAY: all
+# packages. Called by `./dev packages`, which has installed the requirements. All output is in build/packages/WAY.
 #
 #   archive   cpack's .tar.gz, unpacked elsewhere
 #   conan     conan create, with a cache of its own
@@ -19,7 +19,7 @@ die() {
     exit 1
 }
 
-# use PREFIX: builds and runs the program that each package is tried with.
+# use PREFIX: builds and runs the program that tests each package.
 use() {
     rm -rf "$place/use"
     cmake -S packaging/conan/test_package -B "$place/use" -G Ninja -DCMAKE_BUILD_TYPE=Release \
@@ -28,7 +28,7 @@ use() {
     "$place/use/program"
 }
 
-# use_checker PREFIX: the same with the model checker, by the example of a user's project.
+# use_checker PREFIX: does the same with the model checker, with the example of a user's project.
 use_checker() { CXX=g++ tests/install/check_component.sh "$PWD" "$1" "$place/use-checker" >"$place/use-checker.log"; }
 
 archive() {
@@ -42,7 +42,7 @@ archive() {
 
 conan() {
     export CONAN_HOME="$place/cache"
-    unity="tools.cmake.cmaketoolchain:extra_variables={'CMAKE_UNITY_BUILD': 'ON'}" # quicker: only its packaging is tried
+    unity="tools.cmake.cmaketoolchain:extra_variables={'CMAKE_UNITY_BUILD': 'ON'}" # faster; only its packaging is tested
     "$tools/conan" profile detect >"$place/conan.log" 2>&1
     for shared in False True; do
         "$tools/conan" create packaging/conan --no-remote -s compiler.cppstd=20 -o "ekiden/*:shared=$shared" \
@@ -55,7 +55,7 @@ conan() {
     done
 }
 
-# Debian's tools take what git knows, as a release would have it.
+# Debian's tools get the files that git tracks, like in a release.
 debian() {
     source=$place/ekiden-$version
     mkdir -p "$source"
@@ -94,9 +94,10 @@ vcpkg() {
     use_checker "$place/packages"
 }
 
-# abidiff: 0 the same, 4 something changed, 8 incompatible; the last release's is in the repository.
+# abidiff returns 0 for no change, 4 for a change, 8 for an incompatible one. The report of the last release is in the
+# repository.
 abi() {
-    here=$(uname -m)-g++$(g++ -dumpversion) # types of the standard library are in it
+    here=$(uname -m)-g++$(g++ -dumpversion) # it contains types of the standard library
     kept=packaging/abi/libekiden-$here.abi.xz
     cmake -S . -B "$place/build" -G Ninja -DCMAKE_CXX_COMPILER=g++ -DCMAKE_BUILD_TYPE=RelWithDebInfo -DBUILD_SHARED_LIBS=ON \
         -DCMAKE_UNITY_BUILD=ON >"$place/build.log"
@@ -118,7 +119,7 @@ abi() {
 workflow() { "$tools/check-jsonschema" --builtin-schema vendor.github-workflows .github/workflows/*.yml; }
 
 known='workflow archive conan debian installed vcpkg abi'
-if [ $# = 1 ]; then # in a shell of its own, which ends at the first command that fails
+if [ $# = 1 ]; then # in a subshell, which ends at the first command that fails
     case " $known " in *" $1 "*) ;; *) die "packages: unknown '$1'; there are $known" ;; esac
     place=$PWD/build/packages/$1
     rm -rf "$place"

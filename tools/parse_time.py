@@ -1,11 +1,10 @@
-"""Measures what including a public header costs a user's build, beside the standard headers that it names.
+"""Measures what a public header adds to a user's build time, beyond the standard headers that it includes.
 
     tools/parse_time.py [HEADER...]      default: ekiden/pool/thread_pool.hpp
 
-Budget: 0.1 s for what is ekiden's own, beyond the standard headers that the header and those of ekiden behind it include.
-Most of the time is theirs: <functional> alone, for std::function and std::invoke, takes g++ 12 a third of what <thread> does.
-Compilations of both and of <thread> take turns; medians of the compiler's processor time count. Prints a table; exit status
-1 if a header is over the budget.
+The budget is 0.1 s for ekiden's own part, beyond the standard headers that the header and ekiden's headers behind it
+include. The standard headers take most of the time. Compilations of both and of <thread> alternate. The medians of the
+compiler's processor time are compared. Prints a table. The exit status is 1 if a header is over the budget.
 """
 
 import re
@@ -26,7 +25,7 @@ def source(headers):
 
 
 def standard_headers(header):
-    """Those that it and the headers of ekiden behind it include."""
+    """Returns the standard headers that the header and ekiden's headers behind it include."""
     run = subprocess.run([*COMPILER, "-MM", "-MT", "x"], input=source([header]), text=True, check=True, capture_output=True)
     own = [Path(word) for word in run.stdout.split() if word.endswith(".hpp")]
     return sorted({name for path in own for name in re.findall(r"^#include <([a-z_]+)>", path.read_text(), re.MULTILINE)})

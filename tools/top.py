@@ -1,6 +1,8 @@
-"""Shows what the ordered server does, from its page of metrics: top.py [--address A] [--port N] [--interval S] [--count N]
+"""Shows the activity of the ordered server, from its page of metrics: top.py [--address A] [--port N] [--interval S]
+[--count N]
 
-On a terminal a screen that is drawn anew; elsewhere, and with TERM=dumb, a line at a time."""
+Redraws the screen on a terminal. Elsewhere, and with TERM=dumb, it prints a line each time.
+"""
 
 import argparse
 import collections
@@ -19,7 +21,7 @@ ESCAPED = {r'\n': "\n", r'\"': '"', r'\\': "\\"}
 
 
 def read(address, port):
-    """The page as a dictionary: (name, labels) to value. Raises OSError."""
+    """Returns the page as a dictionary from (name, labels) to value. Raises OSError."""
     connection = http.client.HTTPConnection(address, port, timeout=5)
     try:
         connection.request("GET", "/metrics")
@@ -38,7 +40,7 @@ def read(address, port):
 
 
 class Change:
-    """Two pages, some seconds apart."""
+    """The difference of two pages."""
 
     def __init__(self, before, now, seconds):
         self.now, self.seconds = now, seconds
@@ -58,7 +60,7 @@ class Change:
         return {dict(labels)[label]: v for (n, labels), v in self.now.items() if n == name}
 
     def delays(self):
-        """How many tasks told how long they waited, and a function from a share of them to seconds."""
+        """Returns the number of tasks with a known waiting time, and a function from a share of them to seconds."""
         counts = collections.Counter()
         for (name, labels), value in self.now.items():
             if name == "ekiden_pool_queue_delay_seconds_bucket":
@@ -70,7 +72,7 @@ class Change:
         return total, quantile
 
     def slowest(self):
-        """(seconds, key, whether it has grown) of some lanes, the slowest first."""
+        """Returns (seconds, key, whether it has grown) of some lanes, slowest first."""
         name = "ordered_server_lane_longest_wait_seconds"
         before = {dict(labels)["key"]: v for (n, labels), v in self.before.items() if n == name}
         found = [(v, dict(labels)["key"]) for (n, labels), v in self.now.items() if n == name]
@@ -90,7 +92,7 @@ def number(value):
 
 
 def key_text(key, most=40):
-    """A key can have any characters; those that a terminal would obey become blots."""
+    """Returns the text of a key. Replaces characters that control a terminal, because a key can contain any characters."""
     shown = "".join(c if c.isprintable() else "?" for c in key)
     return shown if len(shown) <= most else shown[:most - 3] + "..."
 
@@ -141,7 +143,7 @@ def screen(change, port):
 
 
 def draw(lines):
-    """Over what is there, so that nothing flickers."""
+    """Draws over the old content, so that the screen does not flicker."""
     width, height = shutil.get_terminal_size()
     shown = [text[:width - 1] for text in lines][:height - 1]
     sys.stdout.write("\033[H" + "".join(text + "\033[K\n" for text in shown) + "\033[J")

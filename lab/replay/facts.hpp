@@ -21,8 +21,8 @@ struct trace_facts {
 
 [[nodiscard]] trace_facts describe(const request_trace& trace);
 
-/// Returns the highest rate of a model that serves the requests of a key one at a time: 1/(p S). p is the
-/// share of the hottest key, and S is the mean time of its requests.
+/// Returns the highest rate of a model that serves the requests of a key one at a time: 1/(p S). Here p is
+/// the share of the hottest key. S is the mean time of its requests.
 [[nodiscard]] double bound_of_hottest_key(const trace_facts& f);
 
 /// Returns the highest rate for which `processors` can do the work.

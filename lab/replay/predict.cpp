@@ -102,8 +102,8 @@ private:
     struct queue {
         std::deque<index> waiting; // requests; or keys, where these are served in turn
         unsigned workers = 1;
-        unsigned busy = 0;   // workers that are neither free nor replaced; more than `workers` for a while
-                             // when one that was replaced goes on
+        unsigned busy = 0;   // workers that are neither free nor replaced; temporarily more than `workers`
+                             // if a replaced one continues
         unsigned waking = 0; // how many of the free ones are waking
     };
 

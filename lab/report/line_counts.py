@@ -1,6 +1,6 @@
-"""How many lines each lock takes: with condition variables, on our state_lock, and as the library has it.
+"""Counts the lines of each lock: with condition variables, on our state_lock, and in the library.
 
-Used by: page.py. Counted in the sources of this tree when the page is made; blank lines and comments do not count.
+Used by: page.py. It counts in the sources of this tree when the page is made, without blank lines and comments.
 """
 
 import html
@@ -27,14 +27,14 @@ LOCKS = [
 
 
 def code(text):
-    """The lines of C++ that are neither blank nor comment."""
+    """Returns the lines of C++ that are neither blank nor comments."""
     text = re.sub(r"/\*.*?\*/", "", text, flags=re.S)
     lines = (re.sub(r"//.*", "", line).strip() for line in text.splitlines())
     return [line for line in lines if line]
 
 
 def definition(text, name):
-    """The definition of a class, an enumeration or a constant, from its head to its closing brace."""
+    """Returns the definition of a class, an enumeration or a constant, from its head to its closing brace."""
     head = re.search(rf"^(?:template <[^\n]*>\n)?(?:class|struct|enum class|constexpr [^\n]*) {name}\b[^;{{]*{{", text, re.M)
     if not head:
         raise ValueError(f"nothing defines {name}")
@@ -52,7 +52,7 @@ def lines_of(file, names=None):
 
 
 def section():
-    """The table as HTML."""
+    """Returns the table as HTML."""
     rows = ""
     for title, conditions, states, ours in LOCKS:
         files = ", ".join(pathlib.Path(f).name for f in ours)

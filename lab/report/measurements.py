@@ -21,7 +21,7 @@ MOST_SENTENCES = 3
 
 
 def topics():
-    """Triples (title, experiments, sentences) of the notes."""
+    """Returns triples (title, experiments, sentences) of the notes."""
     for part in re.split(r"^## ", NOTES.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]:
         title, experiments, *rest = part.strip().split("\n")
         sentences = " ".join(line.strip() for line in rest if line.strip())
@@ -31,7 +31,7 @@ def topics():
 
 
 def measured(results, target):
-    """Our figure and the peer's, or their ratios if the target has several settings."""
+    """Returns our figure and the peer's, or their ratios if the target has several settings."""
     unit = next(f["unit"] for e in results.experiments if e["name"] == target.experiment
                 for f in e["figures"] if f["name"] == target.figure)
 

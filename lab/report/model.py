@@ -1,6 +1,6 @@
 """A results file of the lab as tables.
 
-Used by: report.py and everything it draws. The file's form is described in lab/README.md.
+Used by: report.py and all modules that it uses. lab/README.md describes the file's form.
 """
 
 import datetime
@@ -17,11 +17,11 @@ CELL = ["experiment", "variant", "pinned", "implementation", "title", "order", "
 
 
 class Results:
-    """A run of the lab, and the tables of earlier runs that it has not measured anew.
+    """A run of the lab, and the tables of earlier runs that it has not measured again.
 
-    `run` describes the run. `experiments` holds the file's descriptions, in order. `cells` has a row per cell with the
-    columns of CELL, the last four being medians; `fresh` tells of each whether this run measured it. `figures` has a row
-    per cell and figure with its summary.
+    `run` describes the run. `experiments` has the file's descriptions, in order. `cells` has a row for each cell with
+    the columns of CELL, of which the last four are medians. `fresh` says for each cell whether this run measured it.
+    `figures` has a row for each cell and figure, with its summary.
     """
 
     def __init__(self, document):
@@ -56,27 +56,28 @@ class Results:
             self._no_summary = self.figures.iloc[:0].set_index("implementation")
 
     def of(self, experiment, variant, pinned=False):
-        """The cells of one table, in its order."""
+        """Returns the cells of one table, in its order."""
         c = self.cells
         return c[(c.experiment == experiment) & (c.variant == variant) & (c.pinned == pinned)]
 
     def summary(self, experiment, variant, figure, pinned=False):
-        """The summaries of one figure, a row per implementation that has it, indexed by implementation."""
+        """Returns the summaries of one figure, with a row for each implementation that has it, indexed by
+        implementation."""
         return self._summaries.get((experiment, variant, figure, pinned), self._no_summary)
 
     def age(self, experiment, variant, pinned=False):
-        """How much older than this run a table is: '3 hours older', or nothing if it was measured in it."""
+        """Returns how much older than this run a table is, such as '3 hours older'. Empty if this run measured it."""
         cells = self.of(experiment, variant, pinned)
         return older(minutes_between(cells.date.max(), self.machine["date"])) if not cells.empty else ""
 
     def median(self, experiment, variant, figure, implementation, pinned=False):
-        """One median, or None."""
+        """Returns one median, or None."""
         s = self.summary(experiment, variant, figure, pinned)
         return float(s.loc[implementation, "median"]) if implementation in s.index else None
 
 
 def load(path):
-    """Reads the file, also if gzip has packed it; OSError, or ValueError if it is not a results file."""
+    """Reads the file, even if it is compressed by gzip. Raises OSError, or ValueError if it is not a results file."""
     with (gzip.open if str(path).endswith(".gz") else open)(path, "rt", encoding="utf-8") as file:
         try:
             return Results(json.load(file))
@@ -85,13 +86,13 @@ def load(path):
 
 
 def minutes_between(earlier, later):
-    """Of two dates as the file has them."""
+    """Returns the minutes between two dates of the file."""
     seconds = [datetime.datetime.strptime(d, "%Y-%m-%dT%H:%M:%SZ").timestamp() for d in (earlier, later)]
     return (seconds[1] - seconds[0]) / 60
 
 
 def older(minutes):
-    """'3 hours older'; nothing below a minute."""
+    """Returns text such as '3 hours older'. Empty below a minute."""
     for unit, size in (("day", 24 * 60), ("hour", 60), ("minute", 1)):
         count = int(minutes // size)
         if count > 0:
@@ -104,12 +105,12 @@ def figure_of(experiment, name):
 
 
 def words(text):
-    """For HTML, with the Greek letter that the terminal does without."""
+    """Returns the unit for HTML, with the Greek letter that the terminal does not show."""
     return html.escape(re.sub(r"\bus\b", "µs", text))
 
 
 def readable(value, unit):
-    """`value` with three digits that matter, in a unit that keeps it short: '12.3 us'."""
+    """Returns `value` with three significant digits and a suitable unit, such as '12.3 us'."""
     if value is None or pd.isna(value):
         return ""
     if unit == "share":
@@ -128,7 +129,7 @@ def readable(value, unit):
 
 
 def span(low, high, unit):
-    """'12.1 – 12.9 us': the unit once where both have the same."""
+    """Returns a range such as '12.1 – 12.9 us', with one unit if both have the same."""
     low, high = readable(low, unit), readable(high, unit)
     (a, _, one), (_, _, other) = low.partition(" "), high.partition(" ")
     return f"{a if one == other else low} – {high}"

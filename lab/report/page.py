@@ -1,4 +1,4 @@
-"""The page: a summary, then a section per experiment.
+"""The page: a summary, then a section for each experiment.
 
 Used by: report.py.
 """
@@ -17,7 +17,7 @@ STYLE = pathlib.Path(__file__).with_name("style.css")
 
 
 def render(results):
-    """The whole page as text."""
+    """Returns the whole page as text."""
     body = [_head(results), _winners(results), _targets(results)]
     body += [sections.section(results, e) for e in results.experiments]
     if {"rwlock", "barrier", "elastic-barrier", "bounded-buffer"} & {e["name"] for e in results.experiments}:
@@ -66,8 +66,8 @@ def _head(results):
 
 
 def _winner(results, experiment, variant, first):
-    """One line of the summary, or nothing: who was best, and where ekiden stands beside the best peer. Only the first one
-    of an experiment names it."""
+    """Returns one line of the summary, or nothing: the best library, and how ekiden compares with the best peer. Only
+    the first line of an experiment has its name."""
     c = Comparison(results, experiment, variant)
     if not c.complete:
         return ""

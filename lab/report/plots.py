@@ -54,7 +54,7 @@ def _svg(figure, name):
 
 
 def both(draw, name, label):
-    """Draws wide and narrow: draw(width in inches) returns a figure."""
+    """Draws a wide and a narrow version. draw(width in inches) returns a figure."""
     wide, narrow = _svg(draw(8.2), name + "-wide"), _svg(draw(3.9), name + "-narrow")
     return (f'<figure class="plot" aria-label="{label}"><div class="wide">{wide}</div>'
             f'<div class="narrow">{narrow}</div></figure>')
@@ -119,7 +119,7 @@ def bars(panels, unit, source, logarithmic, name, label, name_titles=True):
 
 
 def histograms(rows, edges, name, label):
-    """A strip per implementation, one below the other, on one logarithmic time axis.
+    """Draws a strip for each implementation, one below the other, on one logarithmic time axis.
 
     rows: [(title, own, counts, {'P50': ns, ...})]; edges: of the bins, in ns.
     """
@@ -149,7 +149,8 @@ def histograms(rows, edges, name, label):
 
 
 def curves(lines, xs, xlabel, name, label):
-    """Efficiency over length. lines: [(title, own, [values], [low], [high])]; only ekiden's quartiles are drawn."""
+    """Draws efficiency over length. lines: [(title, own, [values], [low], [high])]. Quartiles are drawn for ekiden
+    only."""
 
     def draw(width):
         narrow = width < 5
@@ -261,7 +262,8 @@ def scaling(panels, xs, xlabel, unit, name, label):
 
 
 def relative(panels, xs, xlabel, name, label):
-    """A panel per (title, lines) below each other; lines: [(title, own, [values])], 1 being the best at each x."""
+    """Draws panels below each other, one for each (title, lines). lines: [(title, own, [values])], where 1 is the best
+    at each x."""
 
     def draw(width):
         narrow = width < 5

@@ -1,4 +1,5 @@
-"""The section of a replay's page that says what other processors would do: played in virtual time, not measured.
+"""The section of a replay's page with predictions for other numbers of processors. They are simulated in virtual time,
+not measured.
 
 Used by: replay.py, for results of `ekiden-lab replay FILE --cores N`.
 """
@@ -29,7 +30,7 @@ def section(results):
 
 
 def _errors(here):
-    """How far the same reckoning is from what was measured on this machine."""
+    """Describes the errors of the predictions for this machine."""
     rows = ""
     for figure, title in ERRORS:
         all_ = sorted(p["predicted_over_measured"][figure] for p in here if figure in p["predicted_over_measured"])

@@ -1,8 +1,8 @@
-"""Which model to take for a trace: the answer of `./dev lab replay`, and what it rests on.
+"""Recommends a model for a trace: the answer of `./dev lab replay`, and its reasons.
 
-Used by: replay.py. In this order: the results and the promised order were right (else there are no figures); the model
-keeps up with MARGIN times the trace's busiest second; then P99 at the rate asked for; then the simpler model, where the
-runs do not agree on which is faster; then CPU time.
+Used by: replay.py. The criteria are, in this order: the results and the promised order were right (otherwise there are
+no figures); the model keeps up with MARGIN times the trace's busiest second; P99 at the requested rate; the simpler
+model, if the runs disagree on which is faster; CPU time.
 """
 
 import dataclasses
@@ -17,7 +17,7 @@ SIMPLE = ["single-consumer", "fifo-lock", "pool", "context-per-thread", "shared-
 
 @dataclasses.dataclass
 class Point:
-    """A model at a rate: the runs' percentiles in microseconds, empty if it could not keep up."""
+    """A model at a rate: the percentiles of its runs in microseconds. Empty if the model could not keep up."""
 
     rate: float
     p50: list
@@ -50,7 +50,7 @@ class Model:
         return SIMPLE.index(max(named, key=len)) if named else len(SIMPLE)
 
     def p99(self, rate):
-        """The median over the runs, or None."""
+        """Returns the median over the runs, or None."""
         runs = self.points[rate].p99 if rate in self.points else []
         return median(runs) if runs else None
 
@@ -73,7 +73,7 @@ def median(values):
 
 
 def models(results):
-    """All models of the file, in its order."""
+    """Returns all models of the file, in its order."""
     experiment = next((e for e in results.experiments if e["name"] == "replay"), None)
     found = {}
     for cell in experiment["cells"] if experiment else []:
@@ -112,13 +112,13 @@ def rate_of(variant):
 
 
 def beats(one, other, rate):
-    """Whether the one's P99 is lower in every pair of runs."""
+    """Returns whether the first model's P99 is lower in every pair of runs."""
     a, b = one.points[rate].p99, other.points[rate].p99
     return len(a) == len(b) and all(x < y for x, y in zip(a, b))
 
 
 def advise(results):
-    """The advice, or one without a pick if no model kept the promise."""
+    """Returns the recommendation. It has no model if none kept the promise."""
     facts = results.replay
     scale = facts["asked_rate"] / facts["rate"]
     rates = [r for m in models(results) for r in m.points]
@@ -161,7 +161,7 @@ def _at_twice(advice, able, facts):
 
 
 def number(value):
-    """Three digits that matter, with commas."""
+    """Returns three significant digits, with commas."""
     if value >= 1000:
         step = 10 ** (len(str(int(value))) - 3)
         return f"{round(value / step) * step:,.0f}"
@@ -169,7 +169,7 @@ def number(value):
 
 
 def sentence(advice, facts, time):
-    """The answer; `time` makes text of microseconds."""
+    """Returns the answer. `time` converts microseconds to text."""
     if advice.pick is None:
         return "No model kept what your requests need: see the failures below."
     m, rate = advice.pick, advice.rate

@@ -1,4 +1,4 @@
-"""A replay's page and its lines for the terminal: the answer, the curves, the table, what to write.
+"""The page of a replay, and its lines for the terminal: the answer, the curves, the table, and the code to write.
 
 Used by: report.py, for results that `ekiden-lab replay FILE` wrote.
 """
@@ -27,7 +27,7 @@ def time(us):
 
 
 def facts_of(results):
-    """Title and text of what is known of the trace before anything is measured."""
+    """Returns the title and text of the trace's properties, which are known before measuring."""
     f = results.replay
 
     def bound(name, more=""):  # null: no work, and so no bound
@@ -76,7 +76,7 @@ def warnings_of(results, models, advice):
 
 
 def render(results):
-    """The whole page as text."""
+    """Returns the whole page as text."""
     models = recommend.models(results)
     advice = recommend.advise(results)
     answer = recommend.sentence(advice, results.replay, time)
@@ -145,7 +145,7 @@ def _table(models, advice, results):
 
 
 def _predicted(results):
-    """What --cores asked for: the section of predict.py, if the file has predictions."""
+    """Returns the section of predicted.py for --cores, if the file has predictions."""
     if not results.replay.get("predicted"):
         return ""
     import predicted  # only then
@@ -154,7 +154,7 @@ def _predicted(results):
 
 
 def snippet(name):
-    """The lines of examples/request_models.cpp that stand for a model, or nothing."""
+    """Returns the lines of examples/request_models.cpp for a model, or nothing."""
     if not EXAMPLE.exists():
         return ""
     found = re.search(rf"^( *)// model: (?:\S+ )*{re.escape(name)}(?: \S+)*\n(.*?)^\1// end\n",
@@ -183,7 +183,7 @@ def _method(results):
 
 
 def page(results, width, colour, report):
-    """The lines for the terminal."""
+    """Returns the lines for the terminal."""
     width = max(80, min(width, 100))
     models = recommend.models(results)
     advice = recommend.advise(results)

@@ -1,4 +1,4 @@
-"""The CSV and the three plots of experiment request-order, in the form in which its source has them.
+"""The CSV and the three plots of experiment request-order, in the form of its source.
 
 Used by: sections.py, report.py.
 """
@@ -14,7 +14,7 @@ LABELS = {"second": "time[sec]", "max lock size": "max lock size", "max queue si
 
 
 def table(experiment):
-    """A row per repetition, as the source prints them."""
+    """Returns a row for each repetition, in the form that the source prints."""
     rows = [[c["title"], int(c["variant"]), round(r["figures"]["second"], 6)]
             + [int(r["figures"][name]) for name in COLUMNS[3:]]
             for c in experiment["cells"] if c["status"] == "ok" for r in c["repetitions"]]
@@ -26,7 +26,7 @@ def csv(experiment):
 
 
 def draw(experiment):
-    """The three plots as HTML: mean over N with the standard deviation as bars, a line for each method."""
+    """Returns the three plots as HTML: the mean over N with the standard deviation as bars, and a line for each method."""
     rows = table(experiment)
     if rows.empty:
         return ""

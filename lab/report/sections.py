@@ -1,4 +1,4 @@
-"""A section of the page per experiment: what it is, its plots, its tables, the source's figures.
+"""The section of the page for each experiment: description, plots, tables, the source's figures.
 
 Used by: page.py.
 """
@@ -13,7 +13,7 @@ BASE = {"throughput": "shared-queue-source", "latency": "shared-queue-source", "
 
 
 def section(results, experiment):
-    """The experiment's section as HTML."""
+    """Returns the experiment's section as HTML."""
     plot = PLOTS.get(experiment["name"], _bars)
     tables = "".join(_table(results, experiment, v, pinned) for pinned in (False, True)
                      for v in experiment["variants"])
@@ -39,8 +39,8 @@ def _legend(has_source, logarithmic):
 
 
 def _bars(results, experiment):
-    """A panel per variant; those whose figures have the same unit share a scale, which starts at 0 where no median is four
-    times another one."""
+    """Draws a panel for each variant. Panels of figures with the same unit share a scale. It starts at 0 if no median
+    is four times another one."""
     scales = {}
     for variant in experiment["variants"]:
         figure = figure_of(experiment, variant["primary"])
@@ -96,7 +96,7 @@ def _curves(results, experiment):
 
 
 def _views(results, experiment):
-    """Which thread ran which task, as the rounds went on: a line each fifth of a task's time."""
+    """Shows which thread ran which task in each round, with a line for each fifth of a task's time."""
     letters = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ@#$&"
     variant = experiment["variants"][0]
     text = ""
@@ -117,7 +117,7 @@ def _views(results, experiment):
 
 
 def _holds(results, experiment):
-    """Of spin-vs-mutex: each contention a panel, over the time that the mutex is held."""
+    """For spin-vs-mutex: draws a panel for each contention, over the time that the mutex is held."""
     panels = {}
     for variant in experiment["variants"]:
         hold, _, contention = variant["name"].partition(", ")
@@ -141,7 +141,7 @@ def _holds(results, experiment):
 
 
 def _models(results, experiment):
-    """Of io-models: a panel for each way to post and number of turns, over the number of threads."""
+    """For io-models: draws a panel for each way to post and number of turns, over the number of threads."""
     ways = ("", "-per-thread", "-hybrid", "-half-sync")
     panels, threads = {}, []
     for variant in experiment["variants"]:
@@ -178,7 +178,7 @@ PLOTS = {"async-growth": _views, "latency": _histograms, "granularity": _curves,
 
 
 def _columns(results, experiment, variant, figure, pinned):
-    """The other figures that some row has, to be shown beside the compared one."""
+    """Returns the other figures that some row has, which are shown beside the compared one."""
     return [f for f in experiment["figures"] if f["name"] != figure["name"]
             and not results.summary(experiment["name"], variant["name"], f["name"], pinned).empty]
 
@@ -209,7 +209,7 @@ def _table(results, experiment, variant, pinned):
 
 
 def _when(results, cells, pinned):
-    """How the table was measured, and how much older it is than the run that the page is of."""
+    """Describes when the table was measured, and how much older it is than the run of the page."""
     ok = cells[cells.status == "ok"]
     if ok.empty:
         return ""
@@ -244,7 +244,7 @@ def _row(results, experiment, variant, pinned, cell, figure, others, wide, own, 
 
 
 def _source(results, experiment):
-    """The source's figures beside ours, as times and as ratios to the same base."""
+    """Shows the source's figures beside ours, as times and as ratios to the same base."""
     if not experiment["source"]:
         return f'<p class="source">{words(experiment["source_note"])}</p>' if experiment["source_note"] else ""
     base = BASE.get(experiment["name"])

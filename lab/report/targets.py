@@ -1,6 +1,6 @@
-"""The targets that ekiden is held to, and whether a run meets them.
+"""ekiden's targets, and whether a run meets them.
 
-Used by: report.py. A target compares medians of one run; a cell that is missing or failed leaves it open.
+Used by: report.py. A target compares medians of one run. A missing or failed cell leaves it undecided.
 """
 
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ class Target:
     peer_variant: Optional[str] = None  # where the peer's figure is from, if from another variant
 
     def judge(self, results):
-        """(goal, reached, met): met is None where it cannot be told."""
+        """Returns (goal, reached, met). met is None if it is undecided."""
         unit = next((f["unit"] for e in results.experiments if e["name"] == self.experiment
                      for f in e["figures"] if f["name"] == self.figure), "1")
         if self.peer is None:
@@ -47,7 +47,8 @@ class Target:
         return goal, _span(digits(1 / high), digits(1 / low), "x as fast"), 1 / high >= self.times
 
     def _reached(self, results):
-        """Ours, over the peer's if there is one, in each variant that has them. Empty if a cell has no figure."""
+        """Returns our figure, divided by the peer's if there is one, for each variant that has both. Empty if a cell
+        has no figure."""
         reached = []
         run = {v["name"] for e in results.experiments if e["name"] == self.experiment for v in e["variants"]}
         for variant in [self.variant] if isinstance(self.variant, str) else self.variant:
@@ -254,6 +255,6 @@ TARGETS = [
 
 
 def judge(results):
-    """(target, goal, reached, met) for every target whose experiment was run."""
+    """Returns (target, goal, reached, met) for every target whose experiment was run."""
     run = {e["name"] for e in results.experiments}
     return [(t, *t.judge(results)) for t in TARGETS + EXECUTION + COROUTINES + SYNCHRONISATION if t.experiment in run]

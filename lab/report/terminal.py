@@ -1,7 +1,7 @@
-"""The one page that the terminal shows at the end of a run: a line for each experiment.
+"""The page that the terminal shows at the end of a run, with a line for each experiment.
 
-Used by: report.py. It fits 80 columns and uses up to 100. As long as nothing has failed there are four lines beside those
-of the experiments.
+Used by: report.py. It fits into 80 columns and uses up to 100. If nothing has failed, there are four more lines than
+experiments.
 """
 
 import textwrap
@@ -16,7 +16,7 @@ PLAIN, BOLD, RED, GREEN, FAINT = "\033[0m", "\033[1m", "\033[31m", "\033[32m", "
 
 
 def page(results, width, colour, report):
-    """The page as text. `report`: where the full report is."""
+    """Returns the page as text. `report` is the path of the full report."""
     width = max(80, min(width, 100))
     ran = [_row(results, name) for name in results.run["experiments"]]
     lines = [_title(results)]
@@ -45,7 +45,8 @@ def _rounds(low, high):
 
 
 def _row(results, name):
-    """(name, what, ekiden, best, its name, ratio, source or goals, state): texts; state is what colours the line."""
+    """Returns the texts (name, what, ekiden, best, its name, ratio, source or goals, state). The state determines the
+    color of the line."""
     experiment = next((e for e in results.experiments if e["name"] == name), None)
     variant = _headline(results, experiment)
     if variant is None:
@@ -67,7 +68,7 @@ def _row(results, name):
 
 
 def _headline(results, experiment):
-    """The variant to show of this run: the headline, or else the first one that it measured."""
+    """Returns the variant of this run to show: the headline, or the first one that it measured."""
     if experiment is None:
         return None
     fresh = set(results.cells[results.fresh & (results.cells.experiment == experiment["name"])].variant)
@@ -94,7 +95,7 @@ def _state(c):
 
 
 def _beside(results, experiment, variant, c):
-    """The best figure that the source published, or else how many of the goals for this variant are met."""
+    """Returns the best figure that the source published, or how many goals of this variant are met."""
     published = [s["value"] for s in experiment["source"]
                  if s["variant"] == variant["name"] and s["figure"] == c.figure["name"]]
     if published and experiment["name"] in SAME_WORK:
@@ -141,7 +142,7 @@ def _line(row, widths, own, ratio=""):
 
 
 def _failures(results, width, colour):
-    """Every cell of this run that failed, with its reason."""
+    """Returns every failed cell of this run, with its reason."""
     failed = results.cells[results.fresh & (results.cells.status == "FAILED")]
     lines = []
     for cell in failed.itertuples():

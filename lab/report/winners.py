@@ -1,4 +1,4 @@
-"""ekiden beside the best of its peers, in one variant of one experiment.
+"""Compares ekiden with its best peer, in one variant of one experiment.
 
 Used by: page.py, terminal.py.
 """
@@ -15,8 +15,8 @@ def own_row(experiment):
 
 
 class Comparison:
-    """`figure` is what is compared. `us` and `best` are summaries with the implementation's title, None where no cell
-    has the figure. Rows that do something easier than the others (not ranked) win nothing."""
+    """`figure` is the compared figure. `us` and `best` are summaries with the implementation's title, or None if no
+    cell has the figure. Rows that do less than the others (not ranked) cannot win."""
 
     def __init__(self, results, experiment, variant):
         self.experiment = experiment
@@ -40,20 +40,20 @@ class Comparison:
 
     @property
     def undecided(self):
-        """Whether the quartiles overlap."""
+        """Returns whether the quartiles overlap."""
         return (self.us["lower_quartile"] <= self.best["upper_quartile"]
                 and self.best["lower_quartile"] <= self.us["upper_quartile"])
 
     @property
     def ratio(self):
-        """How many times better ekiden is, below 1 if it is worse; None where a count is 0."""
+        """Returns how many times better ekiden is, below 1 if it is worse. None if a count is 0."""
         ours, theirs = float(self.us["median"]), float(self.best["median"])
         if ours <= 0 or theirs <= 0:
             return None
         return theirs / ours if self.figure["lower_is_better"] else ours / theirs
 
     def verdict(self):
-        """(words, class). Overlapping quartiles decide nothing."""
+        """Returns (words, class). Overlapping quartiles are a draw."""
         ours, theirs = self.us["median"], self.best["median"]
         if self.experiment["name"] == "allocations" and (ours < 0.001 or ours >= theirs):
             return ("none in steady state", "win") if ours < 0.001 else ("some", "lose")

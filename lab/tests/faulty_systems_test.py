@@ -1,4 +1,4 @@
-"""Runs the lab over systems that break the rules and checks that it says so: faulty_systems_test.py LAB REPORT."""
+"""Runs the lab with systems that break the rules, and checks that it reports them: faulty_systems_test.py LAB REPORT."""
 
 import importlib.util
 import json

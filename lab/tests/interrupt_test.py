@@ -1,4 +1,4 @@
-"""Ends a run of the lab in the middle, in several ways, and looks at what is left: interrupt_test.py LAB REPORT."""
+"""Interrupts a run of the lab in several ways, and checks what is left: interrupt_test.py LAB REPORT."""
 
 import importlib.util
 import json
@@ -12,13 +12,14 @@ import time
 
 
 def cells(out):
-    """{(experiment, implementation)} of the results file, which must be whole whenever it is read."""
+    """Returns {(experiment, implementation)} of the results file, which must be complete whenever it is read."""
     document = json.loads(out.read_text())
     return {(e["name"], c["implementation"]) for e in document["experiments"] for c in e["cells"]}
 
 
 def run_until(lab, out, measured, how, **options):
-    """Starts the slow experiment, sends `how` when `measured` is in the results; (process, output, its children)."""
+    """Starts the slow experiment. Sends `how` when `measured` is in the results. Returns (process, output, its
+    children)."""
     process = subprocess.Popen([lab, "slow", "--smoke", "--limit", "600", "--out", out], stdout=subprocess.PIPE,
                                stderr=subprocess.STDOUT, text=True, **options)
     children = []

@@ -1,4 +1,4 @@
-"""A replay at its smallest, its page, and what is advised in made-up cases: replay_test.py LAB REPORT."""
+"""Tests the smallest replay, its page, and the recommendations for artificial cases: replay_test.py LAB REPORT."""
 
 import json
 import pathlib

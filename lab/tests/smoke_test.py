@@ -1,4 +1,4 @@
-"""Runs every experiment at its smallest and makes the report of it: smoke_test.py LAB REPORT."""
+"""Runs every experiment at the smallest scale and makes the report: smoke_test.py LAB REPORT."""
 
 import importlib.util
 import json

@@ -1,5 +1,5 @@
-# Runs the portfile without vcpkg: cmake -D PLACE=FOLDER -P by_hand.cmake. Its functions are stood for by what their
-# documentation says that they do, as far as this port asks for it.
+# Runs the portfile without vcpkg: cmake -D PLACE=FOLDER -P by_hand.cmake. It replaces vcpkg's functions by what their
+# documentation says, as far as this port needs it.
 cmake_minimum_required(VERSION 3.25)
 set(PORT ekiden)
 set(FEATURES core checker)
@@ -27,7 +27,7 @@ function(vcpkg_cmake_install)
   execute_process(COMMAND ${CMAKE_COMMAND} --build ${PLACE}/build --target install COMMAND_ERROR_IS_FATAL ANY)
 endfunction()
 
-# Moves lib/cmake/ekiden to share/ekiden, which is one folder nearer to the prefix.
+# Moves lib/cmake/ekiden to share/ekiden, which is one folder closer to the prefix.
 function(vcpkg_cmake_config_fixup)
   cmake_parse_arguments(PARSE_ARGV 0 arg "" "PACKAGE_NAME;CONFIG_PATH" "")
   set(folder ${CURRENT_PACKAGES_DIR}/share/${arg_PACKAGE_NAME})

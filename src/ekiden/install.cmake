@@ -1,5 +1,5 @@
-# What `cmake --install` puts where: the listed headers, the library, and its descriptions for CMake and
-# pkg-config. Included by CMakeLists.txt; off when ekiden is part of another project's build.
+# The files that `cmake --install` installs: the listed headers, the library, and its descriptions for CMake and
+# pkg-config. Included by CMakeLists.txt. Off by default if ekiden is part of another project.
 option(EKIDEN_INSTALL "Install the library, its public headers and its package files" ${PROJECT_IS_TOP_LEVEL})
 if(NOT EKIDEN_INSTALL)
   return()
@@ -25,21 +25,21 @@ install(FILES ${CMAKE_CURRENT_BINARY_DIR}/ekiden-config.cmake
               ${CMAKE_CURRENT_BINARY_DIR}/ekiden-config-version.cmake
         DESTINATION ${package_folder})
 
-# GDB finds its pretty printers by the name of the shared library. The prefix is that of `cmake --install`.
+# GDB finds the pretty printers by the name of the shared library. The prefix is that of `cmake --install`.
 install(FILES gdb/ekiden-gdb.py DESTINATION ${CMAKE_INSTALL_DATADIR}/ekiden)
 if(BUILD_SHARED_LIBS)
   install(FILES gdb/ekiden-gdb.py RENAME $<TARGET_FILE_NAME:ekiden>-gdb.py
           DESTINATION "${CMAKE_INSTALL_DATADIR}/gdb/auto-load\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_LIBDIR}")
 endif()
 
-# The prefix is found from the place of the file itself, so that `cmake --install --prefix` may choose another.
+# The file finds the prefix from its own location, so that `cmake --install --prefix` may choose another one.
 set(pkgconfig_folder ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 cmake_path(RELATIVE_PATH CMAKE_INSTALL_PREFIX BASE_DIRECTORY ${CMAKE_INSTALL_PREFIX}/${pkgconfig_folder}
            OUTPUT_VARIABLE pkgconfig_to_prefix)
 set(has_lock_checks $<BOOL:${EKIDEN_LOCK_CHECKS}>)
 set(pkgconfig_definitions "$<${has_lock_checks}: -DEKIDEN_LOCK_CHECKS=1>")
 configure_file(ekiden.pc.in ${CMAKE_CURRENT_BINARY_DIR}/ekiden.pc.in @ONLY)
-# A file for each configuration; the one that is installed last says what the library there has.
+# There is one file for each configuration. The one that is installed last describes the installed library.
 set(described ${CMAKE_CURRENT_BINARY_DIR}/described/$<CONFIG>)
 file(GENERATE OUTPUT ${described}/ekiden.pc INPUT ${CMAKE_CURRENT_BINARY_DIR}/ekiden.pc.in)
 file(GENERATE OUTPUT ${described}/ekiden-lock-checks.cmake CONTENT "set(ekiden_LOCK_CHECKS ${has_lock_checks})\n")

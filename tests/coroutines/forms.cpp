@@ -1,6 +1,6 @@
-// Which forms of co_await this compiler gets right. g++ 12 loses a resume in one, and destroys temporaries
-// twice in three; the library, its tests and its examples use none of these. Ends with 0 if the compiler is
-// as known here: a newer one that differs shows.
+// Which forms of co_await the compiler handles correctly. g++ 12 loses a resume in one form and destroys
+// temporaries twice in three. The library, its tests and its examples use none of these. Exits with 0 if the
+// compiler behaves as recorded here, so a different compiler is noticed.
 #include <ekiden/async/coroutine.hpp>
 
 #include <cstdio>
@@ -24,7 +24,7 @@ struct driver {
     };
 };
 
-/// Counts itself.
+/// Counts its living objects.
 struct probe {
     static inline int living = 0;
     probe() noexcept { ++living; }

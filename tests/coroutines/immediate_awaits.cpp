@@ -1,11 +1,11 @@
-// A million awaits that end at once (ten million with an argument), in a loop and as recursion a hundred
-// thousand deep: the stack does not grow, however the compiler ends a function that goes on with another
-// coroutine. Ends with 0, or by a stack overflow.
+// A million awaits that complete immediately (ten million with an argument), in a loop and as a recursion of
+// depth 100,000. The stack must not grow, however the compiler ends a function that continues with another
+// coroutine. Exits with 0, or fails with a stack overflow.
 #include <ekiden/async/coroutine.hpp>
 
 namespace {
 
-/// A coroutine of another library, which begins at once and is never resumed from outside.
+/// A coroutine of another library. It starts immediately and is never resumed from outside.
 struct driver {
     struct promise_type {
         driver get_return_object() noexcept { return {}; }
@@ -34,7 +34,7 @@ driver drive(long times, long& sum) {
     sum += co_await loop(times);
     const long depth = times < 100'000 ? times : 100'000;
     for (long done = 0; done < times; done += depth) sum += co_await deep(depth);
-    // Awaited by another library's coroutine each time.
+    // A coroutine of another library awaits each of them.
     for (long i = 0; i < times; ++i) sum += co_await one();
 }
 

@@ -1,5 +1,5 @@
-// Any bytes: the reader of request traces either refuses them with a place, or makes a trace of them that
-// keeps its promises and comes back from a file as it was written.
+// The reader of request traces gets arbitrary bytes. It either refuses them with a position, or makes a valid
+// trace, which can be written to a file and read back unchanged.
 #include <lab/replay/request_trace.hpp>
 
 #include <cstdint>
@@ -22,7 +22,7 @@ std::optional<request_trace> read(const std::string& bytes, const trace_format& 
     std::istringstream in(bytes);
     try {
         return read_trace(in, "t", format);
-    } catch (const trace_error& refused) { // nothing else may be thrown
+    } catch (const trace_error& refused) { // no other exception is allowed
         const std::string_view why = refused.what();
         expect(why.starts_with("t:") || why.starts_with("--columns:"));
         expect(why.find('\n') == std::string_view::npos);
@@ -54,7 +54,7 @@ std::string written(const request_trace& t) {
 
 } // namespace
 
-/// The first byte says how the rest is understood.
+/// The first byte selects how the rest is interpreted.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     if (size == 0) return 0;
     const std::string bytes(reinterpret_cast<const char*>(data) + 1, size - 1);
@@ -71,6 +71,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const std::optional<request_trace> second = read(written(*first), {});
     expect(second.has_value());
     check(*second);
-    if (second->remark.empty()) expect(written(*second) == written(*first)); // or its moment is spread
+    // Otherwise arrivals of a second are spread.
+    if (second->remark.empty()) expect(written(*second) == written(*first));
     return 0;
 }

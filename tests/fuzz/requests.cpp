@@ -1,5 +1,5 @@
-// Any bytes, whole and in pieces: the parser of the ordered server must find the same requests in both, keep
-// its limits, and hand on nothing that the commands cannot take.
+// The parser of the ordered server gets arbitrary bytes, in one piece and in many. It must find the same
+// requests in both cases, keep its limits, and return only requests that the commands can handle.
 #include <ordered_server/command.hpp>
 #include <ordered_server/request_parser.hpp>
 
@@ -19,7 +19,7 @@ void expect(bool holds) {
 }
 
 struct outcome {
-    std::vector<std::string> words; // of all requests, with the number of each in front
+    std::vector<std::string> words; // the words of all requests, each preceded by the number of the request
     std::string error;
     bool is_inside = false;
 
@@ -44,7 +44,7 @@ void take(const request_parser& parser, outcome& into) {
     expect(is_about_key(asked.what) == asked.text.empty() || asked.what == verb::info);
 }
 
-/// Pieces of `first` bytes, then of 1, 2, 3 ... to 5, and again.
+/// Parses a piece of `first` bytes, then pieces of 1, 2, 3 ... to 5 bytes, repeatedly.
 outcome parse(std::string_view bytes, std::size_t first) {
     request_parser parser(small);
     outcome found;

@@ -1,4 +1,4 @@
-// future::then(), future::share() and waits with limits need no header but that of the future and that of an
+// future::then(), future::share() and waits with limits need only the header of futures and that of an
 // executor.
 #include <ekiden/future/future.hpp>
 #include <ekiden/pool/thread_pool.hpp>

@@ -1,5 +1,5 @@
-// The class templates of locks with all of their members: a header that compiles alone has compiled none of
-// them.
+// Instantiates the class templates of locks with all of their members. Compiling a header alone does not
+// compile them.
 #include <ekiden/sync/barrier.hpp>
 #include <ekiden/sync/bounded_buffer.hpp>
 #include <ekiden/sync/counting_semaphore.hpp>

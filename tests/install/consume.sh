@@ -18,7 +18,7 @@ if [ "$way" = pkg_config ]; then
     LD_LIBRARY_PATH=$(pkg-config --variable=libdir ekiden) "$scratch/consumer"
 else
     cmake -S "$consumer" -B "$scratch" -G Ninja -DCMAKE_CXX_COMPILER="$CXX" -DCMAKE_PREFIX_PATH="$prefix" \
-        -DWAY="$way" -DEKIDEN_SOURCE="$source" -DCMAKE_UNITY_BUILD=ON # how it is compiled is no matter here
+        -DWAY="$way" -DEKIDEN_SOURCE="$source" -DCMAKE_UNITY_BUILD=ON # the way of compiling does not matter here
     cmake --build "$scratch"
     "$scratch/consumer"
 fi

@@ -1,6 +1,6 @@
 #!/bin/sh
-# What a debugger shows of a program that is stopped, and of its core file, is what debugger/stopped.expected says.
-# Usage: debugger.sh PREFIX SCRATCH; the shared library with its debugging information is installed in PREFIX. CXX names
+# A debugger must show the content of debugger/stopped.expected for a stopped program and for its core file.
+# Usage: debugger.sh PREFIX SCRATCH. The shared library with its debugging information is installed in PREFIX. CXX names
 # the compiler.
 set -eu
 prefix=$1 scratch=$2
@@ -18,7 +18,7 @@ export PKG_CONFIG_PATH
 LD_LIBRARY_PATH=$(pkg-config --variable=libdir ekiden)
 export LD_LIBRARY_PATH DEBUGINFOD_URLS=
 
-# As with a library below /usr, but for the place.
+# Like for a library below /usr, except for the folder.
 show() {
     gdb -nx -batch -iex "add-auto-load-safe-path $prefix" \
         -iex "add-auto-load-scripts-directory $prefix/share/gdb/auto-load" \
@@ -27,7 +27,7 @@ show() {
 printf 'print %s\n' all pool paused fresh >"$scratch/print"
 show -ex 'break stop_here' -ex run -x "$scratch/print" -ex "gcore $scratch/core" "$scratch/stopped" >"$scratch/running.log"
 show -x "$scratch/print" "$scratch/stopped" "$scratch/core" >"$scratch/core.log"
-# Which worker runs what is left to the system: their lines are sorted.
+# The system decides which worker runs which task, so their lines are sorted.
 for what in running core; do
     sed -n '/^\$1 = /,$p' "$scratch/$what.log" | sed -e '/corefile/d' -e 's,(/[^:]*/,(,g' -e 's/@0x[0-9a-f]*: //' \
         -e 's/team-[0-9]/team-N/' \

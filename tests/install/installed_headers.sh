@@ -1,5 +1,6 @@
 #!/bin/sh
-# The listed public headers are installed and nothing else, but for those of the checker, in a folder of their own. Usage: installed_headers.sh PREFIX HEADER...
+# Only the listed public headers are installed, and the checker's headers in a separate folder.
+# Usage: installed_headers.sh PREFIX HEADER...
 set -eu
 cd "$1/include"
 shift

@@ -1,6 +1,7 @@
 #!/bin/sh
-# The locks are checked in the configuration Debug and in no other, also after a change of the configuration in one build folder
-# and with several in one. An installed library says what it has, whatever the configuration of its user.
+# The locks are checked in the configuration Debug and in no other. This also holds after a change of the configuration
+# in a build folder, and with several configurations in one folder. An installed library states its setting, whatever
+# the configuration of its user.
 # Usage: lock_checks.sh SOURCE PREFIX SCRATCH
 set -eu
 source=$1 prefix=$2 scratch=$3
@@ -17,7 +18,7 @@ configure() {
         exit 1
     }
 }
-# expect FOLDER yes|no [CONFIGURATION]: whether the sources there are compiled with the checks.
+# expect FOLDER yes|no [CONFIGURATION]: checks whether the sources in FOLDER are compiled with the checks.
 expect() {
     commands=$(grep '"command"' "$scratch/$1/compile_commands.json" | grep "${3:+CMAKE_INTDIR=.*$3}" || true)
     [ -n "$commands" ] || { echo "$1: no commands ${3:-}" && exit 1; }

@@ -1,5 +1,5 @@
 #!/bin/sh
-# An ekiden that was built without the checker says so. Usage: no_check_component.sh SOURCE PREFIX SCRATCH
+# An ekiden that was built without the checker must say so. Usage: no_check_component.sh SOURCE PREFIX SCRATCH
 set -eu
 source=$1 prefix=$2 scratch=$3
 rm -rf "$scratch"

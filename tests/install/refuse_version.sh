@@ -1,5 +1,5 @@
 #!/bin/sh
-# A user who asks for a version that is not compatible must be told so. Usage: refuse_version.sh SOURCE PREFIX SCRATCH
+# A user who requests an incompatible version must get an error. Usage: refuse_version.sh SOURCE PREFIX SCRATCH
 set -eu
 source=$1 prefix=$2 scratch=$3
 

@@ -1,5 +1,5 @@
 #!/bin/sh
-# ./dev itself: reached through a symbolic link, wrong arguments, Ctrl-C. Usage: dev_command.sh DEV SCRATCH
+# Tests ./dev itself: a symbolic link to it, wrong arguments, Ctrl-C. Usage: dev_command.sh DEV SCRATCH
 set -eu
 dev=$1
 scratch=$2
@@ -16,7 +16,8 @@ fail() {
 cd /
 "$scratch/link to a link" help | grep -q '^  doctor ' || fail "through a symbolic link, 'help' fails"
 
-# refused ARGUMENT...: exit status 2 and the reason, before anything is built, so also while another ./dev is at work.
+# refused ARGUMENT...: expects exit status 2 and the reason, before anything is built, even while another ./dev is
+# running.
 refused() {
     rc=0
     "$scratch/link" "$@" --no-install >"$scratch/said" 2>&1 || rc=$?
@@ -42,7 +43,8 @@ refused fuzz 1 2
 refused fresh
 refused fresh 11
 
-# Ctrl-C reaches all processes of the terminal: here those of a session of its own, through a formatter that asks for it.
+# Ctrl-C reaches all processes of the terminal. Here these are the processes of a new session, with a formatter that
+# asks for it.
 printf '#!/bin/sh\nkill -INT 0\nsleep 10\n' >"$scratch/bin/clang-format-19"
 chmod +x "$scratch/bin/clang-format-19"
 rc=0

@@ -15,12 +15,12 @@ struct thread_state {
 };
 thread_local thread_state here;
 
-/// Whether the order of the posts to the record's place is the order in which they must begin.
+/// Returns whether functions at the record's place must begin in the order of their posts.
 bool is_in_order(const record& r) {
     return r.place->is_serial() && (r.how == kind::post || r.how == kind::defer) && !r.is_at_thread_end;
 }
 
-/// The same of plain posts: a check of its own, since it is a promise of its own.
+/// Does the same for plain posts. This is a separate check, because it is a separate promise.
 bool is_in_plain_order(const record& r) {
     if (!chosen().is_on(trait::plain_order) || r.place->is_serial() || r.how != kind::post) return false;
     const context_plan& c = r.place->context.of;
@@ -48,22 +48,22 @@ void check_begin(record& r) {
     const std::uint64_t before = r.before.load(std::memory_order_relaxed);
     const std::uint64_t stopped = context.stopped.load(std::memory_order_relaxed);
     if (stopped != 0 && r.how != kind::bulk) context.begun_after_stop.fetch_add(1, std::memory_order_relaxed);
-    // A thread that cannot give back the lanes that it runs goes on with them.
+    // A thread that cannot return the lanes that it runs continues with them.
     const bool may_go_on = place.group != nullptr && place.group->of.fails_each != 0;
     const std::uint64_t paused = context.paused.load(std::memory_order_relaxed);
     if (!may_go_on && paused != 0 && before > paused && !is_helping() && chosen().is_on(trait::pause_check)
         && r.how != kind::repost && context.paused.load(std::memory_order_relaxed) == paused
-        && context.stop_begun == 0) // or pause() has had no effect
+        && context.stop_begun == 0) // otherwise, pause() has had no effect
         fail("a function that was posted after pause() begins before resume()", &r);
     if (is_in_order(r)) check_order(r, place.newest);
     if (is_in_plain_order(r)) check_order(r, place.newest_of_driver[static_cast<unsigned>(r.driver)]);
 }
 
-/// Whether the program has given a reason for which an accepted callable need not run.
+/// Returns whether the program has given a reason why an accepted callable may not run.
 bool may_be_dropped(const record& r) {
     const context_slot& c = r.place->context;
     if (r.may_be_dropped || c.stop_begun.load() != 0) return true;
-    if (r.how == kind::then) return true; // a failure passes it by; checked with its future
+    if (r.how == kind::then) return true; // a failure skips it; its future is checked instead
     const bool is_late = r.after.load() > c.end_begun.load() && !r.is_guarded;
     if (r.is_at_thread_end) return is_late;
     return c.of.what != context_plan::type::pool && !r.from_inside && is_late;
@@ -78,8 +78,9 @@ void check_record(const record& r) {
     if (r.place->group == nullptr) fail("an accepted function was neither run nor told", &r, accepted - runs);
 }
 
-/// What lanes accept and do not run is counted as dropped, what they refuse is counted as rejected. A timer
-/// whose post throws has no caller: the context of the inner executor has the exception.
+/// Tasks that lanes accept but do not run are counted as dropped. Tasks that they refuse are counted as
+/// rejected. If the post of a timer throws, there is no caller, so the context of the inner executor gets the
+/// exception.
 void check_group(world& in, const group_slot& g) {
     if (g.context.stop_begun.load() != 0) return;
     std::uint64_t lost = 0;
@@ -175,7 +176,7 @@ void post_from_destructor(world& in, const action& of, place_slot& where) {
     record* const r = in.make_record(of, *to, kind::post);
     if (r == nullptr) return;
     r->is_callback = true;
-    // The context lives: it destroys this callable or key, or the caller of a post is in it.
+    // The context exists: it destroys this callable or key, or the caller of a post is inside it.
     r->from_inside = true;
     deliver({in, to}, *r);
 }
@@ -198,7 +199,7 @@ call::~call() {
 void call::operator()() const {
     record& r = *of_;
     progress();
-    // The runs are counted before the body: a second run is found whatever that does.
+    // Counts the run before the body, so that a second run is always found.
     const int run = r.runs.fetch_add(1, std::memory_order_relaxed);
     const visit now(*r.place, &r);
     if (run == 0) check_begin(r);
@@ -221,7 +222,7 @@ void check_accounts(world& in) {
     if (in.frames != 0) fail("frames of coroutines are left", nullptr, in.frames);
     if (in.keys != 0) fail("copies of keys are left", nullptr, in.keys);
     for (const context_slot& c : in.contexts) {
-        // A loop that has stopped throws nothing more from run().
+        // After a loop has stopped, run() throws no further exceptions.
         const bool may_keep = c.stop_begun != 0 && c.of.what != context_plan::type::pool;
         if (!may_keep && c.thrown != c.handled)
             fail("exceptions were thrown, and not all of them handled", nullptr, c.thrown - c.handled);

@@ -1,4 +1,4 @@
-/// What happens to each callable, and what the threads are inside of: the exact accounts of a program.
+/// The exact accounts of a program: what happens to each callable, and what each thread is inside of.
 #pragma once
 
 #include "plan.hpp"
@@ -14,11 +14,11 @@ struct world;
 struct place_slot;
 struct context_slot;
 
-/// Memory that the process which watches shares with the one that runs programs.
+/// Memory that the watching process shares with the process that runs programs.
 struct shared_page {
-    std::atomic<std::uint64_t> progress{0}; ///< grows with each action and each call
-    std::atomic<std::uint64_t> seed{0};     ///< the program that runs
-    std::atomic<std::uint64_t> programs{0}; ///< that have ended
+    std::atomic<std::uint64_t> progress{0}; ///< increases with each action and each call
+    std::atomic<std::uint64_t> seed{0};     ///< the program that is running
+    std::atomic<std::uint64_t> programs{0}; ///< programs that have ended
     std::atomic<bool> has_failed{false};
     std::array<char, 2000> message{};
 };
@@ -26,43 +26,43 @@ struct shared_page {
 [[nodiscard]] shared_page*& page_pointer() noexcept;
 inline void progress() noexcept { page().progress.fetch_add(1, std::memory_order_relaxed); }
 
-/// An account is wrong: leaves the message for the process that watches, and ends this one.
+/// Reports a wrong account: leaves the message for the watching process and terminates this one.
 [[noreturn]] void fail(const char* what, const struct record* of = nullptr, long long number = 0);
 
-/// Thrown by callables, and by inner executors of lanes.
+/// Thrown by callables and by inner executors of lanes.
 struct marked {};
 struct executor_failed : std::runtime_error {
     executor_failed() : std::runtime_error("an inner executor") {}
 };
 
-/// All that is known of the callables of one action. Its callable may be copied and called several times.
+/// The data about the callables of one action. Its callable may be copied and called several times.
 struct record {
     world* in = nullptr;
     const action* of = nullptr;
     place_slot* place = nullptr;
     kind how = kind::post;
-    int driver = -1;          ///< that posted it, if no callable did
-    bool is_callback = false; ///< posted by a destructor: its callable does nothing
+    int driver = -1;          ///< the driver that posted it, if no callable did
+    bool is_callback = false; ///< posted by a destructor; its callable does nothing
     bool is_guarded = false;  ///< its context has outstanding work until it is posted
     bool from_inside = false; ///< posted by a callable of the same context
     bool is_at_thread_end = false;
-    std::atomic<bool> may_be_dropped{false}; ///< canceled by the program
+    std::atomic<bool> may_be_dropped{false}; ///< the program has canceled it
     std::atomic<bool> must_not_run{false};
-    std::atomic<int> copies{0};   ///< callables that exist
-    std::atomic<int> accepted{0}; ///< calls that were accepted
-    std::atomic<int> refused{0};  ///< posts that returned false; not those that threw
+    std::atomic<int> copies{0};   ///< number of existing callables
+    std::atomic<int> accepted{0}; ///< number of accepted calls
+    std::atomic<int> refused{0};  ///< number of posts that returned false, without those that threw
     std::atomic<int> runs{0};
-    std::atomic<int> left{0};             ///< times that it posts itself again
-    std::atomic<std::uint64_t> before{0}; ///< ticks around its post
+    std::atomic<int> left{0};             ///< how often it will post itself again
+    std::atomic<std::uint64_t> before{0}; ///< ticks before and after its post
     std::atomic<std::uint64_t> after{0};
 };
 
-/// What a thread does now in the library, and which functions may run inside of that.
+/// The call of the library that the thread is in, and the functions that may run inside it.
 struct call_scope {
     enum class type : std::uint8_t {
-        plain,    ///< none
-        in_place, ///< `own` alone
-        helps,    ///< any
+        plain,    ///< no function
+        in_place, ///< only `own`
+        helps,    ///< any function
     };
     call_scope(type what, const record* own = nullptr) noexcept;
     ~call_scope();
@@ -84,15 +84,15 @@ struct visit {
     place_slot& place;
     call_scope* const outer_call;
     visit* const below;
-    bool is_nested = false; ///< inside of another visit of the same place, that asked for it
+    bool is_nested = false; ///< inside another visit of the same place, which has caused it
 };
 [[nodiscard]] visit* top_visit() noexcept;
-/// Whether the thread is inside of a function of `place`.
+/// Returns whether the thread is inside a function of `place`.
 [[nodiscard]] bool is_inside(const place_slot& place) noexcept;
-/// Whether a call of the library that may run other functions is under way on this thread.
+/// Returns whether this thread is in a call of the library that may run other functions.
 [[nodiscard]] bool is_helping() noexcept;
 
-/// The callable. Runs the body of its record's action.
+/// The callable. It runs the body of its record's action.
 class call {
 public:
     explicit call(record& of) noexcept : of_(&of) { of.copies.fetch_add(1, std::memory_order_relaxed); }
@@ -111,7 +111,7 @@ private:
     record* of_;
 };
 
-/// The same with a result, for futures.
+/// A callable with a result, for futures.
 struct valued_call {
     call inner;
     int operator()() const {
@@ -120,14 +120,14 @@ struct valued_call {
     }
 };
 
-/// The same of another size, so that it lies in other memory.
+/// A callable of another size, so that it lies in other memory.
 struct large_call {
     call inner;
     std::array<char, 150> room{};
     void operator()() const { inner(); }
 };
 
-/// After the end of all contexts.
+/// Checks all accounts after the end of all contexts.
 void check_accounts(world& in);
 
 } // namespace seams

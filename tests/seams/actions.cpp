@@ -1,4 +1,4 @@
-/// What actions do, but for those of coroutines.
+/// Executes actions, except those of coroutines.
 #include "world.hpp"
 
 #include <chrono>
@@ -14,7 +14,7 @@ using std::chrono::microseconds;
 
 void act_one(const actor& who, const action& a);
 
-/// For a callable that another action waits for: told also when it is dropped.
+/// For a callable that another action waits for. Notifies it even if the callable is dropped.
 struct told {
     explicit told(std::shared_ptr<ekiden::event> e) noexcept : of(std::move(e)) {}
     told(told&&) = default;
@@ -27,7 +27,7 @@ struct told {
     std::shared_ptr<ekiden::event> of;
 };
 
-/// Whether a post there may run other functions on this thread.
+/// Returns whether a post to that place may run other functions on this thread.
 call_scope::type during_post(const place_slot& p) {
     return p.is_blocking() ? call_scope::type::helps : call_scope::type::plain;
 }
@@ -87,12 +87,13 @@ bool deliver(const actor& who, record& r) {
     bool is_in = false;
     bool is_refused = p.group == nullptr || p.group->lanes;
     try {
-        const bool is_in_place = r.how == kind::dispatch && !p.is_blocking(); // else it may wait for room
+        // Otherwise it may wait for room.
+        const bool is_in_place = r.how == kind::dispatch && !p.is_blocking();
         const call_scope now(is_in_place ? call_scope::type::in_place : during_post(p), &r);
         is_in = give(p, r);
     } catch (const executor_failed&) {
-        is_refused = false;   // told
-    } catch (const marked&) { // of a function that dispatch() has called
+        is_refused = false;   // reported by an exception
+    } catch (const marked&) { // from a function that dispatch() has called
         p.context.handled.fetch_add(1, std::memory_order_relaxed);
         is_in = true;
     }
@@ -142,7 +143,7 @@ void bulk(const actor& who, const action& a) {
     r->refused = has_thrown ? 0 : 1;
 }
 
-/// submit, and get if it waits.
+/// Calls submit(), and get() if the action waits.
 void submit(const actor& who, const action& a) {
     place_slot& p = who.in.places[a.place];
     const entry in(p.context, who);
@@ -168,7 +169,7 @@ void submit(const actor& who, const action& a) {
     } catch (const executor_failed&) {
         r->accepted = 0;
     }
-    // A failure is told by the future.
+    // The future reports a failure.
     r->may_be_dropped = true;
 }
 
@@ -221,7 +222,7 @@ void group(const actor& who, const action& a) {
     try {
         const call_scope now(who.at != nullptr ? call_scope::type::helps : call_scope::type::plain);
         tasks.wait();
-    } catch (...) { // of a member, or operation_canceled
+    } catch (...) { // from a member, or operation_canceled
     }
     for (const record* r : made)
         if (r->copies != 0) fail("wait() of a group has returned before a member ended", r);
@@ -236,7 +237,7 @@ void fork(const actor& who, const action& a) {
     constexpr unsigned parts = 3;
     constexpr unsigned turns = 40;
     std::atomic<unsigned> calls{0};
-    const actor inside{who.in, who.at}; // on any thread: what it posts has no order
+    const actor inside{who.in, who.at}; // runs on any thread, so its posts have no order
     const auto part = [&](std::size_t i) {
         calls.fetch_add(1, std::memory_order_relaxed);
         for (std::size_t spin = 0; spin != (a.number + i) % 3 * 200; ++spin) progress();
@@ -260,8 +261,9 @@ void fork(const actor& who, const action& a) {
         fail("a call of fork-join was left out", nullptr, calls);
 }
 
-/// Returns how many maps come after an exception of combine. It is thrown where a number is added to a piece
-/// or, if `in_joint`, where two pieces are joined: no map is under way there that could pass it on.
+/// Returns how many maps run after an exception of combine. The exception is thrown where a number is added
+/// to a piece. If `in_joint`, it is thrown where two pieces are joined. No map is running there that could
+/// report it.
 int maps_after_exception(ekiden::thread_pool& pool, bool in_joint) {
     constexpr int numbers = 20'000;
     struct piece {
@@ -300,7 +302,7 @@ int maps_after_exception(ekiden::thread_pool& pool, bool in_joint) {
     return later > numbers / 2 ? later.load() : 0;
 }
 
-/// The thread that throws may be held up meanwhile: not three times.
+/// The thread that throws may be delayed meanwhile, but not three times.
 void reduce(const actor& who, const action& a) {
     context_slot& c = who.in.contexts[a.context];
     const entry in(c, who);
@@ -323,7 +325,7 @@ struct timer_handler {
     void operator()(std::error_code error) const {
         progress();
         if (error) {
-            of.of().may_be_dropped = true; // told
+            of.of().may_be_dropped = true; // notifies the waiting action
             return;
         }
         of();
@@ -349,7 +351,7 @@ void timer(const actor& who, const action& a) {
     if (a.number % 4 == 1 && t->cancel() == 1) r->must_not_run = true;
 }
 
-/// Work in another thread, with a guard, that posts its end.
+/// Work in another thread, with a work guard. It posts its end.
 void guard(const actor& who, const action& a) {
     place_slot& p = who.in.places[a.place];
     const entry in(p.context, who);
@@ -380,7 +382,7 @@ void locked(const actor& who, const action& a) {
     act(who, a.body);
 }
 
-/// A callable that waits in a blocking_region for another one, which a spare thread runs.
+/// A callable waits in a blocking_region for another one, which a spare thread runs.
 void await_other(const actor& who, const action& a) {
     place_slot& p = who.in.places[a.place];
     const auto e = std::make_shared<ekiden::event>();
@@ -398,7 +400,7 @@ void await_other(const actor& who, const action& a) {
     e->wait();
 }
 
-/// A thread_local object posts when its thread ends.
+/// Posts when the thread_local object of a thread is destroyed.
 struct posts_at_end {
     std::vector<record*> all;
     ~posts_at_end() {
@@ -414,7 +416,7 @@ void thread_end(const actor& who, const action& a) {
     at_thread_end.all.push_back(r);
 }
 
-// ---- ends, waits and state
+// ---- ends, waits and state changes
 
 void lane_idle(const actor& who, const action& a) {
     place_slot& p = who.in.places[a.place];
@@ -464,9 +466,9 @@ void close(const actor& who, const action& a) {
     p.group->lanes->close(lane_key{p.of.key, nullptr});
 }
 
-/// In the child nothing waits for threads that do not exist there.
+/// In the child, no call may wait for threads that do not exist there.
 void fork_process(const actor& who, const action& a) {
-    if (is_under_tsan) return; // it cannot do so
+    if (is_under_tsan) return; // ThreadSanitizer does not support this
     context_slot& c = who.in.contexts[a.context];
     const entry in(c, who);
     if (!in || !c.pool) return;

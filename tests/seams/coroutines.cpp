@@ -1,4 +1,4 @@
-/// What coroutines do: each action of theirs is a suspension, or is done between two.
+/// Executes actions of coroutines. Each is a suspension, or happens between two suspensions.
 #include "world.hpp"
 
 #include <chrono>
@@ -13,7 +13,7 @@ namespace {
 using ekiden::coroutine;
 using std::chrono::microseconds;
 
-/// Counts a frame.
+/// Counts the frames.
 struct frame {
     explicit frame(world& w) noexcept : in(w) { in.frames.fetch_add(1, std::memory_order_relaxed); }
     frame(const frame&) = delete;
@@ -22,16 +22,16 @@ struct frame {
     world& in;
 };
 
-/// By value: a coroutine may end later than what has begun it.
+/// Takes its arguments by value, because a coroutine may outlive its creator.
 coroutine<> perform(actor who, std::span<const action> body);
 
-/// What a coroutine does without waiting, inside of the place where it is.
+/// Executes an action without waiting, at the coroutine's current place.
 void between(const actor& who, const action& a) {
     const visit now(*who.at, nullptr);
     act(who, std::span(&a, 1));
 }
 
-/// The place has been reached: nothing of it may run at the same time.
+/// The coroutine has reached the place. No other function of the place may run at the same time.
 void arrived(const actor& who) {
     progress();
     if (who.at->context.is_destroyed) fail("a coroutine runs after the end of its context");
@@ -86,12 +86,12 @@ coroutine<> in_scope(actor who, const action* a) {
     co_await ekiden::with_scope(children);
 }
 
-/// A scope in the frame; its owner moves before it waits, and may be refused there.
+/// A scope in the frame. Its owner moves before it waits, and may be refused there.
 coroutine<> own_scope(actor who, const action* a) {
     const frame counted(who.in);
     ekiden::async_scope scope(co_await ekiden::get_environment());
     std::exception_ptr error;
-    try { // an executor that throws does so out of spawn(), and the scope is waited for all the same
+    try { // an executor that throws does so in spawn(); the scope is awaited nevertheless
         for (unsigned i = 0; i != 1 + a->number % 2; ++i) {
             const bool is_in = scope.spawn([who, a, i]() -> coroutine<> {
                 const frame own(who.in);
@@ -107,8 +107,8 @@ coroutine<> own_scope(actor who, const action* a) {
     if (error) std::rethrow_exception(error);
 }
 
-/// Two coroutines wait for one scope, and the first that continues destroys it, if both waits have begun by
-/// then: a scope that has gone must not be used.
+/// Two coroutines wait for one scope. The first one that continues destroys the scope, if both waits have
+/// begun by then. A destroyed scope must not be used.
 coroutine<> wait_twice(actor who, const action* a) {
     const frame counted(who.in);
     struct shared {
@@ -117,7 +117,7 @@ coroutine<> wait_twice(actor who, const action* a) {
         std::atomic<ekiden::async_scope*> scope;
     };
     const auto s = std::make_shared<shared>(co_await ekiden::get_environment());
-    const auto have_begun = std::make_shared<ekiden::event>(); // both waits
+    const auto have_begun = std::make_shared<ekiden::event>(); // set when both waits have begun
     ekiden::async_scope* const inner = s->scope;
     (void)inner->spawn([who, a, have_begun]() -> coroutine<> {
         const frame own(who.in);
@@ -129,7 +129,7 @@ coroutine<> wait_twice(actor who, const action* a) {
         co_await inner->wait();
         if (have_begun->is_set()) delete s->scope.exchange(nullptr);
     };
-    const auto opener = [have_begun]() -> coroutine<> { // begun last
+    const auto opener = [have_begun]() -> coroutine<> { // started last
         have_begun->set();
         co_return;
     };
@@ -175,7 +175,8 @@ coroutine<> all_of_view(actor who) {
 
 coroutine<> perform(actor who, std::span<const action> body) {
     const frame counted(who.in);
-    std::unique_ptr<entry> guest_of_loop; // it is no work of the loop, which is to run until it has left
+    // Keeps the loop running until the coroutine has left, because it is no work of the loop.
+    std::unique_ptr<entry> guest_of_loop;
     arrived(who);
     for (const action& a : body) {
         if (!chosen().is_on(a)) continue;
@@ -231,11 +232,11 @@ coroutine<> perform(actor who, std::span<const action> body) {
     }
 }
 
-/// The root itself moves, and ends where it has moved to.
+/// The root itself moves, and ends at another place.
 void spawn_elsewhere(place_slot& home, const action& a) {
     const auto& to = home.in.places[a.number / 5 % home.in.places.size()];
     const context_plan& c = to.context.of;
-    // A pool that has ended by then refuses the root; a loop would keep it.
+    // A pool that has ended refuses the root, but a loop would keep it.
     if (to.is_serial() || to.context.pool == nullptr || !c.is_graceful || c.ends_early) return;
     const entry in(to.context, {home.in});
     if (!in) return;
@@ -286,7 +287,7 @@ void act_on_coroutines(const actor& who, const action& a) {
         const std::lock_guard guard(who.in.lock);
         who.in.futures.push_back({std::move(f), nullptr, nullptr});
     } catch (const executor_failed&) {
-    } catch (const std::system_error&) { // sync_wait: the context was stopped
+    } catch (const std::system_error&) { // from sync_wait: the context was stopped
     }
 }
 

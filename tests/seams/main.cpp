@@ -1,11 +1,11 @@
 // A fuzz test of the seams: random programs from the public interface, with exact accounts of each callable.
 //
-// Each program is a plan (plan.hpp) that runs in a process of its own (runner.hpp): a process runs many plans
-// one after the other, and another one watches it. A failure names its seed, which `seams --seed N` runs
-// again.
+// Each program is a plan (plan.hpp). A child process (runner.hpp) runs many plans one after the other, and
+// its parent watches it. A failure names its seed. `seams --seed N` runs that program again.
 //
-// Each eighth program runs in virtual time (simulated.cpp), where its seed decides the schedules as well.
-// Each 64th is one that the library forbids, and must end with the message that says so (special.cpp).
+// Each eighth program runs in virtual time (simulated.cpp), where the seed also chooses the schedules. Each
+// 64th program is one that the library forbids. It must end with the message that explains this
+// (special.cpp).
 #include "plan.hpp"
 #include "runner.hpp"
 
@@ -26,9 +26,9 @@ struct arguments {
     batch run{0, ~0ULL, 1, 0, false};
     std::uint64_t replayed = 0;
     bool is_replay = false;
-    bool is_survey = false; ///< goes on after a failure
+    bool is_survey = false; ///< continues after a failure
     bool shows = false;
-    double shrinks = 60; ///< seconds
+    double shrinks = 60; ///< time limit in seconds
 };
 
 [[noreturn]] void usage() {
@@ -123,7 +123,7 @@ int replay(const arguments& a) {
     return o.is_good ? 0 : 1;
 }
 
-/// Goes on after each failure, and counts them by what went wrong.
+/// Continues after each failure, and counts the failures by their kind.
 int survey(const arguments& a) {
     std::map<std::string, std::pair<unsigned, std::uint64_t>> found;
     batch next = a.run;

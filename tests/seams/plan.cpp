@@ -34,7 +34,7 @@ constexpr std::array<std::string_view, traits> trait_names{
 
 bool is_coroutine_only(kind k) { return k >= kind::co_yield_; }
 
-/// Whether it needs no other thread, and leaves the thread free.
+/// Returns whether the action needs no other thread and does not block its thread.
 bool is_simulable(kind k, bool in_coroutine) {
     switch (k) {
     case kind::post:
@@ -50,31 +50,31 @@ bool is_simulable(kind k, bool in_coroutine) {
     case kind::close:
     case kind::stop:
         return true;
-    case kind::throws: // from a handler it ends the simulation
+    case kind::throws: // an exception of a handler ends the simulation
         return in_coroutine;
     default:
         return is_coroutine_only(k);
     }
 }
 
-/// Where an action stands: what the model of legal programs asks about.
+/// The position of an action, as far as the model of legal programs needs it.
 struct site {
-    int place = -1; ///< -1: a driver
+    int place = -1; ///< -1 for a driver
     unsigned driver = 0;
-    bool is_top = true;   ///< not inside of any callable
+    bool is_top = true;   ///< not inside a callable
     bool in_lock = false; ///< the test holds a mutex
-    bool in_fork = false; ///< inside of a call of fork-join: it must not wait
+    bool in_fork = false; ///< inside a call of fork-join, so it must not wait
     bool in_coroutine = false;
-    bool may_not_wait = false; ///< inside of a lane whose posts wait for room
+    bool may_not_wait = false; ///< inside a lane whose posts wait for room
     bool is_repeated = false;
     bool is_awaited = false;  ///< a function of a strand or lane waits for it
-    bool has_co_lock = false; ///< the coroutine, or one that waits for it, holds the mutex
-    bool is_away = false;     ///< a coroutine on a pool that may stop, and is not its home
-    /// A coroutine on a loop that is not its home. Nothing keeps that loop going: it is the work of its home
-    /// only, and run() returns when there is nothing left (docs/executors.md). So it waits there for nothing:
-    /// neither for a sleep, which is no work of the loop's, nor for what ends elsewhere.
+    bool has_co_lock = false; ///< the coroutine, or a coroutine that waits for it, holds the mutex
+    bool is_away = false;     ///< a coroutine on a pool that may stop and is not its home
+    /// A coroutine on a loop that is not its home. It is work of its home only, so it does not keep that loop
+    /// running, and run() returns when the loop has nothing left (docs/executors.md). So it must not wait
+    /// there, neither for a sleep nor for something that completes elsewhere.
     bool is_guest = false;
-    /// A bit for each loop whose thread may be blocked until this has ended: nothing here may wait for it.
+    /// A bit for each loop whose thread may be blocked until this action ends. It must not wait for these.
     std::uint32_t blocked_loops = 0;
     unsigned home = 0; ///< the context of the coroutine's root
     unsigned depth = 0;
@@ -98,7 +98,7 @@ public:
             top.driver = random_.below(static_cast<unsigned>(made_.drivers.size()));
             add(made_.drivers[top.driver], top);
         }
-        for (unsigned i = 0; i != made_.contexts.size(); ++i) // an end with work outstanding is a seam
+        for (unsigned i = 0; i != made_.contexts.size(); ++i) // an end with outstanding work is a seam
             if (made_.contexts[i].ends_early && !ended_.contains(i) && random_.chance(70)) {
                 action a{kind::end};
                 a.context = i;
@@ -195,7 +195,7 @@ private:
     [[nodiscard]] bool is_pool(unsigned context) const {
         return made_.contexts[context].what == context_plan::type::pool;
     }
-    /// Whether what it refuses, or drops when it stops, reports that by its future.
+    /// Returns whether futures report the tasks that the context refuses, or drops when it stops.
     [[nodiscard]] bool tells_by_future(unsigned context) const {
         return made_.is_simulated || is_pool(context);
     }
@@ -228,7 +228,7 @@ private:
                && made_.places[static_cast<unsigned>(here)].number == made_.places[place].number;
     }
 
-    /// Whether a post from there to `place` may be made: it may wait if the place is a full lane.
+    /// Returns whether a post to `place` is legal here. The post may wait if the place is a full lane.
     [[nodiscard]] bool may_post(const site& s, unsigned place) const {
         if (!is_blocking(place)) return true;
         if (s.in_coroutine) return false;
@@ -241,7 +241,7 @@ private:
     [[nodiscard]] bool may_wait(const site& s) const {
         return !s.in_lock && !s.in_fork && !s.may_not_wait && !s.in_coroutine;
     }
-    /// Whether a thread may wait there for what it has given to the plain place of a pool.
+    /// Returns whether a thread may wait here for a task that it has posted to the plain place of a pool.
     [[nodiscard]] bool may_wait_for_pool(const site& s, unsigned context) const {
         if (!may_wait(s) || !is_pool(context)) return false;
         if (s.place < 0 || is_same(s, context)) return true;
@@ -263,7 +263,7 @@ private:
         return c.is_graceful || (c.what == context_plan::type::pool && chosen().is_on(trait::refusing_hop));
     }
 
-    /// The model of what is legal: whether `a` may stand at `s`.
+    /// The model of legal programs: returns whether `a` is legal at `s`.
     bool is_legal(const action& a, const site& s);
     bool is_legal_wait(const action& a, const site& s);
     bool is_legal_end(const action& a, const site& s);
@@ -377,7 +377,7 @@ bool maker::is_legal(const action& a, const site& s) {
         return is_legal_end(a, s);
     case kind::fork:
     case kind::parallel_loop:
-    case kind::reduce: // a guest's calls may run in a pool that pauses: they wait for nothing
+    case kind::reduce: // a guest's calls may run in a pool that is paused, so they must not wait
         return is_pool(a.context) && !s.in_lock && !s.in_coroutine && (s.place < 0 || is_same(s, a.context));
     case kind::then: {
         const context_plan& c = made_.contexts[to.context];
@@ -447,7 +447,7 @@ site maker::inside(const action& a, const site& s) const {
     }
     in.place = static_cast<int>(a.what == kind::group ? first_plain(a.context) : a.place);
     if (a.what != kind::dispatch) in.in_lock = in.in_fork = in.may_not_wait = false;
-    // A dispatch may run its function on top of the one that makes it, which waits for that then.
+    // A dispatch may run its function inside the caller, which then waits for it.
     const bool waits =
         a.what == kind::get || a.what == kind::group || a.what == kind::sync_wait || a.what == kind::dispatch;
     const bool is_serial = s.place >= 0 && !is_plain(static_cast<unsigned>(s.place));
@@ -475,7 +475,7 @@ void maker::add(std::vector<action>& to, site& s) {
         if (!s.in_coroutine && is_coroutine_only(a.what)) continue;
         if (s.in_coroutine && !is_coroutine_only(a.what) && random_.chance(50)) continue;
         a.place = random_.below(static_cast<unsigned>(made_.places.size()));
-        if (random_.chance(45)) a.place = last_place_; // seams are where actions meet
+        if (random_.chance(45)) a.place = last_place_; // seams are places where actions meet
         a.context = random_.chance(a.what == kind::then ? 40 : 80)
                         ? made_.places[a.place].context
                         : random_.below(static_cast<unsigned>(made_.contexts.size()));
@@ -543,7 +543,7 @@ std::string text_of(const context_plan& c) {
 switches& chosen() noexcept {
     static switches all = [] {
         switches usual;
-        usual.trait_off[static_cast<unsigned>(trait::simulated)] = is_under_tsan; // one thread runs all
+        usual.trait_off[static_cast<unsigned>(trait::simulated)] = is_under_tsan; // has only one thread
         return usual;
     }();
     return all;

@@ -1,7 +1,7 @@
 /// A random program as data: its contexts, the places that accept callables, and a tree of actions.
 ///
-/// A plan is a function of its seed and of the size. Actions that are switched off or masked stay in the plan
-/// and are skipped when it runs, so that a failure can be shrunk and the rest of the program stays the same.
+/// A plan is a function of its seed and its size. Actions that are switched off or masked stay in the plan
+/// and are skipped when it runs. So a failure can be shrunk while the rest of the program stays the same.
 #pragma once
 
 #include <ekiden/ekiden.hpp>
@@ -62,7 +62,7 @@ enum class kind : std::uint8_t {
 };
 inline constexpr unsigned kinds = static_cast<unsigned>(kind::co_view) + 1;
 
-/// Options of a plan that a switch turns off like a kind of action.
+/// Properties of a plan that a switch turns off, like a kind of action.
 enum class trait : std::uint8_t {
     surplus,         ///< pools with max_threads above threads
     callback,        ///< destructors of callables that post
@@ -72,17 +72,17 @@ enum class trait : std::uint8_t {
     block_policy,    ///< lanes whose posts wait for room
     abrupt,          ///< contexts that end by stop() or with work outstanding
     plain_order,     ///< the check of the order of plain posts
-    stop_check,      ///< the check of what begins, and is accepted, after stop()
-    pause_check,     ///< the check of what begins after pause()
-    call_check,      ///< the check of which function may run inside of which call
-    cross_home,      ///< coroutines that hop to another context
-    refusing_hop,    ///< coroutines that hop to a place that may refuse them
+    stop_check,      ///< the check for tasks that begin or are accepted after stop()
+    pause_check,     ///< the check for tasks that begin after pause()
+    call_check,      ///< the check which function may run inside which call
+    cross_home,      ///< coroutines that move to another context
+    refusing_hop,    ///< coroutines that move to a place that may refuse them
     then_outlives,   ///< continuations whose pool may end first
     full_timer,      ///< timers whose handlers are bound to a lane that makes posts wait
     lane_bulk,       ///< post_bulk() on lanes with capacities
     strand_dispatch, ///< dispatch() to strands
     stopped_wait,    ///< sync_wait() on a pool that may stop meanwhile
-    special,         ///< programs in processes of their own, see special.cpp
+    special,         ///< programs in separate processes, see special.cpp
     simulated,       ///< programs in virtual time, see simulated.cpp; off by default under ThreadSanitizer
 };
 inline constexpr unsigned traits = static_cast<unsigned>(trait::simulated) + 1;
@@ -100,11 +100,11 @@ inline constexpr bool is_under_tsan = false;
 
 struct action {
     kind what;
-    unsigned index = 0;         ///< in the plan, for masks
+    unsigned index = 0;         ///< index in the plan, for masks
     unsigned place = 0;         ///< where it posts
-    unsigned context = 0;       ///< which context it is about
-    std::uint32_t number = 0;   ///< drawn, for what else it decides
-    bool throws = false;        ///< its callable ends with an exception
+    unsigned context = 0;       ///< the context of the action
+    std::uint32_t number = 0;   ///< a drawn number that decides the details
+    bool throws = false;        ///< its callable throws at its end
     bool calls_back = false;    ///< its callable's destructor posts
     std::vector<action> body{}; ///< what its callable does
 };
@@ -117,11 +117,11 @@ struct context_plan {
     int keep_alive_ms = 10'000;
     int watch_ms = 0;
     int spin_us = 0;
-    int hint = 1;             ///< of a loop
-    bool is_graceful = true;  ///< it ends when all that it has accepted has run
+    int hint = 1;             ///< of a loop context
+    bool is_graceful = true;  ///< ends only after all accepted tasks have run
     bool ends_early = false;  ///< one of the actions ends it
-    bool is_paused = false;   ///< actions pause it
-    bool joins_first = false; ///< join() comes before the destructor
+    bool is_paused = false;   ///< some actions pause it
+    bool joins_first = false; ///< join() is called before the destructor
 };
 
 struct lanes_plan {
@@ -130,7 +130,7 @@ struct lanes_plan {
     unsigned capacity = 0;
     ekiden::when_full policy = ekiden::when_full::reject;
     unsigned shards = 1;
-    unsigned fails_each = 0; ///< the inner executor throws each so many-th time; 0: never
+    unsigned fails_each = 0; ///< the inner executor throws at each n-th call; 0: never
     bool keys_call_back = false;
 };
 
@@ -138,7 +138,7 @@ struct place_plan {
     enum class type : std::uint8_t { plain, strand, lane };
     type what = type::plain;
     unsigned context = 0;
-    unsigned number = 0; ///< of the thread of a loop pool, of the group of lanes
+    unsigned number = 0; ///< of the loop in a loop pool, or of the group of lanes
     int key = 0;
 };
 
@@ -149,12 +149,12 @@ struct plan {
     std::vector<place_plan> places;
     std::vector<std::vector<action>> drivers;
     unsigned actions = 0;
-    bool is_graceful = true;   ///< all contexts are
-    bool is_simulated = false; ///< all contexts are
+    bool is_graceful = true;   ///< whether this holds for all contexts
+    bool is_simulated = false; ///< whether this holds for all contexts
     std::uint64_t end_order = 0;
 };
 
-/// What is switched off, for the whole process, and which actions of the plan are masked.
+/// The switches of the whole process, and the actions of the plan that are masked.
 struct switches {
     std::array<bool, kinds> kind_off{};
     std::array<bool, traits> trait_off{};
@@ -165,7 +165,7 @@ struct switches {
     [[nodiscard]] bool is_on(const action& a) const {
         return is_on(a.what) && (masked.empty() || !masked.contains(a.index));
     }
-    /// False if neither a kind nor a trait has this name.
+    /// Returns false if neither a kind nor a trait has this name.
     bool turn(std::string_view name, bool is_off);
 };
 [[nodiscard]] switches& chosen() noexcept;
@@ -173,9 +173,9 @@ struct switches {
 [[nodiscard]] std::string_view name_of(kind k) noexcept;
 [[nodiscard]] std::string all_names();
 
-/// `most`: the largest number of actions.
+/// Makes the plan of a seed. `most` is the largest number of actions.
 [[nodiscard]] plan make_plan(std::uint64_t seed, unsigned most);
-/// As text for people.
+/// Returns the plan as text for readers.
 [[nodiscard]] std::string text_of(const plan& p);
 
 } // namespace seams

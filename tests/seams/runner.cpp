@@ -38,7 +38,8 @@ unsigned count_threads() {
     return count;
 }
 
-/// A sanitizer may have threads of its own, from the first thread on.
+/// Returns the number of threads before a program. A sanitizer may have its own threads from the first thread
+/// on.
 unsigned usual_threads() {
     std::thread([] {}).join();
     unsigned count = count_threads();
@@ -51,7 +52,7 @@ unsigned usual_threads() {
     return count;
 }
 
-/// A thread that has been joined may still be listed for a moment.
+/// Waits until the number of threads is as before, because a joined thread may still be listed for a moment.
 void expect_threads(unsigned before) {
     for (unsigned tries = 0; count_threads() > before; ++tries) {
         if (tries == 3000) fail("threads are left", nullptr, count_threads() - before);
@@ -84,13 +85,13 @@ void run_plan(const plan& p) {
 
 // ---- in the parent
 
-/// Whether all threads of the process sleep, and what processor time it has used, in ticks.
+/// Whether all threads of the process sleep, and the processor time that it has used, in ticks.
 struct glance {
     bool sleeps = true;
     unsigned long long time = 0;
 };
 
-/// Empty if the thread has ended.
+/// Returns the content of a file. Empty if the thread has ended.
 std::string content_of(const std::string& path) {
     std::string text;
     const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
@@ -102,7 +103,7 @@ std::string content_of(const std::string& path) {
     return text;
 }
 
-/// The fields of a `stat` after the name, which may hold anything.
+/// Returns the fields of a `stat` after the name, which may contain anything.
 std::istringstream stat_of(const std::string& folder) {
     const std::string text = content_of(folder + "/stat");
     const std::size_t name_end = text.rfind(')');
@@ -110,11 +111,11 @@ std::istringstream stat_of(const std::string& folder) {
 }
 
 void add(glance& seen, const std::string& process) {
-    // The time of the process, not of its threads: the time of a thread that has ended is in it, too.
+    // Uses the time of the process, because it includes the time of threads that have ended.
     std::istringstream whole = stat_of(process);
     std::string skipped;
     for (int i = 0; i != 11; ++i) whole >> skipped;
-    for (int i = 0; i != 4; ++i) { // user, kernel, and both of the children that it has waited for
+    for (int i = 0; i != 4; ++i) { // user and system time, of the process and its children
         unsigned long long ticks = 0;
         whole >> ticks;
         seen.time += ticks;
@@ -138,7 +139,8 @@ glance look_at(::pid_t process) {
     return seen;
 }
 
-/// Whether all threads of the group's processes sleep: of the program, and of what it has forked.
+/// Returns whether all threads of the group's processes sleep. The group has the program and its forked
+/// children.
 bool all_sleep_in_group(::pid_t group) {
     glance seen;
     ::DIR* const processes = ::opendir("/proc");
@@ -155,8 +157,8 @@ bool all_sleep_in_group(::pid_t group) {
     return seen.sleeps;
 }
 
-/// Watches for progress. A program that sleeps with all its threads, and goes on sleeping, or that uses a
-/// processor for long and does nothing, makes none. The time that it waits for a processor does not count.
+/// Watches for progress. A program makes no progress if all its threads stay asleep, or if it uses a
+/// processor for long without an action. Time that it waits for a processor does not count.
 class progress_watch {
 public:
     explicit progress_watch(::pid_t process) noexcept : process_(process) {}
@@ -171,7 +173,7 @@ public:
             return nullptr;
         }
         constexpr unsigned most_asleep = 40;
-        // The look at all processes is dear, so it is made late.
+        // Reading all processes is expensive, so it is done late.
         const bool sleeps = seen.sleeps && (asleep_ < most_asleep / 2 || all_sleep_in_group(process_));
         asleep_ = sleeps ? asleep_ + 1 : 0;
         if (asleep_ >= most_asleep) return "no progress: all threads sleep";

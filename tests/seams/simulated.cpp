@@ -1,4 +1,4 @@
-/// Programs in virtual time: each runs in some schedules, which its seed chooses, on one thread.
+/// Programs in virtual time. Each runs with several schedules, which its seed chooses, on one thread.
 #include "world.hpp"
 
 #include <chrono>
@@ -8,7 +8,7 @@ namespace seams {
 
 namespace {
 
-/// The actions of a driver are steps of a context of its own, one after the other.
+/// The actions of a driver are steps of a separate context, one after the other.
 struct driver {
     world& in;
     ekiden::sim_context& control;
@@ -27,7 +27,7 @@ struct driver {
 void run_once(const plan& p, ekiden::sim_context& control) {
     world w(p);
     for (unsigned i = 0; i != p.drivers.size(); ++i) driver{w, control, i}.go(0);
-    if (!p.is_graceful) { // some contexts stop in the middle
+    if (!p.is_graceful) { // some contexts stop while work is pending
         control.run_for(std::chrono::microseconds(p.end_order % 300));
         for (context_slot& c : w.contexts)
             if (!c.of.is_graceful) c.stop();
@@ -44,9 +44,9 @@ void run_simulated(const plan& p) {
     ekiden::sim::options o;
     o.first = p.seed;
     o.seeds = schedules;
-    o.check_every = schedules; // one of them runs twice
+    o.check_every = schedules; // one of the schedules runs twice
     o.faults = {ekiden::sim::fault::late_task, ekiden::sim::fault::late_timer};
-    o.max_shrinks = 0; // the actions are masked instead
+    o.max_shrinks = 0; // actions are masked instead
     o.watch = std::chrono::milliseconds(0);
     o.prints = false;
     const auto once = [&p](ekiden::sim_context& control) { run_once(p, control); };

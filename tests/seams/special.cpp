@@ -1,4 +1,5 @@
-/// Programs that the library forbids. Each runs in a process of its own, which must end with the message.
+/// Programs that the library forbids. Each runs in a separate process, which must end with the expected
+/// message.
 #include "random.hpp"
 #include "world.hpp"
 
@@ -21,7 +22,7 @@ using ekiden::thread_pool;
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
 
-// ---- what else runs: it must not matter
+// ---- other work that runs at the same time, which must not matter
 
 ekiden::coroutine<> sleeps(unsigned time) { co_await ekiden::sleep_for(microseconds(time)); }
 
@@ -65,7 +66,7 @@ std::shared_ptr<loop_pool> make_loops(generator& random) {
 
 // ---- the last reference to a context
 
-/// Gives it up when it is called.
+/// Releases the reference when it is called.
 template <class Context>
 struct last_owner {
     std::shared_ptr<Context> context;
@@ -77,7 +78,7 @@ struct last_owner {
     }
 };
 
-/// Gives it up when the thread ends, as the last one.
+/// Releases the last reference when the thread ends.
 struct kept_by_thread {
     std::shared_ptr<void> context;
     ~kept_by_thread() {
@@ -101,7 +102,7 @@ void pool_by_task(generator& random) {
     wait_for_the_end();
 }
 
-/// Gives it up when it is destroyed, run or not.
+/// Releases the reference when it is destroyed, whether it has run or not.
 struct owner_until_its_end {
     std::shared_ptr<thread_pool> context;
     std::latch* others_have_gone;
@@ -136,7 +137,7 @@ void pool_by_thread_local(generator& random) {
     wait_for_the_end();
 }
 
-std::shared_ptr<thread_pool> held; // for functions given as options
+std::shared_ptr<thread_pool> held; // for functions that are passed as options
 
 void pool_by_handler(generator& random) {
     auto o = pool_options(random);
@@ -229,7 +230,7 @@ void awaited_twice(generator& random) {
 struct forbidden {
     const char* name;
     void (*run)(generator& random);
-    const char* message; ///< a part of it
+    const char* message; ///< a part of the expected message
 };
 constexpr std::array programs{
     forbidden{"a task destroys its pool", pool_by_task,
@@ -254,7 +255,7 @@ constexpr std::array programs{
     forbidden{"a coroutine is awaited twice", awaited_twice, "the coroutine has been awaited or moved from"},
 };
 
-/// Only this thread exists: what it forks may start threads.
+/// Only this thread exists, so the forked child may start threads.
 void run_in_child(const forbidden& f, std::uint64_t seed) {
     std::array<int, 2> ends{};
     if (::pipe(ends.data()) != 0) fail("no pipe");

@@ -15,7 +15,7 @@ key_owner::key_owner(world& w, place_slot* p) noexcept : in(&w), place(p) {
     in->keys.fetch_add(1, std::memory_order_relaxed);
 }
 
-/// The key belongs to the library then, or to a caller that is in the context.
+/// The key belongs to the library at this moment, or to a caller that is inside the context.
 key_owner::~key_owner() {
     in->keys.fetch_sub(1, std::memory_order_relaxed);
     if (place == nullptr) return;
@@ -77,7 +77,7 @@ void context_slot::count(const std::exception_ptr& failure) noexcept {
         told.fetch_add(1, std::memory_order_relaxed);
     } catch (const marked&) {
         handled.fetch_add(1, std::memory_order_relaxed);
-    } // another one ends the program
+    } // another exception ends the program
 }
 
 ekiden::any_executor context_slot::executor(unsigned thread) const {
@@ -95,7 +95,7 @@ void context_slot::stop() noexcept {
     if (loops) loops->stop();
     if (simulated) simulated->stop();
     none = 0;
-    if (pool || simulated) stopped.compare_exchange_strong(none, in.tick()); // a loop keeps what it has
+    if (pool || simulated) stopped.compare_exchange_strong(none, in.tick()); // a loop keeps its tasks
 }
 
 void context_slot::pause() noexcept {
@@ -112,7 +112,7 @@ void context_slot::resume() noexcept {
 
 void context_slot::quiesce() {
     is_closed = true;
-    while (users != 0) { // a coroutine that moves here is a user until it has come
+    while (users != 0) { // a coroutine that moves here counts as a user until it has arrived
         if (of.is_paused) resume();
         std::this_thread::sleep_for(microseconds(30));
     }
@@ -217,7 +217,7 @@ void world::run() {
     const bool may_pause = std::any_of(of.contexts.begin(), of.contexts.end(),
                                        [](const context_plan& c) { return c.is_paused; });
     std::thread resumer;
-    if (may_pause) { // what is paused goes on at some time, as long as drivers may wait for it
+    if (may_pause) { // everything paused is resumed at some time, as long as drivers may wait for it
         resumer = std::thread([this, &is_running] {
             const actor nobody{*this};
             while (is_running) {
@@ -243,7 +243,7 @@ void world::quiesce() {
     std::iota(order.begin(), order.end(), 0U);
     for (std::size_t i = order.size(); i > 1; --i)
         std::swap(order[i - 1], order[random.below(static_cast<unsigned>(i))]);
-    // Those that drop what they have first: others may wait for what these would give them.
+    // Contexts that drop their tasks end first, because others may wait for the results of these tasks.
     std::partition(order.begin(), order.end(), [this](unsigned i) { return !contexts[i].of.is_graceful; });
     for (const unsigned i : order)
         if (!contexts[i].has_quiesced) contexts[i].quiesce();

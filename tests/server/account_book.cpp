@@ -6,7 +6,7 @@ namespace ordered_client {
 
 namespace {
 
-constexpr std::int64_t most_numbers = 200'000'000; // of a key: a reply beyond that is wrong
+constexpr std::int64_t most_numbers = 200'000'000; // of a key: a reply beyond this is wrong
 
 std::string name(unsigned key) { return "key " + std::to_string(key) + ": "; }
 

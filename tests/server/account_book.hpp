@@ -1,4 +1,4 @@
-/// What the checking client knows of each key, and whether it can be.
+/// The checking client's knowledge of each key, and whether it is consistent.
 #pragma once
 
 #include <cstdint>
@@ -7,21 +7,21 @@
 
 namespace ordered_client {
 
-/// Each of the requests that may get lost adds this.
+/// The amount of each request that may get lost.
 inline constexpr std::int64_t lost_amount = 7;
 
 class account_book {
 public:
     explicit account_book(unsigned keys) : keys_(keys) {}
 
-    /// A reply: request number `number` of this key, which added `amount`, left the total at `total`.
+    /// Records a reply: request number `number` of this key, which added `amount`, set the total to `total`.
     void enter(unsigned key, std::int64_t number, std::int64_t amount, std::int64_t total);
-    /// A request that may have been run, and may not. It would have added lost_amount.
+    /// Records a request that may or may not have been run. It would have added lost_amount.
     void lose(unsigned key) { ++keys_[key].lost; }
 
-    /// What GET says of a key at the end.
+    /// Checks a key against the final reply of GET.
     void close(unsigned key, std::int64_t number, std::int64_t total);
-    /// The same without it: all that has a number was answered.
+    /// Checks all keys without GET: every request with a number must have been answered.
     void close_without_gaps();
 
     void violation(std::string what);
@@ -35,7 +35,7 @@ private:
         bool is_known = false;
     };
     struct page {
-        std::vector<entry> entries; // the one of number i lies at i - 1
+        std::vector<entry> entries; // request number i is at index i - 1
         std::uint64_t lost = 0;
     };
 

@@ -1,6 +1,7 @@
-"""Checks what the ordered server tells of itself: check_metrics.py SERVER DEV
+"""Checks the metrics of the ordered server: check_metrics.py SERVER DEV
 
-Its page is read by the parser of Prometheus' own client, and `./dev top` shows it: as lines, and on a terminal."""
+The parser of Prometheus' own client reads the page. `./dev top` shows it, as lines and on a terminal.
+"""
 
 import math
 import os
@@ -24,7 +25,7 @@ def check(holds, what):
 
 
 def ask(port):
-    """Requests that lanes run, and one of each other kind."""
+    """Sends requests that lanes run, and one request of each other kind."""
     with socket.create_connection(("127.0.0.1", port), timeout=60) as client:
         work = b"*3\r\n$4\r\nWORK\r\n$%d\r\n%s\r\n$4\r\n2000\r\n" % (len(KEY), KEY)
         client.sendall(work * 200 + b"ADD a 1\r\nPING\r\nNOSUCH\r\nQUIT\r\n")
@@ -88,7 +89,7 @@ def check_refusals(dev, unused):
 
 
 def check_screen(dev, port, how_to_end):
-    """On a terminal of its own: what it shows, and that it gives the terminal back."""
+    """Checks the output on a separate terminal, and that the terminal is restored."""
     process, terminal = pty.fork()
     if process == 0:
         os.execve(dev, top(dev, port, "--interval", "0.1"), {**os.environ, "TERM": "xterm"})

@@ -31,7 +31,7 @@ using clock = std::chrono::steady_clock;
 
 [[noreturn]] void fail(const char* what) { throw std::system_error(errno, std::generic_category(), what); }
 
-/// The sum of the first draws of the generator that WORK uses, by its definition.
+/// Returns the sum of the first draws of the generator that WORK uses, computed from its definition.
 std::int64_t sum_of_draws(std::int64_t draws) {
     std::mt19937 generator;
     std::int64_t sum = 0;
@@ -70,7 +70,7 @@ int connect_to(const plan& p) {
     return made;
 }
 
-/// Takes "KIND number \r\n" from the front of `bytes`, if it is there whole.
+/// Removes "KIND number \r\n" from the front of `bytes`, if it is complete.
 bool take_number(std::string_view& bytes, char kind, std::int64_t& number, bool& is_wrong) {
     const std::size_t end = bytes.find("\r\n");
     if (end == std::string_view::npos) return false;
@@ -86,7 +86,7 @@ struct pair_of_numbers {
     std::int64_t total = 0;
 };
 
-/// The same of an array of two numbers. Throws if it is anything else.
+/// Removes an array of two numbers. Throws if the bytes are anything else.
 bool take_pair(std::string_view& bytes, pair_of_numbers& pair) {
     const std::string_view all = bytes;
     std::int64_t size = 0;
@@ -121,7 +121,8 @@ private:
         std::string out;
         std::string in;
         std::deque<wanted> waiting;
-        std::unordered_map<unsigned, std::int64_t> last_number; // of each key, that this connection has seen
+        // The last number of each key that this connection has seen.
+        std::unordered_map<unsigned, std::int64_t> last_number;
     };
 
     void open(std::size_t at);
@@ -144,7 +145,7 @@ private:
     descriptor epoll_{::epoll_create1(EPOLL_CLOEXEC)};
     std::vector<std::unique_ptr<peer>> peers_;
     unsigned open_ = 0;
-    std::vector<float> delays_us_; // of one reply in 16
+    std::vector<float> delays_us_; // for one reply in 16
 };
 
 client::client(const plan& p)
@@ -184,7 +185,7 @@ report client::go() {
     return report_;
 }
 
-/// Half of the connections may be killed, if any.
+/// If connections are killed, only every second one may be.
 void client::open(std::size_t at) {
     peers_[at] = std::make_unique<peer>(connect_to(plan_), plan_.kill_one_in != 0 && at % 2 == 0);
     epoll_event event{};
@@ -205,7 +206,7 @@ void client::add_requests(peer& of) {
                                     : of.may_be_killed ? lost_amount
                                                        : static_cast<std::int64_t>(random_() % 1000);
         const std::string n = std::to_string(works ? plan_.draws : amount);
-        // Now and then as an inline command, and with a PING in between.
+        // Sometimes sends an inline command, with a PING before it.
         if (report_.sent % 64 == 63) {
             of.out.append("PING\r\n")
                 .append(works ? "WORK " : "ADD ")
@@ -241,7 +242,7 @@ void client::write(std::size_t at) {
         const ssize_t written = ::send(p.socket.get(), p.out.data(), p.out.size(), MSG_NOSIGNAL);
         if (written > 0) p.out.erase(0, static_cast<std::size_t>(written));
         if (written < 0 && errno != EAGAIN)
-            p.out.clear(); // reading will tell, after the replies that are there
+            p.out.clear(); // the read will report the error, after the replies that have arrived
     }
     watch(at, !p.out.empty());
 }
@@ -266,18 +267,18 @@ void client::take_replies(std::size_t at) {
     p.in.erase(0, p.in.size() - bytes.size());
     if (p.waiting.empty() && !p.in.empty()) book_.violation("a reply to nothing: " + p.in.substr(0, 40));
     if (!is_killed) return;
-    write(at);                  // so that it dies with requests unanswered
-    const linger at_once{1, 0}; // some of them with a reset
+    write(at);                  // so that the connection dies with unanswered requests
+    const linger at_once{1, 0}; // resets some of them
     if (random_() % 2 == 0) ::setsockopt(p.socket.get(), SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
     ++report_.killed;
     lose(at);
 }
 
-/// Takes the reply to the oldest request from the front of `bytes`. False: it is not whole.
+/// Removes the reply to the oldest request from the front of `bytes`. Returns false if it is not complete.
 bool client::take_reply(peer& of, std::string_view& bytes) {
     const wanted asked = of.waiting.front();
     std::string_view rest = bytes;
-    if (asked.key == plan_.keys) { // PING
+    if (asked.key == plan_.keys) { // a PING
         if (rest.size() < 7) return false;
         if (!rest.starts_with("+PONG\r\n"))
             book_.violation("instead of PONG: " + std::string(rest.substr(0, 40)));
@@ -301,7 +302,7 @@ bool client::take_reply(peer& of, std::string_view& bytes) {
     return true;
 }
 
-/// A connection is over. Another one takes its place, unless the server has ended it.
+/// A connection has ended. Replaces it, unless the server has ended it.
 void client::lose(std::size_t at) {
     peer& p = *peers_[at];
     const bool by_server = !p.may_be_killed;
@@ -319,7 +320,7 @@ void client::lose(std::size_t at) {
     if (!by_server) open(at);
 }
 
-/// Over a connection of its own, which waits.
+/// Uses a separate connection and waits for the replies.
 std::string client::ask_alone(int socket, std::string_view bytes, std::size_t replies) {
     std::string out(bytes);
     std::string in;
@@ -349,15 +350,15 @@ void client::reset_keys() {
     }
 }
 
-/// What was lost may still run: each GET tells of what has been run by then. If the server has ended, there
-/// must be no gap: what it ran, it has answered.
+/// Lost requests may still be running. Each GET returns what has been run until then. If the server has
+/// ended, there must be no gap, because it has answered everything that it ran.
 void client::close_books() {
     if (plan_.may_be_refused) return book_.close_without_gaps();
     const descriptor socket(connect_to(plan_));
     for (unsigned key = 0; key != plan_.keys; ++key) {
         const std::string name = plan_.prefix + std::to_string(key);
         const std::string added =
-            ask_alone(socket.get(), "ADD " + name + " 0\r\n", 3); // else it may be unknown
+            ask_alone(socket.get(), "ADD " + name + " 0\r\n", 3); // otherwise the key may be unknown
         std::string_view bytes = added;
         pair_of_numbers said;
         if (take_pair(bytes, said)) book_.enter(key, said.number, 0, said.total);

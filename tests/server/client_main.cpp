@@ -1,4 +1,4 @@
-// The checking client as a program. Exit status 1: there were violations; 2: it could not be run.
+// The checking client as a program. Exit status 1 means violations, 2 means that it could not run.
 #include "checking_client.hpp"
 
 #include <cstdlib>

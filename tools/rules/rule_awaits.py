@@ -1,6 +1,6 @@
-"""No co_await in the condition of an if, a while, a switch or a for; and in an awaited expression no lambda that captures
-by value, and no member set by name in braces: g++ 12 loses a resume in the first, and destroys the others twice.
-tests/coroutines/forms.cpp tries these forms on each compiler."""
+"""co_await does not appear in the condition of an if, a while, a switch or a for. An awaited expression contains no
+lambda that captures by value, and no designated initializer. g++ 12 loses a resume in the first case, and destroys
+objects twice in the others. tests/coroutines/forms.cpp tests these forms with each compiler."""
 
 import re
 
@@ -15,7 +15,7 @@ NAMED_MEMBER = re.compile(r"\{\s*\.\s*\w+\s*=")
 
 
 def closed(text, opened):
-    """The place of the bracket that closes the one at `opened`."""
+    """Returns the position of the bracket that closes the one at `opened`."""
     depth = 0
     for place in range(opened, len(text)):
         depth += (text[place] in OPENING) - (text[place] in CLOSING)
@@ -25,8 +25,8 @@ def closed(text, opened):
 
 
 def without_bodies(text):
-    """The text with what is in braces blanked: the bodies of lambdas have awaits and statements of their own. What a brace
-    sets by name is left."""
+    """Returns the text with the content of braces blanked, because bodies of lambdas have their own awaits and
+    statements. Designated initializers are kept."""
     out, place = [], 0
     while place < len(text):
         if text[place] == "{" and not NAMED_MEMBER.match(text, place):
@@ -40,7 +40,7 @@ def without_bodies(text):
 
 
 def awaited(text, start):
-    """From behind a co_await to the end of its full expression, as far as brackets tell."""
+    """Returns the text from a co_await to the end of its full expression, as far as brackets show it."""
     place = start
     while place < len(text) and text[place] != ";" and text[place] not in CLOSING:
         place = closed(text, place) + 1 if text[place] in OPENING else place + 1

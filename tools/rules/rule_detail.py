@@ -1,7 +1,7 @@
-"""Programs include what is public: in examples, in the lab, in programs of users that tests build, and in C++ of documents,
-no header of ekiden in a folder detail/, and none of the parts sys, queue and context. Examples and documents take the
-headers of whole parts (<ekiden/pool.hpp>), the adapters and the checker. Unit tests, the seams and the checker may
-include anything."""
+"""Programs include public headers only. This applies to examples, the lab, programs of users that tests build, and C++
+in documents: they include no header of ekiden in a folder detail/ and none of the parts sys, queue and context.
+Examples and documents include the headers of whole parts (<ekiden/pool.hpp>), the adapters and the checker. Unit
+tests, the seams and the checker may include any header."""
 
 import re
 

@@ -14,13 +14,13 @@ FUNCTION = re.compile(r"\)\s*(const|noexcept|override|final|requires\b.*|->.*|:.
 
 
 def opens_scope(head):
-    """Whether the brace after `head` opens a scope in which functions are declared."""
+    """Returns whether the brace after `head` opens a scope in which functions are declared."""
     head = TEMPLATE.sub("", head)
     return bool(SCOPE.match(head)) and not FUNCTION.search(head)
 
 
 def cpp_functions(source):
-    """Pairs (first line, last line) of the braces that hold a function's body."""
+    """Returns pairs (first line, last line) of the braces of function bodies."""
     text = tree.code(source)
     text = re.sub(r"^[ \t]*#(?:[^\n\\]|\\.)*", lambda m: re.sub(r"[^\n]", " ", m[0]), text, flags=re.MULTILINE | re.DOTALL)
     depth_in_function, opened, head_start = 0, 0, 0

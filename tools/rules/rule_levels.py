@@ -1,5 +1,5 @@
-"""Includes go down only: a part includes itself and parts on lower levels, and the library only itself. In the lab the
-harness and the workloads know nothing of ekiden: of an experiment only the files ekiden* include it."""
+"""A part includes only itself and parts on lower levels. The library includes nothing from outside. In the lab, the
+harness and the workloads do not depend on ekiden: only an experiment's files ekiden* include it."""
 
 import posixpath
 import re

@@ -1,5 +1,5 @@
-"""In the library only src/ekiden/sys names the platform's atomics, threads, locks and system calls; src/ekiden/check hands
-them on to programs."""
+"""In the library, only src/ekiden/sys names the platform's atomics, threads, locks and system calls. src/ekiden/check
+passes them on to programs."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""The library works in a program that is compiled without the types of objects at run time (-fno-rtti)."""
+"""The library works in a program that is compiled without run-time type information (-fno-rtti)."""
 
 import re
 

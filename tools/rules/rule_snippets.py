@@ -1,5 +1,5 @@
-"""Each C++ snippet of a document stands, word for word, in a source of examples/, which are compiled and run as tests, or
-in a source of the document's own top folder."""
+"""Each C++ snippet of a document is taken word for word from a source in examples/, which is compiled and run as a
+test, or from a source in the document's own top folder."""
 
 import re
 import textwrap

@@ -1,4 +1,5 @@
-"""No name of a test has a semicolon: CMake takes it for the end of one name, and the test driver for two tests."""
+"""No name of a test contains a semicolon. CMake would treat it as the end of the name, and the test driver as a
+separator of two tests."""
 
 import re
 

@@ -1,5 +1,5 @@
-"""Tracked files name nothing that exists on one machine only, and leave no unfinished business. No sentence of a page or of
-a comment has "Who ..." as its subject: a thread that waits is "a thread that waits"."""
+"""Tracked files do not name a path that exists on one machine only, and do not leave a task unfinished. No sentence of
+a page or a comment begins with "Who": write "a thread that waits"."""
 
 import re
 

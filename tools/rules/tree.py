@@ -1,4 +1,4 @@
-"""The repository's files, and C++ text without its comments and strings. Used by every rule."""
+"""The repository's files, and C++ text without its comments and strings. All rules use it."""
 
 import re
 from pathlib import Path
@@ -14,7 +14,7 @@ SCANNER = re.compile(
 
 
 def files(root, *suffixes, under=""):
-    """Paths relative to `root` of the files below `under` with one of the suffixes, or of all files."""
+    """Returns the paths, relative to `root`, of the files below `under` with one of the suffixes, or of all files."""
     found = []
     for path in sorted((root / under).rglob("*")):
         relative = path.relative_to(root)
@@ -33,7 +33,8 @@ def blank(matched):
 
 
 def code(source):
-    """C++ source with comments, strings and characters blanked; places and lines stay. Includes survive."""
+    """Returns C++ source with comments, strings and characters blanked. Positions and lines do not change. Includes are
+    kept."""
 
     def keep(match):
         line_start = source.rfind("\n", 0, match.start()) + 1
@@ -45,7 +46,7 @@ def code(source):
 
 
 def comments(source):
-    """C++ source with everything but the comments blanked."""
+    """Returns C++ source with everything blanked except the comments."""
     out, last = [], 0
     for match in SCANNER.finditer(source):
         out.append(blank(source[last : match.start()]))
@@ -59,13 +60,13 @@ def line_of(source, place):
 
 
 def includes(source):
-    """Pairs (line, name) of the #include lines; a name in quotes keeps its first quote."""
+    """Yields pairs (line, name) of the #include lines. A name in quotes keeps its first quote."""
     for match in re.finditer(r'^[ \t]*#[ \t]*include[ \t]*(?:<([^>]+)>|("[^"]+)")', code(source), re.MULTILINE):
         yield line_of(source, match.start()), match[1] or match[2]
 
 
 def public_headers(root):
-    """The headers that src/ekiden/CMakeLists.txt lists as public, relative to src/ekiden/."""
+    """Returns the headers that src/ekiden/CMakeLists.txt lists as public, relative to src/ekiden/."""
     listed = cmake_list(root, "EKIDEN_PUBLIC_HEADERS")
     if not listed:
         raise SystemExit(f"{LISTS}: no set(EKIDEN_PUBLIC_HEADERS ...)")
@@ -73,16 +74,16 @@ def public_headers(root):
 
 
 def detail_headers(root):
-    """Those that are private, but installed, since public headers include them."""
+    """Returns the private headers that are installed because public headers include them."""
     return cmake_list(root, "EKIDEN_DETAIL_HEADERS")
 
 
 def adapter_headers(root):
-    """Those that are installed, but that ekiden.hpp does not bring in."""
+    """Returns the headers that are installed, but that ekiden.hpp does not include."""
     return cmake_list(root, "EKIDEN_ADAPTER_HEADERS")
 
 
 def cmake_list(root, name):
-    """What a list in LISTS holds; nothing if there is no such list."""
+    """Returns the content of a list in LISTS, or nothing if there is no such list."""
     found = re.search(rf"set\({name}\b([^)]*)\)", text(root, LISTS))
     return re.sub(r"#.*", "", found[1]).split() if found else []

@@ -64,8 +64,8 @@ private:
 enum class consumer { first, last, none };
 
 /// Threads leave their requests at a desk: ask(receipt). One thread processes them: serve(count, process)
-/// returns the largest number that was waiting. This thread is the one that starts the others, after it has
-/// started all of them, or a separate thread that starts first.
+/// returns the largest number that was waiting. Either the thread that starts the others does this after it
+/// has started all of them, or a separate thread that starts first.
 template <class Desk, consumer When>
 struct by_desk {
     static constexpr bool keeps_order = true;

@@ -103,12 +103,12 @@ struct sizes {
 };
 
 struct verdict {
-    std::uint64_t id_diff_count = 0; // requests whose number at arrival is not that of their processing
-    std::uint64_t time_cross_count =
-        0; // processing that began before that of the request before it had ended
+    std::uint64_t id_diff_count = 0; // requests that are not processed in the order of arrival
+    /// Requests whose processing began before that of the previous request had ended.
+    std::uint64_t time_cross_count = 0;
 };
 
-/// What the service did, compared with what it should have done.
+/// Compares what the service did with what it should have done.
 inline verdict check_service(cell& c, const service& s, std::size_t requests) {
     verdict found;
     if (s.done().size() != requests) c.fail("requests were lost or processed twice");
@@ -122,14 +122,15 @@ inline verdict check_service(cell& c, const service& s, std::size_t requests) {
         found.id_diff_count += r.arrival != r.given.id;
         found.time_cross_count += r.begin_ns < end_ns;
         end_ns = r.end_ns;
-        // Out of order the values differ on the way.
+        // If the order was wrong, intermediate values differ.
         if (found.id_diff_count == 0 && r.given.value != expected) c.fail("a value is wrong");
     }
     if (found.time_cross_count != 0) c.fail("two requests were processed at once");
     return found;
 }
 
-/// What the threads were told. Whoever asked after another one had its number must have a larger one.
+/// Checks the answers to the threads. If a thread asked after another thread got its number, its own number
+/// must be larger.
 inline void check_receipts(cell& c, crowd& all, const service& s) {
     auto& receipts = all.receipts();
     std::sort(receipts.begin(), receipts.end(),

@@ -27,7 +27,7 @@ public:
     static void verify(const cell& c) {
         std::size_t found = 0;
         for (const auto& track : ekiden::trace::take().tracks) found += track.events.size();
-        const bool records = IsOn && !c.asked().variant.ends_with("lock"); // for which nobody need wait
+        const bool records = IsOn && !c.asked().variant.ends_with("lock"); // no wait need occur in these
         if ((records && found == 0) || (!IsOn && found != 0))
             c.fail(std::to_string(found) + " events are in the trace");
     }

@@ -23,7 +23,7 @@ func produce(to chan<- uint64, number, each, turns uint64, used *uint64) {
 	*used = x
 }
 
-// found is what a consumer has seen.
+// found is what a consumer has observed.
 type found struct {
 	sum, work uint64
 	disorder  bool

@@ -1,4 +1,4 @@
-// Experiment socket-echo: a goroutine for each end of a connection, on two threads for all.
+// Experiment socket-echo: a goroutine for each end of a connection, on two threads in total.
 package main
 
 import (
@@ -25,7 +25,7 @@ func serve(connection net.Conn) {
 	}
 }
 
-// ask returns how many answers were right.
+// ask returns the number of correct answers.
 func ask(connection net.Conn, trips uint64) (right uint64) {
 	var sent, answer [message]byte
 	for trip := uint64(1); trip <= trips; trip++ {
@@ -60,7 +60,7 @@ func echo(asked *request) {
 	runtime.GOMAXPROCS(2)
 	listener := must(net.Listen("tcp", "127.0.0.1:0"))
 	var clients []net.Conn
-	for i := uint64(0); i < count; i++ { // Go switches Nagle's algorithm off by itself
+	for i := uint64(0); i < count; i++ { // Go disables Nagle's algorithm by default
 		clients = append(clients, must(net.Dial("tcp", listener.Addr().String())))
 		go serve(must(listener.Accept()))
 	}

@@ -1,4 +1,4 @@
-// Experiment coroutine-hop: pairs of goroutines that hand a number to each other, over channels without room.
+// Experiment coroutine-hop: pairs of goroutines that pass a number to each other, over unbuffered channels.
 package main
 
 import (
@@ -13,7 +13,7 @@ func hop(asked *request) {
 		pairs = 32
 	}
 	runtime.GOMAXPROCS(asked.threads())
-	trips := asked.pick(6400, 640000, 6400000) / pairs / 2 // of two hops each
+	trips := asked.pick(6400, 640000, 6400000) / pairs / 2 // each has two hops
 	asked.repeat(func() repetition {
 		counts := make([]uint64, pairs)
 		r := measure(func() {

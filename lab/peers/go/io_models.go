@@ -9,14 +9,14 @@ import (
 
 const chains = 64
 
-// A chain's count is written by one handler at a time: each starts the next as its last step.
+// Only one handler at a time writes a chain's count, because each starts the next one as its last step.
 type chain struct {
 	ran uint64
 	_   [120]byte
 }
 
 func handler(of *chain, left uint64, turns int, open *sync.WaitGroup) {
-	for i := 0; i < turns; i++ { // the compiler leaves empty loops as they are
+	for i := 0; i < turns; i++ { // the compiler does not remove empty loops
 	}
 	of.ran++
 	if left > 0 {

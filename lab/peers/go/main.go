@@ -1,5 +1,5 @@
-// Peer: Go. A cell's process, started as lab/harness/cell_process.hpp describes, that reports as lab/harness/cell.cpp
-// does; each experiment's workload has a file of its own.
+// Peer: Go. This is the process of a cell. It starts as lab/harness/cell_process.hpp describes, and reports like
+// lab/harness/cell.cpp. Each experiment's workload has its own file.
 //
 // Used by: the rows in lab/experiments/*/go.cpp. lab/go.cmake builds it.
 package main
@@ -33,10 +33,10 @@ type repetition struct {
 	Series      map[string][]float64 `json:"series"`
 }
 
-// pick returns the size that fits the scale asked for.
+// pick returns the size for the requested scale.
 func (asked *request) pick(sizes ...uint64) uint64 { return sizes[asked.Scale] }
 
-// threads returns how many threads the variant names.
+// threads returns the number of threads in the variant's name.
 func (asked *request) threads() int {
 	return int(asked.Variant[strings.Index(asked.Variant, " thread")-1] - '0')
 }
@@ -49,13 +49,13 @@ func (asked *request) send(what map[string]any) {
 	asked.report.Write(append(line, '\n'))
 }
 
-// fail tells the driver that the result was wrong, and ends the process.
+// fail tells the driver that the result was wrong, and terminates the process.
 func (asked *request) fail(format string, values ...any) {
 	asked.send(map[string]any{"failed": fmt.Sprintf(format, values...)})
 	os.Exit(0)
 }
 
-// repeat calls once outside the reports, then as often as the driver asks for.
+// repeat calls once without a report, then as often as the driver requests.
 func (asked *request) repeat(once func() repetition) {
 	once()
 	measured := 0.0
@@ -95,7 +95,7 @@ func (r repetition) per(wall, cpu string, units float64, count uint64) repetitio
 	return r
 }
 
-// turn is lab::turn(): work of a known length. Its result must be used.
+// turn is lab::turn(): work of a known length. The caller must use its result.
 func turn(turns, seed uint64) uint64 {
 	for i := uint64(0); i < turns; i++ {
 		seed = seed*6364136223846793005 + 1442695040888963407

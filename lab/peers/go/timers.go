@@ -1,5 +1,5 @@
-// Experiment timers: time.AfterFunc, on one processor. A function whose time has come gets a goroutine of its own; one
-// whose timer was stopped is not told.
+// Experiment timers: time.AfterFunc, on one processor. When a timer fires, its function runs in a new goroutine. If the
+// timer was stopped, the function is not called.
 package main
 
 import (
@@ -17,11 +17,11 @@ import (
 
 func perTimer(seconds float64, count uint64) float64 { return seconds * 1e9 / float64(count) }
 
-// scheduleAndCancel starts count waits of 1 to 10 s, and stops all in another order.
+// scheduleAndCancel starts count waits of 1 to 10 s, and stops all of them in another order.
 func scheduleAndCancel(asked *request, count uint64) {
 	random := rand.New(rand.NewSource(1))
 	timers, distances := make([]*time.Timer, count), make([]time.Duration, count)
-	var fired atomic.Uint64 // those whose time came while the process was held up
+	var fired atomic.Uint64 // timers that fired because the process was delayed
 	for i := range timers {
 		timers[i] = time.AfterFunc(time.Hour, func() { fired.Add(1) })
 		timers[i].Stop()
@@ -63,7 +63,7 @@ func scheduleAndCancel(asked *request, count uint64) {
 	})
 }
 
-// neverWaitedFor sets and stops timers whose channel nobody reads.
+// neverWaitedFor sets and stops timers whose channel is never read.
 func neverWaitedFor(asked *request) {
 	count := asked.pick(2_000, 2_000_000, 10_000_000)
 	asked.repeat(func() repetition {
@@ -104,7 +104,7 @@ func accuracy(asked *request) {
 	})
 }
 
-// resident returns the bytes that the process has in memory.
+// resident returns the resident bytes of the process.
 func resident(asked *request) float64 {
 	text, err := os.ReadFile("/proc/self/statm")
 	if err != nil {
@@ -117,7 +117,7 @@ func resident(asked *request) float64 {
 	return here * float64(os.Getpagesize())
 }
 
-// memory counts what a timer takes that was stopped, and one with a function that waits.
+// memory measures the memory of a stopped timer, and of a timer with a waiting function.
 func memory(asked *request) {
 	count := asked.pick(10_000, 1_000_000, 1_000_000)
 	debug.SetGCPercent(-1)
@@ -125,7 +125,7 @@ func memory(asked *request) {
 	var all [2][]*time.Timer
 	for i := range all {
 		for k := uint64(0); k < count; k++ {
-			all[i] = append(all[i], none) // written, so that the array itself does not count
+			all[i] = append(all[i], none) // written now, so that the array itself is not counted
 		}
 	}
 	before := resident(asked)
@@ -139,7 +139,7 @@ func memory(asked *request) {
 	}
 	armed := resident(asked)
 	runtime.KeepAlive(all)
-	// Once: what the first time took, a second one would find free.
+	// Only once, because a second run would reuse the memory of the first.
 	asked.repeat(func() repetition {
 		return repetition{Series: map[string][]float64{}, Figures: map[string]float64{
 			"armed_bytes": (armed - stopped) / float64(count), "unarmed_bytes": (stopped - before) / float64(count),

@@ -1,9 +1,9 @@
-"""Pretty printers of GDB for ekiden: what a lock, a future, a pool and a coroutine are about, in a line each.
+"""GDB pretty printers for ekiden. They show the meaning of a lock, a future, a pool and a coroutine, on one line each.
 
-GDB loads them by itself with the shared library. For a program that is linked statically:
+GDB loads them automatically with the shared library. For a program that is linked statically:
     (gdb) source PREFIX/share/ekiden/ekiden-gdb.py
-They read memory and call nothing, so that they work on a core file, too. A value that another thread changes at that
-moment may look inconsistent. What lies in the library itself (a pool's workers) needs its debugging information.
+They read memory and call no function of the program, so they also work on a core file. A value that another thread is
+changing may look inconsistent. Objects inside the library (a pool's workers) need the library's debugging information.
 """
 
 import re
@@ -18,7 +18,7 @@ INLINE = re.compile(r"\bekiden::(?:v0|checked|annotated|annotated_with_lock_chec
 # ---- values of the standard library
 
 def atomic(value):
-    """What a std::atomic holds, of libstdc++ or of libc++."""
+    """Returns the value in a std::atomic of libstdc++ or libc++."""
     for path in (("_M_i",), ("_M_b", "_M_p"), ("_M_base", "_M_i"), ("__a_", "__a_value")):
         found = value
         try:
@@ -31,18 +31,18 @@ def atomic(value):
 
 
 def owned(unique):
-    """The pointer in a std::unique_ptr whose deleter is empty: all that it consists of."""
+    """Returns the pointer in a std::unique_ptr with an empty deleter. The pointer is its only content."""
     target = unique.type.strip_typedefs().template_argument(0)
     return unique.address.cast(target.pointer().pointer()).dereference()
 
 
 def text(string):
-    """The bytes of a std::string of libstdc++."""
+    """Returns the bytes of a std::string of libstdc++."""
     return string["_M_dataplus"]["_M_p"].string()
 
 
 def elements(array):
-    """Those of an array of the language."""
+    """Returns the elements of a built-in array."""
     return [array[i] for i in range(array.type.strip_typedefs().range()[1] + 1)]
 
 
@@ -57,12 +57,12 @@ def simple(name):
 
 
 def beside(value, name):
-    """The type `name` of the namespace that the type of `value` is in: a program may have two builds of ekiden."""
+    """Returns the type `name` in the namespace of the type of `value`. A program may contain two builds of ekiden."""
     return gdb.lookup_type(ABI.match(value.type.strip_typedefs().unqualified().name)[1] + name)
 
 
 def closed(name, start):
-    """The place behind the bracket that closes the one at `start`, in the name of a type."""
+    """Returns the position after the bracket that closes the one at `start`, in the name of a type."""
     depth = 0
     for place in range(start, len(name)):
         if name[place] == ">" and name[place - 1] == "-":
@@ -74,7 +74,7 @@ def closed(name, start):
 
 
 def arguments(name):
-    """The template arguments in the first pair of <> of a name."""
+    """Returns the template arguments in the first pair of <> of a name."""
     start = name.index("<") + 1
     end, place, found = closed(name, start - 1) - 1, start, []
     while place < end:
@@ -92,8 +92,8 @@ KINDS = {"callable_task": 0, "allocated_task": 0, "task_state": 1}  # which argu
 
 
 def task_type(function):
-    """The type of what a task calls, by the function that answers for the task. Asks the symbols, so that it needs no
-    debugging information of the library."""
+    """Returns the type of a task's callable, found by the task's function. Uses the symbols, so it needs no debugging
+    information of the library."""
     if int(function) == 0:
         return "no task"
     symbol = gdb.execute(f"info symbol {int(function):#x}", to_string=True)
@@ -115,7 +115,7 @@ def task_type(function):
 # ---- locks
 
 class state_lock:
-    """What a lock's word says. The one place that knows how locks are laid out: see sync/detail/state_lock.hpp."""
+    """The content of a lock's word. This class alone knows the layout of locks: see sync/detail/state_lock.hpp."""
 
     def __init__(self, lock):
         self.lock = lock
@@ -126,7 +126,7 @@ class state_lock:
         self.payload = (self.word & (1 << self.shift) - 1) >> 10
 
     def waiters(self):
-        """Those in the list, the newcomers, and the one that has been woken and is on its way back."""
+        """Returns the number of waiters: those in the list, the newcomers, and the woken one that is about to return."""
         count = self.listed() + (self.word >> 3 & 1)
         alignment = int(self.lock["alignment_bits"])
         link = gdb.Value(self.word >> self.shift << alignment).cast(beside(self.lock, "wait_link").pointer())
@@ -135,7 +135,7 @@ class state_lock:
         return count
 
     def listed(self):
-        """The list's first waiter says how many there are: see sync/detail/wait_list.hpp."""
+        """Returns the number in the list's first waiter: see sync/detail/wait_list.hpp."""
         words = self.lock["list_"]
         head = (int(atomic(words["word_"])) >> int(words["note_bits"])) & ~1
         if not head:
@@ -202,7 +202,7 @@ def spin_mutex(value):
 # ---- futures
 
 def thrown_type(error):
-    """The type of the exception in a std::exception_ptr of libstdc++, which lies before the object."""
+    """Returns the type of the exception in a std::exception_ptr of libstdc++. It is stored before the object."""
     word = gdb.lookup_type("unsigned long")
     header = int(error["_M_exception_object"].cast(word)) - 14 * word.sizeof
     symbol = gdb.execute(f"info symbol {int(gdb.Value(header).cast(word.pointer()).dereference()):#x}", to_string=True)
@@ -211,7 +211,7 @@ def thrown_type(error):
 
 
 def result_of(state):
-    """What there is instead of a value, or None."""
+    """Returns the state of a result that is not a value, or None."""
     status = int(atomic(state["status_"]))
     if status & 2 == 0:
         if not bool(state["is_cancelable_"]):
@@ -246,7 +246,7 @@ class future:
 # ---- coroutines
 
 def chain_of(promise):
-    """The promises from the root to the leaf that waits."""
+    """Returns the promises from the root to the waiting leaf."""
     while promise["link"] and promise["link"]["parent"]:
         promise = promise["link"]["parent"].dereference()
     while True:
@@ -257,7 +257,7 @@ def chain_of(promise):
 
 
 def place_of(promise):
-    """As await_chain() says it."""
+    """Returns the location in the form of await_chain()."""
     where = promise["where_"]["_M_impl"]
     name = promise["env_"]["name"] if promise["env_"] else None
     line = int(promise["line_"])
@@ -283,7 +283,8 @@ class coroutine_promise:
 
 
 class coroutine(coroutine_promise):
-    """One that has not been awaited yet: its promise lies behind the two functions at the start of its frame."""
+    """A coroutine that has not been awaited yet. Its promise follows the two function pointers at the start of its
+    frame."""
 
     def __init__(self, value, _name):
         self.value = None
@@ -300,7 +301,7 @@ class coroutine(coroutine_promise):
 
 
 def coroutines_of(context):
-    """The roots of those that have been spawned on a context and have not ended."""
+    """Returns the roots of the coroutines that were spawned on a context and have not ended."""
     service = atomic(context["newest_"])
     while service:
         found = service.dynamic_type.target()
@@ -316,7 +317,7 @@ def coroutines_of(context):
 # ---- pools
 
 class thread_pool:
-    """As thread_pool::dump() says it, but for what that finds out by looking twice."""
+    """A pool in the form of thread_pool::dump(), without the parts that need a second sample."""
 
     def __init__(self, value, _name):
         self.value = value

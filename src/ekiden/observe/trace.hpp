@@ -1,7 +1,7 @@
 /// Records what the program's threads do while tracing is on, with times, for pictures and for debugging.
 ///
-/// Part: observe. Used by: every part above (records its events), programs (start, marks and spans of their
-/// own, snapshots). Written by chrome_trace.hpp and timeline.hpp. The costs: docs/tracing.md.
+/// Part: observe. Used by: every part above (records its events), programs (start, their own marks and spans,
+/// snapshots). Written by chrome_trace.hpp and timeline.hpp. The costs: docs/tracing.md.
 #pragma once
 
 #include <ekiden/sys/atomic.hpp>
@@ -123,7 +123,8 @@ inline std::string_view literal(const void* key) { return static_cast<const char
 void end(std::uint64_t begun, std::uint64_t id) noexcept;
 void record(kind what, std::uint64_t id, const void* key = nullptr, text_of text = nullptr) noexcept;
 
-/// Returns the id of an object in events. It is made of the address, and distinguishes objects within 64 GiB.
+/// Returns the id of an object in events. It is derived from the address, and distinguishes objects within 64
+/// GiB.
 [[nodiscard]] inline std::uint64_t id_of(const void* object) noexcept {
     return (reinterpret_cast<std::uintptr_t>(object) >> 4) & 0xffff'ffffU;
 }

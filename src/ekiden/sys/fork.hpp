@@ -22,8 +22,9 @@ bool at_fork(void (*before)(), void (*in_parent)(), void (*in_child)()) noexcept
 /// Changes in each child. Private. It is written before the child has a second thread.
 extern std::uint16_t fork_generation_here;
 
-/// Returns how many forks separate this process from the one in which the library was started. 0 if at_fork()
-/// was refused. Objects from another generation belong to threads that do not exist in this process.
+/// Returns how many forks lie between this process and the process in which the library was started. 0 if
+/// at_fork() was refused. Objects from another generation belong to threads that do not exist in this
+/// process.
 [[nodiscard]] inline std::uint16_t fork_generation() noexcept { return fork_generation_here; }
 
 } // namespace ekiden::inline EKIDEN_ABI::sys

@@ -14,7 +14,7 @@ class slow_lock {
 public:
     void lock() noexcept {
         std::uint32_t expected = free;
-        // [LK1] Acquire: reads what the last owner wrote. Pairs with the release in unlock().
+        // [LK1] acquire; pairs with the release in unlock().
         if (word_.compare_exchange_strong(expected, held, acquire, relaxed)) return;
         const std::uint32_t taken = EKIDEN_MUTANT(lock_hides_other_sleepers) ? held : contended;
         while (word_.exchange(taken, acquire) != free) futex_wait(word_, taken);

@@ -83,7 +83,7 @@ bool leave_processor() noexcept {
 #if defined(__linux__)
     const int here = sched_getcpu();
     cpu_set_t all;
-    // Fails if the machine has more processors than a cpu_set_t can hold.
+    // Fails where there are more processors than fit in there.
     if (here < 0 || here >= CPU_SETSIZE || sched_getaffinity(0, sizeof all, &all) != 0) return false;
     cpu_set_t others = all;
     CPU_CLR(static_cast<std::size_t>(here), &others);

@@ -17,9 +17,9 @@ namespace ekiden::inline EKIDEN_ABI::sys {
 /// one processor.
 [[nodiscard]] std::vector<int> usable_cpus();
 
-/// Returns the processor that the calling thread runs on now. -1 if unknown.
+/// The processor that the calling thread runs on now; -1 where that cannot be told. A few nanoseconds.
 #if defined(EKIDEN_CHECKING)
-inline int cpu_of_all_threads = -1; // a model sets it
+inline int cpu_of_all_threads = -1; // a model says
 [[nodiscard]] inline int current_cpu() noexcept { return cpu_of_all_threads; }
 #else
 [[nodiscard]] int current_cpu() noexcept;

@@ -19,7 +19,7 @@ struct place {
 };
 std::array<place, 512> places;
 
-/// A thread's place in the list, until the thread ends. What runs after that is not shown.
+/// A thread's place in the list, until the thread ends. Actions after that are not shown.
 struct occupant {
     occupant() noexcept {
         for (place& p : places) {

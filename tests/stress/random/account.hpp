@@ -1,4 +1,4 @@
-/// What the random test knows about each callable it hands to a pool, and what each thread does just now.
+/// The random test's data about each callable that it passes to a pool, and about what each thread is doing.
 #pragma once
 
 #include <algorithm>
@@ -11,19 +11,20 @@
 
 namespace pool_random {
 
-/// Decisions. Each thread and each task has its own, seeded by who made it: so they do not depend on timing.
+/// Random decisions. Each thread and each task has its own generator, seeded by its creator, so that
+/// decisions do not depend on timing.
 class generator {
 public:
     explicit generator(std::uint64_t seed) noexcept : state_(seed) {}
 
-    /// splitmix64
+    /// The splitmix64 generator.
     std::uint64_t next() noexcept {
         std::uint64_t z = (state_ += 0x9e3779b97f4a7c15U);
         z = (z ^ (z >> 30U)) * 0xbf58476d1ce4e5b9U;
         z = (z ^ (z >> 27U)) * 0x94d049bb133111ebU;
         return z ^ (z >> 31U);
     }
-    /// 0 to n - 1
+    /// Returns a number from 0 to n - 1.
     unsigned below(unsigned n) noexcept { return static_cast<unsigned>(next() % n); }
     bool chance(unsigned percent) noexcept { return below(100) < percent; }
 
@@ -31,16 +32,16 @@ private:
     std::uint64_t state_;
 };
 
-// ---- failing, and being seen to get on
+// ---- failures and progress
 
-/// Prints what is wrong, how to run this round again and what each thread does, and aborts.
+/// Prints what is wrong, how to repeat this round, and what each thread is doing. Then aborts.
 [[noreturn]] void fail(const char* what, long got = 0, long wanted = 0);
 inline void require(bool holds, const char* what, long got = 0, long wanted = 0) {
     if (!holds) [[unlikely]]
         fail(what, got, wanted);
 }
 
-/// While it exists, the calling thread is known to do `what`.
+/// While it exists, reports show that the calling thread does `what`.
 class doing {
 public:
     explicit doing(const char* what) noexcept;
@@ -52,14 +53,14 @@ private:
     const char* before_ = nullptr;
 };
 
-/// What to print when something is wrong.
+/// Sets the numbers for repeating a round that a failure prints.
 void set_replay(std::uint64_t seed, std::uint64_t round) noexcept;
-/// Aborts with a report when nothing has begun or ended for that long, from another thread. 0: never.
+/// Starts a thread that aborts with a report when no action has begun or ended for `seconds`. 0: never.
 void start_watchdog(unsigned seconds);
 
 // ---- callables
 
-/// The callables of one origin.
+/// The counts of the callables with the same origin.
 struct tally {
     std::atomic<std::int64_t> made{0};
     std::atomic<std::int64_t> ended{0};
@@ -71,20 +72,20 @@ enum class fate : std::uint8_t { unknown, accepted, refused };
 struct record {
     std::atomic<int> alive{0};
     std::atomic<int> runs{0};
-    std::atomic<fate> told{fate::unknown}; // by post(), or by the future
-    bool must_run = false;                 // if accepted, and its pool is never stopped
+    std::atomic<fate> told{fate::unknown}; // reported by post() or by the future
+    bool must_run = false;                 // if it is accepted, because its pool is never stopped
     tally* origin = nullptr;
-    const std::atomic<bool>* stopped = nullptr; // of its pool
+    const std::atomic<bool>* stopped = nullptr; // whether its pool has been stopped
 };
 
-/// The records of a round; they stay until its end.
+/// The records of a round, which exist until its end.
 class ledger {
 public:
     explicit ledger(std::size_t most) : records_(most) {}
 
-    /// Null when there were too many: then the round calms down.
+    /// Returns null if there are too many. Then the round stops creating tasks.
     record* add(tally& origin, const std::atomic<bool>& stopped, bool must_run) noexcept;
-    /// After everything has ended.
+    /// Checks the records. Call it after everything has ended.
     void check() const;
     [[nodiscard]] std::size_t size() const noexcept { return std::min(used_.load(), records_.size()); }
 
@@ -93,7 +94,8 @@ private:
     std::atomic<std::size_t> used_{0};
 };
 
-/// Lies in each callable: counts its copies, and notices what is destroyed twice or moved when it is gone.
+/// A member of each callable. It counts the copies, and detects objects that are destroyed twice or moved
+/// after their destruction.
 class token {
 public:
     explicit token(record& of) noexcept : record_(&of) {
@@ -115,7 +117,7 @@ public:
         if (before == 1) origin.ended.fetch_add(1, std::memory_order_release);
     }
 
-    /// The callable is called.
+    /// Records a call of the callable.
     record& begin() {
         checked();
         require(record_ != nullptr, "a callable was called after it had been moved");

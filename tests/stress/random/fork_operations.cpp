@@ -1,4 +1,4 @@
-// Structured work: groups, calls that fork, loops, and regions that block.
+// Structured work: groups, forked calls, loops, and blocking regions.
 #include "world.hpp"
 
 #include <chrono>
@@ -11,7 +11,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// A group that is used a few times.
+/// Uses a group several times.
 void group(context& who) {
     pool_slot& slot = who.any_pool();
     const bool stops_rest = who.random.chance(30);
@@ -38,7 +38,7 @@ void group(context& who) {
         bool is_stopped = who.random.chance(15) && group.request_stop();
         std::size_t reported = 0;
         try {
-            // A wait that gives up leaves everything to the next one.
+            // After a wait that gives up, the next wait gets everything.
             if (!who.random.chance(20) || !group.wait_for(50us)) group.wait();
         } catch (const marked&) {
             reported = 1 + ekiden::suppressed_exceptions().size();
@@ -55,7 +55,7 @@ void group(context& who) {
     }
 }
 
-/// A thread outside adds to a group while this one waits for it.
+/// An outside thread adds to a group while this thread waits for it.
 void group_foreign(context& who) {
     pool_slot& slot = who.any_pool();
     std::atomic<int> ran{0};
@@ -85,9 +85,9 @@ void region(context& who) {
     act(who, who.random.below(2));
 }
 
-// ---- fork-join. Its callables wait for nothing: see the rules in tests/stress/pool_random.cpp.
+// ---- fork-join. Its callables wait for nothing, see the rules in tests/stress/pool_random.cpp.
 
-/// The pool for a loop: one of the round, or none named.
+/// Returns the pool for a loop: one of the round, or null for no named pool.
 ekiden::thread_pool* pool_for(context& who) {
     return who.random.chance(30) ? nullptr : &who.any_pool().pool();
 }

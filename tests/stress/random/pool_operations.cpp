@@ -1,4 +1,4 @@
-// What is done with whole pools, and threads that come and go.
+// Operations on whole pools, and threads that start and end.
 #include "world.hpp"
 
 #include <chrono>
@@ -10,7 +10,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Posts and submits when its thread ends: a worker that retires, or a thread outside.
+/// Posts and submits when its thread ends. The thread is a retiring worker or an outside thread.
 class leaver {
 public:
     static leaver& here() {
@@ -54,7 +54,7 @@ private:
 };
 
 void wish(context& who, bool waits) {
-    // A worker ends with its pool: it can reach no other one then.
+    // A worker ends with its pool, so it can only use that pool then.
     pool_slot& slot = who.is_task() ? *who.home : who.any_pool();
     if (who.in.nesting != 0 && !who.is_task()) return; // this thread outlives its own pools
     for (unsigned i = who.random.below(20) + 1; i != 0; --i) {
@@ -66,7 +66,7 @@ void wish(context& who, bool waits) {
 void exit_post(context& who) { wish(who, false); }
 void exit_wait(context& who) { wish(who, true); }
 
-/// What is posted to a paused pool begins when it is resumed.
+/// A task that is posted to a paused pool begins after the pool is resumed.
 void pause(context& who) {
     pool_slot& slot = who.any_pool();
     std::atomic<int> begun{0};
@@ -81,12 +81,12 @@ void pause(context& who) {
     const int early = begun;
     require(early == 0 || slot.ending, "a task began while its pool was paused", early);
     slot.pool().resume();
-    slot.pool().wait_idle(); // they use this stack
+    slot.pool().wait_idle(); // the tasks use this stack
     require(slot.stopped || begun == static_cast<int>(posted), "wait_idle came before tasks posted", begun,
             static_cast<long>(posted));
 }
 
-/// What runs when a pool is paused runs on to its end, also if it waits.
+/// Tasks that run when a pool is paused continue to their end, even if they wait.
 void pause_wait(context& who) {
     ekiden::thread_pool pool({.threads = who.random.below(3) + 1});
     ekiden::promise<int> giver;
@@ -104,7 +104,7 @@ void pause_wait(context& who) {
     pool.resume();
 }
 
-/// Idle means: everything that this thread has posted before has ended, with what it posted.
+/// Idle means that everything this thread has posted before has ended, including the tasks that those posted.
 void wait_idle(context& who) {
     pool_slot& slot = who.any_pool();
     slot.pool().wait_idle();
@@ -136,7 +136,7 @@ void own_pool(context& who) {
     run_in_own_pools(who, who.random.below(8) + 1);
 }
 
-/// Another thread posts a task; this one destroys the pool as soon as it sees what the task has done.
+/// Another thread posts a task. This thread destroys the pool as soon as it sees the effect of the task.
 void destroy_on_effect(context& who) {
     auto pool = std::make_unique<ekiden::thread_pool>(
         ekiden::thread_pool_options{.threads = who.random.below(2) + 1});
@@ -148,7 +148,7 @@ void destroy_on_effect(context& who) {
     poster.join();
 }
 
-/// A thread that posts a little and ends.
+/// A thread that posts a few tasks and ends.
 void visitor(context& who) {
     const std::uint64_t seed = who.random.next();
     std::thread([&who, seed] {
@@ -208,8 +208,8 @@ constexpr std::array of_pools{
     operation{"default_pool", 2, operation::anybody, &default_pool},
 };
 
-/// A pool that is small, or has any number of threads, perhaps more for blocked ones, with or without a
-/// watch.
+/// Options of a small pool, or of a pool with any number of threads, possibly with more for blocked ones, and
+/// with or without a watch.
 ekiden::thread_pool_options some_options(generator& random, bool is_small, pool_slot& slot) {
     ekiden::thread_pool_options chosen{.threads = is_small ? 1 + random.below(2) : 1 + random.below(4)};
     if (random.chance(50)) {
@@ -219,7 +219,7 @@ ekiden::thread_pool_options some_options(generator& random, bool is_small, pool_
     chosen.watch_interval = std::chrono::milliseconds(random.below(3));
     chosen.name = "random";
     if (random.chance(50)) {
-        // The wish of a circle would be a wrong one: a waiter has made what it waits for.
+        // A reported circle would be wrong, because a waiter has created what it waits for.
         chosen.on_stall = [](const ekiden::stall_report& told) {
             require(told.why != ekiden::stall_report::reason::deadlocked, "a circle was found in none");
         };
@@ -249,9 +249,9 @@ void run_in_own_pools(context& who, unsigned of_pools) {
 
 void world::close(generator& random) {
     for (const auto& slot : pools) {
-        if (pools.size() == 1 && random.chance(70)) break; // its destructor does it
+        if (pools.size() == 1 && random.chance(70)) break; // the destructor joins it
         slot->ending = true;
-        slot->pool().join(); // all of them first: their tasks use each other's pools
+        slot->pool().join(); // all of them first, because their tasks use each other's pools
     }
     for (const auto& slot : pools) {
         slot->destroy_pool();

@@ -1,4 +1,4 @@
-// Posting, submitting, waiting, canceling: what is done with single tasks.
+// Operations on single tasks: posting, submitting, waiting, canceling.
 #include "world.hpp"
 
 #include <chrono>
@@ -17,13 +17,14 @@ ekiden::priority some_priority(generator& random) {
                              : (random.chance(50) ? ekiden::priority::high : ekiden::priority::low);
 }
 
-/// Bytes that make the callable one of those that share the task's line, have a larger node, or none.
+/// Bytes that determine where a callable is stored: in the task's cache line, in a larger node, or on the
+/// heap.
 template <std::size_t Size>
 struct padding {
     std::array<unsigned char, Size> bytes{};
 };
 
-/// Calls `use` with a callable of one of three sizes that calls `body` in the task `of`.
+/// Calls `use` with a callable of one of three sizes, which calls `body` in the task `of`.
 template <class Body, class Use>
 decltype(auto) in_some_size(generator& random, record& of, Body body, Use use) {
     const auto wrap = [&]<std::size_t Size>(padding<Size> fill) {
@@ -43,7 +44,7 @@ decltype(auto) in_some_size(generator& random, record& of, Body body, Use use) {
     }
 }
 
-/// In a pool of one thread, what a driver posts at normal priority begins in that order.
+/// In a pool with one thread, tasks that a driver posts at normal priority begin in that order.
 struct place_in_order {
     pool_slot* slot = nullptr;
     unsigned driver = 0;
@@ -84,7 +85,7 @@ void post(context& who) {
     require(is_in || slot.ending, "a task was refused although nobody has ended the pool");
 }
 
-/// What a future says must be what has happened.
+/// The outcome in the future must match what has happened.
 void check_result(waiting_future& awaited, bool was_canceled = false) {
     try {
         require(awaited.result.get() == awaited.value, "a future has the result of another task");
@@ -104,7 +105,7 @@ void check_result(waiting_future& awaited, bool was_canceled = false) {
     require(awaited.of->alive == 0, "the callable lives on although its future is ready", awaited.of->alive);
 }
 
-/// `stop` may be a token that cannot be stopped.
+/// `stop` may be a token without a source.
 std::optional<waiting_future> submit_to(context& who, pool_slot& slot, const std::stop_token& stop) {
     const new_task made = make(who, slot, false);
     if (made.of == nullptr) return std::nullopt;
@@ -131,7 +132,7 @@ void submit(context& who) {
     if (who.futures.size() > 8) settle(who);
 }
 
-/// A result is awaited with limits, canceled, dropped, or got.
+/// Waits for a result with limits, cancels it, drops it, or gets it.
 void wait(context& who) {
     if (who.futures.empty()) submit(who);
     if (who.futures.empty()) return;
@@ -155,7 +156,7 @@ void wait(context& who) {
         return check_result(awaited, was_canceled);
     }
     case 3:
-        return; // the task goes on alone
+        return; // the task continues without a future
     default:
         return check_result(awaited);
     }
@@ -199,7 +200,7 @@ void bulk(context& who) {
     const bool is_in = slot.pool().get_executor(some_priority(who.random)).post_bulk(count, call);
     require(is_in || slot.ending, "post_bulk was refused although nobody has ended the pool");
     if (who.is_task() || !is_in || who.random.chance(50)) return;
-    try { // what was accepted before ends before
+    try { // tasks that were accepted before end before
         slot.pool().wait_idle();
     } catch (const std::system_error&) {
         fail("wait_idle has thrown outside");
@@ -208,7 +209,7 @@ void bulk(context& who) {
             seen->sum, static_cast<long>(count));
 }
 
-/// A promise that travels with a task.
+/// A promise that is moved into a task.
 void promise(context& who) {
     pool_slot& slot = who.any_pool();
     const new_task made = make(who, slot, true);
@@ -233,7 +234,7 @@ void promise(context& who) {
     }
 }
 
-/// Waits inside waits, each for a task that a worker finds somewhere else.
+/// Nested waits. Each waits for a task that a worker finds in another place.
 void nest(pool_slot& slot, generator random, unsigned levels) {
     const doing now("waits inside waits");
     if (levels == 0) return;
@@ -252,7 +253,7 @@ void nest(pool_slot& slot, generator random, unsigned levels) {
 void shallow(context& who) { nest(who.any_pool(), generator(who.random.next()), who.random.below(12)); }
 void deep(context& who) { nest(who.any_pool(), generator(who.random.next()), 64 + who.random.below(64)); }
 
-/// A task that posts itself again until another one of its kind has run.
+/// A task that posts itself again until another task of its kind has run.
 void repost(context& who) {
     struct turns {
         pool_slot& slot;
@@ -264,7 +265,8 @@ void repost(context& who) {
         void operator()() const {
             const doing now("a task that posts itself again");
             const unsigned round = of->rounds.fetch_add(1);
-            if (round % 1000 == 0) std::this_thread::yield(); // the other one may have been taken
+            // Another worker may have dequeued the other task.
+            if (round % 1000 == 0) std::this_thread::yield();
             require(round < 20'000'000, "a task that posts itself again never lets another one run");
             if (!of->sibling_ran) (void)of->slot.pool().post(again{of});
         }

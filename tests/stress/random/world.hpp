@@ -1,4 +1,4 @@
-/// The pools of a round, what a thread or a task in it knows, and the operations to choose from.
+/// The pools of a round, the state of a thread or task in it, and the operations to choose from.
 #pragma once
 
 #include "account.hpp"
@@ -22,43 +22,43 @@ struct marked {
     std::uint64_t mark;
 };
 
-/// A pool and what is known of it. Lives until the round's end; its pool may have been joined.
+/// A pool and its accounts. It exists until the round's end. Its pool may have been joined earlier.
 struct pool_slot {
     explicit pool_slot(generator& random, bool is_small);
 
     [[nodiscard]] ekiden::thread_pool& pool() noexcept { return *pool_; }
-    /// Its tasks may use it meanwhile.
+    /// Tasks of the pool may use it meanwhile.
     void destroy_pool() noexcept { owner_.reset(); }
 
-    /// One thread takes its tasks: then those of a producer begin in the order posted.
+    /// One thread runs its tasks, so the tasks of a producer begin in the order of their posts.
     bool is_single = false;
     /// Set before stop() is called.
     std::atomic<bool> stopped{false};
     /// Set before stop() or join() is called.
     std::atomic<bool> ending{false};
-    std::atomic<std::int64_t> thrown{0};                       // by tasks without a future
-    std::atomic<std::int64_t> handled{0};                      // by the pool's handler
+    std::atomic<std::int64_t> thrown{0};                       // exceptions of tasks without a future
+    std::atomic<std::int64_t> handled{0};                      // exceptions that the pool's handler got
     std::array<tally, most_drivers> of_driver;                 // tasks whose ancestors are all in this pool
-    std::array<std::uint64_t, most_drivers> posted_in_order{}; // its driver's
-    std::array<std::uint64_t, most_drivers> begun_in_order{};  // its only worker's
+    std::array<std::uint64_t, most_drivers> posted_in_order{}; // only its driver writes it
+    std::array<std::uint64_t, most_drivers> begun_in_order{};  // only the pool's only worker writes it
 
 private:
     std::unique_ptr<ekiden::thread_pool> owner_;
     ekiden::thread_pool* const pool_;
 };
 
-/// What all of a round share, or what one thread or task does with pools of its own.
+/// The data that all threads of a round share, or the data of a thread or task with its own pools.
 struct world {
     world(std::span<const std::unique_ptr<pool_slot>> of, unsigned levels)
         : pools(of), nesting(levels), records(levels == 0 ? 1U << 16U : 1U << 12U) {}
 
-    /// Ends the pools, and compares the accounts.
+    /// Ends the pools and compares the accounts.
     void close(generator& random);
 
     const std::span<const std::unique_ptr<pool_slot>> pools;
-    const unsigned nesting; // 0: the pools are shared by all threads of the round
+    const unsigned nesting; // 0 if all threads of the round share the pools
     ledger records;
-    tally loose; // what no wait_idle() is compared with
+    tally loose; // tasks that no wait_idle() is compared with
 };
 
 struct waiting_future {
@@ -69,14 +69,14 @@ struct waiting_future {
     bool may_throw;
 };
 
-/// What acts: a driver, which is a thread outside, or a task.
+/// The actor: a driver, which is an outside thread, or a task.
 struct context {
     world& in;
     generator random;
-    unsigned driver; // itself, or the one that the task goes back to
-    pool_slot* home; // where the task runs; null for a driver
-    bool is_at_home; // so do all its ancestors
-    unsigned depth;  // of tasks that made tasks
+    unsigned driver; // the driver itself, or the driver from which the task descends
+    pool_slot* home; // the pool in which the task runs; null for a driver
+    bool is_at_home; // whether all ancestors also run there
+    unsigned depth;  // number of ancestors that are tasks
     std::vector<waiting_future> futures = {};
 
     [[nodiscard]] pool_slot& any_pool() {
@@ -85,7 +85,7 @@ struct context {
     [[nodiscard]] bool is_task() const noexcept { return home != nullptr; }
 };
 
-/// Runs some operations as a task of `slot`; the last thing is perhaps an exception.
+/// Runs some operations as a task of `slot`. It may throw at the end.
 struct task_body {
     world* in;
     std::uint64_t seed;
@@ -97,18 +97,18 @@ struct task_body {
     void operator()() const;
 };
 
-/// The next task of `by`, for `slot`: its record and its body.
+/// The next task of `by` for `slot`: its record and its body.
 struct new_task {
-    record* of; // null: the ledger is full
+    record* of; // null if the ledger is full
     task_body body;
 };
 [[nodiscard]] new_task make(context& by, pool_slot& slot, bool must_run);
 
-/// Does a few operations and ends what they have left open.
+/// Executes a few operations, and completes what they have left open.
 void act(context& who, unsigned operations);
-/// Gets what is left of the futures, or drops it.
+/// Gets the remaining results of the futures, or drops them.
 void settle(context& who);
-/// A round in pools of its own, made and ended by `who`.
+/// A round in separate pools, which `who` creates and destroys.
 void run_in_own_pools(context& who, unsigned operations);
 
 struct operation {
@@ -118,12 +118,12 @@ struct operation {
     std::uint8_t by;
     void (*run)(context& who);
 };
-/// Of each file.
+/// Each file has its own list.
 [[nodiscard]] std::span<const operation> task_operations() noexcept;
 [[nodiscard]] std::span<const operation> pool_operations() noexcept;
 [[nodiscard]] std::span<const operation> fork_operations() noexcept;
 
-/// False if there is no such operation. Without a call all are on.
+/// Switches an operation off. Returns false if there is no such operation. By default, all are on.
 bool switch_off(std::string_view name);
 bool only(std::string_view name);
 

@@ -1,7 +1,9 @@
-"""Writes the ordered server's logic with bugs that can be switched on: mutants.py SOURCES OUT
+"""Writes the ordered server's logic with mutants that can be switched on: mutants.py SOURCES OUT
 
-Each mutant is a name, a file, a text that stands there once, and what it becomes; MUTANT in it is whether this one is
-on. So the sources themselves know nothing of mutants, and a text that has changed is an error here."""
+Each mutant has a name, a file, a text that occurs there exactly once, and its replacement. MUTANT in the replacement is
+true if this mutant is on. So the sources themselves contain no mutants. If a text has changed, this script reports an
+error.
+"""
 
 import os
 import sys

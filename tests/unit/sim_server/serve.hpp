@@ -13,9 +13,8 @@ namespace sim_server {
 /// * For each key, the running numbers are 1 to n, and each is given once. Each total consists of exactly the
 ///   requests that came before. Requests of one connection are in its order.
 /// * The replies of a connection come in the order of its requests, and each belongs to its request.
-/// * All requests that were accepted before the end are run and answered, unless the client has disconnected
-/// or
-///   has missed a deadline. No other request is run.
+/// * All requests that were accepted before the end are run and answered, unless the client has
+///   disconnected or has missed a deadline. No other request is run.
 /// * The server ends, and nothing is left.
 void serve(ekiden::sim_context& outside);
 

@@ -1,6 +1,6 @@
-//! Peer: rayon, and plain Rust in one thread beside it: another language's compiler and library are part of what a row
-//! says. The workloads of fork-join and parallel-for in Rust, so that its compiler sees through them as it
-//! would in a user's program; each call runs one of them to its end in the pool.
+//! Peer: rayon, and plain Rust in one thread for comparison, because the compiler and library of another language are
+//! part of a row's result. The workloads of fork-join and parallel-for are written in Rust, so that its compiler
+//! optimizes them as in a user's program. Each call runs one workload in the pool to its end.
 //!
 //! Used by: lab/peers/rayon.hpp, which declares these functions for C++. Every pointer comes from there.
 
@@ -65,7 +65,7 @@ fn queens(b: Board, open: u32) -> i64 {
     with + without
 }
 
-/// The sum of the leaves from `first` on, of which there are `size`; ten children each.
+/// Returns the sum of the `size` leaves from `first` on. Each node has ten children.
 fn skynet(first: i64, size: i64) -> i64 {
     if size == 1 {
         return first;
@@ -245,14 +245,14 @@ pub unsafe extern "C" fn lab_rust_sort(at: *mut u32, n: usize) {
     std::slice::from_raw_parts_mut(at, n).sort_unstable();
 }
 
-/// A quarter of a matrix, or of a quarter: the number in `row` and `column` is at `row * stride + column`.
+/// A part of a matrix: the number in `row` and `column` is at `row * stride + column`.
 #[derive(Clone, Copy)]
 struct Part {
     at: *mut u32,
     stride: usize,
 }
 
-// The parts that run at the same time do not overlap where they are written.
+// Parts that are written at the same time do not overlap.
 unsafe impl Send for Part {}
 unsafe impl Sync for Part {}
 
@@ -308,7 +308,7 @@ struct Matrices {
     product: Vec<u32>,
 }
 
-// So that making them is not measured again and again.
+// Created only once, so that this is not measured each time.
 static MATRICES: std::sync::Mutex<Matrices> =
     std::sync::Mutex::new(Matrices { a: Vec::new(), b: Vec::new(), product: Vec::new() });
 

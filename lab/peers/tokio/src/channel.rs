@@ -1,5 +1,5 @@
-//! Experiment channel: Tokio's mpsc, bounded and not, and async-channel, on Tokio's threads. With many consumers the
-//! one receiver of mpsc stands behind Tokio's mutex, as its documentation advises.
+//! Experiment channel: Tokio's mpsc, bounded and not, and async-channel, on Tokio's threads. With many consumers,
+//! Tokio's mutex protects the one receiver of mpsc, as its documentation recommends.
 
 use crate::harness::{measure, runtime, turn, Request, Usage};
 use std::future::Future;
@@ -63,7 +63,7 @@ impl Receiver for Arc<Mutex<mpsc::UnboundedReceiver<u64>>> {
     }
 }
 
-/// The receiver of a sole consumer needs no lock.
+/// The receiver of a single consumer needs no lock.
 impl Receiver for mpsc::Receiver<u64> {
     async fn take(&mut self) -> u64 {
         self.recv().await.unwrap()
@@ -85,7 +85,7 @@ async fn produce(to: impl Sender, s: Setting, number: u64) {
     }
 }
 
-/// The sum of what came, or none if a producer's items came out of order.
+/// Returns the sum of the items, or none if a producer's items arrived out of order.
 async fn consume(mut from: impl Receiver, s: Setting) -> Option<u64> {
     let mut next = [0; PRODUCERS as usize];
     let (mut sum, mut ordered) = (0, true);

@@ -16,7 +16,7 @@ async fn serve(mut socket: TcpStream) {
     }
 }
 
-/// How many answers were right.
+/// Returns the number of correct answers.
 async fn ask(socket: &mut TcpStream, trips: u64) -> u64 {
     let mut right = 0;
     let mut message = [0; MESSAGE];

@@ -1,4 +1,4 @@
-//! What a cell's process is asked, and how it reports: lab/harness/cell.hpp in Rust.
+//! The requests to a cell's process, and its reports: lab/harness/cell.hpp in Rust.
 
 use std::fs::File;
 use std::io::Write;
@@ -15,7 +15,7 @@ pub struct Request {
     descriptor: i32,
 }
 
-/// What a stretch of the process cost.
+/// The cost of a section of the process.
 #[derive(Clone, Copy, Default)]
 pub struct Usage {
     pub wall_s: f64,
@@ -31,7 +31,7 @@ impl Usage {
     }
 }
 
-/// The value of a key in one line of JSON as the driver writes it: without blanks, and without quotes in texts.
+/// Returns the value of a key in one line of JSON in the driver's form: without blanks, and without quotes in texts.
 fn value<'a>(text: &'a str, key: &str) -> &'a str {
     let mark = format!("\"{key}\":");
     let from = text.find(&mark).unwrap_or_else(|| panic!("the request has no {key}")) + mark.len();
@@ -68,7 +68,7 @@ impl Request {
         done < self.repetitions || (self.scale > 0 && done < 5 * self.repetitions && measured_s < 0.12)
     }
 
-    /// One run outside the clock's reports, then as many as the driver asks for.
+    /// Runs once without a report, then as often as the driver requests.
     pub fn repeat(&self, mut once: impl FnMut() -> (Usage, Vec<(&'static str, f64)>)) {
         once();
         let mut measured_s = 0.0;
@@ -90,14 +90,14 @@ impl Request {
         ));
     }
 
-    /// Tells the driver that the result was wrong, and ends the process.
+    /// Tells the driver that the result was wrong, and terminates the process.
     pub fn fail(&self, reason: &str) -> ! {
         self.send(&format!("{{\"failed\":\"{}\"}}", reason.replace(['"', '\\', '\n'], "'")));
         std::process::exit(0)
     }
 
     fn send(&self, line: &str) {
-        // Not closed at the end of this function: it serves again.
+        // Not closed at the end of this function, because it is reused.
         let mut file = std::mem::ManuallyDrop::new(unsafe { File::from_raw_fd(self.descriptor) });
         file.write_all(format!("{line}\n").as_bytes()).expect("the driver is gone");
     }
@@ -138,13 +138,13 @@ pub fn turn(turns: u64, seed: u64) -> u64 {
     let mut x = seed;
     for _ in 0..turns {
         x = x.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        // Each step really happens.
+        // Prevents the compiler from merging the steps.
         unsafe { std::arch::asm!("/* {0} */", inout(reg) x, options(nomem, nostack, preserves_flags)) };
     }
     x
 }
 
-/// A runtime with that many threads; with one, that which runs on the calling thread.
+/// Returns a runtime with this many threads. A runtime with one thread runs on the calling thread.
 pub fn runtime(threads: usize) -> tokio::runtime::Runtime {
     let mut builder = if threads == 1 {
         tokio::runtime::Builder::new_current_thread()

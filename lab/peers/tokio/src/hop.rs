@@ -1,4 +1,4 @@
-//! Experiment coroutine-hop: a task that yields: it goes to the end of the queue of its worker, and on from there.
+//! Experiment coroutine-hop: a task that yields. It goes to the end of its worker's queue and then continues.
 
 use crate::harness::{measure, runtime, Request};
 

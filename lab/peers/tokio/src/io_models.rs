@@ -1,4 +1,4 @@
-//! Experiment io-models, chained: a task for each handler, which spawns the next.
+//! Experiment io-models, chained: a task for each handler, which spawns the next one.
 
 use crate::harness::{measure, runtime, Request};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -7,7 +7,7 @@ use tokio::sync::mpsc;
 
 const CHAINS: u64 = 64;
 
-/// A chain's count is written by one handler at a time: each starts the next as its last step.
+/// Only one handler at a time writes a chain's count, because each starts the next one as its last step.
 #[repr(align(128))]
 #[derive(Default)]
 struct Chain {
@@ -48,7 +48,7 @@ pub fn run(asked: &Request) {
                     handler(all.clone(), chain, each - 1, turns, end.clone());
                 }
                 drop(end);
-                ended.recv().await; // none: the last handler of the last chain has let go of its end
+                ended.recv().await; // returns none when the last handler of the last chain has dropped its end
             })
         });
         let ran: u64 = all.iter().map(|chain| chain.ran.load(Relaxed)).sum();

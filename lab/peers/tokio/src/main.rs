@@ -1,5 +1,5 @@
-//! Peer: Tokio. A cell's process, started as lab/harness/cell_process.hpp describes: the workloads in Rust, so that its
-//! compiler sees through them as it would in a user's program.
+//! Peer: Tokio. This is the process of a cell. It starts as lab/harness/cell_process.hpp describes. The workloads are
+//! written in Rust, so that its compiler optimizes them as in a user's program.
 //!
 //! Used by: the rows in lab/experiments/*/tokio.cpp. lab/tokio.cmake builds it.
 

@@ -1,6 +1,6 @@
-//! Experiment timers: Tokio's `Sleep`, on a runtime of one thread. Its wheel counts milliseconds. Where no handler is to
-//! run, the wait is a poll of the future with a waker that does nothing, and to cancel is to drop it, of which nobody is
-//! told. Where handlers run, they are tasks.
+//! Experiment timers: Tokio's `Sleep`, on a runtime of one thread. Its wheel counts milliseconds. If no handler
+//! must run, a wait is a poll of the future with a waker that does nothing. Canceling it means dropping it, which calls
+//! no function. If handlers run, they are tasks.
 
 use crate::harness::{measure, runtime, Request, Usage};
 use std::cell::Cell;
@@ -13,7 +13,7 @@ use tokio::runtime::Runtime;
 use tokio::task::LocalSet;
 use tokio::time::{sleep_until, Instant, Sleep};
 
-/// Numbers that look random; the same in every run.
+/// Pseudorandom numbers, the same in every run.
 struct Random(u64);
 
 impl Random {
@@ -23,7 +23,7 @@ impl Random {
     }
 }
 
-/// Even over 1 to 10 s.
+/// Distances that are spread evenly over 1 to 10 s.
 fn distances(count: usize) -> Vec<Duration> {
     let mut random = Random(1);
     (0..count).map(|_| Duration::from_millis(1_000 + random.below(9_000))).collect()
@@ -33,7 +33,7 @@ fn per(seconds: f64, count: usize) -> f64 {
     seconds * 1e9 / count as f64
 }
 
-/// Starts `count` waits, and drops all in another order.
+/// Starts `count` waits, and drops all of them in another order.
 fn schedule_and_cancel(asked: &Request, on: &Runtime, count: usize) {
     let distance = distances(count);
     let mut random = Random(2);
@@ -77,7 +77,7 @@ fn schedule_and_cancel(asked: &Request, on: &Runtime, count: usize) {
     });
 }
 
-/// Set, set again and ended, without anybody who waits.
+/// Sets a timer, sets it again and drops it, without a wait.
 fn never_waited_for(asked: &Request, on: &Runtime) {
     let count = asked.pick([2_000, 2_000_000, 10_000_000]);
     let _inside = on.enter();
@@ -93,7 +93,7 @@ fn never_waited_for(asked: &Request, on: &Runtime) {
     });
 }
 
-/// A task for each time, which sleeps and then runs `handler`; they wait when this returns.
+/// Spawns a task for each time. It sleeps and then runs `handler`. All of them are waiting when this returns.
 fn arm(on: &Runtime, set: &LocalSet, times: &[Instant], handler: impl Fn(Instant) + Clone + 'static) {
     let armed = Rc::new(Cell::new(0));
     for &at in times {
@@ -111,7 +111,7 @@ fn arm(on: &Runtime, set: &LocalSet, times: &[Instant], handler: impl Fn(Instant
     });
 }
 
-/// Runs the runtime until `done` is that number.
+/// Runs the runtime until `done` has this value.
 fn drive(on: &Runtime, set: &LocalSet, done: &Cell<usize>, number: usize) {
     set.block_on(on, async {
         while done.get() < number {
@@ -120,7 +120,7 @@ fn drive(on: &Runtime, set: &LocalSet, done: &Cell<usize>, number: usize) {
     });
 }
 
-/// All have expired when the runtime begins to run.
+/// All timers have expired when the runtime starts to run.
 fn fire(asked: &Request, on: &Runtime, count: usize) {
     let mut random = Random(3);
     asked.repeat(|| {
@@ -130,7 +130,7 @@ fn fire(asked: &Request, on: &Runtime, count: usize) {
         let fired = Rc::new(Cell::new(0));
         let counter = fired.clone();
         arm(on, &set, &times, move |_| counter.set(counter.get() + 1));
-        let before = fired.get(); // only where another program has held up the arming
+        let before = fired.get(); // not 0 only if another program delayed the arming
         if before > count / 2 {
             asked.fail("the timers expired before all were armed");
         }
@@ -179,19 +179,19 @@ fn accuracy(asked: &Request, on: &Runtime) {
     });
 }
 
-/// Bytes that the process has in memory.
+/// Returns the resident bytes of the process.
 fn resident() -> f64 {
     let text = std::fs::read_to_string("/proc/self/statm").expect("no /proc");
     let pages: f64 = text.split(' ').nth(1).unwrap().parse().unwrap();
     pages * unsafe { libc::sysconf(libc::_SC_PAGESIZE) } as f64
 }
 
-/// A task that sleeps; and the future alone.
+/// The memory of a sleeping task, and of the future alone.
 fn memory(asked: &Request, on: &Runtime) {
     let count = asked.pick([10_000, 1_000_000, 1_000_000]);
     let mut first = None;
     asked.repeat(|| {
-        // What the first run took, the next finds free: only the first one tells.
+        // Later runs reuse the memory of the first run, so only the first one counts.
         if let Some(found) = &first {
             return Clone::clone(found);
         }

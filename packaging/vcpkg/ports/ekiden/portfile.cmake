@@ -1,4 +1,4 @@
-# An overlay port, which takes this tree: vcpkg install ekiden --overlay-ports=packaging/vcpkg/ports
+# An overlay port that uses this tree: vcpkg install ekiden --overlay-ports=packaging/vcpkg/ports
 get_filename_component(SOURCE_PATH "${CMAKE_CURRENT_LIST_DIR}/../../../.." ABSOLUTE)
 
 vcpkg_check_features(OUT_FEATURE_OPTIONS FEATURE_OPTIONS FEATURES checker EKIDEN_CHECKER)

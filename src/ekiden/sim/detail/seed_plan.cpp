@@ -100,8 +100,7 @@ std::uint32_t seed_plan::pick_by_priority(std::span<const std::uint32_t> chains)
     };
     const std::uint32_t picked = best();
     if (!is_point()) return picked;
-    // Below all priorities, except those that were lowered before
-    priority_of(chains[picked]) = low_priorities_--;
+    priority_of(chains[picked]) = low_priorities_--; // below all drawn priorities
     return best();
 }
 
