@@ -89,7 +89,7 @@ void run_here(stop_state* stop, Body& body, bool abandons = false) {
 /// A wait on a lock without a coroutine: what the end of its frame does.
 struct bare_wait : detail::lock_wait {
     one_seat context;
-    environment env(one_seat::executor(context));
+    environment env{one_seat::executor(context)};
     one_coroutine::promise_type promise;
     bool has_ended = false;
 
