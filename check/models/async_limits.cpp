@@ -82,7 +82,7 @@ struct bare_limited_wait : detail::limited_wait {
     bare_coroutine::promise_type promise;
 
     bare_limited_wait(silent_context& context, stop_state* stop)
-        : limited_wait(soon()), env{.executor = context.get_executor(), .stop = stop} {
+        : limited_wait(soon()), env(context.get_executor(), stop) {
         promise.work_under(env);
     }
     bool waits_for(state_lock& lock) {

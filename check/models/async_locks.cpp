@@ -68,7 +68,7 @@ struct one_coroutine {
 template <class Body>
 void run_here(stop_state* stop, Body& body, bool abandons = false) {
     one_seat context;
-    environment env{.executor = one_seat::executor(context), .stop = stop};
+    environment env(one_seat::executor(context), stop);
     bool has_ended = false;
     one_coroutine::promise_type& begun = *body().promise;
     begun.has_ended = &has_ended;
@@ -89,7 +89,7 @@ void run_here(stop_state* stop, Body& body, bool abandons = false) {
 /// A wait on a lock without a coroutine: what the end of its frame does.
 struct bare_wait : detail::lock_wait {
     one_seat context;
-    environment env{.executor = one_seat::executor(context)};
+    environment env{one_seat::executor(context)};
     one_coroutine::promise_type promise;
     bool has_ended = false;
 

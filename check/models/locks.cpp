@@ -80,7 +80,9 @@ void writer_gives_up() {
     sys::parker inside;
     async_waiter reader;
     reader->mask = rw_rules<Policy>::reader_enters;
-    reader->transition = [](void*, state_value now) noexcept { return lock_type::begin_reading(now); };
+    reader->transition = [](void*, state_value now) noexcept {
+        return detail::lock_access::begin_reading<lock_type>(now);
+    };
     reader->pure = true;
     reader->context = &inside;
     reader->resume = [](waiter& w) noexcept { static_cast<sys::parker*>(w.context)->unpark(); };

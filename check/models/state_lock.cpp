@@ -257,7 +257,7 @@ struct async_wait {
 
 EKIDEN_MODEL(state_lock_settles,
              .about = "who leaves finds the state right although the last waiter has given up meanwhile") {
-    // State 1 instead of 0: somebody waits for state 2.
+    // State 1 instead of 0: a thread waits for state 2.
     static const state_rules rules{
         .settle = [](state_value value, std::uint64_t queued) noexcept -> std::uint32_t {
             return value.state < 2 ? ((queued & bit(2)) != 0 ? 1 : 0) : value.state;

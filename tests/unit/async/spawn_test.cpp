@@ -1,6 +1,7 @@
 #include <ekiden/async/await_future.hpp>
 #include <ekiden/async/co_spawn.hpp>
 #include <ekiden/async/coroutine.hpp>
+#include <ekiden/async/get_environment.hpp>
 #include <ekiden/async/resume_on.hpp>
 #include <ekiden/async/sync_wait.hpp>
 #include <ekiden/async/use_awaitable.hpp>
@@ -176,6 +177,54 @@ TEST_CASE("rule: that a detached coroutine was stopped is no error") {
         pool.join();
     }
     CHECK(reported == 0);
+}
+
+TEST_CASE("a stop of the token reaches a coroutine before it begins, and none after it has ended") {
+    thread_pool pool(1);
+    std::stop_source before;
+    before.request_stop();
+    std::stop_source queued;
+    std::stop_source after;
+    const auto is_stopped = [](bool& found) -> coroutine<> {
+        const environment& env = co_await get_environment();
+        found = env.stop != nullptr && env.stop->stop_requested();
+    };
+    bool was_stopped[3] = {false, false, true};
+    pool.pause();
+    auto first =
+        co_spawn(pool, is_stopped(was_stopped[0]), use_future, spawn_options().stop(before.get_token()));
+    auto second =
+        co_spawn(pool, is_stopped(was_stopped[1]), use_future, spawn_options().stop(queued.get_token()));
+    auto third =
+        co_spawn(pool, is_stopped(was_stopped[2]), use_future, spawn_options().stop(after.get_token()));
+    queued.request_stop();
+    pool.resume();
+    first.get();
+    second.get();
+    third.get();
+    pool.wait_idle();
+    after.request_stop();
+    CHECK(was_stopped[0]);
+    CHECK(was_stopped[1]);
+    CHECK_FALSE(was_stopped[2]);
+}
+
+TEST_CASE("a stop of the token races with the end of the coroutine") {
+    thread_pool pool(2);
+    for (int i = 0; i < 500; ++i) {
+        std::stop_source source;
+        std::atomic<bool> begun{false};
+        auto end = co_spawn(
+            pool,
+            [&]() -> coroutine<> {
+                begun = true;
+                co_await yield();
+            },
+            use_future, spawn_options().stop(source.get_token()));
+        while (!begun) std::this_thread::yield();
+        source.request_stop();
+        end.get();
+    }
 }
 
 TEST_CASE("rule: co_spawn from a thread of no context and from a destructor of a thread_local object") {

@@ -67,7 +67,7 @@ TEST_CASE("broken contracts are reported by name") {
               w->mask = 2;
               w->resume = [](ekiden::waiter&) noexcept {};
               (void)lock.start(*w);
-          }).find("destroyed while somebody waits")
+          }).find("destroyed while a thread or a coroutine waits")
           != std::string::npos);
 }
 

@@ -144,3 +144,28 @@ TEST_CASE("more permits than the lock's word counts are kept exactly") {
     s.acquire();
     CHECK(s.try_acquire());
 }
+
+TEST_CASE(
+    "permits are kept exactly while threads move their number across what the word counts, and across 0") {
+    constexpr std::ptrdiff_t payload = ekiden::state_lock::max_payload;
+    for (const std::ptrdiff_t start :
+         {std::ptrdiff_t{0}, std::ptrdiff_t{1}, payload - 1, payload, payload + 1}) {
+        ekiden::counting_semaphore s(start);
+        stress::together(4, [&](int thread, stress::noise& noise) {
+            for (int i = 0; i < 2000; ++i) {
+                const std::ptrdiff_t count = 1 + noise.below(2);
+                s.release(count);
+                noise();
+                for (std::ptrdiff_t k = 0; k < count; ++k) {
+                    if (thread % 2 == 0)
+                        s.acquire();
+                    else
+                        while (!s.try_acquire()) std::this_thread::yield();
+                }
+            }
+        });
+        std::ptrdiff_t left = 0;
+        while (s.try_acquire()) ++left;
+        CHECK(left == start);
+    }
+}

@@ -29,7 +29,7 @@ constexpr state_lock::mask bit(unsigned state) { return state_lock::mask{1} << s
 /// Overtaking for no time at all after the first failed try, to reach hand-overs often.
 constexpr state_rules impatient{.hand_over_after = std::chrono::nanoseconds(1)};
 
-/// state 0: open, 1: closed because somebody waits for state 2.
+/// state 0: open, 1: closed because a thread waits for state 2.
 std::uint32_t settle_open_closed(state_value v, std::uint64_t queued) noexcept {
     if (v.state > 1) return v.state;
     return (queued & bit(2)) != 0 ? 1 : 0;
