@@ -25,11 +25,6 @@ using thread = std::thread;
 /// Gives the rest of this thread's time slice away.
 inline void yield() noexcept { std::this_thread::yield(); }
 
-/// Goes to another one of the processors that the calling thread may use, any of them; these stay the same.
-/// False if there is no other one, or the system refuses. Two system calls and a switch. Do not call it in a
-/// thread whose processors are being changed by others: what they set at that moment may be undone.
-bool leave_processor() noexcept;
-
 /// The calling thread's own object of type T, zero on the thread's first use. T is trivially destructible: it
 /// is still readable while the thread's other thread_local objects are destroyed; see at_thread_exit for
 /// cleaning up.

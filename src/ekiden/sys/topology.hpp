@@ -16,14 +16,6 @@ namespace ekiden::inline EKIDEN_ABI::sys {
 /// thread's affinity mask, whichever thread calls, since a worker may be bound to one of them.
 [[nodiscard]] std::vector<int> usable_cpus();
 
-/// The processor that the calling thread runs on now; -1 where that cannot be told. A few nanoseconds.
-#if defined(EKIDEN_CHECKING)
-inline int cpu_of_all_threads = -1; // a model says
-[[nodiscard]] inline int current_cpu() noexcept { return cpu_of_all_threads; }
-#else
-[[nodiscard]] int current_cpu() noexcept;
-#endif
-
 /// How many threads can run at once: usable_cpus(), cut down to the CPU quota of the process's control groups
 /// (v1 and v2, rounded up). At least 1.
 [[nodiscard]] unsigned usable_concurrency();

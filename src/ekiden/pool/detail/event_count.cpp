@@ -4,7 +4,6 @@
 #include <ekiden/sys/futex.hpp>
 #include <ekiden/sys/mutant.hpp>
 #include <ekiden/sys/thread.hpp>
-#include <ekiden/sys/topology.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -55,7 +54,6 @@ bool event_count::rouse(place& p, std::uint32_t how) noexcept {
     // before it is taken off the count.
     if (!p.word.compare_exchange_strong(expected, how, sys::acq_rel, sys::relaxed)) return false;
     state_.fetch_sub(one_waiting, sys::relaxed);
-    p.waker_cpu.store(sys::current_cpu(), sys::relaxed);
     if (!EKIDEN_MUTANT(sleep_forgets_to_wake)) sys::futex_wake(p.word);
     return true;
 }
@@ -70,11 +68,6 @@ void event_count::note_wake_up(const place& p) noexcept {
 bool event_count::begin_watch() noexcept {
     return is_watch_wanted_.load(sys::relaxed) && is_watch_wanted_.exchange(false, sys::relaxed)
            && !is_watched_.exchange(true, sys::relaxed);
-}
-
-bool event_count::is_in_way_of_waker(unsigned w) const noexcept {
-    const int waker = places_[w].waker_cpu.load(sys::relaxed);
-    return waker != -1 && waker == sys::current_cpu();
 }
 
 void event_count::signal(unsigned w) noexcept {

@@ -71,10 +71,6 @@ public:
     /// to it, or it will look again. Any thread.
     void signal(unsigned w) noexcept;
 
-    /// Whether worker `w`, the calling thread, runs on the processor from which it was woken last, and so
-    /// keeps its waker from running: some systems put it there although others are free. A hint.
-    [[nodiscard]] bool is_in_way_of_waker(unsigned w) const noexcept;
-
     /// signal() for each worker.
     void signal_all() noexcept;
 
@@ -111,7 +107,6 @@ private:
 
     struct alignas(sys::isolation) place {
         sys::atomic<std::uint32_t> word{awake};
-        sys::atomic<int> waker_cpu{-1};
         sys::atomic<std::uint64_t> woken_ns{0}; // when
     };
 

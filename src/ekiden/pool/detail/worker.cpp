@@ -272,14 +272,6 @@ task* worker::stolen_from(worker& victim) noexcept {
 
 /// A piece of a task that another thread runs.
 task* worker::from_sources() noexcept {
-    if (std::exchange(was_woken_, false) && pool_.sleep().is_in_way_of_waker(index_)) {
-        end_search(); // nobody is to count on a thread that does not run
-        sys::yield(); // to the one that gives pieces away: it goes on with them itself
-        // It has had its time slice, and there is more to do: so they would go on by turns. A system may
-        // leave two threads on one processor for as long as another process keeps the other one busy.
-        if (pool_.sleep().is_in_way_of_waker(index_) && pool_.sources_have_work())
-            (void)sys::leave_processor();
-    }
     task* const found = pool_.find_in_sources(index_);
     if (found == nullptr) return nullptr;
     piece_ = found;
@@ -405,12 +397,11 @@ bool worker::is_stopped() const noexcept {
     return (gate & gate_bit::stopped) != 0;
 }
 
-/// Looks for a task for a while, unless another worker does so already or all of them are to, and not in the
-/// way of the thread that woke it. For the protocol of sleep.md a worker that looks without the token is a
+/// Looks for a task for a while, unless another worker does so already or all of them are to. For the protocol of sleep.md a worker that looks without the token is a
 /// busy one: nobody counts on it.
 task* worker::search(const reason_to_return& reason) noexcept {
     if (!has_token_) has_token_ = pool_.sleep().try_begin_search();
-    if (pool_.spin_ns() == 0 && (!has_token_ || pool_.sleep().is_in_way_of_waker(index_))) return nullptr;
+    if (pool_.spin_ns() == 0 && !has_token_) return nullptr;
     if (pool_.spin_ns() != 0)
         stop_looking(); // a thread that waits for an idle pool does not wait for a long look
     task* found = nullptr;
@@ -476,7 +467,6 @@ void worker::sleep(const reason_to_return& reason) noexcept {
     show(glance::state::asleep);
     has_token_ = pool_.sleep().commit_wait(index_, reason.end_of_life) == event_count::wake_up::notified;
     show(glance::state::busy);
-    was_woken_ = has_token_;
     if (has_token_) wakes_.add();
     if (reason.awaited != nullptr) pool_.circles().end_wait(*this);
 }

@@ -174,7 +174,6 @@ private:
     scheduler& pool_;
     const unsigned index_;
     bool has_token_ = false;
-    bool was_woken_ = false; // and has not looked for pieces of tasks since
     bool is_blocking_ = false;
     std::uint64_t blocked_since_ = trace::detail::nothing; // in a trace
     std::uint32_t turn_ = 0;
