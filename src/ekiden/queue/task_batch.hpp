@@ -51,9 +51,6 @@ public:
     /// Any thread: returns false if the batch was empty a moment ago. A hint: orders nothing.
     [[nodiscard]] bool maybe_filled() const noexcept { return left(word_.load(sys::relaxed)) != 0; }
 
-    /// Any thread: a number that changes with each take and each filling. Orders nothing.
-    [[nodiscard]] std::uint64_t state() const noexcept { return word_.load(sys::relaxed); }
-
 private:
     static constexpr unsigned left_bits = 7;
 

@@ -175,45 +175,23 @@ task* worker::urgent() noexcept {
     return injected(priority::high);
 }
 
-/// One task from the places that find_task() may pass over for as long as others have work, each in its turn.
+/// Takes one task from a place that find_task() does not reach while a worker always has own tasks. The four
+/// places take turns. Stealing from the next worker, batch first, bounds how many later tasks overtake a task
+/// of a batch: see thread_pool.
 task* worker::neglected() noexcept {
     switch (turn_ / fair_turn % 4) {
     case 0:
         return from_outside();
     case 1:
         return injected(priority::low);
-    case 2:
-        return left_behind();
+    case 2: {
+        const auto& workers = pool_.workers();
+        next_victim_ = next_victim_ + 1 < workers.size() ? next_victim_ + 1 : 0;
+        return next_victim_ != index_ ? stolen_from(*workers[next_victim_]) : nullptr;
+    }
     default:
-        return own_oldest();
+        return deque_.pop_oldest();
     }
-}
-
-/// Takes from a worker that has finished few tasks since the last of these looks (it blocks, runs long ones,
-/// or has retired), or none of its batch. Any other worker reaches its oldest task itself, and a theft costs
-/// both more than most tasks. This bounds how many later tasks overtake a task of a batch: see thread_pool.
-task* worker::left_behind() noexcept {
-    worker& watched = *pool_.workers()[watched_];
-    task* found = nullptr;
-    if (&watched != this) {
-        if (watched.finished() - watched_finished_ < few)
-            found = stolen_from(watched);
-        else if (watched.batch_.state() == watched_batch_)
-            found = watched.batch_.take();
-    }
-    if (found == nullptr) watched_ = watched_ + 1 < pool_.workers().size() ? watched_ + 1 : 0;
-    watched_finished_ = pool_.workers()[watched_]->finished();
-    watched_batch_ = pool_.workers()[watched_]->batch_.state();
-    return found;
-}
-
-/// Seldom, where tasks are short: it may be the root of a tree, and the deque has what is left of each.
-task* worker::own_oldest() noexcept {
-    constexpr std::uint64_t patience_ns = 100'000;
-    const std::uint64_t now = sys::now_ns();
-    if (now - oldest_taken_ns_ < patience_ns) return nullptr;
-    oldest_taken_ns_ = now;
-    return deque_.pop_oldest();
 }
 
 task* worker::injected(priority level) noexcept {
@@ -254,20 +232,14 @@ task* worker::stolen() noexcept {
     return nullptr;
 }
 
+/// The batch first: its tasks are older than most of the deque, and taking one costs no heavy fence.
 task* worker::stolen_from(worker& victim) noexcept {
-    if (victim.deque_.maybe_filled()) {
-        if (task* const found = victim.deque_.steal()) {
-            stolen_.add();
-            trace::detail::moment(trace::kind::stolen, found);
-            return found;
-        }
-    }
-    if (task* const found = victim.batch_.take()) {
-        stolen_.add();
-        trace::detail::moment(trace::kind::stolen, found);
-        return found;
-    }
-    return victim.take_put_back();
+    task* found = victim.batch_.take();
+    if (found == nullptr && victim.deque_.maybe_filled()) found = victim.deque_.steal();
+    if (found == nullptr) return victim.take_put_back();
+    stolen_.add();
+    trace::detail::moment(trace::kind::stolen, found);
+    return found;
 }
 
 /// A piece of a task that another thread runs.

@@ -147,8 +147,6 @@ private:
     [[nodiscard]] task* from_outside() noexcept;
     [[nodiscard]] task* stolen() noexcept;
     [[nodiscard]] task* stolen_from(worker& victim) noexcept;
-    [[nodiscard]] task* left_behind() noexcept;
-    [[nodiscard]] task* own_oldest() noexcept;
     [[nodiscard]] task* from_sources() noexcept;
     [[nodiscard]] task* take_put_back() noexcept;
     void put_back(task* taken) noexcept;
@@ -169,7 +167,6 @@ private:
 
     static constexpr std::uint32_t fair_turn =
         64;                                 // one in so many tasks is taken from where others are neglected
-    static constexpr std::uint64_t few = 8; // tasks of another worker, while this one takes 4 * fair_turn
 
     scheduler& pool_;
     const unsigned index_;
@@ -177,10 +174,7 @@ private:
     bool is_blocking_ = false;
     std::uint64_t blocked_since_ = trace::detail::nothing; // in a trace
     std::uint32_t turn_ = 0;
-    std::size_t watched_ = 0; // the worker at which the next fair turn looks for what is left behind,
-    std::uint64_t watched_finished_ = 0; // how many tasks it had finished at the last one,
-    std::uint64_t watched_batch_ = 0;    // and the state of its batch then
-    std::uint64_t oldest_taken_ns_ = 0;  // when a fair turn has last taken the oldest of the own tasks
+    std::size_t next_victim_ = 0; // of a fair turn
     std::uint32_t looks_in_vain_ = 0;    // before sleeps, one after the other
     sys::random random_;
     const task* piece_ = nullptr; // taken from a work source, not begun
