@@ -168,7 +168,6 @@ bool worker::admit() noexcept {
 // ---- where tasks come from
 
 task* worker::urgent() noexcept {
-    if (task* const found = take_put_back()) return found;
     if (++turn_ % fair_turn == 0) [[unlikely]] {
         if (task* const found = neglected()) return found;
     }
@@ -236,7 +235,7 @@ task* worker::stolen() noexcept {
 task* worker::stolen_from(worker& victim) noexcept {
     task* found = victim.batch_.take();
     if (found == nullptr && victim.deque_.maybe_filled()) found = victim.deque_.steal();
-    if (found == nullptr) return victim.take_put_back();
+    if (found == nullptr) return nullptr;
     stolen_.add();
     trace::detail::moment(trace::kind::stolen, found);
     return found;
@@ -251,16 +250,15 @@ task* worker::from_sources() noexcept {
     return found;
 }
 
-/// Any thread. The task is still to be begun.
-task* worker::take_put_back() noexcept {
-    if (put_back_.load(sys::relaxed) == nullptr) return nullptr; // asked before every task
-    return put_back_.exchange(nullptr, sys::acquire); // [PB1] the task; pairs with the release in put_back()
-}
-
-/// The task waits for resume(), and for any worker. There is room: what was put back is taken first, and no
-/// task is taken while the pool seems paused.
-void worker::put_back(task* taken) noexcept {
-    put_back_.store(taken, sys::release); // [PB1] the task; pairs with the acquire in take_put_back()
+/// Pushes a task that this worker has taken, and must not begin, onto its own deque. Returns false without
+/// memory.
+bool worker::put_back(task* taken) noexcept {
+    try {
+        deque_.push(taken); // counted already
+        return true;
+    } catch (const std::bad_alloc&) {
+        return false;
+    }
 }
 
 void worker::push(task* spawned) {
@@ -304,7 +302,7 @@ repeated_task::end worker::repeat(repeated_task& begun, repeated_task::call call
 /// find_task() would do that. False if it is for them, or gone: only a later push has its address then.
 bool worker::take_again(const task& given, std::uint64_t number) noexcept {
     if (spawned_.value() != number || pool_.gate().load(sys::relaxed) != 0 || has_token_ || waits_ != nullptr
-        || trace::is_on() || (turn_ + 1) % fair_turn == 0 || put_back_.load(sys::relaxed) != nullptr
+        || trace::is_on() || (turn_ + 1) % fair_turn == 0
         || pool_.queue(priority::high).maybe_filled() || owed_ != 0 || deque_.newest() != &given
         || deque_.pop() == nullptr) // a thief was faster
         return false;
@@ -492,11 +490,13 @@ bool worker::wait_for(completion& awaited, const wait_limit* limit) noexcept {
         if (EKIDEN_MUTANT(worker_takes_a_task_to_the_gate)) (void)admit();
         const std::uint32_t gate = pool_.gate().load(sys::acquire); // as in admit()
         const bool runs_already = is_piece(next);
-        // Paused since it was taken: admit() would keep it, and this worker, until resume().
-        if (!runs_already && is_paused(gate))
-            put_back(next);
-        else
-            execute(next, runs_already || (gate & gate_bit::stopped) == 0);
+        bool is_admitted = runs_already || (gate & gate_bit::stopped) == 0;
+        if (!runs_already && is_paused(gate)) {
+            // admit() would hold the task, and this worker, until resume(). So any worker may take it then.
+            if (put_back(next)) continue;
+            is_admitted = admit();
+        }
+        execute(next, is_admitted);
         expects_no_child(pool_.gate().load(sys::relaxed));
     }
     return true;

@@ -62,7 +62,7 @@ public:
 
     /// Any thread.
     [[nodiscard]] bool maybe_has_tasks() const noexcept {
-        return deque_.maybe_filled() || batch_.maybe_filled() || put_back_.load(sys::relaxed) != nullptr;
+        return deque_.maybe_filled() || batch_.maybe_filled();
     }
     [[nodiscard]] std::uint64_t spawned() const noexcept { return spawned_.value(); }
     /// Run or abandoned. Each of the two counts only grows, so a sum that is read while they change may only
@@ -148,8 +148,7 @@ private:
     [[nodiscard]] task* stolen() noexcept;
     [[nodiscard]] task* stolen_from(worker& victim) noexcept;
     [[nodiscard]] task* from_sources() noexcept;
-    [[nodiscard]] task* take_put_back() noexcept;
-    void put_back(task* taken) noexcept;
+    [[nodiscard]] bool put_back(task* taken) noexcept;
     [[nodiscard]] task* search(const reason_to_return& reason) noexcept;
     [[nodiscard]] std::uint64_t look_ns() const noexcept;
     void end_search() noexcept;
@@ -205,8 +204,6 @@ private:
     chase_lev_deque<task> deque_; // what this worker's tasks have posted
     task_batch batch_;            // what it has taken from outside
     std::size_t next_ring_ = 0;   // from which it takes the next batch
-    // A task that this worker has taken while it waited, and must not begin: the pool was paused meanwhile.
-    sys::atomic<task*> put_back_{nullptr};
 
     // What others read, on lines of its own.
     alignas(sys::isolation) single_writer_counter spawned_;
