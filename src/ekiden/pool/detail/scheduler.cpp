@@ -13,6 +13,7 @@
 #include <ekiden/sys/lock.hpp>
 #include <ekiden/sys/mutant.hpp>
 
+#include <algorithm>
 #include <cstdio>
 #include <mutex>
 #include <numeric>
@@ -69,13 +70,14 @@ std::optional<sys::clock::duration> watch_interval(const thread_pool_options& op
     return sys::bounded(options.watch_interval);
 }
 
-std::uint64_t spin_ns(const thread_pool_options& options) {
+std::uint64_t search_ns(const thread_pool_options& options) {
     if (options.spin_time < std::chrono::microseconds::zero()
         || options.spin_time > thread_pool_options::longest_spin) {
         sys::refuse_argument("thread_pool", "spin_time", std::to_string(options.spin_time.count()) + " us",
                              "0 us to 10 s");
     }
-    return static_cast<std::uint64_t>(std::chrono::nanoseconds(options.spin_time).count());
+    const auto spin_ns = static_cast<std::uint64_t>(std::chrono::nanoseconds(options.spin_time).count());
+    return std::max(spin_ns, sys::spin_ns);
 }
 
 } // namespace
@@ -85,7 +87,7 @@ std::uint64_t spin_ns(const thread_pool_options& options) {
 scheduler::scheduler(thread_pool& face, void (*shut_down_services)(thread_pool&) noexcept,
                      thread_pool_options chosen)
     : face_(face), id_(face.id()), shut_down_services_(shut_down_services), options_(std::move(chosen)),
-      spin_ns_(ekiden::spin_ns(options_)), threads_(*this, options_),
+      search_ns_(ekiden::search_ns(options_)), threads_(*this, options_),
       queues_{injection_queue(gate_), injection_queue(gate_), injection_queue(gate_)}, circles_(*this),
       sleep_(
           threads_.most(),

@@ -16,7 +16,6 @@
 #include <ekiden/sys/atomic.hpp>
 #include <ekiden/sys/spin.hpp>
 
-#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -76,12 +75,10 @@ public:
     [[nodiscard]] static thread_pool* of_this_thread() noexcept;
     [[nodiscard]] thread_pool& face() const noexcept { return face_; }
     [[nodiscard]] context_id id() const noexcept { return id_; }
-    /// How long every idle worker looks for work; 0: as sys::spin_ns, and one at a time.
-    [[nodiscard]] std::uint64_t spin_ns() const noexcept { return spin_ns_; }
-    /// How long one that looks in vain looks at least.
-    [[nodiscard]] std::uint64_t shortest_look_ns() const noexcept {
-        return spin_ns_ != 0 ? std::max(spin_ns_, sys::spin_ns) : sys::spin_ns / 2;
-    }
+    /// Returns whether every idle worker searches before it sleeps, and not only the owner of the token.
+    [[nodiscard]] bool all_search() const noexcept { return options_.spin_time.count() != 0; }
+    /// Returns how long a worker searches before it sleeps, in ns.
+    [[nodiscard]] std::uint64_t search_ns() const noexcept { return search_ns_; }
     /// Calls the handler with the exception being handled.
     void report_unhandled(const char* type) noexcept;
     /// Throws std::system_error(operation_not_permitted) in the child of a fork(): the pool has no threads
@@ -160,7 +157,7 @@ private:
     const context_id id_;
     void (*const shut_down_services_)(thread_pool&) noexcept;
     const thread_pool_options options_;
-    const std::uint64_t spin_ns_;
+    const std::uint64_t search_ns_;
     alignas(sys::isolation) sys::atomic<std::uint32_t> gate_{0}; // read by everybody, seldom written
     sys::atomic<work_source*> newest_source_{nullptr};
     crew threads_;

@@ -371,24 +371,16 @@ bool worker::is_stopped() const noexcept {
 /// busy one: nobody counts on it.
 task* worker::search(const reason_to_return& reason) noexcept {
     if (!has_token_) has_token_ = pool_.sleep().try_begin_search();
-    if (pool_.spin_ns() == 0 && !has_token_) return nullptr;
-    if (pool_.spin_ns() != 0)
-        stop_looking(); // a thread that waits for an idle pool does not wait for a long look
+    if (!has_token_ && !pool_.all_search()) return nullptr;
+    if (pool_.all_search()) stop_looking(); // wait_idle() does not wait for the end of a long search
     task* found = nullptr;
-    const bool was_in_time = sys::spin_until(
+    (void)sys::spin_until(
         [&] {
             found = find(reason);
             return found != nullptr || should_return(reason);
         },
-        look_ns());
-    looks_in_vain_ = was_in_time ? 0 : looks_in_vain_ + 1;
+        pool_.search_ns());
     return found;
-}
-
-/// Where look after look is in vain, seven of eight are half as long.
-std::uint64_t worker::look_ns() const noexcept {
-    const bool is_short = pool_.spin_ns() != 0 || (looks_in_vain_ >= 8 && looks_in_vain_ % 8 != 0);
-    return is_short ? pool_.shortest_look_ns() : sys::spin_ns;
 }
 
 void worker::park(const reason_to_return& reason) noexcept {

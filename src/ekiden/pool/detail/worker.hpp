@@ -150,7 +150,6 @@ private:
     [[nodiscard]] task* from_sources() noexcept;
     [[nodiscard]] bool put_back(task* taken) noexcept;
     [[nodiscard]] task* search(const reason_to_return& reason) noexcept;
-    [[nodiscard]] std::uint64_t look_ns() const noexcept;
     void end_search() noexcept;
     void stop_looking() noexcept;
     [[nodiscard]] bool should_return(const reason_to_return& reason) const noexcept;
@@ -174,7 +173,6 @@ private:
     std::uint64_t blocked_since_ = trace::detail::nothing; // in a trace
     std::uint32_t turn_ = 0;
     std::size_t next_victim_ = 0; // of a fair turn
-    std::uint32_t looks_in_vain_ = 0;    // before sleeps, one after the other
     sys::random random_;
     const task* piece_ = nullptr; // taken from a work source, not begun
     // What its tasks have queued and told no other worker: how many, and the newest, only to be compared.
