@@ -50,13 +50,6 @@ void worker::run() noexcept {
     const locks_shown shown(locks_);
     show(glance::state::busy); // another thread may have been this worker before
     for (;;) {
-        // While own tasks wait there is mostly nothing to heed but the next task.
-        if (deque_.maybe_filled() && pool_.gate().load(sys::relaxed) == 0 && !has_token_) {
-            if (task* const next = find_task()) {
-                execute(next, is_piece(next) || admit());
-                continue;
-            }
-        }
         const bool has_stopped = is_stopped(); // before the last look at the queues
         const bool is_crowded = (pool_.gate().load(sys::relaxed) & gate_bit::crowded) != 0; // [EL4]
         if (is_crowded && others.is_crowded()) {
