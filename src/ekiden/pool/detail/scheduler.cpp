@@ -339,7 +339,7 @@ void scheduler::resume() noexcept {
 
 void scheduler::stop() noexcept {
     if (is_in_forked_child()) return;
-    gate_.fetch_or(gate_bit::closed, sys::relaxed); // [IQ2] the fence in quiesce() comes after it
+    gate_.fetch_or(gate_bit::closed, sys::relaxed); // [IQ1] quiesce() releases it to later pushes
     // Whoever found the gate open has its task in a queue before a worker may leave.
     for (injection_queue& queue : queues_) {
         if (!EKIDEN_MUTANT(pool_stop_does_not_quiesce)) queue.quiesce();
@@ -361,7 +361,7 @@ bool scheduler::join(const wait_limit& limit) {
     if (is_started_by(id_)) refuse_in_own_thread("join");
     const blocked_here waiting("the end of a pool"); // in a worker of another pool
     // Before the turn: a call that gives up while another join() is under way has begun to join, too.
-    gate_.fetch_or(gate_bit::closed, sys::relaxed); // [IQ2] the fence in quiesce() comes after it
+    gate_.fetch_or(gate_bit::closed, sys::relaxed); // [IQ1] quiesce() releases it to later pushes
     resume();                                       // and no pause() comes any more
     if (!joining_.acquire(limit)) return false;
     const bool is_drained = drain(limit);
