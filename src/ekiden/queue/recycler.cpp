@@ -25,7 +25,6 @@ struct thread_cache {
     slab* freed_slab = nullptr; // the slab whose nodes this thread has freed last,
     std::uint64_t freed = 0;    // which of them its header does not show yet,
     unsigned freed_class = 0;   // and their size class
-    void* kept[size_classes]{}; // freed by deallocate_soon(); nothing of it stands in a slab
 };
 
 void flush_freed(thread_cache& cache) noexcept {
@@ -35,16 +34,9 @@ void flush_freed(thread_cache& cache) noexcept {
     cache.freed = 0;
 }
 
-void flush(thread_cache& cache) noexcept {
-    for (unsigned size_class = 0; size_class != size_classes; ++size_class) {
-        if (void* const node = std::exchange(cache.kept[size_class], nullptr)) deallocate(node, size_class);
-    }
-    flush_freed(cache);
-}
-
 void leave(void*) noexcept {
     thread_cache& cache = sys::local<thread_cache>();
-    flush(cache);
+    flush_freed(cache);
     cache.heap->trim();
     depot().give_back(cache.heap);
     cache.heap = nullptr;
@@ -115,27 +107,7 @@ void deallocate(void* node, unsigned size_class) noexcept {
     cache.freed |= bit;
 }
 
-void* allocate_again(unsigned size_class) {
-    thread_cache& cache = sys::local<thread_cache>();
-    void* const node = cache.kept[size_class];
-    if (node == nullptr) return allocate(size_class);
-    cache.kept[size_class] = nullptr;
-    sys::open_memory(node, node_bytes(size_class));
-    return node;
-}
-
-void deallocate_soon(void* node, unsigned size_class) noexcept {
-    thread_cache& cache = sys::local<thread_cache>();
-    void*& kept = cache.kept[size_class];
-    if (kept != nullptr || cache.heap == nullptr) {
-        sys::expects(node != kept, freed_twice);
-        return deallocate(node, size_class);
-    }
-    sys::close_memory(node, node_bytes(size_class));
-    kept = node;
-}
-
-void flush() noexcept { flush(sys::local<thread_cache>()); }
+void flush() noexcept { flush_freed(sys::local<thread_cache>()); }
 
 std::size_t footprint() noexcept { return depot().footprint(); }
 

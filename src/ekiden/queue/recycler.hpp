@@ -44,13 +44,7 @@ inline constexpr std::size_t max_frame = 1024;
 /// returning the node again acquires.
 void deallocate(void* node, unsigned size_class) noexcept;
 
-/// As allocate() and deallocate(), for what mostly ends soon, as the frame of a coroutine does: of each size
-/// class the thread keeps one node that it has freed, for the next one, until it ends or flushes. Nodes of
-/// the two pairs of functions are alike.
-[[nodiscard]] void* allocate_again(unsigned size_class);
-void deallocate_soon(void* node, unsigned size_class) noexcept;
-
-/// Gives back what this thread has freed and kept or collected. Called by threads that are about to sleep.
+/// Gives back what this thread has freed and collected. Called by threads that are about to sleep.
 void flush() noexcept;
 
 /// Bytes taken from the system so far, by all threads.
