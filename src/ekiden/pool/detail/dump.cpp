@@ -185,12 +185,8 @@ private:
 void scheduler::dump(int file) const noexcept {
     const auto shown = workers(); // more may come meanwhile
     dumper out(file, shown, options_.name);
-    std::uint64_t finished = 0;
-    for (const auto& w : workers()) finished += w->finished();
-    std::uint64_t accepted = 0;
-    for (const auto& w : workers()) accepted += w->spawned();
-    for (const injection_queue& queue : queues_) accepted += queue.pushed();
-    out.head(accepted - finished, gate_.load(sys::relaxed));
+    const std::uint64_t ended = finished(); // before the accepted ones, so the difference is not negative
+    out.head(accepted() - ended, gate_.load(sys::relaxed));
     for (std::size_t i = 0; i != shown.size(); ++i) out.line(i);
     out.circles();
 }

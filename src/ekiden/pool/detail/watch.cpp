@@ -7,7 +7,9 @@
 #include <ekiden/sys/start_thread.hpp>
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
+#include <vector>
 
 namespace ekiden::inline EKIDEN_ABI {
 
@@ -73,7 +75,12 @@ bool watch::look() noexcept {
 void watch::report_saturation(bool is_starving) noexcept {
     const bool is_saturated = is_starving && crew_.is_saturated();
     if (std::exchange(has_reported_, is_saturated) || !is_saturated) return;
-    pool_.report_saturation();
+    try {
+        std::vector<unsigned> all(pool_.workers().size());
+        std::iota(all.begin(), all.end(), 0U);
+        pool_.report_stall(stall_report::reason::saturated, all);
+    } catch (...) { // no memory for a report
+    }
 }
 
 } // namespace ekiden::inline EKIDEN_ABI
