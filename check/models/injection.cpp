@@ -246,9 +246,8 @@ EKIDEN_MODEL(queue_end_during_push, .about = "the queue ends after quiesce, whil
     items<1> made;
     sys::atomic<std::uint32_t> gate{0};
     auto queue = std::make_unique<injection_queue>(gate, std::size_t{2}, near_the_end);
-    sys::thread producer([&made, q = queue.get()] {
-        check::that(q->push(made.fill(0), closed), "the gate is open");
-    });
+    sys::thread producer(
+        [&made, q = queue.get()] { check::that(q->push(made.fill(0), closed), "the gate is open"); });
     task* got = nullptr;
     while (claim_one(*queue, got, std::size_t{0}) == 0) sys::yield();
     made.use(got);

@@ -85,7 +85,8 @@ crew::member& crew::of(const worker& who) const noexcept { return members_[who.i
 void crew::enlist() {
     const unsigned index = enlisted_.load(sys::relaxed);
     workers_[index] = std::make_unique<worker>(pool_, index);
-    enlisted_.store(index + 1, sys::release); // [EL1] Release: the worker. Pairs with the acquire in workers().
+    enlisted_.store(index + 1,
+                    sys::release); // [EL1] Release: the worker. Pairs with the acquire in workers().
 }
 
 void crew::start() {
@@ -237,8 +238,8 @@ bool crew::retire(worker& who) noexcept {
     return true;
 }
 
-/// The calling thread, which is that worker, is about to end. Returns the thread that retired before, which the
-/// caller joins without the lock.
+/// The calling thread, which is that worker, is about to end. Returns the thread that retired before, which
+/// the caller joins without the lock.
 sys::thread crew::take_leave(worker& who) noexcept {
     member& own = of(who);
     who.show(worker::glance::state::gone); // before another thread can get this place
@@ -336,8 +337,8 @@ stalled_thread crew::describe(unsigned index) const {
 }
 
 void crew::add_to(thread_pool_metrics& sum) const noexcept {
-    // In the child of a fork(), no other thread exists that could change this. But a missing thread may hold the
-    // lock.
+    // In the child of a fork(), no other thread exists that could change this. But a missing thread may hold
+    // the lock.
     const bool is_in_child = pool_.is_in_forked_child();
     std::unique_lock guard(lock_, std::defer_lock);
     if (!is_in_child) guard.lock();

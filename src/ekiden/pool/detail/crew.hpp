@@ -31,8 +31,8 @@ public:
 
     /// Starts the first base() threads. Throws if a thread cannot be started. The threads before it then run.
     void start();
-    /// Any thread, when the pool has stopped: hires the threads that stand by, so that they leave. No thread is
-    /// hired later.
+    /// Any thread, when the pool has stopped: hires the threads that stand by, so that they leave. No thread
+    /// is hired later.
     void stop() noexcept;
     /// After stop(): returns when all threads have ended. Called by one thread at a time.
     void join() noexcept;
@@ -57,11 +57,11 @@ public:
 
     /// Returns whether too many threads are at work because blocked threads have returned. A hint.
     [[nodiscard]] bool is_crowded() const noexcept;
-    /// Waits until `who` is hired. Returns false if that takes longer than keep_alive(). Then the thread must end
-    /// and no longer use its worker.
+    /// Waits until `who` is hired. Returns false if that takes longer than keep_alive(). Then the thread must
+    /// end and no longer use its worker.
     [[nodiscard]] bool stand_by(worker& who) noexcept;
-    /// Called after a long sleep. Returns true if there are enough other threads. Then the thread must end and no
-    /// longer use its worker.
+    /// Called after a long sleep. Returns true if there are enough other threads. Then the thread must end
+    /// and no longer use its worker.
     [[nodiscard]] bool retire(worker& who) noexcept;
 
     // ---- for the watch's thread
@@ -70,8 +70,8 @@ public:
     [[nodiscard]] bool is_quiet() const noexcept;
     /// Puts workers back to work that compensate() has found blocked, and that have made progress since.
     void take_back() noexcept;
-    /// Treats a worker as blocked if it sleeps in the kernel, in the same task, at two calls in a row. Other threads
-    /// work in its stead. Returns whether another thread was put to work.
+    /// Treats a worker as blocked if it sleeps in the kernel, in the same task, at two calls in a row. Other
+    /// threads work in its stead. Returns whether another thread was put to work.
     [[nodiscard]] bool compensate() noexcept;
     /// Returns whether all threads are blocked and there are most() threads.
     [[nodiscard]] bool is_saturated() const noexcept;

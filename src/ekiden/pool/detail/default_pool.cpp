@@ -16,8 +16,8 @@ struct default_pool_place {
 };
 constinit default_pool_place place;
 
-/// The child of a fork() gets a default pool of its own. The lock is not held across the fork, because the fork
-/// would then wait while another thread makes the pool. The child gets a new lock.
+/// The child of a fork() gets a default pool of its own. The lock is not held across the fork, because the
+/// fork would then wait while another thread makes the pool. The child gets a new lock.
 [[maybe_unused]] const bool is_made_anew =
     sys::at_fork(nullptr, nullptr, [] { ::new (&place) default_pool_place; });
 

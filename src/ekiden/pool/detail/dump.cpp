@@ -161,8 +161,8 @@ private:
         return i;
     }
 
-    /// Returns the worker that has on its stack, or holds, what worker `i` waits for, if `i` has not changed since
-    /// the first sample; or none.
+    /// Returns the worker that has on its stack, or holds, what worker `i` waits for, if `i` has not changed
+    /// since the first sample; or none.
     [[nodiscard]] std::size_t held_up_by(std::size_t i) const noexcept {
         if (i >= compared()) return none;
         const worker::glance now = workers_[i]->look();

@@ -26,8 +26,8 @@ bool event_count::notify_sleepers() noexcept {
         if (!state_.compare_exchange_strong(state, state | searching, sys::relaxed, sys::relaxed)) continue;
         if (wake_one() || EKIDEN_MUTANT(sleep_notify_keeps_the_token))
             return true; // the sleeper has the token now
-        // Each waiting worker is on its way into its sleep, where it checks again, or out of it. Other posters
-        // may have relied on this thread while it had the token.
+        // Each waiting worker is on its way into its sleep, where it checks again, or out of it. Other
+        // posters may have relied on this thread while it had the token.
         state_.fetch_sub(searching, sys::relaxed);
         sys::fence(sys::seq_cst); // [EC2]
         if (!source_.has_work(source_.self)) return false;
@@ -108,8 +108,8 @@ void event_count::prepare_wait(unsigned w, bool has_token) noexcept {
     const std::uint32_t before = state_.fetch_add(waits - (has_token ? searching : 0), sys::relaxed);
     places_[w].word.store(idle, sys::release); // [EC5] Release: the count. Pairs with the acquire in rouse().
     // [EC1], [EC2], [EC4] Orders the two steps above before the caller's checks. Pairs with the fences in
-    // notify(), notify_sleepers() and signal(). Only the first sleeper needs the heavy fence: while the count is
-    // not 0, each poster either sees it and has a full fence, or its work is visible to the first sleeper.
+    // notify(), notify_sleepers() and signal(). Only the first sleeper needs the heavy fence: while the count
+    // is not 0, each poster either sees it and has a full fence, or its work is visible to the first sleeper.
     if (before >= one_waiting || EKIDEN_MUTANT(sleep_first_is_unheard)) {
         sys::fence(sys::seq_cst);
     } else {
@@ -152,7 +152,8 @@ event_count::wake_up event_count::cancel_wait(unsigned w) noexcept {
         state_.fetch_sub(one_waiting, sys::relaxed);
         return wake_up::signalled;
     }
-    // [EC3] A load of its own, because g++ warns of a compare-exchange whose failure order is the stronger one.
+    // [EC3] A load of its own, because g++ warns of a compare-exchange whose failure order is the stronger
+    // one.
     now = word.load(sys::acquire);
     word.store(awake, sys::relaxed);
     if (EKIDEN_MUTANT(sleep_cancel_loses_the_token)) return wake_up::signalled;

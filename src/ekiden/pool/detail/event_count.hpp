@@ -2,10 +2,10 @@
 ///
 /// Part: pool. Used by: worker (sleeps), scheduler (wakes).
 ///
-/// An event count (prepare, check again, commit) with one token. At most one awake worker at a time searches for
-/// work on behalf of all. Meanwhile posters wake no worker. Modeled on the idle-worker schemes of rayon and
-/// Tokio. New: a wake-up hands the token to one named sleeper, and a post costs no fence while every worker is
-/// busy.
+/// An event count (prepare, check again, commit) with one token. At most one awake worker at a time searches
+/// for work on behalf of all. Meanwhile posters wake no worker. Modeled on the idle-worker schemes of rayon
+/// and Tokio. New: a wake-up hands the token to one named sleeper, and a post costs no fence while every
+/// worker is busy.
 #pragma once
 
 #include <ekiden/sys/asymmetric_fence.hpp>
@@ -31,8 +31,8 @@ public:
     /// Throws std::bad_alloc.
     event_count(unsigned workers, work_source source);
 
-    /// Any thread, after it has published work: ensures that a worker finds it. Returns true if it has woken a
-    /// worker.
+    /// Any thread, after it has published work: ensures that a worker finds it. Returns true if it has woken
+    /// a worker.
     bool notify() noexcept {
         // [EC1] Light: orders the publication before the load of state_. Pairs with the heavy fence in
         // prepare_wait().
@@ -73,8 +73,8 @@ public:
     /// Any thread: calls signal() for each worker.
     void signal_all() noexcept;
 
-    /// Any thread: returns how many workers sleep or are about to. A hint, except for what the caller's fences
-    /// order.
+    /// Any thread: returns how many workers sleep or are about to. A hint, except for what the caller's
+    /// fences order.
     [[nodiscard]] std::uint32_t waiting() const noexcept { return state_.load(sys::relaxed) / one_waiting; }
 
     /// Like waiting(): returns whether an awake thread has the token.
@@ -109,8 +109,8 @@ private:
         sys::atomic<std::uint64_t> woken_ns{0}; // when
     };
 
-    // state_: bit 0 is set while a thread has the token. The rest is the number of waiting workers, in units of
-    // one_waiting. A worker is counted before its word becomes idle, and until the word has changed again.
+    // state_: bit 0 is set while a thread has the token. The rest is the number of waiting workers, in units
+    // of one_waiting. A worker is counted before its word becomes idle, and until the word has changed again.
     static constexpr std::uint32_t searching = 1;
     static constexpr std::uint32_t one_waiting = 2;
 

@@ -126,8 +126,8 @@ worker* scheduler::this_worker() const noexcept {
 // ---- tasks come in
 
 bool scheduler::submit(task* accepted, priority level, task_order order) {
-    // A thread that sees the effect of its task may end the pool before this call returns. So notify() is called
-    // inside the push, which quiesce() waits for. A worker of this pool keeps the pool alive.
+    // A thread that sees the effect of its task may end the pool before this call returns. So notify() is
+    // called inside the push, which quiesce() waits for. A worker of this pool keeps the pool alive.
     const auto notify = [this]() noexcept { this->notify(); };
     trace::detail::moment(trace::kind::queued, accepted);
     bool is_in = false;
@@ -295,9 +295,9 @@ bool scheduler::block_until_idle(const wait_limit& limit) noexcept {
     bool is_so = false;
     for (;;) {
         const std::uint32_t epoch = idle_epoch_.load(sys::relaxed);
-        // [ID2] Orders the count of waiters before the loads of the tasks' counts. Either a worker that becomes
-        // idle sees the waiter and changes the epoch, or this thread sees the tasks that the worker has
-        // finished. [LS1] The fence also makes the load of the epoch an acquire.
+        // [ID2] Orders the count of waiters before the loads of the tasks' counts. Either a worker that
+        // becomes idle sees the waiter and changes the epoch, or this thread sees the tasks that the worker
+        // has finished. [LS1] The fence also makes the load of the epoch an acquire.
         sys::fence(sys::seq_cst);
         is_so = is_idle();
         if (is_so || asleep.is_over()) break;
@@ -315,7 +315,8 @@ bool scheduler::wait_idle(const wait_limit& limit) {
 
 // ---- pause and end
 
-/// Has no effect after join() or stop() has begun, because join() waits for tasks that would wait for resume().
+/// Has no effect after join() or stop() has begun, because join() waits for tasks that would wait for
+/// resume().
 void scheduler::pause() noexcept {
     if (is_in_forked_child()) return;
     std::uint32_t gate = gate_.load(sys::relaxed);
@@ -342,8 +343,8 @@ void scheduler::stop() noexcept {
     // [ST1] Release: the tasks that quiesce() has waited for. Pairs with the acquire in worker::is_stopped().
     gate_.fetch_or(gate_bit::stopped, sys::release);
     sys::futex_wake_all(gate_);
-    // In the word itself, so that a join() that is about to sleep on the word does not. Relaxed: a join() that
-    // does not see the gate stopped yet repeats its loop in drain() and waits for no work.
+    // In the word itself, so that a join() that is about to sleep on the word does not. Relaxed: a join()
+    // that does not see the gate stopped yet repeats its loop in drain() and waits for no work.
     if (!EKIDEN_MUTANT(pool_stop_leaves_the_work)) outstanding_.fetch_or(work_in_vain, sys::relaxed);
     sys::futex_wake_all(outstanding_);
     sleep_.signal_all();
@@ -371,8 +372,8 @@ bool scheduler::join(const wait_limit& limit) {
 
 // ---- outstanding work
 
-/// Waits until there is neither a task nor outstanding work that may post one, both at the same moment. The pool
-/// is closed to all other threads outside. Returns false if the limit is reached before.
+/// Waits until there is neither a task nor outstanding work that may post one, both at the same moment. The
+/// pool is closed to all other threads outside. Returns false if the limit is reached before.
 bool scheduler::drain(const wait_limit& limit) noexcept {
     for (;;) {
         // [OW1] Acquire: the works begun so far count as outstanding. Pairs with the release in
@@ -381,8 +382,8 @@ bool scheduler::drain(const wait_limit& limit) noexcept {
         if (!wait_for_outstanding_work(limit)) return false;
         for (injection_queue& queue : queues_) queue.quiesce();
         if (!block_until_idle(limit)) return false;
-        // Tasks begin work, and is_idle() has acquired the ends of all tasks. So this load sees each beginning
-        // since the load above. If there was none, no work was outstanding when no task was left.
+        // Tasks begin work, and is_idle() has acquired the ends of all tasks. So this load sees each
+        // beginning since the load above. If there was none, no work was outstanding when no task was left.
         if (works_begun_.load(sys::relaxed) == begun || has_stopped()
             || EKIDEN_MUTANT(pool_join_forgets_late_work))
             return true;

@@ -146,8 +146,8 @@ private:
     }
     [[nodiscard]] injection_queue& checked_queue(priority level);
 
-    // outstanding_: the number of works elsewhere that will post their completion here; a bit that is set while
-    // join() sleeps until there are none; and a bit that is set when stop() ends the wait for them.
+    // outstanding_: the number of works elsewhere that will post their completion here; a bit that is set
+    // while join() sleeps until there are none; and a bit that is set when stop() ends the wait for them.
     static constexpr std::uint32_t work_awaited = std::uint32_t{1} << 31;
     static constexpr std::uint32_t work_in_vain = std::uint32_t{1} << 30;
     static constexpr std::uint32_t work_count = work_in_vain - 1;

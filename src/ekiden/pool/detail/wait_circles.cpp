@@ -27,7 +27,8 @@ void wait_circles::begin_wait(worker& self) noexcept {
     } catch (...) { // no memory for a report
         return;
     }
-    pool_.report_stall(stall_report::reason::deadlocked, circle); // outside the lock: the circle cannot change
+    pool_.report_stall(stall_report::reason::deadlocked,
+                       circle); // outside the lock: the circle cannot change
 }
 
 void wait_circles::end_wait(worker& self) noexcept {

@@ -38,13 +38,14 @@ void watch::wake() noexcept {
 
 void watch::run() noexcept {
     // After a blocked thread there are probably more.
-    const sys::clock::duration hurry = std::min<sys::clock::duration>(std::chrono::milliseconds(1), interval_);
+    const sys::clock::duration hurry =
+        std::min<sys::clock::duration>(std::chrono::milliseconds(1), interval_);
     while (word_.load(sys::relaxed) != leaving) {
         sys::clock::duration pause = check() ? hurry : interval_;
         std::uint32_t word = checking;
         if (word_.compare_exchange_strong(word, asleep, sys::relaxed, sys::relaxed)) {
-            // [EL3] Orders `asleep` before the loads of the workers' words: either the watch sees a worker awake,
-            // or the worker sees the watch asleep.
+            // [EL3] Orders `asleep` before the loads of the workers' words: either the watch sees a worker
+            // awake, or the worker sees the watch asleep.
             sys::fence(sys::seq_cst);
             if (crew_.is_quiet()) {
                 while (word_.load(sys::relaxed) == asleep) sys::futex_wait(word_, asleep);

@@ -15,8 +15,8 @@ namespace ekiden::inline EKIDEN_ABI {
 class scheduler;
 class crew;
 
-/// A thread that checks the workers of a pool at intervals. It compensates for workers that sleep in the kernel
-/// while tasks wait, and reports a saturated pool. It sleeps while all workers sleep.
+/// A thread that checks the workers of a pool at intervals. It compensates for workers that sleep in the
+/// kernel while tasks wait, and reports a saturated pool. It sleeps while all workers sleep.
 class watch {
 public:
     /// Throws std::system_error if the system gives no thread.

@@ -10,8 +10,8 @@ namespace ekiden::inline EKIDEN_ABI {
 class scheduler;
 class task;
 
-/// An interface for services. A service adds itself with scheduler::add_source() and lives as long as the threads
-/// of the pool. Its tasks are pieces of running tasks, so they run in a paused pool, too.
+/// An interface for services. A service adds itself with scheduler::add_source() and lives as long as the
+/// threads of the pool. Its tasks are pieces of running tasks, so they run in a paused pool, too.
 class work_source {
 public:
     /// Any thread: returns whether there may be work. A hint, except for what the caller's fences order.

@@ -94,8 +94,8 @@ task* worker::find_task() noexcept {
     return found;
 }
 
-/// Wakes a worker for all tasks that this worker has deferred. Called before this worker sleeps, blocks, stands
-/// by, retires, or begins another task.
+/// Wakes a worker for all tasks that this worker has deferred. Called before this worker sleeps, blocks,
+/// stands by, retires, or begins another task.
 void worker::announce() noexcept {
     if (std::exchange(owed_, 0) != 0 && !EKIDEN_MUTANT(worker_forgets_what_it_owes)) pool_.notify();
 }
@@ -162,8 +162,8 @@ bool worker::admit() noexcept {
 
 // ---- where tasks come from
 
-/// Takes a task from one of four places, in turn. Otherwise a worker would never reach them while it always has
-/// own tasks. Stealing from the next worker bounds how many later tasks overtake a task in a batch: see
+/// Takes a task from one of four places, in turn. Otherwise a worker would never reach them while it always
+/// has own tasks. Stealing from the next worker bounds how many later tasks overtake a task in a batch: see
 /// thread_pool.
 task* worker::neglected() noexcept {
     switch (turn_ / fair_turn % 4) {
@@ -219,8 +219,8 @@ task* worker::stolen() noexcept {
     return nullptr;
 }
 
-/// Takes from the batch first. Its tasks came from outside before most tasks of the deque were posted, and a take
-/// costs no heavy fence.
+/// Takes from the batch first. Its tasks came from outside before most tasks of the deque were posted, and a
+/// take costs no heavy fence.
 task* worker::stolen_from(worker& victim) noexcept {
     task* found = victim.batch_.take();
     if (found == nullptr && victim.deque_.maybe_filled()) found = victim.deque_.steal();
@@ -239,8 +239,8 @@ task* worker::from_sources() noexcept {
     return found;
 }
 
-/// Pushes a task, which this worker has taken and must not begin, onto its own deque. Returns false if there is
-/// no memory.
+/// Pushes a task, which this worker has taken and must not begin, onto its own deque. Returns false if there
+/// is no memory.
 bool worker::put_back(task* taken) noexcept {
     try {
         deque_.push(taken); // not push(): the task is counted already
@@ -291,9 +291,8 @@ repeated_task::end worker::repeat(repeated_task& begun, repeated_task::call call
 /// find_task() would do that. False if it is for them, or gone: only a later push has its address then.
 bool worker::take_again(const task& given, std::uint64_t number) noexcept {
     if (spawned_.value() != number || pool_.gate().load(sys::relaxed) != 0 || has_token_ || waits_ != nullptr
-        || trace::is_on() || (turn_ + 1) % fair_turn == 0
-        || pool_.queue(priority::high).maybe_filled() || owed_ != 0 || deque_.newest() != &given
-        || deque_.pop() == nullptr) // a thief was faster
+        || trace::is_on() || (turn_ + 1) % fair_turn == 0 || pool_.queue(priority::high).maybe_filled()
+        || owed_ != 0 || deque_.newest() != &given || deque_.pop() == nullptr) // a thief was faster
         return false;
     ++turn_;
     if (!EKIDEN_MUTANT(repeat_forgets_to_count)) ran_.add(); // [ID1] as in execute()
@@ -323,8 +322,8 @@ task* worker::next_task(const reason_to_return& reason) noexcept {
     }
 }
 
-/// In a paused pool, a worker that waits for a result takes only pieces of running tasks. It would have to hold
-/// any other task until resume(), even if its own wait ends earlier.
+/// In a paused pool, a worker that waits for a result takes only pieces of running tasks. It would have to
+/// hold any other task until resume(), even if its own wait ends earlier.
 task* worker::find(const reason_to_return& reason) noexcept {
     return must_hold_back(reason) ? from_sources() : find_task();
 }
@@ -357,8 +356,9 @@ bool worker::is_stopped() const noexcept {
     return (gate & gate_bit::stopped) != 0;
 }
 
-/// Searches for a limited time. Only the owner of the token does so, unless the program has set a spin_time. In
-/// the protocol of sleep.md, a worker that searches without the token counts as busy: no poster relies on it.
+/// Searches for a limited time. Only the owner of the token does so, unless the program has set a spin_time.
+/// In the protocol of sleep.md, a worker that searches without the token counts as busy: no poster relies on
+/// it.
 task* worker::search(const reason_to_return& reason) noexcept {
     if (!has_token_) has_token_ = pool_.sleep().try_begin_search();
     if (!has_token_ && !pool_.all_search()) return nullptr;

@@ -36,8 +36,8 @@ public:
     [[nodiscard]] repeated_task::end repeat(repeated_task& begun, repeated_task::call call,
                                             const void* callable);
 
-    /// Waits until `awaited` is ready. Without a limit, the worker runs other tasks meanwhile, at any depth of
-    /// nesting, because there may be no other worker to run them. With a limit, the worker sleeps like a
+    /// Waits until `awaited` is ready. Without a limit, the worker runs other tasks meanwhile, at any depth
+    /// of nesting, because there may be no other worker to run them. With a limit, the worker sleeps like a
     /// blocked thread, because it could not abort a running task at the limit.
     bool wait_for(completion& awaited, const wait_limit* limit) noexcept override;
 
@@ -109,7 +109,8 @@ public:
         /// Returns the state as a character: see thread_pool::activity().
         [[nodiscard]] char sign() const noexcept;
     };
-    /// Any thread, also in a signal handler: returns what the worker does. Takes no lock and allocates nothing.
+    /// Any thread, also in a signal handler: returns what the worker does. Takes no lock and allocates
+    /// nothing.
     [[nodiscard]] glance look() const noexcept;
     /// Shows the state to other threads. The calling thread still owns this place.
     void show(glance::state is) noexcept;
@@ -119,8 +120,8 @@ public:
     [[nodiscard]] bool seems_to_hold(const void* lock) const noexcept { return locks_.has(lock); }
 
 private:
-    /// Why a search for tasks ends without a task. In wait_for(), `awaited` is the result. In run(), `awaited`
-    /// is null, and `end_of_life` is when a surplus thread retires, or null.
+    /// Why a search for tasks ends without a task. In wait_for(), `awaited` is the result. In run(),
+    /// `awaited` is null, and `end_of_life` is when a surplus thread retires, or null.
     struct reason_to_return {
         completion* awaited;
         const sys::clock::time_point* end_of_life;
