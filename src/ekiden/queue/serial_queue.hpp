@@ -28,8 +28,8 @@ public:
     /// call no longer uses the queue or the task.
     [[nodiscard]] bool push(task* pushed) noexcept {
         pushed->begin_link();
-        // [SE1] Release: the new link, for the next push. Acquire: the link of the task before. [SE3] [SE4]
-        // Acquire: what the consumer has done.
+        // [SE1] acq_rel: releases the new link to the next push, and acquires the link of the task before.
+        // [SE3] [SE4] Acquire: what the consumer has done.
         const std::uintptr_t before = newest_.exchange(word_of(pushed), sys::acq_rel);
         // [SE2] Release: publishes the task. Pairs with the acquires in take().
         if (before > ended)
