@@ -137,11 +137,7 @@ void crew::join() noexcept {
 // ---- how many are at work
 
 void crew::change_active(int by) noexcept {
-    const unsigned before = active_.load(sys::relaxed);
-    const unsigned now = before + static_cast<unsigned>(by);
-    active_.store(now, sys::relaxed);
-    if (before <= base_ && now > base_) pool_.set_crowded(true);
-    if (before > base_ && now <= base_) pool_.set_crowded(false);
+    active_.store(active_.load(sys::relaxed) + static_cast<unsigned>(by), sys::relaxed);
 }
 
 bool crew::is_crowded() const noexcept {
@@ -211,42 +207,34 @@ bool crew::stand_by(worker& who) noexcept {
     // [EL2] Relaxed: a hired thread checks the queues like any other thread, with their own ordering.
     while (own.hired.load(sys::relaxed) == 0) {
         if (sys::futex_wait_until(own.hired, 0, end)) continue;
-        sys::thread before;
-        {
-            const std::lock_guard guard(lock_);
-            if (own.hired.load(sys::relaxed) != 0 && !EKIDEN_MUTANT(crew_retires_although_hired)) return true;
-            std::erase(standing_by_, who.index());
-            before = take_leave(who);
-        }
-        if (before.joinable()) before.join();
+        std::unique_lock guard(lock_);
+        if (own.hired.load(sys::relaxed) != 0 && !EKIDEN_MUTANT(crew_retires_although_hired)) return true;
+        std::erase(standing_by_, who.index());
+        leave(who, guard);
         return false;
     }
     return true;
 }
 
 bool crew::retire(worker& who) noexcept {
-    sys::thread before;
-    {
-        const std::lock_guard guard(lock_);
-        member& own = of(who);
-        if (has_stopped_ || own.is != member::duty::at_work || active_.load(sys::relaxed) <= base_)
-            return false;
-        change_active(-1);
-        before = take_leave(who);
-    }
-    if (before.joinable()) before.join();
+    std::unique_lock guard(lock_);
+    if (has_stopped_ || of(who).is != member::duty::at_work || !has_surplus()) return false;
+    change_active(-1);
+    leave(who, guard);
     return true;
 }
 
-/// The calling thread, which is that worker, is about to end. Returns the thread that retired before, which
-/// the caller joins without the lock.
-sys::thread crew::take_leave(worker& who) noexcept {
+/// The calling thread, which is that worker, is about to end. Unlocks, and joins the thread that retired
+/// before.
+void crew::leave(worker& who, std::unique_lock<sys::slow_lock>& guard) noexcept {
     member& own = of(who);
     who.show(worker::glance::state::gone); // before another thread can get this place
     own.is = member::duty::none;
     own.probe = {};
     --threads_;
-    return std::exchange(last_retired_, std::move(own.thread));
+    sys::thread before = std::exchange(last_retired_, std::move(own.thread));
+    guard.unlock();
+    if (before.joinable()) before.join();
 }
 
 // ---- for the watch

@@ -13,6 +13,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <vector>
 
@@ -55,7 +56,10 @@ public:
     void block(worker& who, const char* what) noexcept;
     void unblock(worker& who) noexcept;
 
-    /// Returns whether too many threads are at work because blocked threads have returned. A hint.
+    /// Returns whether more than base() threads are at work, or asleep because they have no tasks. A hint,
+    /// which each worker reads before each task.
+    [[nodiscard]] bool has_surplus() const noexcept { return active_.load(sys::relaxed) > base_; }
+    /// Returns whether more than base() threads are at work, without those asleep. A hint.
     [[nodiscard]] bool is_crowded() const noexcept;
     /// Waits until `who` is hired. Returns false if that takes longer than keep_alive(). Then the thread must
     /// end and no longer use its worker.
@@ -105,7 +109,7 @@ private:
     void live(unsigned index);
     void change_active(int by) noexcept;
     void hire() noexcept;
-    [[nodiscard]] sys::thread take_leave(worker& who) noexcept;
+    void leave(worker& who, std::unique_lock<sys::slow_lock>& guard) noexcept;
 
     scheduler& pool_;
     const thread_pool_options& options_;

@@ -434,14 +434,6 @@ void scheduler::work_finished() noexcept {
         sys::futex_wake_all(outstanding_);
 }
 
-void scheduler::set_crowded(bool is_so) noexcept {
-    // [EL4] Relaxed: a hint to read the numbers.
-    if (is_so)
-        gate_.fetch_or(gate_bit::crowded, sys::relaxed);
-    else
-        gate_.fetch_and(~gate_bit::crowded, sys::relaxed);
-}
-
 scheduler::~scheduler() { pools.remove(*this); }
 
 // ---- refusals

@@ -28,11 +28,10 @@ class worker;
 
 /// What the pool lets in and lets run: bits of scheduler::gate().
 namespace gate_bit {
-inline constexpr std::uint32_t closed = 1;   ///< takes no tasks from outside: join() or stop()
-inline constexpr std::uint32_t stopped = 2;  ///< takes no tasks at all, and abandons the queued ones
-inline constexpr std::uint32_t paused = 4;   ///< begins no tasks
-inline constexpr std::uint32_t forked = 8;   ///< this is the child of a fork: there are no workers
-inline constexpr std::uint32_t crowded = 16; ///< more threads are at work than there should be; set by crew
+inline constexpr std::uint32_t closed = 1;  ///< takes no tasks from outside: join() or stop()
+inline constexpr std::uint32_t stopped = 2; ///< takes no tasks at all, and abandons the queued ones
+inline constexpr std::uint32_t paused = 4;  ///< begins no tasks
+inline constexpr std::uint32_t forked = 8;  ///< this is the child of a fork: there are no workers
 inline constexpr std::uint32_t refuses_outside = closed | stopped | forked;
 inline constexpr std::uint32_t refuses_workers = stopped | forked;
 } // namespace gate_bit
@@ -113,7 +112,6 @@ public:
     void left_sleep() noexcept {
         if (watch_.has_value()) watch_->wake();
     }
-    void set_crowded(bool is_so) noexcept;
     /// Makes the calling thread work for no context. The child of a fork() has no workers, even if the fork
     /// was inside a task.
     static void forget_thread() noexcept;

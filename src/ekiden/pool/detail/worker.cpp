@@ -51,20 +51,20 @@ void worker::run() noexcept {
     show(glance::state::busy); // another thread may have had this place before
     for (;;) {
         const bool has_stopped = is_stopped(); // read before the last search of the queues
-        const bool is_crowded = (pool_.gate().load(sys::relaxed) & gate_bit::crowded) != 0; // [EL4]
-        if (is_crowded && others.is_crowded()) {
+        const bool has_surplus = others.has_surplus();
+        if (has_surplus && others.is_crowded()) {
             end_search();
             stop_searching();
             show(glance::state::standing_by);
             if (!others.stand_by(*this)) return;
             show(glance::state::busy);
         }
-        const auto end = is_crowded ? sys::clock::now() + others.keep_alive() : sys::clock::time_point();
-        if (task* const next = next_task({nullptr, is_crowded ? &end : nullptr})) {
+        const auto end = has_surplus ? sys::clock::now() + others.keep_alive() : sys::clock::time_point();
+        if (task* const next = next_task({nullptr, has_surplus ? &end : nullptr})) {
             execute(next, is_piece(next) || admit());
         } else if (has_stopped) {
             break;
-        } else if (is_crowded && sys::clock::now() >= end) {
+        } else if (has_surplus && sys::clock::now() >= end) {
             end_search();
             stop_searching();
             if (others.retire(*this)) return;
@@ -344,9 +344,8 @@ void worker::end_search() noexcept {
 bool worker::should_return(const reason_to_return& reason) const noexcept {
     if (reason.awaited != nullptr) return reason.awaited->is_ready();
     if (reason.end_of_life != nullptr && sys::clock::now() >= *reason.end_of_life) return true;
-    // A worker without an end of life has not seen yet that the pool is crowded.
-    return is_stopped()
-           || (reason.end_of_life == nullptr && (pool_.gate().load(sys::relaxed) & gate_bit::crowded) != 0);
+    // A worker without an end of life has not seen the surplus yet.
+    return is_stopped() || (reason.end_of_life == nullptr && pool_.threads().has_surplus());
 }
 
 bool worker::is_stopped() const noexcept {
