@@ -1,4 +1,4 @@
-/// A pool of threads that runs tasks. Workers steal from each other. Each producer outside has its own ring.
+/// A pool of threads that runs tasks. Workers steal from each other. Threads outside post into rings.
 ///
 /// Part: pool. Used by: programs. The engine is private: scheduler.hpp, worker.hpp.
 #pragma once
