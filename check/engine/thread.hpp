@@ -76,8 +76,6 @@ private:
 
 [[nodiscard]] inline thread::id this_thread_id() noexcept { return thread::id(check::current_thread()); }
 
-inline bool leave_processor() noexcept { return false; }
-
 inline void yield(std::source_location where = std::source_location::current()) noexcept {
     check::spin(false, where); // a loop of yields waits for another thread
 }

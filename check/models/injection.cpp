@@ -1,5 +1,5 @@
 // injection_ring, injection_queue and task_batch: takes by several workers, growth, the order per producer, a
-// producer's exit, and the gate that stop() closes.
+// shared ring, and the gate that stop() closes.
 #include <check/engine/model.hpp>
 #include <ekiden/queue/injection_queue.hpp>
 #include <ekiden/queue/task_batch.hpp>
@@ -205,11 +205,11 @@ EKIDEN_MODEL(batch_order, .about = "takes that happen one after the other keep t
     made.finish(2);
 }
 
-EKIDEN_MODEL(queue_producer_exit, .about = "a producer ends; the next thread takes its ring over",
+EKIDEN_MODEL(queue_shared_ring, .about = "two producers share a ring while it is made, and one task is taken",
              .preemptions = 3) {
     items<2> made;
     sys::atomic<std::uint32_t> gate{0};
-    injection_queue queue(gate, 1, near_the_end);
+    injection_queue queue(gate, 1, near_the_end, 1);
     sys::thread first([&] { check::that(queue.push(made.fill(0), closed), "the gate is open"); });
     sys::thread second([&] { check::that(queue.push(made.fill(1), closed), "the gate is open"); });
     task* got = nullptr;
@@ -241,20 +241,17 @@ EKIDEN_MODEL(queue_close_against_push, .about = "after quiesce every accepted ta
     check::that(found == accepted, "no accepted task comes after the queue was found empty");
 }
 
-EKIDEN_MODEL(queue_end_before_producer, .about = "the queue ends before a thread that has pushed",
+EKIDEN_MODEL(queue_end_during_push, .about = "the queue ends after quiesce, while a push may still return",
              .preemptions = 3) {
     items<1> made;
     sys::atomic<std::uint32_t> gate{0};
-    sys::atomic<bool> pushed{false};
     auto queue = std::make_unique<injection_queue>(gate, std::size_t{2}, near_the_end);
-    sys::thread producer([&] {
-        check::that(queue->push(made.fill(0), closed), "the gate is open");
-        pushed.store(true, sys::release);
-    });
-    while (!pushed.load(sys::acquire)) sys::yield();
+    sys::thread producer(
+        [&made, q = queue.get()] { check::that(q->push(made.fill(0), closed), "the gate is open"); });
     task* got = nullptr;
-    check::that(claim_one(*queue, got, std::size_t{0}) == 1, "the task is there");
+    while (claim_one(*queue, got, std::size_t{0}) == 0) sys::yield();
     made.use(got);
+    queue->quiesce();
     queue.reset();
     producer.join();
     made.finish(1);

@@ -93,44 +93,7 @@ private:
     int looks_ = 0;
 };
 
-/// Has one task.
-class source_of_one final : public work_source {
-public:
-    explicit source_of_one(task* only) noexcept : task_(only) {}
-
-    [[nodiscard]] bool has_work() const noexcept override { return task_.load(sys::relaxed) != nullptr; }
-    [[nodiscard]] task* find(unsigned) noexcept override {
-        return has_work() ? task_.exchange(nullptr, sys::relaxed) : nullptr;
-    }
-    void ask() noexcept override {}
-
-private:
-    sys::atomic<task*> task_;
-};
-
-/// Until its end all threads seem to run on one processor, so that each worker is in its waker's way.
-struct one_processor {
-    one_processor() noexcept { sys::cpu_of_all_threads = 0; }
-    ~one_processor() { sys::cpu_of_all_threads = -1; }
-};
-
 } // namespace
-
-// No old values: it is about who looks when.
-EKIDEN_MODEL(pool_in_way_of_waker, .load_buffering = false, .old_values = 0,
-             .about = "a worker on its waker's processor, which looks less and yields, leaves no task behind",
-             .preemptions = 1, .spurious = 0, .timeouts = 0) {
-    const one_processor all;
-    sys::atomic<std::uint32_t> ran{0};
-    source_of_one source(make_task([&ran] {
-        ran.store(1, sys::relaxed);
-        sys::futex_wake(ran);
-    }));
-    thread_pool pool({.threads = 1});
-    engine_of(pool).add_source(source);
-    engine_of(pool).sleep().notify();
-    while (ran.load(sys::relaxed) == 0) sys::futex_wait(ran, 0);
-}
 
 POOL_MODEL(pool_ends_during_post, .about = "a pool may end as soon as the effect of its last task is seen",
            .preemptions = 1, .spurious = 0) {

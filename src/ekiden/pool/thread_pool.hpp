@@ -1,4 +1,4 @@
-/// A pool of threads that runs tasks. Workers steal from each other. Each producer outside has its own ring.
+/// A pool of threads that runs tasks. Workers steal from each other. Threads outside post into rings.
 ///
 /// Part: pool. Used by: programs. The engine is private: scheduler.hpp, worker.hpp.
 #pragma once
@@ -96,10 +96,8 @@ struct thread_pool_metrics {
 /// Order: with one worker, tasks of one priority that one outside thread posts begin in the order of the
 /// posts. With several workers they begin roughly oldest first, and the order is not specified. Use a strand
 /// or lanes for a strict order. With W workers, at most 2^14 * W * W later tasks of that thread overtake a
-/// task. No task waits behind another one that computes or blocks while a worker is idle. Two cases are
-/// exceptions. Posts from destructors of thread_local objects, at the end of a thread, may begin earlier.
-/// Later posts may also begin earlier if a worker that waits for a result has put a task back because of
-/// pause().
+/// task. No task waits behind another one that computes or blocks while a worker is idle. Later posts may
+/// begin earlier in one case: a worker that waits for a result puts a task back because of pause().
 ///
 /// A worker takes the tasks that it has posted newest first. Other workers take them oldest first.
 /// post_last() puts a worker's task behind the waiting ones.

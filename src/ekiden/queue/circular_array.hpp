@@ -1,5 +1,5 @@
-/// The ring under the queues of one writer: a power of two of slots, replaced by one of twice the size when
-/// it is full.
+/// The array of a ring with one writer: a power of two of slots. A full array is replaced by one of twice the
+/// size.
 ///
 /// Part: queue. Used by: chase_lev_deque, injection_ring.
 #pragma once
@@ -14,9 +14,9 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// Slots for pointers, found by a running index. One writer; readers may hold on to a ring that has been
-/// replaced: it is not written any more, and kept until the destructor. Together the old ones are smaller
-/// than the current one.
+/// Slots for pointers, addressed by a running index. There is one writer. Readers may still use an array that
+/// has been replaced: it is no longer written, and lives until the destructor. The old arrays together are
+/// smaller than the current one.
 template <class T>
 class circular_array {
 public:
@@ -38,17 +38,17 @@ public:
         current_.store(arrays_.back().get(), sys::relaxed);
     }
 
-    /// Writer: the ring in use.
+    /// Writer: returns the array in use.
     [[nodiscard]] slots* current() const noexcept { return current_.load(sys::relaxed); }
 
-    /// Any thread: the ring in use. A reader that has acquired an index from the writer gets one that holds
-    /// it.
+    /// Any thread: returns the array in use. A reader that has acquired an index from the writer gets an
+    /// array that contains the index.
     [[nodiscard]] slots* current_for_reader() const noexcept {
-        return current_.load(sys::acquire); // [CA1] pairs with the release in grow()
+        return current_.load(sys::acquire); // [CA1] Pairs with the release in grow().
     }
 
-    /// Writer: a ring of twice the size, with the elements of [first, last). Throws std::bad_alloc; then
-    /// nothing has changed.
+    /// Writer: replaces the array by one of twice the size, with the elements of [first, last). Throws
+    /// std::bad_alloc, and then has no effect.
     slots* grow(std::uint64_t first, std::uint64_t last) {
         slots* const full = current();
         arrays_.push_back(std::make_unique<slots>(2 * full->capacity()));
@@ -56,7 +56,8 @@ public:
         for (std::uint64_t i = first + (EKIDEN_MUTANT(ring_copies_too_little) ? 1 : 0); i != last; ++i) {
             larger->at(i).store(full->at(i).load(sys::relaxed), sys::relaxed);
         }
-        // [CA1] release: a reader may see the ring before the next index that the writer publishes.
+        // [CA1] Release: publishes the elements, because a reader may see the array before the writer's next
+        // index. Pairs with the acquire in current_for_reader().
         current_.store(larger, sys::release);
         return larger;
     }

@@ -1,38 +1,38 @@
-/// The way into a pool or loop from outside: a ring per producer thread, emptied in the order of the pushes.
+/// The queue for tasks from outside: rings that many producer threads fill and many workers empty.
 ///
 /// Part: queue. Used by: pool (one per priority), loop.
 #pragma once
 
 #include <ekiden/queue/circular_array.hpp>
 #include <ekiden/queue/task.hpp>
-#include <ekiden/sys/asymmetric_fence.hpp>
 #include <ekiden/sys/atomic.hpp>
 #include <ekiden/sys/lock.hpp>
 #include <ekiden/sys/mutant.hpp>
-#include <ekiden/sys/thread.hpp>
 
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
+#include <mutex>
 #include <span>
-#include <type_traits>
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// A ring with one producer at a time and any number of consumers. It grows; a push never waits. Elements
-/// are taken exactly once, and in the order of the pushes.
+/// A ring with one producer at a time and any number of consumers. It grows, so a push never waits. Each
+/// element is taken exactly once. Elements are taken in the order of the pushes.
 class injection_ring {
 public:
-    /// `first_index` is where the indices start: they may wrap around, and tests start them just before.
+    /// `first_index` is the first index. Indices wrap around, and tests start them near the end.
     injection_ring(std::size_t capacity, std::uint64_t first_index);
 
-    /// Producer: adds at the end. Throws std::bad_alloc if the ring cannot grow; then
-    /// nothing has changed.
+    /// Producer: adds an element at the end. Throws std::bad_alloc if the ring cannot grow, and then has no
+    /// effect.
     void push(task* element);
 
-    /// Any thread: takes the oldest elements, at most as many as `into` has room for, and at most one more
-    /// than a `share`th of all. Returns how many.
+    /// Any thread: takes the oldest elements. Takes at most as many as `into` has room for, and at most one
+    /// more than a `share`th of all. Returns their number.
     [[nodiscard]] std::size_t take(std::span<task*> into, std::size_t share) noexcept;
 
     /// Any thread: returns false if the ring was empty a moment ago. A hint: orders nothing.
@@ -40,7 +40,7 @@ public:
         return head_.load(sys::relaxed) != tail_.load(sys::relaxed);
     }
 
-    /// Any thread: how many elements have been pushed so far. Orders nothing.
+    /// Any thread: returns how many elements have been pushed so far. Orders nothing.
     [[nodiscard]] std::uint64_t pushed() const noexcept { return tail_.load(sys::relaxed) - first_index_; }
 
 private:
@@ -48,144 +48,104 @@ private:
 
     [[nodiscard, gnu::noinline]] slots* make_room(slots* here, std::uint64_t tail);
 
-    alignas(sys::isolation) sys::atomic<std::uint64_t> head_; // next to take; written by consumers
-    alignas(
-        sys::isolation) sys::atomic<std::uint64_t> tail_; // next to push; this and the rest: by the producer
+    alignas(sys::isolation) sys::atomic<std::uint64_t> head_; // the next index to take; written by consumers
+    // The next index to push. The producer writes this member and the following ones.
+    alignas(sys::isolation) sys::atomic<std::uint64_t> tail_;
     std::uint64_t head_seen_;
     circular_array<task> array_;
     const std::uint64_t first_index_;
 };
 
-/// A queue of tasks from any number of threads to any number of threads. Each producer thread has a ring of
-/// its own, up to `exclusive_rings` at a time; threads beyond that share one ring under a lock. A thread
-/// keeps its ring until it ends; the next new thread takes the ring over. The tasks of one producer are
-/// taken in the order of its pushes; but what it still pushes from destructors of thread_local objects,
-/// after its ring has been passed on, goes to the shared ring and may come before the rest.
+/// A queue of tasks from any number of threads to any number of threads. Each producer thread has a number,
+/// and pushes into the ring of that number under the ring's lock. Threads whose numbers are equal modulo the
+/// number of rings share a ring. The tasks of one producer are taken in the order of its pushes.
 ///
-/// Thread-safe, but for the destructor. Outstanding tasks must have been taken before the destruction.
+/// Thread-safe, except the destructor. All tasks must have been taken before the destruction.
 class injection_queue {
 public:
-    static constexpr std::size_t exclusive_rings = 63;
+    /// The default number of rings. While there are fewer producer threads, their locks are rarely contended.
+    static constexpr unsigned most_rings = std::numeric_limits<std::uint32_t>::digits;
 
-    /// `gate` is read on each push: while it has a bit of the push's `refused`, the push is refused.
-    /// `capacity`, a power of two, is a new ring's size. `first_index` is where the rings' indices start, for
-    /// tests. Throws std::bad_alloc.
+    /// Each push reads `gate`, and is refused while the gate has a bit of the push's `refused`. `capacity`, a
+    /// power of two, is the size of a new ring. `first_index` and `rings` are for tests. Throws
+    /// std::bad_alloc.
     explicit injection_queue(const sys::atomic<std::uint32_t>& gate, std::size_t capacity = 256,
-                             std::uint64_t first_index = 0);
-    ~injection_queue();
-    injection_queue(const injection_queue&) = delete;
-    injection_queue& operator=(const injection_queue&) = delete;
+                             std::uint64_t first_index = 0, unsigned rings = most_rings);
 
-    /// Adds a task and calls `then()`, which must not throw, or returns false if the gate refuses it. Throws
-    /// std::bad_alloc; then nothing has changed. quiesce() waits for a push and what follows it: after that
-    /// the call touches neither the queue nor anything else of its owner.
+    /// Adds a task and calls `then()`, which must not throw. Returns false if the gate refuses the task.
+    /// Throws std::bad_alloc, and then has no effect. When quiesce() has returned, a push that it has waited
+    /// for no longer uses the queue or its owner.
     template <class Then>
     [[nodiscard]] bool push(task* element, std::uint32_t refused, Then&& then) {
-        const recent_inlets::entry& recent = sys::local<recent_inlets>().of(id_);
-        if (recent.queue == id_ && !recent.where->shared) [[likely]]
-            return push_into(*recent.where, element, refused, then);
-        return push_elsewhere(element, refused,
-                              {[](void* self) { (*static_cast<std::remove_reference_t<Then>*>(self))(); },
-                               const_cast<void*>(static_cast<const void*>(&then))});
+        // In the child of a fork() the lock may be held by a thread that does not exist there.
+        if (refuses(refused)) return false;
+        inlet& here = inlet_of_this_thread();
+        const std::lock_guard guard(here.lock);
+        // [IQ1] Under the lock: either quiesce() waits for this push, or this check sees the closed gate.
+        if (refuses(refused) && !EKIDEN_MUTANT(queue_push_trusts_its_first_check)) return false;
+        ring_of(here).push(element);
+        then();
+        return true;
     }
     [[nodiscard]] bool push(task* element, std::uint32_t refused) {
         return push(element, refused, [] {});
     }
 
-    /// After the gate was closed: waits until each push that found it open has put its task into the queue.
+    /// After the gate was closed: waits until each push that found the gate open has completed.
     void quiesce() noexcept;
 
-    /// Takes the oldest tasks of one producer, of the rings from number `start` on, as
-    /// injection_ring::take(). Returns how many, 0 if there are none.
+    /// Takes the oldest tasks of one ring, like injection_ring::take(). Searches the rings from number
+    /// `start` on. Returns the number of tasks, which is 0 if all rings are empty.
     [[nodiscard]] std::size_t take(std::size_t start, std::span<task*> into, std::size_t share) noexcept;
 
-    /// Takes one; null if there is none.
+    /// Takes one task. Returns null if there is none.
     [[nodiscard]] task* take_one(std::size_t start) noexcept {
         task* found = nullptr;
         return take(start, {&found, 1}, 1) != 0 ? found : nullptr;
     }
 
-    /// False if the queue was empty a moment ago. A hint: orders nothing.
+    /// Returns false if the queue was empty a moment ago. A hint: orders nothing.
     [[nodiscard]] bool maybe_filled() const noexcept;
 
-    /// How many tasks have been pushed so far. Orders nothing.
+    /// Returns how many tasks have been pushed so far. Orders nothing.
     [[nodiscard]] std::uint64_t pushed() const noexcept;
 
-    /// Where one or several threads push. Shared by the queue and its producer thread; the last one frees it.
-    struct alignas(sys::isolation) inlet {
-        inlet(std::size_t capacity, std::uint64_t first_index, bool is_shared)
-            : ring(capacity, first_index), shared(is_shared) {}
-
-        injection_ring ring;
-        sys::atomic<std::uint32_t> pushing{
-            0};                            // 1 while a producer is between its look at the gate and the end
-        sys::atomic<bool> taken{true};     // a living thread pushes here
-        sys::atomic<bool> orphaned{false}; // the queue is gone
-        sys::atomic<std::uint32_t> references{1}; // the queue and each thread that has the inlet
-        const bool shared;
-        sys::slow_lock lock; // for producers of a shared inlet
-
-        void release() noexcept {
-            // release: this side's use; acquire: the other side's, before the end.
-            if (references.fetch_sub(1, sys::acq_rel) == 1) delete this;
-        }
-    };
-
-    struct producer;
-    /// The inlets that a thread used last, by the low bits of the queue's id; and all of them.
-    struct recent_inlets {
-        struct entry {
-            std::uint64_t queue;
-            inlet* where;
-        };
-        std::array<entry, 8> recent{};
-        producer* all = nullptr;
-
-        [[nodiscard]] entry& of(std::uint64_t id) noexcept { return recent[id % recent.size()]; }
-    };
-
 private:
-    struct follow_up {
-        void (*call)(void* self);
-        void* self;
+    struct alignas(sys::isolation) inlet {
+        sys::slow_lock lock;                  // for producers
+        std::unique_ptr<injection_ring> ring; // made by the first push, and never replaced
     };
-    [[nodiscard, gnu::noinline]] bool push_elsewhere(task* element, std::uint32_t refused, follow_up then);
 
-    template <class Then>
-    [[nodiscard]] bool push_into(inlet& here, task* element, std::uint32_t refused, Then&& then) {
-        struct announcement { // also when the ring cannot grow
-            inlet& here;
-            explicit announcement(inlet& i) noexcept : here(i) {
-                here.pushing.store(EKIDEN_MUTANT(queue_push_unannounced) ? 0 : 1, sys::relaxed);
-            }
-            ~announcement() {
-                // [IQ3] release: the push; pairs with the acquire in quiesce(). The queue may be gone
-                // afterwards; the thread keeps the inlet.
-                here.pushing.store(0, sys::release);
-            }
-        } const guard(here);
-        // [IQ2] light: `pushing` before the look at the gate; pairs with the heavy fence in quiesce(). Either
-        // the closer sees this push under way, or this sees the closed gate.
-        sys::fence_light();
-        if ((gate_.load(sys::relaxed) & refused) != 0) return false;
-        here.ring.push(element);
-        then();
-        return true;
+    [[nodiscard]] bool refuses(std::uint32_t refused) const noexcept {
+        return (gate_.load(sys::relaxed) & refused) != 0;
+    }
+    [[nodiscard]] inlet& inlet_of_this_thread() noexcept;
+    [[nodiscard]] injection_ring& ring_of(inlet& locked) {
+        if (locked.ring == nullptr) [[unlikely]]
+            make_ring(locked);
+        return *locked.ring;
+    }
+    void make_ring(inlet& locked);
+
+    /// Calls `visit(ring)` for each ring, from number `start` on, until a call returns true.
+    template <class Visit>
+    bool visit_rings(std::size_t start, Visit visit) const noexcept {
+        // [IQ2] Acquire: the rings; pairs with the release in make_ring().
+        const std::uint32_t made = made_.load(sys::acquire);
+        const auto first = static_cast<int>(start % most_rings);
+        for (std::uint32_t left = std::rotr(made, first); left != 0; left &= left - 1) {
+            const auto number = static_cast<unsigned>(std::countr_zero(left) + first) % most_rings;
+            if (visit(*inlets_[number].ring)) return true;
+        }
+        return false;
     }
 
-    [[nodiscard]] inlet& inlet_of_this_thread();
-    [[nodiscard]] inlet& take_inlet();
-    [[nodiscard]] inlet& shared_inlet();
-
     const sys::atomic<std::uint32_t>& gate_;
-    const std::uint64_t id_; // never reused, unlike the address
     const std::size_t capacity_;
     const std::uint64_t first_index_;
-    // inlets_[0] is the shared inlet, or null while nobody needs it; [1, count_) are exclusive ones. None is
-    // ever removed.
-    sys::atomic<std::size_t> count_{1};
-    std::array<sys::atomic<inlet*>, exclusive_rings + 1> inlets_{};
-    sys::slow_lock registration_;
+    const unsigned rings_;
+    sys::atomic<std::uint32_t> made_{0}; // bit i: there is a ring i
+    std::array<inlet, most_rings> inlets_;
 };
 
 } // namespace ekiden::inline EKIDEN_ABI

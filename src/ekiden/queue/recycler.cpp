@@ -8,24 +8,23 @@
 namespace ekiden::inline EKIDEN_ABI::recycler {
 namespace {
 
-/// Kept for ever: threads may free tasks while static objects are destroyed.
+/// Never destroyed, because threads may free tasks while static objects are destroyed.
 slab_depot& depot() noexcept {
     alignas(slab_depot) static constinit std::byte memory[sizeof(slab_depot)]{};
     static slab_depot& instance = *::new (memory) slab_depot;
     return instance;
 }
 
-/// Threads that do not exist in the child keep their heaps there: what they had is lost.
+/// In the child, the heaps of the missing threads are lost.
 [[maybe_unused]] const bool is_held_across_forks =
     sys::at_fork([] { depot().lock(); }, [] { depot().unlock(); }, [] { depot().unlock(); });
 
-/// What each thread has of its own. Trivial, so that it can be used until the thread's last instruction.
+/// The data of each thread. It is trivial, so it can be used until the thread's last instruction.
 struct thread_cache {
     slab_heap* heap = nullptr;
-    slab* freed_slab = nullptr; // the slab whose nodes this thread has freed last,
-    std::uint64_t freed = 0;    // which of them its header does not show yet,
-    unsigned freed_class = 0;   // and their size class
-    void* kept[size_classes]{}; // freed by deallocate_soon(); nothing of it stands in a slab
+    slab* freed_slab = nullptr; // the slab of the last freed node
+    std::uint64_t freed = 0;    // the bits of that slab that are not set in its header yet
+    unsigned freed_class = 0;   // the size class of that slab
 };
 
 void flush_freed(thread_cache& cache) noexcept {
@@ -35,22 +34,16 @@ void flush_freed(thread_cache& cache) noexcept {
     cache.freed = 0;
 }
 
-void flush(thread_cache& cache) noexcept {
-    for (unsigned size_class = 0; size_class != size_classes; ++size_class) {
-        if (void* const node = std::exchange(cache.kept[size_class], nullptr)) deallocate(node, size_class);
-    }
-    flush_freed(cache);
-}
-
 void leave(void*) noexcept {
     thread_cache& cache = sys::local<thread_cache>();
-    flush(cache);
+    flush_freed(cache);
     cache.heap->trim();
     depot().give_back(cache.heap);
     cache.heap = nullptr;
 }
 
-/// Gives the thread a heap until its end. False if the thread is past its end. Throws std::bad_alloc.
+/// Gives the thread a heap until its end. Returns false if the thread has run its actions for the end. Throws
+/// std::bad_alloc.
 bool enter(thread_cache& cache) {
     slab_heap* const heap = depot().adopt();
     bool leaves = false;
@@ -76,7 +69,7 @@ bool enter(thread_cache& cache) {
     return borrowed.heap->allocate(size_class);
 }
 
-/// False if the thread cannot have a heap; then nothing would flush what it collects.
+/// Returns false if the thread cannot have a heap. Then it must not collect, because nothing would flush.
 [[gnu::noinline]] bool enter_to_free(thread_cache& cache) noexcept {
     try {
         return enter(cache);
@@ -96,7 +89,8 @@ void* allocate(unsigned size_class) {
 }
 
 void deallocate(void* node, unsigned size_class) noexcept {
-    // First of all: once the node's bit is set another thread may have it. The slab's header stays open.
+    // Before the node's bit is set, because another thread may then get the node. The slab's header stays
+    // open.
     sys::close_memory(node, node_bytes(size_class));
     thread_cache& cache = sys::local<thread_cache>();
     slab* const from = slab::of(node);
@@ -115,27 +109,7 @@ void deallocate(void* node, unsigned size_class) noexcept {
     cache.freed |= bit;
 }
 
-void* allocate_again(unsigned size_class) {
-    thread_cache& cache = sys::local<thread_cache>();
-    void* const node = cache.kept[size_class];
-    if (node == nullptr) return allocate(size_class);
-    cache.kept[size_class] = nullptr;
-    sys::open_memory(node, node_bytes(size_class));
-    return node;
-}
-
-void deallocate_soon(void* node, unsigned size_class) noexcept {
-    thread_cache& cache = sys::local<thread_cache>();
-    void*& kept = cache.kept[size_class];
-    if (kept != nullptr || cache.heap == nullptr) {
-        sys::expects(node != kept, freed_twice);
-        return deallocate(node, size_class);
-    }
-    sys::close_memory(node, node_bytes(size_class));
-    kept = node;
-}
-
-void flush() noexcept { flush(sys::local<thread_cache>()); }
+void flush() noexcept { flush_freed(sys::local<thread_cache>()); }
 
 std::size_t footprint() noexcept { return depot().footprint(); }
 

@@ -1,17 +1,19 @@
-/// Memory for tasks: nodes of 64, 128 and 256 bytes that are reused without an allocator and without
-/// scattering; for frames of coroutines also of 512 and 1024.
+/// Memory for tasks: reusable nodes of 64, 128 and 256 bytes. Frames of coroutines use nodes of 512 and 1024
+/// bytes, too.
 ///
 /// Part: queue. Used by: task, future, execution, async.
 ///
-/// Each thread has a heap of 4 KiB slabs and hands out the nodes of one slab after the other, by address. Any
-/// thread may free a node: it sets the node's bit in the slab's header, and collects bits of one slab to set
-/// them at once. The thread that frees half of a slab gives the slab back to its heap. So neighbours in
-/// memory stay neighbours in time, whichever thread frees them, a free costs a fraction of an atomic
-/// operation, and an allocation reads no memory that another core has written. After D. Leijen et al.,
-/// "Mimalloc: Free List Sharding in Action" (2019), with bit masks instead of free lists.
+/// Each thread has a heap of 4 KiB slabs, and allocates the nodes of one slab after the other, by address.
+/// Any thread may free a node: it sets the node's bit in the header of the slab. It collects the bits of one
+/// slab to set them at once. The thread that frees half of a slab returns the slab to its heap.
 ///
-/// A thread's heap is passed on when the thread ends; slabs without a live node go back to a depot for all
-/// threads. Memory that the depot has taken from the system is kept for the life of the process.
+/// So neighbors in memory are allocated one after the other, whichever thread has freed them. A free costs a
+/// fraction of an atomic operation, and an allocation reads no memory that another core has written. Modeled
+/// on D. Leijen et al., "Mimalloc: Free List Sharding in Action" (2019), with bit masks instead of free
+/// lists.
+///
+/// When a thread ends, another thread gets its heap. Slabs without a live node go to a depot for all threads.
+/// The depot keeps its memory for the life of the process.
 #pragma once
 
 #include <ekiden/sys/atomic.hpp>
@@ -23,45 +25,41 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// Thread-safe; every function may be called by any thread at any time, also during the destruction of static
-/// and thread_local objects.
+/// Any thread may call every function at any time, also during the destruction of static and thread_local
+/// objects.
 namespace recycler {
 
-/// Bytes of the largest recycled node for an object; what is larger goes to operator new.
+/// The size of the largest recycled node for an object, in bytes. Larger objects use operator new.
 inline constexpr std::size_t max_node = 256;
-/// The same for a coroutine's frame. (A slab has 7 nodes of 512 bytes, 3 of 1024.)
+/// The size of the largest recycled node for a coroutine's frame. A slab has 7 nodes of 512 bytes, or 3 of
+/// 1024.
 inline constexpr std::size_t max_frame = 1024;
 
-/// The index of the smallest node size that holds `bytes`, 0 to 4. `bytes` is at most max_frame.
+/// Returns the index of the smallest node size that holds `bytes`, 0 to 4. `bytes` is at most max_frame.
 [[nodiscard]] constexpr unsigned size_class(std::size_t bytes) noexcept {
     return bytes <= 64 ? 0U : bytes <= 128 ? 1U : bytes <= 256 ? 2U : bytes <= 512 ? 3U : 4U;
 }
 
-/// A node of the given size class, aligned to 64 bytes. Throws std::bad_alloc.
+/// Allocates a node of the given size class, aligned to 64 bytes. Throws std::bad_alloc.
 [[nodiscard]] void* allocate(unsigned size_class);
 
-/// Takes back a node that allocate() returned for the same size class. It is a release that the allocate()
-/// returning the node again acquires.
+/// Frees a node that allocate() returned for the same size class. It releases, and the allocate() that
+/// returns the node again acquires.
 void deallocate(void* node, unsigned size_class) noexcept;
 
-/// As allocate() and deallocate(), for what mostly ends soon, as the frame of a coroutine does: of each size
-/// class the thread keeps one node that it has freed, for the next one, until it ends or flushes. Nodes of
-/// the two pairs of functions are alike.
-[[nodiscard]] void* allocate_again(unsigned size_class);
-void deallocate_soon(void* node, unsigned size_class) noexcept;
-
-/// Gives back what this thread has freed and kept or collected. Called by threads that are about to sleep.
+/// Returns the freed nodes that this thread has collected to their slabs. Called by threads that are about to
+/// sleep.
 void flush() noexcept;
 
-/// Bytes taken from the system so far, by all threads.
+/// Returns how many bytes all threads have taken from the system so far.
 [[nodiscard]] std::size_t footprint() noexcept;
 
 /// Whether objects of type T are kept in recycled nodes.
 template <class T>
 inline constexpr bool holds = sizeof(T) <= max_node && alignof(T) <= 64;
 
-/// A new T in a recycled node, or from operator new if it fits in none. Throws std::bad_alloc and what T's
-/// constructor throws; then nothing is left behind.
+/// Creates a T in a recycled node, or with operator new if no node is large enough. Throws std::bad_alloc and
+/// whatever T's constructor throws, and then has no effect.
 template <class T, class... Args>
 [[nodiscard]] T* create(Args&&... args) {
     if constexpr (holds<T>) {
@@ -81,7 +79,7 @@ template <class T, class... Args>
     }
 }
 
-/// Frees the memory of an object made by create(), whose lifetime has ended.
+/// Frees the memory of an object made by create() whose lifetime has ended.
 template <class T>
 void free_memory(T* object) noexcept {
     if constexpr (holds<T>)
@@ -92,7 +90,7 @@ void free_memory(T* object) noexcept {
         ::operator delete(object, sizeof(T));
 }
 
-/// Ends an object made by create().
+/// Destroys an object made by create().
 template <class T>
 void destroy(T* object) noexcept {
     object->~T();

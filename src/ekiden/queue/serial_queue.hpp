@@ -1,10 +1,10 @@
-/// Tasks from any threads for one consumer at a time. The queue itself says whether there is a consumer.
+/// A queue from any number of threads to one consumer at a time. It also records whether there is a consumer.
 ///
 /// Part: queue. Used by: strands (whose drain consumes), loops (whose thread does).
 ///
-/// After D. Vyukov's intrusive multi-producer queue. New is that it has no stub: the word in which the
-/// consumer keeps its place is the link that a producer sets when it finds nothing queued. So nothing of the
-/// queue itself is ever in the list, and the consumer may leave in the middle of a producer's push.
+/// Modeled on D. Vyukov's intrusive multi-producer queue, without its stub node: a producer that finds the
+/// queue empty links its task to `oldest_`, where the consumer begins. So the list contains tasks only, and
+/// the consumer may leave in the middle of a push.
 #pragma once
 
 #include <ekiden/queue/task.hpp>
@@ -15,23 +15,23 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// 16 bytes. A push is wait-free: one exchange. Tasks come out in the order of these, which is that of the
-/// calls where one had returned before the other began. The queue owns nothing.
+/// 16 bytes. A push is wait-free: one exchange. Tasks are taken in the order of the exchanges. So the task of
+/// a push that has returned comes before the task of a later push. The queue owns no tasks.
 class serial_queue {
 public:
     serial_queue() = default;
     serial_queue(const serial_queue&) = delete;
     serial_queue& operator=(const serial_queue&) = delete;
 
-    /// Any thread. True: there was no consumer, and the caller sees to it that one comes. What the caller did
-    /// before is visible to the consumer that takes the task. The call touches neither the queue nor the task
-    /// any more once that can be taken.
+    /// Any thread: adds a task. Returns true if there was no consumer. Then the caller must provide one. What
+    /// the caller did before is visible to the consumer that takes the task. When the task can be taken, this
+    /// call no longer uses the queue or the task.
     [[nodiscard]] bool push(task* pushed) noexcept {
         pushed->begin_link();
-        // [SE1] acq_rel: the link just made, for the next push; that of the task before.
-        // [SE3] [SE4] acquire: or what the consumer has left.
+        // [SE1] acq_rel: releases the new link to the next push, and acquires the link of the task before.
+        // [SE3] [SE4] Acquire: what the consumer has done.
         const std::uintptr_t before = newest_.exchange(word_of(pushed), sys::acq_rel);
-        // [SE2] release: the task; pairs with the acquires in take().
+        // [SE2] Release: publishes the task. Pairs with the acquires in take().
         if (before > ended)
             task_of(before)->next.store(pushed, sys::release);
         else
@@ -39,18 +39,18 @@ public:
         return before == idle;
     }
 
-    /// The consumer: the oldest task, or null if none is ready. There may be one all the same, of a thread
-    /// between the two steps of its push: try_rest() tells.
+    /// Consumer: takes the oldest task. Returns null if no task is ready. A push may be under way then, and
+    /// try_rest() finds out.
     [[nodiscard]] task* take() noexcept {
         task* const first = oldest_.load(sys::acquire); // [SE2]
         if (first == nullptr) return nullptr;
         task* second = first->next.load(sys::acquire); // [SE2]
         if (second == nullptr) {
-            // Before others can see that nothing is queued: the next of them sets it.
+            // Before the queue can be seen to be empty, because the next push sets oldest_.
             oldest_.store(nullptr, sys::relaxed);
             std::uintptr_t newest = word_of(first);
-            // [SE3] release: the store above, for the next push, whose exchange acquires. [SE5] acquire on
-            // failure: if the queue has ended, all pushes.
+            // [SE3] Release: the store above. Pairs with the acquire in push(). [SE5] Acquire on failure: if
+            // the queue has ended, all pushes.
             if (newest_.compare_exchange_strong(newest, drained, sys::release, sys::acquire)) {
                 first->end_link();
                 return first;
@@ -61,57 +61,60 @@ public:
                 return nullptr;
             }
         }
-        __builtin_prefetch(second); // it may come from another core's cache, while the first one runs
+        __builtin_prefetch(second); // it may lie in another core's cache
         oldest_.store(second, sys::relaxed);
         first->end_link();
         return first;
     }
 
-    /// The consumer: whether the oldest task can be seen, which take() returns unless a push behind it is
-    /// under way. Acquires what its producer has released.
+    /// Consumer: returns whether the oldest task is visible. take() returns it unless a push behind it is
+    /// under way. Acquires what the producer of the task has released.
     [[nodiscard]] bool has_oldest() const noexcept { return oldest_.load(sys::acquire) != nullptr; } // [SE2]
 
-    /// The consumer, when take() has returned null: true if nothing is queued; then it is the consumer no
-    /// more, and must not touch the queue again. False: a push is under way, or end() has been called.
+    /// Consumer, when take() has returned null: stops being the consumer, and must no longer use the queue.
+    /// Returns false, and has no effect, if a push is under way or end() has been called.
     [[nodiscard]] bool try_rest() noexcept {
         std::uintptr_t expected = drained;
-        // [SE4] release: all that the consumer did; pairs with the acquires in push(), try_begin() and end().
+        // [SE4] Release: all that the consumer did. Pairs with the acquires in push(), try_begin() and end().
         return newest_.compare_exchange_strong(expected, idle, sys::release, sys::relaxed);
     }
 
-    /// Any thread: true if there was no consumer and nothing was queued; the caller is the consumer now.
+    /// Any thread: becomes the consumer if there is none and the queue is empty. Returns whether it did.
     [[nodiscard]] bool try_begin() noexcept {
-        if (!is_idle()) return false; // cheaper
+        if (!is_idle()) return false; // cheaper than a failed exchange
         std::uintptr_t expected = idle;
-        // [SE4] acquire; and release: what the caller has done since its try_rest(), for the next push().
+        // [SE4] Acquire: what the last consumer did. Release: what the caller has done since, for the next
+        // push().
         return newest_.compare_exchange_strong(expected, drained, sys::acq_rel, sys::relaxed);
     }
 
-    /// Once, when nobody will push any more, and the last who did is seen: true if there is no consumer; then
-    /// none will come. False if there is one: it finds out by has_ended().
+    /// Called once, after the last push: ends the queue. Returns true if there is no consumer, and then there
+    /// will be none. Otherwise the consumer finds out with has_ended().
     [[nodiscard]] bool end() noexcept {
-        // [SE5] release: all pushes; pairs with the acquires in take() and has_ended(). Acquire: [SE4].
+        // [SE5] Release: all pushes. Pairs with the acquires in take() and has_ended(). [SE4] Acquire: what
+        // the last consumer did.
         return newest_.exchange(ended, sys::acq_rel) == idle;
     }
 
-    /// The consumer: whether end() has been called and nothing is left. There is nobody but it then.
+    /// Consumer: returns whether end() has been called and the queue is empty. Then no other thread uses the
+    /// queue.
     [[nodiscard]] bool has_ended() const noexcept {
-        // [SE5] acquire: so the second look sees the last push.
+        // [SE5] Acquire: the second load sees the last push.
         return newest_.load(sys::acquire) == ended && oldest_.load(sys::relaxed) == nullptr;
     }
 
-    /// The consumer: whether nothing is queued, and no push is under way. A hint.
+    /// Consumer: returns whether the queue is empty and no push is under way. A hint.
     [[nodiscard]] bool is_drained() const noexcept { return newest_.load(sys::relaxed) == drained; }
 
-    /// Whether nothing is queued and nobody consumes. Any thread; a hint.
+    /// Any thread: returns whether the queue is empty and has no consumer. A hint.
     [[nodiscard]] bool is_idle() const noexcept { return newest_.load(sys::relaxed) == idle; }
 
 private:
     // newest_    meaning                                        set by
-    // idle       nothing is queued, and nobody consumes         try_rest
-    // drained    nothing is queued, and somebody consumes       take, try_begin
-    // ended      nobody pushes any more                         end
-    // a task     the last one; somebody consumes, or is to      push
+    // idle       the queue is empty and has no consumer         try_rest
+    // drained    the queue is empty and has a consumer          take, try_begin
+    // ended      there are no more pushes                       end
+    // a task     the newest; there is or will be a consumer     push
     static constexpr std::uintptr_t idle = 0;
     static constexpr std::uintptr_t drained = 1;
     static constexpr std::uintptr_t ended = 2;
@@ -122,7 +125,7 @@ private:
     static task* task_of(std::uintptr_t word) noexcept { return reinterpret_cast<task*>(word); }
 
     sys::atomic<std::uintptr_t> newest_{idle};
-    // The link to the oldest task. Written by the consumer, and by the producer whose push found none queued.
+    // The link to the oldest task. Written by the consumer, and by a push into the empty queue.
     sys::atomic<task*> oldest_{nullptr};
 };
 

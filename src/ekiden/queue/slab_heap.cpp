@@ -19,12 +19,11 @@ bool is_half_free(std::uint64_t freed, unsigned size_class) noexcept {
 } // namespace
 
 void slab::free(std::uint64_t bits, unsigned size_class) noexcept {
-    // [SH1] release: the freeing thread's use of the nodes comes before the owner's reuse; pairs with the
-    // acquires in take() and take_or_detach(). acquire: whoever gives the slab back has seen all that was
-    // freed before.
+    // [SH1] Release: this thread's use of the nodes. Pairs with the acquires in take() and unused(). Acquire:
+    // the thread that returns the slab has seen all earlier frees.
     const std::uint64_t before = freed_.fetch_or(bits, sys::acq_rel);
     sys::expects((before & bits) == 0, freed_twice);
-    // While the bit `detached` is set bits are only added, so exactly one call sees the half completed.
+    // While `detached` is set, bits are only added. So exactly one call completes the half.
     if ((before & detached) == 0
         || (is_half_free(before, size_class) && !EKIDEN_MUTANT(recycler_returns_a_slab_twice))
         || !is_half_free(before | bits, size_class))
@@ -33,7 +32,7 @@ void slab::free(std::uint64_t bits, unsigned size_class) noexcept {
     slab* newest = stack.load(sys::relaxed);
     do {
         next.write(newest);
-        // [SH2] release: publishes `next`; pairs with the acquire in collect_returned().
+        // [SH2] Release: publishes `next`. Pairs with the acquire in collect_returned().
     } while (!stack.compare_exchange_weak(newest, this, sys::release, sys::relaxed));
 }
 
@@ -44,7 +43,7 @@ std::uint64_t slab::take() noexcept {
 std::uint64_t slab::take_or_detach(unsigned size_class) noexcept {
     if (is_half_free(freed_.load(sys::relaxed), size_class)) return take();
     const std::uint64_t before = freed_.fetch_or(detached, sys::relaxed); // take() acquires
-    // The half was completed before the bit was set: nobody else will give the slab back.
+    // If the half was completed before the bit was set, no other thread will return the slab.
     return is_half_free(before, size_class) && !EKIDEN_MUTANT(recycler_forgets_a_slab) ? take() : 0;
 }
 

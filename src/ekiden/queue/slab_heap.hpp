@@ -1,4 +1,4 @@
-/// The recycler's inside: slabs, the heap of one thread, and the depot behind all heaps.
+/// The parts of the recycler: slabs, the heap of one thread, and the depot of all heaps.
 ///
 /// Part: queue. Used by: recycler.cpp only.
 #pragma once
@@ -22,8 +22,8 @@ inline constexpr std::size_t unit = 64;
 inline constexpr std::size_t slab_bytes = 64 * unit;
 inline constexpr const char* freed_twice = "the memory of a task was freed twice";
 
-/// The bits of the nodes of a size class: bit i stands for the node that starts at unit i. Unit 0 is the
-/// header.
+/// Returns the bits of the nodes of a size class. Bit i stands for the node that starts at unit i. Unit 0 is
+/// the header.
 [[nodiscard]] constexpr std::uint64_t node_bits(unsigned size_class) noexcept {
     const unsigned units = 1U << size_class;
     std::uint64_t bits = 0;
@@ -33,13 +33,13 @@ inline constexpr const char* freed_twice = "the memory of a task was freed twice
 
 [[nodiscard]] constexpr std::size_t node_bytes(unsigned size_class) noexcept { return unit << size_class; }
 
-/// The header of 4 KiB of nodes of one size class, in their first 64 bytes. The slab is aligned to its size.
-/// A thread that frees a node may touch the header no more once it has set the bit, unless it must give the
-/// slab back: the owner may have passed an unused slab on. So the callers say the size class.
+/// The header of a slab: 4 KiB of nodes of one size class, aligned to their size. The header is the first 64
+/// bytes. After a thread has set the bit of a freed node, it must not use the header, unless it must return
+/// the slab: the owner may have given an unused slab away. So the callers pass the size class.
 ///
-/// bit of freed_   meaning                                            set by             cleared by
-/// 0 (detached)    the owner has forgotten this slab                  owner              owner
-/// 1 to 63         the node of this unit has been freed               who frees it       owner
+/// bit of freed_   meaning                                            set by               cleared by
+/// 0 (detached)    the owner has no pointer to this slab              owner                owner
+/// 1 to 63         the node of this unit has been freed               the freeing thread   owner
 class alignas(unit) slab {
 public:
     static constexpr std::uint64_t detached = 1;
@@ -56,17 +56,19 @@ public:
         return reinterpret_cast<std::byte*>(this) + first_unit * unit;
     }
 
-    /// Any thread: these nodes are free. Gives the slab back to its owner when this makes half of it free.
+    /// Any thread: frees these nodes. Returns the slab to its owner if half of the slab becomes free.
     void free(std::uint64_t bits, unsigned size_class) noexcept;
 
-    /// Owner: takes the free nodes and attaches the slab.
+    /// Owner: takes the free nodes, and attaches the slab.
     [[nodiscard]] std::uint64_t take() noexcept;
 
-    /// Owner, no free node left at hand: takes the free nodes if they are half of the slab, or else forgets
-    /// the slab and returns 0; whoever frees the node that completes the half gives it back.
+    /// Owner, without free nodes of this slab: takes the free nodes if they are half of the slab. Otherwise
+    /// detaches the slab and returns 0. Then the thread that frees the node which completes the half returns
+    /// the slab.
     [[nodiscard]] std::uint64_t take_or_detach(unsigned size_class) noexcept;
 
-    /// Owner: whether no node is in use, with `at_hand` the nodes the owner has taken and not handed out.
+    /// Owner: returns whether no node is in use. `at_hand` are the nodes that the owner has taken and not
+    /// allocated.
     [[nodiscard]] bool unused(std::uint64_t at_hand, unsigned size_class) const noexcept;
 
     sys::cell<slab*> next{nullptr}; ///< in a list of the heap or the depot
@@ -82,7 +84,7 @@ class slab_heap {
 public:
     explicit slab_heap(slab_depot& depot) noexcept : depot_(&depot) {}
 
-    /// The next free node of the size class, in the order of addresses. Throws std::bad_alloc.
+    /// Allocates the next free node of the size class, in the order of addresses. Throws std::bad_alloc.
     [[nodiscard]] void* allocate(unsigned size_class) {
         bin& here = bins_[size_class];
         if (here.available == 0) [[unlikely]]
@@ -92,7 +94,7 @@ public:
         return here.current->node_at(first_unit);
     }
 
-    /// Takes a node back if it belongs to the slab in use; false otherwise.
+    /// Frees a node of the current slab. Returns false, and has no effect, for a node of another slab.
     [[nodiscard]] bool take_back(slab* from, std::uint64_t bit, unsigned size_class) noexcept {
         bin& here = bins_[size_class];
         if (from != here.current) return false;
@@ -101,7 +103,7 @@ public:
         return true;
     }
 
-    /// Gives the slabs without a live node to the depot.
+    /// Moves the slabs without a live node to the depot.
     void trim() noexcept;
 
     slab_heap* next_idle = nullptr; ///< in the depot's list of heaps without a thread
@@ -110,7 +112,7 @@ private:
     friend class slab;
 
     struct bin {
-        slab* current = nullptr;     // the slab that nodes are handed out from
+        slab* current = nullptr;     // the slab from which nodes are allocated
         std::uint64_t available = 0; // its free nodes
         slab* ready = nullptr;       // slabs at least half free, oldest first
     };
@@ -120,24 +122,24 @@ private:
 
     bin bins_[size_classes];
     slab_depot* depot_;
-    // Slabs that other threads give back; a stack that only the owner empties, whole. On a line of its own:
-    // the freeing threads write it.
+    // Stacks of slabs that other threads have returned. Only the owner removes slabs, all at once. On a cache
+    // line of its own, because the freeing threads write it.
     alignas(sys::isolation) sys::atomic<slab*> returned_[size_classes]{};
 };
 
 /// Empty slabs and heaps without a thread. Thread-safe.
 class slab_depot {
 public:
-    /// A heap for the calling thread. Throws std::bad_alloc.
+    /// Returns a heap for the calling thread. Throws std::bad_alloc.
     [[nodiscard]] slab_heap* adopt();
-    /// Takes a heap back, with what is still in use in it.
+    /// Takes a heap back, with the nodes that are still in use.
     void give_back(slab_heap* heap) noexcept;
 
-    /// An empty slab. Throws std::bad_alloc.
+    /// Returns an empty slab. Throws std::bad_alloc.
     [[nodiscard]] slab* new_slab(slab_heap& owner);
     void put(slab* empty) noexcept;
 
-    /// Around a fork(): so that the child finds the lists whole, and the lock free.
+    /// Called before and after a fork(), so that the child finds consistent lists and a free lock.
     void lock() noexcept { lock_.lock(); }
     void unlock() noexcept { lock_.unlock(); }
 

@@ -1,5 +1,4 @@
-/// The queued unit: a function pointer, one word for whoever queues it, and a callable in the same cache
-/// line.
+/// The queued unit: a function pointer, one word for the queue, and a callable in the same cache line.
 ///
 /// Part: queue. Used by: every queue, the pool, the executors.
 #pragma once
@@ -21,42 +20,42 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// What a task is asked to do. Each task is asked `run` or `abandon` exactly once; it is gone afterwards.
+/// A request to a task. Each task gets `run` or `abandon` exactly once, and is destroyed by it.
 enum class task_request : std::uint8_t {
-    run,      ///< call the callable; its exception passes through
+    run,      ///< call the callable; its exception propagates
     abandon,  ///< destroy the callable without calling it; a result, if any, reports operation_canceled
-    describe, ///< say what the task is; nothing changes, and the task may be gone already
-    cancel,   ///< of a task with a future: destroy the callable now; the task stays where it is queued
-    dispose,  ///< of a task with a future: nobody refers to it any more, free it
+    describe, ///< return the name of the type; has no effect, and the task may be destroyed already
+    cancel,   ///< a task with a future: destroy the callable now; the task stays in its queue
+    dispose,  ///< a task with a future: free it, because there is no reference to it
 };
 
-/// A unit of work in a queue. Made by make_task() or with a future; whoever takes it out of a queue asks it
-/// to run or to abandon. Not thread-safe: a task belongs to one thread at a time.
+/// A unit of work in a queue, made by make_task() or with a future. The thread that takes it from a queue
+/// runs or abandons it. Not thread-safe: a task belongs to one thread at a time.
 class task {
 public:
-    /// Answers a request. The result is the name of the callable's type for `describe` (then `self` is not
-    /// used), and null otherwise.
+    /// Serves a request. For `describe`, `self` is not used, and the result contains the name of the
+    /// callable's type. Otherwise the result is null.
     using function = const char* (*)(task* self, task_request request);
 
     explicit task(function answer) noexcept : queued_at(0), answer_(answer) {}
     task(const task&) = delete;
     task& operator=(const task&) = delete;
 
-    /// Calls the callable. An exception passes through; the task is gone in any case.
+    /// Calls the callable. An exception of the callable propagates. The task is destroyed in any case.
     void run() { answer_(this, task_request::run); }
 
-    /// Ends the task without calling the callable. Destructors of the callable must not throw.
+    /// Destroys the task without calling the callable. The callable's destructor must not throw.
     void abandon() noexcept { answer_(this, task_request::abandon); }
 
-    /// Answers requests for this type of task, also when the task itself is gone.
+    /// Returns the function for this type of task. It can be used after the task is destroyed.
     [[nodiscard]] function type() const noexcept { return answer_; }
 
 protected:
-    ~task() {} // `next` has ended: the list that had the task has seen to that
+    ~task() {} // the list that held the task has destroyed `next`
 
 public:
-    /// For a list: makes `next`, null; and ends it, after which the word is `queued_at` again, without a
-    /// meaning.
+    /// For a list: begin_link() creates `next` with null. end_link() destroys it, and the word is `queued_at`
+    /// again.
     void begin_link() noexcept {
         ::new (static_cast<void*>(std::addressof(next))) sys::atomic<task*>(nullptr);
     }
@@ -68,8 +67,7 @@ public:
     /// One word for the queue that has the task.
     union {
         std::uint64_t queued_at; ///< for a queue that measures delays: sys::now_ns(), or 0
-        /// For a list that others read while it grows: it makes this when it takes the task in, and ends it
-        /// when it gives the task away.
+        /// For a list that other threads read while it grows: it exists while the task is in the list.
         sys::atomic<task*> next;
     };
 
@@ -77,13 +75,13 @@ private:
     function answer_;
 };
 
-/// The name of type T as the compiler writes it, inside a longer text.
+/// Returns a text that contains the name of type T as the compiler writes it.
 template <class T>
 [[nodiscard]] constexpr const char* type_description() noexcept {
     return std::source_location::current().function_name();
 }
 
-/// Cuts the name out of a type_description().
+/// Returns the name in a type_description().
 [[nodiscard]] std::string_view described_type(const char* description) noexcept;
 
 template <class Allocator>
@@ -91,13 +89,13 @@ inline constexpr bool is_std_allocator = false;
 template <class T>
 inline constexpr bool is_std_allocator<std::allocator<T>> = true;
 
-/// A callable that can be empty: std::function and the like, and pointers to functions and members.
+/// A callable that can be empty: types like std::function, and pointers to functions and members.
 template <class F>
 concept nullable_callable = std::is_pointer_v<F> || std::is_member_pointer_v<F> || requires(const F& f) {
     { f.operator bool() } -> std::same_as<bool>;
 };
 
-/// Throws std::invalid_argument if `f` is an empty callable. `where` is the operation that refuses it.
+/// Throws std::invalid_argument if `f` is an empty callable. `where` names the operation in the message.
 template <class F>
 void refuse_empty(const F& f, const char* where) {
     if constexpr (nullable_callable<F>) {
@@ -122,7 +120,7 @@ private:
         if (request == task_request::abandon) {
             recycler::destroy(self);
         } else if constexpr (std::is_nothrow_move_constructible_v<F>) {
-            // The memory goes back before the call, so that what the callable posts can reuse it.
+            // The memory is freed before the call, so that posts of the callable can reuse it.
             F f(std::move(self->f_));
             recycler::destroy(self);
             static_cast<void>(f());
@@ -139,7 +137,7 @@ private:
     F f_;
 };
 
-/// A task that calls `F` with no arguments, in memory from a user's allocator.
+/// A task that calls `F` with no arguments, in memory of a user's allocator.
 template <class F, class Allocator>
 class allocated_task final : public task {
 public:
@@ -176,7 +174,7 @@ private:
             ~guard() {
                 if (self != nullptr) self->end();
             }
-        } memory{self}; // until the callable has been moved out
+        } memory{self}; // frees the memory if the move of the callable throws
         F f(std::move(self->f_));
         std::exchange(memory.self, nullptr)->end();
         static_cast<void>(f());
@@ -194,9 +192,10 @@ private:
     [[no_unique_address]] Allocator allocator_;
 };
 
-/// A task that calls a copy of `f`. Callables of up to 48 bytes share the task's cache line; up to 240 bytes
-/// they are recycled too; beyond that the memory comes from operator new. Throws std::bad_alloc,
-/// std::invalid_argument for an empty callable, and what copying `f` throws; then nothing is left behind.
+/// Makes a task that calls a copy of `f`. A callable of up to 48 bytes shares the task's cache line. One of
+/// up to 240 bytes is in a larger recycled node, and a larger one in memory from operator new. Throws
+/// std::bad_alloc, std::invalid_argument for an empty callable, and whatever copying `f` throws, and then has
+/// no effect.
 template <class F>
 [[nodiscard]] task* make_task(F&& f, const char* where = "make_task") {
     using callable = std::decay_t<F>;
@@ -205,8 +204,8 @@ template <class F>
     return recycler::create<callable_task<callable>>(std::forward<F>(f));
 }
 
-/// The same, in memory from `allocator`, to which it goes back before the call. A std::allocator stands for
-/// the recycler. Throws what the allocator throws, too.
+/// Makes a task in memory from `allocator`. The memory is freed before the call. With a std::allocator, the
+/// memory comes from the recycler. Throws whatever the allocator throws, too.
 template <class F, class Allocator>
 [[nodiscard]] task* make_task(F&& f, const Allocator& allocator, const char* where) {
     if constexpr (is_std_allocator<Allocator>) {
@@ -219,11 +218,11 @@ template <class F, class Allocator>
     }
 }
 
-/// A task as a callable, for queues that know no tasks: the first call runs it. Without one it is abandoned
-/// at the end.
+/// A task as a callable, for other queues. The call runs the task. The destructor abandons a task that has
+/// not run.
 class owned_task {
 public:
-    /// Takes `owned` over.
+    /// Takes ownership of `owned`.
     explicit owned_task(task* owned) noexcept : task_(owned) {}
     owned_task(owned_task&& other) noexcept : task_(std::exchange(other.task_, nullptr)) {}
     owned_task& operator=(owned_task&& other) noexcept {
@@ -234,10 +233,10 @@ public:
         if (task_ != nullptr) task_->abandon();
     }
 
-    /// Once.
+    /// Runs the task. Called once.
     void operator()() { std::exchange(task_, nullptr)->run(); }
 
-    /// Gives the task away.
+    /// Returns the task, which the caller owns now.
     [[nodiscard]] task* release() noexcept { return std::exchange(task_, nullptr); }
 
 private:

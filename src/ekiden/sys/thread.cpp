@@ -78,25 +78,6 @@ std::uint64_t system_thread_id() noexcept {
 #endif
 }
 
-#if !defined(EKIDEN_CHECKING)
-bool leave_processor() noexcept {
-#if defined(__linux__)
-    const int here = sched_getcpu();
-    cpu_set_t all;
-    // Fails where there are more processors than fit in there.
-    if (here < 0 || here >= CPU_SETSIZE || sched_getaffinity(0, sizeof all, &all) != 0) return false;
-    cpu_set_t others = all;
-    CPU_CLR(static_cast<std::size_t>(here), &others);
-    if (CPU_COUNT(&others) == 0 || sched_setaffinity(0, sizeof others, &others) != 0) return false;
-    // Fails only if all of them have just been taken from this thread: then the system has chosen new ones.
-    (void)sched_setaffinity(0, sizeof all, &all);
-    return true;
-#else
-    return false;
-#endif
-}
-#endif
-
 bool set_thread_affinity(std::span<const int> cpus) noexcept {
 #if defined(__linux__)
     cpu_set_t set;

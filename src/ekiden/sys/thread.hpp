@@ -25,11 +25,6 @@ using thread = std::thread;
 /// Gives up the rest of this thread's time slice.
 inline void yield() noexcept { std::this_thread::yield(); }
 
-/// Goes to another one of the processors that the calling thread may use, any of them; these stay the same.
-/// False if there is no other one, or the system refuses. Two system calls and a switch. Do not call it in a
-/// thread whose processors are being changed by others: what they set at that moment may be undone.
-bool leave_processor() noexcept;
-
 /// Returns the calling thread's own object of type T. It is zero before the thread's first use. T must be
 /// trivially destructible, so that it stays readable while other thread_local objects of the thread are
 /// destroyed. For cleanup, use at_thread_exit().

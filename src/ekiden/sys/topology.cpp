@@ -109,14 +109,6 @@ std::vector<int> usable_cpus() {
     return cpus;
 }
 
-int current_cpu() noexcept {
-#if defined(__linux__)
-    return sched_getcpu();
-#else
-    return -1;
-#endif
-}
-
 unsigned usable_concurrency() {
     const auto cpus = static_cast<unsigned>(usable_cpus().size());
     const double quota = std::ceil(cpu_quota().value_or(cpus));

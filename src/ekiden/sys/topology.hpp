@@ -17,14 +17,6 @@ namespace ekiden::inline EKIDEN_ABI::sys {
 /// one processor.
 [[nodiscard]] std::vector<int> usable_cpus();
 
-/// The processor that the calling thread runs on now; -1 where that cannot be told. A few nanoseconds.
-#if defined(EKIDEN_CHECKING)
-inline int cpu_of_all_threads = -1; // a model says
-[[nodiscard]] inline int current_cpu() noexcept { return cpu_of_all_threads; }
-#else
-[[nodiscard]] int current_cpu() noexcept;
-#endif
-
 /// Returns how many threads can run at once: the number of usable_cpus(), limited by the CPU quota of the
 /// process's control groups (v1 and v2, rounded up). At least 1.
 [[nodiscard]] unsigned usable_concurrency();

@@ -185,8 +185,8 @@ TEST_CASE("After the gate was closed and the queue is quiet exactly the accepted
     }
 }
 
-TEST_CASE("More producers than there are rings of their own share one and lose nothing") {
-    constexpr int producers = static_cast<int>(injection_queue::exclusive_rings) + 20;
+TEST_CASE("More producers than there are rings share them and lose nothing") {
+    constexpr int producers = 2 * static_cast<int>(injection_queue::most_rings) + 20;
     const int n = ekiden_test::rounds(1000);
     const gate open{0};
     injection_queue queue(open, 2, nearly_wrapped);
@@ -197,7 +197,7 @@ TEST_CASE("More producers than there are rings of their own share one and lose n
         threads.emplace_back([&, p] {
             auto& mine = all[static_cast<std::size_t>(p)];
             (void)queue.push(mine.at(0), closed);
-            everybody.arrive_and_wait(); // all have a ring, or the shared one
+            everybody.arrive_and_wait(); // all rings are there
             for (int i = 1; i != n; ++i) (void)queue.push(mine.at(i), closed);
             everybody.wait();
         });
@@ -208,8 +208,8 @@ TEST_CASE("More producers than there are rings of their own share one and lose n
     for (const numbered_tasks& some : all) CHECK(some.taken_wrongly() == 0);
 }
 
-TEST_CASE("A gate that closes on a shared ring leaves exactly the accepted tasks in the queue") {
-    constexpr int producers = static_cast<int>(injection_queue::exclusive_rings) + 10;
+TEST_CASE("A gate that closes on shared rings leaves exactly the accepted tasks in the queue") {
+    constexpr int producers = 2 * static_cast<int>(injection_queue::most_rings) + 10;
     for (int round = 0; round != 5; ++round) {
         gate bits{0};
         injection_queue queue(bits, 2);

@@ -231,42 +231,6 @@ TEST_CASE("What one thread wrote into a node before it freed it is over when ano
     }
 }
 
-TEST_CASE("A node that is freed soon is the thread's own until the next one, or until flush()") {
-    in_thread([] {
-        for (unsigned size_class = 0; size_class != 5; ++size_class) {
-            void* node = nullptr;
-            void* next = nullptr;
-            const auto slab_of = [](void* p) { return reinterpret_cast<std::uintptr_t>(p) / 4096; };
-            do { // so that nodes are left in the slab of the first one
-                node = recycler::allocate_again(size_class);
-                next = recycler::allocate(size_class);
-            } while (slab_of(node) != slab_of(next));
-            recycler::deallocate(next, size_class);
-
-            recycler::deallocate_soon(node, size_class);
-            CHECK(recycler::allocate(size_class) == next);
-            CHECK(recycler::allocate_again(size_class) == node);
-            recycler::deallocate_soon(node, size_class);
-            recycler::deallocate_soon(next, size_class); // the other one is kept
-            CHECK(recycler::allocate(size_class) == next);
-            recycler::flush();
-            CHECK(recycler::allocate(size_class) == node);
-        }
-    });
-}
-
-TEST_CASE("What a thread has kept is there for other threads after its end") {
-    std::size_t after_some = 0;
-    for (int t = 0; t != 1'000; ++t) {
-        in_thread([] {
-            for (unsigned size_class = 0; size_class != 5; ++size_class)
-                recycler::deallocate_soon(recycler::allocate_again(size_class), size_class);
-        });
-        if (t == 10) after_some = recycler::footprint();
-    }
-    CHECK(recycler::footprint() == after_some);
-}
-
 TEST_CASE("A node that is freed twice ends the process with a message") {
     const auto dies = [](auto body) {
         const auto child = ekiden_test::run_in_child(body);
@@ -277,11 +241,6 @@ TEST_CASE("A node that is freed twice ends the process with a message") {
         void* const node = recycler::allocate(0);
         recycler::deallocate(node, 0);
         recycler::deallocate(node, 0);
-    });
-    dies([] { // kept
-        void* const node = recycler::allocate_again(0);
-        recycler::deallocate_soon(node, 0);
-        recycler::deallocate_soon(node, 0);
     });
     dies([] { // of another slab, one after the other
         void* const node = recycler::allocate(0);

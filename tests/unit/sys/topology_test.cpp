@@ -109,30 +109,6 @@ TEST_CASE("The groups of NUMA nodes hold each usable processor once") {
     CHECK(together == sys::usable_cpus());
 }
 
-#if defined(__linux__)
-TEST_CASE("A thread that leaves its processor may use the same ones as before") {
-    std::thread([] {
-        const auto own = [] {
-            cpu_set_t set;
-            CHECK(sched_getaffinity(0, sizeof set, &set) == 0);
-            return set;
-        };
-        const cpu_set_t before = own();
-        CHECK(sys::leave_processor() == (CPU_COUNT(&before) > 1));
-        const cpu_set_t after = own();
-        CHECK(CPU_EQUAL(&after, &before));
-    }).join();
-}
-#endif
-
-TEST_CASE("A thread that may use one processor does not leave it") {
-    std::thread([] {
-        const cpus only{sys::usable_cpus().front()};
-        REQUIRE(sys::set_thread_affinity(only));
-        CHECK_FALSE(sys::leave_processor());
-    }).join();
-}
-
 TEST_CASE("Affinity is refused when the list names no processor of this machine") {
     std::thread([] {
         CHECK_FALSE(sys::set_thread_affinity({}));

@@ -26,13 +26,13 @@ public:
     [[nodiscard]] T* allocate(std::size_t n) {
         if (n > std::numeric_limits<std::size_t>::max() / sizeof(T)) throw std::bad_array_new_length();
         const std::size_t bytes = n * sizeof(T);
-        if (is_recycled(bytes)) return static_cast<T*>(recycler::allocate_again(recycler::size_class(bytes)));
+        if (is_recycled(bytes)) return static_cast<T*>(recycler::allocate(recycler::size_class(bytes)));
         return static_cast<T*>(::operator new(bytes, std::align_val_t{alignof(T)}));
     }
     void deallocate(T* memory, std::size_t n) noexcept {
         const std::size_t bytes = n * sizeof(T);
         if (is_recycled(bytes))
-            recycler::deallocate_soon(memory, recycler::size_class(bytes));
+            recycler::deallocate(memory, recycler::size_class(bytes));
         else
             ::operator delete(memory, bytes, std::align_val_t{alignof(T)});
     }

@@ -20,11 +20,11 @@ class pooled_frame {
 public:
     [[nodiscard]] static void* operator new(std::size_t size) {
         if (size > recycler::max_frame) return ::operator new(size);
-        return recycler::allocate_again(recycler::size_class(size));
+        return recycler::allocate(recycler::size_class(size));
     }
     static void operator delete(void* frame, std::size_t size) noexcept {
         if (size > recycler::max_frame) return ::operator delete(frame, size);
-        recycler::deallocate_soon(frame, recycler::size_class(size));
+        recycler::deallocate(frame, recycler::size_class(size));
     }
     [[nodiscard]] static void* operator new(std::size_t size, std::align_val_t alignment) {
         if (is_in_node(size, alignment)) return operator new(size);

@@ -7,7 +7,7 @@ namespace ekiden::inline EKIDEN_ABI {
 
 fork_service::fork_service(execution_context& pool)
     : service(pool), pool_(engine_of(static_cast<thread_pool&>(pool))),
-      arena_(pool_.sleep(), pool_.shortest_look_ns()),
+      arena_(pool_.sleep(), pool_.search_ns()),
       places_(std::make_unique<std::unique_ptr<place>[]>(pool_.threads().most())) {}
 
 fork_service::~fork_service() = default;

@@ -66,7 +66,7 @@ loop_context::~loop_context() {
 /// Nobody is inside, and never will be: drops the tasks.
 void loop_context::shut_down() noexcept {
     if ((gate_.load(sys::relaxed) & ends) != 0) return;
-    gate_.fetch_or(ends, sys::relaxed); // [IQ2] the fence in quiesce() comes after it
+    gate_.fetch_or(ends, sys::relaxed); // [IQ1] quiesce() releases it to later pushes
     shut_down_services();
     if (solo_ != nullptr)
         solo_->abandon_all();

@@ -27,7 +27,7 @@ unsigned checked_base(const thread_pool_options& options) {
 
 unsigned checked_most(const thread_pool_options& options, unsigned base) {
     if (options.max_threads == 0) return base;
-    // Where `threads` is a default, its number is the machine's, and a lower ceiling is none.
+    // If `threads` is 0, the machine chooses the number, and a lower `max_threads` has no effect.
     const unsigned least = options.threads;
     if (options.max_threads < least || options.max_threads > thread_pool_options::most_threads) {
         sys::refuse_argument("thread_pool", "max_threads", options.max_threads,
@@ -45,7 +45,7 @@ sys::clock::duration checked_keep_alive(const thread_pool_options& options) {
     return sys::bounded(options.keep_alive);
 }
 
-/// The processors for each worker; empty for no restriction.
+/// Returns the processors for each worker; empty for no restriction.
 std::vector<std::vector<int>> places(placement wanted, unsigned threads) {
     std::vector<std::vector<int>> groups;
     if (wanted == placement::compact) {
@@ -56,7 +56,7 @@ std::vector<std::vector<int>> places(placement wanted, unsigned threads) {
     if (groups.empty()) return {};
     std::vector<std::vector<int>> result;
     for (unsigned i = 0; i != threads; ++i) {
-        // compact: one after the other. numa: neighbours on the same node.
+        // compact: one processor after the other. numa: neighbors on the same node.
         const std::size_t group =
             wanted == placement::compact ? i % groups.size() : i * groups.size() / threads;
         result.push_back(groups[group]);
@@ -81,11 +81,12 @@ crew::~crew() = default;
 
 crew::member& crew::of(const worker& who) const noexcept { return members_[who.index()]; }
 
-/// One more worker. Its thread starts later.
+/// Adds a worker. Its thread starts later.
 void crew::enlist() {
     const unsigned index = enlisted_.load(sys::relaxed);
     workers_[index] = std::make_unique<worker>(pool_, index);
-    enlisted_.store(index + 1, sys::release); // [EL1] the worker; pairs with the acquire in workers()
+    enlisted_.store(index + 1,
+                    sys::release); // [EL1] Release: the worker. Pairs with the acquire in workers().
 }
 
 void crew::start() {
@@ -111,9 +112,9 @@ void crew::live(unsigned index) {
         const std::lock_guard guard(lock_);
         members_[index].probe = sys::thread_probe::of_this_thread();
     }
-    pool_.left_sleep(); // or the watch sleeps on: it may have found nobody to look at, so early
+    pool_.left_sleep(); // wakes the watch, which may have found no worker to check yet
     {
-        const role_scope scope(self); // what the thread still posts afterwards comes from outside
+        const role_scope scope(self); // later posts of this thread come from outside
         self.run();
     }
     if (EKIDEN_MUTANT(crew_leaves_the_role_to_its_thread)) thread_record::here().role = &self;
@@ -126,7 +127,7 @@ void crew::stop() noexcept {
 }
 
 void crew::join() noexcept {
-    // Nobody is hired or retires any more: the threads stay where they are.
+    // No thread is hired or retires any more, so `thread` does not change.
     for (unsigned i = 0; i != workers().size(); ++i) {
         if (members_[i].thread.joinable()) members_[i].thread.join();
     }
@@ -136,19 +137,15 @@ void crew::join() noexcept {
 // ---- how many are at work
 
 void crew::change_active(int by) noexcept {
-    const unsigned before = active_.load(sys::relaxed);
-    const unsigned now = before + static_cast<unsigned>(by);
-    active_.store(now, sys::relaxed);
-    if (before <= base_ && now > base_) pool_.set_crowded(true);
-    if (before > base_ && now <= base_) pool_.set_crowded(false);
+    active_.store(active_.load(sys::relaxed) + static_cast<unsigned>(by), sys::relaxed);
 }
 
 bool crew::is_crowded() const noexcept {
-    // A worker that sleeps for want of tasks does not run any.
+    // A worker that sleeps because it has no tasks counts as active, but does not run.
     return active_.load(sys::relaxed) > base_ + pool_.sleep().waiting();
 }
 
-/// One more thread at work, if there may be one.
+/// Puts another thread to work, if there may be one.
 void crew::hire() noexcept {
     if (!standing_by_.empty()) {
         member& next = members_[standing_by_.back()];
@@ -167,7 +164,7 @@ void crew::hire() noexcept {
             - members_.get());
         if (index == enlisted_.load(sys::relaxed)) enlist();
         start_thread(index);
-    } catch (...) { // no memory, or no thread: the pool goes on with what it has
+    } catch (...) { // no memory, or no thread: the pool continues with its threads
         ++refused_;
     }
 }
@@ -185,7 +182,7 @@ void crew::block(worker& who, const char* what) noexcept {
 }
 
 void crew::unblock(worker& who) noexcept {
-    if (pool_.is_in_forked_child()) return; // a region that began before the fork
+    if (pool_.is_in_forked_child()) return; // the region began before the fork
     const std::lock_guard guard(lock_);
     member& own = of(who);
     own.is = member::duty::at_work;
@@ -200,52 +197,44 @@ bool crew::stand_by(worker& who) noexcept {
     {
         const std::lock_guard guard(lock_);
         if (has_stopped_ || !is_crowded()) return true;
-        if (own.is == member::duty::compensated) return true; // the watch will see that it is back
+        if (own.is == member::duty::compensated) return true; // the watch will find it at work again
         own.is = member::duty::standing_by;
         own.hired.store(0, sys::relaxed);
         standing_by_.push_back(who.index());
         change_active(-1);
     }
     const auto end = sys::clock::now() + keep_alive_;
-    // [EL2] relaxed: a hired thread looks at the queues like any other, with their orders.
+    // [EL2] Relaxed: a hired thread checks the queues like any other thread, with their own ordering.
     while (own.hired.load(sys::relaxed) == 0) {
         if (sys::futex_wait_until(own.hired, 0, end)) continue;
-        sys::thread before;
-        {
-            const std::lock_guard guard(lock_);
-            if (own.hired.load(sys::relaxed) != 0 && !EKIDEN_MUTANT(crew_retires_although_hired)) return true;
-            std::erase(standing_by_, who.index());
-            before = take_leave(who);
-        }
-        if (before.joinable()) before.join();
+        std::unique_lock guard(lock_);
+        if (own.hired.load(sys::relaxed) != 0 && !EKIDEN_MUTANT(crew_retires_although_hired)) return true;
+        std::erase(standing_by_, who.index());
+        leave(who, guard);
         return false;
     }
     return true;
 }
 
 bool crew::retire(worker& who) noexcept {
-    sys::thread before;
-    {
-        const std::lock_guard guard(lock_);
-        member& own = of(who);
-        if (has_stopped_ || own.is != member::duty::at_work || active_.load(sys::relaxed) <= base_)
-            return false;
-        change_active(-1);
-        before = take_leave(who);
-    }
-    if (before.joinable()) before.join();
+    std::unique_lock guard(lock_);
+    if (has_stopped_ || of(who).is != member::duty::at_work || !has_surplus()) return false;
+    change_active(-1);
+    leave(who, guard);
     return true;
 }
 
-/// The calling thread, which is that worker, ends. Returns the one that ended before it, to be joined without
-/// the lock.
-sys::thread crew::take_leave(worker& who) noexcept {
+/// The calling thread, which is that worker, is about to end. Unlocks, and joins the thread that retired
+/// before.
+void crew::leave(worker& who, std::unique_lock<sys::slow_lock>& guard) noexcept {
     member& own = of(who);
-    who.show(worker::glance::state::gone); // before another thread can come in its place
+    who.show(worker::glance::state::gone); // before another thread can get this place
     own.is = member::duty::none;
     own.probe = {};
     --threads_;
-    return std::exchange(last_retired_, std::move(own.thread));
+    sys::thread before = std::exchange(last_retired_, std::move(own.thread));
+    guard.unlock();
+    if (before.joinable()) before.join();
 }
 
 // ---- for the watch
@@ -281,7 +270,7 @@ void crew::take_back() noexcept {
         m.is = member::duty::at_work;
         --blocked_;
         change_active(+1);
-        // Perhaps it has gone to sleep for good, when the pool did not seem crowded.
+        // It may have gone to sleep without a limit, when the pool did not seem crowded.
         pool_.sleep().signal(i);
     }
 }
@@ -336,8 +325,8 @@ stalled_thread crew::describe(unsigned index) const {
 }
 
 void crew::add_to(thread_pool_metrics& sum) const noexcept {
-    // In the child of a fork() nobody else changes this, and the lock may be held by a thread that is not
-    // there.
+    // In the child of a fork(), no other thread exists that could change this. But a missing thread may hold
+    // the lock.
     const bool is_in_child = pool_.is_in_forked_child();
     std::unique_lock guard(lock_, std::defer_lock);
     if (!is_in_child) guard.lock();

@@ -1,6 +1,6 @@
 /// The threads of a pool: how many there are, which are blocked, which stand by.
 ///
-/// Part: pool. Used by: scheduler (owns it), worker, watch. Private. What it keeps to, and why: elastic.md.
+/// Part: pool. Used by: scheduler (owns it), worker, watch. Private. The rules and their reasons: elastic.md.
 #pragma once
 
 #include <ekiden/pool/stall.hpp>
@@ -13,6 +13,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <vector>
 
@@ -29,71 +30,75 @@ public:
     crew(const crew&) = delete;
     crew& operator=(const crew&) = delete;
 
-    /// Starts the threads that the pool has at least. Throws what starting them throws; those that were
-    /// started run.
+    /// Starts the first base() threads. Throws if a thread cannot be started. The threads before it then run.
     void start();
-    /// The pool has stopped: nobody is hired any more, and whoever stands by leaves. Any thread.
+    /// Any thread, when the pool has stopped: hires the threads that stand by, so that they leave. No thread
+    /// is hired later.
     void stop() noexcept;
-    /// After stop(): returns when all threads have ended. One thread at a time.
+    /// After stop(): returns when all threads have ended. Called by one thread at a time.
     void join() noexcept;
 
-    /// All workers that have ever been started; their number only grows.
+    /// Returns all workers that have ever existed. Their number only grows.
     [[nodiscard]] std::span<const std::unique_ptr<worker>> workers() const noexcept {
-        // [EL1] acquire: the worker; pairs with the release in enlist().
+        // [EL1] Acquire: the worker. Pairs with the release in enlist().
         return {workers_.get(), enlisted_.load(sys::acquire)};
     }
-    /// How many threads run tasks when none is blocked.
+    /// Returns how many threads run tasks when none is blocked.
     [[nodiscard]] unsigned base() const noexcept { return base_; }
-    /// How many threads there may be.
+    /// Returns how many threads there may be.
     [[nodiscard]] unsigned most() const noexcept { return most_; }
     [[nodiscard]] sys::clock::duration keep_alive() const noexcept { return keep_alive_; }
     void add_to(thread_pool_metrics& sum) const noexcept;
 
     // ---- for the worker's own thread
 
-    /// It blocks from now on, for `what`. Others get its place and what it has queued.
+    /// `who` blocks from now on, for `what`. Another thread works in its stead.
     void block(worker& who, const char* what) noexcept;
     void unblock(worker& who) noexcept;
 
-    /// Whether more threads are at work than there should be, now that blocked ones have come back. A hint.
+    /// Returns whether more than base() threads are at work, or asleep because they have no tasks. A hint,
+    /// which each worker reads before each task.
+    [[nodiscard]] bool has_surplus() const noexcept { return active_.load(sys::relaxed) > base_; }
+    /// Returns whether more than base() threads are at work, without those asleep. A hint.
     [[nodiscard]] bool is_crowded() const noexcept;
-    /// Waits until it is needed. False if that takes too long: the thread must end, and not touch its worker
-    /// again.
+    /// Waits until `who` is hired. Returns false if that takes longer than keep_alive(). Then the thread must
+    /// end and no longer use its worker.
     [[nodiscard]] bool stand_by(worker& who) noexcept;
-    /// After a long sleep: true if there are enough others. Then as stand_by() with false.
+    /// Called after a long sleep. Returns true if there are enough other threads. Then the thread must end
+    /// and no longer use its worker.
     [[nodiscard]] bool retire(worker& who) noexcept;
 
     // ---- for the watch's thread
 
-    /// Whether every worker sleeps for want of tasks, or stands by.
+    /// Returns whether every worker has no task and sleeps, or stands by.
     [[nodiscard]] bool is_quiet() const noexcept;
-    /// A worker that compensate() has found blocked, and that has got on since, is at work again.
+    /// Puts workers back to work that compensate() has found blocked, and that have made progress since.
     void take_back() noexcept;
-    /// A worker that sleeps in the kernel, at two calls, in the same task, is blocked: others get its place.
-    /// Returns whether another thread was put to work.
+    /// Treats a worker as blocked if it sleeps in the kernel, in the same task, at two calls in a row. Other
+    /// threads work in its stead. Returns whether another thread was put to work.
     [[nodiscard]] bool compensate() noexcept;
-    /// Whether all threads are blocked, and there may be no more of them.
+    /// Returns whether all threads are blocked and there are most() threads.
     [[nodiscard]] bool is_saturated() const noexcept;
 
-    /// Any thread: what the thread is doing. Throws std::bad_alloc.
+    /// Any thread: returns what the thread does. Throws std::bad_alloc.
     [[nodiscard]] stalled_thread describe(unsigned index) const;
 
 private:
-    /// What a thread is about. Under lock_.
+    /// The state of a thread. Under lock_.
     struct member {
         enum class duty : std::uint8_t {
             none,        // there is no such thread
-            at_work,     // looks for tasks, runs them, or sleeps until there are some
-            blocked,     // has said so
+            at_work,     // searches for tasks, runs them, or sleeps until there are some
+            blocked,     // has announced it
             compensated, // the watch has found it blocked
             standing_by, // waits until it is hired
         };
         duty is = duty::none;
-        const char* what = nullptr; // of a blocked one
-        std::uint64_t since_ns = 0; // blocked
+        const char* what = nullptr; // what a blocked thread waits for
+        std::uint64_t since_ns = 0; // when it blocked
         sys::thread thread;
         sys::thread_probe probe;
-        std::uint64_t seen_finished = 0; // by the watch, at its last look
+        std::uint64_t seen_finished = 0; // at the last check of the watch
         std::uint64_t seen_cpu_ns = 0;
         sys::atomic<std::uint32_t> hired{0}; // a thread that stands by sleeps on it
     };
@@ -104,26 +109,26 @@ private:
     void live(unsigned index);
     void change_active(int by) noexcept;
     void hire() noexcept;
-    [[nodiscard]] sys::thread take_leave(worker& who) noexcept;
+    void leave(worker& who, std::unique_lock<sys::slow_lock>& guard) noexcept;
 
     scheduler& pool_;
     const thread_pool_options& options_;
     const unsigned base_;
     const unsigned most_;
     const sys::clock::duration keep_alive_;
-    std::vector<std::vector<int>> places_; // the processors for each thread of the base; empty: anywhere
+    std::vector<std::vector<int>> places_; // the processors of each of the first base() threads; empty: any
 
     mutable sys::slow_lock lock_;
     const std::unique_ptr<std::unique_ptr<worker>[]> workers_;
     const std::unique_ptr<member[]> members_;
     sys::atomic<unsigned> enlisted_{0};
-    sys::atomic<unsigned> active_{0}; // at work. Written under lock_
+    sys::atomic<unsigned> active_{0}; // threads at work; written under lock_
     unsigned threads_ = 0;
     unsigned blocked_ = 0;
     unsigned peak_ = 0;
-    std::uint64_t refused_ = 0;         // threads that the system did not give
-    std::vector<unsigned> standing_by_; // the last one is hired first: its memory is warmest
-    sys::thread last_retired_;          // so that at most one ended thread is not joined
+    std::uint64_t refused_ = 0;         // how often the system gave no thread
+    std::vector<unsigned> standing_by_; // the last thread is hired first, because its caches are warmest
+    sys::thread last_retired_;          // joined by the next thread that retires
     bool has_stopped_ = false;
 };
 

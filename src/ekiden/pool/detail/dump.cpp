@@ -1,4 +1,4 @@
-// What a pool says of itself when nothing moves: see thread_pool::dump().
+// The report of a pool that makes no progress: see thread_pool::dump().
 #include <ekiden/pool/detail/scheduler.hpp>
 #include <ekiden/pool/detail/worker.hpp>
 #include <ekiden/sys/clock.hpp>
@@ -14,13 +14,13 @@ namespace {
 
 using doing = worker::glance::state;
 
-/// From one look to the next: what has not moved meanwhile stands still.
-constexpr std::uint64_t between_looks_ns = 50'000'000;
+/// The time between two samples. A worker that has not changed meanwhile makes no progress.
+constexpr std::uint64_t between_samples_ns = 50'000'000;
 
-/// As much as fits on the stack of a signal handler. Workers beyond are shown without the first look.
+/// As many as fit on the stack of a signal handler. Further workers have no first sample.
 constexpr std::size_t most_compared = 64;
 
-struct first_look {
+struct first_sample {
     std::uint64_t finished = 0;
     const task* awaited = nullptr;
     std::uint64_t since_ns = 0;
@@ -28,18 +28,18 @@ struct first_look {
     doing is = doing::busy;
     bool is_blocked = false;
 
-    [[nodiscard]] static first_look of(const worker::glance& now) noexcept {
+    [[nodiscard]] static first_sample of(const worker::glance& now) noexcept {
         return {now.finished, now.awaited, now.since_ns, now.wanted_lock, now.is, now.blocked_on != nullptr};
     }
-    friend bool operator==(const first_look&, const first_look&) = default;
+    friend bool operator==(const first_sample&, const first_sample&) = default;
 };
 
 class dumper {
 public:
     dumper(int file, std::span<const std::unique_ptr<worker>> workers, std::string_view name)
         : out_(file), workers_(workers), name_(name) {
-        for (std::size_t i = 0; i != compared(); ++i) before_[i] = first_look::of(workers_[i]->look());
-        sys::raw_sleep(between_looks_ns);
+        for (std::size_t i = 0; i != compared(); ++i) before_[i] = first_sample::of(workers_[i]->look());
+        sys::raw_sleep(between_samples_ns);
         now_ns_ = sys::now_ns();
     }
 
@@ -102,7 +102,7 @@ public:
         out_ << "\n";
     }
 
-    /// Tasks that wait for each other: each circle once, from its worker with the smallest number.
+    /// Writes the circles of tasks that wait for each other. Each circle begins with its smallest worker.
     void circles() {
         for (std::size_t first = 0; first != compared(); ++first) {
             std::size_t at = first;
@@ -122,7 +122,7 @@ public:
                 else
                     out_ << now.blocked_on;
                 at = held_up_by(at);
-                if (at == none) break; // it moves after all
+                if (at == none) break; // it has made progress meanwhile
                 out_ << ", which ";
                 put_worker(at) << (awaits ? " has on its stack" : " holds")
                                << (step + 1 == length ? "\n" : "; ");
@@ -148,7 +148,7 @@ private:
         return i < compared() && before_[i].finished == now.finished;
     }
 
-    /// The worker that has on its stack what the other one waits for.
+    /// Returns the worker that has on its stack the task for which `waiting` waits.
     [[nodiscard]] std::size_t runner_of(const worker::glance& waiting) const noexcept {
         std::size_t i = 0;
         while (i != workers_.size() && !workers_[i]->seems_to_run(waiting.awaited, waiting.awaited_type)) ++i;
@@ -161,12 +161,12 @@ private:
         return i;
     }
 
-    /// The worker that has on its stack, or holds, what this one waits for, now as at the first look; or
-    /// none.
+    /// Returns the worker that has on its stack, or holds, what worker `i` waits for, if `i` has not changed
+    /// since the first sample; or none.
     [[nodiscard]] std::size_t held_up_by(std::size_t i) const noexcept {
         if (i >= compared()) return none;
         const worker::glance now = workers_[i]->look();
-        if (!(first_look::of(now) == before_[i])) return none;
+        if (!(first_sample::of(now) == before_[i])) return none;
         const std::size_t owner = now.awaits_asleep()         ? runner_of(now)
                                   : now.blocked_on != nullptr ? holder_of(now.wanted_lock)
                                                               : workers_.size();
@@ -177,20 +177,16 @@ private:
     std::span<const std::unique_ptr<worker>> workers_;
     std::string_view name_;
     std::uint64_t now_ns_ = 0;
-    std::array<first_look, most_compared> before_{};
+    std::array<first_sample, most_compared> before_{};
 };
 
 } // namespace
 
 void scheduler::dump(int file) const noexcept {
-    const auto shown = workers(); // more may come meanwhile
+    const auto shown = workers(); // there may be more workers later
     dumper out(file, shown, options_.name);
-    std::uint64_t finished = 0;
-    for (const auto& w : workers()) finished += w->finished();
-    std::uint64_t accepted = 0;
-    for (const auto& w : workers()) accepted += w->spawned();
-    for (const injection_queue& queue : queues_) accepted += queue.pushed();
-    out.head(accepted - finished, gate_.load(sys::relaxed));
+    const std::uint64_t ended = finished(); // before the accepted ones, so the difference is not negative
+    out.head(accepted() - ended, gate_.load(sys::relaxed));
     for (std::size_t i = 0; i != shown.size(); ++i) out.line(i);
     out.circles();
 }

@@ -4,7 +4,6 @@
 #include <ekiden/sys/futex.hpp>
 #include <ekiden/sys/mutant.hpp>
 #include <ekiden/sys/thread.hpp>
-#include <ekiden/sys/topology.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -14,30 +13,30 @@ namespace ekiden::inline EKIDEN_ABI {
 event_count::event_count(unsigned workers, work_source source)
     : source_(source), workers_(workers), places_(std::make_unique<place[]>(workers)) {}
 
-// ---- who brings work
+// ---- the poster
 
 bool event_count::notify_sleepers() noexcept {
     for (;;) {
-        // [EC2] The publication before the look at state_; pairs with the exchange of the token and the fence
-        // after it in end_search(), and in this loop. Either this sees the token free, or its owner sees the
-        // work. And before the look at the words; pairs with the fence in prepare_wait().
+        // [EC2] Orders the publication before the loads of state_ and of the words. Pairs with the return of
+        // the token and the fence behind it, in end_search() and in this loop: either this thread sees the
+        // token free, or the owner of the token sees the work. Pairs with the fence in prepare_wait(), too.
         sys::fence(sys::seq_cst);
         std::uint32_t state = state_.load(sys::relaxed);
         if (state < one_waiting || (state & searching) != 0) return false;
         if (!state_.compare_exchange_strong(state, state | searching, sys::relaxed, sys::relaxed)) continue;
         if (wake_one() || EKIDEN_MUTANT(sleep_notify_keeps_the_token))
-            return true; // the token is the sleeper's now
-        // All that counted as waiting are on their way into sleep, where they look again, or out of it.
-        // Others may have left their work to us while we had the token.
+            return true; // the sleeper has the token now
+        // Each waiting worker is on its way into its sleep, where it checks again, or out of it. Other
+        // posters may have relied on this thread while it had the token.
         state_.fetch_sub(searching, sys::relaxed);
         sys::fence(sys::seq_cst); // [EC2]
         if (!source_.has_work(source_.self)) return false;
-        sys::yield(); // to the worker between its two steps
+        sys::yield(); // to a worker between the two steps of prepare_wait()
     }
 }
 
 bool event_count::wake_one() noexcept {
-    // The first ones first: fewer workers stay busy, and their caches warm.
+    // In a fixed order, so that few workers are used and their caches stay warm.
     for (unsigned w = 0; w != workers_; ++w) {
         if (!rouse(places_[w], notified)) continue;
         if (trace::is_on()) [[unlikely]]
@@ -51,11 +50,10 @@ bool event_count::rouse(place& p, std::uint32_t how) noexcept {
     std::uint32_t expected = idle;
     if (p.word.load(sys::relaxed) != idle) return false;
     p.woken_ns.store(sys::now_ns(), sys::relaxed);
-    // [EC3] release. [EC5] acquire; pairs with the release in prepare_wait(): the sleeper has been counted
-    // before it is taken off the count.
+    // [EC3] Release: publishes what this thread did before. Pairs with the acquires in commit_wait() and
+    // cancel_wait(). [EC5] Acquire: the sleeper was counted. Pairs with the release in prepare_wait().
     if (!p.word.compare_exchange_strong(expected, how, sys::acq_rel, sys::relaxed)) return false;
     state_.fetch_sub(one_waiting, sys::relaxed);
-    p.waker_cpu.store(sys::current_cpu(), sys::relaxed);
     if (!EKIDEN_MUTANT(sleep_forgets_to_wake)) sys::futex_wake(p.word);
     return true;
 }
@@ -72,14 +70,9 @@ bool event_count::begin_watch() noexcept {
            && !is_watched_.exchange(true, sys::relaxed);
 }
 
-bool event_count::is_in_way_of_waker(unsigned w) const noexcept {
-    const int waker = places_[w].waker_cpu.load(sys::relaxed);
-    return waker != -1 && waker == sys::current_cpu();
-}
-
 void event_count::signal(unsigned w) noexcept {
-    sys::fence(sys::seq_cst); // [EC4] what happened before the look at the word; pairs with the fence in
-                              // prepare_wait()
+    sys::fence(sys::seq_cst); // [EC4] Orders the event before the load of the word. Pairs with the fence in
+                              // prepare_wait().
     (void)rouse(places_[w], signalled);
 }
 
@@ -92,9 +85,8 @@ void event_count::signal_all() noexcept {
 bool event_count::try_begin_search() noexcept {
     std::uint32_t state = state_.load(sys::relaxed);
     while ((state & searching) == 0) {
-        // One that fails has met a change of the count, mostly. At W4 of sleep.md a worker relies on having
-        // it, or on somebody else who has; and a worker that was just taken off the count need not look at
-        // the queues: its result is there, or it retires.
+        // A failure is usually a change of the count, so it is retried. At W4 of sleep.md, this worker or
+        // another one must have the token. A worker that was just woken may have another reason than work.
         if (state_.compare_exchange_strong(state, state | searching, sys::relaxed, sys::relaxed)) return true;
         if (EKIDEN_MUTANT(sleep_leaves_the_token)) break;
     }
@@ -104,7 +96,7 @@ bool event_count::try_begin_search() noexcept {
 void event_count::end_search() noexcept {
     const std::uint32_t before = state_.fetch_sub(searching, sys::relaxed);
     if (before < one_waiting) return;
-    sys::fence(sys::seq_cst); // [EC2] the token's return before the look at the queues
+    sys::fence(sys::seq_cst); // [EC2] Orders the return of the token before the check of the queues.
     if (source_.has_work(source_.self) && !EKIDEN_MUTANT(sleep_searcher_wakes_nobody))
         (void)notify_sleepers();
 }
@@ -114,11 +106,10 @@ void event_count::end_search() noexcept {
 void event_count::prepare_wait(unsigned w, bool has_token) noexcept {
     const std::uint32_t waits = EKIDEN_MUTANT(sleep_waits_uncounted) ? 0 : one_waiting;
     const std::uint32_t before = state_.fetch_add(waits - (has_token ? searching : 0), sys::relaxed);
-    places_[w].word.store(idle, sys::release); // [EC5] the count; pairs with the acquire in rouse()
-    // [EC1], [EC2], [EC4] The two steps above before the caller's look at the queues and at what it waits
-    // for; pairs with the fences in notify(), notify_sleepers() and signal(). Heavy for the first that
-    // sleeps: while the count is not 0, a poster that does not see it has published before that one looks,
-    // and all others make a full fence of their own.
+    places_[w].word.store(idle, sys::release); // [EC5] Release: the count. Pairs with the acquire in rouse().
+    // [EC1], [EC2], [EC4] Orders the two steps above before the caller's checks. Pairs with the fences in
+    // notify(), notify_sleepers() and signal(). Only the first sleeper needs the heavy fence: while the count
+    // is not 0, each poster either sees it and has a full fence, or its work is visible to the first sleeper.
     if (before >= one_waiting || EKIDEN_MUTANT(sleep_first_is_unheard)) {
         sys::fence(sys::seq_cst);
     } else {
@@ -161,7 +152,8 @@ event_count::wake_up event_count::cancel_wait(unsigned w) noexcept {
         state_.fetch_sub(one_waiting, sys::relaxed);
         return wake_up::signalled;
     }
-    // [EC3] Loaded anew: g++ warns of a compare-exchange whose failure is stronger than its success.
+    // [EC3] A load of its own, because g++ warns of a compare-exchange whose failure order is the stronger
+    // one.
     now = word.load(sys::acquire);
     word.store(awake, sys::relaxed);
     if (EKIDEN_MUTANT(sleep_cancel_loses_the_token)) return wake_up::signalled;

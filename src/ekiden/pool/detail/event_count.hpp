@@ -1,11 +1,11 @@
-/// How workers sleep, and how whoever brings work wakes one of them. The protocol and its proof: sleep.md.
+/// How workers sleep, and how a poster wakes one of them. The protocol and its proof: sleep.md.
 ///
 /// Part: pool. Used by: worker (sleeps), scheduler (wakes).
 ///
-/// An event count (prepare, look again, commit) with one token: at most one awake worker at a time searches
-/// for work on behalf of all, and while it does nobody is woken. After the idle-worker schemes of rayon and
-/// Tokio; new is that a wake-up hands the token to one named sleeper, and that posting costs no fence while
-/// every worker is busy.
+/// An event count (prepare, check again, commit) with one token. At most one awake worker at a time searches
+/// for work on behalf of all. Meanwhile posters wake no worker. Modeled on the idle-worker schemes of rayon
+/// and Tokio. New: a wake-up hands the token to one named sleeper, and a post costs no fence while every
+/// worker is busy.
 #pragma once
 
 #include <ekiden/sys/asymmetric_fence.hpp>
@@ -18,11 +18,11 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// Sleeping places for a fixed number of workers. Worker `w` alone calls the functions that take `w`, but for
-/// signal().
+/// Sleeping places for a fixed number of workers. Only worker `w` calls the functions that take `w`, except
+/// signal() and is_waiting().
 class event_count {
 public:
-    /// Whether any queue may hold work. Called after a fence; reads with any order.
+    /// Returns whether any queue may hold work. Called after a fence, so it may read with any order.
     struct work_source {
         bool (*has_work)(const void* self) noexcept;
         const void* self;
@@ -31,10 +31,10 @@ public:
     /// Throws std::bad_alloc.
     event_count(unsigned workers, work_source source);
 
-    /// After work was published: sees to it that a worker finds it, if one sleeps. True if it has woken one.
-    /// Any thread.
+    /// Any thread, after it has published work: ensures that a worker finds it. Returns true if it has woken
+    /// a worker.
     bool notify() noexcept {
-        // [EC1] light: the publication before the look at state_; pairs with the heavy fence in
+        // [EC1] Light: orders the publication before the load of state_. Pairs with the heavy fence in
         // prepare_wait().
         sys::fence_light();
         if (state_.load(sys::relaxed) >= one_waiting) [[unlikely]]
@@ -42,21 +42,20 @@ public:
         return false;
     }
 
-    /// Takes the token if it is free. The worker that has it must give it back: end_search() or
-    /// prepare_wait().
+    /// Takes the token if it is free. The owner gives it back with end_search() or prepare_wait().
     [[nodiscard]] bool try_begin_search() noexcept;
 
-    /// The searcher has found a task: gives the token back, and wakes the next worker if there is more work.
+    /// Gives the token back after the owner has found a task. Wakes the next worker if there is more work.
     void end_search() noexcept;
 
-    /// Worker `w` is about to sleep; gives the token back if it has it. Work that is published before this
-    /// returns is either visible to the caller afterwards, or its notify() sees the worker. Then
+    /// Announces that worker `w` is about to sleep. Gives the token back if the worker has it. For all work,
+    /// either the caller sees it after the return, or notify() of its poster sees the worker. Followed by
     /// commit_wait() or cancel_wait().
     void prepare_wait(unsigned w, bool has_token) noexcept;
 
     enum class wake_up : std::uint8_t {
-        notified,  ///< there is work; the worker has the token now
-        signalled, ///< what the worker waits for has happened, or the pool wants it to look
+        notified,  ///< there is work, and the worker has the token now
+        signalled, ///< what the worker waits for has happened, or the pool wants it to check
         timed_out, ///< the deadline has passed
     };
 
@@ -64,25 +63,21 @@ public:
     /// meanwhile, the first one to come sleeps for 10 ms at most.
     [[nodiscard]] wake_up commit_wait(unsigned w, const sys::clock::time_point* deadline) noexcept;
 
-    /// Does not sleep after all. `notified` if the worker was given the token meanwhile.
+    /// Does not sleep after all. Returns `notified` if the worker was given the token meanwhile.
     [[nodiscard]] wake_up cancel_wait(unsigned w) noexcept;
 
-    /// Wakes worker `w` without the token, if it sleeps or is about to. What the caller did before is visible
-    /// to it, or it will look again. Any thread.
+    /// Any thread: wakes worker `w` without the token, if it sleeps or is about to. Otherwise the worker sees
+    /// what the caller did before when it checks again.
     void signal(unsigned w) noexcept;
 
-    /// Whether worker `w`, the calling thread, runs on the processor from which it was woken last, and so
-    /// keeps its waker from running: some systems put it there although others are free. A hint.
-    [[nodiscard]] bool is_in_way_of_waker(unsigned w) const noexcept;
-
-    /// signal() for each worker.
+    /// Any thread: calls signal() for each worker.
     void signal_all() noexcept;
 
-    /// How many workers sleep or are about to. A hint, but for the order that the caller's
-    /// fences give.
+    /// Any thread: returns how many workers sleep or are about to. A hint, except for what the caller's
+    /// fences order.
     [[nodiscard]] std::uint32_t waiting() const noexcept { return state_.load(sys::relaxed) / one_waiting; }
 
-    /// Whether somebody awake has the token. As waiting().
+    /// Like waiting(): returns whether an awake thread has the token.
     [[nodiscard]] bool is_searched() const noexcept { return (state_.load(sys::relaxed) & searching) != 0; }
 
     /// For somebody who brings work and tells nobody as yet: whether one of those who sleep looks around by
@@ -96,7 +91,7 @@ public:
     /// none counts for more than 50 us; at first 0. As waiting().
     [[nodiscard]] std::uint64_t wake_up_ns() const noexcept { return wake_up_ns_.load(sys::relaxed); }
 
-    /// Whether worker `w` sleeps or is about to. As waiting().
+    /// Like waiting(): returns whether worker `w` sleeps or is about to.
     [[nodiscard]] bool is_waiting(unsigned w) const noexcept {
         return places_[w].word.load(sys::relaxed) == idle;
     }
@@ -111,12 +106,11 @@ private:
 
     struct alignas(sys::isolation) place {
         sys::atomic<std::uint32_t> word{awake};
-        sys::atomic<int> waker_cpu{-1};
         sys::atomic<std::uint64_t> woken_ns{0}; // when
     };
 
-    // state_: bit 0 = somebody has the token; the rest = number of workers that count as waiting, in ones of
-    // one_waiting. A worker counts before its word becomes idle, until after it has become something else.
+    // state_: bit 0 is set while a thread has the token. The rest is the number of waiting workers, in units
+    // of one_waiting. A worker is counted before its word becomes idle, and until the word has changed again.
     static constexpr std::uint32_t searching = 1;
     static constexpr std::uint32_t one_waiting = 2;
 

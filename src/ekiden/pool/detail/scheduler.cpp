@@ -13,12 +13,11 @@
 #include <ekiden/sys/lock.hpp>
 #include <ekiden/sys/mutant.hpp>
 
+#include <algorithm>
 #include <cstdio>
 #include <mutex>
-#include <numeric>
 #include <system_error>
 #include <utility>
-#include <vector>
 
 namespace ekiden::inline EKIDEN_ABI {
 
@@ -57,7 +56,7 @@ constinit pool_list pools;
                      scheduler::forget_thread();
                  });
 
-/// Nothing for a pool that needs no watch.
+/// Returns nothing if the pool needs no watch.
 std::optional<sys::clock::duration> watch_interval(const thread_pool_options& options, const crew& threads) {
     if (options.watch_interval < std::chrono::milliseconds::zero()) {
         sys::refuse_argument("thread_pool", "watch_interval",
@@ -69,13 +68,14 @@ std::optional<sys::clock::duration> watch_interval(const thread_pool_options& op
     return sys::bounded(options.watch_interval);
 }
 
-std::uint64_t spin_ns(const thread_pool_options& options) {
+std::uint64_t search_ns(const thread_pool_options& options) {
     if (options.spin_time < std::chrono::microseconds::zero()
         || options.spin_time > thread_pool_options::longest_spin) {
         sys::refuse_argument("thread_pool", "spin_time", std::to_string(options.spin_time.count()) + " us",
                              "0 us to 10 s");
     }
-    return static_cast<std::uint64_t>(std::chrono::nanoseconds(options.spin_time).count());
+    const auto spin_ns = static_cast<std::uint64_t>(std::chrono::nanoseconds(options.spin_time).count());
+    return std::max(spin_ns, sys::spin_ns);
 }
 
 } // namespace
@@ -85,7 +85,7 @@ std::uint64_t spin_ns(const thread_pool_options& options) {
 scheduler::scheduler(thread_pool& face, void (*shut_down_services)(thread_pool&) noexcept,
                      thread_pool_options chosen)
     : face_(face), id_(face.id()), shut_down_services_(shut_down_services), options_(std::move(chosen)),
-      spin_ns_(ekiden::spin_ns(options_)), threads_(*this, options_),
+      search_ns_(ekiden::search_ns(options_)), threads_(*this, options_),
       queues_{injection_queue(gate_), injection_queue(gate_), injection_queue(gate_)}, circles_(*this),
       sleep_(
           threads_.most(),
@@ -93,7 +93,7 @@ scheduler::scheduler(thread_pool& face, void (*shut_down_services)(thread_pool&)
     refuse_in_simulation(no_simulation);
     const auto interval = watch_interval(options_, threads_);
     try {
-        // Before the workers, who look for it.
+        // Before the workers, which use it.
         if (interval.has_value()) watch_.emplace(*this, threads_, *interval, options_.name);
         threads_.start();
     } catch (...) {
@@ -120,15 +120,14 @@ thread_pool* scheduler::of_this_thread() noexcept {
 }
 
 worker* scheduler::this_worker() const noexcept {
-    return static_cast<worker*>(role_scope::find(id_)); // a role for a pool is a worker
+    return static_cast<worker*>(role_scope::find(id_)); // every role for a pool is a worker
 }
 
 // ---- tasks come in
 
 bool scheduler::submit(task* accepted, priority level, task_order order) {
-    // A thread that sees the effect of its task may end the pool while this call goes on. So the last touch
-    // of the pool lies inside the push, which quiesce() waits for; a worker of this pool keeps it alive
-    // itself.
+    // A thread that sees the effect of its task may end the pool before this call returns. So notify() is
+    // called inside the push, which quiesce() waits for. A worker of this pool keeps the pool alive.
     const auto notify = [this]() noexcept { this->notify(); };
     trace::detail::moment(trace::kind::queued, accepted);
     bool is_in = false;
@@ -138,19 +137,20 @@ bool scheduler::submit(task* accepted, priority level, task_order order) {
             if (thread_record::here().role != nullptr) refuse_in_simulation(no_simulation); // of any context
             injection_queue& way_in = checked_queue(level);
             is_in = way_in.push(accepted, gate_bit::refuses_outside, notify);
-            // Closed by join(), which waits for outstanding work: perhaps this is a part of that.
+            // join() has closed the gate and waits for outstanding work. This post may belong to that work.
             if (!is_in && has_outstanding_work() && !EKIDEN_MUTANT(pool_refuses_outstanding_work))
                 is_in = way_in.push(accepted, gate_bit::refuses_workers, notify);
         } else if (order == task_order::deferred
                    && (thread_record::here().blocked == 0 || EKIDEN_MUTANT(pool_defers_while_it_blocks))) {
-            // As below. But this worker itself looks for a task when its own has ended.
+            // This worker searches for a task when its own has ended. It announces the task before that if
+            // it must.
             is_in = checked_queue(level).push(accepted, gate_bit::refuses_workers);
             if (is_in) here->owe(accepted);
         } else if (level != priority::normal || order != task_order::usual) {
-            // Last: behind this worker's own tasks, and in turn with those from outside.
+            // `last`: behind this worker's own tasks, in turn with the tasks from outside.
             is_in = checked_queue(level).push(accepted, gate_bit::refuses_workers, notify);
         } else if ((gate_.load(sys::relaxed) & gate_bit::refuses_workers) == 0) {
-            here->push(accepted); // stopped meanwhile: this worker abandons it when it has ended its task
+            here->push(accepted); // if the pool stops now, this worker abandons the task
             notify();
             is_in = true;
         }
@@ -162,7 +162,7 @@ bool scheduler::submit(task* accepted, priority level, task_order order) {
         if (EKIDEN_MUTANT(pool_notifies_after_the_push)) this->notify();
         return true;
     }
-    const owned_task dropped(accepted); // at the very end: it may have the last reference to the pool
+    const owned_task dropped(accepted); // destroyed last, because it may own the pool
     refuse_in_child("post");
     return false;
 }
@@ -190,7 +190,7 @@ void scheduler::add_source(work_source& fresh) noexcept {
     work_source* older = newest_source_.load(sys::relaxed);
     do {
         fresh.older_ = older;
-        // [WS1] release: the source; pairs with the acquires below. None is removed.
+        // [WS1] Release: publishes the source. Pairs with the acquires below. No source is removed.
     } while (!newest_source_.compare_exchange_weak(older, &fresh, sys::release, sys::relaxed));
 }
 
@@ -216,19 +216,6 @@ void scheduler::report_unhandled(const char* type) noexcept {
     ekiden::report_unhandled(options_.on_unhandled_exception, type);
 }
 
-void scheduler::report_saturation() noexcept {
-    try {
-        std::vector<unsigned> all(workers().size());
-        std::iota(all.begin(), all.end(), 0U);
-        report_stall(stall_report::reason::saturated, all);
-    } catch (...) { // no memory for a report
-    }
-}
-
-void scheduler::report_circle(std::span<const unsigned> circle) noexcept {
-    report_stall(stall_report::reason::deadlocked, circle);
-}
-
 void scheduler::report_stall(stall_report::reason why, std::span<const unsigned> threads) noexcept {
     stalls_.fetch_add(1, sys::relaxed);
     stall_report report{.why = why, .threads = {}, .tasks_pending = 0};
@@ -247,31 +234,40 @@ void scheduler::report_stall(stall_report::reason why, std::span<const unsigned>
 
 // ---- idle
 
+std::uint64_t scheduler::accepted() const noexcept {
+    std::uint64_t sum = 0;
+    for (const auto& w : workers()) sum += w->spawned();
+    for (const injection_queue& queue : queues_) sum += queue.pushed();
+    return sum;
+}
+
+std::uint64_t scheduler::finished() const noexcept {
+    std::uint64_t sum = 0;
+    for (const auto& w : workers()) sum += w->finished();
+    return sum;
+}
+
 bool scheduler::is_idle() const noexcept {
-    // [ID1] acquire: each finished task that is counted here makes visible that it, and what it posted, was
-    // accepted. So the second sum, read later, covers the first; if they are equal, nothing that was accepted
-    // was unfinished in between.
-    std::uint64_t finished = 0;
-    for (const auto& w : workers()) finished += w->finished();
-    std::uint64_t accepted = 0;
-    for (const auto& w : workers()) accepted += w->spawned();
-    for (const injection_queue& queue : queues_) accepted += queue.pushed();
-    return finished == accepted;
+    // [ID1] Acquire, in the counters: each finished task in the first sum makes visible that the task and its
+    // posts were accepted. So the second sum, which is read later, covers the first. If both are equal, no
+    // accepted task was unfinished in between.
+    const std::uint64_t sum = finished();
+    return sum == accepted();
 }
 
 void scheduler::announce_idle() noexcept {
-    // [ID2] After a full fence: the finished tasks before this look; pairs with the fence in
+    // [ID2] The caller's fence orders the counts of finished tasks before this load. Pairs with the fence in
     // block_until_idle().
     if (idle_waiters_.load(sys::relaxed) == 0) return;
     idle_epoch_.fetch_add(1, sys::relaxed);
     if (!EKIDEN_MUTANT(pool_idle_forgets_to_wake)) sys::futex_wake_all(idle_epoch_);
 }
 
-/// Returns false if the limit is reached and the pool is not idle.
+/// Waits until the pool is idle. Returns false if the limit is reached before.
 bool scheduler::block_until_idle(const wait_limit& limit) noexcept {
     const blocked_here waiting("a pool to become idle"); // in a worker of another pool
     const limited_sleep asleep(limit, [this]() noexcept {
-        // [LS1] release; pairs with the fence below.
+        // [LS1] Release: the stop request. Pairs with the fence below.
         if (!EKIDEN_MUTANT(pool_stop_request_keeps_the_epoch)) idle_epoch_.fetch_add(1, sys::release);
         sys::futex_wake_all(idle_epoch_);
     });
@@ -279,9 +275,9 @@ bool scheduler::block_until_idle(const wait_limit& limit) noexcept {
     bool is_so = false;
     for (;;) {
         const std::uint32_t epoch = idle_epoch_.load(sys::relaxed);
-        // [ID2] Counts the waiter before it reads the tasks' counts. Either a worker that falls idle sees the
-        // waiter, and changes the epoch, or this thread sees what the worker has finished. [LS1] The fence
-        // also acquires what the load has read.
+        // [ID2] Orders the count of waiters before the loads of the tasks' counts. Either a worker that
+        // becomes idle sees the waiter and changes the epoch, or this thread sees the tasks that the worker
+        // has finished. [LS1] The fence also makes the load of the epoch an acquire.
         sys::fence(sys::seq_cst);
         is_so = is_idle();
         if (is_so || asleep.is_over()) break;
@@ -299,7 +295,8 @@ bool scheduler::wait_idle(const wait_limit& limit) {
 
 // ---- pause and end
 
-/// Not after join() or stop() have begun: the former waits for the tasks that would wait for resume().
+/// Has no effect after join() or stop() has begun, because join() waits for tasks that would wait for
+/// resume().
 void scheduler::pause() noexcept {
     if (is_in_forked_child()) return;
     std::uint32_t gate = gate_.load(sys::relaxed);
@@ -310,24 +307,24 @@ void scheduler::pause() noexcept {
 
 void scheduler::resume() noexcept {
     if (is_in_forked_child()) return;
-    gate_.fetch_and(~gate_bit::paused, sys::release); // pairs with the acquire in worker::admit()
+    // Release: what the caller did before. Pairs with the acquire in worker::admit().
+    gate_.fetch_and(~gate_bit::paused, sys::release);
     if (!EKIDEN_MUTANT(pool_resume_forgets_to_wake)) sys::futex_wake_all(gate_);
     sleep_.signal_all();
 }
 
 void scheduler::stop() noexcept {
     if (is_in_forked_child()) return;
-    gate_.fetch_or(gate_bit::closed, sys::relaxed); // [IQ2] the fence in quiesce() comes after it
-    // Whoever found the gate open has its task in a queue before a worker may leave.
+    gate_.fetch_or(gate_bit::closed, sys::relaxed); // [IQ1] quiesce() releases it to later pushes
+    // A thread that has found the gate open has its task in a queue before a worker may leave.
     for (injection_queue& queue : queues_) {
         if (!EKIDEN_MUTANT(pool_stop_does_not_quiesce)) queue.quiesce();
     }
-    // [ST1] release: the tasks that quiesce() has waited for; pairs with the acquire in worker::is_stopped().
+    // [ST1] Release: the tasks that quiesce() has waited for. Pairs with the acquire in worker::is_stopped().
     gate_.fetch_or(gate_bit::stopped, sys::release);
     sys::futex_wake_all(gate_);
-    // In the word itself, so that a join() that is about to sleep on it does not. relaxed: one that does not
-    // see the gate stopped yet goes round once more in drain(), if work has begun meanwhile, and waits for
-    // none.
+    // In the word itself, so that a join() that is about to sleep on the word does not. Relaxed: a join()
+    // that does not see the gate stopped yet repeats its loop in drain() and waits for no work.
     if (!EKIDEN_MUTANT(pool_stop_leaves_the_work)) outstanding_.fetch_or(work_in_vain, sys::relaxed);
     sys::futex_wake_all(outstanding_);
     sleep_.signal_all();
@@ -338,9 +335,9 @@ bool scheduler::join(const wait_limit& limit) {
     refuse_in_child("join");
     if (is_started_by(id_)) refuse_in_own_thread("join");
     const blocked_here waiting("the end of a pool"); // in a worker of another pool
-    // Before the turn: a call that gives up while another join() is under way has begun to join, too.
-    gate_.fetch_or(gate_bit::closed, sys::relaxed); // [IQ2] the fence in quiesce() comes after it
-    resume();                                       // and no pause() comes any more
+    // Before the semaphore: a call that gives up while another join() runs has also begun to join.
+    gate_.fetch_or(gate_bit::closed, sys::relaxed); // [IQ1] quiesce() releases it to later pushes
+    resume();                                       // a later pause() has no effect
     if (!joining_.acquire(limit)) return false;
     const bool is_drained = drain(limit);
     if (is_drained) {
@@ -355,39 +352,39 @@ bool scheduler::join(const wait_limit& limit) {
 
 // ---- outstanding work
 
-/// The pool is closed to those outside that do no outstanding work. Returns when no task is left, and no
-/// work that may post one: both at the same moment, so that nothing follows. Returns false if the limit is
-/// reached before that.
+/// Waits until there is neither a task nor outstanding work that may post one, both at the same moment. The
+/// pool is closed to all other threads outside. Returns false if the limit is reached before.
 bool scheduler::drain(const wait_limit& limit) noexcept {
     for (;;) {
-        // [OW1] acquire: that the works begun so far are outstanding; pairs with the release in
+        // [OW1] Acquire: the works begun so far count as outstanding. Pairs with the release in
         // work_started().
         const std::uint32_t begun = works_begun_.load(sys::acquire);
         if (!wait_for_outstanding_work(limit)) return false;
         for (injection_queue& queue : queues_) queue.quiesce();
         if (!block_until_idle(limit)) return false;
-        // Work is begun by tasks, and is_idle() has acquired their ends: this sees each beginning since the
-        // look above. If there was none, no work was outstanding at the moment when no task was left.
+        // Tasks begin work, and is_idle() has acquired the ends of all tasks. So this load sees each
+        // beginning since the load above. If there was none, no work was outstanding when no task was left.
         if (works_begun_.load(sys::relaxed) == begun || has_stopped()
             || EKIDEN_MUTANT(pool_join_forgets_late_work))
             return true;
-        if (limit.is_reached()) return false; // or new work might keep this thread here
+        if (limit.is_reached()) return false; // otherwise new work could keep this thread here
     }
 }
 
-/// Returns false if the limit is reached and work is outstanding.
+/// Waits until no work is outstanding. Returns false if the limit is reached before.
 bool scheduler::wait_for_outstanding_work(const wait_limit& limit) noexcept {
     const limited_sleep asleep(limit, [this]() noexcept {
-        // [LS1] release; pairs with the acquires below. The sleeper has set the bit on which it sleeps.
+        // [LS1] Release: the stop request. Pairs with the acquires below. It clears the bit that the sleeper
+        // has set.
         if (!EKIDEN_MUTANT(pool_stop_request_keeps_the_bit))
             outstanding_.fetch_and(~work_awaited, sys::release);
         sys::futex_wake_all(outstanding_);
     });
-    // [OW2] acquire: what the work has done, its posts among that; pairs with the release in work_finished().
+    // [OW2] Acquire: what the work has done, such as its posts. Pairs with the release in work_finished().
     std::uint32_t now = outstanding_.load(sys::acquire);
     bool is_over = false;
     while ((now & work_count) != 0 && (now & work_in_vain) == 0) {
-        // [LS1] acquire: after the bit is set, the stop request.
+        // [LS1] Acquire: the stop request.
         if ((now & work_awaited) != 0
             || outstanding_.compare_exchange_strong(now, now | work_awaited, sys::acquire, sys::relaxed)) {
             is_over = asleep.is_over();
@@ -410,19 +407,11 @@ void scheduler::work_started() noexcept {
 }
 
 void scheduler::work_finished() noexcept {
-    // [OW2] release; pairs with the acquires in wait_for_outstanding_work(). After it the pool may be gone:
-    // only the word's address is used.
+    // [OW2] Release: what the work has done. Pairs with the acquires in wait_for_outstanding_work(). Then the
+    // pool may be destroyed, so only the address of the word is used.
     if (outstanding_.fetch_sub(1, sys::release) == (work_awaited | 1)
         && !EKIDEN_MUTANT(pool_work_ends_in_silence))
         sys::futex_wake_all(outstanding_);
-}
-
-void scheduler::set_crowded(bool is_so) noexcept {
-    // [EL4] relaxed: a hint to look at the numbers.
-    if (is_so)
-        gate_.fetch_or(gate_bit::crowded, sys::relaxed);
-    else
-        gate_.fetch_and(~gate_bit::crowded, sys::relaxed);
 }
 
 scheduler::~scheduler() { pools.remove(*this); }
@@ -461,11 +450,8 @@ thread_pool_metrics scheduler::metrics() const {
         w->add_to(sum);
         sum.threads_at_work += !is_in_child && w->look().sign() == '#' ? 1U : 0U;
     }
-    std::uint64_t accepted = 0;
-    for (const auto& w : workers()) accepted += w->spawned();
-    for (const injection_queue& queue : queues_) accepted += queue.pushed();
     sum.stalls = stalls_.load(sys::relaxed);
-    sum.tasks_pending = accepted - sum.tasks_run - sum.tasks_abandoned;
+    sum.tasks_pending = accepted() - sum.tasks_run - sum.tasks_abandoned;
     return sum;
 }
 

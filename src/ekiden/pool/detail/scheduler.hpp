@@ -16,7 +16,6 @@
 #include <ekiden/sys/atomic.hpp>
 #include <ekiden/sys/spin.hpp>
 
-#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -29,19 +28,18 @@ class worker;
 
 /// What the pool lets in and lets run: bits of scheduler::gate().
 namespace gate_bit {
-inline constexpr std::uint32_t closed = 1;   ///< takes no tasks from outside: join() or stop()
-inline constexpr std::uint32_t stopped = 2;  ///< takes no tasks at all, and abandons the queued ones
-inline constexpr std::uint32_t paused = 4;   ///< begins no tasks
-inline constexpr std::uint32_t forked = 8;   ///< this is the child of a fork: there are no workers
-inline constexpr std::uint32_t crowded = 16; ///< more threads are at work than there should be; set by crew
+inline constexpr std::uint32_t closed = 1;  ///< takes no tasks from outside: join() or stop()
+inline constexpr std::uint32_t stopped = 2; ///< takes no tasks at all, and abandons the queued ones
+inline constexpr std::uint32_t paused = 4;  ///< begins no tasks
+inline constexpr std::uint32_t forked = 8;  ///< this is the child of a fork: there are no workers
 inline constexpr std::uint32_t refuses_outside = closed | stopped | forked;
 inline constexpr std::uint32_t refuses_workers = stopped | forked;
 } // namespace gate_bit
 
 class scheduler {
 public:
-    /// Starts the workers of `face`; see thread_pool. `shut_down_services` is called by join(), once, when no
-    /// task is left.
+    /// Starts the workers of `face`; see thread_pool. join() calls `shut_down_services` once, when no task is
+    /// left.
     scheduler(thread_pool& face, void (*shut_down_services)(thread_pool&) noexcept,
               thread_pool_options chosen);
     ~scheduler();
@@ -52,8 +50,8 @@ public:
 
     [[nodiscard]] bool submit(task* accepted, priority level, task_order order);
     [[nodiscard]] bool wait_idle(const wait_limit& limit);
-    /// Something elsewhere will post to the pool: join() waits for its end. It may be the last call that its
-    /// caller makes to the pool.
+    /// Announces work elsewhere that will post to the pool. join() waits for its end. work_finished() may be
+    /// the last call that a thread makes to the pool.
     void work_started() noexcept;
     void work_finished() noexcept;
     void pause() noexcept;
@@ -66,38 +64,34 @@ public:
     [[nodiscard]] bool is_in_forked_child() const noexcept {
         return (gate_.load(sys::relaxed) & gate_bit::forked) != 0;
     }
-    /// The worker that the calling thread is, or null if it is none of this pool.
+    /// Returns the worker of this pool that the calling thread is, or null.
     [[nodiscard]] worker* this_worker() const noexcept;
-    /// The pool that the calling thread works for, the innermost if several, or null.
+    /// Returns the innermost pool that the calling thread works for, or null.
     [[nodiscard]] static thread_pool* of_this_thread() noexcept;
     [[nodiscard]] thread_pool& face() const noexcept { return face_; }
     [[nodiscard]] context_id id() const noexcept { return id_; }
-    /// How long every idle worker looks for work; 0: as sys::spin_ns, and one at a time.
-    [[nodiscard]] std::uint64_t spin_ns() const noexcept { return spin_ns_; }
-    /// How long one that looks in vain looks at least.
-    [[nodiscard]] std::uint64_t shortest_look_ns() const noexcept {
-        return spin_ns_ != 0 ? std::max(spin_ns_, sys::spin_ns) : sys::spin_ns / 2;
-    }
+    /// Returns whether every idle worker searches before it sleeps, and not only the owner of the token.
+    [[nodiscard]] bool all_search() const noexcept { return options_.spin_time.count() != 0; }
+    /// Returns how long a worker searches before it sleeps, in ns.
+    [[nodiscard]] std::uint64_t search_ns() const noexcept { return search_ns_; }
     /// Calls the handler with the exception being handled.
     void report_unhandled(const char* type) noexcept;
-    /// Throws std::system_error(operation_not_permitted) in the child of a fork(): the pool has no threads
-    /// there.
+    /// Throws std::system_error(operation_not_permitted) in the child of a fork(), where the pool has no
+    /// threads.
     void refuse_in_child(const char* operation) const;
-    /// What refuse_in_simulation() says of pools.
+    /// The message of refuse_in_simulation() for pools.
     static constexpr const char* no_simulation = "a thread_pool runs for real: use a sim_context in its "
                                                  "place, with .helps = true if tasks wait for results";
-    /// The pool is destroyed by one of its own threads.
+    /// Terminates the program, because one of the pool's own threads destroys the pool.
     [[noreturn]] void refuse_destruction_here() const noexcept;
-    /// Tell the program that the pool cannot get on: all threads are blocked; the tasks of these workers wait
-    /// for each other.
-    void report_saturation() noexcept;
-    void report_circle(std::span<const unsigned> circle) noexcept;
+    /// Tells the program that the pool makes no progress. `threads` are the workers to report.
+    void report_stall(stall_report::reason why, std::span<const unsigned> threads) noexcept;
 
     // ---- for workers
 
     [[nodiscard]] const sys::atomic<std::uint32_t>& gate() const noexcept { return gate_; }
     [[nodiscard]] event_count& sleep() noexcept { return sleep_; }
-    /// After a task was published.
+    /// Called after a task was published: ensures that a worker finds it.
     void notify() noexcept {
         if (sleep_.notify()) [[unlikely]]
             thread_record::here().has_woken_a_worker = true;
@@ -110,22 +104,21 @@ public:
     [[nodiscard]] std::span<const std::unique_ptr<worker>> workers() const noexcept {
         return threads_.workers();
     }
-    /// A worker of this pool has left its sleep.
+    /// Called when a worker of this pool has left its sleep.
     void left_sleep() noexcept {
         if (watch_.has_value()) watch_->wake();
     }
-    void set_crowded(bool is_so) noexcept;
-    /// The calling thread works for no context: the child of a fork() has no workers, though it may be inside
-    /// of a task.
+    /// Makes the calling thread work for no context. The child of a fork() has no workers, even if the fork
+    /// was inside a task.
     static void forget_thread() noexcept;
-    /// Whether a worker may find a task to take.
+    /// Returns whether a worker may find a task.
     [[nodiscard]] bool has_work() const noexcept;
-    /// A worker has nothing to do, and has passed a full fence since: wakes those who wait for that.
+    /// Called when a worker has no task, after a full fence: wakes the threads in wait_idle() and join().
     void announce_idle() noexcept;
 
     // ---- work sources
 
-    /// Before the source is asked for anything. It stays until the threads have ended. Any thread.
+    /// Any thread: adds a source. It stays until the threads have ended.
     void add_source(work_source& fresh) noexcept;
     [[nodiscard]] task* find_in_sources(unsigned w) noexcept;
     [[nodiscard]] bool sources_have_work() const noexcept;
@@ -133,21 +126,22 @@ public:
 
 private:
     void refuse_in_own_thread(const char* operation) const;
-    /// Whether every accepted task has ended. Exact if true.
+    /// Return how many tasks have been accepted, and how many of them have been run or abandoned.
+    [[nodiscard]] std::uint64_t accepted() const noexcept;
+    [[nodiscard]] std::uint64_t finished() const noexcept;
+    /// Returns true only if every accepted task has ended.
     [[nodiscard]] bool is_idle() const noexcept;
     [[nodiscard]] bool block_until_idle(const wait_limit& limit) noexcept;
     [[nodiscard]] bool drain(const wait_limit& limit) noexcept;
     [[nodiscard]] bool wait_for_outstanding_work(const wait_limit& limit) noexcept;
     [[nodiscard]] bool has_outstanding_work() const noexcept;
-    void report_stall(stall_report::reason why, std::span<const unsigned> threads) noexcept;
     [[nodiscard]] bool has_stopped() const noexcept {
         return (gate_.load(sys::relaxed) & gate_bit::stopped) != 0;
     }
     [[nodiscard]] injection_queue& checked_queue(priority level);
 
-    // outstanding_: how much work there is elsewhere that will post its end here, a bit that is set while
-    // join() sleeps until there is none, and one that is set when stop() has said that none is awaited any
-    // more.
+    // outstanding_: the number of works elsewhere that will post their completion here; a bit that is set
+    // while join() sleeps until there are none; and a bit that is set when stop() ends the wait for them.
     static constexpr std::uint32_t work_awaited = std::uint32_t{1} << 31;
     static constexpr std::uint32_t work_in_vain = std::uint32_t{1} << 30;
     static constexpr std::uint32_t work_count = work_in_vain - 1;
@@ -156,16 +150,16 @@ private:
     const context_id id_;
     void (*const shut_down_services_)(thread_pool&) noexcept;
     const thread_pool_options options_;
-    const std::uint64_t spin_ns_;
-    alignas(sys::isolation) sys::atomic<std::uint32_t> gate_{0}; // read by everybody, seldom written
+    const std::uint64_t search_ns_;
+    alignas(sys::isolation) sys::atomic<std::uint32_t> gate_{0}; // every thread reads it; it rarely changes
     sys::atomic<work_source*> newest_source_{nullptr};
     crew threads_;
     std::array<injection_queue, 3> queues_; // one per priority
     wait_circles circles_;
     event_count sleep_;
     std::optional<watch> watch_;
-    binary_semaphore joining_{1};         // whose permit is the turn to end the pool
-    bool services_are_shut_down_ = false; // with that turn
+    binary_semaphore joining_{1};         // the thread with the permit ends the pool
+    bool services_are_shut_down_ = false; // written with the permit
 
     sys::atomic<std::uint32_t> idle_waiters_{0};
     sys::atomic<std::uint32_t> idle_epoch_{0};

@@ -17,7 +17,8 @@ void wait_circles::begin_wait(worker& self) noexcept {
         if (length == 0) return;
         circle.reserve(length);
         const worker* next = &self;
-        bool is_told = true; // one of them was woken for other work since, and sleeps again
+        // A worker of a reported circle may have been woken for other work, and sleeps again.
+        bool is_told = true;
         for (unsigned i = 0; i != length; ++i, next = worker_that_runs_what(*next)) {
             circle.push_back(next->index());
             is_told = std::exchange(next->is_in_told_circle(), true) && is_told;
@@ -26,7 +27,8 @@ void wait_circles::begin_wait(worker& self) noexcept {
     } catch (...) { // no memory for a report
         return;
     }
-    pool_.report_circle(circle); // it stands still
+    pool_.report_stall(stall_report::reason::deadlocked,
+                       circle); // outside the lock: the circle cannot change
 }
 
 void wait_circles::end_wait(worker& self) noexcept {
@@ -40,16 +42,16 @@ std::optional<std::string> wait_circles::result_awaited_by(const worker& which) 
     return std::string(described_type(which.awaited().type()(nullptr, task_request::describe)));
 }
 
-/// The worker that has the task on its stack whose result `waiting` waits for, if that one waits as well.
+/// Returns the waiting worker that has the task on its stack for whose result `waiting` waits, or null.
 const worker* wait_circles::worker_that_runs_what(const worker& waiting) const noexcept {
     for (const auto& w : pool_.workers()) {
-        // Its stack stands still: it has to come to end_wait() first.
+        // Its stack cannot change before its end_wait(), which needs the lock.
         if (w->is_waiting_for_result && w->runs(waiting.awaited())) return w.get();
     }
     return nullptr;
 }
 
-/// How many waits there are in the circle that `first` is in; 0 if it is in none.
+/// Returns the number of waits in the circle of `first`, or 0 if it is in none.
 unsigned wait_circles::circle_through(const worker& first) const noexcept {
     const auto most = static_cast<unsigned>(pool_.workers().size());
     unsigned length = 1;

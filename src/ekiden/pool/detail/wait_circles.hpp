@@ -1,6 +1,6 @@
-/// Which workers wait for a task's result, and whether they do so in a circle.
+/// Which workers wait for the result of a task, and whether they wait for each other in a circle.
 ///
-/// Part: pool. Used by: worker (says when it waits), scheduler (owns it), crew (describes threads). Private.
+/// Part: pool. Used by: worker (reports its waits), scheduler (owns it), crew (describes threads). Private.
 #pragma once
 
 #include <ekiden/pool/stall.hpp>
@@ -19,12 +19,12 @@ class wait_circles {
 public:
     explicit wait_circles(scheduler& pool) noexcept : pool_(pool) {}
 
-    /// The worker sleeps until the result that it waits for is there. Reports a circle of such waits when
-    /// this closes one, once: exact, since each of them stands still until its end_wait().
+    /// Called before the worker sleeps until its result is ready. If this wait closes a circle, reports the
+    /// circle once. The check is exact, because no worker of a circle leaves it before its end_wait().
     void begin_wait(worker& self) noexcept;
     void end_wait(worker& self) noexcept;
 
-    /// Any thread: the type of the task whose result the worker waits for, if it sleeps so.
+    /// Any thread: returns the type of the task whose result the worker waits for in its sleep, or nothing.
     [[nodiscard]] std::optional<std::string> result_awaited_by(const worker& which) const;
 
 private:
@@ -32,7 +32,7 @@ private:
     [[nodiscard]] unsigned circle_through(const worker& first) const noexcept;
 
     scheduler& pool_;
-    mutable sys::slow_lock lock_; // and of worker::is_waiting_for_result
+    mutable sys::slow_lock lock_; // protects worker::is_waiting_for_result, too
 };
 
 } // namespace ekiden::inline EKIDEN_ABI

@@ -7,7 +7,9 @@
 #include <ekiden/sys/start_thread.hpp>
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
+#include <vector>
 
 namespace ekiden::inline EKIDEN_ABI {
 
@@ -26,54 +28,59 @@ watch::~watch() {
 }
 
 void watch::wake() noexcept {
-    // [EL3] The worker's word is no longer idle, before the look at ours; pairs with the fence in run().
+    // [EL3] Orders the change of the worker's word before the load of word_. Pairs with the fence in run().
     sys::fence(sys::seq_cst);
     std::uint32_t expected = asleep;
     if (word_.load(sys::relaxed) == asleep
-        && word_.compare_exchange_strong(expected, looking, sys::relaxed, sys::relaxed))
+        && word_.compare_exchange_strong(expected, checking, sys::relaxed, sys::relaxed))
         sys::futex_wake(word_);
 }
 
 void watch::run() noexcept {
-    // Where threads block, the next ones probably do: then it looks more often.
-    constexpr sys::clock::duration hurry = std::chrono::milliseconds(1);
-    sys::clock::duration pause = interval_;
+    // After a blocked thread there are probably more.
+    const sys::clock::duration hurry =
+        std::min<sys::clock::duration>(std::chrono::milliseconds(1), interval_);
     while (word_.load(sys::relaxed) != leaving) {
-        pause = look() ? std::min(hurry, interval_) : std::min(pause * 2, interval_);
-        std::uint32_t word = looking;
+        sys::clock::duration pause = check() ? hurry : interval_;
+        std::uint32_t word = checking;
         if (word_.compare_exchange_strong(word, asleep, sys::relaxed, sys::relaxed)) {
-            // [EL3] Asleep, before the look at the workers: either this sees one awake, or it sees this
-            // asleep.
+            // [EL3] Orders `asleep` before the loads of the workers' words: either the watch sees a worker
+            // awake, or the worker sees the watch asleep.
             sys::fence(sys::seq_cst);
             if (crew_.is_quiet()) {
                 while (word_.load(sys::relaxed) == asleep) sys::futex_wait(word_, asleep);
                 pause = interval_;
             } else {
                 word = asleep;
-                (void)word_.compare_exchange_strong(word, looking, sys::relaxed, sys::relaxed);
+                (void)word_.compare_exchange_strong(word, checking, sys::relaxed, sys::relaxed);
             }
         }
         const auto next = sys::clock::now() + pause;
-        while (word_.load(sys::relaxed) != leaving && sys::futex_wait_until(word_, looking, next)) {
+        while (word_.load(sys::relaxed) != leaving && sys::futex_wait_until(word_, checking, next)) {
         }
     }
 }
 
-bool watch::look() noexcept {
+bool watch::check() noexcept {
     const bool is_paused = (pool_.gate().load(sys::relaxed) & gate_bit::paused) != 0;
-    // Tasks wait, and nobody sleeps who could be woken for them.
+    // Tasks wait, and no worker sleeps that could be woken for them.
     const bool is_starving = !is_paused && pool_.sleep().waiting() == 0 && pool_.has_work();
-    starving_looks_ = is_starving ? starving_looks_ + 1 : 0;
+    starving_checks_ = is_starving ? starving_checks_ + 1 : 0;
     crew_.take_back();
-    const bool has_hired = starving_looks_ > 1 && crew_.compensate();
-    report_saturation(starving_looks_ > 1);
+    const bool has_hired = starving_checks_ > 1 && crew_.compensate();
+    report_saturation(starving_checks_ > 1);
     return has_hired;
 }
 
 void watch::report_saturation(bool is_starving) noexcept {
     const bool is_saturated = is_starving && crew_.is_saturated();
     if (std::exchange(has_reported_, is_saturated) || !is_saturated) return;
-    pool_.report_saturation();
+    try {
+        std::vector<unsigned> all(pool_.workers().size());
+        std::iota(all.begin(), all.end(), 0U);
+        pool_.report_stall(stall_report::reason::saturated, all);
+    } catch (...) { // no memory for a report
+    }
 }
 
 } // namespace ekiden::inline EKIDEN_ABI

@@ -1,4 +1,4 @@
-/// Looks after an elastic pool whose tasks block without saying so.
+/// The thread that finds tasks which block without announcing it.
 ///
 /// Part: pool. Used by: scheduler. Private. See elastic.md.
 #pragma once
@@ -15,8 +15,8 @@ namespace ekiden::inline EKIDEN_ABI {
 class scheduler;
 class crew;
 
-/// A thread that looks at the workers from time to time: compensates for those that sleep in the kernel while
-/// tasks wait, and reports a pool that cannot get on. It sleeps while all workers do.
+/// A thread that checks the workers of a pool at intervals. It compensates for workers that sleep in the
+/// kernel while tasks wait, and reports a saturated pool. It sleeps while all workers sleep.
 class watch {
 public:
     /// Throws std::system_error if the system gives no thread.
@@ -25,27 +25,27 @@ public:
     watch(const watch&) = delete;
     watch& operator=(const watch&) = delete;
 
-    /// A worker has left its sleep. Any thread.
+    /// Any thread: called when a worker has left its sleep.
     void wake() noexcept;
 
 private:
     // word_      meaning                            set by
-    // looking    looks, at intervals                wake
-    // asleep     nobody is awake to be looked at    the watch
+    // checking   checks at intervals                wake
+    // asleep     no worker is awake                 the watch
     // leaving    the pool ends                      ~watch
-    enum : std::uint32_t { looking, asleep, leaving };
+    enum : std::uint32_t { checking, asleep, leaving };
 
     void run() noexcept;
-    /// Returns whether a thread was put to work.
-    bool look() noexcept;
+    /// Checks all workers. Returns whether a thread was put to work.
+    bool check() noexcept;
     void report_saturation(bool is_starving) noexcept;
 
     scheduler& pool_;
     crew& crew_;
     const sys::clock::duration interval_;
-    unsigned starving_looks_ = 0;
+    unsigned starving_checks_ = 0; // in a row
     bool has_reported_ = false;
-    sys::atomic<std::uint32_t> word_{looking};
+    sys::atomic<std::uint32_t> word_{checking};
     sys::thread thread_;
 };
 

@@ -1,6 +1,6 @@
-/// Work that the workers of a pool find elsewhere than in its queues.
+/// Work that the workers of a pool find outside its queues.
 ///
-/// Part: pool. Used by: scheduler, worker (look there); fork (is one). Private.
+/// Part: pool. Used by: scheduler and worker (search it), fork (implements it). Private.
 #pragma once
 
 #include <ekiden/sys/config.hpp>
@@ -10,15 +10,14 @@ namespace ekiden::inline EKIDEN_ABI {
 class scheduler;
 class task;
 
-/// A service of a pool adds itself with scheduler::add_source() and lives as long as the pool's threads. What
-/// it finds belongs to a task that runs already: it runs while the pool is paused, too.
+/// An interface for services. A service adds itself with scheduler::add_source() and lives as long as the
+/// threads of the pool. Its tasks are pieces of running tasks, so they run in a paused pool, too.
 class work_source {
 public:
-    /// Any thread: whether there may be something to find. A hint, but for the order that the caller's
-    /// fences give.
+    /// Any thread: returns whether there may be work. A hint, except for what the caller's fences order.
     [[nodiscard]] virtual bool has_work() const noexcept = 0;
 
-    /// Worker `w`: something to run at once, or null.
+    /// Worker `w`: returns a task to run at once, or null.
     [[nodiscard]] virtual task* find(unsigned w) noexcept = 0;
 
     /// A worker wants work, and has found none: what can be given away should be.

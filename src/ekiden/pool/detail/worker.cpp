@@ -16,8 +16,8 @@ namespace ekiden::inline EKIDEN_ABI {
 
 namespace {
 
-/// After a task: whether it has forked, and this is the child. Then this thread is no worker, and what it
-/// would do next belongs to the parent.
+/// Called after a task. Terminates the child of a task that has called fork() and returned: the child has no
+/// workers, and the next steps of this thread belong to the parent.
 void expects_no_child(std::uint32_t gate) noexcept {
     sys::expects(
         (gate & gate_bit::forked) == 0,
@@ -25,7 +25,7 @@ void expects_no_child(std::uint32_t gate) noexcept {
         "a task ends with exec or _exit");
 }
 
-/// Until its end the calling thread shows its locks as those of a worker, which may be another thread's then.
+/// A scope in which the locks of the calling thread are shown as those of a worker.
 class locks_shown {
 public:
     explicit locks_shown(detail::shown_locks& there) noexcept {
@@ -48,50 +48,45 @@ worker::worker(scheduler& pool, unsigned index)
 void worker::run() noexcept {
     crew& others = pool_.threads();
     const locks_shown shown(locks_);
-    show(glance::state::busy); // another thread may have been this worker before
+    show(glance::state::busy); // another thread may have had this place before
     for (;;) {
-        // While own tasks wait there is mostly nothing to heed but the next task.
-        if (deque_.maybe_filled() && pool_.gate().load(sys::relaxed) == 0 && !has_token_) {
-            if (task* const next = find_task()) {
-                execute(next, is_piece(next) || admit());
-                continue;
-            }
-        }
-        const bool has_stopped = is_stopped(); // before the last look at the queues
-        const bool is_crowded = (pool_.gate().load(sys::relaxed) & gate_bit::crowded) != 0; // [EL4]
-        if (is_crowded && others.is_crowded()) {
+        const bool has_stopped = is_stopped(); // read before the last search of the queues
+        const bool has_surplus = others.has_surplus();
+        if (has_surplus && others.is_crowded()) {
             end_search();
-            stop_looking();
+            stop_searching();
             show(glance::state::standing_by);
             if (!others.stand_by(*this)) return;
             show(glance::state::busy);
         }
-        const auto end = is_crowded ? sys::clock::now() + others.keep_alive() : sys::clock::time_point();
-        if (task* const next = next_task({nullptr, is_crowded ? &end : nullptr})) {
+        const auto end = has_surplus ? sys::clock::now() + others.keep_alive() : sys::clock::time_point();
+        if (task* const next = next_task({nullptr, has_surplus ? &end : nullptr})) {
             execute(next, is_piece(next) || admit());
         } else if (has_stopped) {
             break;
-        } else if (is_crowded && sys::clock::now() >= end) {
+        } else if (has_surplus && sys::clock::now() >= end) {
             end_search();
-            stop_looking();
+            stop_searching();
             if (others.retire(*this)) return;
         }
     }
-    stop_looking();
+    stop_searching();
     show(glance::state::gone);
 }
 
-/// This thread looks for no more tasks, and may have ended the last one.
-void worker::stop_looking() noexcept {
+/// Called before this thread stops searching for tasks, because it may have completed the last one.
+void worker::stop_searching() noexcept {
     announce();
-    sys::fence(sys::seq_cst); // [ID2] as prepare_wait() does before a sleep
+    sys::fence(sys::seq_cst); // [ID2] Before a sleep, prepare_wait() has this fence.
     if (!EKIDEN_MUTANT(worker_leaves_unannounced)) pool_.announce_idle();
 }
 
-/// The policy: what is urgent, then own work, then work from outside, then the work of others.
+/// The policy: urgent tasks, then own tasks, then tasks from outside, then the tasks of other workers. Every
+/// 64th search begins with a place that this order could pass over forever.
 task* worker::find_task() noexcept {
-    task* found = urgent();
-    if (found == nullptr) found = deque_.pop(); // newest first: what it needs is still in this core's cache
+    task* found = ++turn_ % fair_turn == 0 ? neglected() : nullptr;
+    if (found == nullptr) found = injected(priority::high);
+    if (found == nullptr) found = deque_.pop(); // newest first: its data is still in this core's cache
     if (found == nullptr) found = from_outside();
     if (found == nullptr) found = stolen();
     if (found == nullptr) found = from_sources();
@@ -99,13 +94,13 @@ task* worker::find_task() noexcept {
     return found;
 }
 
-/// All that a worker has deferred is announced here: when it sleeps, blocks, stands by, retires, or begins
-/// another task. Not one task waits for this worker then.
+/// Wakes a worker for all tasks that this worker has deferred. Called before this worker sleeps, blocks,
+/// stands by, retires, or begins another task.
 void worker::announce() noexcept {
     if (std::exchange(owed_, 0) != 0 && !EKIDEN_MUTANT(worker_forgets_what_it_owes)) pool_.notify();
 }
 
-/// Before `taken`, which it comes to itself, begins.
+/// Called before `taken` begins. If `taken` is the only deferred task, no other worker needs to know of it.
 void worker::settle(const task* taken) noexcept {
     if (owed_ == 1 && owed_task_ == taken)
         owed_ = 0;
@@ -117,9 +112,9 @@ void worker::execute(task* taken, bool is_admitted) noexcept {
     if (owed_ != 0) [[unlikely]]
         settle(taken);
     if (!is_admitted) {
-        running_type_.store(taken->type(), sys::relaxed); // its end may break a contract
+        running_type_.store(taken->type(), sys::relaxed); // for the message if it breaks a contract
         taken->abandon();
-        abandoned_.add(); // [ID1] as below
+        abandoned_.add(); // [ID1] as for a task that has run
         return;
     }
     if (taken->queued_at != 0) [[unlikely]]
@@ -132,27 +127,27 @@ void worker::execute(task* taken, bool is_admitted) noexcept {
     } catch (...) {
         pool_.report_unhandled(type(nullptr, task_request::describe));
     }
-    // [ID1] release: the task's effects, and the tasks it has posted; pairs with the acquire in
-    // scheduler::is_idle().
+    // [ID1] Release: publishes the effects of the task and the posts that it has made. Pairs with the acquire
+    // in scheduler::is_idle().
     ran_.add();
 }
 
 namespace {
 
-/// A pool that stops abandons its tasks, paused or not.
+/// Returns whether tasks must wait for resume(). A stopped pool abandons its tasks, paused or not.
 bool is_paused(std::uint32_t gate) noexcept {
     return (gate & (gate_bit::paused | gate_bit::stopped)) == gate_bit::paused;
 }
 
 } // namespace
 
-/// Whether it is of a task that runs already, which pause() and stop() let go on.
+/// Returns whether `taken` is a piece of a running task. Such a task continues in a paused or stopped pool.
 bool worker::is_piece(const task* taken) noexcept { return std::exchange(piece_, nullptr) == taken; }
 
-/// Waits while the pool is paused. False if the task must not run.
+/// Waits while the pool is paused. Returns false if the task must not run.
 bool worker::admit() noexcept {
-    // After the task was claimed: whoever posted it after pause() has made the paused gate visible with it.
-    // Acquire: what came before resume() is visible to the task; pairs with the release there.
+    // The gate is read after the task was taken. So a task that was posted after pause() has made the paused
+    // gate visible. Acquire: makes visible what happened before resume(). Pairs with the release there.
     std::uint32_t gate = pool_.gate().load(sys::acquire);
     if (is_paused(gate)) [[unlikely]] {
         show(glance::state::held);
@@ -167,75 +162,45 @@ bool worker::admit() noexcept {
 
 // ---- where tasks come from
 
-task* worker::urgent() noexcept {
-    if (task* const found = take_put_back()) return found;
-    if (++turn_ % fair_turn == 0) [[unlikely]] {
-        if (task* const found = neglected()) return found;
-    }
-    return injected(priority::high);
-}
-
-/// One task from the places that find_task() may pass over for as long as others have work, each in its turn.
+/// Takes a task from one of four places, in turn. Otherwise a worker would never reach them while it always
+/// has own tasks. Stealing from the next worker bounds how many later tasks overtake a task in a batch: see
+/// thread_pool.
 task* worker::neglected() noexcept {
     switch (turn_ / fair_turn % 4) {
     case 0:
         return from_outside();
     case 1:
         return injected(priority::low);
-    case 2:
-        return left_behind();
+    case 2: {
+        const auto& workers = pool_.workers();
+        next_victim_ = next_victim_ + 1 < workers.size() ? next_victim_ + 1 : 0;
+        return next_victim_ != index_ ? stolen_from(*workers[next_victim_]) : nullptr;
+    }
     default:
-        return own_oldest();
+        return deque_.pop_oldest();
     }
-}
-
-/// Takes from a worker that has finished few tasks since the last of these looks (it blocks, runs long ones,
-/// or has retired), or none of its batch. Any other worker reaches its oldest task itself, and a theft costs
-/// both more than most tasks. This bounds how many later tasks overtake a task of a batch: see thread_pool.
-task* worker::left_behind() noexcept {
-    worker& watched = *pool_.workers()[watched_];
-    task* found = nullptr;
-    if (&watched != this) {
-        if (watched.finished() - watched_finished_ < few)
-            found = stolen_from(watched);
-        else if (watched.batch_.state() == watched_batch_)
-            found = watched.batch_.take();
-    }
-    if (found == nullptr) watched_ = watched_ + 1 < pool_.workers().size() ? watched_ + 1 : 0;
-    watched_finished_ = pool_.workers()[watched_]->finished();
-    watched_batch_ = pool_.workers()[watched_]->batch_.state();
-    return found;
-}
-
-/// Seldom, where tasks are short: it may be the root of a tree, and the deque has what is left of each.
-task* worker::own_oldest() noexcept {
-    constexpr std::uint64_t patience_ns = 100'000;
-    const std::uint64_t now = sys::now_ns();
-    if (now - oldest_taken_ns_ < patience_ns) return nullptr;
-    oldest_taken_ns_ = now;
-    return deque_.pop_oldest();
 }
 
 task* worker::injected(priority level) noexcept {
     injection_queue& queue = pool_.queue(level);
-    if (!queue.maybe_filled()) return nullptr; // asked before every task: nothing is cheaper
+    if (!queue.maybe_filled()) return nullptr; // the common case, checked before every task
     task* const found = queue.take_one(turn_);
     if (found != nullptr) injected_.add();
     return found;
 }
 
-/// Returns the oldest task of the batch. If the batch is empty, takes a new one from the rings of producers:
-/// this worker's share of what is there.
+/// Returns the oldest task of the batch. If the batch is empty, fills it from a ring of producers with this
+/// worker's share of the ring.
 task* worker::from_outside() noexcept {
     if (task* const found = batch_.take()) return found;
     injection_queue& queue = pool_.queue(priority::normal);
-    std::array<task*, task_batch::most + 1> taken; // not initialized: only what take() writes is read
+    std::array<task*, task_batch::most + 1> taken; // not initialized, because take() writes what is read
     const std::size_t count = queue.take(next_ring_++, taken, pool_.threads().base());
     if (count == 0) return nullptr;
     injected_.add(count);
     if (count != 1) {
         batch_.fill(std::span(taken).subspan(1, count - 1));
-        // While the tasks were in neither queue, another worker may have found nothing and gone to sleep.
+        // While the tasks were in neither queue, another worker may have found none and gone to sleep.
         if (!EKIDEN_MUTANT(worker_hides_its_batch)) pool_.notify();
     }
     return taken[0];
@@ -254,98 +219,85 @@ task* worker::stolen() noexcept {
     return nullptr;
 }
 
+/// Takes from the batch first. Its tasks came from outside before most tasks of the deque were posted, and a
+/// take costs no heavy fence.
 task* worker::stolen_from(worker& victim) noexcept {
-    if (victim.deque_.maybe_filled()) {
-        if (task* const found = victim.deque_.steal()) {
-            stolen_.add();
-            trace::detail::moment(trace::kind::stolen, found);
-            return found;
-        }
-    }
-    if (task* const found = victim.batch_.take()) {
-        stolen_.add();
-        trace::detail::moment(trace::kind::stolen, found);
-        return found;
-    }
-    return victim.take_put_back();
-}
-
-/// A piece of a task that another thread runs.
-task* worker::from_sources() noexcept {
-    if (std::exchange(was_woken_, false) && pool_.sleep().is_in_way_of_waker(index_)) {
-        end_search(); // nobody is to count on a thread that does not run
-        sys::yield(); // to the one that gives pieces away: it goes on with them itself
-        // It has had its time slice, and there is more to do: so they would go on by turns. A system may
-        // leave two threads on one processor for as long as another process keeps the other one busy.
-        if (pool_.sleep().is_in_way_of_waker(index_) && pool_.sources_have_work())
-            (void)sys::leave_processor();
-    }
-    task* const found = pool_.find_in_sources(index_);
+    task* found = victim.batch_.take();
+    if (found == nullptr && victim.deque_.maybe_filled()) found = victim.deque_.steal();
     if (found == nullptr) return nullptr;
-    piece_ = found;
-    spawned_.add(); // as a task of this worker's own
+    stolen_.add();
+    trace::detail::moment(trace::kind::stolen, found);
     return found;
 }
 
-/// Any thread. The task is still to be begun.
-task* worker::take_put_back() noexcept {
-    if (put_back_.load(sys::relaxed) == nullptr) return nullptr; // asked before every task
-    return put_back_.exchange(nullptr, sys::acquire); // [PB1] the task; pairs with the release in put_back()
+/// Returns a piece of a task that another thread runs.
+task* worker::from_sources() noexcept {
+    task* const found = pool_.find_in_sources(index_);
+    if (found == nullptr) return nullptr;
+    piece_ = found;
+    spawned_.add(); // counted like a task that this worker has posted
+    return found;
 }
 
-/// The task waits for resume(), and for any worker. There is room: what was put back is taken first, and no
-/// task is taken while the pool seems paused.
-void worker::put_back(task* taken) noexcept {
-    put_back_.store(taken, sys::release); // [PB1] the task; pairs with the acquire in take_put_back()
+/// Pushes a task, which this worker has taken and must not begin, onto its own deque. Returns false if there
+/// is no memory.
+bool worker::put_back(task* taken) noexcept {
+    try {
+        deque_.push(taken); // not push(): the task is counted already
+        return true;
+    } catch (const std::bad_alloc&) {
+        return false;
+    }
 }
 
 void worker::push(task* spawned) {
     const std::uint64_t number = spawned_.value();
-    // Every 64th tells how long it waited, as in injection_ring::push().
+    // Every 64th task records how long it waits, as in injection_ring::push().
     spawned->queued_at = number % 64 == 0 ? sys::now_ns() : 0;
-    // Counted before it can be finished elsewhere: see scheduler::is_idle().
+    // Counted before another worker can finish it: see scheduler::is_idle().
     spawned_.add();
     try {
         deque_.push(spawned);
     } catch (...) {
-        ran_.add(); // the count of finished tasks may only fall behind
+        ran_.add(); // there is no task after all
         throw;
     }
 }
 
 // ---- waiting
 
-/// The next task, or null when there is a reason to return.
+/// Returns the next task, or null when there is a reason to return.
 task* worker::next_task(const reason_to_return& reason) noexcept {
     for (;;) {
-        // Before the look at the queues: a worker of a stopped pool leaves only after it has found them empty
-        // since.
+        // The reason is checked before the queues. So a worker of a stopped pool finds them empty after the
+        // stop before it leaves.
         const bool leave = should_return(reason);
-        const bool looks = !leave || (reason.awaited == nullptr && is_stopped());
-        task* found = looks ? find(reason) : nullptr;
+        const bool searches = !leave || (reason.awaited == nullptr && is_stopped());
+        task* found = searches ? find(reason) : nullptr;
         if (found == nullptr && !leave) found = search(reason);
         if (found != nullptr || leave) {
             end_search();
             return found;
         }
         park(reason);
-        // More may have been woken than there should be at work: run() looks.
+        // More workers may have been woken than should be at work: run() checks.
         if (reason.awaited == nullptr && reason.end_of_life != nullptr) return nullptr;
     }
 }
 
-/// A worker that waits for a result would hold a task of a paused pool, and could not leave it when its wait
-/// ends: meanwhile it takes only pieces of tasks that run.
+/// In a paused pool, a worker that waits for a result takes only pieces of running tasks. It would have to
+/// hold any other task until resume(), even if its own wait ends earlier.
 task* worker::find(const reason_to_return& reason) noexcept {
     return must_hold_back(reason) ? from_sources() : find_task();
 }
 
 bool worker::must_hold_back(const reason_to_return& reason) const noexcept {
-    // relaxed: a hint. wait_for() decides, after the claim; before a sleep the caller's fence orders this.
+    // Relaxed: a hint. wait_for() checks again when it has a task. Before a sleep, the fence of
+    // prepare_wait() orders this load.
     return reason.awaited != nullptr && is_paused(pool_.gate().load(sys::relaxed));
 }
 
-/// Gives the token back if this worker has it.
+/// Gives the token back if this worker has it, because it stops searching.
 void worker::end_search() noexcept {
     if (!has_token_) return;
     has_token_ = false;
@@ -355,41 +307,32 @@ void worker::end_search() noexcept {
 bool worker::should_return(const reason_to_return& reason) const noexcept {
     if (reason.awaited != nullptr) return reason.awaited->is_ready();
     if (reason.end_of_life != nullptr && sys::clock::now() >= *reason.end_of_life) return true;
-    // Without an end it has not seen yet that the pool is crowded.
-    return is_stopped()
-           || (reason.end_of_life == nullptr && (pool_.gate().load(sys::relaxed) & gate_bit::crowded) != 0);
+    // A worker without an end of life has not seen the surplus yet.
+    return is_stopped() || (reason.end_of_life == nullptr && pool_.threads().has_surplus());
 }
 
 bool worker::is_stopped() const noexcept {
-    // [ST1] acquire: every task that was accepted is in a queue; pairs with the release in scheduler::stop().
+    // [ST1] Acquire: every accepted task is in a queue. Pairs with the release in scheduler::stop().
     const std::uint32_t gate = pool_.gate().load(sys::acquire);
     expects_no_child(gate);
     return (gate & gate_bit::stopped) != 0;
 }
 
-/// Looks for a task for a while, unless another worker does so already or all of them are to, and not in the
-/// way of the thread that woke it. For the protocol of sleep.md a worker that looks without the token is a
-/// busy one: nobody counts on it.
+/// Searches for a limited time. Only the owner of the token does so, unless the program has set a spin_time.
+/// In the protocol of sleep.md, a worker that searches without the token counts as busy: no poster relies on
+/// it.
 task* worker::search(const reason_to_return& reason) noexcept {
     if (!has_token_) has_token_ = pool_.sleep().try_begin_search();
-    if (pool_.spin_ns() == 0 && (!has_token_ || pool_.sleep().is_in_way_of_waker(index_))) return nullptr;
-    if (pool_.spin_ns() != 0)
-        stop_looking(); // a thread that waits for an idle pool does not wait for a long look
+    if (!has_token_ && !pool_.all_search()) return nullptr;
+    if (pool_.all_search()) stop_searching(); // wait_idle() must not wait for the end of a long search
     task* found = nullptr;
-    const bool was_in_time = sys::spin_until(
+    (void)sys::spin_until(
         [&] {
             found = find(reason);
             return found != nullptr || should_return(reason);
         },
-        look_ns());
-    looks_in_vain_ = was_in_time ? 0 : looks_in_vain_ + 1;
+        pool_.search_ns());
     return found;
-}
-
-/// Where look after look is in vain, seven of eight are half as long.
-std::uint64_t worker::look_ns() const noexcept {
-    const bool is_short = pool_.spin_ns() != 0 || (looks_in_vain_ >= 8 && looks_in_vain_ % 8 != 0);
-    return is_short ? pool_.shortest_look_ns() : sys::spin_ns;
 }
 
 void worker::park(const reason_to_return& reason) noexcept {
@@ -401,7 +344,7 @@ void worker::park(const reason_to_return& reason) noexcept {
     const auto wake = [](void* argument) noexcept {
         auto* const sleeper = static_cast<awaiting*>(argument);
         sleeper->sleep.signal(sleeper->index);
-        // [PK1] release: the last that this thread does with the worker; pairs with the acquire below.
+        // [PK1] Release: this thread no longer uses the worker. Pairs with the acquire at the end of park().
         sleeper->called.store(true, sys::release);
     };
     completion::continuation when_ready(wake, &self);
@@ -410,14 +353,13 @@ void worker::park(const reason_to_return& reason) noexcept {
     recycler::flush();
     event_count& sleep = pool_.sleep();
     sleep.prepare_wait(index_, has_token_);
-    pool_.ask_sources(); // a thread that forks later than this sees a sleeper: see fork/detail/fork_join.md
-    // Held back, it is woken by resume(): either it sees the gate open here, or is seen asleep there.
+    pool_.ask_sources(); // a thread that forks later sees a sleeper: see fork/detail/fork_join.md
+    // A worker that must hold back either sees the gate open here, or resume() sees it asleep.
     const bool saw_work = must_hold_back(reason) ? pool_.sources_have_work() : pool_.has_work();
-    // The owner of the token will look again, or see to it that somebody does: W4' in sleep.md.
+    // If another worker has the token, it checks the queues again, or wakes a worker: W4' in sleep.md.
     if ((saw_work && !sleep.is_searched()) || should_return(reason)) {
         has_token_ = sleep.cancel_wait(index_) == event_count::wake_up::notified;
-        // Others may have left more work to the token that was given back above: whoever takes it on must
-        // look again.
+        // Posters may have relied on the token that prepare_wait() gave back. Its next owner checks again.
         if (saw_work && !has_token_) has_token_ = sleep.try_begin_search();
     } else {
         pool_.announce_idle();
@@ -431,19 +373,18 @@ void worker::park(const reason_to_return& reason) noexcept {
 }
 
 void worker::sleep(const reason_to_return& reason) noexcept {
-    owed_ = 0; // it has looked at the queues since, as a poster does
+    owed_ = 0; // this worker has checked the queues, with the fence of a poster
     if (reason.awaited != nullptr) pool_.circles().begin_wait(*this);
     parks_.add();
     const trace::detail::interval parked(trace::kind::parked, "parked", 0);
     show(glance::state::asleep);
     has_token_ = pool_.sleep().commit_wait(index_, reason.end_of_life) == event_count::wake_up::notified;
     show(glance::state::busy);
-    was_woken_ = has_token_;
     if (has_token_) wakes_.add();
     if (reason.awaited != nullptr) pool_.circles().end_wait(*this);
 }
 
-/// While the running task waits for a result: shows the wait, and what it holds up.
+/// A scope in which the running task waits for a result. Shows the wait to other threads.
 class worker::shown_wait {
 public:
     shown_wait(worker& self, completion& awaited) noexcept
@@ -490,13 +431,15 @@ bool worker::wait_for(completion& awaited, const wait_limit* limit) noexcept {
     const hidden_scopes others_are_outside;
     while (task* const next = next_task({&awaited, nullptr})) {
         if (EKIDEN_MUTANT(worker_takes_a_task_to_the_gate)) (void)admit();
-        const std::uint32_t gate = pool_.gate().load(sys::acquire); // as in admit()
+        const std::uint32_t gate = pool_.gate().load(sys::acquire); // read after the take, as in admit()
         const bool runs_already = is_piece(next);
-        // Paused since it was taken: admit() would keep it, and this worker, until resume().
-        if (!runs_already && is_paused(gate))
-            put_back(next);
-        else
-            execute(next, runs_already || (gate & gate_bit::stopped) == 0);
+        bool is_admitted = runs_already || (gate & gate_bit::stopped) == 0;
+        if (!runs_already && is_paused(gate)) {
+            // admit() would hold this worker until resume(), even if its own wait ends earlier.
+            if (put_back(next)) continue;
+            is_admitted = admit();
+        }
+        execute(next, is_admitted);
         expects_no_child(pool_.gate().load(sys::relaxed));
     }
     return true;
@@ -517,7 +460,8 @@ bool worker::begin_blocking(const char* what) noexcept {
     if (std::exchange(is_blocking_, true)) return false;
     since_ns_.store(sys::now_ns(), sys::relaxed);
     if (std::string_view(last_blocked_on_) != what) last_blocked_on_ = trace::detail::kept(what);
-    blocked_on_.store(last_blocked_on_, sys::release); // [DU1] the text; pairs with the acquire in look()
+    // [DU1] Release: publishes the text. Pairs with the acquire in look().
+    blocked_on_.store(last_blocked_on_, sys::release);
     if (trace::is_on()) [[unlikely]]
         blocked_since_ =
             trace::detail::begin(trace::kind::blocked, last_blocked_on_, &trace::detail::literal);

@@ -1,4 +1,4 @@
-/// One thread of a pool: finds a task, runs it, sleeps when there is none.
+/// A thread of a pool. It finds tasks, runs them, and sleeps when there are none.
 ///
 /// Part: pool. Used by: scheduler. Private.
 #pragma once
@@ -20,30 +20,30 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// Its own thread calls everything but the functions marked otherwise.
+/// Only the worker's own thread calls its functions, except where the comment says "any thread".
 class alignas(sys::isolation) worker final : public thread_role {
 public:
     worker(scheduler& pool, unsigned index);
 
-    /// The thread's life: runs tasks until the pool stops and nothing is queued.
+    /// Runs tasks until the pool has stopped and its queues are empty, or until the thread retires.
     void run() noexcept;
 
-    /// A task of this worker's own. Throws std::bad_alloc; then nothing has changed.
+    /// Pushes a task that this worker has posted. Throws std::bad_alloc, and then has no effect.
     void push(task* spawned);
 
-    /// Without a deadline: runs other tasks until `awaited` is ready, at any depth of nesting, since another
-    /// worker that could run them may not exist. With one it sleeps, as a blocked thread does: a task that it
-    /// ran could not be given up when the time is over.
+    /// Waits until `awaited` is ready. Without a limit, the worker runs other tasks meanwhile, at any depth
+    /// of nesting, because there may be no other worker to run them. With a limit, the worker sleeps like a
+    /// blocked thread, because it could not abort a running task at the limit.
     bool wait_for(completion& awaited, const wait_limit* limit) noexcept override;
 
-    /// Sleeps until `awaited` is ready. A circle of such waits is found.
+    /// Sleeps until `awaited` is ready, without running other tasks. Reports a circle of such waits.
     [[nodiscard]] bool sleep_for(completion& awaited) noexcept override;
 
     [[nodiscard]] bool begin_blocking(const char* what) noexcept override;
     void end_blocking() noexcept override;
 
-    /// The running task has queued `given` without waking another worker. Its end sees to that, unless this
-    /// worker takes `given` next; an earlier sleep or end of this worker does, too.
+    /// Records that the running task has queued `given` without waking a worker. announce() wakes one later.
+    /// There is no need for it if this worker takes `given` next.
     void owe(const task* given) noexcept {
         ++owed_;
         owed_task_ = given;
@@ -55,74 +55,76 @@ public:
 
     [[nodiscard]] unsigned index() const noexcept { return index_; }
 
-    /// Any thread.
+    /// Any thread: returns false if this worker had no queued tasks a moment ago.
     [[nodiscard]] bool maybe_has_tasks() const noexcept {
-        return deque_.maybe_filled() || batch_.maybe_filled() || put_back_.load(sys::relaxed) != nullptr;
+        return deque_.maybe_filled() || batch_.maybe_filled();
     }
     [[nodiscard]] std::uint64_t spawned() const noexcept { return spawned_.value(); }
-    /// Run or abandoned. Each of the two counts only grows, so a sum that is read while they change may only
-    /// fall behind.
+    /// Any thread: returns how many tasks have been run or abandoned. Both counts only grow. So a sum that is
+    /// read while they change is at most too small.
     [[nodiscard]] std::uint64_t finished() const noexcept { return ran_.value() + abandoned_.value(); }
     void add_to(thread_pool_metrics& sum) const noexcept;
 
-    /// What it waits for, and whether it has that task on its stack. While it waits for a result, and
-    /// wait_circles knows.
+    /// For wait_circles, while this worker waits for a result: the result that it waits for.
     [[nodiscard]] completion& awaited() const noexcept { return *waits_->awaited; }
+    /// For wait_circles, like awaited(): returns whether the task of `result` lies on this worker's stack.
     [[nodiscard]] bool runs(const completion& result) const noexcept;
-    /// Whether the circle that this wait is in has been reported. As awaited().
+    /// For wait_circles, like awaited(): whether the circle of this wait has been reported.
     [[nodiscard]] bool& is_in_told_circle() const noexcept { return waits_->is_in_told_circle; }
-    /// Any thread: the name of the type of the task that it runs or has run last.
+    /// Any thread: returns the type name of the task that runs, or that ran last.
     [[nodiscard]] std::string_view running_type() const noexcept;
-    /// Its own thread: that type; null before the first task.
+    /// Returns the type of that task, or null before the first task.
     [[nodiscard]] task::function running() const noexcept { return running_type_.load(sys::relaxed); }
 
     bool is_waiting_for_result = false; ///< under the lock of wait_circles
 
-    /// What others can see of a worker while all is stuck. Its parts are read one after the other.
+    /// What other threads can see of a worker, also when it is stuck. The members are read one after the
+    /// other, so they are not a snapshot.
     struct glance {
         enum class state : std::uint8_t {
             busy,
             held, // has a task that waits for resume()
             asleep,
             standing_by,
-            gone // there is no thread, or it does nothing more for the pool
+            gone // there is no thread, or the thread has left the pool
         };
         state is;
-        std::uint64_t finished;   ///< tasks
-        task::function task_type; ///< of the task that it runs, or has run last; null: none yet
-        const task* awaited;      ///< the result that it waits for; null: none. Not to be followed
+        std::uint64_t finished;   ///< how many tasks have been run or abandoned
+        task::function task_type; ///< of the task that runs, or that ran last; null: none yet
+        const task* awaited;      ///< the result that it waits for; null: none. For comparison only
         task::function awaited_type;
-        const char* blocked_on;  ///< null: it does not block
-        const void* wanted_lock; ///< that it may block on; where lock_checks is set
+        const char* blocked_on;  ///< what it blocks on; null: it does not block
+        const void* wanted_lock; ///< the lock that it may block on, if lock_checks is set
         std::uint64_t since_ns;  ///< when it began to sleep, wait or block
 
-        /// Whether it sleeps until that result is there.
+        /// Returns whether it sleeps until that result is ready.
         [[nodiscard]] bool awaits_asleep() const noexcept {
             return is == state::asleep && awaited != nullptr;
         }
-        /// As a character: see thread_pool::activity().
+        /// Returns the state as a character: see thread_pool::activity().
         [[nodiscard]] char sign() const noexcept;
     };
-    /// Any thread, also in a signal handler: takes no lock, allocates nothing.
+    /// Any thread, also in a signal handler: returns what the worker does. Takes no lock and allocates
+    /// nothing.
     [[nodiscard]] glance look() const noexcept;
-    /// The thread, as long as no other one can come in its place.
+    /// Shows the state to other threads. The calling thread still owns this place.
     void show(glance::state is) noexcept;
-    /// Any thread, the same way: whether the task of that type is one that this worker runs, or has on its
-    /// stack while it waits.
+    /// Any thread, like look(): returns whether this worker runs the task, or has it on its stack while it
+    /// waits.
     [[nodiscard]] bool seems_to_run(const task* one, task::function type) const noexcept;
     [[nodiscard]] bool seems_to_hold(const void* lock) const noexcept { return locks_.has(lock); }
 
 private:
-    /// What a worker waits for besides tasks: a result, or in its main loop, where `awaited` is null, perhaps
-    /// the end of its own life.
+    /// Why a search for tasks ends without a task. In wait_for(), `awaited` is the result. In run(),
+    /// `awaited` is null, and `end_of_life` is when a surplus thread retires, or null.
     struct reason_to_return {
         completion* awaited;
         const sys::clock::time_point* end_of_life;
     };
 
-    /// What this thread's stack consists of: tasks that wait, and the one that runs on top of them.
+    /// A task on this thread's stack. The task on top runs. The tasks below wait for results.
     struct running_task {
-        const task* self = nullptr; // only to be compared: the task may be gone
+        const task* self = nullptr; // for comparison only: the task may be destroyed
         task::function type = nullptr;
     };
     struct wait_frame {
@@ -135,21 +137,16 @@ private:
     [[nodiscard]] task* next_task(const reason_to_return& reason) noexcept;
     [[nodiscard]] task* find(const reason_to_return& reason) noexcept;
     [[nodiscard]] task* find_task() noexcept;
-    [[nodiscard]] task* urgent() noexcept;
     [[nodiscard]] task* neglected() noexcept;
     [[nodiscard]] task* injected(priority level) noexcept;
     [[nodiscard]] task* from_outside() noexcept;
     [[nodiscard]] task* stolen() noexcept;
     [[nodiscard]] task* stolen_from(worker& victim) noexcept;
-    [[nodiscard]] task* left_behind() noexcept;
-    [[nodiscard]] task* own_oldest() noexcept;
     [[nodiscard]] task* from_sources() noexcept;
-    [[nodiscard]] task* take_put_back() noexcept;
-    void put_back(task* taken) noexcept;
+    [[nodiscard]] bool put_back(task* taken) noexcept;
     [[nodiscard]] task* search(const reason_to_return& reason) noexcept;
-    [[nodiscard]] std::uint64_t look_ns() const noexcept;
     void end_search() noexcept;
-    void stop_looking() noexcept;
+    void stop_searching() noexcept;
     [[nodiscard]] bool should_return(const reason_to_return& reason) const noexcept;
     [[nodiscard]] bool must_hold_back(const reason_to_return& reason) const noexcept;
     void park(const reason_to_return& reason) noexcept;
@@ -161,36 +158,28 @@ private:
     [[nodiscard]] bool is_stopped() const noexcept;
     [[nodiscard]] bool admit() noexcept;
 
-    static constexpr std::uint32_t fair_turn =
-        64;                                 // one in so many tasks is taken from where others are neglected
-    static constexpr std::uint64_t few = 8; // tasks of another worker, while this one takes 4 * fair_turn
+    static constexpr std::uint32_t fair_turn = 64; // one of so many searches begins with neglected()
 
     scheduler& pool_;
     const unsigned index_;
     bool has_token_ = false;
-    bool was_woken_ = false; // and has not looked for pieces of tasks since
     bool is_blocking_ = false;
-    std::uint64_t blocked_since_ = trace::detail::nothing; // in a trace
-    std::uint32_t turn_ = 0;
-    std::size_t watched_ = 0; // the worker at which the next fair turn looks for what is left behind,
-    std::uint64_t watched_finished_ = 0; // how many tasks it had finished at the last one,
-    std::uint64_t watched_batch_ = 0;    // and the state of its batch then
-    std::uint64_t oldest_taken_ns_ = 0;  // when a fair turn has last taken the oldest of the own tasks
-    std::uint32_t looks_in_vain_ = 0;    // before sleeps, one after the other
+    std::uint64_t blocked_since_ = trace::detail::nothing; // the begin of the blocked call in a trace
+    std::uint32_t turn_ = 0;                               // the number of searches
+    std::size_t next_victim_ = 0;                          // from which neglected() steals
     sys::random random_;
-    const task* piece_ = nullptr; // taken from a work source, not begun
-    // What its tasks have queued and told no other worker: how many, and the newest, only to be compared.
+    const task* piece_ = nullptr; // taken from a work source, not begun yet
+    // The tasks that have been deferred and not announced: their number, and the newest, for comparison only.
     std::uint32_t owed_ = 0;
     const task* owed_task_ = nullptr;
-    // Read by others.
+    // Other threads read the members from here on.
     sys::atomic<const task*> running_{nullptr};
     sys::atomic<task::function> running_type_{nullptr};
-    // The same, written on slow paths: for look(). Relaxed, but for the text: nothing else is reached through
-    // it.
+    // For look(), written on slow paths. Relaxed, except blocked_on_: a reader follows no other pointer.
     sys::atomic<glance::state> is_{glance::state::busy};
     sys::atomic<const task*> awaited_{nullptr};
     sys::atomic<task::function> awaited_type_{nullptr};
-    sys::atomic<const char*> blocked_on_{nullptr}; // a kept text: whoever looks may come late
+    sys::atomic<const char*> blocked_on_{nullptr}; // the text is kept, because readers may be late
     const char* last_blocked_on_ = "";
     sys::atomic<std::uint64_t> since_ns_{0};
     static constexpr std::size_t most_shown = 8;
@@ -198,20 +187,18 @@ private:
         sys::atomic<const task*> self{nullptr};
         sys::atomic<task::function> type{nullptr};
     };
-    std::array<shown_task, most_shown> on_stack_{}; // the tasks that wait, the outermost first
+    std::array<shown_task, most_shown> on_stack_{}; // the waiting tasks, outermost first
     std::size_t depth_ = 0;
     detail::shown_locks locks_;
     const wait_frame* waits_ = nullptr;
 
-    chase_lev_deque<task> deque_; // what this worker's tasks have posted
-    task_batch batch_;            // what it has taken from outside
-    std::size_t next_ring_ = 0;   // from which it takes the next batch
-    // A task that this worker has taken while it waited, and must not begin: the pool was paused meanwhile.
-    sys::atomic<task*> put_back_{nullptr};
+    chase_lev_deque<task> deque_; // tasks that this worker has posted
+    task_batch batch_;            // tasks from outside that this worker has taken
+    std::size_t next_ring_ = 0;   // the ring of the next batch
 
-    // What others read, on lines of its own.
+    // On cache lines of their own, because other threads read them.
     alignas(sys::isolation) single_writer_counter spawned_;
-    single_writer_counter ran_; // and abandoned_: a finished task is counted in one of them
+    single_writer_counter ran_; // a finished task is counted here or in abandoned_
     single_writer_counter abandoned_;
     single_writer_counter stolen_;
     single_writer_counter injected_;

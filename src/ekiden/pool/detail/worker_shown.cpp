@@ -1,4 +1,4 @@
-// What others see of a worker: the watch, a dump, a live view, reports and metrics.
+// What other threads see of a worker: the watch, a dump, a live view, reports and metrics.
 #include <ekiden/pool/detail/worker.hpp>
 
 #include <ekiden/sys/clock.hpp>
@@ -33,7 +33,7 @@ char worker::glance::sign() const noexcept {
 }
 
 bool worker::seems_to_run(const task* one, task::function type) const noexcept {
-    // The type too: the memory of a task without a result may serve another one already.
+    // The type is compared, too, because another task may have the memory of a finished one.
     if (running_.load(sys::relaxed) == one && running_type_.load(sys::relaxed) == type) return true;
     return std::any_of(on_stack_.begin(), on_stack_.end(), [=](const shown_task& waiting) {
         return waiting.self.load(sys::relaxed) == one && waiting.type.load(sys::relaxed) == type;
@@ -42,7 +42,7 @@ bool worker::seems_to_run(const task* one, task::function type) const noexcept {
 
 bool worker::runs(const completion& result) const noexcept {
     for (const wait_frame* f = waits_; f != nullptr; f = f->outer) {
-        // The type too: as in seems_to_run().
+        // The type is compared for the same reason as in seems_to_run().
         if (f->waiting.self == &result && f->waiting.type == result.type()) return true;
     }
     return false;
