@@ -42,7 +42,7 @@ ADAPTERS = ("adapter/asio/boost.hpp", "adapter/asio/standalone.hpp", "adapter/st
 INTRODUCED = {"adapter": "Adapters to other libraries. Programs include these headers separately.",
               "check": "For lock-free code of programs: the model checker."}
 PAGE = re.compile(r"\b(?:[a-z_]+/)*[a-z_-]+\.md\b")
-SKIPPED = re.compile(r"\s*Part: \w+\. Used by: (?:[^.]|\.(?=[a-z]))*\.\s*")
+SKIPPED = re.compile(r"\s*Part: \w+\. Used by: (?:[^.]|\.(?=[a-z]))*\.\s*|\s*The engine is private: .*?\.(?=\s|$)")
 PRIVATE_NAMES = re.compile(r"\bdetail::|\bsys::|EKIDEN_ABI|@\d")
 
 

@@ -23,7 +23,8 @@ def on_page_content(html, page, **_):
 
     def link(match):
         target = names.get(match[1])
-        here = target and target.split("#")[0] == page.file.dest_uri
-        return f'<a href="{up}{target}">{match[0]}</a>' if target and not here else match[0]
+        if not target or match[1] == Path(page.file.src_uri).stem:  # that is the page itself
+            return match[0]
+        return f'<a href="{up}{target}">{match[0]}</a>'
 
     return NAME.sub(link, html)
