@@ -23,6 +23,7 @@ write_basic_package_version_file(${CMAKE_CURRENT_BINARY_DIR}/ekiden-config-versi
                                  COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/ekiden-config.cmake
               ${CMAKE_CURRENT_BINARY_DIR}/ekiden-config-version.cmake
+              ekiden-module.cmake ekiden.cppm
         DESTINATION ${package_folder})
 
 # GDB finds its pretty printers by the name of the shared library. The prefix is that of `cmake --install`.
