@@ -23,6 +23,7 @@ write_basic_package_version_file(${CMAKE_CURRENT_BINARY_DIR}/ekiden-config-versi
                                  COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/ekiden-config.cmake
               ${CMAKE_CURRENT_BINARY_DIR}/ekiden-config-version.cmake
+              ekiden-module.cmake ekiden.cppm
         DESTINATION ${package_folder})
 
 # GDB finds the pretty printers by the name of the shared library. The prefix is that of `cmake --install`.
@@ -39,9 +40,11 @@ cmake_path(RELATIVE_PATH CMAKE_INSTALL_PREFIX BASE_DIRECTORY ${CMAKE_INSTALL_PRE
 set(has_lock_checks $<BOOL:${EKIDEN_LOCK_CHECKS}>)
 set(pkgconfig_definitions "$<${has_lock_checks}: -DEKIDEN_LOCK_CHECKS=1>")
 configure_file(ekiden.pc.in ${CMAKE_CURRENT_BINARY_DIR}/ekiden.pc.in @ONLY)
-# There is one file for each configuration. The one that is installed last describes the installed library.
+# A description of each configuration. Configurations whose libraries have the same name replace each other, so the description
+# for CMake has the name of the library.
 set(described ${CMAKE_CURRENT_BINARY_DIR}/described/$<CONFIG>)
+set(checks_file ekiden-lock-checks-$<TARGET_FILE_NAME:ekiden>.cmake)
 file(GENERATE OUTPUT ${described}/ekiden.pc INPUT ${CMAKE_CURRENT_BINARY_DIR}/ekiden.pc.in)
-file(GENERATE OUTPUT ${described}/ekiden-lock-checks.cmake CONTENT "set(ekiden_LOCK_CHECKS ${has_lock_checks})\n")
+file(GENERATE OUTPUT ${described}/${checks_file} CONTENT "set(ekiden_LOCK_CHECKS ${has_lock_checks})\n")
 install(FILES ${described}/ekiden.pc DESTINATION ${pkgconfig_folder})
-install(FILES ${described}/ekiden-lock-checks.cmake DESTINATION ${package_folder})
+install(FILES ${described}/${checks_file} DESTINATION ${package_folder})

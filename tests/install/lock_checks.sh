@@ -1,7 +1,8 @@
 #!/bin/sh
 # The locks are checked in the configuration Debug and in no other. This also holds after a change of the configuration
 # in a build folder, and with several configurations in one folder. An installed library states its setting, whatever
-# the configuration of its user.
+# the configuration of its user. A program that differs from its library does not link, and
+# the message says why.
 # Usage: lock_checks.sh SOURCE PREFIX SCRATCH
 set -eu
 source=$1 prefix=$2 scratch=$3
@@ -45,3 +46,43 @@ expect several no RelWithDebInfo
 
 configure user "$source/tests/install/consumer" -G Ninja -DCMAKE_BUILD_TYPE=Debug -DCMAKE_PREFIX_PATH="$prefix" -DWAY=find_package -DEKIDEN_SOURCE="$source"
 expect user no
+
+# The libraries of two configurations in one prefix. Empty files stand for them.
+cmake -S "$source" -B "$scratch/both" -G 'Ninja Multi-Config' -DCMAKE_DEBUG_POSTFIX=d -DCMAKE_INSTALL_PREFIX="$scratch/prefix" >"$scratch/output"
+for configuration in Debug Release; do
+    case $configuration in Debug) name=ekidend ;; *) name=ekiden ;; esac
+    mkdir -p "$scratch/both/src/ekiden/$configuration"
+    ar cr "$scratch/both/src/ekiden/$configuration/lib$name.a"
+    cmake --install "$scratch/both" --config "$configuration" >"$scratch/output"
+done
+configure users "$source/tests/install/consumer" -G 'Ninja Multi-Config' -DCMAKE_PREFIX_PATH="$scratch/prefix" -DWAY=find_package -DEKIDEN_SOURCE="$source"
+expect users yes Debug
+expect users no Release
+
+# A program that differs from its library. One source of the library is enough here: it defines the symbol.
+# differ SAYS PROGRAM_FLAG LIBRARY_FLAG: the flags of the two, and what the linker says.
+differ() {
+    cat >"$scratch/program.cpp" <<'END'
+#include <ekiden/sync.hpp>
+#include <mutex>
+int main() {
+    ekiden::mutex m;
+    const std::lock_guard lock(m);
+}
+END
+    # shellcheck disable=SC2086  # a flag, or none
+    "$CXX" -std=c++20 -I "$source/src" $3 -c "$source/src/ekiden/context/held_locks.cpp" -o "$scratch/library.o"
+    # shellcheck disable=SC2086
+    "$CXX" -std=c++20 -I "$source/src" $2 -c "$scratch/program.cpp" -o "$scratch/program.o"
+    if "$CXX" "$scratch/program.o" "$scratch/library.o" -o "$scratch/program" 2>"$scratch/output"; then
+        echo "a program with '$2' links with a library with '$3'"
+        exit 1
+    fi
+    found=$(sed -n 's/.*\(ekiden_library_has_[A-Za-z_]*\).*/\1/p' "$scratch/output" | sort -u)
+    [ "$found" = "$1" ] || { cat "$scratch/output" && echo "the linker names '$found', expected: '$1'" && exit 1; }
+}
+checks=-DEKIDEN_LOCK_CHECKS=1
+differ ekiden_library_has_no_lock_checks_but_program_has_EKIDEN_LOCK_CHECKS "$checks" ''
+differ ekiden_library_has_lock_checks_but_program_has_no_EKIDEN_LOCK_CHECKS '' "$checks"
+differ '' '' '' # it lacks the rest of the library, and the linker does not name the checks
+differ '' "$checks" "$checks"

@@ -1,9 +1,30 @@
-"""What MkDocs calls. mkdoxy writes underscores in code with a backslash, which is for text."""
+"""Hooks that MkDocs calls. They add the reference to the navigation, and links to the declarations in it."""
 
+import json
 import re
+from pathlib import Path
+
+REFERENCE = Path("build/docs/reference.json")  # written by tools/reference/pages.py
+NAME = re.compile(r'<span class="(?:n|nc)">(\w+)</span>')
+
+
+def on_config(config):
+    navigation = json.loads(REFERENCE.read_text(encoding="utf-8"))["navigation"]
+    config.nav = [{"Reference": navigation} if "Reference" in item else item for item in config.nav]
+    return config
 
 
 def on_page_content(html, page, **_):
+    """Links each public class and enumeration that a declaration names to its entry."""
     if not page.file.src_uri.startswith("reference/"):
-        return None
-    return re.sub(r"<code>[^<]*</code>", lambda code: code[0].replace("\\_", "_"), html)
+        return html
+    names = json.loads(REFERENCE.read_text(encoding="utf-8"))["names"]
+    up = "../" * page.file.src_uri.count("/")
+
+    def link(match):
+        target = names.get(match[1])
+        if not target or match[1] == Path(page.file.src_uri).stem:  # that is the page itself
+            return match[0]
+        return f'<a href="{up}{target}">{match[0]}</a>'
+
+    return NAME.sub(link, html)

@@ -7,6 +7,9 @@
 #include <cstddef>
 #include <cstdio>
 
+// Weak, because a program may contain two forms of the library, like the programs of the lab.
+extern "C" [[gnu::weak]] const char EKIDEN_SAME_LOCK_CHECKS = 0;
+
 namespace ekiden::inline EKIDEN_ABI::detail {
 namespace {
 

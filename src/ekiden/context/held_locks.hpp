@@ -23,7 +23,19 @@ inline constexpr bool lock_checks = true;
 inline constexpr bool lock_checks = false;
 #endif
 
+// A program and a library with different lock checks do not link, because their names lie in different
+// namespaces. The name of the following symbol tells why: each form of the library defines its own.
+#if defined(EKIDEN_LOCK_CHECKS)
+#define EKIDEN_SAME_LOCK_CHECKS ekiden_library_has_no_lock_checks_but_program_has_EKIDEN_LOCK_CHECKS
+#else
+#define EKIDEN_SAME_LOCK_CHECKS ekiden_library_has_lock_checks_but_program_has_no_EKIDEN_LOCK_CHECKS
+#endif
+extern "C" const char EKIDEN_SAME_LOCK_CHECKS;
+
 namespace detail {
+
+/// Makes every object that includes this header refer to the symbol, although no code reads the pointer.
+[[gnu::used]] static const char* const same_lock_checks = &EKIDEN_SAME_LOCK_CHECKS;
 
 enum class held : std::uint8_t {
     no,
