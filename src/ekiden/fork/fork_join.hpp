@@ -36,32 +36,34 @@ concept fork_callable = std::invocable<F, fork_scope&> || std::invocable<F>;
 
 namespace detail {
 
-/// Decides whether the fork trees of one place in the program are worth a wake-up. If woken threads usually
-/// arrive too late, the next tree wakes none until it has taken as long as a wake-up. Awake threads take part
-/// as always. A tree that turns out to be long loses that time, or the time of the call that runs then. The
-/// loss is 10 ms at most, because an idle worker then checks without being woken. A budget bounds the total
-/// loss. Any thread may call the members. They order nothing.
-class fork_history {
+/// Remembers whether the loops with one body are short: over before a woken worker would run. Each short loop
+/// adds one point. A long loop takes back one point for each 5 us that it took. Loops are expected to be
+/// short while there are points. Thread-safe.
+class loop_history {
 public:
-    [[nodiscard]] bool advises_quiet() const noexcept { return balance_ns_.load(sys::relaxed) > 0; }
+    static constexpr std::uint64_t wake_up_ns = 50'000; // about how long a wake-up takes
 
-    /// Records the duration of one more tree. `was_quiet`: it woke no worker at first.
-    void add(std::uint64_t took_ns, std::uint64_t wake_up_ns, bool was_quiet) noexcept;
+    [[nodiscard]] bool expects_short_loop() const noexcept { return points_.load(sys::relaxed) > 0; }
+
+    /// Records one more loop. `had_help`: other threads ran a part of it. Then it says nothing if it was
+    /// short.
+    void add(std::uint64_t took_ns, bool had_help) noexcept;
 
 private:
-    static constexpr std::int64_t most_ns = 100'000;
+    static constexpr std::int64_t most_points = 100;
 
-    sys::atomic<std::int64_t> balance_ns_{-most_ns};
+    sys::atomic<std::int64_t> points_{-most_points};
 };
 
-/// Calls `body(argument, scope)` as the root of a fork tree in this thread. Invites the workers of `pool` as
-/// `history` (or null) advises. A null `pool` means this_pool(). Throws whatever `body` throws.
+/// Calls `body(argument, scope)` as the root of a fork tree in this thread and in workers of `pool`. A null
+/// `pool` means this_pool(). If the tree is a loop with a `history` that expects a short loop, it wakes no
+/// sleeping worker at first. Throws whatever `body` throws.
 void enter_fork_tree(thread_pool* pool, void (*body)(void* argument, fork_scope& scope), void* argument,
-                     fork_history* history);
+                     loop_history* history);
 
 /// The same for a callable that returns a value.
 template <class Body>
-auto in_fork_tree(thread_pool* pool, Body&& body, fork_history* history = nullptr) {
+auto in_fork_tree(thread_pool* pool, Body&& body, loop_history* history = nullptr) {
     using result = std::invoke_result_t<Body&, fork_scope&>;
     if constexpr (std::is_void_v<result>) {
         enter_fork_tree(

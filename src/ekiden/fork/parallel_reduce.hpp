@@ -77,7 +77,7 @@ struct reduction {
 template <class T, class Combine, class Step>
 T run_reduction(thread_pool* pool, std::size_t total, const T& identity, Combine& combine,
                 const loop_options& options, Step step) {
-    static constinit fork_history history; // for the reductions with these callables
+    static constinit loop_history history; // for the reductions with these callables
     loop_run run(options, total);
     const reduction<T, Combine, Step> parts{run, identity, combine, step};
     constexpr std::size_t usual_grain = 1024;

@@ -7,18 +7,17 @@ namespace ekiden::inline EKIDEN_ABI {
 
 fork_service::fork_service(execution_context& pool)
     : service(pool), pool_(engine_of(static_cast<thread_pool&>(pool))),
-      arena_(pool_.sleep(), pool_.shortest_look_ns()),
-      places_(std::make_unique<std::unique_ptr<place>[]>(pool_.threads().most())) {}
+      arena_(pool_.sleep()), places_(std::make_unique<std::unique_ptr<place>[]>(pool_.threads().most())) {}
 
 fork_service::~fork_service() = default;
 
-void fork_service::added() noexcept { pool_.add_source(*this); }
+void fork_service::added() noexcept { pool_.set_source(*this); }
 
 fork_party& fork_service::party_of(unsigned w) {
     std::unique_ptr<place>& mine = places_[w];
     if (mine == nullptr) {
         auto fresh = std::make_unique<place>(arena_);
-        arena_.add_worker(fresh->party);
+        arena_.add(fresh->party);
         mine = std::move(fresh);
     }
     return mine->party;

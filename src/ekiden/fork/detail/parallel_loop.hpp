@@ -203,7 +203,7 @@ void loop_all(fork_scope& scope, loop_run& run, std::size_t first, std::size_t l
 
 /// Calls `body(scope)` in the tree of that scope: what in_fork_tree() does where there is a tree already.
 template <class Body>
-void in_fork_tree(fork_scope* scope, Body&& body, fork_history* = nullptr) {
+void in_fork_tree(fork_scope* scope, Body&& body, loop_history* = nullptr) {
     body(*scope);
 }
 
@@ -211,7 +211,7 @@ void in_fork_tree(fork_scope* scope, Body&& body, fork_history* = nullptr) {
 /// False if a stop has been requested before the end.
 template <class Tree, class Step>
 bool run_loop(Tree* tree, std::size_t total, const loop_options& options, Step&& step) {
-    static constinit fork_history history; // of the loops with this body
+    static constinit loop_history history; // of the loops with this body
     loop_run run(options, total);
     if (total != 0 && !run.is_over())
         in_fork_tree(

@@ -127,10 +127,11 @@ public:
     /// A worker has nothing to do, and has passed a full fence since: wakes those who wait for that.
     void announce_idle() noexcept;
 
-    // ---- work sources
+    // ---- the work source
 
-    /// Before the source is asked for anything. It stays until the threads have ended. Any thread.
-    void add_source(work_source& fresh) noexcept;
+    /// Sets the pool's only source. The source remains until the threads have ended. Any thread.
+    void set_source(work_source& source) noexcept;
+    // The calls of its members; without a source there is no work.
     [[nodiscard]] task* find_in_sources(unsigned w) noexcept;
     [[nodiscard]] bool sources_have_work() const noexcept;
     void ask_sources() noexcept;
@@ -162,7 +163,7 @@ private:
     const thread_pool_options options_;
     const std::uint64_t spin_ns_;
     alignas(sys::isolation) sys::atomic<std::uint32_t> gate_{0}; // read by everybody, seldom written
-    sys::atomic<work_source*> newest_source_{nullptr};
+    sys::atomic<work_source*> source_{nullptr};
     crew threads_;
     std::array<injection_queue, 3> queues_; // one per priority
     wait_circles circles_;

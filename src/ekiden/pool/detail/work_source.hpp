@@ -1,36 +1,31 @@
-/// Work that the workers of a pool find elsewhere than in its queues.
+/// Work that the workers of a pool find outside of its queues.
 ///
-/// Part: pool. Used by: scheduler, worker (look there); fork (is one). Private.
+/// Part: pool. Used by: scheduler, worker (check it); fork (implements it). Private.
 #pragma once
 
 #include <ekiden/sys/config.hpp>
 
 namespace ekiden::inline EKIDEN_ABI {
 
-class scheduler;
 class task;
 
-/// A service of a pool adds itself with scheduler::add_source() and lives as long as the pool's threads. What
-/// it finds belongs to a task that runs already: it runs while the pool is paused, too.
+/// A service of a pool passes itself to scheduler::set_source() and lives as long as the pool's threads. What
+/// it finds belongs to a task that runs already, so it also runs while the pool is paused.
 class work_source {
 public:
-    /// Any thread: whether there may be something to find. A hint, but for the order that the caller's
-    /// fences give.
+    /// Any thread: returns whether there may be work. A hint, except for the order that the caller's fences
+    /// give.
     [[nodiscard]] virtual bool has_work() const noexcept = 0;
 
-    /// Worker `w`: something to run at once, or null.
+    /// Worker `w`: returns work to run at once, or null.
     [[nodiscard]] virtual task* find(unsigned w) noexcept = 0;
 
-    /// A worker wants work, and has found none: what can be given away should be.
+    /// A worker has found no work: requests that other threads publish what they can give away.
     virtual void ask() noexcept = 0;
 
 protected:
     work_source() = default;
     ~work_source() = default;
-
-private:
-    friend class scheduler;
-    work_source* older_ = nullptr;
 };
 
 } // namespace ekiden::inline EKIDEN_ABI
