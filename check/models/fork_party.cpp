@@ -236,8 +236,9 @@ FORK_MODEL(fork_quiet_end_wakes,
 }
 
 FORK_MODEL(fork_watcher_leaves,
-           .about = "work that a quiet tree leaves to the watcher wakes another worker if the watcher is woken "
-                    "for something else",
+           .about =
+               "work that a quiet tree leaves to the watcher wakes another worker if the watcher is woken "
+               "for something else",
            .preemptions = 3, .spurious = 0, .weak_failures = 0) {
     constexpr std::uint64_t for_ever = std::numeric_limits<std::int64_t>::max();
     two_parties parties(2);

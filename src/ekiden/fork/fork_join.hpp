@@ -6,8 +6,8 @@
 /// on offer, or if more threads have asked for work. Otherwise it calls g itself afterwards.
 ///
 /// This is lazy task creation (E. Mohr, D. A. Kranz, R. H. Halstead 1991) with requests polled by the victim
-/// (as in U. A. Acar, A. Charguéraud, M. Rainwater, PPoPP 2013). The oldest child is given away first. What
-/// is new: the request also counts for sleeping workers, so no worker searches in vain and none is forgotten.
+/// (like in U. A. Acar, A. Charguéraud, M. Rainwater, PPoPP 2013). Thieves steal the oldest child first. New
+/// is that the request also stands for sleeping workers.
 #pragma once
 
 #include <ekiden/context/suppressed_exceptions.hpp>
@@ -197,8 +197,8 @@ private:
         self->outcome_.call(std::forward<F>(self->held_), scope);
     }
 
-    // volatile: read at each fork. Otherwise the compiler would keep the address in a register, and each call
-    // would save it.
+    // volatile: read at each fork. Otherwise the compiler keeps the address in a register that each call
+    // saves.
     static inline const volatile function run_here_ = &run;
 
     fork_held<F> held_;
@@ -207,9 +207,8 @@ private:
     };
 };
 
-/// Always inlined, and without a throw. clang and g++ inline only the first few of several calls in a row. If
-/// an exception can leave from here, clang also gives every call of a recursion the frame of the forking
-/// calls.
+/// Always inlined, because clang and g++ inline only the first few of several calls in a row. It contains no
+/// throw, because clang would give every call of a recursion the frame of the forking calls.
 template <class F, class G>
 [[gnu::always_inline]] inline fork_result<F, G> invoke_two(fork_scope& scope, F&& f, G&& g) {
     std::optional<fork_result<F>> first;
@@ -229,15 +228,6 @@ template <class F, class G>
     return std::tuple_cat(*std::move(first), fork_call(std::forward<G>(g), scope));
 }
 
-/// The run of a loop that continues after an exception.
-class whole_run {
-public:
-    static constexpr bool is_over() noexcept { return false; }
-    static constexpr void end() noexcept {}
-    static constexpr void advance(std::size_t) noexcept {}
-    static constexpr std::size_t grain() noexcept { return 1; }
-};
-
 /// More than two callables are the iterations of a loop.
 template <class... F, std::size_t... I>
 fork_result<F...> invoke_many(fork_scope& scope, std::index_sequence<I...>, F&&... f) {
@@ -253,7 +243,8 @@ fork_result<F...> invoke_many(fork_scope& scope, std::index_sequence<I...>, F&&.
         // The compiler turns this into a jump table.
         (void)((place == I && call_one(std::get<I>(outcomes), std::get<I>(std::move(callables)))) || ...);
     };
-    forked_loop<whole_run, decltype(call)> loop(call);
+    plain_run run; // `call` throws nothing, so the run ends with the last call
+    forked_loop<plain_run, decltype(call)> loop(run, call);
     loop(scope, 0, sizeof...(F));
     if (has_thrown.load(sys::relaxed)) [[unlikely]] {
         fork_errors all;

@@ -22,7 +22,8 @@ namespace detail {
 /// Throws std::system_error(operation_canceled).
 [[noreturn]] void throw_reduction_stopped();
 
-/// `step(value, from, to)` combines the value with the values of [from, to), in this order.
+/// The parts of a reduction. `step(value, from, to)` combines the value with the values of [from, to), in
+/// this order.
 template <class T, class Combine, class Step>
 struct reduction {
     loop_run& run;
@@ -77,7 +78,7 @@ struct reduction {
 template <class T, class Combine, class Step>
 T run_reduction(thread_pool* pool, std::size_t total, const T& identity, Combine& combine,
                 const loop_options& options, Step step) {
-    static constinit loop_history history; // for the reductions with these callables
+    static constinit loop_history history; // of the reductions with the same types of callables
     loop_run run(options, total);
     const reduction<T, Combine, Step> parts{run, identity, combine, step};
     constexpr std::size_t usual_grain = 1024;
@@ -103,8 +104,8 @@ struct mapped<Map, In> {
     using type = std::invoke_result_t<Map&, In>;
 };
 
-/// Whether values of type T can be combined with the results of `map` for an `In`, and with each other. Its
-/// instantiation says what is missing.
+/// Returns whether values of type T can be combined with the results of `map` for an `In`, and with each
+/// other. Otherwise its instantiation fails with a message.
 template <class T, class In, class Map, class Combine>
 constexpr bool is_reduction() {
     using image = typename mapped<Map, In>::type;

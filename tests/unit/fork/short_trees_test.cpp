@@ -68,8 +68,8 @@ struct asleep {
     }
 };
 
-/// Calls `test()` until it returns true; gives up after 10^4 times. Between two of its watches, the watcher is
-/// awake for a moment.
+/// Calls `test()` until it returns true; gives up after 10^4 times. Between two of its watches, the watcher
+/// is awake for a moment.
 template <class Test>
 bool succeeds_once(Test test) {
     for (int round = 0; round != 10'000; ++round)

@@ -19,7 +19,7 @@ namespace {
 
 // ---- exceptions that were suppressed
 
-/// Adds `from` to `to`, as far as there is memory.
+/// Adds `from` to `to`. If there is no memory, exceptions are lost.
 void append(std::unique_ptr<detail::exception_list>& to, detail::fork_errors from) noexcept {
     try {
         if (to == nullptr && (from.thrown != nullptr || from.suppressed != nullptr))
@@ -27,7 +27,7 @@ void append(std::unique_ptr<detail::exception_list>& to, detail::fork_errors fro
         if (from.thrown != nullptr) to->push_back(std::move(from.thrown));
         if (from.suppressed != nullptr)
             to->insert(to->end(), from.suppressed->begin(), from.suppressed->end());
-    } catch (...) { // no memory: the list is shorter
+    } catch (...) {
     }
 }
 
@@ -52,11 +52,11 @@ void detail::throw_fork_errors(fork_errors errors) {
 
 namespace {
 
-/// The party with which the calling thread takes part in the tree that begins.
+/// Chooses the calling thread's party for a new tree. Gives a borrowed party back at the end.
 class participation {
 public:
     explicit participation(thread_pool* pool) : record_(thread_record::here()), before_(record_.party) {
-        if (pool == nullptr && before_ != nullptr) return; // in the pool for which the thread works already
+        if (pool == nullptr && before_ != nullptr) return; // the pool for which the thread already works
         thread_pool& host = pool != nullptr ? *pool : this_pool();
         engine_of(host).refuse_in_child("fork-join");
         auto& service = use_service<fork_service>(host);
@@ -74,7 +74,7 @@ public:
     participation& operator=(const participation&) = delete;
 
     [[nodiscard]] fork_party& party() const noexcept { return *record_.party; }
-    /// Whether the thread is in a tree already, of this pool or of another one.
+    /// Returns whether the thread is already in a tree, of this pool or of another one.
     [[nodiscard]] bool is_nested() const noexcept {
         return party().is_in_tree() || (before_ != nullptr && before_->is_in_tree());
     }
@@ -87,7 +87,7 @@ private:
 
     thread_record& record_;
     fork_party* const before_;
-    fork_party* guest_ = nullptr; // borrowed: the thread is no worker of that pool
+    fork_party* guest_ = nullptr; // borrowed, because the thread is no worker of that pool
 };
 
 } // namespace

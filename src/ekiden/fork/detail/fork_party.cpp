@@ -131,9 +131,9 @@ bool fork_party::may_find_inside(const fork_child& child) noexcept {
     return thief != nullptr && thief->ring_.has_from(child.shared_.first_own.load(sys::relaxed));
 }
 
-/// Steals a child that the thief of `child` has forked inside of it (leapfrogging: D. B. Wagner, B. G. Calder,
-/// PPoPP 1993). So this thread helps the call that it waits for. Its stack grows no deeper than with plain
-/// calls, except for one frame a level. It runs no call that could want a lock of its callers.
+/// Steals a child that the thief of `child` has forked inside of it (leapfrogging: D. B. Wagner, B. G.
+/// Calder, PPoPP 1993). So this thread helps the call that it waits for. Its stack grows no deeper than with
+/// plain calls, except for one frame a level. It runs no call that could want a lock of its callers.
 fork_child* fork_party::find_inside(const fork_child& child) noexcept {
     if (!may_find_inside(child)) return nullptr;
     // may_find_inside() has acquired the thief, which is set only once.
@@ -156,7 +156,8 @@ bool fork_party::spin_for(const fork_child& child) noexcept {
     return sys::spin_until([&] {
         if (child.shared_.state.load(sys::relaxed) == fork_child::done) return true; // wait_for() acquires
         if (turn++ % 16 != 0) return false; // the thief also uses the cache lines below
-        fork_party* const thief = child.shared_.thief.load(sys::relaxed); // no acquire: parties are type-stable
+        fork_party* const thief =
+            child.shared_.thief.load(sys::relaxed); // no acquire: parties are type-stable
         if (thief != nullptr) thief->ask();
         return may_find_inside(child);
     });

@@ -1,14 +1,14 @@
-/// What the parallel algorithms have in common: their options, and loops that split when somebody asks.
+/// The common parts of the parallel algorithms: their options, and loops that split on request.
 ///
 /// Part: fork. Used by: parallel_for, parallel_for_each, parallel_transform, parallel_reduce, parallel_sort.
 ///
-/// Each of them runs in the calling thread and in workers of a pool: the one given as the first argument, as
-/// in parallel_for(pool, 0, n, body), or else this_pool(). So do parallel_invoke() and task_group.
+/// Each algorithm runs in the calling thread and in workers of a pool. The pool is the first argument, as in
+/// parallel_for(pool, 0, n, body), or else this_pool(). The same is true for parallel_invoke() and
+/// task_group.
 ///
 /// Lazy binary splitting (A. Tzannes, G. C. Caragea, R. Barua, U. Vishkin, PPoPP 2010): a loop runs as one
-/// piece until another thread asks for work, and gives half of the rest away then. So nobody has to say how
-/// small the pieces should be. What is new: while an iteration runs that may be long, the rest is there to be
-/// taken.
+/// piece until another thread asks for work. Then it forks half of the rest. So the program need not choose
+/// the size of the pieces. New is that other threads can steal the rest while a long iteration runs.
 #pragma once
 
 #include <ekiden/fork/fork_join.hpp>
@@ -52,7 +52,7 @@ struct loop_options {
 
 namespace detail {
 
-/// What the pieces of a loop share.
+/// The state that the pieces of a loop share.
 class loop_run {
 public:
     loop_run(const loop_options& options, std::size_t total);
@@ -60,7 +60,7 @@ public:
     [[nodiscard]] std::size_t grain() const noexcept { return std::max<std::size_t>(options_.grain, 1); }
     [[nodiscard]] bool has_grain() const noexcept { return options_.grain != 0; }
 
-    /// Whether the rest is to be left out.
+    /// Returns whether the remaining iterations are left out.
     [[nodiscard]] bool is_over() const noexcept { return is_over_.load(sys::relaxed); }
     void end() noexcept { is_over_.store(true, sys::relaxed); }
 
@@ -75,7 +75,7 @@ public:
         }
     }
 
-    /// So many more iterations are done.
+    /// Counts `count` more iterations as done.
     void advance(std::size_t count) {
         if (options_.progress) report(count);
     }
@@ -97,8 +97,8 @@ private:
     std::size_t reported_ = 0; // under reporting_
 };
 
-/// How many iterations to run between two looks at requests: so many as take 2 us, since a clock is read now
-/// and then, but at most 512.
+/// The number of iterations between two checks for requests: as many as take 2 us, but at most 512. Or the
+/// grain, if the loop has one.
 class loop_step {
 public:
     explicit loop_step(const loop_run& run) noexcept
@@ -106,7 +106,7 @@ public:
 
     [[nodiscard]] std::size_t size() const noexcept { return size_; }
 
-    /// Whether others would wait too long for a look: a step took that, or none has been timed.
+    /// Returns whether the next step may be long: the last timed step was long, or no step has been timed.
     [[nodiscard]] bool may_be_long() const noexcept { return may_be_long_; }
 
     void begin() noexcept {
@@ -119,21 +119,20 @@ public:
         }
         const std::uint64_t took = sys::now_ns() - start_;
         may_be_long_ = took > long_ns;
-        if (is_fixed_) {
-            untimed_ = may_be_long_ ? 0 : 63;
-        } else if (took < aim_ns / 2 && size_ != most) {
+        const bool grows = !is_fixed_ && took < aim_ns / 2 && size_ != most;
+        const bool is_slow = took > aim_ns * 2;
+        if (grows)
             size_ = std::min(size_ * 2, most);
-        } else if (took > aim_ns * 2) {
+        else if (is_slow && !is_fixed_)
             size_ = std::max<std::size_t>(size_ * aim_ns / took, 1);
-        } else {
-            untimed_ = size_ == most ? 7 : 3; // it fits; on some machines reading the clock takes 50 ns
-        }
+        if (!grows && !is_slow) untimed_ = untimed_steps;
     }
 
 private:
     static constexpr std::uint64_t aim_ns = 2000;
     static constexpr std::uint64_t long_ns = 16'000;
     static constexpr std::size_t most = 512;
+    static constexpr unsigned untimed_steps = 7; // on some machines reading the clock takes 50 ns
 
     std::size_t size_;
     const bool is_fixed_;
@@ -142,10 +141,10 @@ private:
     std::uint64_t start_ = 0;
 };
 
-/// Calls `step(from, to)` for consecutive parts of [first, last), until all are done, the run is over, or
-/// others do the rest. Then it has called `halves(from, middle, to)`, which forks the two, or a thread that
-/// has taken it calls `rest(scope, from, to)`: while a step runs that may be long, and looks at no request,
-/// what follows it is there to be taken.
+/// Calls `step(from, to)` for consecutive parts of [first, last), until all are done or the run is over. If
+/// another thread asks for work, calls `halves(from, middle, to)` for the rest, which forks both halves.
+/// While a step runs that may be long, the rest is a published child. A thread that steals it calls
+/// `rest(scope, from, to)`.
 template <class Step, class Halves, class Rest>
 void loop_until_split(fork_scope& scope, loop_run& run, std::size_t first, std::size_t last, Step&& step,
                       Halves&& halves, Rest&& rest) {
@@ -173,7 +172,7 @@ void loop_until_split(fork_scope& scope, loop_run& run, std::size_t first, std::
                 },
                 [&](fork_scope& s) {
                     if (&s == &scope)
-                        is_taken = false; // this thread: it goes on below, on the same stack
+                        is_taken = false; // this thread: the loop continues in this call
                     else
                         rest(s, next, last);
                 });
@@ -185,7 +184,7 @@ void loop_until_split(fork_scope& scope, loop_run& run, std::size_t first, std::
     }
 }
 
-/// Calls `step` for all parts of [first, last).
+/// Calls `step` for all parts of [first, last), in this thread and in others.
 template <class Step>
 void loop_all(fork_scope& scope, loop_run& run, std::size_t first, std::size_t last, Step& step) {
     const auto rest = [&run, &step](fork_scope& s, std::size_t from, std::size_t to) {
@@ -201,36 +200,37 @@ void loop_all(fork_scope& scope, loop_run& run, std::size_t first, std::size_t l
         rest);
 }
 
-/// Calls `body(scope)` in the tree of that scope: what in_fork_tree() does where there is a tree already.
+/// Calls `body(scope)` in the tree of that scope, instead of as the root of a new tree.
 template <class Body>
 void in_fork_tree(fork_scope* scope, Body&& body, loop_history* = nullptr) {
     body(*scope);
 }
 
-/// The whole of such a loop. `Tree`: a scope's, or the root of a new one for a pool; null for this_pool().
-/// False if a stop has been requested before the end.
+/// Runs a loop that splits on request. `Tree` is fork_scope for a loop in the tree of that scope, or
+/// thread_pool for the root of a new tree; null means this_pool(). Returns false if a stop was requested
+/// before the end.
 template <class Tree, class Step>
 bool run_loop(Tree* tree, std::size_t total, const loop_options& options, Step&& step) {
-    static constinit loop_history history; // of the loops with this body
+    static constinit loop_history history; // of the loops with the same type of body
     loop_run run(options, total);
     if (total != 0 && !run.is_over())
         in_fork_tree(
             tree, [&](fork_scope& scope) { loop_all(scope, run, std::size_t{0}, total, step); },
-            total > 1 ? &history : nullptr); // one forks nothing: no need to look at the clock
+            total > 1 ? &history : nullptr); // one iteration forks nothing
     return !run.is_over();
 }
 
-/// Numbers that a loop can count through: no bool, and no wider than std::size_t can count.
+/// Types of numbers over which a loop can run: not bool, and no wider than std::size_t.
 template <class Number>
 inline constexpr bool can_be_bound =
     !std::same_as<std::remove_cv_t<Number>, bool> && sizeof(Number) <= sizeof(std::uint64_t);
 
-/// Whether two threads may write to neighboring elements: not where these are bits of one byte.
+/// Whether two threads may write to neighboring elements. They may not if these are bits of one byte.
 template <class Iterator>
 inline constexpr bool has_separate_elements =
     !std::same_as<std::iter_reference_t<Iterator>, std::vector<bool>::reference>;
 
-/// The numbers [first, last), which may be more than the largest of them.
+/// The numbers [first, last). There may be more of them than the largest of them says, as in [-2, 2).
 template <std::integral First, std::integral Last>
 struct number_range {
     using index = std::common_type_t<First, Last>;

@@ -141,8 +141,8 @@ bool event_count::begin_watch() noexcept {
            && !is_watched_.exchange(true, sys::relaxed);
 }
 
-/// The watcher may run a long task now. So it wakes another worker for work that was left to it. If it has the
-/// token, end_search() does that.
+/// The watcher may run a long task now. So it wakes another worker for work that was left to it. If it has
+/// the token, end_search() does that.
 void event_count::end_watch(wake_up how) noexcept {
     is_watched_.store(false, sys::relaxed);
     // [AS4] Ends the watch, then reads the queues. Pairs with the fence in fork_party::publish().
