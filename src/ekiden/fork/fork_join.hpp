@@ -61,34 +61,23 @@ private:
 void enter_fork_tree(thread_pool* pool, void (*body)(void* argument, fork_scope& scope), void* argument,
                      loop_history* history);
 
-/// The same for a callable that returns a value.
+/// Calls `body(scope)` like enter_fork_tree() and returns its result.
 template <class Body>
 auto in_fork_tree(thread_pool* pool, Body&& body, loop_history* history = nullptr) {
     using result = std::invoke_result_t<Body&, fork_scope&>;
     if constexpr (std::is_void_v<result>) {
-        enter_fork_tree(
-            pool,
-            [](void* argument, fork_scope& scope) {
-                (*static_cast<std::remove_reference_t<Body>*>(argument))(scope);
-            },
-            std::addressof(body), history);
+        const auto call = [](void* argument, fork_scope& scope) {
+            (*static_cast<std::remove_reference_t<Body>*>(argument))(scope);
+        };
+        enter_fork_tree(pool, call, std::addressof(body), history);
     } else {
-        struct call {
-            Body& body;
-            std::optional<result> value;
-        } root{body, std::nullopt};
-        enter_fork_tree(
-            pool,
-            [](void* argument, fork_scope& scope) {
-                auto* const self = static_cast<call*>(argument);
-                self->value.emplace(self->body(scope));
-            },
-            &root, history);
-        return std::move(*root.value);
+        std::optional<result> value;
+        in_fork_tree(pool, [&](fork_scope& scope) { value.emplace(body(scope)); }, history);
+        return std::move(*value);
     }
 }
 
-/// Results are tuples: empty for void.
+/// Calls `f`, with the scope if `f` takes one. Returns a tuple of its result, which is empty for void.
 template <class F>
 auto fork_call(F&& f, fork_scope& scope) {
     const auto call = [&]() -> decltype(auto) {
@@ -115,48 +104,30 @@ template <class F>
 using fork_held =
     std::conditional_t<!std::is_reference_v<F> && std::is_trivially_copyable_v<F> && sizeof(F) <= 32, F, F&&>;
 
-/// The outcome of a call. `F` is as in std::forward, here and below.
+/// The result of a call, or its exceptions. `F` is like in std::forward, here and below.
 template <class F>
 class fork_outcome {
 public:
     using result = fork_result<F>;
 
-    fork_outcome() noexcept {} // there is no outcome before call()
-    ~fork_outcome() {
-        if (has_thrown_)
-            errors_.~fork_errors();
-        else
-            value_.~result();
-    }
-    fork_outcome(const fork_outcome&) = delete;
-    fork_outcome& operator=(const fork_outcome&) = delete;
-
     void call(F&& f, fork_scope& scope) noexcept {
         try {
-            ::new (static_cast<void*>(std::addressof(value_))) result(fork_call(std::forward<F>(f), scope));
-            has_thrown_ = false;
+            value_.emplace(fork_call(std::forward<F>(f), scope));
         } catch (...) {
-            ::new (static_cast<void*>(&errors_)) fork_errors(caught_fork_errors());
-            has_thrown_ = true;
+            errors_ = caught_fork_errors();
         }
     }
 
-    void set_errors(fork_errors errors) noexcept {
-        std::destroy_at(this);
-        ::new (static_cast<void*>(&errors_)) fork_errors(std::move(errors));
-        has_thrown_ = true;
-    }
+    /// Replaces the outcome by exceptions.
+    void set_errors(fork_errors errors) noexcept { errors_ = std::move(errors); }
 
-    [[nodiscard]] bool has_thrown() const noexcept { return has_thrown_; }
-    [[nodiscard]] result&& value() noexcept { return std::move(value_); }
-    [[nodiscard]] fork_errors errors() noexcept { return has_thrown_ ? std::move(errors_) : fork_errors(); }
+    [[nodiscard]] bool has_thrown() const noexcept { return errors_.thrown != nullptr; }
+    [[nodiscard]] result&& value() noexcept { return *std::move(value_); }
+    [[nodiscard]] fork_errors errors() noexcept { return std::move(errors_); }
 
 private:
-    bool has_thrown_;
-    union {
-        result value_;
-        fork_errors errors_;
-    };
+    std::optional<result> value_;
+    fork_errors errors_;
 };
 
 template <class F>
