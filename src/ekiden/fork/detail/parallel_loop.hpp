@@ -141,64 +141,67 @@ private:
     std::uint64_t start_ = 0;
 };
 
-/// Calls `step(from, to)` for consecutive parts of [first, last), until all are done or the run is over. If
-/// another thread asks for work, calls `halves(from, middle, to)` for the rest, which forks both halves.
-/// While a step runs that may be long, the rest is a published child. A thread that steals it calls
-/// `rest(scope, from, to)`.
-template <class Step, class Halves, class Rest>
-void loop_until_split(fork_scope& scope, loop_run& run, std::size_t first, std::size_t last, Step&& step,
-                      Halves&& halves, Rest&& rest) {
-    loop_step pace(run);
-    while (first != last && !run.is_over()) {
-        const std::size_t left = last - first;
-        if (left > run.grain() && scope.is_work_wanted()) [[unlikely]]
-            return halves(first, first + (left + 1) / 2, last);
-        const std::size_t next = first + std::min(pace.size(), left);
-        const auto make_step = [&] {
-            run.ended_by_throw([&] {
-                pace.begin();
-                step(first, next);
-                pace.end();
-                run.advance(next - first);
-            });
-        };
-        if (pace.may_be_long() && next != last) {
-            bool is_taken = true;
-            parallel_invoke(
-                scope,
-                [&](fork_scope& inner) {
-                    inner.offer_all();
-                    make_step();
-                },
-                [&](fork_scope& s) {
-                    if (&s == &scope)
-                        is_taken = false; // this thread: the loop continues in this call
-                    else
-                        rest(s, next, last);
-                });
-            if (is_taken) return;
-        } else {
-            make_step();
-        }
-        first = next;
-    }
-}
+/// A loop that splits on request, and combines the values of its pieces in their order. A piece begins with a
+/// copy of `identity` and calls `value = step(value, from, to)` for its steps. While a step runs that may be
+/// long, the rest of the piece is a published child.
+template <class T, class Combine, class Step>
+struct splitting_loop {
+    loop_run& run;
+    const T& identity;
+    Combine& combine;
+    Step& step;
 
-/// Calls `step` for all parts of [first, last), in this thread and in others.
-template <class Step>
-void loop_all(fork_scope& scope, loop_run& run, std::size_t first, std::size_t last, Step& step) {
-    const auto rest = [&run, &step](fork_scope& s, std::size_t from, std::size_t to) {
-        loop_all(s, run, from, to, step);
-    };
-    loop_until_split(
-        scope, run, first, last, step,
-        [&](std::size_t from, std::size_t middle, std::size_t to) {
-            parallel_invoke(
-                scope, [&rest, from, middle](fork_scope& s) { rest(s, from, middle); },
-                [&rest, middle, to](fork_scope& s) { rest(s, middle, to); });
-        },
-        rest);
-}
+    /// Runs the piece [first, last).
+    T operator()(fork_scope& scope, std::size_t first, std::size_t last) const {
+        T value = identity;
+        loop_step pace(run);
+        while (first != last && !run.is_over()) {
+            const std::size_t left = last - first;
+            if (left > run.grain() && scope.is_work_wanted()) [[unlikely]]
+                return combined(std::move(value), split(scope, first, first + (left + 1) / 2, last));
+            const std::size_t next = first + std::min(pace.size(), left);
+            const auto make_step = [&] {
+                run.ended_by_throw([&] {
+                    pace.begin();
+                    value = step(std::move(value), first, next);
+                    pace.end();
+                    run.advance(next - first);
+                });
+            };
+            if (pace.may_be_long() && next != last) {
+                std::optional<T> of_thief;
+                parallel_invoke(
+                    scope,
+                    [&](fork_scope& inner) {
+                        inner.offer_all();
+                        make_step();
+                    },
+                    [&](fork_scope& s) {
+                        // In this thread, the loop continues in this call.
+                        if (&s != &scope) of_thief.emplace((*this)(s, next, last));
+                    });
+                if (of_thief) return combined(std::move(value), *std::move(of_thief));
+            } else {
+                make_step();
+            }
+            first = next;
+        }
+        return value;
+    }
+
+    /// Runs the two parts of a piece, possibly in parallel.
+    T split(fork_scope& scope, std::size_t first, std::size_t middle, std::size_t last) const {
+        auto [left, right] = parallel_invoke(
+            scope, [this, first, middle](fork_scope& s) { return (*this)(s, first, middle); },
+            [this, middle, last](fork_scope& s) { return (*this)(s, middle, last); });
+        return combined(std::move(left), std::move(right));
+    }
+
+    /// Returns the combination of two values. An exception of `combine` ends the loop.
+    T combined(T&& left, T&& right) const {
+        return run.ended_by_throw([&]() -> T { return combine(std::move(left), std::move(right)); });
+    }
+};
 
 /// Calls `body(scope)` in the tree of that scope, instead of as the root of a new tree.
 template <class Body>
@@ -210,12 +213,21 @@ void in_fork_tree(fork_scope* scope, Body&& body, loop_history* = nullptr) {
 /// thread_pool for the root of a new tree; null means this_pool(). Returns false if a stop was requested
 /// before the end.
 template <class Tree, class Step>
-bool run_loop(Tree* tree, std::size_t total, const loop_options& options, Step&& step) {
+bool run_loop(Tree* tree, std::size_t total, const loop_options& options, Step step) {
     static constinit loop_history history; // of the loops with the same type of body
+    struct no_value {};
+    constexpr no_value none;
+    const auto combine = [](no_value, no_value) { return no_value(); };
+    const auto make_step = [&step](no_value, std::size_t from, std::size_t to) {
+        step(from, to);
+        return no_value();
+    };
     loop_run run(options, total);
+    const splitting_loop<no_value, decltype(combine), decltype(make_step)> loop{run, none, combine,
+                                                                                make_step};
     if (total != 0 && !run.is_over())
         in_fork_tree(
-            tree, [&](fork_scope& scope) { loop_all(scope, run, std::size_t{0}, total, step); },
+            tree, [&](fork_scope& scope) { loop(scope, 0, total); },
             total > 1 ? &history : nullptr); // one iteration forks nothing
     return !run.is_over();
 }
