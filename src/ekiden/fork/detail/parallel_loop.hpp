@@ -216,7 +216,7 @@ template <class Tree, class Step>
 bool run_loop(Tree* tree, std::size_t total, const loop_options& options, Step step) {
     static constinit loop_history history; // of the loops with the same type of body
     struct no_value {};
-    constexpr no_value none;
+    constexpr no_value none{};
     const auto combine = [](no_value, no_value) { return no_value(); };
     const auto make_step = [&step](no_value, std::size_t from, std::size_t to) {
         step(from, to);
