@@ -70,9 +70,9 @@ bool for_numbers(Tree* tree, First first, Last last, Body& body, const Options&.
 /// Everything that the calls do happens before the return.
 ///
 /// If nearly all recent loops with this body took less than 50 us, the next one wakes sleeping workers only
-/// after 50 us, when the current iteration has ended. If that iteration takes longer, a worker wakes after at
-/// most 10 ms by itself. Workers that are awake join at once. So iterations may or may not run at the same
-/// time: they must not wait for each other.
+/// after 50 us, when the current iteration has ended. If that iteration takes longer, a worker takes part
+/// after 10 ms at the latest. Workers that are awake join at once. So iterations may or may not run at the
+/// same time: they must not wait for each other.
 template <std::integral First, std::integral Last, class Body>
 bool parallel_for(First first, Last last, Body&& body, const loop_options& options = {}) {
     return detail::for_numbers(static_cast<thread_pool*>(nullptr), first, last, body, options);

@@ -86,9 +86,9 @@ public:
     [[nodiscard]] bool is_searched() const noexcept { return (state_.load(sys::relaxed) & searching) != 0; }
 
     /// For a thread that publishes work and does not want to wake a worker for it yet. Returns whether a
-    /// watcher sleeps: a worker that wakes by itself within 10 ms. If the watcher stops watching before, and
-    /// sees the work, it wakes another worker. So the caller makes a full fence between publishing the work
-    /// and this call, and calls notify() if this returns false. Requests that the next worker that falls
+    /// watcher sleeps: a worker whose sleep ends after 10 ms at most. If the watcher stops watching before,
+    /// and sees the work, it wakes another worker. So the caller makes a full fence between publishing the
+    /// work and this call, and calls notify() if this returns false. Requests that the next worker that falls
     /// asleep becomes the watcher.
     [[nodiscard]] bool is_watched() noexcept {
         if (!is_watch_wanted_.load(sys::relaxed)) is_watch_wanted_.store(true, sys::relaxed);
