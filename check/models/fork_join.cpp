@@ -18,7 +18,7 @@ fork_child* numbered(std::uintptr_t number) { return reinterpret_cast<fork_child
 /// A guest and a worker that do with parties what pool/detail/worker.cpp and fork/detail/fork_join.cpp do.
 class pair_of_parties {
 public:
-    pair_of_parties() { arena.add_worker(worker_party_); }
+    pair_of_parties() { arena.add(worker_party_); }
 
     /// Calls `body(scope)` as the root of a tree, in this thread. Ends the worker afterwards.
     template <class Body>
@@ -59,7 +59,7 @@ public:
                            return static_cast<const pair_of_parties*>(self)->arena.has_offer();
                        },
                        this}};
-    fork_arena arena{sleep, 0};
+    fork_arena arena{sleep};
 
 private:
     [[nodiscard]] bool ends() const { return ended_.load(sys::relaxed); }

@@ -9,6 +9,7 @@
 #include <ekiden/sys/thread.hpp>
 
 #include <cstdint>
+#include <limits>
 
 namespace {
 
@@ -17,7 +18,7 @@ using namespace ekiden;
 /// A parent and a thief that takes one child.
 class two_parties {
 public:
-    two_parties() { arena_.add_worker(thief_); }
+    explicit two_parties(unsigned workers = 1) : workers_(workers) { arena_.add(thief_); }
 
     /// Calls `body(scope)` as the root of a tree, in this thread. Returns the party that it worked on.
     template <class Body>
@@ -76,12 +77,15 @@ public:
         thief_.run(*found);
     }
 
+    [[nodiscard]] event_count& sleep() { return sleep_; }
+
 private:
+    const unsigned workers_;
     event_count sleep_{
-        1,
+        workers_,
         {[](const void* self) noexcept { return static_cast<const two_parties*>(self)->arena_.has_offer(); },
          this}};
-    fork_arena arena_{sleep_, 0};
+    fork_arena arena_{sleep_};
     fork_party thief_{arena_};
 };
 
@@ -229,6 +233,35 @@ FORK_MODEL(fork_quiet_end_wakes,
     };
     parties.root(body, sys::now_ns() + 1000);
     worker.join();
+}
+
+FORK_MODEL(fork_watcher_leaves,
+           .about =
+               "work that a quiet tree leaves to the watcher wakes another worker if the watcher is woken "
+               "for something else",
+           .preemptions = 3, .spurious = 0, .weak_failures = 0) {
+    constexpr std::uint64_t for_ever = std::numeric_limits<std::int64_t>::max();
+    two_parties parties(2);
+    event_count& sleep = parties.sleep();
+    sleep.prepare_wait(1, false); // another worker, which sleeps
+    (void)sleep.is_watched();     // requests a watcher
+    auto woken = event_count::wake_up::timed_out;
+    sys::thread watcher([&] {
+        sleep.prepare_wait(0, false);
+        woken = sleep.commit_wait(0, nullptr);
+    });
+    parties.root(
+        [&](fork_scope& scope) {
+            const auto first = [&](fork_scope& inner) {
+                inner.offer_all();
+                sleep.signal(0);
+                watcher.join();
+                check::that(woken == event_count::wake_up::notified || !sleep.is_waiting(1),
+                            "a worker looks for the call");
+            };
+            parallel_invoke(scope, first, [] {});
+        },
+        for_ever);
 }
 
 FORK_MODEL(fork_request_stands,

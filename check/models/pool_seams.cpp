@@ -111,7 +111,7 @@ POOL_MODEL(pool_source_while_it_searches,
     std::unique_ptr<idle_source> source; // outlives the pool's threads
     thread_pool pool({.threads = 1});
     source = std::make_unique<idle_source>();
-    engine_of(pool).add_source(*source);
+    engine_of(pool).set_source(*source);
 }
 
 POOL_MODEL(pool_pause_in_wait, .about = "a task that waits for a result gets it while the pool is paused",
@@ -170,7 +170,7 @@ EKIDEN_MODEL(pool_put_back_for_another, .load_buffering = false, .old_values = 0
     unordered_count busy;
     unordered_count run;
     thread_pool pool({.threads = 2});
-    engine_of(pool).add_source(pauses);
+    engine_of(pool).set_source(pauses);
     const auto late = [&] {
         check::that(written.read() == 1, "the write");
         run.add();

@@ -19,12 +19,13 @@ class fork_scope;
 
 /// The variables of a forking thread that other threads write. Private.
 struct alignas(sys::isolation) fork_request {
-    // asked      meaning                                            set by
-    // nothing    there is a published child, or nothing to publish  share
-    // restock    none is published: the next fork does it           thief, the party's thread
-    // wanted     a thread searches for work                         the searcher, share while a worker sleeps
+    // asked      meaning                                                set by
+    // nothing    a child is published, or there is none to publish      share
+    // restock    no child is published: the next fork publishes one     thief, the party's thread
+    // wanted     a thread searches for work, or sleeps                  the searcher, share
     enum : std::uint32_t { nothing, restock, wanted };
-    // [AS1] On a cache line that otherwise only the party's thread reads, at each fork.
+    // [AS1] The party's thread reads this cache line at each fork. Other threads only write it if they want
+    // work.
     sys::atomic<std::uint32_t> asked{nothing};
 };
 
@@ -68,7 +69,7 @@ protected:
     friend struct fork_segment;
 
     fork_request* party_; // the thread's party
-    fork_scope* newer_;   // the next child that was forked from this one; valid until that child is joined
+    fork_scope* newer_;   // the child that was forked from this scope; valid until that child is joined
 };
 
 /// A forked call, on the stack of the call that forked it. Also the scope of the call that runs meanwhile.
@@ -100,8 +101,8 @@ protected:
             share();
     }
 
-    /// Joins the newest child that has not been joined. Returns true if the parent runs it, and it is no
-    /// child any more. Returns false if another thread has run it: then its result is stored.
+    /// Joins the newest child that has not been joined. Returns true if the parent must run it. Returns false
+    /// if another thread has run it and stored its result.
     [[nodiscard]] bool take_back() noexcept { return !is_published() || reclaim(); }
 
     [[nodiscard]] bool is_published() const noexcept { return run_ == nullptr; }
@@ -109,15 +110,15 @@ protected:
 private:
     friend class fork_party;
 
-    // state_    meaning                                         set by
-    // begun     a thread runs it, or it waits to be taken       publication, the waiting parent
-    // awaited   as begun, and the parent sleeps                 the waiting parent
+    // state     meaning                                         set by
+    // begun     a thread runs it, or may steal it               publication, the waiting parent
+    // awaited   like begun, and the parent sleeps               the waiting parent
     // done      its result is stored                            the thread that ran it
     enum : std::uint32_t { begun, awaited, done };
 
     [[nodiscard, gnu::cold]] bool reclaim() noexcept;
 
-    function run_; // null once published. Each word here costs a store at every fork
+    function run_; // null once published. Each word outside of `shared_` costs a store at every fork.
     struct publication {
         function run;
         fork_scope* older; // the scope that it was forked from

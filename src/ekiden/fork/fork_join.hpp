@@ -6,8 +6,8 @@
 /// on offer, or if more threads have asked for work. Otherwise it calls g itself afterwards.
 ///
 /// This is lazy task creation (E. Mohr, D. A. Kranz, R. H. Halstead 1991) with requests polled by the victim
-/// (as in U. A. Acar, A. Charguéraud, M. Rainwater, PPoPP 2013). The oldest child is given away first. What
-/// is new: the request also counts for sleeping workers, so no worker searches in vain and none is forgotten.
+/// (like in U. A. Acar, A. Charguéraud, M. Rainwater, PPoPP 2013). Thieves steal the oldest child first. New
+/// is that the request also stands for sleeping workers.
 #pragma once
 
 #include <ekiden/context/suppressed_exceptions.hpp>
@@ -36,57 +36,48 @@ concept fork_callable = std::invocable<F, fork_scope&> || std::invocable<F>;
 
 namespace detail {
 
-/// Decides whether the fork trees of one place in the program are worth a wake-up. If woken threads usually
-/// arrive too late, the next tree wakes none until it has taken as long as a wake-up. Awake threads take part
-/// as always. A tree that turns out to be long loses that time, or the time of the call that runs then. The
-/// loss is 10 ms at most, because an idle worker then checks without being woken. A budget bounds the total
-/// loss. Any thread may call the members. They order nothing.
-class fork_history {
+/// Remembers whether the loops with one body are short: over before a woken worker would run. Each short loop
+/// adds one point. A long loop takes back one point for each 5 us that it took. Loops are expected to be
+/// short while there are points. Thread-safe.
+class loop_history {
 public:
-    [[nodiscard]] bool advises_quiet() const noexcept { return balance_ns_.load(sys::relaxed) > 0; }
+    static constexpr std::uint64_t wake_up_ns = 50'000; // about how long a wake-up takes
 
-    /// Records the duration of one more tree. `was_quiet`: it woke no worker at first.
-    void add(std::uint64_t took_ns, std::uint64_t wake_up_ns, bool was_quiet) noexcept;
+    [[nodiscard]] bool expects_short_loop() const noexcept { return points_.load(sys::relaxed) > 0; }
+
+    /// Records one more loop. `had_help`: other threads ran a part of it. Then it says nothing if it was
+    /// short.
+    void add(std::uint64_t took_ns, bool had_help) noexcept;
 
 private:
-    static constexpr std::int64_t most_ns = 100'000;
+    static constexpr std::int64_t most_points = 100;
 
-    sys::atomic<std::int64_t> balance_ns_{-most_ns};
+    sys::atomic<std::int64_t> points_{-most_points};
 };
 
-/// Calls `body(argument, scope)` as the root of a fork tree in this thread. Invites the workers of `pool` as
-/// `history` (or null) advises. A null `pool` means this_pool(). Throws whatever `body` throws.
+/// Calls `body(argument, scope)` as the root of a fork tree in this thread and in workers of `pool`. A null
+/// `pool` means this_pool(). If the tree is a loop with a `history` that expects a short loop, it wakes no
+/// sleeping worker at first. Throws whatever `body` throws.
 void enter_fork_tree(thread_pool* pool, void (*body)(void* argument, fork_scope& scope), void* argument,
-                     fork_history* history);
+                     loop_history* history);
 
-/// The same for a callable that returns a value.
+/// Calls `body(scope)` like enter_fork_tree() and returns its result.
 template <class Body>
-auto in_fork_tree(thread_pool* pool, Body&& body, fork_history* history = nullptr) {
+auto in_fork_tree(thread_pool* pool, Body&& body, loop_history* history = nullptr) {
     using result = std::invoke_result_t<Body&, fork_scope&>;
     if constexpr (std::is_void_v<result>) {
-        enter_fork_tree(
-            pool,
-            [](void* argument, fork_scope& scope) {
-                (*static_cast<std::remove_reference_t<Body>*>(argument))(scope);
-            },
-            std::addressof(body), history);
+        const auto call = [](void* argument, fork_scope& scope) {
+            (*static_cast<std::remove_reference_t<Body>*>(argument))(scope);
+        };
+        enter_fork_tree(pool, call, std::addressof(body), history);
     } else {
-        struct call {
-            Body& body;
-            std::optional<result> value;
-        } root{body, std::nullopt};
-        enter_fork_tree(
-            pool,
-            [](void* argument, fork_scope& scope) {
-                auto* const self = static_cast<call*>(argument);
-                self->value.emplace(self->body(scope));
-            },
-            &root, history);
-        return std::move(*root.value);
+        std::optional<result> value;
+        in_fork_tree(pool, [&](fork_scope& scope) { value.emplace(body(scope)); }, history);
+        return std::move(*value);
     }
 }
 
-/// Results are tuples: empty for void.
+/// Calls `f`, with the scope if `f` takes one. Returns a tuple of its result, which is empty for void.
 template <class F>
 auto fork_call(F&& f, fork_scope& scope) {
     const auto call = [&]() -> decltype(auto) {
@@ -113,48 +104,30 @@ template <class F>
 using fork_held =
     std::conditional_t<!std::is_reference_v<F> && std::is_trivially_copyable_v<F> && sizeof(F) <= 32, F, F&&>;
 
-/// The outcome of a call. `F` is as in std::forward, here and below.
+/// The result of a call, or its exceptions. `F` is like in std::forward, here and below.
 template <class F>
 class fork_outcome {
 public:
     using result = fork_result<F>;
 
-    fork_outcome() noexcept {} // there is no outcome before call()
-    ~fork_outcome() {
-        if (has_thrown_)
-            errors_.~fork_errors();
-        else
-            value_.~result();
-    }
-    fork_outcome(const fork_outcome&) = delete;
-    fork_outcome& operator=(const fork_outcome&) = delete;
-
     void call(F&& f, fork_scope& scope) noexcept {
         try {
-            ::new (static_cast<void*>(std::addressof(value_))) result(fork_call(std::forward<F>(f), scope));
-            has_thrown_ = false;
+            value_.emplace(fork_call(std::forward<F>(f), scope));
         } catch (...) {
-            ::new (static_cast<void*>(&errors_)) fork_errors(caught_fork_errors());
-            has_thrown_ = true;
+            errors_ = caught_fork_errors();
         }
     }
 
-    void set_errors(fork_errors errors) noexcept {
-        std::destroy_at(this);
-        ::new (static_cast<void*>(&errors_)) fork_errors(std::move(errors));
-        has_thrown_ = true;
-    }
+    /// Replaces the outcome by exceptions.
+    void set_errors(fork_errors errors) noexcept { errors_ = std::move(errors); }
 
-    [[nodiscard]] bool has_thrown() const noexcept { return has_thrown_; }
-    [[nodiscard]] result&& value() noexcept { return std::move(value_); }
-    [[nodiscard]] fork_errors errors() noexcept { return has_thrown_ ? std::move(errors_) : fork_errors(); }
+    [[nodiscard]] bool has_thrown() const noexcept { return errors_.thrown != nullptr; }
+    [[nodiscard]] result&& value() noexcept { return *std::move(value_); }
+    [[nodiscard]] fork_errors errors() noexcept { return std::move(errors_); }
 
 private:
-    bool has_thrown_;
-    union {
-        result value_;
-        fork_errors errors_;
-    };
+    std::optional<result> value_;
+    fork_errors errors_;
 };
 
 template <class F>
@@ -195,8 +168,8 @@ private:
         self->outcome_.call(std::forward<F>(self->held_), scope);
     }
 
-    // volatile: read at each fork. Otherwise the compiler would keep the address in a register, and each call
-    // would save it.
+    // volatile: read at each fork. Otherwise the compiler keeps the address in a register that each call
+    // saves.
     static inline const volatile function run_here_ = &run;
 
     fork_held<F> held_;
@@ -205,9 +178,8 @@ private:
     };
 };
 
-/// Always inlined, and without a throw. clang and g++ inline only the first few of several calls in a row. If
-/// an exception can leave from here, clang also gives every call of a recursion the frame of the forking
-/// calls.
+/// Always inlined, because clang and g++ inline only the first few of several calls in a row. It contains no
+/// throw, because clang would give every call of a recursion the frame of the forking calls.
 template <class F, class G>
 [[gnu::always_inline]] inline fork_result<F, G> invoke_two(fork_scope& scope, F&& f, G&& g) {
     std::optional<fork_result<F>> first;
@@ -227,15 +199,6 @@ template <class F, class G>
     return std::tuple_cat(*std::move(first), fork_call(std::forward<G>(g), scope));
 }
 
-/// The run of a loop that continues after an exception.
-class whole_run {
-public:
-    static constexpr bool is_over() noexcept { return false; }
-    static constexpr void end() noexcept {}
-    static constexpr void advance(std::size_t) noexcept {}
-    static constexpr std::size_t grain() noexcept { return 1; }
-};
-
 /// More than two callables are the iterations of a loop.
 template <class... F, std::size_t... I>
 fork_result<F...> invoke_many(fork_scope& scope, std::index_sequence<I...>, F&&... f) {
@@ -251,7 +214,8 @@ fork_result<F...> invoke_many(fork_scope& scope, std::index_sequence<I...>, F&&.
         // The compiler turns this into a jump table.
         (void)((place == I && call_one(std::get<I>(outcomes), std::get<I>(std::move(callables)))) || ...);
     };
-    forked_loop<whole_run, decltype(call)> loop(call);
+    plain_run run; // `call` throws nothing, so the run ends with the last call
+    forked_loop<plain_run, decltype(call)> loop(run, call);
     loop(scope, 0, sizeof...(F));
     if (has_thrown.load(sys::relaxed)) [[unlikely]] {
         fork_errors all;

@@ -12,30 +12,19 @@
 namespace ekiden::inline EKIDEN_ABI {
 namespace detail {
 
-/// A body that forks: each of its calls may take long.
-template <class Tree, class Range, class Body>
-bool for_forking_numbers(Tree* tree, Range numbers, Body& body, const loop_options& options) {
+/// Runs a loop whose body takes a scope. `Run` is loop_run, or plain_run for a loop without options.
+template <class Run, class Tree, class Range, class Body>
+bool for_forking_numbers(Run&& run, Tree* tree, Range numbers, Body& body) {
     auto call = [numbers, &body](fork_scope& scope, std::size_t place) {
         std::invoke(body, scope, numbers[place]);
     };
-    loop_run run(options, numbers.size);
-    forked_loop<loop_run&, decltype(call)> loop(run, call);
+    forked_loop<Run, decltype(call)> loop(run, call);
     if (numbers.size != 0 && !run.is_over())
         in_fork_tree(tree, [&](fork_scope& scope) { loop(scope, 0, numbers.size); });
     return !run.is_over();
 }
 
-template <class Range, class Body>
-bool for_forking_numbers(fork_scope* scope, Range numbers, Body& body) {
-    auto call = [numbers, &body](fork_scope& inner, std::size_t place) {
-        std::invoke(body, inner, numbers[place]);
-    };
-    forked_loop<plain_run, decltype(call)> loop(call);
-    loop(*scope, 0, numbers.size);
-    return true;
-}
-
-/// `options...`: one, or none.
+/// `options...` is one loop_options, or nothing.
 template <class Tree, class First, class Last, class Body, class... Options>
 bool for_numbers(Tree* tree, First first, Last last, Body& body, const Options&... options) {
     constexpr bool countable = can_be_bound<First> && can_be_bound<Last>;
@@ -50,8 +39,10 @@ bool for_numbers(Tree* tree, First first, Last last, Body& body, const Options&.
                                      "body(i) or body(scope, i) with a number of the common type of the "
                                      "bounds and a fork_scope&");
         const auto numbers = numbers_between("parallel_for", first, last);
-        if constexpr (forks) {
-            return for_forking_numbers(tree, numbers, body, options...);
+        if constexpr (forks && sizeof...(options) == 0) {
+            return for_forking_numbers(plain_run(), tree, numbers, body);
+        } else if constexpr (forks) {
+            return for_forking_numbers(loop_run(options..., numbers.size), tree, numbers, body);
         } else if constexpr (can_be_called) {
             return run_loop(tree, numbers.size, loop_options(options...),
                             [numbers, &body](std::size_t from, std::size_t to) {
@@ -78,10 +69,10 @@ bool for_numbers(Tree* tree, First first, Last last, Body& body, const Options&.
 /// call if one bound is negative and the other one unsigned. Also throws whatever default_pool() throws.
 /// Everything that the calls do happens before the return.
 ///
-/// If all loops with this body have been short, the next one wakes no sleeping worker at first. It wakes
-/// workers when the loop has run for as long as a wake-up takes (50 us at most) and the current iteration has
-/// ended, or after 10 ms. So iterations may or may not run at the same time: they must not wait for each
-/// other.
+/// If nearly all recent loops with this body took less than 50 us, the next one wakes sleeping workers only
+/// after 50 us, when the current iteration has ended. If that iteration takes longer, a worker takes part
+/// after 10 ms at the latest. Workers that are awake join at once. So iterations may or may not run at the
+/// same time: they must not wait for each other.
 template <std::integral First, std::integral Last, class Body>
 bool parallel_for(First first, Last last, Body&& body, const loop_options& options = {}) {
     return detail::for_numbers(static_cast<thread_pool*>(nullptr), first, last, body, options);

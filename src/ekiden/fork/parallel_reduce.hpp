@@ -22,69 +22,39 @@ namespace detail {
 /// Throws std::system_error(operation_canceled).
 [[noreturn]] void throw_reduction_stopped();
 
-/// `step(value, from, to)` combines the value with the values of [from, to), in this order.
+/// Runs the piece [first, last) of a loop. It always splits in the same places.
 template <class T, class Combine, class Step>
-struct reduction {
-    loop_run& run;
-    const T& identity;
-    Combine& combine;
-    Step& step;
-
-    /// An exception of `combine` ends the reduction.
-    T combined(T&& left, T&& right) const {
-        return run.ended_by_throw([&]() -> T { return combine(std::move(left), std::move(right)); });
+T in_fixed_shape(const splitting_loop<T, Combine, Step>& loop, fork_scope& scope, std::size_t first,
+                 std::size_t last, std::size_t grain) {
+    if (loop.run.is_over()) return loop.identity;
+    if (last - first <= grain) {
+        return loop.run.ended_by_throw([&] {
+            T value = loop.step(T(loop.identity), first, last);
+            loop.run.advance(last - first);
+            return value;
+        });
     }
+    const std::size_t middle = first + (last - first) / 2;
+    auto [left, right] = parallel_invoke(
+        scope,
+        [&loop, first, middle, grain](fork_scope& s) {
+            return in_fixed_shape(loop, s, first, middle, grain);
+        },
+        [&loop, middle, last, grain](fork_scope& s) { return in_fixed_shape(loop, s, middle, last, grain); });
+    return loop.combined(std::move(left), std::move(right));
+}
 
-    /// Splits when a thread asks for work.
-    T on_request(fork_scope& scope, std::size_t first, std::size_t last) const {
-        T sum = identity;
-        std::optional<T> of_rest;
-        loop_until_split(
-            scope, run, first, last,
-            [&](std::size_t from, std::size_t to) { sum = step(std::move(sum), from, to); },
-            [&](std::size_t from, std::size_t middle, std::size_t to) {
-                auto [left, right] = parallel_invoke(
-                    scope, [this, from, middle](fork_scope& s) { return on_request(s, from, middle); },
-                    [this, middle, to](fork_scope& s) { return on_request(s, middle, to); });
-                of_rest.emplace(combined(std::move(left), std::move(right)));
-            },
-            [&](fork_scope& s, std::size_t from, std::size_t to) {
-                of_rest.emplace(on_request(s, from, to));
-            });
-        if (!of_rest) return sum;
-        return combined(std::move(sum), *std::move(of_rest));
-    }
-
-    /// Always splits in the same places.
-    T in_fixed_shape(fork_scope& scope, std::size_t first, std::size_t last, std::size_t grain) const {
-        if (run.is_over()) return identity;
-        if (last - first <= grain) {
-            return run.ended_by_throw([&] {
-                T sum = step(T(identity), first, last);
-                run.advance(last - first);
-                return sum;
-            });
-        }
-        const std::size_t middle = first + (last - first) / 2;
-        auto [left, right] = parallel_invoke(
-            scope,
-            [this, first, middle, grain](fork_scope& s) { return in_fixed_shape(s, first, middle, grain); },
-            [this, middle, last, grain](fork_scope& s) { return in_fixed_shape(s, middle, last, grain); });
-        return combined(std::move(left), std::move(right));
-    }
-};
-
+/// `step(value, from, to)` combines the value with the values of [from, to), in this order.
 template <class T, class Combine, class Step>
 T run_reduction(thread_pool* pool, std::size_t total, const T& identity, Combine& combine,
                 const loop_options& options, Step step) {
-    static constinit fork_history history; // for the reductions with these callables
-    loop_run run(options, total);
-    const reduction<T, Combine, Step> parts{run, identity, combine, step};
+    static constinit loop_history history; // of the reductions with the same types of callables
     constexpr std::size_t usual_grain = 1024;
+    loop_run run(options, total);
+    const splitting_loop<T, Combine, Step> loop{run, identity, combine, step};
     const auto all = [&](fork_scope& scope) {
-        return options.deterministic
-                   ? parts.in_fixed_shape(scope, 0, total, run.has_grain() ? run.grain() : usual_grain)
-                   : parts.on_request(scope, 0, total);
+        if (!options.deterministic) return loop(scope, 0, total);
+        return in_fixed_shape(loop, scope, 0, total, run.has_grain() ? run.grain() : usual_grain);
     };
     T result =
         total == 0 || run.is_over() ? identity : in_fork_tree(pool, all, total > 1 ? &history : nullptr);
@@ -103,8 +73,8 @@ struct mapped<Map, In> {
     using type = std::invoke_result_t<Map&, In>;
 };
 
-/// Whether values of type T can be combined with the results of `map` for an `In`, and with each other. Its
-/// instantiation says what is missing.
+/// Returns whether values of type T can be combined with the results of `map` for an `In`, and with each
+/// other. Otherwise its instantiation fails with a message.
 template <class T, class In, class Map, class Combine>
 constexpr bool is_reduction() {
     using image = typename mapped<Map, In>::type;

@@ -2,10 +2,10 @@
 ///
 /// Part: fork. Used by: programs.
 ///
-/// Quicksort (C. A. R. Hoare 1962) with forked parts. Small parts, and parts whose pivots were bad for too
-/// long, use std::sort, as in introsort (D. R. Musser 1997). Numbers in ascending or descending order use
-/// branchless_sort. One thread makes the first partitions, which limits the gain to about half the logarithm
-/// of the number of elements.
+/// Quicksort (C. A. R. Hoare 1962) with forked parts. Small parts use std::sort. So do parts that are too
+/// deep in the recursion because of bad pivots, like in introsort (D. R. Musser 1997). Numbers in ascending
+/// or descending order use branchless_sort. One thread makes the first partitions, which limits the gain to
+/// about half the logarithm of the number of elements.
 #pragma once
 
 #include <ekiden/fork/detail/branchless_sort.hpp>

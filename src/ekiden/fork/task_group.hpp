@@ -116,7 +116,7 @@ public:
     bool request_stop() noexcept;
     /// Returns whether a stop is requested.
     [[nodiscard]] bool stop_requested() const noexcept {
-        // [TG2] acquire: what was done before request_stop(); pairs with the release there.
+        // [TG2] Acquire: everything before request_stop(). Pairs with the release there.
         return stop_requested_.load(sys::acquire);
     }
     /// Returns the stop token of the tasks. It is valid until the end of the current wait, or else of the

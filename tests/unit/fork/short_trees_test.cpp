@@ -1,4 +1,4 @@
-// Fork trees that are over before a thread that was woken for them would run.
+// Loops that are over before a thread that was woken for them would run.
 #include <ekiden/fork/detail/fork_party.hpp>
 #include <ekiden/fork/parallel_for.hpp>
 #include <ekiden/fork/parallel_reduce.hpp>
@@ -19,30 +19,46 @@
 #include <thread>
 
 using namespace std::chrono_literals;
-using ekiden::detail::fork_history;
+using ekiden::detail::loop_history;
 
 namespace {
 
-constexpr std::uint64_t wake_up_ns = 40'000;
-constexpr std::uint64_t look_ns = 10'000;
-
-/// How many short trees it takes until the next is expected to be short; at most 10^6.
-int short_ones_until_quiet(fork_history& history) {
+/// Returns how many short loops it takes until the next loop is expected to be short; at most 10^6.
+int short_loops_until_quiet(loop_history& history) {
     int count = 0;
-    while (!history.advises_quiet() && count != 1'000'000) {
-        history.add(10'000, wake_up_ns, false);
+    while (!history.expects_short_loop() && count != 1'000'000) {
+        history.add(10'000, false);
         ++count;
     }
     return count;
 }
 
-/// One worker that counts as asleep, and a party that forks.
+/// A worker that counts as asleep, a worker that watches again and again, and a party that forks.
 struct asleep {
-    ekiden::event_count sleep{1, {[](const void*) noexcept { return false; }, nullptr}};
-    ekiden::fork_arena arena{sleep, look_ns};
+    ekiden::event_count sleep{2, {[](const void*) noexcept { return false; }, nullptr}};
+    ekiden::fork_arena arena{sleep};
     ekiden::fork_party& party = arena.enter();
+    std::atomic<bool> is_over{false};
+    std::thread watcher;
 
-    asleep() { sleep.prepare_wait(0, false); }
+    explicit asleep(bool has_watcher = true) {
+        sleep.prepare_wait(0, false);
+        if (!has_watcher) return;
+        watcher = std::thread([this] {
+            while (!is_over) {
+                (void)sleep.is_watched();
+                sleep.prepare_wait(1, false);
+                (void)sleep.commit_wait(1, nullptr);
+            }
+        });
+        while (!sleep.is_watched()) std::this_thread::yield();
+    }
+    ~asleep() {
+        is_over = true;
+        if (!watcher.joinable()) return;
+        sleep.signal(1);
+        watcher.join();
+    }
 
     template <class Body>
     bool is_woken_by(std::uint64_t quiet_until, Body body) {
@@ -51,6 +67,15 @@ struct asleep {
         return !sleep.is_waiting(0);
     }
 };
+
+/// Calls `test()` until it returns true; gives up after 10^4 times. Between two of its watches, the watcher
+/// is awake for a moment.
+template <class Test>
+bool succeeds_once(Test test) {
+    for (int round = 0; round != 10'000; ++round)
+        if (test()) return true;
+    return false;
+}
 
 constexpr auto fork_two = [](ekiden::fork_scope& scope) {
     ekiden::parallel_invoke(scope, [](ekiden::fork_scope& inner) { inner.offer_all(); }, [] {});
@@ -75,50 +100,45 @@ bool sleep_through(ekiden::thread_pool& pool, const Loop& loop) {
 
 } // namespace
 
-TEST_CASE("a history advises quiet after some short trees, and no more after a long one") {
-    fork_history history;
-    CHECK(!history.advises_quiet());
-    const int first = short_ones_until_quiet(history);
-    CHECK(first > 10);
-    CHECK(first < 100);
-
-    history.add(5'000'000, wake_up_ns, true); // 5 ms lost, 5 us saved by each short one
-    const int after_five_ms = short_ones_until_quiet(history);
-    CHECK(after_five_ms > 800);
-    history.add(3'000'000'000, wake_up_ns, true); // 10 ms at most are lost
-    const int after_all = short_ones_until_quiet(history);
-    CHECK(after_all > after_five_ms);
-    CHECK(after_all < 3'000);
+TEST_CASE("a loop is expected to be short after 101 short ones, and not after a long one") {
+    loop_history history;
+    CHECK(!history.expects_short_loop());
+    CHECK(short_loops_until_quiet(history) == 101);
+    for (int i = 0; i != 1000; ++i) history.add(10'000, false);
+    history.add(1'000'000, false);
+    CHECK(short_loops_until_quiet(history) == 101);
+    history.add(std::numeric_limits<std::uint64_t>::max() / 2, false);
+    CHECK(short_loops_until_quiet(history) == 101);
+    for (int i = 0; i != 100'000; ++i) history.add(10'000'000, false);
+    CHECK(short_loops_until_quiet(history) == 101);
 }
 
-TEST_CASE("one long tree in a row of short ones does not end the quiet") {
-    fork_history history;
-    (void)short_ones_until_quiet(history);
-    for (int i = 0; i != 1000; ++i) history.add(10'000, wake_up_ns, true);
+TEST_CASE("a loop that was interrupted among short ones does not end the quiet") {
+    loop_history history;
+    (void)short_loops_until_quiet(history);
+    for (int i = 0; i != 1000; ++i) history.add(10'000, false);
     for (int i = 0; i != 1000; ++i) {
-        CHECK(history.advises_quiet());
-        history.add(i % 20 == 0 ? wake_up_ns * 3 / 2 : 10'000, wake_up_ns, true);
+        CHECK(history.expects_short_loop());
+        history.add(i % 20 == 0 ? 60'000 : 10'000, false);
     }
 }
 
-TEST_CASE("long trees that were not expected to be short are soon forgotten") {
-    fork_history history;
-    for (int i = 0; i != 100'000; ++i) history.add(10'000'000, wake_up_ns, false);
-    CHECK(short_ones_until_quiet(history) < 100);
-    for (int i = 0; i != 100'000; ++i) history.add(10'000'000, wake_up_ns, false);
-    CHECK(!history.advises_quiet());
+TEST_CASE("a loop that took 50 us is long, and a short one with helpers says nothing") {
+    loop_history history;
+    for (int i = 0; i != 1000; ++i) history.add(50'000, false);
+    CHECK(!history.expects_short_loop());
+    for (int i = 0; i != 1000; ++i) history.add(10'000, true);
+    CHECK(!history.expects_short_loop());
+    (void)short_loops_until_quiet(history);
+    history.add(50'000, true);
+    CHECK(!history.expects_short_loop());
 }
 
-TEST_CASE("while it is not known how long a wake-up takes, nobody is left asleep") {
-    fork_history history;
-    for (int i = 0; i != 100'000; ++i) history.add(1, 0, false);
-    CHECK(!history.advises_quiet());
-}
-
-TEST_CASE("a quiet tree wakes nobody, and what it has published is told at the end of the quiet") {
+TEST_CASE("a quiet tree wakes no worker if a worker watches, and wakes one when its quiet ends") {
+    CHECK(asleep(false).is_woken_by(0, fork_two));
+    CHECK(asleep(false).is_woken_by(for_ever, fork_two)); // no worker watches
+    CHECK(succeeds_once([] { return !asleep().is_woken_by(for_ever, fork_two); }));
     CHECK(asleep().is_woken_by(0, fork_two));
-    CHECK(!asleep().is_woken_by(for_ever, fork_two));
-    CHECK(asleep().is_woken_by(1, fork_two)); // long ago
 
     asleep one;
     CHECK(one.is_woken_by(ekiden::sys::now_ns() + 20'000'000, [&one](ekiden::fork_scope& scope) {
@@ -126,65 +146,69 @@ TEST_CASE("a quiet tree wakes nobody, and what it has published is told at the e
             scope,
             [&one](ekiden::fork_scope& inner) {
                 inner.offer_all();
-                while (one.sleep.is_waiting(0)) CHECK_FALSE(inner.is_work_wanted());
+                while (one.sleep.is_waiting(0)) (void)inner.is_work_wanted();
             },
             [] {});
     }));
 }
 
-TEST_CASE("a fork inside of quiet trees that have more on offer than workers sleep wakes one") {
-    asleep one;
-    CHECK(one.is_woken_by(for_ever, [&one](ekiden::fork_scope& scope) {
-        const auto fork_inside = [&one] {
-            ekiden::fork_segment tree(one.party, nullptr);
-            ekiden::parallel_invoke(tree.base, [] {}, [] {});
-        };
-        const auto second = [&](ekiden::fork_scope& inner) {
-            inner.offer_all();
-            CHECK(one.sleep.is_waiting(0));
-            fork_inside();
-        };
-        const auto first = [&](ekiden::fork_scope& inner) {
-            inner.offer_all();
-            ekiden::fork_segment tree(one.party, nullptr, for_ever);
-            ekiden::parallel_invoke(tree.base, second, [] {});
-        };
-        ekiden::parallel_invoke(scope, first, [] {});
+TEST_CASE("a tree inside of quiet trees wakes a worker, and so do the outer ones afterwards") {
+    CHECK(succeeds_once([] {
+        asleep one;
+        bool has_slept = false;
+        CHECK(one.is_woken_by(for_ever, [&](ekiden::fork_scope& scope) {
+            const auto second = [&](ekiden::fork_scope& inner) {
+                inner.offer_all();
+                has_slept = one.sleep.is_waiting(0);
+                const ekiden::fork_segment tree(one.party, nullptr);
+                CHECK(!one.sleep.is_waiting(0)); // for what the outer ones have published
+            };
+            const auto first = [&](ekiden::fork_scope& inner) {
+                inner.offer_all();
+                ekiden::fork_segment tree(one.party, nullptr, for_ever);
+                ekiden::parallel_invoke(tree.base, second, [] {});
+            };
+            ekiden::parallel_invoke(scope, first, [] {});
+            (void)one.sleep.cancel_wait(0); // it was given the token
+            one.sleep.prepare_wait(0, true);
+            fork_two(scope);
+        }));
+        return has_slept;
     }));
 }
 
-TEST_CASE("the end of a tree's quiet is seen at a fork of a quiet tree inside of it") {
-    asleep one;
-    const std::uint64_t soon = ekiden::sys::now_ns() + 20'000'000;
-    CHECK(one.is_woken_by(soon, [&one, soon](ekiden::fork_scope& scope) {
-        const auto first = [&](ekiden::fork_scope& inner) {
-            inner.offer_all();
-            CHECK(one.sleep.is_waiting(0));
-            while (ekiden::sys::now_ns() < soon) std::this_thread::yield();
-            ekiden::fork_segment tree(one.party, nullptr, for_ever);
-            ekiden::parallel_invoke(tree.base, [] {}, [] {});
-            CHECK(!one.sleep.is_waiting(0));
-        };
-        ekiden::parallel_invoke(scope, first, [] {});
+TEST_CASE("a quiet tree inside of one that is not leaves that as it is") {
+    CHECK(succeeds_once([] {
+        asleep one;
+        bool has_slept = false;
+        CHECK(one.is_woken_by(0, [&](ekiden::fork_scope& scope) {
+            {
+                ekiden::fork_segment tree(one.party, nullptr, for_ever);
+                fork_two(tree.base);
+            }
+            has_slept = one.sleep.is_waiting(0);
+            fork_two(scope);
+        }));
+        return has_slept;
+    }));
+}
+
+TEST_CASE("the quiet of a guest's tree ends with the tree") {
+    CHECK(succeeds_once([] {
+        asleep one;
+        if (one.is_woken_by(for_ever, fork_two)) return false;
+        CHECK(one.is_woken_by(0, fork_two));
+        return true;
     }));
 }
 
 TEST_CASE("a thread that is awake and looks for work gets some of a quiet tree") {
     asleep one;
-    CHECK(one.sleep.try_begin_search()); // somebody else
+    CHECK(one.sleep.try_begin_search()); // another thread
     ekiden::fork_segment segment(one.party, nullptr, for_ever);
     ekiden::parallel_invoke(
         segment.base, [&one](ekiden::fork_scope&) { CHECK(one.party.maybe_offers()); }, [] {});
     CHECK(one.sleep.is_waiting(0));
-}
-
-TEST_CASE("short trees that follow each other closely are quiet for the time of one wake-up together") {
-    asleep one; // no wake-up has been measured: 0
-    CHECK(one.party.begin_tree(1'000'000) == 1'000'000);
-    one.party.end_tree(1'010'000);
-    CHECK(one.party.begin_tree(1'010'000 + look_ns - 1) == 1'000'000);
-    one.party.end_tree(1'030'000);
-    CHECK(one.party.begin_tree(1'030'000 + look_ns) == 1'030'000 + look_ns);
 }
 
 TEST_CASE("loops that are always short leave the workers asleep") {
@@ -212,38 +236,38 @@ TEST_CASE("a loop that is long after many short ones runs in several threads") {
     CHECK(threads.size() > 1);
 }
 
-TEST_CASE("iterations that wait for one another, though they should not, are found by a worker that looks") {
-    std::atomic<bool> is_second{false};
+TEST_CASE("two calls run in parallel although the workers sleep, also if the loops before were short") {
     ekiden::thread_pool pool({.threads = 1});
-    const auto loop = [&](bool waits) {
-        ekiden::parallel_for(pool, 0, 2, [&is_second, waits](int i) {
-            if (!waits) return;
-            if (i == 1) is_second = true;
-            while (!is_second) std::this_thread::yield();
-        });
+    std::atomic<int> begun{0};
+    bool is_long = false;
+    // A long call waits until the other one has begun. Programs must not do that.
+    const auto call = [&] {
+        if (!is_long) return;
+        ++begun;
+        while (begun != 2) std::this_thread::yield();
     };
-    CHECK(sleep_through(pool, [&] { loop(false); }));
-    loop(true);
-    CHECK(is_second);
-}
-
-TEST_CASE("short loops that follow each other closely run in several threads") {
-    using clock = std::chrono::steady_clock;
-    std::mutex lock;
-    std::set<std::thread::id> threads;
-    ekiden::thread_pool pool({.threads = 2});
-    const auto loop = [&](bool is_counted) {
-        ekiden::parallel_for(pool, 0, 4, [&lock, &threads, is_counted](int) {
-            if (!is_counted) return;
-            for (const auto end = clock::now() + 2us; clock::now() < end;) {
-            }
-            const std::lock_guard guard(lock);
-            threads.insert(std::this_thread::get_id());
-        });
+    const auto invoke = [&] { ekiden::parallel_invoke(pool, call, call); };
+    const auto loop = [&] { ekiden::parallel_for(pool, 0, 2, [&](int) { call(); }); };
+    const auto reduce = [&] {
+        CHECK(ekiden::parallel_reduce(pool, 0, 2, 0, [&](int i) { return call(), i; }) == 1);
     };
-    CHECK(sleep_through(pool, [&] { loop(false); }));
-    for (int round = 0; round != 1'000'000 && threads.size() < 2; ++round) loop(true);
-    CHECK(threads.size() > 1);
+    const auto run_long = [&](const auto& calls) {
+        is_long = true;
+        for (int round = 0; round != 5; ++round) {
+            std::this_thread::sleep_for(1ms); // the worker sleeps
+            begun = 0;
+            calls();
+            CHECK(begun == 2);
+        }
+        is_long = false;
+    };
+    run_long(invoke);
+    run_long(loop);
+    run_long(reduce);
+    CHECK(sleep_through(pool, loop));
+    run_long(loop);
+    CHECK(sleep_through(pool, reduce));
+    run_long(reduce);
 }
 
 TEST_CASE("an exception ends a quiet tree, and the next one is as good as ever") {

@@ -1,11 +1,11 @@
-/// Sorting numbers without branches that depend on them: no processor can predict those.
+/// Sorts numbers without branches that depend on the numbers, because processors cannot predict them.
 ///
 /// Part: fork. Used by: parallel_sort. Private.
 ///
-/// Quicksort with N. Lomuto's partition, each step of which is the same whatever the comparison says (A.
+/// Quicksort with N. Lomuto's partition. Each step does the same for both results of the comparison (A.
 /// Alexandrescu, "Lomuto's comeback", 2020; in the cyclic form of L. Bergdoll's and O. Peters's ipnsort,
-/// 2023: a move an element less than swapping). Elements equal to a pivot are left out as in O. Peters's
-/// pdqsort (2021). Small parts: M. W. Green's sorting network for 16.
+/// 2023, which needs one move less an element than swaps). Elements that are equal to a pivot are left out,
+/// like in O. Peters's pdqsort (2021). Small parts use M. W. Green's sorting network for 16 elements.
 #pragma once
 
 #include <ekiden/sys/config.hpp>
@@ -21,7 +21,7 @@
 
 namespace ekiden::inline EKIDEN_ABI::detail {
 
-/// How far a comparison is a standard one.
+// Whether a comparison is a standard one.
 template <class Compare, class T>
 inline constexpr bool is_less = std::is_same_v<Compare, std::less<>> || std::is_same_v<Compare, std::less<T>>
                                 || std::is_same_v<Compare, std::ranges::less>;
@@ -30,7 +30,7 @@ inline constexpr bool is_greater =
     std::is_same_v<Compare, std::greater<>> || std::is_same_v<Compare, std::greater<T>>
     || std::is_same_v<Compare, std::ranges::greater>;
 
-/// Whether branchless_sort can sort what the iterator refers to.
+/// Whether branchless_sort can sort the elements to which the iterator refers.
 template <class Iterator, class Compare>
 inline constexpr bool is_branchless =
     std::contiguous_iterator<Iterator> && std::is_arithmetic_v<std::iter_value_t<Iterator>>
@@ -39,12 +39,12 @@ inline constexpr bool is_branchless =
 
 template <class T, bool Descending>
 struct branchless_sort {
-    static constexpr std::ptrdiff_t small = 16; // no more than the network has
+    static constexpr std::ptrdiff_t small = 16; // at most the size of the network
 
     static bool before(T a, T b) noexcept { return Descending ? b < a : a < b; }
 
-    /// Sorts [first, last). Nothing there comes before `*bound`, unless that is null. `levels`: how deep the
-    /// recursion may be before heapsort takes over.
+    /// Sorts [first, last). No element comes before `*bound`, unless `bound` is null. If the recursion is
+    /// deeper than `levels`, heapsort sorts the rest.
     static void sort(T* first, T* last, const T* bound, int levels) noexcept {
         while (last - first > small) {
             if (is_in_order(first, last)) return;
@@ -66,20 +66,20 @@ struct branchless_sort {
         T* rest;
     };
 
-    /// [first, middle) comes before the pivot or is empty, [middle, rest) is equal to it, and holds it;
-    /// nothing from there on comes before it. Of more than `small` elements.
+    /// Partitions more than `small` elements. The elements of [first, middle) come before the pivot. The
+    /// elements of [middle, rest) are equal to it; there is at least one. No element of [rest, last) comes
+    /// before it.
     static cut partition(T* first, T* last, const T* bound) noexcept {
         std::iter_swap(first, choose_pivot(first, last));
         const T pivot = *first;
-        if (bound != nullptr
-            && !before(*bound, pivot)) // the least there is: all that are equal go to the left
+        if (bound != nullptr && !before(*bound, pivot)) // no element comes before the pivot
             return {first, split(first + 1, last, [pivot](T x) { return !before(pivot, x); })};
         T* const place = split(first + 1, last, [pivot](T x) { return before(x, pivot); }) - 1;
         std::iter_swap(first, place);
         return {place, place + 1};
     }
 
-    /// Whether it is sorted, and sorts what is upside down. Looks as far as it seems so.
+    /// Returns whether the elements are in order. Reverses them first if they are in strictly reverse order.
     static bool is_in_order(T* first, T* last) noexcept {
         if (!before(*(first + 1), *first)) return std::is_sorted_until(first + 1, last, before) == last;
         const auto strictly_after = [](T a, T b) { return !before(b, a); };
@@ -88,13 +88,12 @@ struct branchless_sort {
         return true;
     }
 
-    /// Whether a sample is nearly in order, or in reverse order: then branches can be predicted, and a sort
-    /// that leaves most elements where they are is quicker.
+    /// Returns whether a sample is nearly in order or in reverse order. Then branches can be predicted, and a
+    /// sort that moves few elements is faster.
     static bool looks_sorted(const T* first, const T* last) noexcept {
         const std::ptrdiff_t step = (last - first) / 16;
         if (step < 16) return false;
-        int rise =
-            0; // steps up, less steps down: about 0 of 15 if there is no order, and seldom far from that
+        int rise = 0; // steps up minus steps down: near 0 if there is no order
         for (int i = 0; i != 15; ++i) {
             const T one = first[i * step];
             const T next = first[(i + 1) * step];
@@ -104,13 +103,14 @@ struct branchless_sort {
     }
 
 private:
-    /// Moves those that are `left` to the front, and returns where the others begin. Of at least one element.
+    /// Moves the elements for which `left` returns true to the front. Returns where the others begin. There
+    /// is at least one element.
     template <class Left>
     static T* split(T* first, T* last, Left left) noexcept {
-        // A gap travels along: the first element is kept aside, and goes to its place at the end.
+        // The first element is kept aside, so that there is a gap. It returns at the end.
         const T kept = *first;
         T* gap = first;
-        T* end = first; // of those on the left
+        T* end = first; // of the elements on the left
         for (T* at = first + 1; at != last; ++at) {
             const T value = *at;
             *gap = *end;
@@ -131,7 +131,7 @@ private:
         return outer;
     }
 
-    /// The median of three, or of the medians of nine.
+    /// Returns the median of three elements, or the median of three such medians.
     static T* choose_pivot(T* first, T* last) noexcept {
         const std::ptrdiff_t eighth = (last - first) / 8;
         T* const middle = first + 4 * eighth;
@@ -149,7 +149,7 @@ private:
         b = swapped ? x : y;
     }
 
-    /// Fills up with what nothing comes after, so that it stays where it is.
+    /// Sorts at most `small` elements in a network. Its free places hold a value that stays at the end.
     static void sort_small(T* first, T* last) noexcept {
         const auto count = static_cast<std::size_t>(last - first);
         if (count < 2) return;

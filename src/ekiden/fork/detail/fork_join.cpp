@@ -9,7 +9,9 @@
 #include <ekiden/sys/thread.hpp>
 
 #include <algorithm>
+#include <cstdint>
 #include <memory>
+#include <optional>
 
 namespace ekiden::inline EKIDEN_ABI {
 
@@ -17,7 +19,7 @@ namespace {
 
 // ---- exceptions that were suppressed
 
-/// Adds `from` to `to`, as far as there is memory.
+/// Adds `from` to `to`. If there is no memory, exceptions are lost.
 void append(std::unique_ptr<detail::exception_list>& to, detail::fork_errors from) noexcept {
     try {
         if (to == nullptr && (from.thrown != nullptr || from.suppressed != nullptr))
@@ -25,7 +27,7 @@ void append(std::unique_ptr<detail::exception_list>& to, detail::fork_errors fro
         if (from.thrown != nullptr) to->push_back(std::move(from.thrown));
         if (from.suppressed != nullptr)
             to->insert(to->end(), from.suppressed->begin(), from.suppressed->end());
-    } catch (...) { // no memory: the list is shorter
+    } catch (...) {
     }
 }
 
@@ -50,11 +52,11 @@ void detail::throw_fork_errors(fork_errors errors) {
 
 namespace {
 
-/// The party with which the calling thread takes part in the tree that begins.
+/// Chooses the calling thread's party for a new tree. Gives a borrowed party back at the end.
 class participation {
 public:
     explicit participation(thread_pool* pool) : record_(thread_record::here()), before_(record_.party) {
-        if (pool == nullptr && before_ != nullptr) return; // in the pool for which the thread works already
+        if (pool == nullptr && before_ != nullptr) return; // the pool for which the thread already works
         thread_pool& host = pool != nullptr ? *pool : this_pool();
         engine_of(host).refuse_in_child("fork-join");
         auto& service = use_service<fork_service>(host);
@@ -72,7 +74,7 @@ public:
     participation& operator=(const participation&) = delete;
 
     [[nodiscard]] fork_party& party() const noexcept { return *record_.party; }
-    /// Whether the thread is in a tree already, of this pool or of another one.
+    /// Returns whether the thread is already in a tree, of this pool or of another one.
     [[nodiscard]] bool is_nested() const noexcept {
         return party().is_in_tree() || (before_ != nullptr && before_->is_in_tree());
     }
@@ -85,53 +87,57 @@ private:
 
     thread_record& record_;
     fork_party* const before_;
-    fork_party* guest_ = nullptr; // borrowed: the thread is no worker of that pool
+    fork_party* guest_ = nullptr; // borrowed, because the thread is no worker of that pool
+};
+
+} // namespace
+
+namespace {
+
+/// Records in the history of a loop how long the loop has taken, also if it ends with an exception.
+class timed_loop {
+public:
+    timed_loop(const fork_party& party, detail::loop_history& history) noexcept
+        : party_(party), history_(history), given_away_(party.given_away()) {}
+    ~timed_loop() { history_.add(sys::now_ns() - begin_ns_, party_.given_away() != given_away_); }
+    timed_loop(const timed_loop&) = delete;
+    timed_loop& operator=(const timed_loop&) = delete;
+
+    /// Returns until when the loop wakes no worker; 0 if it wakes workers at once.
+    [[nodiscard]] std::uint64_t quiet_until() const noexcept {
+        return history_.expects_short_loop() ? begin_ns_ + detail::loop_history::wake_up_ns : 0;
+    }
+
+private:
+    const fork_party& party_;
+    detail::loop_history& history_;
+    const std::uint64_t given_away_;
+    const std::uint64_t begin_ns_ = sys::now_ns();
 };
 
 } // namespace
 
 void detail::enter_fork_tree(thread_pool* pool, void (*body)(void* argument, fork_scope& scope),
-                             void* argument, fork_history* history) {
+                             void* argument, loop_history* history) {
     const participation mine(pool);
     if (!mine.is_nested()) replace_suppressed(nullptr);
-    if (history == nullptr) {
-        fork_segment root(mine.party(), nullptr);
-        return body(argument, root.base);
-    }
-    struct timed_tree {
-        fork_party& party;
-        fork_history& history;
-        const std::uint64_t begin = sys::now_ns();
-        const std::uint64_t until = party.begin_tree(begin);
-        // A call that runs long, and looks at no clock, hides the others from those who sleep until one
-        // looks.
-        const bool is_quiet = history.advises_quiet() && begin < until && party.arena().is_watched();
-
-        timed_tree(fork_party& p, fork_history& h) noexcept : party(p), history(h) {}
-        ~timed_tree() { // after an exception too
-            const std::uint64_t end = sys::now_ns();
-            party.end_tree(end);
-            history.add(end - begin, party.arena().wake_up_ns(), is_quiet);
-        }
-    } const tree(mine.party(), *history);
-    fork_segment root(tree.party, nullptr, tree.is_quiet ? tree.until : 0);
+    std::optional<timed_loop> loop;
+    if (history != nullptr) loop.emplace(mine.party(), *history);
+    fork_segment root(mine.party(), nullptr, loop ? loop->quiet_until() : 0);
     body(argument, root.base);
 }
 
-void detail::fork_history::add(std::uint64_t took_ns, std::uint64_t wake_up_ns, bool was_quiet) noexcept {
-    constexpr std::int64_t most_lost_ns = 10'000'000; // then a worker has looked: is_watched()
-    const auto took = static_cast<std::int64_t>(took_ns);
-    const auto wake_up = static_cast<std::int64_t>(wake_up_ns);
-    const std::int64_t before = balance_ns_.load(sys::relaxed);
+void detail::loop_history::add(std::uint64_t took_ns, bool had_help) noexcept {
+    constexpr std::uint64_t call_ns = 5'000; // about what the call that wakes a worker costs
+    const std::int64_t before = points_.load(sys::relaxed);
     std::int64_t after = before;
-    if (took < wake_up)
-        after = std::min(before + wake_up / 8, most_ns); // about what the call costs that wakes a thread
-    else if (was_quiet)
-        after = before - std::min(took, most_lost_ns);
-    else if (before > -most_ns)
-        after = before - wake_up;
-    // Of two threads that do this at the same time one is not counted.
-    if (after != before) balance_ns_.store(after, sys::relaxed);
+    if (took_ns >= wake_up_ns)
+        after -= static_cast<std::int64_t>(took_ns / call_ns);
+    else if (!had_help)
+        ++after;
+    after = std::clamp(after, -most_points, most_points);
+    // If two threads do this at the same time, one loop is not counted.
+    if (after != before) points_.store(after, sys::relaxed);
 }
 
 } // namespace ekiden::inline EKIDEN_ABI

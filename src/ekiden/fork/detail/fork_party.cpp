@@ -7,93 +7,83 @@
 #include <ekiden/sys/mutant.hpp>
 #include <ekiden/sys/spin.hpp>
 
-#include <algorithm>
 #include <mutex>
 #include <utility>
 
 namespace ekiden::inline EKIDEN_ABI {
 
-// ---- the victim's side: publish, take back
-
-std::uint64_t fork_party::begin_tree(std::uint64_t now) noexcept {
-    if (now - last_tree_ns_ >= arena_.look_ns_) first_tree_ns_ = now;
-    return first_tree_ns_ + arena_.wake_up_ns();
-}
+// ---- the victim: publishes children and takes them back
 
 bool fork_scope::share() noexcept { return static_cast<fork_party*>(party_)->share(*this); }
 
 bool fork_party::share(fork_scope& newest) noexcept {
-    if (arena_.is_in_forked_child()) return true;                // nobody is there to take anything
-    if (is_quiet() && !arena_.sleep_.is_searched()) return true; // the request of those who sleep stands
+    if (arena_.is_in_forked_child()) return true;                // no other thread exists
+    if (is_quiet() && !arena_.sleep_.is_searched()) return true; // the request stays
     asked.store(nothing, sys::relaxed);                          // [AS1]
-    // [AS2] The request's end before the look at who sleeps: whoever goes to sleep later asks again. Pairs
-    // with the fence in event_count::prepare_wait() and the fence in sleep_for().
+    // [AS2] Clears the request, then reads which threads sleep. Pairs with the fence in
+    // event_count::prepare_wait() and the fence in sleep_for(): a thread that this misses sets the request
+    // again.
     sys::fence(sys::seq_cst); // [AS2]
     const std::uint64_t hungry = arena_.sleep_.waiting() + (sleeping_parent() != nullptr ? 1 : 0);
-    if (hungry != 0) asked.store(wanted, sys::relaxed); // until they have all got something
-    // One for each, and one for whoever is awake and asks, or has been woken and is on its way.
+    if (hungry != 0) asked.store(wanted, sys::relaxed); // until each of them has a child
+    // One child for each sleeping thread, and one for a thread that is awake and asks, or is about to wake.
     if (ring_.size() > hungry) return true;
-    fork_scope*& newest_published = innermost_.read()->newest_published;
-    if (&newest == newest_published) {
+    if (&newest == innermost_.read()->newest_published) {
         ask_to_restock();
         return false;
     }
-    auto* const oldest = static_cast<fork_child*>(newest_published->newer_);
-    if (publish(*oldest, *newest_published)) newest_published = oldest;
+    (void)publish_oldest();
     return true;
 }
 
 void fork_scope::offer_all() noexcept { static_cast<fork_party*>(party_)->publish_all(*this); }
 
 void fork_party::publish_all(fork_scope& newest) noexcept {
-    // A call that waits for a result takes what is on offer, its own thread's too, and that may wait as well:
-    // if all were offered there again, the stack would grow with the number of calls.
+    // A call that waits for a result runs published children meanwhile, also those of its own thread. If such
+    // a child published everything again, the stack would grow with the number of calls.
     if (arena_.is_in_forked_child() || innermost_.read()->is_in_wait) return;
-    fork_scope*& newest_published = innermost_.read()->newest_published;
-    while (&newest != newest_published) {
-        auto* const oldest = static_cast<fork_child*>(newest_published->newer_);
-        if (!publish(*oldest, *newest_published)) return;
-        newest_published = oldest;
+    while (&newest != innermost_.read()->newest_published && publish_oldest()) {
     }
 }
 
-bool fork_party::publish(fork_child& oldest, fork_scope& older) noexcept {
-    const bool wakes_nobody = is_quiet();
-    ::new (static_cast<void*>(&oldest.shared_)) fork_child::publication{oldest.run_, &older};
-    if (!ring_.push(&oldest)) {
-        oldest.shared_.~publication();
+/// Publishes the oldest private child. Returns false if the ring is full.
+bool fork_party::publish_oldest() noexcept {
+    fork_scope*& newest_published = innermost_.read()->newest_published;
+    auto* const oldest = static_cast<fork_child*>(newest_published->newer_);
+    ::new (static_cast<void*>(&oldest->shared_)) fork_child::publication{oldest->run_, newest_published};
+    if (!ring_.push(oldest)) {
+        oldest->shared_.~publication();
         return false;
     }
-    oldest.run_ = nullptr;
-    // [AS3] The child before the look at who sleeps; pairs as [AS2]. Either this sees the sleeper, or the
-    // sleeper sees the child in its last look around.
-    sys::fence(sys::seq_cst); // [AS3]
+    oldest->run_ = nullptr;
+    newest_published = oldest;
+    // [AS3] Publishes the child, then reads which threads sleep. Pairs like [AS2]: this thread sees the
+    // sleeper, or the sleeper sees the child in its last check.
+    // [AS4] Publishes the child, then reads whether a worker watches. Pairs with the fence in
+    // event_count::end_watch(): this thread sees the end of the watch, or the watcher sees the child.
+    sys::fence(sys::seq_cst); // [AS3], [AS4]
     if (const fork_child* const awaited = sleeping_parent();
         awaited != nullptr && !EKIDEN_MUTANT(fork_publish_forgets_the_parent))
         static_cast<fork_party*>(awaited->party_)->parker_.unpark();
-    if (wakes_nobody)
-        untold_until_ns_ = std::min(untold_until_ns_, innermost_.read()->quiet_until_ns);
-    else if (!EKIDEN_MUTANT(fork_publish_forgets_the_workers))
-        arena_.sleep_.notify();
+    const bool is_left_to_watcher = quiet_until_ns_ != 0 && arena_.sleep_.is_watched();
+    if (!is_left_to_watcher && !EKIDEN_MUTANT(fork_publish_forgets_the_workers)) arena_.sleep_.notify();
     return true;
 }
 
-/// Whether the innermost segment still wakes no worker. If not, or if the time is up of an outer one that has
-/// published something meanwhile, one is woken for that: share() takes it that what is on offer has been
-/// told.
+/// Returns whether published children wake no worker. Ends the quiet when its time is over.
 bool fork_party::is_quiet() noexcept {
-    std::uint64_t& until = innermost_.read()->quiet_until_ns;
-    if (until == 0 && untold_until_ns_ == all_told) return false;
-    const std::uint64_t now = sys::now_ns();
-    if (now >= until) until = 0;
-    if (untold_until_ns_ != all_told && (until == 0 || now >= untold_until_ns_)) {
-        untold_until_ns_ = all_told;
-        if (ring_.size() != 0 && !EKIDEN_MUTANT(fork_quiet_end_wakes_nobody)) arena_.sleep_.notify();
-    }
-    return until != 0;
+    if (quiet_until_ns_ == 0) return false;
+    if (sys::now_ns() < quiet_until_ns_) return true;
+    end_quiet();
+    return false;
 }
 
-/// The innermost piece that this thread runs and whose parent sleeps until it is done or offers something.
+void fork_party::end_quiet() noexcept {
+    quiet_until_ns_ = 0;
+    if (ring_.size() != 0 && !EKIDEN_MUTANT(fork_quiet_end_wakes_nobody)) arena_.sleep_.notify();
+}
+
+/// Returns the innermost child that this thread runs and whose parent sleeps.
 fork_child* fork_party::sleeping_parent() const noexcept {
     for (const fork_segment* s = innermost_.read(); s != nullptr; s = s->outer) {
         if (s->piece != nullptr && s->piece->shared_.state.load(sys::relaxed) == fork_child::awaited)
@@ -104,22 +94,26 @@ fork_child* fork_party::sleeping_parent() const noexcept {
 
 bool fork_child::reclaim() noexcept {
     auto& party = *static_cast<fork_party*>(party_);
-    // Published children are joined newest first and stolen oldest first: if any is left, this one is.
+    // Children are joined newest first and stolen oldest first. So if any published child is left, then this
+    // one is, and it is the newest.
     const fork_child* const left = party.ring_.pop();
     sys::expects(
         left == this || left == nullptr,
         "fork_join: calls are joined out of order: a fork_scope was used outside of the call that it "
         "was given to");
-    if (left == nullptr && !EKIDEN_MUTANT(fork_join_does_not_wait)) party.wait_for(*this);
+    if (left == nullptr) {
+        if (!EKIDEN_MUTANT(fork_join_does_not_wait)) party.wait_for(*this);
+        ++party.given_away_;
+    }
     party.innermost_.read()->newest_published = shared_.older;
     if (party.ring_.size() == 0) party.ask_to_restock();
     return left != nullptr;
 }
 
-// ---- waiting for a child that another thread has taken
+// ---- the parent: waits for a child that another thread has stolen
 
 void fork_party::wait_for(fork_child& child) noexcept {
-    // [CH1] acquire: the child's result; pairs with the release in run().
+    // [CH1] Acquire: the child's result. Pairs with the release in run().
     while (child.shared_.state.load(sys::acquire) != fork_child::done) {
         sys::expects(!arena_.is_in_forked_child(),
                      "fork_join: a call that called fork() has returned in the child to one that waits for a "
@@ -132,22 +126,22 @@ void fork_party::wait_for(fork_child& child) noexcept {
 }
 
 bool fork_party::may_find_inside(const fork_child& child) noexcept {
-    // [CH2] acquire: first_own; pairs with the release in run().
+    // [CH2] Acquire: first_own. Pairs with the release in run().
     const fork_party* const thief = child.shared_.thief.load(sys::acquire);
     return thief != nullptr && thief->ring_.has_from(child.shared_.first_own.load(sys::relaxed));
 }
 
-/// Takes what the thief of `child` has forked for it. So this thread gets on with what it waits for, its
-/// stack does not grow beyond that of the plain calls by more than a frame a level, and no caller's lock is
-/// in the way: leapfrogging (D. B. Wagner, B. G. Calder, PPoPP 1993).
+/// Steals a child that the thief of `child` has forked inside of it (leapfrogging: D. B. Wagner, B. G.
+/// Calder, PPoPP 1993). So this thread helps the call that it waits for. Its stack grows no deeper than with
+/// plain calls, except for one frame a level. It runs no call that could want a lock of its callers.
 fork_child* fork_party::find_inside(const fork_child& child) noexcept {
     if (!may_find_inside(child)) return nullptr;
-    // may_find_inside() has acquired it, and it is set only once.
+    // may_find_inside() has acquired the thief, which is set only once.
     fork_party* const thief = child.shared_.thief.load(sys::relaxed);
     const std::uint64_t first_own = child.shared_.first_own.load(sys::relaxed);
     fork_child* const found = thief->ring_.steal_if([&](std::uint64_t index) {
-        // What the thief publishes after the child's end has been seen here together with that end: [FD1]
-        // acquired it.
+        // A child that the thief publishes after it has set `done` is not stolen: [FD1] has acquired that
+        // store, too.
         return fork_deque::is_from(index, first_own)
                && (child.shared_.state.load(sys::acquire) != fork_child::done
                    || EKIDEN_MUTANT(fork_parent_trusts_an_old_claim));
@@ -156,28 +150,27 @@ fork_child* fork_party::find_inside(const fork_child& child) noexcept {
     return found;
 }
 
-/// Looks for a while. True if there is something to do.
+/// Spins for a while. Returns whether the child is done, or a child inside of it may be stolen.
 bool fork_party::spin_for(const fork_child& child) noexcept {
     unsigned turn = 0;
     return sys::spin_until([&] {
-        // wait_for() acquires.
-        if (child.shared_.state.load(sys::relaxed) == fork_child::done) return true;
-        if (turn++ % 16 != 0) return false; // the rest disturbs the thief
+        if (child.shared_.state.load(sys::relaxed) == fork_child::done) return true; // wait_for() acquires
+        if (turn++ % 16 != 0) return false; // the thief also uses the cache lines below
         fork_party* const thief =
-            child.shared_.thief.load(sys::relaxed); // only to ask: parties are type-stable
+            child.shared_.thief.load(sys::relaxed); // no acquire: parties are type-stable
         if (thief != nullptr) thief->ask();
         return may_find_inside(child);
     });
 }
 
-/// Sleeps until the child is done or its thief has something for this thread.
+/// Sleeps until the child is done or its thief has published a child for this thread.
 void fork_party::sleep_for(fork_child& child) noexcept {
-    role_scope::announce_all(); // tasks that this thread has deferred: another one gets them
+    role_scope::announce_all(); // other threads may run the tasks that this thread has deferred
     std::uint32_t state = fork_child::begun;
     if (!child.shared_.state.compare_exchange_strong(state, fork_child::awaited, sys::relaxed, sys::relaxed))
-        return; // done: wait_for() acquires
-    // [AS2], [AS3] The sleeper in sight before the look at the request and at what is published; pairs with
-    // the fences in share() and publish().
+        return; // done; wait_for() acquires
+    // [AS2], [AS3] Marks the child as awaited, then sets the request and checks the thief's ring. Pairs with
+    // the fences in share() and publish_oldest().
     sys::fence(sys::seq_cst); // [AS2], [AS3]
     fork_party* const thief = child.shared_.thief.load(sys::relaxed);
     if (thief != nullptr) thief->ask();
@@ -186,17 +179,17 @@ void fork_party::sleep_for(fork_child& child) noexcept {
     (void)child.shared_.state.compare_exchange_strong(state, fork_child::begun, sys::relaxed, sys::relaxed);
 }
 
-// ---- the thief's side
+// ---- the thief
 
 fork_child* fork_party::find() noexcept {
     fork_child* found = nullptr;
-    const auto take_from = [&found](const fork_member& member) {
-        if (member.party->maybe_offers()) found = member.party->ring_.steal();
-        if (found != nullptr) member.party->ask_to_restock();
+    const auto steal_from = [&found](fork_party& party) {
+        if (party.maybe_offers()) found = party.ring_.steal();
+        if (found != nullptr) party.ask_to_restock();
         return found != nullptr;
     };
-    // A victim that had something last has probably more.
-    if (victim_ == nullptr || !take_from(*victim_)) victim_ = arena_.first_of(take_from);
+    // The last victim probably has more children.
+    if (victim_ == nullptr || !steal_from(*victim_)) victim_ = arena_.first_of(steal_from);
     return found;
 }
 
@@ -205,11 +198,11 @@ void fork_party::run(fork_child& taken) noexcept {
     {
         fork_segment piece(*this, &taken);
         taken.shared_.first_own.store(ring_.next_index(), sys::relaxed);
-        taken.shared_.thief.store(this, sys::release); // [CH2] first_own; pairs with the acquires of thief
+        taken.shared_.thief.store(this, sys::release); // [CH2] Publishes first_own. Pairs with its acquires.
         taken.shared_.run(&taken, piece.base);
     }
-    // [CH1] release: the result; pairs with the acquires in wait_for(). The child is gone when its parent
-    // sees this; the party stays.
+    // [CH1] Release: publishes the result. Pairs with the acquires in wait_for(). The parent may destroy the
+    // child as soon as it sees this. The parent's party remains.
     if (taken.shared_.state.exchange(fork_child::done, sys::release) == fork_child::awaited
         && !EKIDEN_MUTANT(fork_end_forgets_the_parent))
         parent->parker_.unpark();
@@ -224,59 +217,61 @@ void fork_party::run_as_worker(fork_child& taken) noexcept {
 
 fork_segment::fork_segment(fork_party& owner, fork_child* taken, std::uint64_t quiet_until) noexcept
     : party(owner), base(&owner), newest_published(&base), piece(taken), outer(owner.innermost_.read()),
-      quiet_until_ns(quiet_until), is_in_wait(outer != nullptr && outer->is_in_wait) {
+      was_quiet(owner.quiet_until_ns_ != 0), is_in_wait(outer != nullptr && outer->is_in_wait) {
     party.innermost_.write(this);
-    // Somebody may have asked while this party was not there to be asked.
+    if (!was_quiet)
+        party.quiet_until_ns_ = quiet_until;
+    else if (quiet_until == 0)
+        party.end_quiet();
+    // A thread may have set all requests before this party was in the list.
     if (!EKIDEN_MUTANT(fork_segment_does_not_ask))
         party.asked.store(fork_request::wanted, sys::relaxed); // [AS1]
 }
 
 fork_segment::~fork_segment() {
+    if (!was_quiet) party.quiet_until_ns_ = 0;
     party.innermost_.write(outer);
     party.ask_to_restock(); // for the outer segment
 }
 
 // ---- the parties of a pool
 
-void fork_arena::add(std::unique_ptr<fork_member> fresh) {
-    const std::lock_guard guard(growing_);
-    owned_.push_back(std::move(fresh));
-    fork_member* const member = owned_.back().get();
-    member->next = members_.load(sys::relaxed);
-    members_.store(member, sys::release); // [GU1] the member; pairs with the acquire in first_of()
-}
-
-void fork_arena::add_worker(fork_party& party) {
-    add(std::make_unique<fork_member>(fork_member{&party, nullptr}));
+void fork_arena::add(fork_party& party) noexcept {
+    party.next_ = newest_.load(sys::relaxed);
+    // [GU1] Release: publishes the party. Pairs with the acquire in first_of().
+    while (!newest_.compare_exchange_weak(party.next_, &party, sys::release, sys::relaxed)) {
+    }
 }
 
 fork_party& fork_arena::enter() {
-    const fork_member* const free = first_of([](const fork_member& member) {
-        return member.guest != nullptr && !member.party->is_taken_.load(sys::relaxed)
-               && !member.party->is_taken_.exchange(true, sys::acquire); // [GU2]
+    fork_party* const free = first_of([](fork_party& party) {
+        return party.is_guest_ && !party.is_taken_.load(sys::relaxed)
+               && !party.is_taken_.exchange(true, sys::acquire); // [GU2] The state. Pairs with leave().
     });
-    if (free != nullptr) return *free->party;
-    auto guest = std::make_unique<fork_party>(*this);
-    fork_party& party = *guest;
+    if (free != nullptr) return *free;
+    auto fresh = std::make_unique<fork_party>(*this);
+    fork_party& party = *fresh;
+    party.is_guest_ = true;
     party.is_taken_.store(true, sys::relaxed);
-    add(std::make_unique<fork_member>(fork_member{&party, std::move(guest)}));
+    {
+        const std::lock_guard guard(guests_lock_);
+        guests_.push_back(std::move(fresh));
+    }
+    add(party);
     return party;
 }
 
 void fork_arena::leave(fork_party& party) noexcept {
-    party.is_taken_.store(false, sys::release); // [GU2] the party's state; pairs with the acquire in enter()
+    party.is_taken_.store(false, sys::release); // [GU2] The party's state. Pairs with the acquire in enter().
 }
 
 bool fork_arena::has_offer() const noexcept {
-    return first_of([](const fork_member& member) { return member.party->maybe_offers(); }) != nullptr;
+    return first_of([](const fork_party& party) { return party.maybe_offers(); }) != nullptr;
 }
 
-std::uint64_t fork_arena::wake_up_ns() const noexcept { return sleep_.wake_up_ns(); }
-bool fork_arena::is_watched() noexcept { return sleep_.is_watched(); }
-
 void fork_arena::ask_all() noexcept {
-    (void)first_of([](const fork_member& member) {
-        member.party->ask();
+    (void)first_of([](fork_party& party) {
+        party.ask();
         return false;
     });
 }

@@ -1,6 +1,6 @@
-/// One thread's part in fork-join: what it has published, what it is inside of, how it waits.
+/// The fork-join state of one thread, and the list of all such states of a pool.
 ///
-/// Part: fork. Used by: fork_service (one for each worker), fork_join.cpp. Private. The protocol:
+/// Part: fork. Used by: fork_service (one party for each worker), fork_join.cpp. Private. The protocol:
 /// fork_join.md.
 #pragma once
 
@@ -19,13 +19,13 @@ namespace ekiden::inline EKIDEN_ABI {
 
 class event_count;
 class fork_arena;
-struct fork_member;
 
-/// A stretch of a thread's stack: the root of a fork tree, or a child of another thread. Children that were
-/// forked in one segment are joined in it; only those of the innermost one are given away.
+/// A part of a thread's stack: the root of a fork tree, or a child of another thread. A child that is forked
+/// in a segment is joined in it. The thread publishes only children of its innermost segment.
 struct fork_segment {
-    /// `taken`: the child that runs here, null for a root. `quiet_until`: wakes nobody before that time, in
-    /// ns of sys::now_ns().
+    /// `taken` is the child that runs here, or null for a root. A root with a `quiet_until` wakes no sleeping
+    /// worker before that time (in ns of sys::now_ns()), as long as a worker watches. Without it, the segment
+    /// ends the quiet of the segments outside of it.
     fork_segment(fork_party& owner, fork_child* taken, std::uint64_t quiet_until = 0) noexcept;
     ~fork_segment();
     fork_segment(const fork_segment&) = delete;
@@ -37,47 +37,45 @@ struct fork_segment {
 
     fork_party& party;
     base_scope base;
-    fork_scope* newest_published; // the base if there is none; the children newer than that are private
+    fork_scope* newest_published; // the base if no child is published; newer children are private
     fork_child* const piece;
     fork_segment* const outer;
-    std::uint64_t quiet_until_ns; // 0 from then on
-    bool is_in_wait; // a call of it, or of an outer one, waits for a result, and its thread runs another one
+    const bool was_quiet; // the party, before this segment
+    bool is_in_wait; // a call of this segment, or of an outer one, waits for a result and runs another task
 };
 
-/// Type-stable: it lives as long as its pool. Its thread calls everything but the functions marked otherwise.
+/// Type-stable: a party lives as long as its pool. Only its own thread calls the functions that are not
+/// marked "any thread".
 class fork_party final : public fork_request {
 public:
     explicit fork_party(fork_arena& arena) noexcept : arena_(arena) {}
 
-    /// Takes a child that somebody has published, or returns null. It must be run().
+    /// Steals a child that another thread has published, or returns null. The caller must run() the child.
     [[nodiscard]] fork_child* find() noexcept;
 
-    /// Runs a child that this party has taken.
+    /// Runs a child that this party has stolen.
     void run(fork_child& taken) noexcept;
-    /// The same for its thread as a worker, which may wait for a result inside of a call.
+    /// Runs it in a worker, which may wait for a result inside of a call.
     void run_as_worker(fork_child& taken) noexcept;
 
     [[nodiscard]] fork_arena& arena() const noexcept { return arena_; }
     [[nodiscard]] bool is_in_tree() const noexcept { return innermost_.read() != nullptr; }
 
-    /// A tree that begins `now`: returns when it may wake workers if it is expected to be short. That is a
-    /// wake-up's time after the first of those that follow each other so closely that a worker that has been
-    /// woken for one would be awake for the next.
-    [[nodiscard]] std::uint64_t begin_tree(std::uint64_t now) noexcept;
-    void end_tree(std::uint64_t now) noexcept { last_tree_ns_ = now; }
+    /// Returns how many children of this party other threads have run.
+    [[nodiscard]] std::uint64_t given_away() const noexcept { return given_away_; }
 
-    /// Any thread: asks the party to publish what it has. Costs a write only if nobody has asked.
+    /// Any thread: requests a child. Writes only if no request is set.
     void ask() noexcept {
         if (asked.load(sys::relaxed) != wanted) asked.store(wanted, sys::relaxed); // [AS1]
     }
 
-    /// Any thread: has the next fork published if nothing else is.
+    /// Any thread: requests that the next fork publishes a child if no other child is published.
     void ask_to_restock() noexcept {
-        std::uint32_t now = nothing; // a request that stands is not weakened
+        std::uint32_t now = nothing; // keeps a stronger request
         (void)asked.compare_exchange_strong(now, restock, sys::relaxed, sys::relaxed);
     }
 
-    /// Any thread: whether there may be a child to take. A hint.
+    /// Any thread: returns whether there may be a child to steal. A hint.
     [[nodiscard]] bool maybe_offers() const noexcept { return ring_.size() != 0; }
 
 private:
@@ -88,8 +86,9 @@ private:
 
     bool share(fork_scope& newest) noexcept;
     void publish_all(fork_scope& newest) noexcept;
-    [[nodiscard]] bool publish(fork_child& oldest, fork_scope& older) noexcept;
+    [[nodiscard]] bool publish_oldest() noexcept;
     [[nodiscard]] bool is_quiet() noexcept;
+    void end_quiet() noexcept;
     [[nodiscard]] fork_child* sleeping_parent() const noexcept;
 
     void wait_for(fork_child& child) noexcept;
@@ -99,74 +98,62 @@ private:
     void sleep_for(fork_child& child) noexcept;
 
     fork_arena& arena_;
-    sys::cell<fork_segment*> innermost_{nullptr}; // its thread's; the next guest takes it over
-    const fork_member* victim_ = nullptr;         // who had something last
-    std::uint64_t first_tree_ns_ = 0;             // when the first of the trees that follow each other began
-    std::uint64_t last_tree_ns_ = 0;              // when the last one ended
-    static constexpr std::uint64_t all_told = ~std::uint64_t{0};
-    std::uint64_t untold_until_ns_ = all_told; // when to wake a worker for what was published quietly
+    sys::cell<fork_segment*> innermost_{nullptr}; // of the party's thread; a guest leaves it to the next one
+    fork_party* victim_ = nullptr;                // the last party from which this thread has stolen
+    std::uint64_t quiet_until_ns_ = 0;            // 0: a published child wakes workers
+    std::uint64_t given_away_ = 0;
     fork_deque ring_;
-    sys::parker parker_;                // may hold a token that nobody waits for any more
-    sys::atomic<bool> is_taken_{false}; // of a guest's party
+    sys::parker parker_; // may hold an old token for which no thread waits
+    // Of the arena. `next_` and `is_guest_` are constant once the party is in its list.
+    sys::atomic<bool> is_taken_{false}; // a thread uses this guest's party
+    bool is_guest_ = false;
+    fork_party* next_ = nullptr;
 };
 
-/// A party in the list of its arena.
-struct fork_member {
-    fork_party* party;
-    std::unique_ptr<fork_party> guest; // null for a worker's
-    fork_member* next = nullptr;
-};
-
-/// All parties of a pool: its workers' and its guests'.
+/// All parties of a pool: those of its workers, and those that guests borrow.
 class fork_arena {
 public:
-    /// `look_ns`: how long a worker that has been woken looks for more work at least.
-    fork_arena(event_count& sleep, std::uint64_t look_ns) noexcept
-        : sleep_(sleep), look_ns_(look_ns), born_(sys::fork_generation()) {}
-
-    /// Whether the other parties' threads do not exist in this process.
-    [[nodiscard]] bool is_in_forked_child() const noexcept { return born_ != sys::fork_generation(); }
+    explicit fork_arena(event_count& sleep) noexcept : sleep_(sleep), born_(sys::fork_generation()) {}
 
     fork_arena(const fork_arena&) = delete;
     fork_arena& operator=(const fork_arena&) = delete;
 
-    /// The party stays as long as the arena. Throws std::bad_alloc.
-    void add_worker(fork_party& party);
+    /// Returns whether this process is a child of fork() that has no threads of the pool.
+    [[nodiscard]] bool is_in_forked_child() const noexcept { return born_ != sys::fork_generation(); }
 
-    /// A party for a thread that is no worker. Throws std::bad_alloc.
+    /// Adds a party, which must live as long as the arena.
+    void add(fork_party& party) noexcept;
+
+    /// Returns a party for a thread that is no worker. Throws std::bad_alloc.
     [[nodiscard]] fork_party& enter();
     static void leave(fork_party& party) noexcept;
 
-    /// Whether somebody may find a child. A hint, but for the order that the caller's fences give.
+    /// Returns whether a party may have a child to steal. A hint, except for the order that the caller's
+    /// fences give.
     [[nodiscard]] bool has_offer() const noexcept;
 
-    /// Asks every party.
+    /// Calls ask() for every party.
     void ask_all() noexcept;
-
-    /// event_count::wake_up_ns() and is_watched() of the workers.
-    [[nodiscard]] std::uint64_t wake_up_ns() const noexcept;
-    [[nodiscard]] bool is_watched() noexcept;
 
 private:
     friend class fork_party;
 
-    /// The first party that `visit` says true of, or null. Needs no lock: the list only grows.
-    template <class Visit>
-    const fork_member* first_of(Visit&& visit) const noexcept {
-        // [GU1] acquire; pairs with the release in add().
-        for (const fork_member* m = members_.load(sys::acquire); m != nullptr; m = m->next) {
-            if (visit(*m)) return m;
+    /// Returns the first party for which `test` returns true, or null. Needs no lock, because the list only
+    /// grows.
+    template <class Test>
+    fork_party* first_of(Test&& test) const noexcept {
+        // [GU1] Acquire: the party. Pairs with the release in add().
+        for (fork_party* p = newest_.load(sys::acquire); p != nullptr; p = p->next_) {
+            if (test(*p)) return p;
         }
         return nullptr;
     }
-    void add(std::unique_ptr<fork_member> fresh);
 
     event_count& sleep_;
-    const std::uint64_t look_ns_;
     const std::uint16_t born_;
-    sys::slow_lock growing_;
-    std::vector<std::unique_ptr<fork_member>> owned_; // under growing_
-    alignas(sys::isolation) sys::atomic<fork_member*> members_{nullptr};
+    sys::slow_lock guests_lock_;
+    std::vector<std::unique_ptr<fork_party>> guests_; // under guests_lock_
+    alignas(sys::isolation) sys::atomic<fork_party*> newest_{nullptr};
 };
 
 } // namespace ekiden::inline EKIDEN_ABI

@@ -6,29 +6,28 @@
 namespace ekiden::inline EKIDEN_ABI {
 
 fork_service::fork_service(execution_context& pool)
-    : service(pool), pool_(engine_of(static_cast<thread_pool&>(pool))),
-      arena_(pool_.sleep(), pool_.search_ns()),
+    : service(pool), pool_(engine_of(static_cast<thread_pool&>(pool))), arena_(pool_.sleep()),
       places_(std::make_unique<std::unique_ptr<place>[]>(pool_.threads().most())) {}
 
 fork_service::~fork_service() = default;
 
-void fork_service::added() noexcept { pool_.add_source(*this); }
+void fork_service::added() noexcept { pool_.set_source(*this); }
 
 fork_party& fork_service::party_of(unsigned w) {
     std::unique_ptr<place>& mine = places_[w];
     if (mine == nullptr) {
         auto fresh = std::make_unique<place>(arena_);
-        arena_.add_worker(fresh->party);
+        arena_.add(fresh->party);
         mine = std::move(fresh);
     }
     return mine->party;
 }
 
-/// A child that another thread has forked and somebody has asked for. Asks if there is none.
+/// Steals a child that another thread has published. If there is none, asks all parties for one.
 task* fork_service::find(unsigned w) noexcept {
     try {
         (void)party_of(w);
-    } catch (...) { // no memory: others will take it
+    } catch (...) { // no memory: other threads run the child
         return nullptr;
     }
     place& mine = *places_[w];
@@ -42,7 +41,7 @@ const char* fork_service::place::answer(task* base, task_request request) {
     if (request == task_request::describe) return "a forked call";
     auto* const self = static_cast<place*>(base);
     fork_party*& current = thread_record::here().party;
-    if (current == nullptr) current = &self->party; // until the worker's end
+    if (current == nullptr) current = &self->party; // until the worker ends
     self->party.run_as_worker(*self->taken);
     return nullptr;
 }

@@ -1,4 +1,4 @@
-/// Fork-join as a service of a pool: the parties of its workers, and what they find there.
+/// Fork-join as a service of a pool: the parties of its workers, and the children that they steal.
 ///
 /// Part: fork. Used by: fork_join.cpp. Private.
 #pragma once
@@ -14,7 +14,7 @@ namespace ekiden::inline EKIDEN_ABI {
 
 class scheduler;
 
-/// Made by the pool's first fork-join call. Thread-safe.
+/// Constructed by the pool's first fork-join call. Thread-safe.
 class fork_service final : public execution_context::service, private work_source {
 public:
     /// `pool` is a thread_pool. Throws std::bad_alloc.
@@ -23,11 +23,11 @@ public:
 
     [[nodiscard]] fork_arena& arena() noexcept { return arena_; }
 
-    /// The party of worker `w`, for its own thread. Throws std::bad_alloc.
+    /// Returns the party of worker `w`, the calling thread. Throws std::bad_alloc.
     [[nodiscard]] fork_party& party_of(unsigned w);
 
 private:
-    /// What a worker has: its party, and the task as which it runs a child that it has taken over.
+    /// A worker's party, and the task that runs a child that the worker has stolen.
     class place final : public task {
     public:
         explicit place(fork_arena& arena) noexcept : task(&answer), party(arena) {}
@@ -46,7 +46,7 @@ private:
 
     scheduler& pool_;
     fork_arena arena_;
-    const std::unique_ptr<std::unique_ptr<place>[]> places_; // each is its worker's
+    const std::unique_ptr<std::unique_ptr<place>[]> places_; // each worker uses only its own
 };
 
 } // namespace ekiden::inline EKIDEN_ABI

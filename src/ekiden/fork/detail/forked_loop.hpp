@@ -1,12 +1,11 @@
-/// Loops whose iterations fork: a fork of a number of calls that is known at run time.
+/// Loops whose iterations fork: they fork a number of calls that is known at run time.
 ///
 /// Part: fork. Used by: parallel_invoke(), parallel_for(). Private.
 ///
-/// One child stands for all iterations that have not begun, instead of one for each split: while nobody takes
-/// it, the loop goes on and takes them off it one by one. So an iteration costs less than a fork. A thread
-/// that takes the child halves it while it is large, so that it is not given to and fro for each iteration; a
-/// small one becomes a loop of the same kind, whose rest is on offer at once, and so as many threads take
-/// part as it has iterations.
+/// One child stands for all iterations that have not begun. While no thread steals it, the loop removes one
+/// iteration after the other from it. So an iteration costs less than a fork. A thread that steals the child
+/// halves it while it is large, so that threads do not steal it from each other for each iteration. A small
+/// child becomes a loop of the same kind. So as many threads take part as there are iterations.
 #pragma once
 
 #include <ekiden/fork/fork_child.hpp>
@@ -18,7 +17,7 @@
 
 namespace ekiden::inline EKIDEN_ABI::detail {
 
-/// What the threads share that make such a loop, if it has no options. Otherwise: loop_run.
+/// The state that the threads of such a loop share if it has no options. With options this is loop_run.
 class plain_run {
 public:
     [[nodiscard]] bool is_over() const noexcept { return is_over_.load(sys::relaxed); }
@@ -30,16 +29,15 @@ private:
     sys::atomic<bool> is_over_{false};
 };
 
-/// Calls `call(scope, place)` for places. An exception ends the run, and so the loop in all threads. `Run`:
-/// plain_run or loop_run&.
+/// Calls `call(scope, i)` for numbers `i`. An exception ends the run, and so the loop in all threads. `Run`
+/// is plain_run or loop_run.
 template <class Run, class Call>
 class forked_loop {
 public:
-    explicit forked_loop(Call call) noexcept : call_(call) {}
-    forked_loop(Run run, Call call) noexcept : run_(run), call_(call) {}
+    forked_loop(Run& run, Call call) noexcept : run_(run), call_(call) {}
 
-    /// All of [first, last), in order where nobody takes part. Not inlined: the last calls of a recursion,
-    /// most of all, would pay for the frame of a loop that they do not make.
+    /// Makes all calls of [first, last), in order if no other thread takes part. It is not inlined, because
+    /// the leaves of a recursion would pay for the frame of a loop that they do not run.
     [[gnu::noinline]] void operator()(fork_scope& scope, std::size_t first, std::size_t last) {
         while (first != last && !run_.is_over()) {
             rest others(*this, scope, first + 1, last);
@@ -65,7 +63,7 @@ public:
     }
 
 private:
-    /// All of [first, last) by a thread that has taken them.
+    /// Makes all calls of [first, last) in a thread that has stolen them.
     void halve(fork_scope& scope, std::size_t first, std::size_t last) {
         if (run_.is_over()) return;
         if (last - first <= small) return (*this)(scope, first, last);
@@ -87,15 +85,16 @@ private:
         using fork_child::offer;
         void set_first(std::size_t first) noexcept { first_ = first; } // while it is private
 
-        /// After an exception of the parent, which is being handled: waits for the others. Then finish().
+        /// Waits for the iterations after an exception of the parent, which is being handled. Then finish()
+        /// throws.
         [[gnu::cold, gnu::noinline]] void join_and_keep() noexcept {
             fork_errors own = caught_fork_errors();
             loop_.run_.end();
             keep(joined(std::move(own), is_published() && !take_back() ? kept() : fork_errors()));
         }
 
-        /// When this may be another thread's, or the run is over. False if nobody has taken these iterations:
-        /// the loop goes on. Throws what has been thrown in them, and what was kept.
+        /// Joins the iterations if the child was published or the run is over. Returns false if no thread has
+        /// stolen them, so that the loop continues. Throws their exceptions, and those that were kept.
         [[gnu::cold, gnu::noinline]] bool finish(bool is_whole) {
             if (is_whole && !is_published()) return true;
             if (is_whole && take_back()) return false;
@@ -124,7 +123,7 @@ private:
             return errors;
         }
 
-        // volatile: as in forked_call.
+        // volatile: like in forked_call.
         static inline const volatile function run_here_ = &run;
 
         forked_loop& loop_;
@@ -135,7 +134,7 @@ private:
         };
     };
 
-    Run run_;
+    Run& run_;
     const Call call_;
 };
 

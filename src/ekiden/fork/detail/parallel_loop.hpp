@@ -1,14 +1,14 @@
-/// What the parallel algorithms have in common: their options, and loops that split when somebody asks.
+/// The common parts of the parallel algorithms: their options, and loops that split on request.
 ///
 /// Part: fork. Used by: parallel_for, parallel_for_each, parallel_transform, parallel_reduce, parallel_sort.
 ///
-/// Each of them runs in the calling thread and in workers of a pool: the one given as the first argument, as
-/// in parallel_for(pool, 0, n, body), or else this_pool(). So do parallel_invoke() and task_group.
+/// Each algorithm runs in the calling thread and in workers of a pool. The pool is the first argument, as in
+/// parallel_for(pool, 0, n, body), or else this_pool(). The same is true for parallel_invoke() and
+/// task_group.
 ///
 /// Lazy binary splitting (A. Tzannes, G. C. Caragea, R. Barua, U. Vishkin, PPoPP 2010): a loop runs as one
-/// piece until another thread asks for work, and gives half of the rest away then. So nobody has to say how
-/// small the pieces should be. What is new: while an iteration runs that may be long, the rest is there to be
-/// taken.
+/// piece until another thread asks for work. Then it forks half of the rest. So the program need not choose
+/// the size of the pieces. New is that other threads can steal the rest while a long iteration runs.
 #pragma once
 
 #include <ekiden/fork/fork_join.hpp>
@@ -52,7 +52,7 @@ struct loop_options {
 
 namespace detail {
 
-/// What the pieces of a loop share.
+/// The state that the pieces of a loop share.
 class loop_run {
 public:
     loop_run(const loop_options& options, std::size_t total);
@@ -60,7 +60,7 @@ public:
     [[nodiscard]] std::size_t grain() const noexcept { return std::max<std::size_t>(options_.grain, 1); }
     [[nodiscard]] bool has_grain() const noexcept { return options_.grain != 0; }
 
-    /// Whether the rest is to be left out.
+    /// Returns whether the remaining iterations are left out.
     [[nodiscard]] bool is_over() const noexcept { return is_over_.load(sys::relaxed); }
     void end() noexcept { is_over_.store(true, sys::relaxed); }
 
@@ -75,7 +75,7 @@ public:
         }
     }
 
-    /// So many more iterations are done.
+    /// Counts `count` more iterations as done.
     void advance(std::size_t count) {
         if (options_.progress) report(count);
     }
@@ -97,8 +97,8 @@ private:
     std::size_t reported_ = 0; // under reporting_
 };
 
-/// How many iterations to run between two looks at requests: so many as take 2 us, since a clock is read now
-/// and then, but at most 512.
+/// The number of iterations between two checks for requests: as many as take 2 us, but at most 512. Or the
+/// grain, if the loop has one.
 class loop_step {
 public:
     explicit loop_step(const loop_run& run) noexcept
@@ -106,7 +106,7 @@ public:
 
     [[nodiscard]] std::size_t size() const noexcept { return size_; }
 
-    /// Whether others would wait too long for a look: a step took that, or none has been timed.
+    /// Returns whether the next step may be long: the last timed step was long, or no step has been timed.
     [[nodiscard]] bool may_be_long() const noexcept { return may_be_long_; }
 
     void begin() noexcept {
@@ -119,21 +119,20 @@ public:
         }
         const std::uint64_t took = sys::now_ns() - start_;
         may_be_long_ = took > long_ns;
-        if (is_fixed_) {
-            untimed_ = may_be_long_ ? 0 : 63;
-        } else if (took < aim_ns / 2 && size_ != most) {
+        const bool grows = !is_fixed_ && took < aim_ns / 2 && size_ != most;
+        const bool is_slow = took > aim_ns * 2;
+        if (grows)
             size_ = std::min(size_ * 2, most);
-        } else if (took > aim_ns * 2) {
+        else if (is_slow && !is_fixed_)
             size_ = std::max<std::size_t>(size_ * aim_ns / took, 1);
-        } else {
-            untimed_ = size_ == most ? 7 : 3; // it fits; on some machines reading the clock takes 50 ns
-        }
+        if (!grows && !is_slow) untimed_ = untimed_steps;
     }
 
 private:
     static constexpr std::uint64_t aim_ns = 2000;
     static constexpr std::uint64_t long_ns = 16'000;
     static constexpr std::size_t most = 512;
+    static constexpr unsigned untimed_steps = 7; // on some machines reading the clock takes 50 ns
 
     std::size_t size_;
     const bool is_fixed_;
@@ -142,95 +141,108 @@ private:
     std::uint64_t start_ = 0;
 };
 
-/// Calls `step(from, to)` for consecutive parts of [first, last), until all are done, the run is over, or
-/// others do the rest. Then it has called `halves(from, middle, to)`, which forks the two, or a thread that
-/// has taken it calls `rest(scope, from, to)`: while a step runs that may be long, and looks at no request,
-/// what follows it is there to be taken.
-template <class Step, class Halves, class Rest>
-void loop_until_split(fork_scope& scope, loop_run& run, std::size_t first, std::size_t last, Step&& step,
-                      Halves&& halves, Rest&& rest) {
-    loop_step pace(run);
-    while (first != last && !run.is_over()) {
-        const std::size_t left = last - first;
-        if (left > run.grain() && scope.is_work_wanted()) [[unlikely]]
-            return halves(first, first + (left + 1) / 2, last);
-        const std::size_t next = first + std::min(pace.size(), left);
-        const auto make_step = [&] {
-            run.ended_by_throw([&] {
-                pace.begin();
-                step(first, next);
-                pace.end();
-                run.advance(next - first);
-            });
-        };
-        if (pace.may_be_long() && next != last) {
-            bool is_taken = true;
-            parallel_invoke(
-                scope,
-                [&](fork_scope& inner) {
-                    inner.offer_all();
-                    make_step();
-                },
-                [&](fork_scope& s) {
-                    if (&s == &scope)
-                        is_taken = false; // this thread: it goes on below, on the same stack
-                    else
-                        rest(s, next, last);
+/// A loop that splits on request, and combines the values of its pieces in their order. A piece begins with a
+/// copy of `identity` and calls `value = step(value, from, to)` for its steps. While a step runs that may be
+/// long, the rest of the piece is a published child.
+template <class T, class Combine, class Step>
+struct splitting_loop {
+    loop_run& run;
+    const T& identity;
+    Combine& combine;
+    Step& step;
+
+    /// Runs the piece [first, last).
+    T operator()(fork_scope& scope, std::size_t first, std::size_t last) const {
+        T value = identity;
+        loop_step pace(run);
+        while (first != last && !run.is_over()) {
+            const std::size_t left = last - first;
+            if (left > run.grain() && scope.is_work_wanted()) [[unlikely]]
+                return combined(std::move(value), split(scope, first, first + (left + 1) / 2, last));
+            const std::size_t next = first + std::min(pace.size(), left);
+            const auto make_step = [&] {
+                run.ended_by_throw([&] {
+                    pace.begin();
+                    value = step(std::move(value), first, next);
+                    pace.end();
+                    run.advance(next - first);
                 });
-            if (is_taken) return;
-        } else {
-            make_step();
+            };
+            if (pace.may_be_long() && next != last) {
+                std::optional<T> of_thief;
+                parallel_invoke(
+                    scope,
+                    [&](fork_scope& inner) {
+                        inner.offer_all();
+                        make_step();
+                    },
+                    [&](fork_scope& s) {
+                        // In this thread, the loop continues in this call.
+                        if (&s != &scope) of_thief.emplace((*this)(s, next, last));
+                    });
+                if (of_thief) return combined(std::move(value), *std::move(of_thief));
+            } else {
+                make_step();
+            }
+            first = next;
         }
-        first = next;
+        return value;
     }
-}
 
-/// Calls `step` for all parts of [first, last).
-template <class Step>
-void loop_all(fork_scope& scope, loop_run& run, std::size_t first, std::size_t last, Step& step) {
-    const auto rest = [&run, &step](fork_scope& s, std::size_t from, std::size_t to) {
-        loop_all(s, run, from, to, step);
-    };
-    loop_until_split(
-        scope, run, first, last, step,
-        [&](std::size_t from, std::size_t middle, std::size_t to) {
-            parallel_invoke(
-                scope, [&rest, from, middle](fork_scope& s) { rest(s, from, middle); },
-                [&rest, middle, to](fork_scope& s) { rest(s, middle, to); });
-        },
-        rest);
-}
+    /// Runs the two parts of a piece, possibly in parallel.
+    T split(fork_scope& scope, std::size_t first, std::size_t middle, std::size_t last) const {
+        auto [left, right] = parallel_invoke(
+            scope, [this, first, middle](fork_scope& s) { return (*this)(s, first, middle); },
+            [this, middle, last](fork_scope& s) { return (*this)(s, middle, last); });
+        return combined(std::move(left), std::move(right));
+    }
 
-/// Calls `body(scope)` in the tree of that scope: what in_fork_tree() does where there is a tree already.
+    /// Returns the combination of two values. An exception of `combine` ends the loop.
+    T combined(T&& left, T&& right) const {
+        return run.ended_by_throw([&]() -> T { return combine(std::move(left), std::move(right)); });
+    }
+};
+
+/// Calls `body(scope)` in the tree of that scope, instead of as the root of a new tree.
 template <class Body>
-void in_fork_tree(fork_scope* scope, Body&& body, fork_history* = nullptr) {
+void in_fork_tree(fork_scope* scope, Body&& body, loop_history* = nullptr) {
     body(*scope);
 }
 
-/// The whole of such a loop. `Tree`: a scope's, or the root of a new one for a pool; null for this_pool().
-/// False if a stop has been requested before the end.
+/// Runs a loop that splits on request. `Tree` is fork_scope for a loop in the tree of that scope, or
+/// thread_pool for the root of a new tree; null means this_pool(). Returns false if a stop was requested
+/// before the end.
 template <class Tree, class Step>
-bool run_loop(Tree* tree, std::size_t total, const loop_options& options, Step&& step) {
-    static constinit fork_history history; // of the loops with this body
+bool run_loop(Tree* tree, std::size_t total, const loop_options& options, Step step) {
+    static constinit loop_history history; // of the loops with the same type of body
+    struct no_value {};
+    constexpr no_value none{};
+    const auto combine = [](no_value, no_value) { return no_value(); };
+    const auto make_step = [&step](no_value, std::size_t from, std::size_t to) {
+        step(from, to);
+        return no_value();
+    };
     loop_run run(options, total);
+    const splitting_loop<no_value, decltype(combine), decltype(make_step)> loop{run, none, combine,
+                                                                                make_step};
     if (total != 0 && !run.is_over())
         in_fork_tree(
-            tree, [&](fork_scope& scope) { loop_all(scope, run, std::size_t{0}, total, step); },
-            total > 1 ? &history : nullptr); // one forks nothing: no need to look at the clock
+            tree, [&](fork_scope& scope) { loop(scope, 0, total); },
+            total > 1 ? &history : nullptr); // one iteration forks nothing
     return !run.is_over();
 }
 
-/// Numbers that a loop can count through: no bool, and no wider than std::size_t can count.
+/// Types of numbers over which a loop can run: not bool, and no wider than std::size_t.
 template <class Number>
 inline constexpr bool can_be_bound =
     !std::same_as<std::remove_cv_t<Number>, bool> && sizeof(Number) <= sizeof(std::uint64_t);
 
-/// Whether two threads may write to neighboring elements: not where these are bits of one byte.
+/// Whether two threads may write to neighboring elements. They may not if these are bits of one byte.
 template <class Iterator>
 inline constexpr bool has_separate_elements =
     !std::same_as<std::iter_reference_t<Iterator>, std::vector<bool>::reference>;
 
-/// The numbers [first, last), which may be more than the largest of them.
+/// The numbers [first, last). There may be more of them than the largest of them says, as in [-2, 2).
 template <std::integral First, std::integral Last>
 struct number_range {
     using index = std::common_type_t<First, Last>;

@@ -34,7 +34,7 @@ public:
         left_behind ///< this is the child of a fork(), and the tasks are the parent's
     };
 
-    // Relaxed: a thread that adds a task has been counted itself, or waits later.
+    // Relaxed: the calling task is itself counted, or its thread waits later.
     void add() noexcept { state_.fetch_add(one, sys::relaxed); }
 
     void end() noexcept {
@@ -42,12 +42,12 @@ public:
         bool is_last = false;
         std::uint64_t next = 0;
         do {
-            // The last task clears `waited` in the same step. In two steps, a task that is added and ends
-            // between them would complete the waiter too. The second one would use a destroyed waiter.
+            // The last task also clears `waited` in this step. With two steps, another task could be added
+            // and end in between. Then both would complete the waiter, the second one after its destruction.
             is_last = state == (one | waited);
             next = is_last && !EKIDEN_MUTANT(group_ends_twice) ? 0 : state - one;
-            // [TG1] release: the task's effects; acquire: waiter_, and what the other tasks did. Pairs with
-            // itself and with wait().
+            // [TG1] Release: publishes the task's effects. Acquire: waiter_ and the effects of the other
+            // tasks. Pairs with itself and with wait().
         } while (!state_.compare_exchange_weak(state, next, sys::acq_rel, sys::relaxed));
         if (is_last) waiter_.read()->complete(1);
     }
@@ -61,17 +61,17 @@ public:
     [[nodiscard]] wait_result wait(const wait_limit& limit) noexcept {
         waiter here(born_);
         waiter_.write(&here);
-        std::uint64_t state = state_.load(sys::acquire); // [TG1] what the tasks did
+        std::uint64_t state = state_.load(sys::acquire); // [TG1] Acquire: the tasks' effects.
         if (state == 0) return wait_result::ended;
         if (here.is_left_behind()) return wait_result::left_behind;
-        // [TG1] release: waiter_; pairs with the acquire in end(). [TG1] acquire on failure: what the tasks
-        // did.
+        // [TG1] Release: publishes waiter_. Pairs with the acquire in end(). Acquire on failure: the tasks'
+        // effects.
         while (!state_.compare_exchange_weak(state, state | waited, sys::release, sys::acquire)) {
             if (state == 0) return wait_result::ended;
         }
         if (here.wait(limit)) return wait_result::ended;
         if (withdraw()) return wait_result::gave_up;
-        // The last task has cleared `waited` and is about to complete `here`.
+        // The last task has cleared `waited` and will complete `here` soon.
         if (!EKIDEN_MUTANT(group_leaves_the_last)) (void)here.block(nullptr);
         return wait_result::ended;
     }
@@ -80,7 +80,7 @@ private:
     static constexpr std::uint64_t waited = 1;
     static constexpr std::uint64_t one = 2;
 
-    /// What wait() sleeps on. It lies on the stack of the waiting thread.
+    /// The completion on which wait() sleeps. It lies on the stack of the waiting thread.
     class waiter final : public completion {
     public:
         explicit waiter(std::uint16_t born) noexcept : completion(&answer, 2, born) {}
@@ -96,7 +96,7 @@ private:
         std::uint64_t state = state_.load(sys::relaxed);
         while ((state & waited) != 0) {
             const std::uint64_t next = EKIDEN_MUTANT(group_withdraws_nothing) ? state : state & ~waited;
-            // Relaxed: a wait that gives up passes nothing on.
+            // Relaxed: a wait that gives up publishes nothing.
             if (state_.compare_exchange_weak(state, next, sys::relaxed, sys::relaxed)) return true;
         }
         return false;

@@ -15,7 +15,7 @@ task_group::task_group(thread_pool& pool, on_error then) : pool_(pool), then_(th
 
 namespace {
 
-/// A worker that waits runs other tasks, which may want the lock that its own task holds.
+/// A worker that waits runs other tasks. They may want a lock that its own task holds.
 void expect_no_held_lock([[maybe_unused]] const detail::task_count& tasks,
                          [[maybe_unused]] const char* what) {
     if constexpr (lock_checks) {
@@ -47,12 +47,12 @@ task_group::adding::adding(task_group& group) noexcept
 
 task_group::adding::~adding() {
     sys::local<innermost>().adding = outer_;
-    // A group whose tasks have all ended may be gone.
+    // If no task was dropped, the group may already be destroyed.
     if (dropped_ != 0) [[unlikely]]
         group_.drop(dropped_, is_posted ? 0 : 1);
 }
 
-/// A task that had not begun has ended.
+/// Counts a task that was destroyed before it began.
 void task_group::dropped() noexcept {
     auto* here = static_cast<adding*>(sys::local<innermost>().adding);
     while (here != nullptr && &here->group_ != this) here = here->outer_;
@@ -62,7 +62,7 @@ void task_group::dropped() noexcept {
         drop(1, 0);
 }
 
-/// So many tasks end, `uncounted` of them as if they had never been.
+/// Ends `tasks` tasks that did not begin. `uncounted` of them do not count as dropped.
 void task_group::drop(std::uint64_t tasks, std::uint64_t uncounted) noexcept {
     if (tasks != uncounted) {
         const std::lock_guard guard(lock_);
@@ -105,9 +105,9 @@ bool task_group::request_stop() noexcept {
     {
         const std::lock_guard guard(lock_);
         source = stop_;
-        stop_requested_.store(true, sys::release); // [TG2] pairs with the acquire in stop_requested()
+        stop_requested_.store(true, sys::release); // [TG2] Pairs with the acquire in stop_requested().
     }
-    return source.request_stop(); // not under the lock: it calls back
+    return source.request_stop(); // without the lock, because it runs callbacks
 }
 
 std::stop_token task_group::get_stop_token() const noexcept {

@@ -5,7 +5,6 @@
 #include <ekiden/sys/mutant.hpp>
 #include <ekiden/sys/thread.hpp>
 
-#include <algorithm>
 #include <chrono>
 
 namespace ekiden::inline EKIDEN_ABI {
@@ -49,25 +48,12 @@ bool event_count::wake_one() noexcept {
 bool event_count::rouse(place& p, std::uint32_t how) noexcept {
     std::uint32_t expected = idle;
     if (p.word.load(sys::relaxed) != idle) return false;
-    p.woken_ns.store(sys::now_ns(), sys::relaxed);
     // [EC3] Release: publishes what this thread did before. Pairs with the acquires in commit_wait() and
     // cancel_wait(). [EC5] Acquire: the sleeper was counted. Pairs with the release in prepare_wait().
     if (!p.word.compare_exchange_strong(expected, how, sys::acq_rel, sys::relaxed)) return false;
     state_.fetch_sub(one_waiting, sys::relaxed);
     if (!EKIDEN_MUTANT(sleep_forgets_to_wake)) sys::futex_wake(p.word);
     return true;
-}
-
-void event_count::note_wake_up(const place& p) noexcept {
-    constexpr std::uint64_t most_ns = 50'000; // the worker has met something else than a wake-up
-    const std::uint64_t took = std::min(sys::now_ns() - p.woken_ns.load(sys::relaxed), most_ns);
-    const std::uint64_t before = wake_up_ns_.load(sys::relaxed);
-    wake_up_ns_.store(before != 0 ? (before * 7 + took) / 8 : took, sys::relaxed); // one of two that meet
-}
-
-bool event_count::begin_watch() noexcept {
-    return is_watch_wanted_.load(sys::relaxed) && is_watch_wanted_.exchange(false, sys::relaxed)
-           && !is_watched_.exchange(true, sys::relaxed);
 }
 
 void event_count::signal(unsigned w) noexcept {
@@ -119,20 +105,17 @@ void event_count::prepare_wait(unsigned w, bool has_token) noexcept {
 
 event_count::wake_up event_count::commit_wait(unsigned w, const sys::clock::time_point* deadline) noexcept {
     constexpr std::chrono::milliseconds watch(10);
+    if (deadline != nullptr || !begin_watch()) return sleep_until(w, deadline);
+    const sys::clock::time_point end = sys::clock::now() + watch;
+    const wake_up how = sleep_until(w, &end);
+    end_watch(how);
+    return how;
+}
+
+event_count::wake_up event_count::sleep_until(unsigned w, const sys::clock::time_point* deadline) noexcept {
     sys::atomic<std::uint32_t>& word = places_[w].word;
-    struct watcher {
-        event_count& self;
-        const bool watches;
-        ~watcher() {
-            if (watches) self.is_watched_.store(false, sys::relaxed);
-        }
-    } const watcher{*this, deadline == nullptr && begin_watch()};
-    const sys::clock::time_point end = watcher.watches ? sys::clock::now() + watch : sys::clock::time_point();
-    if (watcher.watches) deadline = &end;
     std::uint32_t now;
-    bool has_slept = false;
     while ((now = word.load(sys::acquire)) == idle) { // [EC3]
-        has_slept = true;
         if (deadline == nullptr) {
             sys::futex_wait(word, idle);
         } else if (!sys::futex_wait_until(word, idle, *deadline)) {
@@ -141,8 +124,23 @@ event_count::wake_up event_count::commit_wait(unsigned w, const sys::clock::time
         }
     }
     word.store(awake, sys::relaxed);
-    if (has_slept) note_wake_up(places_[w]);
     return now == notified ? wake_up::notified : wake_up::signalled;
+}
+
+bool event_count::begin_watch() noexcept {
+    return is_watch_wanted_.load(sys::relaxed) && is_watch_wanted_.exchange(false, sys::relaxed)
+           && !is_watched_.exchange(true, sys::relaxed);
+}
+
+/// The watcher may run a long task now. So it wakes another worker for work that was left to it. If it has
+/// the token, end_search() does that.
+void event_count::end_watch(wake_up how) noexcept {
+    is_watched_.store(false, sys::relaxed);
+    // [AS4] Ends the watch, then reads the queues. Pairs with the fence in fork_party::publish().
+    sys::fence(sys::seq_cst); // [AS4]
+    if (how != wake_up::notified && source_.has_work(source_.self)
+        && !EKIDEN_MUTANT(sleep_watcher_leaves_silently))
+        (void)notify_sleepers();
 }
 
 event_count::wake_up event_count::cancel_wait(unsigned w) noexcept {

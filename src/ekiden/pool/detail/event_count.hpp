@@ -59,8 +59,8 @@ public:
         timed_out, ///< the deadline has passed
     };
 
-    /// Sleeps until woken; until `deadline` if it is not null. If it is, and is_watched() has been called
-    /// meanwhile, the first one to come sleeps for 10 ms at most.
+    /// Sleeps until woken; until `deadline` if it is not null. If `deadline` is null and a watcher is wanted,
+    /// the worker becomes the watcher: it sleeps for 10 ms at most. See is_watched().
     [[nodiscard]] wake_up commit_wait(unsigned w, const sys::clock::time_point* deadline) noexcept;
 
     /// Does not sleep after all. Returns `notified` if the worker was given the token meanwhile.
@@ -80,16 +80,15 @@ public:
     /// Like waiting(): returns whether an awake thread has the token.
     [[nodiscard]] bool is_searched() const noexcept { return (state_.load(sys::relaxed) & searching) != 0; }
 
-    /// For somebody who brings work and tells nobody as yet: whether one of those who sleep looks around by
-    /// itself within 10 ms. If not, the next one to fall asleep will.
+    /// For a thread that publishes work and does not want to wake a worker for it yet. Returns whether a
+    /// watcher sleeps: a worker whose sleep ends after 10 ms at most. If the watcher stops watching before,
+    /// and sees the work, it wakes another worker. So the caller makes a full fence between publishing the
+    /// work and this call, and calls notify() if this returns false. Requests that the next worker that falls
+    /// asleep becomes the watcher.
     [[nodiscard]] bool is_watched() noexcept {
         if (!is_watch_wanted_.load(sys::relaxed)) is_watch_wanted_.store(true, sys::relaxed);
         return is_watched_.load(sys::relaxed);
     }
-
-    /// How long it took from the call that woke a worker until that ran, in ns: a moving average, of which
-    /// none counts for more than 50 us; at first 0. As waiting().
-    [[nodiscard]] std::uint64_t wake_up_ns() const noexcept { return wake_up_ns_.load(sys::relaxed); }
 
     /// Like waiting(): returns whether worker `w` sleeps or is about to.
     [[nodiscard]] bool is_waiting(unsigned w) const noexcept {
@@ -106,7 +105,6 @@ private:
 
     struct alignas(sys::isolation) place {
         sys::atomic<std::uint32_t> word{awake};
-        sys::atomic<std::uint64_t> woken_ns{0}; // when
     };
 
     // state_: bit 0 is set while a thread has the token. The rest is the number of waiting workers, in units
@@ -117,16 +115,15 @@ private:
     [[gnu::noinline]] bool notify_sleepers() noexcept;
     [[nodiscard]] bool wake_one() noexcept;
     [[nodiscard]] bool rouse(place& p, std::uint32_t how) noexcept;
-    void note_wake_up(const place& p) noexcept;
     [[nodiscard]] bool begin_watch() noexcept;
+    void end_watch(wake_up how) noexcept;
+    [[nodiscard]] wake_up sleep_until(unsigned w, const sys::clock::time_point* deadline) noexcept;
 
     const work_source source_;
     const unsigned workers_;
     const std::unique_ptr<place[]> places_;
     alignas(sys::isolation) sys::atomic<std::uint32_t> state_{0};
-    sys::atomic<std::uint64_t> wake_up_ns_{0};
-    // Hints: what goes wrong at the end of one watch is found in the next.
-    sys::atomic<bool> is_watch_wanted_{false};
+    sys::atomic<bool> is_watch_wanted_{false}; // a hint
     sys::atomic<bool> is_watched_{false};
 };
 

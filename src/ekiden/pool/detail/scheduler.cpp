@@ -184,32 +184,25 @@ bool scheduler::has_work() const noexcept {
     return sources_have_work();
 }
 
-// ---- work sources
+// ---- the work source
 
-void scheduler::add_source(work_source& fresh) noexcept {
-    work_source* older = newest_source_.load(sys::relaxed);
-    do {
-        fresh.older_ = older;
-        // [WS1] Release: publishes the source. Pairs with the acquires below. No source is removed.
-    } while (!newest_source_.compare_exchange_weak(older, &fresh, sys::release, sys::relaxed));
+void scheduler::set_source(work_source& source) noexcept {
+    source_.store(&source, sys::release); // [WS1] Publishes the source. Pairs with the acquires below.
 }
 
 task* scheduler::find_in_sources(unsigned w) noexcept {
-    for (work_source* s = newest_source_.load(sys::acquire); s != nullptr; s = s->older_) { // [WS1]
-        if (task* const found = s->find(w)) return found;
-    }
-    return nullptr;
+    work_source* const source = source_.load(sys::acquire); // [WS1]
+    return source != nullptr ? source->find(w) : nullptr;
 }
 
 bool scheduler::sources_have_work() const noexcept {
-    for (const work_source* s = newest_source_.load(sys::acquire); s != nullptr; s = s->older_) { // [WS1]
-        if (s->has_work()) return true;
-    }
-    return false;
+    const work_source* const source = source_.load(sys::acquire); // [WS1]
+    return source != nullptr && source->has_work();
 }
 
 void scheduler::ask_sources() noexcept {
-    for (work_source* s = newest_source_.load(sys::acquire); s != nullptr; s = s->older_) s->ask(); // [WS1]
+    work_source* const source = source_.load(sys::acquire); // [WS1]
+    if (source != nullptr) source->ask();
 }
 
 void scheduler::report_unhandled(const char* type) noexcept {

@@ -116,10 +116,11 @@ public:
     /// Called when a worker has no task, after a full fence: wakes the threads in wait_idle() and join().
     void announce_idle() noexcept;
 
-    // ---- work sources
+    // ---- the work source
 
-    /// Any thread: adds a source. It stays until the threads have ended.
-    void add_source(work_source& fresh) noexcept;
+    /// Any thread: sets the pool's only source. The source remains until the threads have ended.
+    void set_source(work_source& source) noexcept;
+    // They call the source's members. Without a source there is no work.
     [[nodiscard]] task* find_in_sources(unsigned w) noexcept;
     [[nodiscard]] bool sources_have_work() const noexcept;
     void ask_sources() noexcept;
@@ -152,7 +153,7 @@ private:
     const thread_pool_options options_;
     const std::uint64_t search_ns_;
     alignas(sys::isolation) sys::atomic<std::uint32_t> gate_{0}; // every thread reads it; it rarely changes
-    sys::atomic<work_source*> newest_source_{nullptr};
+    sys::atomic<work_source*> source_{nullptr};
     crew threads_;
     std::array<injection_queue, 3> queues_; // one per priority
     wait_circles circles_;

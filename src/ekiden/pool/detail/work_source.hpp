@@ -7,10 +7,9 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-class scheduler;
 class task;
 
-/// An interface for services. A service adds itself with scheduler::add_source() and lives as long as the
+/// An interface for a service. The service passes itself to scheduler::set_source() and lives as long as the
 /// threads of the pool. Its tasks are pieces of running tasks, so they run in a paused pool, too.
 class work_source {
 public:
@@ -20,16 +19,12 @@ public:
     /// Worker `w`: returns a task to run at once, or null.
     [[nodiscard]] virtual task* find(unsigned w) noexcept = 0;
 
-    /// A worker wants work, and has found none: what can be given away should be.
+    /// A worker has found no work: requests that other threads publish what they can give away.
     virtual void ask() noexcept = 0;
 
 protected:
     work_source() = default;
     ~work_source() = default;
-
-private:
-    friend class scheduler;
-    work_source* older_ = nullptr;
 };
 
 } // namespace ekiden::inline EKIDEN_ABI
