@@ -95,7 +95,7 @@ public:
     /// Returns false if the executor accepts only functions, even if the caller is inside its context. Then
     /// the executor's own dispatch() is called.
     [[nodiscard]] bool calls_in_place() const noexcept { return table().calls_in_place(place()); }
-    [[nodiscard]] bool runs_one_at_a_time() const noexcept { return table().is_serial; }
+    [[nodiscard]] bool runs_one_at_a_time() const noexcept { return table().runs_one_at_a_time(place()); }
     void report_unhandled(const char* type) const noexcept { table().report_unhandled(place(), type); }
 
 private:
@@ -119,7 +119,6 @@ private:
 
     struct operations {
         bool is_plain;
-        bool is_serial;
         void (*copy)(void* to, const void* from) noexcept;
         void (*move)(void* to, void* from) noexcept; // and destroys `from`
         void (*destroy)(void* self) noexcept;
@@ -130,6 +129,7 @@ private:
         task* (*continue_with)(const void* self, task* given);
         bool (*runs_here)(const void* self) noexcept;
         bool (*calls_in_place)(const void* self) noexcept;
+        bool (*runs_one_at_a_time)(const void* self) noexcept;
         void (*report_unhandled)(const void* self, const char* type) noexcept;
     };
 
@@ -165,7 +165,6 @@ private:
     template <class Stored>
     static constexpr operations table_of{
         is_plain_executor<Stored>,
-        detail::sink_is_serial<std::remove_cvref_t<decltype(at<Stored>(nullptr))>>(),
         [](void* to, const void* from) noexcept { ::new (to) Stored(*static_cast<const Stored*>(from)); },
         [](void* to, void* from) noexcept {
             ::new (to) Stored(std::move(*static_cast<Stored*>(from)));
@@ -186,6 +185,7 @@ private:
         [](const void* self, task* given) { return continue_task(at<Stored>(self), given); },
         [](const void* self) noexcept { return ekiden::running_in_this_thread(at<Stored>(self)); },
         [](const void* self) noexcept { return ekiden::calls_in_place(at<Stored>(self)); },
+        [](const void* self) noexcept { return detail::runs_one_at_a_time(at<Stored>(self)); },
         [](const void* self, const char* type) noexcept { ekiden::report_unhandled(at<Stored>(self), type); },
     };
 

@@ -51,15 +51,6 @@ template <class Sink>
         return sink.running_in_this_thread();
 }
 
-/// Returns whether all sinks of this type run one function after the other.
-template <class Sink>
-[[nodiscard]] constexpr bool sink_is_serial() noexcept {
-    if constexpr (requires { std::bool_constant<Sink::runs_one_at_a_time()>(); })
-        return Sink::runs_one_at_a_time();
-    else
-        return false;
-}
-
 } // namespace detail
 
 /// The base of an executor `Sink`, a cheap handle that can be copied. `Sink` has these members:
@@ -76,7 +67,7 @@ template <class Sink>
 ///       Returns whether the caller is inside, so that it runs a task of the context.
 ///   void report_unhandled(const char* type) const noexcept
 ///       Reports the exception that is being handled.
-/// accept() and continue_with() may be private if `detail::sink_access` is a friend.
+/// In a sink of a program, all of them are public.
 ///
 /// With context(), on_work_started() and on_work_finished() of the sink, this makes the sink an executor of
 /// the Networking TS (N4771, 13.2.2).

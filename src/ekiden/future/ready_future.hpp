@@ -3,8 +3,7 @@
 /// Part: future. Used by: programs. Modeled on N4538 (make_ready_future, make_exceptional_future).
 #pragma once
 
-#include <ekiden/future/future.hpp>
-#include <ekiden/queue/recycler.hpp>
+#include <ekiden/future/promise.hpp>
 
 #include <concepts>
 #include <exception>
@@ -14,35 +13,24 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-namespace detail {
-
-/// Returns the future of a new state, whose result `set(state)` sets. Throws what `set` throws. Then the
-/// state has been freed.
-template <class R, class Set>
-[[nodiscard]] future<R> ready_future(Set&& set) {
-    auto* const state = recycler::create<promise_state<R>>();
-    auto ready = future_access::make<future<R>>(state);
-    (void)state->claim(); // no other thread has the state
-    std::forward<Set>(set)(*state);
-    state->complete(0);
-    return ready;
-}
-
-} // namespace detail
-
 /// Returns a future that is ready, with a copy of `value`, or with `value` moved from if it is an rvalue. For
 /// a std::reference_wrapper<T> the result is a T&. Allocates once. Throws std::bad_alloc and what copying or
 /// moving the value throws.
 template <class T>
 [[nodiscard]] future<std::unwrap_ref_decay_t<T>> make_ready_future(T&& value) {
     using result = std::unwrap_ref_decay_t<T>;
-    return detail::ready_future<result>([&value](auto& state) {
-        state.emplace_from([&value]() -> result { return std::forward<T>(value); });
-    });
+    promise<result> ready;
+    if constexpr (std::is_reference_v<result>)
+        ready.set_value(static_cast<result>(value));
+    else
+        ready.set_value(std::forward<T>(value));
+    return ready.get_future();
 }
 /// Returns a future of nothing that is ready. Allocates once. Throws std::bad_alloc.
 [[nodiscard]] inline future<void> make_ready_future() {
-    return detail::ready_future<void>([](auto& state) { state.emplace_from([] {}); });
+    promise<void> ready;
+    ready.set_value();
+    return ready.get_future();
 }
 
 /// Returns a future that is ready and whose get() throws `error`. Allocates once. Throws
@@ -52,7 +40,9 @@ template <class R>
     if (error == nullptr)
         throw std::invalid_argument(
             "ekiden: make_exceptional_future: error is null; allowed is an exception");
-    return detail::ready_future<R>([&error](auto& state) { state.set_exception(std::move(error)); });
+    promise<R> ready;
+    ready.set_exception(std::move(error));
+    return ready.get_future();
 }
 /// Returns a future that is ready and whose get() throws a copy of `exception`.
 template <class R, class Exception>

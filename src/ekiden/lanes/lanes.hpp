@@ -560,7 +560,6 @@ public:
 private:
     friend class lanes;
     friend struct detail::sink_access;
-
     bool accept(task* given, task_order order) const {
         const auto kept = key_; // the task may destroy this handle once it is queued
         return state_->accept(unboxed(kept), given, order);

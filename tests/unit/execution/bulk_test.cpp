@@ -23,20 +23,20 @@ using ekiden::task_order;
 namespace {
 
 /// Passes tasks to a loop. It throws or refuses when a number of tasks have been accepted.
-class failing_executor : public ekiden::task_sink<failing_executor> {
+class failing_loop_executor : public ekiden::task_sink<failing_loop_executor> {
 public:
     struct fault {
         int accepted_before;
         bool throws;
     };
-    failing_executor(loop_context& loop, fault& planned) : loop_(&loop), planned_(&planned) {}
+    failing_loop_executor(loop_context& loop, fault& planned) : loop_(&loop), planned_(&planned) {}
 
     [[nodiscard]] loop_context& context() const noexcept { return *loop_; }
     void on_work_started() const noexcept {}
     void on_work_finished() const noexcept {}
     [[nodiscard]] bool running_in_this_thread() const noexcept { return loop_->running_in_this_thread(); }
     void report_unhandled(const char* type) const noexcept { loop_->get_executor().report_unhandled(type); }
-    friend bool operator==(const failing_executor&, const failing_executor&) = default;
+    friend bool operator==(const failing_loop_executor&, const failing_loop_executor&) = default;
 
 private:
     friend struct ekiden::detail::sink_access;
@@ -83,8 +83,8 @@ TEST_CASE("Two threads of a loop make each call of a bulk once, and a call may w
 TEST_CASE("A bulk makes every call if its executor throws at any time") {
     for (int accepted = 1; accepted != 10; ++accepted) {
         loop_context loop;
-        failing_executor::fault planned{accepted, true};
-        const failing_executor where(loop, planned);
+        failing_loop_executor::fault planned{accepted, true};
+        const failing_loop_executor where(loop, planned);
         std::vector<int> calls(10);
         const auto shared = std::make_shared<int>(0);
         CHECK(where.post_bulk(calls.size(), [&calls, shared](std::size_t i) { ++calls[i]; }));
@@ -97,8 +97,8 @@ TEST_CASE("A bulk makes every call if its executor throws at any time") {
 TEST_CASE("A bulk abandons the calls that its executor refuses") {
     for (int accepted = 1; accepted != 10; ++accepted) {
         loop_context loop;
-        failing_executor::fault planned{accepted, false};
-        const failing_executor where(loop, planned);
+        failing_loop_executor::fault planned{accepted, false};
+        const failing_loop_executor where(loop, planned);
         int calls = 0;
         const auto shared = std::make_shared<int>(0);
         CHECK(where.post_bulk(10, [&calls, shared] { ++calls; }));
@@ -111,10 +111,10 @@ TEST_CASE("A bulk abandons the calls that its executor refuses") {
 TEST_CASE("A bulk that is refused or throws at once makes no call") {
     loop_context loop;
     const auto shared = std::make_shared<int>(0);
-    failing_executor::fault planned{0, false};
-    CHECK_FALSE(failing_executor(loop, planned).post_bulk(10, [shared] { FAIL("called"); }));
+    failing_loop_executor::fault planned{0, false};
+    CHECK_FALSE(failing_loop_executor(loop, planned).post_bulk(10, [shared] { FAIL("called"); }));
     planned = {0, true};
-    CHECK_THROWS_AS(failing_executor(loop, planned).post_bulk(10, [shared] { FAIL("called"); }),
+    CHECK_THROWS_AS(failing_loop_executor(loop, planned).post_bulk(10, [shared] { FAIL("called"); }),
                     std::bad_alloc);
     CHECK(shared.use_count() == 1);
 }

@@ -50,17 +50,12 @@ inline constexpr bool can_ever_stop<Token> = false;
 template <class Env>
 inline constexpr bool env_can_stop = can_ever_stop<senders_tokens::stop_token_of_t<Env>>;
 
-template <bool CanStop>
-struct schedule_signatures {
-    using type =
-        senders::completion_signatures<senders::set_value_t(), senders::set_error_t(std::exception_ptr)>;
-};
-template <>
-struct schedule_signatures<true> {
-    using type =
-        senders::completion_signatures<senders::set_value_t(), senders::set_error_t(std::exception_ptr),
-                                       senders::set_stopped_t()>;
-};
+template <class... More>
+using signatures_and =
+    senders::completion_signatures<senders::set_value_t(), senders::set_error_t(std::exception_ptr), More...>;
+template <class Env>
+using schedule_signatures =
+    std::conditional_t<env_can_stop<Env>, signatures_and<senders::set_stopped_t()>, signatures_and<>>;
 
 } // namespace detail
 
@@ -114,13 +109,12 @@ public:
 
     /// The form of P2300R10. The form of P3557R3 (C++26) follows.
     template <class Env>
-    [[nodiscard]] typename detail::schedule_signatures<detail::env_can_stop<Env>>::type
-    get_completion_signatures(const Env&) const noexcept {
+    [[nodiscard]] detail::schedule_signatures<Env> get_completion_signatures(const Env&) const noexcept {
         return {};
     }
     template <class, class Env>
-    [[nodiscard]] static consteval auto get_completion_signatures() noexcept ->
-        typename detail::schedule_signatures<detail::env_can_stop<Env>>::type {
+    [[nodiscard]] static consteval auto get_completion_signatures() noexcept
+        -> detail::schedule_signatures<Env> {
         return {};
     }
 

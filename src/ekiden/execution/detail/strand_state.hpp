@@ -42,8 +42,8 @@ public:
 
     /// Removes a handle. Returns true if the state is no longer used. Then the caller must destroy it.
     [[nodiscard]] bool drop_handle() noexcept {
-        // [SN1] Release: what was done with this handle. Acquire: what was done with the other handles, if
-        // this is the last one. Pairs with the same operation for other handles.
+        // [SN1] both sides. Release: what was done with this handle. Acquire: what was done with the other
+        // handles, if this is the last one.
         if (handles_.fetch_sub(1, sys::acq_rel) != 1) return false;
         return queue_.end() || EKIDEN_MUTANT(strand_ends_under_its_drain);
     }
