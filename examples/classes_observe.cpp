@@ -112,18 +112,15 @@ bool in_order_example() {
     return ekiden::sim::explore(100, test).is_clean();
 }
 
-class connection {
-public:
+struct connection {
     void receive(ekiden::sim_context& sim) {
-        ekiden::post(sim, [this, alive = life_.watched()] {
+        ekiden::post(sim, [this, alive = life.watched()] {
             alive.expect_alive(); // fails if the connection has been destroyed
-            ++received_;
+            ++received;
         });
     }
-
-private:
-    ekiden::sim::life life_{"a connection"};
-    int received_ = 0;
+    ekiden::sim::life life{"a connection"};
+    int received = 0;
 };
 
 bool life_example() {

@@ -37,14 +37,9 @@ endif()
 set(pkgconfig_folder ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 cmake_path(RELATIVE_PATH CMAKE_INSTALL_PREFIX BASE_DIRECTORY ${CMAKE_INSTALL_PREFIX}/${pkgconfig_folder}
            OUTPUT_VARIABLE pkgconfig_to_prefix)
-set(has_lock_checks $<BOOL:${EKIDEN_LOCK_CHECKS}>)
-set(pkgconfig_definitions "$<${has_lock_checks}: -DEKIDEN_LOCK_CHECKS=1>")
+set(pkgconfig_definitions "$<$<BOOL:${EKIDEN_LOCK_CHECKS}>: -DEKIDEN_LOCK_CHECKS=1>")
 configure_file(ekiden.pc.in ${CMAKE_CURRENT_BINARY_DIR}/ekiden.pc.in @ONLY)
-# A description of each configuration. Configurations whose libraries have the same name replace each other, so the description
-# for CMake has the name of the library.
+# A file for each configuration; the one that is installed last describes the library there.
 set(described ${CMAKE_CURRENT_BINARY_DIR}/described/$<CONFIG>)
-set(checks_file ekiden-lock-checks-$<TARGET_FILE_NAME:ekiden>.cmake)
 file(GENERATE OUTPUT ${described}/ekiden.pc INPUT ${CMAKE_CURRENT_BINARY_DIR}/ekiden.pc.in)
-file(GENERATE OUTPUT ${described}/${checks_file} CONTENT "set(ekiden_LOCK_CHECKS ${has_lock_checks})\n")
 install(FILES ${described}/ekiden.pc DESTINATION ${pkgconfig_folder})
-install(FILES ${described}/${checks_file} DESTINATION ${package_folder})

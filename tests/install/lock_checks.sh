@@ -47,19 +47,28 @@ expect several no RelWithDebInfo
 configure user "$source/tests/install/consumer" -G Ninja -DCMAKE_BUILD_TYPE=Debug -DCMAKE_PREFIX_PATH="$prefix" -DWAY=find_package -DEKIDEN_SOURCE="$source"
 expect user no
 
-# The libraries of two configurations in one prefix. Empty files stand for them.
+# The libraries of two configurations in one prefix. One source of the library is enough here: it defines the symbol that tells
+# the two apart.
+# compile FLAG: makes library.o.
+compile() {
+    # shellcheck disable=SC2086  # a flag, or none
+    "$CXX" -std=c++20 -I "$source/src" $1 -c "$source/src/ekiden/context/held_locks.cpp" -o "$scratch/library.o"
+}
 cmake -S "$source" -B "$scratch/both" -G 'Ninja Multi-Config' -DCMAKE_DEBUG_POSTFIX=d -DCMAKE_INSTALL_PREFIX="$scratch/prefix" >"$scratch/output"
 for configuration in Debug Release; do
-    case $configuration in Debug) name=ekidend ;; *) name=ekiden ;; esac
+    case $configuration in
+    Debug) compile -DEKIDEN_LOCK_CHECKS=1 && name=libekidend.a ;;
+    *) compile '' && name=libekiden.a ;;
+    esac
     mkdir -p "$scratch/both/src/ekiden/$configuration"
-    ar cr "$scratch/both/src/ekiden/$configuration/lib$name.a"
+    ar cr "$scratch/both/src/ekiden/$configuration/$name" "$scratch/library.o"
     cmake --install "$scratch/both" --config "$configuration" >"$scratch/output"
 done
 configure users "$source/tests/install/consumer" -G 'Ninja Multi-Config' -DCMAKE_PREFIX_PATH="$scratch/prefix" -DWAY=find_package -DEKIDEN_SOURCE="$source"
 expect users yes Debug
 expect users no Release
 
-# A program that differs from its library. One source of the library is enough here: it defines the symbol.
+# A program that differs from its library.
 # differ SAYS PROGRAM_FLAG LIBRARY_FLAG: the flags of the two, and what the linker says.
 differ() {
     cat >"$scratch/program.cpp" <<'END'
@@ -70,8 +79,7 @@ int main() {
     const std::lock_guard lock(m);
 }
 END
-    # shellcheck disable=SC2086  # a flag, or none
-    "$CXX" -std=c++20 -I "$source/src" $3 -c "$source/src/ekiden/context/held_locks.cpp" -o "$scratch/library.o"
+    compile "$3"
     # shellcheck disable=SC2086
     "$CXX" -std=c++20 -I "$source/src" $2 -c "$scratch/program.cpp" -o "$scratch/program.o"
     if "$CXX" "$scratch/program.o" "$scratch/library.o" -o "$scratch/program" 2>"$scratch/output"; then

@@ -84,8 +84,11 @@ class Reference:
             self.texts[name] = Header(self.root, name)
         return self.texts[name]
 
-    def is_library(self, name, owner=""):
-        return any(self.table.get(key, "").startswith(LIBRARY) for key in (name, "class " + name, f"{owner}::*"))
+    def is_library(self, node, owner=""):
+        """Whether a public name is for the library only."""
+        name = simple(node)
+        keys = ["class " + name] if node.tag == "compounddef" else [name, f"{owner}::*"]
+        return any(self.table.get(key, "").startswith(LIBRARY) for key in keys)
 
     def page_of(self, header, name):
         """The public header on whose page a name stands, or nothing."""
@@ -99,7 +102,7 @@ class Reference:
         for compound in self.names.compounds.values():
             scope, _, name = compound.findtext("compoundname").rpartition("::")
             if compound.get("kind") in ("class", "struct") and scope == "ekiden" and "<" not in name:
-                if not self.page_of(place_of(compound)[0], name) or self.is_library(name):
+                if not self.page_of(place_of(compound)[0], name) or self.is_library(compound):
                     private.add(name)
         used = {parameter.text for compound in self.names.compounds.values() for parameter in compound.iter("declname")}
         return private - used - self.public_names() - set(OPAQUE)
@@ -128,7 +131,7 @@ class Reference:
             for node in nodes:
                 header, line = place_of(node)
                 page = self.page_of(header, simple(node))
-                if page and not re.search(r"^@|\w<", simple(node)) and not self.is_library(simple(node)):
+                if page and not re.search(r"^@|\w<", simple(node)) and not self.is_library(node):
                     found.setdefault(page, []).append((header == page, line, header, node))
         for page, nodes in found.items():
             entries, usual = [], []
@@ -172,7 +175,7 @@ class Reference:
             compound = self.names.compounds.get(base.get("refid"))
             if base.get("prot") != "public" or compound is None:
                 continue
-            if "::detail::" in compound.findtext("compoundname") or place_of(compound)[0] not in self.headers or self.is_library(simple(compound)):
+            if "::detail::" in compound.findtext("compoundname") or place_of(compound)[0] not in self.headers or self.is_library(compound):
                 entry.base_comments.append(compound)
                 self.collect(self.header(place_of(compound)[0]), compound, entry, members)
             else:
@@ -183,7 +186,7 @@ class Reference:
                 is_friend = member.get("kind") == "friend"
                 if member.get("prot") != "public" or is_friend and "(" not in member.findtext("argsstring", ""):
                     continue
-                if self.is_library(simple(member), entry.name) or simple(member)[:1] in ("", "@"):
+                if self.is_library(member, entry.name) or simple(member)[:1] in ("", "@"):
                     continue
                 if re.search(r"=\s*delete", member.findtext("argsstring") or "") or PRIVATE.search("".join(member.itertext())):
                     continue
@@ -192,6 +195,6 @@ class Reference:
             compound = self.names.compounds.get(inner.get("refid"))
             if compound is None or inner.get("prot") != "public" or "<" in compound.findtext("compoundname"):
                 continue
-            if not self.is_library(simple(compound)):
+            if not self.is_library(compound):
                 own.append((place_of(compound)[1], header, compound))
         members += [(at, member) for _, at, member in sorted(own, key=lambda m: m[0])]

@@ -343,15 +343,28 @@ class Writer:
         navigation = [{"All names": "reference/index.md"}]
         navigation += [{part: [{"Overview": f"reference/{part}.md"}] + [{Path(h).stem: str(self.path(h))} for h in headers]}
                        for part, headers in parts.items()]
-        names = {}  # what the declarations on all pages link to
-        for header in self.reference.entries:
-            for entry in self.reference.entries[header]:
-                node = entry.nodes[0]
-                if entry.kind in ("class", "enum") and "ekiden::" + entry.name in (node.findtext("compoundname"), node.findtext("qualifiedname")):
-                    names[entry.name] = f"{self.path(header).with_suffix('.html')}#{entry.anchor}"
-        (self.reference.folder / "reference.json").write_text(json.dumps({"navigation": navigation, "names": names}), encoding="utf-8")
+        linked = {"": {}}  # page, or nothing for all pages -> name -> its place, for hooks.py
+        for header, entries in self.reference.entries.items():
+            here = linked[str(self.path(header))] = {}
+            for entry in entries:
+                full = entry.nodes[0].findtext("compoundname") or entry.nodes[0].findtext("qualifiedname")
+                self.note_classes(here, entry, str(self.path(header).with_suffix(".html")))
+                if full == f"ekiden::{entry.name}" and entry.name in here:
+                    linked[""][entry.name] = here[entry.name]
+            text = "\n".join(self.pages[header].out)
+            for alias, name in re.findall(r"\busing (options) = (\w+)", text):
+                here[alias] = here.get(name) or linked[""].get(name)
+        site = {"navigation": navigation, "linked": linked}
+        (self.reference.folder / "reference.json").write_text(json.dumps(site), encoding="utf-8")
         for name in self.examples:
             self.reference.left.append(f"{EXAMPLES}: there is no public class '{name}'")
+
+    def note_classes(self, here, entry, path):
+        """Notes the places of a class or an enumeration, and of those inside."""
+        if entry.kind in ("class", "enum"):
+            here[entry.name] = f"{path}#{entry.anchor}"
+        for member in entry.members + entry.nested:
+            self.note_classes(here, member, path)
 
     def check(self, page):
         """Reports private names in the declarations of a page."""

@@ -5,7 +5,9 @@ import re
 from pathlib import Path
 
 REFERENCE = Path("build/docs/reference.json")  # written by tools/reference/pages.py
-NAME = re.compile(r'<span class="(?:n|nc)">(\w+)</span>')
+BLOCK = re.compile(r"<code>.*?</code>", re.DOTALL)
+NAME = re.compile(r'<span class="n">(\w+)</span>')
+QUALIFIED = re.compile(r'(?<=<span class="o">::</span>)' + NAME.pattern)  # in examples, where variables have such names, too
 
 
 def on_config(config):
@@ -15,10 +17,11 @@ def on_config(config):
 
 
 def on_page_content(html, page, **_):
-    """Links each public class and enumeration that a declaration names to its entry."""
+    """Links each public class and enumeration that a declaration or an example names to its entry."""
     if not page.file.src_uri.startswith("reference/"):
         return html
-    names = json.loads(REFERENCE.read_text(encoding="utf-8"))["names"]
+    linked = json.loads(REFERENCE.read_text(encoding="utf-8"))["linked"]
+    names = linked[""] | linked.get(page.file.src_uri, {})
     up = "../" * page.file.src_uri.count("/")
 
     def link(match):
@@ -27,4 +30,4 @@ def on_page_content(html, page, **_):
             return match[0]
         return f'<a href="{up}{target}">{match[0]}</a>'
 
-    return NAME.sub(link, html)
+    return BLOCK.sub(lambda block: (QUALIFIED if ">ekiden<" in block[0] else NAME).sub(link, block[0]), html)
