@@ -280,7 +280,7 @@ void lanes_state::erase(lane_shard& s, lane& here) noexcept {
 bool lanes_state::runs_here(lane_shard& s, keyed_task* given) {
     lock guard(s.lock);
     // The tasks that this thread has posted before must be in their lanes.
-    const bool is_sorted = sort(s) || EKIDEN_MUTANT(lanes_dispatch_before_older_posts);
+    const bool is_sorted = EKIDEN_MUTANT(lanes_dispatch_before_older_posts) || sort(s);
     lane* const found = is_sorted ? how_.lane_of(s, *given) : nullptr;
     if (found == nullptr || !found->is_unused()) {
         unlock(guard, s);
