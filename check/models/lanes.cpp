@@ -174,27 +174,76 @@ STRAND_MODEL(
                 "each ran or was told, once");
 }
 
-STRAND_MODEL(lanes_close_against_dispatch,
-             .about = "a lane is closed while a dispatched function of it waits", .preemptions = 2) {
+STRAND_MODEL(lanes_close_against_full_post, .about = "a lane is closed while a post waits for room",
+             .preemptions = 1, .spurious = 0) {
     one_place context;
     account all;
     {
-        const test_lanes l(one_place::executor{context}, one_shard);
-        sys::thread runner([&] { all.run_until(context, 1); });
-        l.dispatch(1, all.note(0));
-        (void)l.close(1);
-        runner.join();
-        while (context.run_one()) { // the turn; the context has room for one task
+        const test_lanes l(
+            one_place::executor{context},
+            {.lane_capacity = 1, .policy = when_full::block, .shards = 1, .delay_sampling = 0});
+        (void)l.post(1, all.note(0));
+        sys::thread closer([&] {
+            (void)l.close(1);
+            all.run_until(context, 2);
+        });
+        check::that(l.post(1, all.note(1)), "the post is accepted, now or after the close");
+        closer.join();
+        while (context.run_one()) { // the drain of a lane that was closed
         }
-        (void)l.post(1, all.note(1));
-        all.run_until(context, 2);
         check::that(l.active() == 0, "the entry has gone");
     }
-    check::that(all.gone.load(sys::acquire) == 2 && !all.ran.empty() && all.ran.back() == 1,
+    check::that(all.gone.load(sys::acquire) == 2, "each has gone, once");
+}
+
+STRAND_MODEL(lanes_dispatch_against_drain,
+             .about = "a thread posts for a key, and dispatches, while another thread runs the lanes",
+             .preemptions = 2) {
+    one_place context;
+    context.is_inside = true;
+    account all;
+    {
+        const test_lanes l(one_place::executor{context}, one_shard);
+        sys::thread poster([&] {
+            (void)l.post(1, all.note(0));
+            l.dispatch(1, all.note(1));
+        });
+        all.run_until(context, 2);
+        poster.join();
+        while (context.run_one()) { // a drain that finds nothing
+        }
+        check::that(l.active() == 0, "the entry has gone");
+    }
+    check::that(all.ran.size() == 2 && all.in_order(0, 1), "each ran once, in order");
+}
+
+// Load buffering: dispatch only checks whether older posts of its own thread are in the inbox. If it reads a
+// push of another thread, it posts, which is always allowed.
+EKIDEN_MODEL(lanes_close_against_dispatch, .load_buffering = false, .old_values = 2,
+             .about = "a lane is posted to and closed while dispatch calls a function in it",
+             .preemptions = 2) {
+    one_place context;
+    context.is_inside = true;
+    account all;
+    {
+        const test_lanes l(one_place::executor{context}, one_shard);
+        sys::thread runner([&] { l.dispatch(1, all.note(0)); });
+        (void)l.post(1, all.note(1));
+        (void)l.close(1);
+        all.run_until(context, 2);
+        runner.join();
+        while (context.run_one()) { // a drain that finds nothing
+        }
+        (void)l.post(1, all.note(2));
+        all.run_until(context, 3);
+        check::that(l.active() == 0, "the entry has gone");
+    }
+    check::that(all.gone.load(sys::acquire) == 3 && !all.ran.empty() && all.ran.back() == 2,
                 "the last one ran");
 }
 
-STRAND_MODEL(lanes_two_handles, .about = "lanes and an executor of theirs go at once", .preemptions = 4) {
+STRAND_MODEL(lanes_two_handles, .about = "lanes and an executor of theirs are destroyed at once",
+             .preemptions = 4) {
     one_place context;
     auto l = std::make_unique<test_lanes>(one_place::executor{context}, one_shard);
     sys::thread other([own = std::make_optional(l->get_executor(1))]() mutable { own.reset(); });

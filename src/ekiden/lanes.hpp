@@ -4,3 +4,4 @@
 #pragma once
 
 #include <ekiden/lanes/lanes.hpp>
+#include <ekiden/lanes/lanes_options.hpp>

@@ -11,6 +11,8 @@
 #include <ekiden/execution/executor.hpp>
 #include <ekiden/execution/task_sink.hpp>
 #include <ekiden/lanes/detail/lanes_state.hpp>
+#include <ekiden/lanes/detail/longest_delays.hpp>
+#include <ekiden/lanes/lanes_options.hpp>
 #include <ekiden/queue/recycler.hpp>
 #include <ekiden/queue/task.hpp>
 #include <ekiden/sync/wait_limit.hpp>
@@ -20,45 +22,15 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <functional>
-#include <iterator>
 #include <memory>
 #include <new>
-#include <optional>
 #include <stop_token>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
 namespace ekiden::inline EKIDEN_ABI {
-
-/// Counters of what the lanes have done since they were constructed. The shards are read one after the other
-/// while the lanes run.
-template <class Key>
-struct lanes_metrics {
-    /// True if the metrics contain keys: if copying a key runs no code of its own. Otherwise they contain the
-    /// hash, so that no key is kept alive.
-    static constexpr bool keeps_keys = std::is_trivially_copyable_v<Key> && std::copyable<Key>;
-    /// The time that a task of a key has waited.
-    struct delay {
-        std::conditional_t<keeps_keys, Key, std::size_t>
-            key;          ///< the lane's key, or `Hash()(key)`: see keeps_keys
-        std::uint64_t ns; ///< from the post to the run
-    };
-
-    std::size_t active = 0;   ///< lanes that have a task to run, or run one, now
-    std::uint64_t posted = 0; ///< tasks accepted
-    std::uint64_t run = 0;    ///< tasks run; counted at the end of each batch
-    /// Tasks abandoned after they were accepted: for lack of room or memory, by close(), or because the inner
-    /// executor threw.
-    std::uint64_t dropped = 0;
-    /// Posts refused for lack of room, or because the lane was closed. Includes posts that were refused while
-    /// they waited for room.
-    std::uint64_t rejected = 0;
-    std::uint64_t beyond = 0;  ///< posts accepted beyond a capacity, because they must not wait: see lanes
-    std::size_t memory = 0;    ///< bytes that the entries of lanes use now
-    std::vector<delay> delays; ///< for some lanes, the longest delay; in descending order
-};
 
 /// Keyed strands on one inner executor.
 ///
@@ -74,14 +46,17 @@ struct lanes_metrics {
 ///
 /// If a function throws, the exception leaves it in the inner context, and the lane continues. While that
 /// context is paused or stopped, no further function begins. When it accepts no more tasks, queued functions
-/// are abandoned, and posts are refused in the way in which the context refuses them. If the inner executor
-/// throws when lanes ask it to run something, the thread that runs lanes does the work itself. It does so
-/// even while the context is paused, but not if the context accepts no more tasks. In a post or a dispatch,
-/// this is not possible. Then the functions that other threads have posted meanwhile are abandoned and
-/// counted as dropped. Each is reported as an exception of a function.
+/// are abandoned, and posts are refused in the way in which the context refuses them.
 ///
-/// Capacities (see lanes_options) limit the tasks that wait; running tasks do not count. With the policy
-/// `block`, threads wait for room in order of arrival. A worker of a pool runs other tasks meanwhile, like
+/// If the inner executor throws when lanes ask it to run something, the thread that runs lanes does the work
+/// itself. It does so even while the context is paused, but not if the context accepts no more tasks. In a
+/// post or a dispatch, this is not possible. Then the functions that other threads have posted meanwhile are
+/// abandoned and counted as dropped. Each is reported as an exception of a function.
+///
+/// Capacities (see lanes_options) limit the functions that wait. Running functions do not count. With the
+/// policy `block`, a post queues its function at once. If there is no room, the post then waits until enough
+/// older functions have begun. So threads continue in the order of their arrival, and a lane has at most one
+/// function of each waiting thread beyond its capacity. A worker of a pool runs other tasks meanwhile, like
 /// future::get(). Some posts must not wait, because room may depend on them. They are accepted beyond the
 /// capacity:
 ///   * a post by a function that runs in one of these lanes
@@ -142,8 +117,9 @@ public:
         return state_->give(key, std::forward<F>(f), "defer", task_order::deferred);
     }
     /// Calls `f()` in this call if the caller is inside a function of the lane. Also calls it in this call if
-    /// the lane is idle and the caller is a thread of the inner context. Calls no other function of the lane.
-    /// Otherwise posts `f` like post(), and destroys it if it is refused.
+    /// the lane is idle and the caller is a thread of the inner context. If the inner executor cannot tell
+    /// which threads are inside (see calls_in_place), the caller counts as a thread outside. Calls no other
+    /// function of the lane. Otherwise posts `f` like post(), and destroys it if it is refused.
     template <class F>
     void dispatch(const Key& key, F&& f) const {
         detail::expect_callable_without_arguments<F>();
@@ -151,28 +127,28 @@ public:
             refuse_empty<std::decay_t<F>>(f, "dispatch");
             std::decay_t<F> own(std::forward<F>(f));
             static_cast<void>(own());
-        } else if (task* const now = state_->continue_with(key, make_task(std::forward<F>(f), "dispatch"))) {
-            now->run();
+        } else {
+            state_->dispatch(key, std::forward<F>(f));
         }
     }
 
     /// Returns whether the caller is inside a function of the lane.
     [[nodiscard]] bool running_in_this_thread(const Key& key) const { return state_->is_inside(key); }
 
-    /// Returns how many tasks wait in the lane. Without capacities, the tasks that a thread has dequeued
-    /// count until the end of its batch.
+    /// Returns how many functions wait in the lane. Without capacities, the functions that a thread has
+    /// dequeued count until the end of its batch.
     [[nodiscard]] std::size_t depth(const Key& key) const { return state_->depth(key); }
 
-    /// Returns how many lanes have a task that waits or runs.
+    /// Returns how many lanes have a function that waits or runs.
     [[nodiscard]] std::size_t active() const { return state_->active(); }
 
     /// Returns what the lanes have done since they were constructed. Throws std::bad_alloc.
     [[nodiscard]] metrics_type metrics() const { return state_->metrics(); }
 
-    /// Abandons the tasks that wait in the lane, and returns how many there were. If a function of the lane
-    /// is running, posts are refused until it returns; without capacities they are accepted and abandoned.
-    /// Tasks that the lane's thread has dequeued already are abandoned by that thread. Afterwards the lane
-    /// can be used again.
+    /// Abandons the functions that wait in the lane, and returns how many there were. Posts that wait for
+    /// room in the lane return. If a function of the lane is running, posts are refused until it returns;
+    /// without capacities they are accepted and abandoned. Functions that the lane's thread has dequeued
+    /// already are abandoned by that thread. Afterwards the lane can be used again.
     std::size_t close(const Key& key) const { return state_->close(key); }
 
     /// Waits until the lane of `key` has nothing to run. Functions that are posted meanwhile prolong the
@@ -212,112 +188,82 @@ template <class Key, class Executor, class Hash>
 class lanes<Key, Executor, Hash>::state final : public lanes_state {
 public:
     state(const Executor& chosen, const lanes_options& how, const Hash& hash)
-        : lanes_state(how, table, entry_bytes, chosen.context()), inner(chosen), hash_(hash),
-          longest_(shard_count()) {}
+        : lanes_state(how, table, chosen.context()), inner(chosen), hash_(hash) {}
 
     const Executor inner;
 
     /// Posts a function to a lane.
     template <class F>
     bool give(const Key& key, F&& f, const char* where, task_order order) {
-        using callable = std::decay_t<F>;
-        if (is_bounded() || takes_no_more()) return accept(key, make_task(std::forward<F>(f), where), order);
-        refuse_in_child("post");
-        refuse_empty<callable>(f, where);
+        if (takes_no_more()) [[unlikely]] // the inner executor refuses it in its own way
+            return accept_task(Executor(inner), make_task(std::forward<F>(f), where), order);
         const std::uint64_t hashed = hash(key);
-        return enqueue(shard_of(hashed), recycler::create<keyed<callable>>(key, hashed, std::forward<F>(f)),
-                       order);
+        return enqueue(shard_of(hashed), make_keyed(key, hashed, std::forward<F>(f), where), order);
     }
 
-    /// Passes a task to a lane.
+    /// Passes a task to a lane, like accept() of an executor.
     bool accept(const Key& key, task* given, task_order order) {
-        if (takes_no_more()) [[unlikely]]
-            return accept_task(Executor(inner), given, order); // which refuses it in its own way
-        if (is_bounded()) return push_all(key, given, order);
-        owned_task kept(given);
-        return give(key, std::move(kept), "post", order);
+        return give(key, owned_task(given), "post", order);
     }
 
-    [[nodiscard]] task* continue_with(const Key& key, task* given) {
-        if (is_inside(key)) return given;
-        owned_task kept(given);
-        owned_task turn(make_turn());
-        std::optional<Key> own;
-        place at = find_or_add(key, kept.release(), own);
-        // Not if tasks that the same thread has posted before may be unsorted.
-        const bool is_sorted = is_bounded() || sort(*at.shard);
-        task* const begun = turn.release();
-        if (is_sorted && claim(*at.shard, at.i, given, begun)) {
-            unlock(at.guard, *at.shard);
-            const Executor copied = inner;
-            return continue_task(copied, begun);
-        }
-        leave_entry(std::move(at.guard), *at.shard, at.i);
-        begun->abandon(); // not used
-        (void)accept(key, given, task_order::usual);
-        return nullptr;
+    /// Calls a function in this call if it may run here now, and the lane is idle. Otherwise posts it.
+    template <class F>
+    void dispatch(const Key& key, F&& f) {
+        if (takes_no_more() || !calls_in_place(inner))
+            return static_cast<void>(give(key, std::forward<F>(f), "dispatch", task_order::usual));
+        const std::uint64_t hashed = hash(key);
+        lane_shard& s = shard_of(hashed);
+        keyed_task* const given = make_keyed(key, hashed, std::forward<F>(f), "dispatch");
+        if (!runs_here(s, given)) (void)enqueue(s, given, task_order::usual);
     }
 
     [[nodiscard]] bool is_inside(const Key& key) {
         if (thread_record::here().serial == nullptr || is_in_child()) return false;
-        const place at = find(key);
-        return at.i != lane::none && serial_scope::is_inside(&at.here());
+        const place at = find(key, false);
+        return at.found != nullptr && serial_scope::is_inside(at.found);
     }
 
     [[nodiscard]] std::size_t depth(const Key& key) {
         refuse_in_child("depth");
-        place at = find_sorted(key);
-        const std::size_t found = at.i != lane::none ? at.here().depth : 0;
-        unlock(at.guard, *at.shard);
-        return found;
+        place at = find(key, true);
+        const std::size_t waiting = at.found != nullptr ? at.found->waiting + at.found->dequeued : 0;
+        unlock(at.guard, at.shard);
+        return waiting;
     }
 
     [[nodiscard]] std::size_t active() {
         refuse_in_child("active");
         std::size_t sum = 0;
-        for (unsigned i = 0; i != shard_count(); ++i) {
-            lock guard(shard(i).lock);
-            sort_all(shard(i));
-            sum += shard(i).table.size();
-            unlock(guard, shard(i));
-        }
+        use_shards([&sum](const lane_shard& s) { sum += s.table.size(); });
         return sum;
     }
 
     [[nodiscard]] lanes_metrics<Key> metrics() {
         refuse_in_child("metrics");
         lanes_metrics<Key> sum;
-        for (unsigned i = 0; i != shard_count(); ++i) {
-            lane_shard& s = shard(i);
-            lock guard(s.lock);
-            sort_all(s);
+        use_shards([&sum](const lane_shard& s) {
             sum.active += s.table.size();
             sum.posted += s.posted;
-            sum.run += s.ended;
+            sum.run += s.run;
             sum.dropped += s.dropped;
             sum.rejected += s.rejected;
             sum.beyond += s.beyond;
-            sum.memory += s.table.footprint();
-            sum.delays.insert(sum.delays.end(), longest_[i].begin(), longest_[i].end());
-            unlock(guard, s);
-        }
-        std::sort(sum.delays.begin(), sum.delays.end(),
-                  [](const delay& a, const delay& b) { return a.ns > b.ns; });
-        if (sum.delays.size() > most_delays)
-            sum.delays.erase(sum.delays.begin() + most_delays, sum.delays.end());
+            sum.memory += s.table.footprint() + s.table.size() * entry_bytes;
+        });
+        sum.delays = delays_.all();
         return sum;
     }
 
     std::size_t close(const Key& key) {
         refuse_in_child("close");
-        place at = find_sorted(key);
-        return lanes_state::close(std::move(at.guard), *at.shard, at.i);
+        place at = find(key, true);
+        return lanes_state::close(std::move(at.guard), at.shard, at.found);
     }
 
     [[nodiscard]] bool wait_idle(const Key& key, const wait_limit& limit) {
         refuse_in_child("wait_idle");
-        place at = find_sorted(key);
-        return lanes_state::wait_idle(std::move(at.guard), *at.shard, at.i, limit);
+        place at = find(key, true);
+        return lanes_state::wait_idle(std::move(at.guard), at.shard, at.found, limit);
     }
 
 private:
@@ -340,16 +286,10 @@ private:
             auto* const self = static_cast<keyed*>(base);
             if (request == task_request::abandon) {
                 recycler::destroy(self);
-            } else if constexpr (std::is_nothrow_move_constructible_v<F>) {
-                F own(std::move(self->f));
+            } else {
+                F own(std::move(self->f)); // so that the call can reuse the memory
                 recycler::destroy(self);
                 static_cast<void>(own());
-            } else {
-                struct end {
-                    keyed* self;
-                    ~end() { recycler::destroy(self); }
-                } const guard{self};
-                static_cast<void>(self->f());
             }
             return nullptr;
         }
@@ -358,32 +298,22 @@ private:
     };
 
     using delay = typename lanes_metrics<Key>::delay;
-    static constexpr std::ptrdiff_t most_delays = 8;
 
-    /// A place in a table, under the lock of its shard: an entry, or none.
+    struct entry final : lane {
+        entry(Key&& moved, std::uint32_t of_key) noexcept : lane(of_key), key(std::move(moved)) {}
+        Key key;
+    };
+    static constexpr std::size_t entry_bytes =
+        recycler::holds<entry> ? std::size_t{64} << recycler::size_class(sizeof(entry)) : sizeof(entry);
+
+    /// A lane or null, and the lock of its shard.
     struct place {
-        std::uint64_t hashed = 0;
-        lane_shard* shard = nullptr;
+        lane_shard& shard;
         lanes_state::lock guard;
-        lane::index i = lane::none;
-
-        [[nodiscard]] lane& here() const noexcept { return shard->table.at(i); }
+        lane* found;
     };
 
-    // An entry: the lane, and the key behind it.
-    static constexpr std::size_t key_place = (sizeof(lane) + alignof(Key) - 1) / alignof(Key) * alignof(Key);
-    static constexpr std::size_t alignment = std::max(alignof(lane), alignof(Key));
-    static constexpr std::size_t entry_bytes =
-        (key_place + sizeof(Key) + alignment - 1) / alignment * alignment;
-    static_assert(alignof(Key) <= __STDCPP_DEFAULT_NEW_ALIGNMENT__,
-                  "ekiden: lanes: the key's alignment is larger than that of operator new");
-    friend class lanes;
-
-    static Key* room_for_key(const lane& of) noexcept {
-        auto* const entry = const_cast<std::byte*>(reinterpret_cast<const std::byte*>(&of));
-        return reinterpret_cast<Key*>(entry + key_place);
-    }
-    static const Key& key_of(const lane& of) noexcept { return *std::launder(room_for_key(of)); }
+    static const Key& key_of(const lane& of) noexcept { return static_cast<const entry&>(of).key; }
 
     /// Returns a hash of which each bit depends on all bits of the user's hash, which may be the key itself.
     /// Modeled on the finalizer of D. Stafford's Mix13.
@@ -394,66 +324,27 @@ private:
         return h ^ (h >> 31);
     }
 
-    [[nodiscard]] place find(const Key& key) {
+    template <class F>
+    [[nodiscard]] keyed_task* make_keyed(const Key& key, std::uint64_t hashed, F&& f, const char* where) {
+        using callable = std::decay_t<F>;
+        refuse_in_child(where);
+        refuse_empty<callable>(f, where);
+        if constexpr (std::is_nothrow_move_constructible_v<callable>)
+            return recycler::create<keyed<callable>>(key, hashed, std::forward<F>(f));
+        else
+            return make_keyed(key, hashed, owned_task(make_task(std::forward<F>(f))), where);
+    }
+    [[nodiscard]] static lane* lane_at(lane_shard& s, const Key& key, std::uint32_t hashed) {
+        return s.table.find(hashed, [&key](const lane& l) { return key_of(l) == key; });
+    }
+    /// Finds the lane of a key. If `sorts` is true, moves the tasks that were posted before to their lanes
+    /// first. Then the caller releases the lock with unlock().
+    [[nodiscard]] place find(const Key& key, bool sorts) {
         const std::uint64_t hashed = hash(key);
         lane_shard& s = shard_of(hashed);
         lanes_state::lock guard(s.lock);
-        const lane::index i = index_of(s, key, hashed);
-        return {hashed, &s, std::move(guard), i};
-    }
-    [[nodiscard]] static lane::index index_of(lane_shard& s, const Key& key, std::uint64_t hashed) {
-        return s.table.find(hashed, [&key](const lane& l) { return key_of(l) == key; });
-    }
-
-    /// Finds the entry of a key, after the tasks that were posted before have been moved to the lanes. Unlock
-    /// the shard with unlock().
-    [[nodiscard]] place find_sorted(const Key& key) {
-        place at = find(key);
-        sort_all(*at.shard);
-        at.i = index_of(*at.shard, key, at.hashed);
-        return at;
-    }
-
-    /// Finds the entry of a key, or adds one, for the task `given`. If it throws, `given` has been abandoned.
-    /// A key that is not trivially copyable is copied outside of the lock, to `own`, which outlives the lock.
-    [[nodiscard]] place find_or_add(const Key& key, task* given, std::optional<Key>& own) {
-        owned_task kept(given);
-        refuse_in_child("post");
-        place at = find(key);
-        if constexpr (!std::is_trivially_copyable_v<Key>) {
-            if (at.i == lane::none && !own.has_value()) {
-                at.guard.unlock();
-                own.emplace(key);
-                at = find(key);
-            }
-            if (at.i == lane::none) at.i = add(at.shard->table, std::move(*own), at.hashed);
-        } else if (at.i == lane::none) {
-            at.i = add(at.shard->table, Key(key), at.hashed);
-        }
-        (void)kept.release();
-        return at;
-    }
-
-    [[nodiscard]] static lane::index add(lane_table& to, Key&& key, std::uint64_t hashed) {
-        const lane::index fresh = to.allocate();
-        ::new (static_cast<void*>(room_for_key(to.at(fresh)))) Key(std::move(key));
-        to.insert(fresh, hashed);
-        return fresh;
-    }
-
-    bool push_all(const Key& key, task* given, task_order order) {
-        for (bool has_room = false;; has_room = true) {
-            std::optional<Key> own;
-            place at{};
-            try {
-                at = find_or_add(key, given, own);
-            } catch (...) {
-                if (has_room) return_room();
-                throw;
-            }
-            const outcome now = push(std::move(at.guard), *at.shard, at.i, given, order, has_room);
-            if (now != outcome::again) return now == outcome::accepted;
-        }
+        if (sorts) sort_all(s);
+        return {s, std::move(guard), lane_at(s, key, static_cast<std::uint32_t>(hashed))};
     }
 
     // ---- for lanes_state
@@ -462,61 +353,38 @@ private:
         const Executor copied = static_cast<state&>(self).inner; // when the drain runs, it may destroy `self`
         return accept_task(copied, drain, order);
     }
-    static std::size_t name_of(const lanes_state& self, const lane& of) noexcept {
-        if constexpr (lanes_metrics<Key>::keeps_keys)
-            return 0;
-        else
-            return static_cast<const state&>(self).hash_(key_of(of));
-    }
-    static lane::index entry_for(lane_shard& s, keyed_task& given) noexcept {
+    static lane* lane_of(lane_shard& s, keyed_task& given) noexcept {
         Key& key = static_cast<with_key&>(given).key; // the task destroys it, outside of the lock
-        const lane::index found = index_of(s, key, given.hash);
-        if (found != lane::none) return found;
+        if (lane* const found = lane_at(s, key, given.hash)) return found;
         try {
-            return add(s.table, std::move(key), given.hash);
+            lane* const fresh = recycler::create<entry>(std::move(key), given.hash);
+            s.table.insert(*fresh);
+            return fresh;
         } catch (...) {
-            s.failure = std::current_exception();
-            return lane::none;
+            s.left.failure = std::current_exception();
+            return nullptr;
         }
     }
+    static void end_lane(lane& of) noexcept { recycler::destroy(static_cast<entry*>(&of)); }
     static void report(lanes_state& self) noexcept {
         report_unhandled(static_cast<state&>(self).inner, type_description<lanes>());
     }
-    static void end_key(lane& of) noexcept { std::destroy_at(std::launder(room_for_key(of))); }
-    static void end(lanes_state& self) noexcept { delete static_cast<state*>(&self); }
-    static void note_delay(lanes_state& self, unsigned shard, const lane& of, std::size_t name,
-                           std::uint64_t ns) noexcept {
+    static void note_delay(lanes_state& self, const lane& of, std::uint64_t ns) noexcept {
+        auto& own = static_cast<state&>(self);
         try {
             if constexpr (lanes_metrics<Key>::keeps_keys)
-                static_cast<state&>(self).note(shard, key_of(of), ns);
+                own.delays_.note({key_of(of), ns});
             else
-                static_cast<state&>(self).note(shard, name, ns);
+                own.delays_.note({own.hash_(key_of(of)), ns});
         } catch (...) { // no memory: this delay is omitted
         }
     }
+    static void end(lanes_state& self) noexcept { delete static_cast<state*>(&self); }
     static constexpr operations table{
-        &schedule,  &name_of, std::is_trivially_destructible_v<Key> ? nullptr : &end_key,
-        &entry_for, &report,  &note_delay,
-        &end};
-
-    /// Keeps the longest delays, at most one per lane. The caller holds the shard's lock.
-    void note(unsigned shard, const decltype(delay::key)& key, std::uint64_t ns) {
-        std::vector<delay>& longest = longest_[shard];
-        auto known =
-            std::find_if(longest.begin(), longest.end(), [&key](const delay& d) { return d.key == key; });
-        if (known != longest.end()) {
-            known->ns = std::max(known->ns, ns);
-        } else if (std::ssize(longest) < most_delays) {
-            longest.push_back({key, ns});
-        } else {
-            known = std::min_element(longest.begin(), longest.end(),
-                                     [](const delay& a, const delay& b) { return a.ns < b.ns; });
-            if (known->ns < ns) *known = {key, ns};
-        }
-    }
+        &schedule, &lane_of, &end_lane, std::is_trivially_destructible_v<Key>, &report, &note_delay, &end};
 
     [[no_unique_address]] Hash hash_;
-    std::vector<std::vector<delay>> longest_; // one vector per shard
+    longest_delays<delay> delays_;
 };
 
 /// A handle of one lane. Its operations are those of task_sink. Two handles are equal if they have the same
@@ -565,8 +433,10 @@ private:
         return state_->accept(unboxed(kept), given, order);
     }
     [[nodiscard]] task* continue_with(task* given) const {
+        if (running_in_this_thread()) return given;
         const auto kept = key_;
-        return state_->continue_with(unboxed(kept), given);
+        state_->dispatch(unboxed(kept), owned_task(given));
+        return nullptr;
     }
 
     // Executors must be copyable without exceptions. A key that is not is stored outside.

@@ -140,7 +140,6 @@ TEST_CASE("dispatch by way of another executor's dispatch calls its own function
     const strand s(inner);
     const strand erased{any_executor(inner)};
     const strand twice(s);
-    const lanes<int, eventful_executor> l(inner, {.shards = 1});
     const auto run_in = [&](const auto& where) {
         bool is_inside = false;
         bool was_inside = true;
@@ -162,73 +161,103 @@ TEST_CASE("dispatch by way of another executor's dispatch calls its own function
     run_in(s);
     run_in(erased);
     run_in(twice);
-    run_in(l.get_executor(1));
 }
 
-TEST_CASE("dispatch to a lane calls its own function only, also if others post before it is called") {
+TEST_CASE("dispatch to an idle lane calls its own function only, what others post meanwhile is posted") {
+    for (const std::size_t capacity : {std::size_t{0}, std::size_t{1}}) {
+        thread_pool pool(1);
+        const pool_lanes l(pool.get_executor(), {.lane_capacity = capacity, .shards = 1});
+        bool is_inside = false;
+        bool was_inside = true;
+        std::string order;
+        pool.submit([&] {
+                is_inside = true;
+                l.dispatch(1, [&] {
+                    CHECK(l.running_in_this_thread(1));
+                    elsewhere([&] { CHECK(l.post(1, [&] { was_inside = is_inside; })); });
+                    CHECK(l.depth(1) == 1);
+                    order += 'a';
+                });
+                order += 'b';
+                CHECK_FALSE(l.running_in_this_thread(1));
+                is_inside = false;
+            })
+            .get();
+        pool.wait_idle();
+        CHECK_FALSE(was_inside);
+        CHECK(order == "ab");
+        CHECK(l.active() == 0);
+    }
+}
+
+TEST_CASE("dispatch to a lane posts if the lane is busy, or the executor cannot tell whether it may call") {
     users_context context;
-    std::function<void()> before;
-    const lanes<int, eventful_executor> l(eventful_executor{context.get_executor(), &before}, {.shards = 1});
-    bool is_inside = false;
-    bool was_inside = true;
-    bool has_run = false;
+    const std::function<void()> nothing;
+    const lanes<int, eventful_executor> l(eventful_executor{context.get_executor(), &nothing}, {.shards = 1});
+    thread_pool pool(1);
+    const pool_lanes of_pool(pool.get_executor(), {.shards = 1});
+    std::string order;
     context.get_executor().post(
         [&] {
-            before = [&] {
-                before = nullptr;
-                elsewhere([&] {
-                    (void)l.post(1, [&] { was_inside = is_inside; });
-                    CHECK(l.depth(1) == 2);
-                });
-            };
-            is_inside = true;
-            l.dispatch(1, [&] { has_run = true; });
-            CHECK(has_run);
-            is_inside = false;
+            l.dispatch(1, [&] { order += 'b'; });
+            order += 'a';
         },
         std::allocator<void>());
     context.run();
-    CHECK_FALSE(was_inside);
+    CHECK(order == "ab");
+    pool.submit([&] {
+            (void)of_pool.post(1, [&] { order += 'd'; });
+            of_pool.dispatch(1, [&] { order += 'e'; });
+            order += 'c';
+        })
+        .get();
+    pool.wait_idle();
+    CHECK(order == "abcde");
+}
+
+TEST_CASE("An exception of a function that dispatch calls in an idle lane reaches the caller of dispatch") {
+    for (const std::size_t capacity : {std::size_t{0}, std::size_t{1}}) {
+        thread_pool pool(1);
+        const pool_lanes l(pool.get_executor(), {.lane_capacity = capacity});
+        bool has_run = false;
+        pool.submit([&] {
+                CHECK_THROWS_AS(l.dispatch(1,
+                                           [&] {
+                                               (void)l.post(1, [&] { has_run = true; });
+                                               throw std::runtime_error("of the function");
+                                           }),
+                                std::runtime_error);
+                CHECK_FALSE(l.running_in_this_thread(1));
+            })
+            .get();
+        l.wait_idle(1);
+        CHECK(has_run);
+        CHECK(l.active() == 0);
+    }
 }
 
 // ---- close
 
-TEST_CASE("A lane that is closed before a dispatched function of it begins takes posts, and they run") {
+TEST_CASE("A lane that is closed in a dispatched function is as new when the function returns") {
     for (const std::size_t capacity : {std::size_t{0}, std::size_t{10}}) {
-        users_context context;
-        const lanes<int, users_context::executor_type> l(context.get_executor(), {.lane_capacity = capacity});
+        thread_pool pool(1);
+        const pool_lanes l(pool.get_executor(), {.lane_capacity = capacity});
         std::string order;
-        l.dispatch(1, [&] { order += 'a'; });
-        CHECK(l.close(1) == 1);
-        CHECK(l.post(1, [&] { order += 'b'; }));
-        CHECK(l.post(1, [&] { order += 'c'; }));
-        context.run();
-        CHECK(order == "bc");
+        pool.submit([&] {
+                l.dispatch(1, [&] {
+                    order += 'a';
+                    CHECK(l.post(1, [&] { order += '?'; }));
+                    CHECK(l.close(1) == 1);
+                    CHECK(l.post(1, [&] { order += '?'; }) == (capacity == 0)); // accepted and abandoned
+                });
+                CHECK(l.post(1, [&] { order += 'b'; }));
+            })
+            .get();
+        pool.wait_idle();
+        CHECK(order == "ab");
         CHECK(l.active() == 0);
-        CHECK(l.metrics().dropped == 1);
+        CHECK(l.metrics().dropped + l.metrics().rejected == 2);
     }
-}
-
-TEST_CASE("Posts that wait for room in a lane, and that close() refuses, count as rejected") {
-    users_context context;
-    const lanes<int, users_context::executor_type> l(context.get_executor(),
-                                                     {.lane_capacity = 1, .policy = when_full::block});
-    std::uint64_t refused = 0;
-    for (int turn = 0; refused == 0; ++turn) { // until close() comes later than the post
-        CHECK(l.post(1, [] {}));
-        std::atomic<bool> is_there{false};
-        std::thread waiting([&] {
-            is_there = true;
-            refused += l.post(1, [] {}) ? 0 : 1;
-        });
-        while (!is_there) std::this_thread::yield();
-        std::this_thread::sleep_for(std::chrono::milliseconds(turn));
-        l.close(1);
-        waiting.join();
-        l.close(1);
-    }
-    CHECK(l.metrics().rejected == refused);
-    context.run();
 }
 
 // ---- an inner executor that throws

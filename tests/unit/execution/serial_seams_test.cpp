@@ -1,6 +1,5 @@
 // Where strands and lanes meet what goes on around them: their own end, the context's end, exceptions, fork,
 // the end of a thread.
-#include "../asleep.hpp"
 #include "../child_process.hpp"
 #include "../effort.hpp"
 #include "held_worker.hpp"
@@ -398,59 +397,45 @@ TEST_CASE("A continuation that waits for room in a lane holds up none of what it
 }
 
 TEST_CASE("A post that waits for room outlives its executor and the lanes") {
-    thread_pool pool(1);
-    thread_pool other(1);
-    std::latch has_begun(1);
-    std::latch second_begins(1);
-    std::latch third_has_begun(1);
-    std::latch third_ends(1);
-    std::latch waits_for_all(1);
-    std::latch tries_again(1);
-    std::latch waits_for_lane(1);
-    std::latch goes_on(1);
-    auto l = std::make_unique<pool_lanes>(
-        pool.get_executor(), lanes_options{.lane_capacity = 1, .capacity = 2, .policy = when_full::block});
-    (void)l->post(9, [&] {
-        has_begun.count_down();
-        second_begins.wait();
-    });
-    has_begun.wait();
-    (void)l->post(2, [] {});
-    (void)l->post(3, [&] {
-        third_has_begun.count_down();
-        third_ends.wait();
-    });
-
-    // Waits for the room of all, then, with that, for room in the lane. The worker runs the others meanwhile.
-    ran_and_gone done;
-    auto own = std::make_unique<pool_lanes::executor_type>(l->get_executor(1));
-    other.post([&done, own = std::move(own)]() mutable {
-        const auto& with = *own;
-        with.post([f = done.function(), own = std::move(own)] { f(); });
-    });
-    other.post([&] {
-        other.post([&] {
-            waits_for_lane.count_down();
+    for (const bool in_all : {false, true}) {
+        thread_pool pool(1);
+        thread_pool other(1);
+        std::latch has_begun(1);
+        std::latch goes_on(1);
+        std::latch is_helping(1);
+        std::latch has_helped(1);
+        auto l =
+            std::make_unique<pool_lanes>(pool.get_executor(), lanes_options{.lane_capacity = in_all ? 0U : 1U,
+                                                                            .capacity = in_all ? 1U : 0U,
+                                                                            .policy = when_full::block});
+        (void)l->post(1, [&] {
+            has_begun.count_down();
             goes_on.wait();
         });
-        waits_for_all.count_down();
-        tries_again.wait();
-    });
-    waits_for_all.wait();
-    std::thread comes_second = ekiden_test::start_asleep([&] { (void)l->post(1, done.function()); });
-    second_begins.count_down();
-    third_has_begun.wait();
-    comes_second.join();
-    tries_again.count_down();
-    waits_for_lane.wait();
+        has_begun.wait();
+        (void)l->post(1, [] {});
 
-    l.reset();
-    third_ends.count_down();
-    pool.wait_idle();
-    CHECK(done.ran == 2);
-    goes_on.count_down();
-    other.wait_idle();
-    CHECK(done.gone == 2);
+        // The worker that waits for room runs another task meanwhile, and returns to the wait very late.
+        ran_and_gone done;
+        auto own = std::make_unique<pool_lanes::executor_type>(l->get_executor(1));
+        other.post([&done, own = std::move(own)]() mutable {
+            const auto& with = *own;
+            with.post([f = done.function(), own = std::move(own)] { f(); });
+        });
+        other.post([&] {
+            is_helping.count_down();
+            has_helped.wait();
+        });
+        is_helping.wait();
+        CHECK(l->depth(1) == 2);
+        l.reset();
+        goes_on.count_down();
+        pool.wait_idle();
+        CHECK(done.ran == 1);
+        has_helped.count_down();
+        other.wait_idle();
+        CHECK(done.gone == 1);
+    }
 }
 
 TEST_CASE("Posts that wait for room above each other on one worker all come in") {

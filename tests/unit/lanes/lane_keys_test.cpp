@@ -19,6 +19,7 @@
 #include <ekiden/timer/steady_timer.hpp>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
@@ -28,6 +29,7 @@
 #include <functional>
 #include <latch>
 #include <memory>
+#include <new>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -80,6 +82,18 @@ auto witnessed(std::atomic<int>& ended, std::atomic<int>& ran) {
     auto witness = std::shared_ptr<void>(nullptr, [&ended](void*) { ended.fetch_add(1); });
     return [witness, &ran] { ran.fetch_add(1); };
 }
+
+/// Too large for a recycled node, so that a lane of it is allocated by operator new.
+struct large_key {
+    int value;
+    std::array<char, 512> filler;
+    friend bool operator==(const large_key&, const large_key&) = default;
+};
+struct large_hash {
+    std::size_t operator()(const large_key& key) const noexcept {
+        return static_cast<std::size_t>(key.value);
+    }
+};
 
 /// Copying it may fail, whenever that is.
 struct fickle_key {
@@ -199,10 +213,10 @@ TEST_CASE("A function for which there is no memory for a lane is dropped, counte
         thread_pool pool({.threads = 1, .on_unhandled_exception = [&](std::exception_ptr, std::string_view) {
                               reports.fetch_add(1);
                           }});
-        const pool_lanes l(pool.get_executor(), {.shards = 1});
+        const lanes<large_key, thread_pool::executor_type, large_hash> l(pool.get_executor(), {.shards = 1});
         held_worker worker(pool);
-        CHECK(l.post(1, witnessed(ended, ran)));
-        CHECK(l.post(2, witnessed(ended, ran)));
+        CHECK(l.post({1, {}}, witnessed(ended, ran)));
+        CHECK(l.post({2, {}}, witnessed(ended, ran)));
         {
             const ekiden_test::failing_allocation next(0);
             CHECK(l.active() == 1); // sorts
@@ -213,12 +227,30 @@ TEST_CASE("A function for which there is no memory for a lane is dropped, counte
         worker.open();
         pool.wait_idle();
         CHECK(ran.load() == 1);
-        CHECK(l.post(1, witnessed(ended, ran)));
+        CHECK(l.post({1, {}}, witnessed(ended, ran)));
         pool.wait_idle();
         CHECK(ran.load() == 2);
         CHECK(reports.load() == 1);
     }
     CHECK(ended.load() == 3);
+}
+
+TEST_CASE("With a capacity, a post throws if there is no memory for its lane, and leaves nothing behind") {
+    std::atomic<int> ended{0};
+    std::atomic<int> ran{0};
+    thread_pool pool(1);
+    const lanes<large_key, thread_pool::executor_type, large_hash> l(pool.get_executor(),
+                                                                     {.lane_capacity = 3, .capacity = 1});
+    {
+        auto function = witnessed(ended, ran);
+        const ekiden_test::failing_allocation second(1); // the first one is for the function
+        CHECK_THROWS_AS((void)l.post({1, {}}, std::move(function)), std::bad_alloc);
+    }
+    CHECK(ended.load() == 1);
+    CHECK(l.active() == 0);
+    CHECK(l.post({1, {}}, witnessed(ended, ran)));
+    pool.wait_idle();
+    CHECK(ran.load() == 1);
 }
 #endif
 
