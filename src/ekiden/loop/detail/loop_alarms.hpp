@@ -23,7 +23,7 @@ public:
     /// False if there is one already.
     [[nodiscard]] bool adopt(alarm_clock& clock) noexcept {
         alarm_clock* expected = nullptr;
-        // [LO11] release: the clock; pairs with the acquires below.
+        // [LO2] Release: the clock. Pairs with the acquire in next_ns().
         return clock_.compare_exchange_strong(expected, &clock, sys::release, sys::relaxed);
     }
 
@@ -32,7 +32,7 @@ public:
 
     /// When it rings; never.
     [[nodiscard]] std::int64_t next_ns() const noexcept {
-        const alarm_clock* const clock = clock_.load(sys::acquire); // [LO11]
+        const alarm_clock* const clock = clock_.load(sys::acquire); // [LO2]
         return clock != nullptr ? clock->next_ns() : never;
     }
 
@@ -43,13 +43,16 @@ public:
         return next != never && next - static_cast<std::int64_t>(sys::now_ns()) < late;
     }
 
-    /// Has it ring if that is due. Whether it has.
+    /// Returns whether the next alarm is due.
+    [[nodiscard]] bool is_due() const noexcept {
+        const std::int64_t next = next_ns();
+        return next != never && next <= static_cast<std::int64_t>(sys::now_ns());
+    }
+
+    /// Rings if the next alarm is due. Returns whether it has.
     bool ring_if_due() noexcept {
-        alarm_clock* const clock = clock_.load(sys::acquire); // [LO11]
-        if (clock == nullptr) return false;
-        const std::int64_t next = clock->next_ns();
-        if (next == never || next > static_cast<std::int64_t>(sys::now_ns())) return false;
-        clock->ring();
+        if (!is_due()) return false;
+        clock_.load(sys::relaxed)->ring(); // next_ns() has acquired it
         return true;
     }
 

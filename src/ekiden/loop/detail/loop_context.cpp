@@ -9,7 +9,6 @@
 #include <ekiden/sys/bad_argument.hpp>
 #include <ekiden/sys/contract.hpp>
 
-#include <algorithm>
 #include <cstdio>
 #include <exception>
 #include <stop_token>
@@ -18,17 +17,6 @@
 #include <utility>
 
 namespace ekiden::inline EKIDEN_ABI {
-
-namespace {
-
-unsigned seats_for(int hint) {
-    const auto most = static_cast<int>(loop_seats::most_seats);
-    return static_cast<unsigned>(hint == loop_context::many
-                                     ? loop_context::usual_seats
-                                     : std::clamp(hint, loop_context::usual_seats, most));
-}
-
-} // namespace
 
 loop_context::loop_context(int concurrency_hint) : generation_(sys::fork_generation()) {
     refuse_in_simulation(
@@ -41,7 +29,7 @@ loop_context::loop_context(int concurrency_hint) : generation_(sys::fork_generat
     if (concurrency_hint == 1)
         solo_ = std::make_unique<solo_loop>(id());
     else
-        shared_ = std::make_unique<shared_loop>(id(), gate_, seats_for(concurrency_hint));
+        shared_ = std::make_unique<shared_loop>(id());
 }
 
 loop_context::~loop_context() {
@@ -57,7 +45,7 @@ loop_context::~loop_context() {
             solo_ != nullptr ? solo_->running_type() : static_cast<loop_role*>(here)->running;
         refuse_destruction("loop_context", true, running);
     }
-    sys::expects(solo_ != nullptr ? solo_->is_empty() : shared_->seats().is_empty(),
+    sys::expects(solo_ != nullptr ? solo_->is_empty() : shared_->is_empty(),
                  "a loop_context is destroyed while a thread is inside its run()");
     shut_down();
     end_services();
@@ -66,7 +54,7 @@ loop_context::~loop_context() {
 /// Nobody is inside, and never will be: drops the tasks.
 void loop_context::shut_down() noexcept {
     if ((gate_.load(sys::relaxed) & ends) != 0) return;
-    gate_.fetch_or(ends, sys::relaxed); // [IQ2] the fence in quiesce() comes after it
+    gate_.fetch_or(ends, sys::relaxed);
     shut_down_services();
     if (solo_ != nullptr)
         solo_->abandon_all();
@@ -91,17 +79,7 @@ bool loop_context::accept(task* accepted, task_order order) {
         solo_->push(accepted);
         return true;
     }
-    // Its poster comes to it after the task that it runs; or its run() ends, and wakes another thread.
-    const bool wakes =
-        order != task_order::deferred || !running_in_this_thread() || thread_record::here().blocked != 0;
-    try {
-        if (shared_->push(accepted, wakes)) [[likely]]
-            return true;
-    } catch (...) {
-        accepted->abandon();
-        throw;
-    }
-    return refuse(accepted);
+    return shared_->push(accepted, order) || refuse(accepted);
 }
 
 bool loop_context::refuse(task* refused) {
@@ -111,17 +89,19 @@ bool loop_context::refuse(task* refused) {
 }
 
 void loop_context::work_started() noexcept {
+    if (is_in_forked_child()) return; // another thread may have held the lock
     if (solo_ != nullptr)
         solo_->work_started();
     else
-        shared_->seats().work_started();
+        shared_->work_started();
 }
 
 void loop_context::work_finished() noexcept {
+    if (is_in_forked_child()) return;
     if (solo_ != nullptr)
         solo_->work_finished();
     else
-        shared_->seats().work_finished();
+        shared_->work_finished();
 }
 
 void loop_context::executor_type::report_unhandled(const char*) const noexcept {
@@ -139,7 +119,7 @@ std::size_t loop_context::do_run(const loop_request& request) {
 /// In a debug build: of a program that posts to a context that has stopped, and runs it without restart().
 void loop_context::warn_if_left_stopped() noexcept {
     if (!is_stopped() || running_in_this_thread()) return;
-    if (!(solo_ != nullptr ? solo_->was_left_stopped() : shared_->seats().was_left_stopped())) return;
+    if (!(solo_ != nullptr ? solo_->was_left_stopped() : shared_->was_left_stopped())) return;
     std::fprintf(stderr,
                  "ekiden: loop_context: run() does nothing: the context stopped when it had no work, and "
                  "tasks were posted since; call restart() first\n");
@@ -174,11 +154,11 @@ void loop_context::stop() noexcept {
     if (solo_ != nullptr)
         solo_->stop();
     else
-        shared_->seats().stop();
+        shared_->stop();
 }
 
 bool loop_context::is_stopped() const noexcept {
-    return solo_ != nullptr ? solo_->is_stopped() : shared_->seats().is_stopped();
+    return solo_ != nullptr ? solo_->is_stopped() : shared_->is_stopped();
 }
 
 void loop_context::restart() noexcept {
@@ -187,7 +167,7 @@ void loop_context::restart() noexcept {
     if (solo_ != nullptr)
         solo_->restart();
     else
-        shared_->seats().restart();
+        shared_->restart();
 }
 
 // ---- timers
@@ -197,11 +177,11 @@ bool loop_context::adopt(alarm_clock& clock) noexcept {
 }
 
 void loop_context::alarm_moved() noexcept {
-    if (solo_ != nullptr) {
-        if (!running_in_this_thread()) solo_->look_again(); // that thread looks before it sleeps
-    } else {
-        shared_->seats().alarm_moved();
-    }
+    if (is_in_forked_child()) return;
+    if (solo_ == nullptr)
+        shared_->alarm_moved();
+    else if (!running_in_this_thread()) // which checks the alarm before it sleeps
+        solo_->look_again();
 }
 
 // ---- events

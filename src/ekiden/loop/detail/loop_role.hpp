@@ -54,8 +54,10 @@ public:
     /// null.
     [[nodiscard]] loop_role* outer() const noexcept { return outer_; }
 
-    unsigned seat = 0;                ///< in a loop that has seats
-    task::function running = nullptr; ///< the type of the task that runs, in such a loop
+    // ---- in a loop that several threads run
+
+    unsigned deferred = 0;            ///< tasks that the running task has posted without waking a thread
+    task::function running = nullptr; ///< the type of the running task
 
 private:
     thread_role* const around_;

@@ -7,7 +7,7 @@
 #include <ekiden/loop/detail/busy_loops.hpp>
 #include <ekiden/loop/detail/loop_alarms.hpp>
 #include <ekiden/loop/detail/loop_role.hpp>
-#include <ekiden/loop/detail/own_tasks.hpp>
+#include <ekiden/loop/detail/task_list.hpp>
 #include <ekiden/queue/serial_queue.hpp>
 #include <ekiden/queue/task.hpp>
 #include <ekiden/sys/atomic.hpp>
@@ -159,7 +159,7 @@ private:
     bool is_spin_worth_ = true;
     std::uint64_t last_events_ns_ = 0;
     // What the thread inside has posted while the queue was drained: older than all that is in that now.
-    own_tasks own_;
+    task_list own_;
     alignas(sys::isolation) sys::atomic<std::uint32_t> word_{0};
     alignas(sys::isolation) serial_queue queue_;
 };
