@@ -37,7 +37,6 @@ public:
 
     bool runs_task = false;
     bool has_thrown = true; // until run() returns
-    loop_ticks ticks;
 
 private:
     shared_loop& loop_;
@@ -104,19 +103,14 @@ void shared_loop::alarm_moved() noexcept {
 std::size_t shared_loop::run(const loop_request& request) {
     if (is_stopped()) return 0;
     visit here(*this);
-    here.ticks.begin_anew();
-    alarms_.ring_if_due();
     std::size_t count = 0;
     while (count != request.most && !request.is_over()) {
+        alarms_.ring_if_due();
         task* const found = next(here, request);
         if (found == nullptr) break;
         ++count;
         run_task(*found);
         expect_no_child(generation_);
-        if (alarms_.any() && here.ticks.is_time()) {
-            here.ticks.begin();
-            alarms_.ring_if_due();
-        }
     }
     here.has_thrown = false;
     return count;

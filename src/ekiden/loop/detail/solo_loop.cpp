@@ -129,19 +129,13 @@ private:
 
 std::size_t solo_loop::run(const loop_request& request) {
     const visit here(*this);
-    ticks_.begin_anew();
-    alarms_.ring_if_due();
     std::size_t count = 0;
     while (count != request.most && !request.is_over()) {
+        alarms_.ring_if_due();
         task* const found = next(request, count);
         if (found == nullptr) break;
         ++count;
         execute(found);
-        if ((alarms_.any() || has_source()) && ticks_.is_time()) {
-            const std::uint64_t now = ticks_.begin();
-            is_turn_of_events_ = has_source() && now - last_events_ns_ > events_every_ns;
-            alarms_.ring_if_due();
-        }
     }
     // The context stops with its last task, also in run_one().
     if (is_drained() && !has_work_elsewhere() && !is_stopped()) (void)rest({.waits = false});
@@ -159,7 +153,7 @@ void solo_loop::execute(task* taken) {
 task* solo_loop::next(const loop_request& request, std::size_t& count) {
     for (;;) {
         if (is_stopped()) return nullptr;
-        if (is_turn_of_events_) {
+        if (has_source() && sys::now_ns() - last_events_ns_ > events_every_ns) {
             run_events(request, count);
             if (count == request.most || request.is_over()) return nullptr;
             continue;
@@ -175,6 +169,7 @@ task* solo_loop::next(const loop_request& request, std::size_t& count) {
             outing out(*this, request);
             const std::size_t ran = run_source(*source, request.left(count), request.waits ? &out : nullptr);
             count += ran;
+            last_events_ns_ = sys::now_ns();
             if (count == request.most || request.is_over()) return nullptr;
             if (ran != 0 || request.waits) continue;
         } else if (request.waits && has_work_elsewhere()) {
@@ -222,7 +217,6 @@ std::size_t solo_loop::run_source(event_source& source, std::size_t most, event_
 /// for no longer than tasks have had.
 void solo_loop::run_events(const loop_request& request, std::size_t& count) {
     event_source& source = *source_.load(sys::acquire); // [LP4]
-    is_turn_of_events_ = false;
     const std::uint64_t begin = sys::now_ns();
     last_events_ns_ = begin;
     for (unsigned i = 0; i != most_events && count != request.most && !is_stopped(); ++i) {

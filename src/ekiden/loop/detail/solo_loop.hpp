@@ -149,13 +149,11 @@ private:
     const std::uint16_t generation_; // of forks
     sys::atomic<std::uint32_t> inside_{0};
     busy_loops* pool_ = nullptr; // of which this is a loop
-    loop_ticks ticks_;
     task::function running_type_ = nullptr;
     sys::atomic<bool> has_run_dry_{false};
     loop_alarms alarms_;
     sys::atomic<event_source*> source_{nullptr};
     sys::atomic<const void*> kind_of_source_{nullptr};
-    bool is_turn_of_events_ = false;
     bool is_spin_worth_ = true;
     std::uint64_t last_events_ns_ = 0;
     // What the thread inside has posted while the queue was drained: older than all that is in that now.
