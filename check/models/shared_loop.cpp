@@ -5,7 +5,9 @@
 #include <ekiden/sys/thread.hpp>
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <utility>
 
@@ -325,6 +327,8 @@ LOOP_MODEL(shared_nested, .old_values = 0,
 
 namespace {
 
+constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
+
 /// Fires once. Its firing posts a task and ends the work that it was.
 class one_alarm final : public alarm_clock {
 public:
@@ -337,8 +341,7 @@ public:
     }
     [[nodiscard]] std::int64_t next_ns() const noexcept override { return next_.load(sys::acquire); }
     void ring() noexcept override {
-        if (next_.exchange(loop_alarms::never, sys::acq_rel) == loop_alarms::never)
-            return; // by another thread
+        if (next_.exchange(never, sys::acq_rel) == never) return; // by another thread
         loop_.post(posted_);
         loop_.work_finished();
     }
@@ -346,7 +349,7 @@ public:
 private:
     loop& loop_;
     task& posted_;
-    sys::atomic<std::int64_t> next_{loop_alarms::never};
+    sys::atomic<std::int64_t> next_{never};
 };
 
 } // namespace

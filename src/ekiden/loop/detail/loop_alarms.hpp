@@ -9,56 +9,46 @@
 #include <ekiden/sys/spin.hpp>
 
 #include <chrono>
-#include <cstdint>
-#include <limits>
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// The alarm clock of one context, which stays until its end. Thread-safe.
+/// The alarm clock of one context. It exists until the end of the context. Thread-safe.
 class loop_alarms {
 public:
-    static constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
-
-    /// False if there is one already.
+    /// Returns false if there is an alarm clock already.
     [[nodiscard]] bool adopt(alarm_clock& clock) noexcept {
         alarm_clock* expected = nullptr;
-        // [LO2] Release: the clock. Pairs with the acquire in next_ns().
+        // [LO2] Release: the clock. Pairs with the acquire in next().
         return clock_.compare_exchange_strong(expected, &clock, sys::release, sys::relaxed);
     }
 
-    /// When it rings; never.
-    [[nodiscard]] std::int64_t next_ns() const noexcept {
+    /// Returns the time of the next alarm. Returns time_point::max() if there is none.
+    [[nodiscard]] sys::clock::time_point next() const noexcept {
         const alarm_clock* const clock = clock_.load(sys::acquire); // [LO2]
-        return clock != nullptr ? clock->next_ns() : never;
+        if (clock == nullptr) return sys::clock::time_point::max();
+        return sys::clock::time_point(std::chrono::nanoseconds(clock->next_ns()));
     }
 
-    /// Whether it rings so soon that a thread that looks for tasks would be late.
-    [[nodiscard]] bool is_near() const noexcept {
-        const std::int64_t next = next_ns();
-        constexpr auto late = static_cast<std::int64_t>(2 * sys::spin_ns);
-        return next != never && next - static_cast<std::int64_t>(sys::now_ns()) < late;
+    [[nodiscard]] bool is_set() const noexcept { return next() != sys::clock::time_point::max(); }
+
+    /// Returns whether the next alarm is due within `margin`.
+    [[nodiscard]] bool is_due(sys::clock::duration margin = {}) const noexcept {
+        const sys::clock::time_point when = next();
+        return when != sys::clock::time_point::max() && when - margin <= sys::clock::now();
     }
 
-    /// Returns whether the next alarm is due.
-    [[nodiscard]] bool is_due() const noexcept {
-        const std::int64_t next = next_ns();
-        return next != never && next <= static_cast<std::int64_t>(sys::now_ns());
-    }
+    /// Returns whether a thread that spins for work would be late for the next alarm.
+    [[nodiscard]] bool is_near() const noexcept { return is_due(std::chrono::nanoseconds(2 * sys::spin_ns)); }
 
     /// Rings if the next alarm is due. Returns whether it has.
     bool ring_if_due() noexcept {
         if (!is_due()) return false;
-        clock_.load(sys::relaxed)->ring(); // next_ns() has acquired it
+        clock_.load(sys::relaxed)->ring(); // next() has acquired it
         return true;
     }
 
 private:
     sys::atomic<alarm_clock*> clock_{nullptr};
 };
-
-/// `ns` on the scale of sys::now_ns() as a time of the library's clock.
-[[nodiscard]] inline sys::clock::time_point loop_time(std::int64_t ns) noexcept {
-    return sys::clock::time_point(std::chrono::nanoseconds(ns));
-}
 
 } // namespace ekiden::inline EKIDEN_ABI

@@ -6,7 +6,6 @@
 #include <ekiden/sys/contract.hpp>
 #include <ekiden/sys/mutant.hpp>
 
-#include <algorithm>
 #include <utility>
 
 namespace ekiden::inline EKIDEN_ABI {
@@ -180,7 +179,7 @@ bool shared_loop::is_out_of_work() const noexcept {
 
 /// Returns whether threads sleep and none of them wakes for the next alarm.
 bool shared_loop::lacks_keeper() const noexcept {
-    return keeper_ == nullptr && sleepers_ != nullptr && alarms_.next_ns() != loop_alarms::never
+    return keeper_ == nullptr && sleepers_ != nullptr && alarms_.is_set()
            && !EKIDEN_MUTANT(loop_forgets_the_time);
 }
 
@@ -229,12 +228,10 @@ void shared_loop::abandon_all() noexcept {
 /// the next alarm.
 void shared_loop::sleep(unique_lock& lock, const loop_request& request) noexcept {
     sleeper self;
-    sys::clock::time_point until = sys::clock::time_point::max();
-    if (request.deadline != nullptr) until = *request.deadline;
+    sys::clock::time_point until = request.until();
     if (keeper_ == nullptr) {
         keeper_ = &self;
-        const std::int64_t alarm = alarms_.next_ns();
-        if (alarm != loop_alarms::never) until = std::min(until, loop_time(alarm));
+        until = request.until(alarms_);
     } else {
         self.next = std::exchange(sleepers_, &self);
     }
