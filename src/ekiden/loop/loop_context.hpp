@@ -130,6 +130,8 @@ public:
 private:
     friend class loop_threads; // used by loop_pool
 
+    template <class F>
+    auto with_engine(F f) const;
     std::size_t run_within(const wait_limit& limit, std::size_t most);
     std::size_t do_run(const struct loop_request& request);
     void warn_if_left_stopped() noexcept;
