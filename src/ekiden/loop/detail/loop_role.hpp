@@ -67,7 +67,8 @@ public:
 
     // ---- in a loop that several threads run
 
-    unsigned deferred = 0;            ///< tasks that the running task has posted without waking a thread
+    bool runs_task = false;           ///< otherwise the thread is between two tasks
+    unsigned deferred = 0;            ///< tasks that this thread has posted without waking another thread
     task::function running = nullptr; ///< the type of the running task
 
 private:

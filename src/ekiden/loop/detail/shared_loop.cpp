@@ -34,7 +34,6 @@ public:
         if (deferred != 0) loop_.announce(std::exchange(deferred, 0));
     }
 
-    bool runs_task = false;
     bool has_thrown = true; // until run() returns
 
 private:
@@ -46,18 +45,19 @@ private:
 // ---- threads that bring work
 
 bool shared_loop::push(task* pushed, task_order order) noexcept {
-    const thread_record& thread = thread_record::here();
-    loop_role* const poster = order == task_order::deferred && thread.blocked == 0
-                                  ? static_cast<loop_role*>(role_scope::find(context_))
-                                  : nullptr;
+    auto* const poster = static_cast<loop_role*>(role_scope::find(context_));
+    // A thread inside that runs no task fires alarms. It dequeues a task next.
+    const bool is_deferred =
+        poster != nullptr
+        && (order == task_order::deferred ? thread_record::here().blocked == 0 : !poster->runs_task);
     sleeper* chosen = nullptr;
     {
         const lock_guard guard(lock_);
         if (is_closed_) return false;
         queue_.push(pushed);
-        if (poster == nullptr && !EKIDEN_MUTANT(loop_posts_in_silence)) chosen = choose(1);
+        if (!is_deferred && !EKIDEN_MUTANT(loop_posts_in_silence)) chosen = choose(1);
     }
-    if (poster != nullptr) ++poster->deferred;
+    if (is_deferred) ++poster->deferred;
     wake(chosen);
     return true;
 }
@@ -66,7 +66,7 @@ void shared_loop::announce(unsigned tasks) noexcept {
     sleeper* chosen = nullptr;
     {
         const lock_guard guard(lock_);
-        if (!queue_.is_empty()) chosen = choose(tasks);
+        if (!queue_.is_empty() && !EKIDEN_MUTANT(loop_announces_nothing)) chosen = choose(tasks);
     }
     wake(chosen);
 }
@@ -127,7 +127,9 @@ task* shared_loop::next(visit& here, const loop_request& request) noexcept {
             here.runs_task = true;
             ++running_;
             const unsigned deferred = std::exchange(here.deferred, 0);
-            sleeper* const chosen = choose(deferred > 1 ? deferred - 1 : lacks_keeper() ? 1 : 0);
+            sleeper* const chosen =
+                choose(deferred > 1 && !EKIDEN_MUTANT(loop_keeps_deferred_tasks) ? deferred - 1
+                                                                                 : (lacks_keeper() ? 1 : 0));
             lock.unlock();
             wake(chosen);
             return found;
