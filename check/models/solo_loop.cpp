@@ -4,6 +4,8 @@
 #include <ekiden/loop/detail/solo_loop.hpp>
 #include <ekiden/sys/thread.hpp>
 
+#include <cstdint>
+#include <limits>
 #include <memory>
 #include <vector>
 
@@ -180,6 +182,8 @@ LOOP_MODEL(solo_poll_against_post,
 
 namespace {
 
+constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
+
 /// Rings once; ends the work that it was.
 class one_alarm final : public alarm_clock {
 public:
@@ -187,7 +191,7 @@ public:
     void set() { next_.store(0, sys::release); }
     [[nodiscard]] std::int64_t next_ns() const noexcept override { return next_.load(sys::acquire); }
     void ring() noexcept override {
-        next_.store(loop_alarms::never, sys::relaxed);
+        next_.store(never, sys::relaxed);
         ++rings;
         loop_.work_finished();
     }
@@ -195,7 +199,7 @@ public:
 
 private:
     solo_loop& loop_;
-    sys::atomic<std::int64_t> next_{loop_alarms::never};
+    sys::atomic<std::int64_t> next_{never};
 };
 
 } // namespace

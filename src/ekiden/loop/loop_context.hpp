@@ -29,12 +29,9 @@ class shared_loop;
 /// A queue of tasks, and the threads that run them. Each accepted task is run exactly once, or abandoned by
 /// the destructor.
 ///
-/// Order of the tasks: with the hint 1, tasks run in the order of their posts, for all posting threads
-/// together. Otherwise, the tasks of each posting thread are dequeued in their order. A task begins only
-/// after the threads inside have dequeued every task that the same thread has posted before. Tasks of
-/// different threads have no order. A thread inside dequeues up to 520 tasks of one thread before it checks
-/// the next one. (Tasks that a thread posts while it terminates, from destructors of thread_local objects,
-/// may run earlier.) A long task delays no other task, as long as there is another thread inside.
+/// Order of the tasks: tasks are dequeued in the order of their posts, for all posting threads together.
+/// While one thread runs the context, tasks also run in this order. A long task delays no other task, as long
+/// as there is another thread inside.
 ///
 /// Work is a task, queued or running, and what on_work_started() has announced. A pending timer calls
 /// on_work_started(). A context without work stops: run() returns, and does nothing more before restart().
@@ -54,15 +51,11 @@ class loop_context final : public execution_context {
 public:
     /// The hint for any number of threads.
     static constexpr int many = std::numeric_limits<int>::max();
-    /// The number of threads that can be inside at once if the hint is `many`, or from 2 to this number.
-    /// Further threads wait outside until one leaves, or until the context stops. Larger hints are used as
-    /// they are, up to 1,023. Hints above 1,023 are treated as 1,023.
-    static constexpr int usual_seats = 64;
 
     /// Constructs a context. `concurrency_hint` is the number of threads that will run it. With 1, only one
     /// thread at a time runs it. Then nothing is locked, and a second thread inside ends the program with a
-    /// message. Throws std::invalid_argument if the hint is less than 1, and std::bad_alloc. In a simulation,
-    /// it fails the run instead.
+    /// message. With a larger hint, any number of threads run it. Throws std::invalid_argument if the hint is
+    /// less than 1, and std::bad_alloc. In a simulation, it fails the run instead.
     explicit loop_context(int concurrency_hint = many);
 
     /// Shuts the services down. Then destroys the queued tasks without running them, and refuses what these
@@ -137,6 +130,8 @@ public:
 private:
     friend class loop_threads; // used by loop_pool
 
+    template <class F>
+    auto with_engine(F f) const;
     std::size_t run_within(const wait_limit& limit, std::size_t most);
     std::size_t do_run(const struct loop_request& request);
     void warn_if_left_stopped() noexcept;
@@ -156,7 +151,7 @@ private:
     void refuse_in_child(const char* operation) const;
     [[nodiscard]] bool is_in_forked_child() const noexcept { return generation_ != sys::fork_generation(); }
 
-    static constexpr std::uint32_t ends = 1;  // the destructor has begun; makes shared_loop refuse pushes
+    static constexpr std::uint32_t ends = 1;  // the destructor has begun
     static constexpr std::uint32_t holds = 2; // stop() has been called, and restart() has not
     sys::atomic<std::uint32_t> gate_{0};
     const std::uint16_t generation_; // the fork generation

@@ -13,12 +13,20 @@ namespace ekiden::inline EKIDEN_ABI::sys {
 class slow_lock {
 public:
     void lock() noexcept {
-        std::uint32_t expected = free;
         // [LK1] acquire; pairs with the release in unlock().
-        if (word_.compare_exchange_strong(expected, held, acquire, relaxed)) return;
+        if (try_lock()) return;
         const std::uint32_t taken = EKIDEN_MUTANT(lock_hides_other_sleepers) ? held : contended;
         while (word_.exchange(taken, acquire) != free) futex_wait(word_, taken);
     }
+
+    /// Returns whether the lock was free. Then the caller holds it.
+    [[nodiscard]] bool try_lock() noexcept {
+        std::uint32_t expected = free;
+        return word_.compare_exchange_strong(expected, held, acquire, relaxed); // [LK1] as in lock()
+    }
+
+    /// A hint. Orders nothing.
+    [[nodiscard]] bool is_held() const noexcept { return word_.load(relaxed) != free; }
 
     void unlock() noexcept {
         // [LK1] Release: publishes what this owner wrote. Pairs with the acquires in lock().

@@ -230,21 +230,17 @@ TEST_CASE("Whoever finds the context running after a post may rely on its task b
     }
 }
 
-TEST_CASE("More threads than there are seats wait outside, and return with the others") {
+TEST_CASE("More threads than the hint says run a context, and all return when there is no work left") {
     if (ekiden_test::is_emulated) return;
     loop_context loop(2);
     const auto executor = loop.get_executor();
     executor.on_work_started();
-    const int count = loop_context::usual_seats + 3;
-    std::atomic<int> entered{0};
+    constexpr int count = 70;
+    std::latch all_inside(count);
+    for (int i = 0; i != count; ++i) executor.post([&] { all_inside.arrive_and_wait(); });
     std::vector<std::thread> threads;
-    for (int i = 0; i != count; ++i) {
-        threads.emplace_back([&] {
-            entered.fetch_add(1);
-            (void)loop.run();
-        });
-    }
-    while (entered.load() != count) std::this_thread::yield();
+    for (int i = 0; i != count; ++i) threads.emplace_back([&] { (void)loop.run(); });
+    all_inside.wait(); // each thread runs a task
     std::atomic<int> ran{0};
     for (int i = 0; i != 1000; ++i) executor.post([&] { ran.fetch_add(1); });
     while (ran.load() != 1000) std::this_thread::yield();
@@ -253,33 +249,78 @@ TEST_CASE("More threads than there are seats wait outside, and return with the o
     CHECK(loop.is_stopped());
 }
 
-TEST_CASE("A thread that waits outside takes the place of one that leaves") {
-    if (ekiden_test::is_emulated) return;
+TEST_CASE("The order of the posts is kept across posting threads, also with a hint above 1") {
     loop_context loop(2);
     const auto executor = loop.get_executor();
-    executor.on_work_started();
-    std::atomic<int> inside{0};
-    std::atomic<bool> may_leave{false};
-    std::vector<std::thread> threads;
-    for (int i = 0; i != loop_context::usual_seats; ++i) {
-        executor.post([&] {
-            inside.fetch_add(1);
-            while (!may_leave.load()) std::this_thread::sleep_for(1ms);
-        });
-        threads.emplace_back([&] { (void)loop.run_one(); });
+    std::vector<int> order;
+    for (int i = 0; i != 300; ++i) {
+        std::thread([&, i] { executor.post([&order, i] { order.push_back(i); }); }).join();
     }
-    while (inside.load() != loop_context::usual_seats) std::this_thread::yield();
-    CHECK(loop.poll() == 0); // does not wait for a place
-    std::atomic<bool> ran{false};
-    std::thread late([&] {
+    CHECK(loop.run() == 300);
+    for (int i = 0; i != 300; ++i) CHECK(order[static_cast<std::size_t>(i)] == i);
+}
+
+TEST_CASE("A thread that leaves passes the task on for which it was woken") {
+    for (int round = 0; round != ekiden_test::rounds(200); ++round) {
+        loop_context loop(3);
+        const auto executor = loop.get_executor();
+        executor.on_work_started();
+        std::atomic<bool> ran{false};
+        std::thread inside([&] { (void)loop.run(); });
+        std::thread leaves([&] { (void)loop.run_for(50us); });
+        if (round % 2 == 0) std::this_thread::sleep_for(50us);
         executor.post([&] { ran = true; });
-        CHECK(loop.run_one() == 1);
-    });
-    may_leave = true;
-    late.join();
-    CHECK(ran.load());
-    for (std::thread& t : threads) t.join();
-    executor.on_work_finished();
+        while (!ran.load()) std::this_thread::yield();
+        executor.on_work_finished();
+        inside.join();
+        leaves.join();
+    }
+}
+
+TEST_CASE("Several deferred tasks that wait for each other are run by several threads") {
+    for (int round = 0; round != ekiden_test::rounds(100); ++round) {
+        loop_context loop(4);
+        const auto executor = loop.get_executor();
+        executor.on_work_started();
+        constexpr int count = 4;
+        std::latch all(count);
+        std::vector<std::thread> threads;
+        for (int i = 0; i != count; ++i) threads.emplace_back([&] { (void)loop.run(); });
+        if (round % 2 == 0) std::this_thread::sleep_for(200us); // they fall asleep
+        executor.post([&] {
+            for (int i = 0; i != count; ++i) executor.defer([&] { all.arrive_and_wait(); });
+            executor.defer([&] { executor.on_work_finished(); });
+        });
+        for (std::thread& t : threads) t.join();
+        CHECK(loop.is_stopped());
+    }
+}
+
+TEST_CASE("The last task throws: the threads that wait find that no work is left") {
+    for (int round = 0; round != ekiden_test::rounds(100); ++round) {
+        loop_context loop(3);
+        const auto executor = loop.get_executor();
+        executor.on_work_started();
+        std::atomic<int> caught{0};
+        std::vector<std::thread> threads;
+        for (int i = 0; i != 3; ++i) {
+            threads.emplace_back([&] {
+                try {
+                    (void)loop.run();
+                } catch (int) {
+                    caught.fetch_add(1);
+                }
+            });
+        }
+        if (round % 2 == 0) std::this_thread::sleep_for(200us); // they fall asleep
+        executor.post([&] {
+            executor.on_work_finished();
+            throw 1;
+        });
+        for (std::thread& t : threads) t.join();
+        CHECK(caught.load() == 1);
+        CHECK(loop.is_stopped());
+    }
 }
 
 TEST_CASE("A producer and threads that keep up with it: nothing is lost between sleeps and wake-ups") {

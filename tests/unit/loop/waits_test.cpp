@@ -7,6 +7,7 @@
 
 #include <tests/unit/asleep.hpp>
 #include <tests/unit/child_process.hpp>
+#include <tests/unit/held_thread.hpp>
 
 #include <doctest/doctest.h>
 
@@ -14,7 +15,6 @@
 #include <chrono>
 #include <cstddef>
 #include <latch>
-#include <memory>
 #include <optional>
 #include <stop_token>
 #include <system_error>
@@ -25,6 +25,7 @@ using namespace std::chrono_literals;
 using ekiden::loop_context;
 using ekiden::loop_pool;
 using ekiden::wait_limit;
+using ekiden_test::held_thread;
 using ekiden_test::run_in_child;
 using ekiden_test::start_asleep;
 
@@ -41,40 +42,12 @@ void for_both_loops(Check check) {
     }
 }
 
-/// A task that occupies the first thread of a loop_pool until go() is called.
-class held_loop {
-public:
-    explicit held_loop(loop_pool& pool) {
-        pool.get_executor(0).post([both = both_] {
-            both->started.count_down();
-            both->go.wait();
-        });
-        both_->started.wait();
-    }
-    ~held_loop() { go(); }
-    held_loop(const held_loop&) = delete;
-    held_loop& operator=(const held_loop&) = delete;
-
-    void go() {
-        if (!std::exchange(is_gone_, true)) both_->go.count_down();
-    }
-
-private:
-    struct latches {
-        std::latch started{1};
-        std::latch go{1};
-    };
-
-    std::shared_ptr<latches> both_ = std::make_shared<latches>();
-    bool is_gone_ = false;
-};
-
 /// Calls `join(pool)`, which is to return true, while a task runs that ends when the caller sleeps.
 template <class Join>
 void check_join(Join join) {
     loop_pool pool({.threads = 2});
     std::atomic<int> ran{0};
-    held_loop held(pool);
+    held_thread held(pool.get_executor(0));
     pool.get_executor(0).post([&] { pool.get_executor(1).post([&] { ++ran; }); });
     bool is_done = false;
     std::thread joins = start_asleep([&] { is_done = join(pool); });
@@ -89,7 +62,7 @@ void check_join(Join join) {
 template <class Join>
 void check_no_join(Join join) {
     loop_pool pool({.threads = 2});
-    held_loop held(pool);
+    held_thread held(pool.get_executor(0));
     CHECK_FALSE(join(pool));
     CHECK_FALSE(join(pool));
     CHECK(pool.get_executor(1).submit([] { return 5; }).get() == 5); // it goes on
@@ -265,7 +238,7 @@ TEST_CASE("a loop pool's join gives up on outstanding work, and a later join wai
 
 TEST_CASE("a stop of a loop pool lets a join with a limit end when the running task has completed") {
     loop_pool pool({.threads = 2});
-    held_loop held(pool);
+    held_thread held(pool.get_executor(0));
     const auto guard = ekiden::make_work_guard(pool.get_executor(1));
     CHECK_FALSE(pool.join_for(0s));
     pool.stop();
@@ -309,7 +282,7 @@ TEST_CASE("every form of a loop pool's join is refused in its threads, and in th
                   == std::errc::resource_deadlock_would_occur);
         })
         .get();
-    held_loop held(pool);
+    held_thread held(pool.get_executor(0));
     CHECK_FALSE(pool.join_for(0s));
     const auto child = run_in_child([&] {
         const bool is_right =

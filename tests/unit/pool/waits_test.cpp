@@ -6,6 +6,7 @@
 
 #include <tests/unit/asleep.hpp>
 #include <tests/unit/child_process.hpp>
+#include <tests/unit/held_thread.hpp>
 
 #include <doctest/doctest.h>
 
@@ -23,40 +24,13 @@
 using namespace std::chrono_literals;
 using ekiden::thread_pool;
 using ekiden::wait_limit;
+using ekiden_test::held_thread;
 using ekiden_test::run_in_child;
 using ekiden_test::start_asleep;
 
 namespace {
 
 constexpr auto long_enough = 1h;
-
-/// A task that occupies a worker of the pool until go() is called.
-class held_worker {
-public:
-    explicit held_worker(thread_pool& pool) {
-        pool.post([both = both_] {
-            both->started.count_down();
-            both->go.wait();
-        });
-        both_->started.wait();
-    }
-    ~held_worker() { go(); }
-    held_worker(const held_worker&) = delete;
-    held_worker& operator=(const held_worker&) = delete;
-
-    void go() {
-        if (!std::exchange(is_gone_, true)) both_->go.count_down();
-    }
-
-private:
-    struct latches {
-        std::latch started{1};
-        std::latch go{1};
-    };
-
-    std::shared_ptr<latches> both_ = std::make_shared<latches>();
-    bool is_gone_ = false;
-};
 
 /// The two waits, by one name.
 struct idle_wait {
@@ -94,7 +68,7 @@ template <class Wait>
 void check_success(Wait wait) {
     thread_pool pool({.threads = 2});
     std::atomic<int> ran{0};
-    held_worker held(pool);
+    held_thread held(pool);
     pool.post([&] { ++ran; });
     bool is_done = false;
     std::thread waiting = start_asleep([&] { is_done = wait(pool); });
@@ -109,7 +83,7 @@ void check_success(Wait wait) {
 template <class Wait>
 void check_refusal(Wait wait) {
     thread_pool pool({.threads = 2});
-    held_worker held(pool);
+    held_thread held(pool);
     CHECK_FALSE(wait(pool));
     CHECK_FALSE(wait(pool));
     held.go();
@@ -120,7 +94,7 @@ void check_refusal(Wait wait) {
 template <class Wait>
 void check_stop_during(Wait wait) {
     thread_pool pool({.threads = 1});
-    held_worker held(pool);
+    held_thread held(pool);
     std::stop_source source;
     bool is_done = true;
     std::thread waiting = start_asleep([&] { is_done = wait(pool, source.get_token()); });
@@ -199,7 +173,7 @@ TEST_CASE_TEMPLATE("a pool's wait gives up if a stop is requested while it waits
 TEST_CASE_TEMPLATE("two threads wait for a pool, and a stop request ends one of the waits", Form, idle_wait,
                    join_wait) {
     thread_pool pool({.threads = 1});
-    held_worker held(pool);
+    held_thread held(pool);
     std::stop_source source;
     bool first = false;
     bool second = true;
@@ -225,7 +199,7 @@ TEST_CASE_TEMPLATE("every form of a pool's wait is refused in a worker of the po
 
 TEST_CASE("wait_idle that gives up has no effect on the pool") {
     thread_pool pool({.threads = 1});
-    held_worker held(pool);
+    held_thread held(pool);
     CHECK_FALSE(pool.wait_idle_for(0s));
     CHECK(pool.post([] {}));
     pool.pause();
@@ -304,7 +278,7 @@ TEST_CASE("after a join that gave up, a pool accepts tasks from outside while wo
 
 TEST_CASE("after a join that gave up, stop abandons what is queued and lets the next join end") {
     thread_pool pool({.threads = 1});
-    held_worker held(pool);
+    held_thread held(pool);
     auto queued = pool.submit([] { return 1; });
     auto guard = ekiden::make_work_guard(pool.get_executor());
     CHECK_FALSE(pool.join_for(0s));
@@ -329,7 +303,7 @@ TEST_CASE("a stop of the pool ends a join with a limit that waits for outstandin
 
 TEST_CASE("a join gives up while another thread joins, and that thread's join goes on") {
     thread_pool pool({.threads = 1});
-    held_worker held(pool);
+    held_thread held(pool);
     std::thread joins = start_asleep([&] { pool.join(); });
     CHECK_FALSE(pool.join_for(0s));
     CHECK_FALSE(pool.join_for(1ms));
@@ -376,7 +350,7 @@ TEST_CASE("the destructor waits for outstanding work that a join has given up on
 
 TEST_CASE("a pool whose join gave up in the parent refuses every wait in the child of a fork") {
     thread_pool pool({.threads = 1});
-    held_worker held(pool);
+    held_thread held(pool);
     CHECK_FALSE(pool.join_for(0s));
     std::thread joins = start_asleep([&] { pool.join(); }); // so that another thread has the turn
     const auto refuses = [](auto call) {

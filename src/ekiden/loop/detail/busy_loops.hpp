@@ -1,4 +1,4 @@
-/// How many loops of a pool have something to do.
+/// The number of loops of a pool that have something to do.
 ///
 /// Part: loop. Used by: solo_loop, loop_pool. Private. The protocol and its proof: loop.md.
 #pragma once
@@ -12,8 +12,8 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// The loops of a pool that are busy, and steps under way that may make one busy. Thread-safe. One thread at
-/// a time calls await_none().
+/// Counts the busy loops of a pool, and the changes in progress that may make a loop busy. Thread-safe. One
+/// thread at a time calls await_none().
 class busy_loops {
 public:
     busy_loops() = default;
@@ -22,17 +22,17 @@ public:
 
     void add() noexcept { word_.fetch_add(1, sys::relaxed); }
 
-    /// The object may be gone afterwards.
+    /// The object may be destroyed as soon as the count is zero.
     void remove() noexcept {
-        // [LQ1] release: what was done on behalf of the loop; pairs with the acquires in await_none(). Only
-        // the word's address is used for the wake-up.
+        // [LQ1] Release: what the loop has done. Pairs with the acquire in await_none(). The wake-up uses
+        // only the address of the word.
         if (word_.fetch_sub(1, sys::release) == (awaited | 1)) sys::futex_wake_all(word_);
     }
 
-    /// Returns true when no loop is busy; false if `limit` is reached before that.
+    /// Waits until no loop is busy. Returns false if `limit` is reached before that.
     [[nodiscard]] bool await_none(const wait_limit& limit) noexcept {
         const limited_sleep asleep(limit, [this]() noexcept {
-            // [LS1] release; pairs with the acquires below. The sleeper has set the bit on which it sleeps.
+            // [LS1] Release. Pairs with the acquire below. Clears the bit, so that the sleeper wakes.
             if (!EKIDEN_MUTANT(loops_stop_request_keeps_the_bit)) word_.fetch_and(~awaited, sys::release);
             sys::futex_wake_all(word_);
         });

@@ -9,7 +9,6 @@
 #include <ekiden/sys/bad_argument.hpp>
 #include <ekiden/sys/contract.hpp>
 
-#include <algorithm>
 #include <cstdio>
 #include <exception>
 #include <stop_token>
@@ -19,16 +18,11 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-namespace {
-
-unsigned seats_for(int hint) {
-    const auto most = static_cast<int>(loop_seats::most_seats);
-    return static_cast<unsigned>(hint == loop_context::many
-                                     ? loop_context::usual_seats
-                                     : std::clamp(hint, loop_context::usual_seats, most));
+/// Calls `f` with the engine of this context.
+template <class F>
+auto loop_context::with_engine(F f) const {
+    return solo_ != nullptr ? f(*solo_) : f(*shared_);
 }
-
-} // namespace
 
 loop_context::loop_context(int concurrency_hint) : generation_(sys::fork_generation()) {
     refuse_in_simulation(
@@ -41,12 +35,12 @@ loop_context::loop_context(int concurrency_hint) : generation_(sys::fork_generat
     if (concurrency_hint == 1)
         solo_ = std::make_unique<solo_loop>(id());
     else
-        shared_ = std::make_unique<shared_loop>(id(), gate_, seats_for(concurrency_hint));
+        shared_ = std::make_unique<shared_loop>(id());
 }
 
 loop_context::~loop_context() {
     if (is_in_forked_child()) {
-        // The threads that used it do not exist here, and what they were doing is lost.
+        // The threads that used the context do not exist here. What they were doing is lost.
         abandon_services();
         (void)solo_.release();
         (void)shared_.release();
@@ -57,21 +51,18 @@ loop_context::~loop_context() {
             solo_ != nullptr ? solo_->running_type() : static_cast<loop_role*>(here)->running;
         refuse_destruction("loop_context", true, running);
     }
-    sys::expects(solo_ != nullptr ? solo_->is_empty() : shared_->seats().is_empty(),
+    sys::expects(with_engine([](auto& engine) { return engine.is_empty(); }),
                  "a loop_context is destroyed while a thread is inside its run()");
     shut_down();
     end_services();
 }
 
-/// Nobody is inside, and never will be: drops the tasks.
+/// Drops the tasks and refuses new ones. No thread is inside any more.
 void loop_context::shut_down() noexcept {
     if ((gate_.load(sys::relaxed) & ends) != 0) return;
-    gate_.fetch_or(ends, sys::relaxed); // [IQ1] quiesce() releases it to later pushes
+    gate_.fetch_or(ends, sys::relaxed);
     shut_down_services();
-    if (solo_ != nullptr)
-        solo_->abandon_all();
-    else
-        shared_->abandon_all();
+    with_engine([](auto& engine) { engine.abandon_all(); });
 }
 
 void loop_context::refuse_in_child(const char* operation) const {
@@ -87,21 +78,9 @@ bool loop_context::accept(task* accepted, task_order order) {
     if (is_in_forked_child() || (gate_.load(sys::relaxed) & ends) != 0) [[unlikely]]
         return refuse(accepted);
     trace::detail::moment(trace::kind::queued, accepted);
-    if (solo_ != nullptr) { // wakes nobody but the thread that sleeps
-        solo_->push(accepted);
-        return true;
-    }
-    // Its poster comes to it after the task that it runs; or its run() ends, and wakes another thread.
-    const bool wakes =
-        order != task_order::deferred || !running_in_this_thread() || thread_record::here().blocked != 0;
-    try {
-        if (shared_->push(accepted, wakes)) [[likely]]
-            return true;
-    } catch (...) {
-        accepted->abandon();
-        throw;
-    }
-    return refuse(accepted);
+    if (solo_ == nullptr) return shared_->push(accepted, order) || refuse(accepted);
+    solo_->push(accepted);
+    return true;
 }
 
 bool loop_context::refuse(task* refused) {
@@ -111,17 +90,13 @@ bool loop_context::refuse(task* refused) {
 }
 
 void loop_context::work_started() noexcept {
-    if (solo_ != nullptr)
-        solo_->work_started();
-    else
-        shared_->seats().work_started();
+    if (is_in_forked_child()) return; // another thread may have held the lock
+    with_engine([](auto& engine) { engine.work_started(); });
 }
 
 void loop_context::work_finished() noexcept {
-    if (solo_ != nullptr)
-        solo_->work_finished();
-    else
-        shared_->seats().work_finished();
+    if (is_in_forked_child()) return;
+    with_engine([](auto& engine) { engine.work_finished(); });
 }
 
 void loop_context::executor_type::report_unhandled(const char*) const noexcept {
@@ -133,13 +108,13 @@ void loop_context::executor_type::report_unhandled(const char*) const noexcept {
 std::size_t loop_context::do_run(const loop_request& request) {
     refuse_in_child("run");
     if constexpr (lock_checks) warn_if_left_stopped();
-    return solo_ != nullptr ? solo_->run(request) : shared_->run(request);
+    return with_engine([&](auto& engine) { return engine.run(request); });
 }
 
-/// In a debug build: of a program that posts to a context that has stopped, and runs it without restart().
+/// In a debug build, warns a program that posts to a stopped context and runs it without restart().
 void loop_context::warn_if_left_stopped() noexcept {
     if (!is_stopped() || running_in_this_thread()) return;
-    if (!(solo_ != nullptr ? solo_->was_left_stopped() : shared_->seats().was_left_stopped())) return;
+    if (!with_engine([](auto& engine) { return engine.was_left_stopped(); })) return;
     std::fprintf(stderr,
                  "ekiden: loop_context: run() does nothing: the context stopped when it had no work, and "
                  "tasks were posted since; call restart() first\n");
@@ -159,7 +134,7 @@ std::size_t loop_context::run_within(const wait_limit& limit, std::size_t most) 
     for (;;) {
         const sys::clock::time_point deadline = limit.deadline();
         count += do_run(loop_request{.most = most, .deadline = &deadline});
-        // The deadline's own clock may have been set meanwhile.
+        // The clock of the deadline may have been set meanwhile.
         if (count >= most || is_stopped() || limit.is_reached()) return count;
     }
 }
@@ -170,38 +145,32 @@ bool loop_context::running_in_this_thread() const noexcept { return role_scope::
 
 void loop_context::stop() noexcept {
     if (is_in_forked_child()) return;
-    gate_.fetch_or(holds, sys::relaxed); // before the step after which the loop may be gone
-    if (solo_ != nullptr)
-        solo_->stop();
-    else
-        shared_->seats().stop();
+    gate_.fetch_or(holds, sys::relaxed); // first: the context may be destroyed as soon as it has stopped
+    with_engine([](auto& engine) { engine.stop(); });
 }
 
 bool loop_context::is_stopped() const noexcept {
-    return solo_ != nullptr ? solo_->is_stopped() : shared_->seats().is_stopped();
+    return with_engine([](auto& engine) { return engine.is_stopped(); });
 }
 
 void loop_context::restart() noexcept {
     if (is_in_forked_child()) return;
     gate_.fetch_and(~holds, sys::relaxed);
-    if (solo_ != nullptr)
-        solo_->restart();
-    else
-        shared_->seats().restart();
+    with_engine([](auto& engine) { engine.restart(); });
 }
 
 // ---- timers
 
 bool loop_context::adopt(alarm_clock& clock) noexcept {
-    return (solo_ != nullptr ? solo_->alarms() : shared_->alarms()).adopt(clock);
+    return with_engine([&](auto& engine) { return engine.alarms().adopt(clock); });
 }
 
 void loop_context::alarm_moved() noexcept {
-    if (solo_ != nullptr) {
-        if (!running_in_this_thread()) solo_->look_again(); // that thread looks before it sleeps
-    } else {
-        shared_->seats().alarm_moved();
-    }
+    if (is_in_forked_child()) return;
+    if (solo_ == nullptr)
+        shared_->alarm_moved();
+    else if (!running_in_this_thread()) // the thread inside checks the alarm before it sleeps
+        solo_->look_again();
 }
 
 // ---- events

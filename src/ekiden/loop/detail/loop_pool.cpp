@@ -53,7 +53,7 @@ public:
     [[nodiscard]] std::size_t next() noexcept { return turn_.fetch_add(1, sys::relaxed) % loops_.size(); }
     [[nodiscard]] bool is_in_forked_child() const noexcept { return generation_ != sys::fork_generation(); }
     [[nodiscard]] bool is_of_this_thread() const noexcept { return is_started_by(id_); }
-    /// A thread of the pool destroys it.
+    /// Ends the program, because a thread of the pool destroys the pool.
     [[noreturn]] void refuse_destruction_here() const noexcept;
 
 private:
@@ -65,11 +65,11 @@ private:
     const loop_pool_options options_;
     const std::uint16_t generation_; // of forks
     std::vector<std::unique_ptr<loop_context>> loops_;
-    std::vector<int> processors_; // a processor for each thread; empty: anywhere
+    std::vector<int> processors_; // where the threads are pinned; empty if they are not
     std::vector<sys::thread> threads_;
     sys::atomic<std::size_t> turn_{0};
-    binary_semaphore joining_{1};             // whose permit is the turn to end the pool
-    alignas(sys::isolation) busy_loops busy_; // all of them, until their threads sleep
+    binary_semaphore joining_{1}; // the holder of the permit may end the pool
+    alignas(sys::isolation) busy_loops busy_;
 };
 
 loop_threads::loop_threads(loop_pool_options chosen)
@@ -97,7 +97,7 @@ void loop_threads::end() noexcept {
 }
 
 loop_threads::~loop_threads() {
-    // Before the first context is gone: what the tasks' destructors post is refused, wherever it goes.
+    // Shuts all contexts down before one is destroyed: destructors of tasks may post to any of them.
     for (auto& loop : loops_) loop->shut_down();
 }
 
@@ -110,7 +110,7 @@ void loop_threads::live(std::size_t index) noexcept {
     for (;;) {
         try {
             (void)loop.run();
-            loop.solo_->leave_pool(); // stopped, perhaps this loop alone
+            loop.solo_->leave_pool(); // the pool or this loop alone has stopped
             return;
         } catch (...) {
             report_unhandled(*loop.solo_);
@@ -145,16 +145,16 @@ bool loop_threads::join(const wait_limit& limit) {
         throw std::system_error(std::make_error_code(std::errc::resource_deadlock_would_occur),
                                 "ekiden: loop_pool::join in a thread of the same pool");
     }
-    const blocked_here waiting("the end of a pool of loops"); // in a worker of a thread_pool
+    const blocked_here waiting("the end of a pool of loops"); // if this is a worker of a thread_pool
     if (!joining_.acquire(limit)) return false;
-    // Also when the pool has been stopped: no loop is busy when its thread has ended.
+    // A stop of the pool ends this wait, too: a loop is not busy after its thread has left.
     const bool is_over = threads_.empty() || busy_.await_none(limit);
     if (is_over) end();
     joining_.release();
     return is_over;
 }
 
-// ---- the face
+// ---- the public class
 
 loop_pool::loop_pool(options chosen) : threads_(std::make_unique<loop_threads>(std::move(chosen))) {}
 
@@ -182,7 +182,7 @@ loop_pool::executor_type loop_pool::get_executor() const noexcept {
 }
 
 loop_pool::executor_type loop_pool::of_hash(std::size_t hash) const noexcept {
-    // Of numbers std::hash is the number itself: multiples of the number of threads would all meet.
+    // std::hash of a number is the number itself. Without mixing, multiples of the size would share a thread.
     const auto mixed = static_cast<std::uint64_t>(hash) * 0x9E3779B97F4A7C15U;
     return threads_->executor(static_cast<std::size_t>((mixed >> 32) * size() >> 32));
 }

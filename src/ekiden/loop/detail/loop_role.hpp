@@ -1,21 +1,23 @@
-/// What a thread is while it is in run() of a loop_context, and what it has been asked to do there.
+/// The role of a thread inside run() of a loop_context, and the arguments of that call.
 ///
 /// Part: loop. Used by: solo_loop, shared_loop. Private.
 #pragma once
 
 #include <ekiden/context/thread_context.hpp>
 #include <ekiden/future/detail/completion.hpp>
+#include <ekiden/loop/detail/loop_alarms.hpp>
 #include <ekiden/sys/clock.hpp>
 #include <ekiden/sys/contract.hpp>
 #include <ekiden/sys/fork.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// What run() and its kin differ in.
+/// The arguments of the forms of run() and poll().
 struct loop_request {
     static constexpr std::size_t all = std::numeric_limits<std::size_t>::max();
 
@@ -23,9 +25,18 @@ struct loop_request {
     bool waits = true;                                ///< for tasks to come
     const sys::clock::time_point* deadline = nullptr; ///< null: none
 
-    /// How many more there may be after `count`. An event source that may run all stays in its own loop.
+    /// Returns how many more tasks may run after `count`.
     [[nodiscard]] std::size_t left(std::size_t count) const noexcept {
         return most == all ? all : most - count;
+    }
+
+    /// Returns the deadline. Returns time_point::max() if there is none.
+    [[nodiscard]] sys::clock::time_point until() const noexcept {
+        return deadline != nullptr ? *deadline : sys::clock::time_point::max();
+    }
+    /// Returns the earlier of the deadline and the next alarm.
+    [[nodiscard]] sys::clock::time_point until(const loop_alarms& alarms) const noexcept {
+        return std::min(until(), alarms.next());
     }
 
     [[nodiscard]] bool is_over() const noexcept {
@@ -33,8 +44,8 @@ struct loop_request {
     }
 };
 
-/// A loop's tasks are run by run() alone: a task that waits for a result blocks its thread. If the thread
-/// works for another context too, around the loop, that is told.
+/// A task that waits for a result blocks its thread, because only run() runs tasks of a loop. If run() is
+/// called inside another context, that context is told that the thread blocks.
 class loop_role : public thread_role {
 public:
     explicit loop_role(context_id context) noexcept
@@ -50,20 +61,23 @@ public:
     }
     void end_blocking() noexcept override { around_->end_blocking(); }
 
-    /// The role of this thread in a run() of the same context, of which a task has called this run(); or
-    /// null.
+    /// Returns the role of this thread in the outer run() of the same context, if a task has called this
+    /// run(). Otherwise returns null.
     [[nodiscard]] loop_role* outer() const noexcept { return outer_; }
 
-    unsigned seat = 0;                ///< in a loop that has seats
-    task::function running = nullptr; ///< the type of the task that runs, in such a loop
+    // ---- in a loop that several threads run
+
+    bool runs_task = false;           ///< otherwise the thread is between two tasks
+    unsigned deferred = 0;            ///< tasks that this thread has posted without waking another thread
+    task::function running = nullptr; ///< the type of the running task
 
 private:
     thread_role* const around_;
     loop_role* const outer_;
 };
 
-/// After a task: it may have forked, and this may be the child, where the loop's other threads, and those
-/// that post, do not exist.
+/// Called after a task. The task may have forked, and this may be the child. The other threads that use the
+/// loop do not exist there.
 inline void expect_no_child(std::uint16_t generation) noexcept {
     sys::expects(generation == sys::fork_generation(),
                  "a task that called fork() has returned in the child, where its loop cannot go on; a child "

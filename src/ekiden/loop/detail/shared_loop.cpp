@@ -3,208 +3,288 @@
 #include <ekiden/context/serial_scope.hpp>
 #include <ekiden/execution/detail/run_task.hpp>
 #include <ekiden/queue/recycler.hpp>
-#include <ekiden/sys/futex.hpp>
+#include <ekiden/sys/contract.hpp>
 #include <ekiden/sys/mutant.hpp>
-#include <ekiden/sys/spin.hpp>
-#include <ekiden/sys/thread.hpp>
 
-#include <algorithm>
-#include <chrono>
 #include <utility>
 
 namespace ekiden::inline EKIDEN_ABI {
 
-shared_loop::shared_loop(context_id context, const sys::atomic<std::uint32_t>& gate, unsigned seats)
-    : context_(context), generation_(sys::fork_generation()), queue_(gate),
-      seats_(seats, {[](const void* self) noexcept {
-                         return static_cast<const shared_loop*>(self)->queue_.maybe_filled();
-                     },
-                     this}) {}
+shared_loop::shared_loop(context_id context) noexcept
+    : context_(context), generation_(sys::fork_generation()) {}
 
-/// A thread inside whose task is about to sleep has another one run what it has deferred.
-class shared_loop::role final : public loop_role {
+shared_loop::~shared_loop() {
+    // A thread that saw the loop stopped may destroy it before the call that stopped it has left the lock.
+    if (!EKIDEN_MUTANT(loop_ends_in_a_hurry)) lock_.lock();
+}
+
+/// The calling thread inside run().
+class shared_loop::visit final : public loop_role {
 public:
-    explicit role(shared_loop& loop) noexcept : loop_role(loop.context_), loop_(loop) {}
-
-    void announce() noexcept override {
-        if (runs_task && loop_.queue_.maybe_filled()) loop_.seats_.notify();
+    explicit visit(shared_loop& loop) noexcept : loop_role(loop.context_), loop_(loop), scope_(*this) {
+        loop_.inside_.fetch_add(1, sys::relaxed);
+        // The tasks of the outer run() are announced by this one, which may take some of them.
+        if (outer() != nullptr) deferred = std::exchange(outer()->deferred, 0);
     }
-
-    bool runs_task = false; // else it is the loop itself that sleeps, by its own protocol
-
-private:
-    shared_loop& loop_;
-};
-
-/// The calling thread inside run(), with what it keeps there.
-class shared_loop::visit {
-public:
-    visit(shared_loop& loop, bool waits) noexcept : loop_(loop), role_(loop), scope_(role_) {
-        if (is_nested()) {
-            // In its outer run's seat. The task that has called this is outstanding work.
-            role_.seat = role_.outer()->seat;
-            loop_.seats_.work_started();
-        } else {
-            role_.seat = loop_.seats_.sit_down(waits);
-        }
-    }
-    ~visit() {
-        go_to_work();
-        if (is_nested())
-            loop_.seats_.work_finished();
-        else if (seat() != loop_seats::none)
-            loop_.seats_.stand_up(seat());
-    }
+    ~visit() { loop_.leave(*this); }
     visit(const visit&) = delete;
     visit& operator=(const visit&) = delete;
 
-    /// Before a task, and at the end: the thread searches no more, and watches no clock.
-    void go_to_work() noexcept {
-        role_.runs_task = true;
-        if (has_token) {
-            has_token = false;
-            loop_.seats_.end_search();
-        }
-        if (keeps_time) {
-            keeps_time = false;
-            if (loop_.seats_.stop_keeping_time() && loop_.alarms_.next_ns() != loop_alarms::never)
-                loop_.seats_.alarm_moved();
-        }
+    void announce() noexcept override {
+        if (deferred != 0) loop_.announce(std::exchange(deferred, 0));
     }
 
-    void begin_task(const task& begun) noexcept { role_.running = begun.type(); }
-
-    /// Before the loop itself sleeps.
-    void go_to_sleep() noexcept { role_.runs_task = false; }
-
-    /// Or none.
-    [[nodiscard]] unsigned seat() const noexcept { return role_.seat; }
-
-    bool has_token = false;
-    bool keeps_time = false;
-    unsigned turn = 0;
-    loop_ticks ticks;
+    bool has_thrown = true; // until run() returns
 
 private:
-    [[nodiscard]] bool is_nested() const noexcept { return role_.outer() != nullptr; }
-
     shared_loop& loop_;
-    role role_;
     const role_scope scope_;
     const hidden_scopes strands_; // around this run: its tasks are outside of them
 };
 
-// ---- the loop
+// ---- threads that bring work
+
+bool shared_loop::push(task* pushed, task_order order) noexcept {
+    auto* const poster = static_cast<loop_role*>(role_scope::find(context_));
+    // A thread inside that runs no task fires alarms. It dequeues a task next.
+    const bool is_deferred =
+        poster != nullptr
+        && (order == task_order::deferred ? thread_record::here().blocked == 0 : !poster->runs_task);
+    sleeper* chosen = nullptr;
+    {
+        const lock_guard guard(lock_);
+        if (is_closed_) return false;
+        queue_.push(pushed);
+        if (!is_deferred && !EKIDEN_MUTANT(loop_posts_in_silence)) chosen = choose(1);
+    }
+    if (is_deferred) ++poster->deferred;
+    wake(chosen);
+    return true;
+}
+
+void shared_loop::announce(unsigned tasks) noexcept {
+    sleeper* chosen = nullptr;
+    {
+        const lock_guard guard(lock_);
+        if (!queue_.is_empty() && !EKIDEN_MUTANT(loop_announces_nothing)) chosen = choose(tasks);
+    }
+    wake(chosen);
+}
+
+void shared_loop::work_started() noexcept {
+    const lock_guard guard(lock_);
+    ++outstanding_;
+}
+
+void shared_loop::work_finished() noexcept {
+    sleeper* chosen = nullptr;
+    {
+        const lock_guard guard(lock_);
+        sys::expects(outstanding_ != 0, "on_work_finished() is called more often than on_work_started()");
+        --outstanding_;
+        if (is_out_of_work() && !EKIDEN_MUTANT(loop_work_ends_in_silence)) chosen = choose(1);
+    }
+    wake(chosen);
+}
+
+void shared_loop::alarm_moved() noexcept {
+    sleeper* chosen = nullptr;
+    {
+        const lock_guard guard(lock_);
+        if (EKIDEN_MUTANT(loop_ignores_a_moved_alarm)) return;
+        chosen = keeper_ != nullptr ? std::exchange(keeper_, nullptr) : choose(1);
+    }
+    wake(chosen);
+}
+
+// ---- the threads inside
 
 std::size_t shared_loop::run(const loop_request& request) {
-    if (seats_.is_stopped()) return 0;
-    visit here(*this, request.waits);
-    if (here.seat() == loop_seats::none) return 0;
-    here.ticks.begin_anew();
-    alarms_.ring_if_due();
+    if (is_stopped()) return 0;
+    visit here(*this);
     std::size_t count = 0;
     while (count != request.most && !request.is_over()) {
+        alarms_.ring_if_due();
         task* const found = next(here, request);
-        if (found == nullptr) return count;
-        here.go_to_work();
+        if (found == nullptr) break;
         ++count;
-        here.begin_task(*found);
         run_task(*found);
         expect_no_child(generation_);
-        if (alarms_.any() && here.ticks.is_time()) {
-            here.ticks.begin();
-            alarms_.ring_if_due();
-        }
     }
-    // The context stops with its last task, also in run_one().
-    if (seats_.is_last() && !queue_.maybe_filled() && !seats_.is_stopped()) finish_if_idle(here);
+    here.has_thrown = false;
     return count;
 }
 
-/// The next task; or null: stopped, out of work, out of time, or there is none now and the caller does not
-/// wait.
+/// Ends the last task of this thread and returns the next one. Returns null if the loop has stopped, or the
+/// limit is reached, or no task is queued and the caller does not wait.
 task* shared_loop::next(visit& here, const loop_request& request) noexcept {
+    unique_lock lock(lock_);
+    end_task(here);
     for (;;) {
-        if (seats_.is_stopped()) return nullptr;
-        if (task* const found = find(here)) return found;
-        if (alarms_.ring_if_due()) continue;
-        if (!request.waits) {
-            if (!seats_.is_last() || queue_.maybe_filled()) return nullptr;
-            finish_if_idle(here);
-            if (!here.has_token) return nullptr; // else there is more
+        if (stopped_.load(sys::relaxed)) return nullptr;
+        if (task* const found = queue_.take()) {
+            here.running = found->type();
+            here.runs_task = true;
+            ++running_;
+            const unsigned deferred = std::exchange(here.deferred, 0);
+            sleeper* const chosen =
+                choose(deferred > 1 && !EKIDEN_MUTANT(loop_keeps_deferred_tasks) ? deferred - 1
+                                                                                 : (lacks_keeper() ? 1 : 0));
+            lock.unlock();
+            wake(chosen);
+            return found;
+        }
+        if (is_out_of_work()) {
+            sleeper* const chosen = halt();
+            lock.unlock();
+            wake(chosen);
+            return nullptr;
+        }
+        if (alarms_.is_due()) {
+            lock.unlock();
+            alarms_.ring_if_due();
+            lock.lock();
             continue;
         }
-        if (task* const found = search(here)) return found;
-        park(here, request);
+        if (!request.waits) return nullptr;
+        sleep(lock, request);
         if (request.is_over()) return nullptr;
     }
 }
 
-/// Returns the oldest task of a producer: of the same one for a while, then of the next.
-task* shared_loop::find(visit& here) noexcept { return queue_.take_one(++here.turn / fair_turn); }
-
-/// Looks for a task for a while, unless another thread does so already, or nothing can come.
-task* shared_loop::search(visit& here) noexcept {
-    if (!here.has_token && !seats_.is_last()) here.has_token = seats_.try_begin_search();
-    if (!here.has_token || alarms_.is_near()) return nullptr;
-    task* found = nullptr;
-    (void)sys::spin_until([&] {
-        found = find(here);
-        return found != nullptr || seats_.is_stopped() || seats_.is_last();
-    });
-    return found;
+/// The end of run().
+void shared_loop::leave(visit& here) noexcept {
+    sleeper* chosen = nullptr;
+    {
+        const lock_guard guard(lock_);
+        end_task(here);
+        inside_.fetch_sub(1, sys::relaxed);
+        if (is_out_of_work() && !here.has_thrown)
+            chosen = halt(); // with its last task, also in run_one()
+        else if ((!queue_.is_empty() || is_out_of_work() || lacks_keeper())
+                 && !EKIDEN_MUTANT(loop_leaves_in_silence))
+            // This thread may have been woken for a task that it has not taken.
+            chosen = choose(here.deferred + 1);
+    }
+    wake(chosen);
 }
 
-void shared_loop::park(visit& here, const loop_request& request) noexcept {
-    recycler::flush();
-    seats_.prepare_wait(here.seat(), std::exchange(here.has_token, false));
-    const bool saw_work = queue_.maybe_filled();
-    // The owner of the token will look again, or see to it that somebody does.
-    if ((saw_work && !seats_.is_searched()) || seats_.is_stopped()) {
-        here.has_token = seats_.cancel_wait(here.seat()) == loop_seats::wake_up::notified;
-        // Others may have left more work to the token that was given back above: whoever takes it on must
-        // look again.
-        if (saw_work && !here.has_token) here.has_token = seats_.try_begin_search();
-        return;
-    }
-    if (!saw_work) {
-        const loop_seats::verdict found = seats_.try_finish(here.seat());
-        if (found != loop_seats::verdict::not_yet) {
-            here.has_token = found == loop_seats::verdict::look_again;
-            return;
-        }
-    }
-    sleep(here, request);
+void shared_loop::end_task(visit& here) noexcept {
+    if (std::exchange(here.runs_task, false)) --running_;
 }
 
-void shared_loop::sleep(visit& here, const loop_request& request) noexcept {
-    sys::clock::time_point until = sys::clock::time_point::max();
-    if (request.deadline != nullptr) until = *request.deadline;
-    if (alarms_.any() && seats_.try_keep_time(here.seat())) {
-        here.keeps_time = true;
-        const std::int64_t next = alarms_.next_ns();
-        if (next != loop_alarms::never) until = std::min(until, loop_time(next));
-    }
-    here.go_to_sleep();
-    const trace::detail::interval parked(trace::kind::parked, "parked", 0);
-    const bool is_limited = until != sys::clock::time_point::max();
-    here.has_token =
-        seats_.commit_wait(here.seat(), is_limited ? &until : nullptr) == loop_seats::wake_up::notified;
+/// Returns whether the loop must stop: no task is queued or running, and no work is outstanding.
+bool shared_loop::is_out_of_work() const noexcept {
+    return queue_.is_empty() && (running_ == 0 || EKIDEN_MUTANT(loop_stops_during_a_task))
+           && outstanding_ == 0 && !stopped_.load(sys::relaxed);
 }
 
-/// Stops the context if all other threads wait, and there is nothing left. `has_token` afterwards: there is.
-void shared_loop::finish_if_idle(visit& here) noexcept {
-    seats_.prepare_wait(here.seat(), std::exchange(here.has_token, false));
-    const loop_seats::verdict found =
-        queue_.maybe_filled() ? loop_seats::verdict::not_yet : seats_.try_finish(here.seat());
-    here.has_token = found == loop_seats::verdict::look_again;
-    if (found == loop_seats::verdict::not_yet)
-        here.has_token = seats_.cancel_wait(here.seat()) == loop_seats::wake_up::notified;
+/// Returns whether threads sleep and none of them wakes for the next alarm.
+bool shared_loop::lacks_keeper() const noexcept {
+    return keeper_ == nullptr && sleepers_ != nullptr && alarms_.is_set()
+           && !EKIDEN_MUTANT(loop_forgets_the_time);
+}
+
+// ---- stop
+
+/// Stops the loop because it is out of work. Returns the threads to wake.
+shared_loop::sleeper* shared_loop::halt() noexcept {
+    has_run_dry_ = true;
+    stopped_.store(true, sys::release); // [LO1] Release: what the tasks and the ended work have done.
+    return EKIDEN_MUTANT(loop_runs_dry_in_silence) ? nullptr : choose(all);
+}
+
+void shared_loop::stop() noexcept {
+    sleeper* chosen = nullptr;
+    {
+        const lock_guard guard(lock_);
+        stopped_.store(true, sys::release); // [LO1] Release: what this thread has done.
+        if (!EKIDEN_MUTANT(loop_stops_in_silence)) chosen = choose(all);
+    }
+    wake(chosen);
+}
+
+void shared_loop::restart() noexcept {
+    const lock_guard guard(lock_);
+    has_run_dry_ = false;
+    stopped_.store(false, sys::relaxed);
+}
+
+bool shared_loop::was_left_stopped() noexcept {
+    const lock_guard guard(lock_);
+    return !queue_.is_empty() && std::exchange(has_run_dry_, false);
 }
 
 void shared_loop::abandon_all() noexcept {
-    queue_.quiesce();
-    while (task* const found = queue_.take_one(0)) found->abandon();
+    {
+        const lock_guard guard(lock_);
+        is_closed_ = true;
+    }
+    // From here on, only this thread uses the queue.
+    while (task* const dropped = queue_.take()) dropped->abandon();
+}
+
+// ---- sleep
+
+/// Sleeps until another thread chooses this one, or until the time of the request. The keeper also wakes at
+/// the next alarm.
+void shared_loop::sleep(unique_lock& lock, const loop_request& request) noexcept {
+    sleeper self;
+    sys::clock::time_point until = request.until();
+    if (keeper_ == nullptr) {
+        keeper_ = &self;
+        until = request.until(alarms_);
+    } else {
+        self.next = std::exchange(sleepers_, &self);
+    }
+    lock.unlock();
+    recycler::flush();
+    bool is_chosen = true;
+    {
+        const blocked_here waiting("work of a loop"); // if the thread works for another context, too
+        const trace::detail::interval parked(trace::kind::parked, "parked", 0);
+        if (until == sys::clock::time_point::max())
+            self.parker.park();
+        else
+            is_chosen = self.parker.park_until(until);
+    }
+    lock.lock();
+    if (is_chosen || withdraw(self)) return;
+    // Chosen at the last moment: the other thread still uses `self`.
+    lock.unlock();
+    if (!EKIDEN_MUTANT(loop_sleeper_leaves_its_waker)) self.parker.park();
+    lock.lock();
+}
+
+/// Takes up to `most` threads off the lists. The keeper is the last: if it were woken earlier, another thread
+/// would have to replace it.
+shared_loop::sleeper* shared_loop::choose(unsigned most) noexcept {
+    sleeper* chosen = nullptr;
+    for (; most != 0 && (sleepers_ != nullptr || keeper_ != nullptr); --most) {
+        sleeper*& from = sleepers_ != nullptr ? sleepers_ : keeper_;
+        sleeper* const one = from;
+        from = one->next;
+        one->next = std::exchange(chosen, one);
+    }
+    return chosen;
+}
+
+/// Takes the calling thread off the lists. Returns false if it has been chosen.
+bool shared_loop::withdraw(const sleeper& self) noexcept {
+    sleeper** link = keeper_ == &self ? &keeper_ : &sleepers_;
+    while (*link != nullptr && *link != &self) link = &(*link)->next;
+    if (*link == nullptr) return false;
+    *link = self.next;
+    return true;
+}
+
+/// Wakes the chosen threads. The caller has left the lock: the threads need it next.
+void shared_loop::wake(sleeper* chosen) noexcept {
+    while (chosen != nullptr) {
+        // After the token, the sleeper may be gone.
+        sleeper* const one = std::exchange(chosen, chosen->next);
+        one->parker.unpark();
+    }
 }
 
 } // namespace ekiden::inline EKIDEN_ABI

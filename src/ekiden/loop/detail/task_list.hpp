@@ -1,6 +1,7 @@
-/// What the one thread of a loop has posted to itself.
+/// A list of tasks in the order in which they were added.
 ///
-/// Part: loop. Used by: solo_loop. Private.
+/// Part: loop. Used by: solo_loop, for the tasks that its thread posts to itself. shared_loop, under its
+/// lock. Private.
 #pragma once
 
 #include <ekiden/queue/task.hpp>
@@ -8,12 +9,12 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// Tasks in their order. Of one thread at a time; owns nothing.
-class own_tasks {
+/// Used by one thread at a time. Does not own the tasks.
+class task_list {
 public:
-    own_tasks() = default;
-    own_tasks(const own_tasks&) = delete;
-    own_tasks& operator=(const own_tasks&) = delete;
+    task_list() = default;
+    task_list(const task_list&) = delete;
+    task_list& operator=(const task_list&) = delete;
 
     [[nodiscard]] bool is_empty() const noexcept { return oldest_.read() == nullptr; }
 
@@ -26,7 +27,7 @@ public:
         newest_ = pushed;
     }
 
-    /// The oldest one, or null.
+    /// Removes the oldest task and returns it. Returns null if the list is empty.
     [[nodiscard]] task* take() noexcept {
         task* const first = oldest_.read();
         if (first == nullptr) return nullptr;
