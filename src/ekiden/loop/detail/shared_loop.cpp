@@ -18,6 +18,23 @@ shared_loop::~shared_loop() {
     if (!EKIDEN_MUTANT(loop_ends_in_a_hurry)) lock_.lock();
 }
 
+/// A section under the lock. Wakes the chosen threads after it has left the lock, because they need it next.
+struct shared_loop::section {
+    explicit section(loop_lock& of) noexcept : lock(of) {}
+    ~section() {
+        lock.unlock();
+        while (chosen != nullptr) {
+            sleeper* const one = std::exchange(chosen, chosen->next);
+            one->parker.unpark(); // then it may be destroyed
+        }
+    }
+    section(const section&) = delete;
+    section& operator=(const section&) = delete;
+
+    unique_lock lock;
+    sleeper* chosen = nullptr;
+};
+
 /// The calling thread inside run().
 class shared_loop::visit final : public loop_role {
 public:
@@ -50,25 +67,17 @@ bool shared_loop::push(task* pushed, task_order order) noexcept {
     const bool is_deferred =
         poster != nullptr
         && (order == task_order::deferred ? thread_record::here().blocked == 0 : !poster->runs_task);
-    sleeper* chosen = nullptr;
-    {
-        const lock_guard guard(lock_);
-        if (is_closed_) return false;
-        queue_.push(pushed);
-        if (!is_deferred && !EKIDEN_MUTANT(loop_posts_in_silence)) chosen = choose(1);
-    }
+    section locked(lock_);
+    if (is_closed_) return false;
+    queue_.push(pushed);
+    if (!is_deferred && !EKIDEN_MUTANT(loop_posts_in_silence)) locked.chosen = choose(1);
     if (is_deferred) ++poster->deferred;
-    wake(chosen);
     return true;
 }
 
 void shared_loop::announce(unsigned tasks) noexcept {
-    sleeper* chosen = nullptr;
-    {
-        const lock_guard guard(lock_);
-        if (!queue_.is_empty() && !EKIDEN_MUTANT(loop_announces_nothing)) chosen = choose(tasks);
-    }
-    wake(chosen);
+    section locked(lock_);
+    if (!queue_.is_empty() && !EKIDEN_MUTANT(loop_announces_nothing)) locked.chosen = choose(tasks);
 }
 
 void shared_loop::work_started() noexcept {
@@ -77,24 +86,16 @@ void shared_loop::work_started() noexcept {
 }
 
 void shared_loop::work_finished() noexcept {
-    sleeper* chosen = nullptr;
-    {
-        const lock_guard guard(lock_);
-        sys::expects(outstanding_ != 0, "on_work_finished() is called more often than on_work_started()");
-        --outstanding_;
-        if (is_out_of_work() && !EKIDEN_MUTANT(loop_work_ends_in_silence)) chosen = choose(1);
-    }
-    wake(chosen);
+    section locked(lock_);
+    sys::expects(outstanding_ != 0, "on_work_finished() is called more often than on_work_started()");
+    --outstanding_;
+    if (is_out_of_work() && !EKIDEN_MUTANT(loop_work_ends_in_silence)) locked.chosen = choose(1);
 }
 
 void shared_loop::alarm_moved() noexcept {
-    sleeper* chosen = nullptr;
-    {
-        const lock_guard guard(lock_);
-        if (EKIDEN_MUTANT(loop_ignores_a_moved_alarm)) return;
-        chosen = keeper_ != nullptr ? std::exchange(keeper_, nullptr) : choose(1);
-    }
-    wake(chosen);
+    section locked(lock_);
+    if (EKIDEN_MUTANT(loop_ignores_a_moved_alarm)) return;
+    locked.chosen = keeper_ != nullptr ? std::exchange(keeper_, nullptr) : choose(1);
 }
 
 // ---- the threads inside
@@ -118,7 +119,7 @@ std::size_t shared_loop::run(const loop_request& request) {
 /// Ends the last task of this thread and returns the next one. Returns null if the loop has stopped, or the
 /// limit is reached, or no task is queued and the caller does not wait.
 task* shared_loop::next(visit& here, const loop_request& request) noexcept {
-    unique_lock lock(lock_);
+    section locked(lock_);
     end_task(here);
     for (;;) {
         if (stopped_.load(sys::relaxed)) return nullptr;
@@ -127,46 +128,38 @@ task* shared_loop::next(visit& here, const loop_request& request) noexcept {
             here.runs_task = true;
             ++running_;
             const unsigned deferred = std::exchange(here.deferred, 0);
-            sleeper* const chosen =
+            locked.chosen =
                 choose(deferred > 1 && !EKIDEN_MUTANT(loop_keeps_deferred_tasks) ? deferred - 1
                                                                                  : (lacks_keeper() ? 1 : 0));
-            lock.unlock();
-            wake(chosen);
             return found;
         }
         if (is_out_of_work()) {
-            sleeper* const chosen = halt();
-            lock.unlock();
-            wake(chosen);
+            locked.chosen = halt();
             return nullptr;
         }
         if (alarms_.is_due()) {
-            lock.unlock();
+            locked.lock.unlock();
             alarms_.ring_if_due();
-            lock.lock();
+            locked.lock.lock();
             continue;
         }
         if (!request.waits) return nullptr;
-        sleep(lock, request);
+        sleep(locked.lock, request);
         if (request.is_over()) return nullptr;
     }
 }
 
 /// The end of run().
 void shared_loop::leave(visit& here) noexcept {
-    sleeper* chosen = nullptr;
-    {
-        const lock_guard guard(lock_);
-        end_task(here);
-        inside_.fetch_sub(1, sys::relaxed);
-        if (is_out_of_work() && !here.has_thrown)
-            chosen = halt(); // with its last task, also in run_one()
-        else if ((!queue_.is_empty() || is_out_of_work() || lacks_keeper())
-                 && !EKIDEN_MUTANT(loop_leaves_in_silence))
-            // This thread may have been woken for a task that it has not taken.
-            chosen = choose(here.deferred + 1);
-    }
-    wake(chosen);
+    section locked(lock_);
+    end_task(here);
+    inside_.fetch_sub(1, sys::relaxed);
+    if (is_out_of_work() && !here.has_thrown)
+        locked.chosen = halt(); // with its last task, also in run_one()
+    else if ((!queue_.is_empty() || is_out_of_work() || lacks_keeper())
+             && !EKIDEN_MUTANT(loop_leaves_in_silence))
+        // This thread may have been woken for a task that it has not taken.
+        locked.chosen = choose(here.deferred + 1);
 }
 
 void shared_loop::end_task(visit& here) noexcept {
@@ -195,13 +188,9 @@ shared_loop::sleeper* shared_loop::halt() noexcept {
 }
 
 void shared_loop::stop() noexcept {
-    sleeper* chosen = nullptr;
-    {
-        const lock_guard guard(lock_);
-        stopped_.store(true, sys::release); // [LO1] Release: what this thread has done.
-        if (!EKIDEN_MUTANT(loop_stops_in_silence)) chosen = choose(all);
-    }
-    wake(chosen);
+    section locked(lock_);
+    stopped_.store(true, sys::release); // [LO1] Release: what this thread has done.
+    if (!EKIDEN_MUTANT(loop_stops_in_silence)) locked.chosen = choose(all);
 }
 
 void shared_loop::restart() noexcept {
@@ -276,15 +265,6 @@ bool shared_loop::withdraw(const sleeper& self) noexcept {
     if (*link == nullptr) return false;
     *link = self.next;
     return true;
-}
-
-/// Wakes the chosen threads. The caller has left the lock: the threads need it next.
-void shared_loop::wake(sleeper* chosen) noexcept {
-    while (chosen != nullptr) {
-        // After the token, the sleeper may be gone.
-        sleeper* const one = std::exchange(chosen, chosen->next);
-        one->parker.unpark();
-    }
 }
 
 } // namespace ekiden::inline EKIDEN_ABI

@@ -78,6 +78,7 @@ public:
 
 private:
     class visit;
+    struct section;
     using lock_guard = std::lock_guard<loop_lock>;
     using unique_lock = std::unique_lock<loop_lock>;
 
@@ -91,7 +92,6 @@ private:
     [[nodiscard]] task* next(visit& here, const loop_request& request) noexcept;
     void leave(visit& here) noexcept;
     void announce(unsigned tasks) noexcept;
-    static void wake(sleeper* chosen) noexcept;
 
     // The caller of these holds the lock.
     void end_task(visit& here) noexcept;
