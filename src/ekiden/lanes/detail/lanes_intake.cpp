@@ -163,14 +163,15 @@ struct marker final : task {
     static const char* answer(task*, task_request) { return nullptr; }
 };
 
-/// The lock is not held for longer than it takes to sort these.
-constexpr int most_sorted = 256;
+/// As many as a batch runs. So sorted tasks run soon, while they are in the cache, and the lock is held
+/// briefly.
+constexpr std::uint32_t most_sorted = batch_limit::most_tasks;
 
 } // namespace
 
 /// Moves tasks from the inbox to their lanes. Returns false if some are left, or if a push is in progress.
 bool lanes_state::sort(lane_shard& s) noexcept {
-    for (int n = 0; n != most_sorted; ++n) {
+    for (std::uint32_t n = 0; n != most_sorted; ++n) {
         task* const found = s.inbox.take();
         if (found == nullptr) return s.inbox.is_drained() || s.inbox.is_idle();
         give_to_lane(s, static_cast<keyed_task&>(*found));

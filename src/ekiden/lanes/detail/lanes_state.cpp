@@ -58,13 +58,6 @@ void lanes_state::throw_in_child(const char* operation) const {
 
 // ---- the drain
 
-namespace {
-
-/// A lane is long if so many of its tasks were run in one turn, and it has more.
-constexpr std::uint32_t long_lane = batch_limit::most_tasks / 2;
-
-} // namespace
-
 const char* lanes_state::answer_drain(task* drain, task_request request) {
     if (request == task_request::describe) return type_description<lane_shard>();
     auto& s = *static_cast<lane_shard*>(drain);
@@ -105,10 +98,9 @@ void lanes_state::run_some(lock& guard, lane_shard& s, bool& has_drain, bool is_
     batch_limit limit(s.tasks_are_long);
     simulated_thread* const simulation = simulation_here();
     const serial_scope inside(this);
+    (void)sort(s); // also if a lane is ready, so that other keys do not wait behind its tasks
     for (bool goes_on = true; goes_on;) {
-        // Sorts only tasks that run soon, so that they stay in the cache. But other keys must not wait behind
-        // the tasks of a long lane.
-        if (s.first_ready == nullptr || std::exchange(s.has_long_lane, false)) (void)sort(s);
+        if (s.first_ready == nullptr) (void)sort(s);
         if (s.first_ready == nullptr) break;
         // The tasks in lanes were posted before this check. If one was posted after pause(), this thread sees
         // the paused gate.
@@ -242,12 +234,10 @@ void lanes_state::end_batch(lock& guard, lane_shard& s, lane& here, batch& taken
     here.waiting += taken.left;
     here.dequeued = 0;
     here.is_running = false;
-    if (!here.tasks.empty()) { // leave() ensures that the drain is queued
-        if (taken.run >= long_lane) s.has_long_lane = true;
-        (void)make_ready(s, here);
-    } else if (!EKIDEN_MUTANT(lanes_keep_an_idle_entry)) {
+    if (!here.tasks.empty())
+        (void)make_ready(s, here); // leave() ensures that the drain is queued
+    else if (!EKIDEN_MUTANT(lanes_keep_an_idle_entry))
         erase(s, here);
-    }
 }
 
 /// `count` tasks do not wait in the lane any more. Releases the posts that have room now.

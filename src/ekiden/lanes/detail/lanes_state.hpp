@@ -63,7 +63,6 @@ struct alignas(sys::isolation) lane_shard final : task {
 
     alignas(sys::isolation) lane_lock lock; // guards what follows
     bool tasks_are_long = true;
-    bool has_long_lane = false; // one whose tasks were not all run in its turn
     lane* first_ready = nullptr;
     lane* last_ready = nullptr; // undefined if none is ready
     lane_table table;
