@@ -27,9 +27,9 @@ int serve(ekiden::thread_pool& pool) {
     std::vector<account> all(accounts);
     const ekiden::lanes<std::size_t> lanes(pool.get_executor());
     {
-        std::vector<std::jthread> crew;
+        std::vector<std::jthread> threads;
         for (std::size_t client = 0; client != clients; ++client) {
-            crew.emplace_back([&, client] {
+            threads.emplace_back([&, client] {
                 for (int number = 1; number <= requests; ++number) {
                     for (std::size_t to = 0; to != accounts; ++to) {
                         (void)lanes.post(to, [&here = all[to], client, number] {

@@ -16,9 +16,9 @@ int main() {
         for (const int cell : cells) sum += cell;
     });
     {
-        std::vector<std::jthread> crew;
+        std::vector<std::jthread> threads;
         for (std::size_t me = 0; me < workers; ++me) {
-            crew.emplace_back([&, me] {
+            threads.emplace_back([&, me] {
                 for (int round = 0; round < rounds; ++round) {
                     phase.arrive_and_wait();
                     cells[me] = sum % 1'000 + static_cast<int>(me);

@@ -14,14 +14,14 @@ constexpr int clients = 50;
 long by_lock() {
     ekiden::fifo_mutex mutex; // acquired in the order of the calls of lock()
     long account = 0;
-    std::vector<std::jthread> crew;
+    std::vector<std::jthread> threads;
     for (int i = 1; i <= clients; ++i) {
-        crew.emplace_back([&, i] {
+        threads.emplace_back([&, i] {
             const std::lock_guard turn(mutex);
             account += i;
         });
     }
-    crew.clear(); // joins
+    threads.clear(); // joins
     return account;
 }
 
@@ -31,9 +31,9 @@ long by_queue() {
     std::jthread clerk(
         [&] { desk.serve([&](std::uint64_t /*number*/, int amount) { return account += amount; }); });
     {
-        std::vector<std::jthread> crew;
+        std::vector<std::jthread> threads;
         for (int i = 1; i <= clients; ++i) {
-            crew.emplace_back([&desk, i] {
+            threads.emplace_back([&desk, i] {
                 const auto [number, balance] = desk.call(i).value(); // waits for the reply
                 if (balance < i) std::cerr << "request " << number << " was answered wrongly\n";
             });

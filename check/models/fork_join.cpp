@@ -2,7 +2,7 @@
 // and a sleeping parent are woken for what is published; a waiting parent takes only what was forked inside
 // of its child.
 #include <check/engine/model.hpp>
-#include <ekiden/fork/detail/fork_party.hpp>
+#include <ekiden/fork/detail/fork_participant.hpp>
 #include <ekiden/pool/detail/event_count.hpp>
 #include <ekiden/sys/thread.hpp>
 
@@ -15,20 +15,21 @@ using namespace ekiden;
 /// Elements for a ring that nobody looks into.
 fork_child* numbered(std::uintptr_t number) { return reinterpret_cast<fork_child*>(number * 64); }
 
-/// A guest and a worker that do with parties what pool/detail/worker.cpp and fork/detail/fork_join.cpp do.
+/// A guest and a worker that do with participants what pool/detail/worker.cpp and fork/detail/fork_join.cpp
+/// do.
 class pair_of_parties {
 public:
-    pair_of_parties() { arena.add(worker_party_); }
+    pair_of_parties() { arena.add(worker_participant_); }
 
     /// Calls `body(scope)` as the root of a tree, in this thread. Ends the worker afterwards.
     template <class Body>
     void root(Body body) {
-        fork_party& party = arena.enter();
+        fork_participant& participant = arena.enter();
         {
-            fork_segment segment(party, nullptr);
+            fork_segment segment(participant, nullptr);
             body(static_cast<fork_scope&>(segment.base));
         }
-        fork_arena::leave(party);
+        fork_arena::leave(participant);
         ended_.store(true, sys::seq_cst);
         sleep.signal_all();
     }
@@ -46,7 +47,7 @@ public:
                 sleep.end_search();
             }
             if (found != nullptr)
-                worker_party_.run(*found);
+                worker_participant_.run(*found);
             else if (ends())
                 return;
             else
@@ -65,7 +66,7 @@ private:
     [[nodiscard]] bool ends() const { return ended_.load(sys::relaxed); }
 
     fork_child* look() {
-        fork_child* const found = worker_party_.find();
+        fork_child* const found = worker_participant_.find();
         if (found == nullptr) arena.ask_all();
         return found;
     }
@@ -79,7 +80,7 @@ private:
         return woken == event_count::wake_up::notified || (work_came && sleep.try_begin_search());
     }
 
-    fork_party worker_party_{arena};
+    fork_participant worker_participant_{arena};
     sys::atomic<bool> ended_{false};
 };
 
@@ -183,10 +184,10 @@ EKIDEN_MODEL(fork_deque_inside_only,
 EKIDEN_MODEL(fork_join_result, .load_buffering = false,
              .about = "a guest forks, a worker looks for work: one runs the call, the result arrives",
              .preemptions = 1, .spurious = 0) {
-    pair_of_parties parties;
-    sys::thread worker([&] { parties.work(); });
+    pair_of_parties participants;
+    sys::thread worker([&] { participants.work(); });
     sys::cell<int> calls{0};
-    parties.root([&](fork_scope& scope) {
+    participants.root([&](fork_scope& scope) {
         auto [a, b] = parallel_invoke(
             scope, [] { return 1; },
             [&] {

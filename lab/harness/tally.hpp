@@ -48,7 +48,7 @@ public:
             if (now != before) changed_ns = now_ns();
             before = now;
             if (now_ns() - changed_ns > patience_ns) fail(c, now, expected);
-            std::this_thread::sleep_for(glance);
+            std::this_thread::sleep_for(poll_interval);
         }
         check(c, expected);
     }
@@ -63,7 +63,7 @@ private:
         std::atomic<std::uint64_t> value{0};
     };
 
-    static constexpr std::chrono::microseconds glance{200};
+    static constexpr std::chrono::microseconds poll_interval{200};
 
     tally() = default;
 

@@ -86,7 +86,7 @@ void run_plan(const plan& p) {
 // ---- in the parent
 
 /// Whether all threads of the process sleep, and the processor time that it has used, in ticks.
-struct glance {
+struct observation {
     bool sleeps = true;
     unsigned long long time = 0;
 };
@@ -110,7 +110,7 @@ std::istringstream stat_of(const std::string& folder) {
     return std::istringstream(name_end == std::string::npos ? std::string() : text.substr(name_end + 2));
 }
 
-void add(glance& seen, const std::string& process) {
+void add(observation& seen, const std::string& process) {
     // Uses the time of the process, because it includes the time of threads that have ended.
     std::istringstream whole = stat_of(process);
     std::string skipped;
@@ -133,8 +133,8 @@ void add(glance& seen, const std::string& process) {
     ::closedir(tasks);
 }
 
-glance look_at(::pid_t process) {
-    glance seen;
+observation look_at(::pid_t process) {
+    observation seen;
     add(seen, "/proc/" + std::to_string(process));
     return seen;
 }
@@ -142,7 +142,7 @@ glance look_at(::pid_t process) {
 /// Returns whether all threads of the group's processes sleep. The group has the program and its forked
 /// children.
 bool all_sleep_in_group(::pid_t group) {
-    glance seen;
+    observation seen;
     ::DIR* const processes = ::opendir("/proc");
     if (processes == nullptr) return true;
     while (const ::dirent* const e = ::readdir(processes)) {
@@ -165,7 +165,7 @@ public:
 
     [[nodiscard]] const char* is_stuck() {
         const std::uint64_t now = page().progress.load() + page().programs.load() * 1000003;
-        const glance seen = look_at(process_);
+        const observation seen = look_at(process_);
         if (now != last_) {
             last_ = now;
             asleep_ = 0;

@@ -3,7 +3,7 @@
 #pragma once
 
 #include <lab/harness/busy_neighbour.hpp>
-#include <lab/harness/crew.hpp>
+#include <lab/harness/together.hpp>
 
 #include <atomic>
 #include <memory>

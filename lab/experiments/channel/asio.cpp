@@ -1,5 +1,5 @@
 #include <lab/experiments/channel/channel.hpp>
-#include <lab/harness/crew.hpp>
+#include <lab/harness/together.hpp>
 #include <lab/peers/asio.hpp>
 
 #include <asio/co_spawn.hpp>

@@ -1,5 +1,5 @@
 #include <lab/experiments/channel/channel.hpp>
-#include <lab/harness/crew.hpp>
+#include <lab/harness/together.hpp>
 #include <lab/peers/row.hpp>
 
 #include <ekiden/async/async_buffer.hpp>

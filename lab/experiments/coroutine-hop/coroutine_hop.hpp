@@ -6,7 +6,7 @@
 #pragma once
 
 #include <lab/harness/cell.hpp>
-#include <lab/harness/crew.hpp>
+#include <lab/harness/together.hpp>
 
 #include <array>
 #include <atomic>

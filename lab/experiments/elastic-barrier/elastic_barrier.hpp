@@ -1,7 +1,7 @@
 /// Experiment elastic-barrier: threads that enter and leave an elastic barrier, and work a little in between.
 #pragma once
 
-#include <lab/harness/crew.hpp>
+#include <lab/harness/together.hpp>
 
 #include <atomic>
 #include <string>

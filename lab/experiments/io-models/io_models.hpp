@@ -7,8 +7,8 @@
 
 #include <lab/harness/busy.hpp>
 #include <lab/harness/cell.hpp>
-#include <lab/harness/crew.hpp>
 #include <lab/harness/tally.hpp>
+#include <lab/harness/together.hpp>
 
 #include <atomic>
 #include <cstdint>

@@ -4,7 +4,7 @@
 
 #include <lab/harness/busy.hpp>
 #include <lab/harness/busy_neighbour.hpp>
-#include <lab/harness/crew.hpp>
+#include <lab/harness/together.hpp>
 
 #include <algorithm>
 #include <numeric>

@@ -1,7 +1,7 @@
 /// Experiment rw-starvation: eight readers that come back at once, and one writer among them.
 #pragma once
 
-#include <lab/harness/crew.hpp>
+#include <lab/harness/together.hpp>
 
 #include <algorithm>
 #include <atomic>

@@ -1,7 +1,7 @@
 /// Experiment rwlock: the source's five settings of readers and writers.
 #pragma once
 
-#include <lab/harness/crew.hpp>
+#include <lab/harness/together.hpp>
 
 #include <algorithm>
 #include <atomic>

@@ -7,7 +7,7 @@
 #pragma once
 
 #include <lab/harness/cell.hpp>
-#include <lab/harness/crew.hpp>
+#include <lab/harness/together.hpp>
 
 #include <atomic>
 #include <cstdint>

@@ -15,7 +15,7 @@
 namespace ekiden::inline EKIDEN_ABI {
 
 class completion;
-class fork_party;
+class fork_participant;
 class simulated_thread;
 class wait_limit;
 class worker;
@@ -82,13 +82,13 @@ struct flat_call;
 
 /// The library's data for each thread, except its memory for tasks.
 struct thread_record {
-    thread_role* role = nullptr;            ///< the innermost role; null if the thread works for no context
-    const role_scope* scope = nullptr;      ///< the scope that set `role`
-    const serial_scope* serial = nullptr;   ///< the innermost strand or lane whose task the thread runs
-    flat_call** flat_calls = nullptr;       ///< see run_flat(); null while no flat call runs
-    const hidden_scopes* hidden = nullptr;  ///< the innermost object that hides `serial` and `flat_calls`
-    fork_party* party = nullptr;            ///< the thread's state in fork-join
-    simulated_thread* simulation = nullptr; ///< the thread's simulation; null except in tests of programs
+    thread_role* role = nullptr;             ///< the innermost role; null if the thread works for no context
+    const role_scope* scope = nullptr;       ///< the scope that set `role`
+    const serial_scope* serial = nullptr;    ///< the innermost strand or lane whose task the thread runs
+    flat_call** flat_calls = nullptr;        ///< see run_flat(); null while no flat call runs
+    const hidden_scopes* hidden = nullptr;   ///< the innermost object that hides `serial` and `flat_calls`
+    fork_participant* participant = nullptr; ///< the thread's state in fork-join
+    simulated_thread* simulation = nullptr;  ///< the thread's simulation; null except in tests of programs
     /// The context that started this thread and waits for its end. Set until the thread ends.
     context_id owner;
     const char* hook = nullptr; ///< the option whose callback the thread is running, such as "on_stall"
@@ -107,14 +107,14 @@ class role_scope {
 public:
     explicit role_scope(thread_role& role) noexcept
         : record_(thread_record::here()), role_(role), outer_(record_.scope),
-          party_(std::exchange(record_.party, nullptr)) {
+          participant_(std::exchange(record_.participant, nullptr)) {
         record_.role = &role;
         record_.scope = this;
     }
     ~role_scope() {
         record_.role = outer_ != nullptr ? &outer_->role_ : nullptr;
         record_.scope = outer_;
-        record_.party = party_;
+        record_.participant = participant_;
     }
     role_scope(const role_scope&) = delete;
     role_scope& operator=(const role_scope&) = delete;
@@ -147,7 +147,7 @@ private:
     thread_record& record_;
     thread_role& role_;
     const role_scope* const outer_;
-    fork_party* const party_;
+    fork_participant* const participant_;
 };
 
 /// While this object exists, the calling thread sleeps, or is about to sleep, for something other than a task

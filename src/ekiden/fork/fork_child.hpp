@@ -14,18 +14,18 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-class fork_party;
+class fork_participant;
 class fork_scope;
 
 /// The variables of a forking thread that other threads write. Private.
 struct alignas(sys::isolation) fork_request {
     // asked      meaning                                                set by
     // nothing    a child is published, or there is none to publish      share
-    // restock    no child is published: the next fork publishes one     thief, the party's thread
+    // restock    no child is published: the next fork publishes one     thief, the participant's thread
     // wanted     a thread searches for work, or sleeps                  the searcher, share
     enum : std::uint32_t { nothing, restock, wanted };
-    // [AS1] The party's thread reads this cache line at each fork. Other threads only write it if they want
-    // work.
+    // [AS1] The participant's thread reads this cache line at each fork. Other threads only write it if they
+    // want work.
     sys::atomic<std::uint32_t> asked{nothing};
 };
 
@@ -42,7 +42,7 @@ public:
     /// should fork the rest of its iterations. If the thread has forked calls, gives one away and returns
     /// false. Costs one relaxed load if no thread asks.
     [[nodiscard]] bool is_work_wanted() noexcept {
-        return party_->asked.load(sys::relaxed) == fork_request::wanted && !share();
+        return participant_->asked.load(sys::relaxed) == fork_request::wanted && !share();
     }
 
     /// Offers to other threads all calls that this thread has forked and that have not begun, the oldest
@@ -54,22 +54,22 @@ public:
     void offer_all() noexcept;
 
 protected:
-    explicit fork_scope(fork_request* party) noexcept : party_(party) {}
+    explicit fork_scope(fork_request* participant) noexcept : participant_(participant) {}
     ~fork_scope() = default;
 
     [[nodiscard]] bool is_asked() const noexcept {
-        return party_->asked.load(sys::relaxed) != fork_request::nothing;
+        return participant_->asked.load(sys::relaxed) != fork_request::nothing;
     }
 
     /// Answers the request: publishes the oldest private child. Returns false if there is nothing to publish.
     bool share() noexcept;
 
     friend class fork_child;
-    friend class fork_party;
+    friend class fork_participant;
     friend struct fork_segment;
 
-    fork_request* party_; // the thread's party
-    fork_scope* newer_;   // the child that was forked from this scope; valid until that child is joined
+    fork_request* participant_; // the thread's participant
+    fork_scope* newer_;         // the child that was forked from this scope; valid until that child is joined
 };
 
 /// A forked call, on the stack of the call that forked it. Also the scope of the call that runs meanwhile.
@@ -85,7 +85,7 @@ protected:
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wdangling-pointer"
 #endif
-    fork_child(function run, fork_scope& scope) noexcept : fork_scope(scope.party_), run_(run) {
+    fork_child(function run, fork_scope& scope) noexcept : fork_scope(scope.participant_), run_(run) {
         scope.newer_ = this;
     }
 #if defined(__GNUC__) && !defined(__clang__)
@@ -108,7 +108,7 @@ protected:
     [[nodiscard]] bool is_published() const noexcept { return run_ == nullptr; }
 
 private:
-    friend class fork_party;
+    friend class fork_participant;
 
     // state     meaning                                         set by
     // begun     a thread runs it, or may steal it               publication, the waiting parent
@@ -123,8 +123,8 @@ private:
         function run;
         fork_scope* older; // the scope that it was forked from
         sys::atomic<std::uint32_t> state{begun};
-        sys::atomic<fork_party*> thief{nullptr}; // the party that runs it, once it has begun
-        sys::atomic<std::uint64_t> first_own{0}; // where the thief's own children begin in its ring
+        sys::atomic<fork_participant*> thief{nullptr}; // the participant that runs it, once it has begun
+        sys::atomic<std::uint64_t> first_own{0};       // where the thief's own children begin in its ring
     };
     union {
         publication shared_; // valid once published

@@ -25,19 +25,19 @@ injection_queue::injection_queue(const sys::atomic<std::uint32_t>& gate, std::si
                                  std::uint64_t first_index, unsigned rings)
     : gate_(gate), capacity_(capacity), first_index_(first_index), rings_(rings) {}
 
-injection_queue::inlet& injection_queue::inlet_of_this_thread() noexcept {
-    return inlets_[number_of_this_thread() % rings_];
+injection_queue::producer_slot& injection_queue::slot_of_this_thread() noexcept {
+    return slots_[number_of_this_thread() % rings_];
 }
 
-void injection_queue::make_ring(inlet& locked) {
+void injection_queue::make_ring(producer_slot& locked) {
     locked.ring = std::make_unique<injection_ring>(capacity_, first_index_);
-    const auto number = static_cast<unsigned>(&locked - inlets_.data());
+    const auto number = static_cast<unsigned>(&locked - slots_.data());
     // [IQ2] Release: publishes the ring. Pairs with the acquire in visit_rings().
     made_.fetch_or(std::uint32_t{1} << number, sys::release);
 }
 
 void injection_queue::quiesce() noexcept {
-    for (inlet& each : inlets_) {
+    for (producer_slot& each : slots_) {
         if (EKIDEN_MUTANT(queue_quiesce_does_not_wait)) continue;
         // [IQ1] Each push that found the gate open has released the lock. Each later push acquires it after
         // this thread, and sees the gate closed.

@@ -79,7 +79,7 @@ public:
     [[nodiscard]] bool push(task* element, std::uint32_t refused, Then&& then) {
         // In the child of a fork() the lock may be held by a thread that does not exist there.
         if (refuses(refused)) return false;
-        inlet& here = inlet_of_this_thread();
+        producer_slot& here = slot_of_this_thread();
         const std::lock_guard guard(here.lock);
         // [IQ1] Under the lock: either quiesce() waits for this push, or this check sees the closed gate.
         if (refuses(refused) && !EKIDEN_MUTANT(queue_push_trusts_its_first_check)) return false;
@@ -111,7 +111,7 @@ public:
     [[nodiscard]] std::uint64_t pushed() const noexcept;
 
 private:
-    struct alignas(sys::isolation) inlet {
+    struct alignas(sys::isolation) producer_slot {
         sys::slow_lock lock;                  // for producers
         std::unique_ptr<injection_ring> ring; // made by the first push, and never replaced
     };
@@ -119,13 +119,13 @@ private:
     [[nodiscard]] bool refuses(std::uint32_t refused) const noexcept {
         return (gate_.load(sys::relaxed) & refused) != 0;
     }
-    [[nodiscard]] inlet& inlet_of_this_thread() noexcept;
-    [[nodiscard]] injection_ring& ring_of(inlet& locked) {
+    [[nodiscard]] producer_slot& slot_of_this_thread() noexcept;
+    [[nodiscard]] injection_ring& ring_of(producer_slot& locked) {
         if (locked.ring == nullptr) [[unlikely]]
             make_ring(locked);
         return *locked.ring;
     }
-    void make_ring(inlet& locked);
+    void make_ring(producer_slot& locked);
 
     /// Calls `visit(ring)` for each ring, from number `start` on, until a call returns true.
     template <class Visit>
@@ -135,7 +135,7 @@ private:
         const auto first = static_cast<int>(start % most_rings);
         for (std::uint32_t left = std::rotr(made, first); left != 0; left &= left - 1) {
             const auto number = static_cast<unsigned>(std::countr_zero(left) + first) % most_rings;
-            if (visit(*inlets_[number].ring)) return true;
+            if (visit(*slots_[number].ring)) return true;
         }
         return false;
     }
@@ -145,7 +145,7 @@ private:
     const std::uint64_t first_index_;
     const unsigned rings_;
     sys::atomic<std::uint32_t> made_{0}; // bit i: there is a ring i
-    std::array<inlet, most_rings> inlets_;
+    std::array<producer_slot, most_rings> slots_;
 };
 
 } // namespace ekiden::inline EKIDEN_ABI

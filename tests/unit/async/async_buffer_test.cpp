@@ -18,7 +18,7 @@
 
 using namespace ekiden;
 using ekiden_test::until;
-using lock_support::party;
+using lock_support::spawner;
 
 namespace {
 
@@ -55,7 +55,7 @@ TEST_CASE("every item goes through once, in each producer's order, between corou
             }
         };
         {
-            party coroutines(pool.get_executor());
+            spawner coroutines(pool.get_executor());
             for (int i = 0; i < producers - 1; ++i) {
                 coroutines.spawn([&, i]() -> coroutine<> {
                     for (int k = 0; k < items; ++k) {
@@ -100,7 +100,7 @@ TEST_CASE("a watermark_buffer lets its producers on when it has drained, corouti
     thread_pool pool(1);
     watermark_buffer<int> buffer(1, 3);
     std::atomic<int> pushed{0};
-    party coroutines(pool.get_executor());
+    spawner coroutines(pool.get_executor());
     coroutines.spawn([&]() -> coroutine<> {
         for (int i = 0; i < 5; ++i) {
             const queue_status r = co_await async_push(buffer, int{i});
@@ -128,7 +128,7 @@ TEST_CASE("rule: close wakes all senders and receivers, and what was accepted ca
         std::atomic<int> ended{0};
         std::atomic<int> asked{0};
         {
-            party coroutines(pool.get_executor());
+            spawner coroutines(pool.get_executor());
             for (int i = 0; i < 5; ++i) {
                 coroutines.spawn([&]() -> coroutine<> {
                     ++asked;
@@ -163,7 +163,7 @@ TEST_CASE("rule: a push that is canceled or refused leaves its argument untouche
     auto second = std::make_unique<int>(2);
     auto third = std::make_unique<int>(3);
     std::vector<queue_status> results;
-    party coroutines(pool.get_executor(), &stop);
+    spawner coroutines(pool.get_executor(), &stop);
     coroutines.spawn([&]() -> coroutine<> {
         asked = true;
         const queue_status waited = co_await async_push(buffer, std::move(first));
@@ -196,7 +196,7 @@ TEST_CASE("rule: a cancel leaves no trace in the state: a thread can push and po
         if (is_push) (void)buffer.push(7);
         stop_state stop;
         std::atomic<bool> asked{false};
-        party coroutines(pool.get_executor(), &stop);
+        spawner coroutines(pool.get_executor(), &stop);
         coroutines.spawn([&]() -> coroutine<> {
             asked = true;
             if (is_push) {
@@ -227,7 +227,7 @@ TEST_CASE("rule: with n items and random stops exactly n arrive, and none vanish
         std::atomic<int> sum{0};
         std::atomic<int> handed_in{0};
         {
-            party coroutines(pool.get_executor());
+            spawner coroutines(pool.get_executor());
             for (int i = 0; i < 6; ++i) {
                 stop_state* const stop = stops.emplace_back(std::make_unique<stop_state>()).get();
                 coroutines.spawn(pool.get_executor(), stop, [&]() -> coroutine<> {
@@ -272,7 +272,7 @@ TEST_CASE("a pop says why there is nothing, and the deadline of the environment 
             item = std::move(got);
         };
     };
-    party coroutines(pool.get_executor());
+    spawner coroutines(pool.get_executor());
     coroutines.spawn(look(open));
     coroutines.join();
     CHECK(item == 5);
@@ -300,7 +300,7 @@ TEST_CASE("what an item's move throws reaches the coroutine that moves it, and t
     std::atomic<bool> asked{false};
     int caught = 0;
     int popped = 0;
-    party coroutines(pool.get_executor());
+    spawner coroutines(pool.get_executor());
     coroutines.spawn([&]() -> coroutine<> {
         brittle first(1, &at_once);
         try {

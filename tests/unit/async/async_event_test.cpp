@@ -16,13 +16,13 @@
 
 using namespace ekiden;
 using ekiden_test::until;
-using lock_support::party;
+using lock_support::spawner;
 
 TEST_CASE("an event that is set lets coroutines through at once, and others when it is set") {
     thread_pool pool(2);
     event e;
     std::atomic<int> through{0};
-    party coroutines(pool.get_executor());
+    spawner coroutines(pool.get_executor());
     for (int i = 0; i < 10; ++i) {
         coroutines.spawn([&]() -> coroutine<> {
             co_await async_wait(e);
@@ -51,7 +51,7 @@ TEST_CASE(
     std::atomic<int> through{0};
     std::atomic<int> stopped{0};
     {
-        party coroutines(pool.get_executor());
+        spawner coroutines(pool.get_executor());
         for (int i = 0; i < n; ++i) {
             // Every other one is stopped while the event is being set.
             stop_state* const stop = i % 2 == 0 ? &stops[static_cast<std::size_t>(i)] : nullptr;
@@ -141,7 +141,7 @@ TEST_CASE("rule: the waits of an event that is set as they are stopped all end, 
         std::atomic<int> through{0};
         std::atomic<int> stopped{0};
         {
-            party coroutines(pool.get_executor(), &stop);
+            spawner coroutines(pool.get_executor(), &stop);
             for (int i = 0; i < 4; ++i) {
                 coroutines.spawn([&]() -> coroutine<> {
                     const bool is_set = co_await async_wait(e, wait_limit());
@@ -161,7 +161,7 @@ TEST_CASE("threads and coroutines wait for one latch") {
     latch l(3);
     std::atomic<int> through{0};
     {
-        party coroutines(pool.get_executor());
+        spawner coroutines(pool.get_executor());
         for (int i = 0; i < 3; ++i) {
             coroutines.spawn([&]() -> coroutine<> {
                 co_await async_wait(l);
@@ -192,7 +192,7 @@ TEST_CASE("threads and coroutines come to one barrier, round after round") {
     barrier<count_rounds> b(4, count_rounds{&completed});
     std::atomic<bool> wrong{false};
     {
-        party coroutines(pool.get_executor());
+        spawner coroutines(pool.get_executor());
         for (int i = 0; i < 3; ++i) {
             coroutines.spawn([&]() -> coroutine<> {
                 for (int r = 1; r <= rounds; ++r) {
@@ -220,7 +220,7 @@ TEST_CASE("an arrival counts although its wait is stopped, before or after it") 
     stop_state later;
     std::atomic<int> ended{0};
     std::atomic<int> over{0};
-    party coroutines(pool.get_executor());
+    spawner coroutines(pool.get_executor());
     for (stop_state* stop : {&stopped, &later}) {
         coroutines.spawn(pool.get_executor(), stop, [&]() -> coroutine<> {
             const bool is_over = co_await async_arrive_and_wait(b, wait_limit());

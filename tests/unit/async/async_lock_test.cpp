@@ -20,7 +20,7 @@
 
 using namespace ekiden;
 using ekiden_test::until;
-using lock_support::party;
+using lock_support::spawner;
 
 namespace {
 
@@ -37,7 +37,7 @@ TEST_CASE_TEMPLATE("coroutines and threads take turns in one mutex", Mutex, mute
     Mutex m;
     long count = 0;
     {
-        party coroutines(pool.get_executor());
+        spawner coroutines(pool.get_executor());
         for (int i = 0; i < 4; ++i) {
             coroutines.spawn([&]() -> coroutine<> {
                 for (int r = 0; r < rounds; ++r) {
@@ -65,7 +65,7 @@ TEST_CASE("a coroutine that waits for a lock does not block its thread") {
     mutex m;
     m.lock();
     std::atomic<bool> inside{false};
-    party coroutines(pool.get_executor());
+    spawner coroutines(pool.get_executor());
     coroutines.spawn([&]() -> coroutine<> {
         const auto guard = co_await async_lock(m);
         inside = guard.owns_lock();
@@ -89,7 +89,7 @@ TEST_CASE("coroutines get a fifo_mutex in the order in which they asked for it")
     fifo_mutex m;
     m.lock();
     std::vector<int> order;
-    party coroutines(pool.get_executor());
+    spawner coroutines(pool.get_executor());
     std::atomic<int> asked{0};
     for (int i = 0; i < n; ++i) {
         coroutines.spawn([&, i]() -> coroutine<> {
@@ -126,7 +126,7 @@ TEST_CASE_TEMPLATE("readers share and the writer is alone, threads among them", 
         --writers;
     };
     {
-        party coroutines(pool.get_executor());
+        spawner coroutines(pool.get_executor());
         for (int i = 0; i < 6; ++i) {
             coroutines.spawn([&, i]() -> coroutine<> {
                 for (int r = 0; r < rounds; ++r) {
@@ -165,7 +165,7 @@ TEST_CASE("a coroutine enters a state_mutex in the states of its table") {
     int open = 1;
     bool wrong = false; // guarded by m
     {
-        party coroutines(pool.get_executor());
+        spawner coroutines(pool.get_executor());
         coroutines.spawn([&]() -> coroutine<> {
             for (int r = 0; r < rounds; ++r) {
                 auto guard = co_await async_enter<door_op::shut>(m);
@@ -189,7 +189,7 @@ TEST_CASE("rule: not admissible and enqueued are one step, and a waker between t
     counting_semaphore<> ping(0);
     counting_semaphore<> pong(0);
     int seen = 0;
-    party coroutines(pool.get_executor());
+    spawner coroutines(pool.get_executor());
     coroutines.spawn([&]() -> coroutine<> {
         for (int r = 0; r < rounds; ++r) {
             co_await async_acquire(ping);
@@ -216,7 +216,7 @@ TEST_CASE("rule: with n permits and random stops exactly n are taken, and none v
         std::atomic<int> taken{0};
         std::atomic<int> stopped{0};
         {
-            party coroutines(pool.get_executor());
+            spawner coroutines(pool.get_executor());
             for (int i = 0; i < waiting; ++i) {
                 coroutines.spawn(pool.get_executor(), &stops[static_cast<std::size_t>(i)],
                                  [&]() -> coroutine<> {
@@ -249,7 +249,7 @@ TEST_CASE_TEMPLATE("rule: a mutex that is granted as a stop comes is held, or go
         m.lock();
         std::atomic<int> got{0};
         {
-            party coroutines(pool.get_executor());
+            spawner coroutines(pool.get_executor());
             coroutines.spawn(pool.get_executor(), &stop, [&]() -> coroutine<> {
                 const auto mine = co_await async_lock(m, wait_limit());
                 got += mine ? 1 : 0;
@@ -280,7 +280,7 @@ TEST_CASE("rule: an operation begun after the stop completes at once with operat
     int canceled = 0;
     bool others_ran = false;
     bool is_inline = false;
-    party coroutines(serial);
+    spawner coroutines(serial);
     coroutines.spawn(serial, &stop, [&]() -> coroutine<> {
         // All of these are free.
         serial.post([&] { others_ran = true; });
@@ -313,7 +313,7 @@ TEST_CASE("rule: what was granted before the stop is delivered, although the sto
     mutex m;
     m.lock();
     bool got = false;
-    party coroutines(pool.get_executor());
+    spawner coroutines(pool.get_executor());
     std::atomic<bool> asked{false};
     coroutines.spawn(pool.get_executor(), &stop, [&]() -> coroutine<> {
         asked = true;
@@ -344,7 +344,7 @@ TEST_CASE("rule: publishing the waiter is the last touch of the frame, and the s
         auto s = std::make_unique<counting_semaphore<>>(0);
         stop_state stop;
         std::atomic<bool> over{false};
-        party coroutines(pool.get_executor());
+        spawner coroutines(pool.get_executor());
         coroutines.spawn(pool.get_executor(), &stop, [&]() -> coroutine<> {
             // Resumed while it is still in await_suspend.
             const bool got = co_await async_acquire(*s, wait_limit());
@@ -367,7 +367,7 @@ TEST_CASE("rule: an awaitable made on one executor and awaited on another resume
     std::atomic<bool> asked{false};
     std::thread::id before;
     std::thread::id after;
-    party coroutines(there.get_executor());
+    spawner coroutines(there.get_executor());
     coroutines.spawn([&]() -> coroutine<> {
         before = std::this_thread::get_id();
         asked = true;
@@ -452,7 +452,7 @@ TEST_CASE("a guard of a coroutine is moved, and unlocks early or at its end") {
     thread_pool pool(1);
     mutex m;
     bool fine = true;
-    party coroutines(pool.get_executor());
+    spawner coroutines(pool.get_executor());
     coroutines.spawn([&]() -> coroutine<> {
         auto first = co_await async_lock(m);
         auto second = std::move(first);

@@ -21,7 +21,7 @@
 
 using namespace ekiden;
 using ekiden_test::until;
-using lock_support::party;
+using lock_support::spawner;
 
 namespace {
 
@@ -159,7 +159,7 @@ TEST_CASE_TEMPLATE("rule: a pair in ping-pong starves neither a plain post nor a
     {
         typename Pair::place place;
         const any_executor here = place.executor();
-        party coroutines(here);
+        spawner coroutines(here);
         const auto has_starved = [&hops](long before) { return hops - before > most; };
         const auto side = [&](auto number) {
             coroutines.spawn([&]() -> coroutine<> {

@@ -27,13 +27,13 @@ ekiden::detail::root_coroutine root(F body, std::atomic<int>& ended) {
 }
 
 /// Coroutines of a test, waited for at its end.
-class party {
+class spawner {
 public:
-    explicit party(ekiden::any_executor where, ekiden::stop_state* stop = nullptr) noexcept
+    explicit spawner(ekiden::any_executor where, ekiden::stop_state* stop = nullptr) noexcept
         : where_(std::move(where)), stop_(stop) {}
-    party(const party&) = delete;
-    party& operator=(const party&) = delete;
-    ~party() { join(); }
+    spawner(const spawner&) = delete;
+    spawner& operator=(const spawner&) = delete;
+    ~spawner() { join(); }
 
     template <class F>
     void spawn(F body) {

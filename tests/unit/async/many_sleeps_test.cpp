@@ -18,7 +18,7 @@
 
 using namespace ekiden;
 using ekiden_test::until;
-using lock_support::party;
+using lock_support::spawner;
 using namespace std::chrono_literals;
 using steady = std::chrono::steady_clock;
 
@@ -35,7 +35,7 @@ TEST_CASE("rule: of 1e5 awaited timers 99 % are canceled from another thread, an
     std::atomic<int> early{0};
     {
         thread_pool pool(2);
-        party coroutines(pool.get_executor());
+        spawner coroutines(pool.get_executor());
         for (std::size_t i = 0; i != n; ++i) {
             sleeper& one = all[i];
             // One in a hundred is due soon and not stopped; some of those that are may be due as they are.

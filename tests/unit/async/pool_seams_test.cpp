@@ -28,7 +28,7 @@
 using namespace ekiden;
 using namespace std::chrono_literals;
 using ekiden_test::until;
-using lock_support::party;
+using lock_support::spawner;
 
 namespace {
 
@@ -96,7 +96,7 @@ TEST_CASE("rule: coroutines that come home to a paused pool run when it goes on,
         std::atomic<int> slept{0};
         bool has_begun_early = false;
         {
-            party coroutines(pool.get_executor());
+            spawner coroutines(pool.get_executor());
             for (int i = 0; i != n; ++i) {
                 coroutines.spawn([&]() -> coroutine<> {
                     ++asked;

@@ -18,7 +18,7 @@
 
 using namespace ekiden;
 using ekiden_test::until;
-using lock_support::party;
+using lock_support::spawner;
 
 TEST_CASE("a select takes an item that is there, and waits for one that is not") {
     thread_pool pool(1);
@@ -27,7 +27,7 @@ TEST_CASE("a select takes an item that is there, and waits for one that is not")
     (void)words.push("there");
     std::vector<std::string> got;
     std::atomic<int> taken{0};
-    party coroutines(pool.get_executor());
+    spawner coroutines(pool.get_executor());
     coroutines.spawn([&]() -> coroutine<> {
         for (int i = 0; i < 3; ++i) {
             auto one = co_await select(numbers, words);
@@ -52,7 +52,7 @@ TEST_CASE("rule: select over several channels loses no element, however many sel
     std::atomic<long> sum{0};
     std::atomic<int> count{0};
     {
-        party coroutines(pool.get_executor());
+        spawner coroutines(pool.get_executor());
         for (int i = 0; i < selecting; ++i) {
             coroutines.spawn([&, i]() -> coroutine<> {
                 for (;;) {
@@ -102,7 +102,7 @@ TEST_CASE("rule: a select that is stopped leaves no trace and loses no element")
         std::atomic<int> taken{0};
         std::atomic<int> stopped{0};
         {
-            party coroutines(pool.get_executor(), &stop);
+            spawner coroutines(pool.get_executor(), &stop);
             for (int i = 0; i < 3; ++i) {
                 coroutines.spawn([&]() -> coroutine<> {
                     const auto got = co_await select(a, b);
@@ -129,7 +129,7 @@ TEST_CASE("closed buffers are passed over, until all are closed and empty") {
     std::atomic<int> got_from_b{0};
     std::atomic<bool> asked{false};
     bool has_ended = false;
-    party coroutines(pool.get_executor());
+    spawner coroutines(pool.get_executor());
     coroutines.spawn([&]() -> coroutine<> {
         for (;;) {
             asked = true;
@@ -162,7 +162,7 @@ TEST_CASE("rule: a select rotates: of buffers that always have items each gives 
     bounded_buffer<int> c(300);
     for (int i = 0; i < 300; ++i) (void)a.push(0), (void)b.push(0), (void)c.push(0);
     std::array<int, 3> taken{};
-    party coroutines(pool.get_executor());
+    spawner coroutines(pool.get_executor());
     coroutines.spawn([&]() -> coroutine<> {
         for (int i = 0; i < 300; ++i) {
             const auto got = co_await select(a, b, c);
@@ -180,7 +180,7 @@ TEST_CASE("rule: priority only on request, and then with a cap: the last one is 
     bounded_buffer<int> c(300);
     for (int i = 0; i < 300; ++i) (void)a.push(0), (void)b.push(0), (void)c.push(0);
     std::array<int, 3> taken{};
-    party coroutines(pool.get_executor());
+    spawner coroutines(pool.get_executor());
     coroutines.spawn([&]() -> coroutine<> {
         select_priority order(9);
         for (int i = 0; i < 200; ++i) {
@@ -201,7 +201,7 @@ TEST_CASE("a select begun after the stop takes nothing") {
     stop.request_stop();
     bounded_buffer<int> a(1);
     (void)a.push(1);
-    party coroutines(pool.get_executor(), &stop);
+    spawner coroutines(pool.get_executor(), &stop);
     coroutines.spawn([&]() -> coroutine<> {
         const auto got = co_await select(a);
         CHECK_FALSE(got);

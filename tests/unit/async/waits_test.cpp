@@ -25,7 +25,7 @@
 
 using namespace ekiden;
 using ekiden_test::until;
-using lock_support::party;
+using lock_support::spawner;
 using namespace std::chrono_literals;
 
 namespace {
@@ -246,7 +246,7 @@ public:
 private:
     std::atomic<bool> has_begun_{false};
     end how_ = end::none;
-    party coroutines_;
+    spawner coroutines_;
 };
 
 #define EKIDEN_ROWS                                                                                          \
@@ -393,7 +393,7 @@ TEST_CASE("rule: a grant, a token, a stop and a deadline that come together end 
         std::atomic<int> taken{0};
         std::atomic<int> ended{0};
         {
-            party coroutines(pool.get_executor(), &stop);
+            spawner coroutines(pool.get_executor(), &stop);
             for (int i = 0; i < 4; ++i) {
                 coroutines.spawn([&]() -> coroutine<> {
                     const wait_limit limit = wait_limit::after(20us).with(source.get_token());

@@ -1,5 +1,5 @@
 // Loops that are over before a thread that was woken for them would run.
-#include <ekiden/fork/detail/fork_party.hpp>
+#include <ekiden/fork/detail/fork_participant.hpp>
 #include <ekiden/fork/parallel_for.hpp>
 #include <ekiden/fork/parallel_reduce.hpp>
 #include <ekiden/pool/detail/event_count.hpp>
@@ -33,11 +33,11 @@ int short_loops_until_quiet(loop_history& history) {
     return count;
 }
 
-/// A worker that counts as asleep, a worker that watches again and again, and a party that forks.
+/// A worker that counts as asleep, a worker that watches again and again, and a participant that forks.
 struct asleep {
     ekiden::event_count sleep{2, {[](const void*) noexcept { return false; }, nullptr}};
     ekiden::fork_arena arena{sleep};
-    ekiden::fork_party& party = arena.enter();
+    ekiden::fork_participant& participant = arena.enter();
     std::atomic<bool> is_over{false};
     std::thread watcher;
 
@@ -62,7 +62,7 @@ struct asleep {
 
     template <class Body>
     bool is_woken_by(std::uint64_t quiet_until, Body body) {
-        ekiden::fork_segment segment(party, nullptr, quiet_until);
+        ekiden::fork_segment segment(participant, nullptr, quiet_until);
         body(static_cast<ekiden::fork_scope&>(segment.base));
         return !sleep.is_waiting(0);
     }
@@ -160,12 +160,12 @@ TEST_CASE("a tree inside of quiet trees wakes a worker, and so do the outer ones
             const auto second = [&](ekiden::fork_scope& inner) {
                 inner.offer_all();
                 has_slept = one.sleep.is_waiting(0);
-                const ekiden::fork_segment tree(one.party, nullptr);
+                const ekiden::fork_segment tree(one.participant, nullptr);
                 CHECK(!one.sleep.is_waiting(0)); // for what the outer ones have published
             };
             const auto first = [&](ekiden::fork_scope& inner) {
                 inner.offer_all();
-                ekiden::fork_segment tree(one.party, nullptr, for_ever);
+                ekiden::fork_segment tree(one.participant, nullptr, for_ever);
                 ekiden::parallel_invoke(tree.base, second, [] {});
             };
             ekiden::parallel_invoke(scope, first, [] {});
@@ -183,7 +183,7 @@ TEST_CASE("a quiet tree inside of one that is not leaves that as it is") {
         bool has_slept = false;
         CHECK(one.is_woken_by(0, [&](ekiden::fork_scope& scope) {
             {
-                ekiden::fork_segment tree(one.party, nullptr, for_ever);
+                ekiden::fork_segment tree(one.participant, nullptr, for_ever);
                 fork_two(tree.base);
             }
             has_slept = one.sleep.is_waiting(0);
@@ -205,9 +205,9 @@ TEST_CASE("the quiet of a guest's tree ends with the tree") {
 TEST_CASE("a thread that is awake and looks for work gets some of a quiet tree") {
     asleep one;
     CHECK(one.sleep.try_begin_search()); // another thread
-    ekiden::fork_segment segment(one.party, nullptr, for_ever);
+    ekiden::fork_segment segment(one.participant, nullptr, for_ever);
     ekiden::parallel_invoke(
-        segment.base, [&one](ekiden::fork_scope&) { CHECK(one.party.maybe_offers()); }, [] {});
+        segment.base, [&one](ekiden::fork_scope&) { CHECK(one.participant.maybe_offers()); }, [] {});
     CHECK(one.sleep.is_waiting(0));
 }
 

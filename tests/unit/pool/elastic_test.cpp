@@ -227,12 +227,12 @@ namespace {
 /// Two tasks that wait for each other's results.
 struct circle {
     future<int> first, second;
-    const int parties;
+    const int participants;
     std::latch both_there;
 
     /// With a `count` of three, the tasks begin at the same time.
     circle(thread_pool& pool, std::chrono::milliseconds patience, int count)
-        : parties(count), both_there(count) {
+        : participants(count), both_there(count) {
         first = pool.submit([this, patience] {
             begin();
             return patience.count() == 0 ? second.get() : static_cast<int>(second.wait_for(patience));
@@ -245,7 +245,7 @@ struct circle {
     }
 
     void begin() {
-        if (parties == 1)
+        if (participants == 1)
             both_there.wait();
         else
             both_there.arrive_and_wait();

@@ -1,7 +1,7 @@
-/// The published children of one fork party. Its thread pushes and pops at one end. Thieves steal the oldest
-/// child at the other end.
+/// The published children of one fork participant. Its thread pushes and pops at one end. Thieves steal the
+/// oldest child at the other end.
 ///
-/// Part: fork. Used by: fork_party. Private. The protocol around it: fork_join.md.
+/// Part: fork. Used by: fork_participant. Private. The protocol around it: fork_join.md.
 ///
 /// A bounded Chase-Lev deque (SPAA 2005; orderings modeled on N. M. Lê et al., PPoPP 2013). It differs from
 /// chase_lev_deque in two points. Its indices are visible, so that a thief can steal only children that were

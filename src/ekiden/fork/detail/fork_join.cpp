@@ -52,42 +52,42 @@ void detail::throw_fork_errors(fork_errors errors) {
 
 namespace {
 
-/// Chooses the calling thread's party for a new tree. Gives a borrowed party back at the end.
+/// Chooses the calling thread's participant for a new tree. Gives a borrowed participant back at the end.
 class participation {
 public:
-    explicit participation(thread_pool* pool) : record_(thread_record::here()), before_(record_.party) {
+    explicit participation(thread_pool* pool) : record_(thread_record::here()), before_(record_.participant) {
         if (pool == nullptr && before_ != nullptr) return; // the pool for which the thread already works
         thread_pool& host = pool != nullptr ? *pool : this_pool();
         engine_of(host).refuse_in_child("fork-join");
         auto& service = use_service<fork_service>(host);
         if (before_ != nullptr && &before_->arena() == &service.arena()) return;
         if (const auto index = host.this_worker_index())
-            record_.party = &service.party_of(*index);
+            record_.participant = &service.participant_of(*index);
         else
-            record_.party = guest_ = &guest_party(service.arena());
+            record_.participant = guest_ = &guest_participant(service.arena());
     }
     ~participation() {
         if (guest_ != nullptr) fork_arena::leave(*guest_);
-        if (guest_ != nullptr || before_ != nullptr) record_.party = before_; // a worker keeps its own
+        if (guest_ != nullptr || before_ != nullptr) record_.participant = before_; // a worker keeps its own
     }
     participation(const participation&) = delete;
     participation& operator=(const participation&) = delete;
 
-    [[nodiscard]] fork_party& party() const noexcept { return *record_.party; }
+    [[nodiscard]] fork_participant& participant() const noexcept { return *record_.participant; }
     /// Returns whether the thread is already in a tree, of this pool or of another one.
     [[nodiscard]] bool is_nested() const noexcept {
-        return party().is_in_tree() || (before_ != nullptr && before_->is_in_tree());
+        return participant().is_in_tree() || (before_ != nullptr && before_->is_in_tree());
     }
 
 private:
-    static fork_party& guest_party(fork_arena& arena) {
+    static fork_participant& guest_participant(fork_arena& arena) {
         refuse_in_simulation(scheduler::no_simulation);
         return arena.enter();
     }
 
     thread_record& record_;
-    fork_party* const before_;
-    fork_party* guest_ = nullptr; // borrowed, because the thread is no worker of that pool
+    fork_participant* const before_;
+    fork_participant* guest_ = nullptr; // borrowed, because the thread is no worker of that pool
 };
 
 } // namespace
@@ -97,9 +97,9 @@ namespace {
 /// Records in the history of a loop how long the loop has taken, also if it ends with an exception.
 class timed_loop {
 public:
-    timed_loop(const fork_party& party, detail::loop_history& history) noexcept
-        : party_(party), history_(history), given_away_(party.given_away()) {}
-    ~timed_loop() { history_.add(sys::now_ns() - begin_ns_, party_.given_away() != given_away_); }
+    timed_loop(const fork_participant& participant, detail::loop_history& history) noexcept
+        : participant_(participant), history_(history), given_away_(participant.given_away()) {}
+    ~timed_loop() { history_.add(sys::now_ns() - begin_ns_, participant_.given_away() != given_away_); }
     timed_loop(const timed_loop&) = delete;
     timed_loop& operator=(const timed_loop&) = delete;
 
@@ -109,7 +109,7 @@ public:
     }
 
 private:
-    const fork_party& party_;
+    const fork_participant& participant_;
     detail::loop_history& history_;
     const std::uint64_t given_away_;
     const std::uint64_t begin_ns_ = sys::now_ns();
@@ -122,8 +122,8 @@ void detail::enter_fork_tree(thread_pool* pool, void (*body)(void* argument, for
     const participation mine(pool);
     if (!mine.is_nested()) replace_suppressed(nullptr);
     std::optional<timed_loop> loop;
-    if (history != nullptr) loop.emplace(mine.party(), *history);
-    fork_segment root(mine.party(), nullptr, loop ? loop->quiet_until() : 0);
+    if (history != nullptr) loop.emplace(mine.participant(), *history);
+    fork_segment root(mine.participant(), nullptr, loop ? loop->quiet_until() : 0);
     body(argument, root.base);
 }
 

@@ -7,42 +7,42 @@ namespace ekiden::inline EKIDEN_ABI {
 
 fork_service::fork_service(execution_context& pool)
     : service(pool), pool_(engine_of(static_cast<thread_pool&>(pool))), arena_(pool_.sleep()),
-      places_(std::make_unique<std::unique_ptr<place>[]>(pool_.threads().most())) {}
+      slots_(std::make_unique<std::unique_ptr<slot>[]>(pool_.threads().most())) {}
 
 fork_service::~fork_service() = default;
 
 void fork_service::added() noexcept { pool_.set_source(*this); }
 
-fork_party& fork_service::party_of(unsigned w) {
-    std::unique_ptr<place>& mine = places_[w];
+fork_participant& fork_service::participant_of(unsigned w) {
+    std::unique_ptr<slot>& mine = slots_[w];
     if (mine == nullptr) {
-        auto fresh = std::make_unique<place>(arena_);
-        arena_.add(fresh->party);
+        auto fresh = std::make_unique<slot>(arena_);
+        arena_.add(fresh->participant);
         mine = std::move(fresh);
     }
-    return mine->party;
+    return mine->participant;
 }
 
-/// Steals a child that another thread has published. If there is none, asks all parties for one.
+/// Steals a child that another thread has published. If there is none, asks all participants for one.
 task* fork_service::find(unsigned w) noexcept {
     try {
-        (void)party_of(w);
+        (void)participant_of(w);
     } catch (...) { // no memory: other threads run the child
         return nullptr;
     }
-    place& mine = *places_[w];
-    mine.taken = mine.party.find();
+    slot& mine = *slots_[w];
+    mine.taken = mine.participant.find();
     if (mine.taken != nullptr) return &mine;
     arena_.ask_all();
     return nullptr;
 }
 
-const char* fork_service::place::answer(task* base, task_request request) {
+const char* fork_service::slot::answer(task* base, task_request request) {
     if (request == task_request::describe) return "a forked call";
-    auto* const self = static_cast<place*>(base);
-    fork_party*& current = thread_record::here().party;
-    if (current == nullptr) current = &self->party; // until the worker ends
-    self->party.run_as_worker(*self->taken);
+    auto* const self = static_cast<slot*>(base);
+    fork_participant*& current = thread_record::here().participant;
+    if (current == nullptr) current = &self->participant; // until the worker ends
+    self->participant.run_as_worker(*self->taken);
     return nullptr;
 }
 

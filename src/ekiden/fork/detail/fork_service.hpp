@@ -1,10 +1,10 @@
-/// Fork-join as a service of a pool: the parties of its workers, and the children that they steal.
+/// Fork-join as a service of a pool: the participants of its workers, and the children that they steal.
 ///
 /// Part: fork. Used by: fork_join.cpp. Private.
 #pragma once
 
 #include <ekiden/execution/execution_context.hpp>
-#include <ekiden/fork/detail/fork_party.hpp>
+#include <ekiden/fork/detail/fork_participant.hpp>
 #include <ekiden/pool/detail/work_source.hpp>
 #include <ekiden/queue/task.hpp>
 
@@ -23,16 +23,16 @@ public:
 
     [[nodiscard]] fork_arena& arena() noexcept { return arena_; }
 
-    /// Returns the party of worker `w`, the calling thread. Throws std::bad_alloc.
-    [[nodiscard]] fork_party& party_of(unsigned w);
+    /// Returns the participant of worker `w`, the calling thread. Throws std::bad_alloc.
+    [[nodiscard]] fork_participant& participant_of(unsigned w);
 
 private:
-    /// A worker's party, and the task that runs a child that the worker has stolen.
-    class place final : public task {
+    /// A worker's participant, and the task that runs a child that the worker has stolen.
+    class slot final : public task {
     public:
-        explicit place(fork_arena& arena) noexcept : task(&answer), party(arena) {}
+        explicit slot(fork_arena& arena) noexcept : task(&answer), participant(arena) {}
 
-        fork_party party;
+        fork_participant participant;
         fork_child* taken = nullptr;
 
     private:
@@ -46,7 +46,7 @@ private:
 
     scheduler& pool_;
     fork_arena arena_;
-    const std::unique_ptr<std::unique_ptr<place>[]> places_; // each worker uses only its own
+    const std::unique_ptr<std::unique_ptr<slot>[]> slots_; // each worker uses only its own
 };
 
 } // namespace ekiden::inline EKIDEN_ABI

@@ -36,16 +36,16 @@ struct shared_loop::section {
 };
 
 /// The calling thread inside run().
-class shared_loop::visit final : public loop_role {
+class shared_loop::run_scope final : public loop_role {
 public:
-    explicit visit(shared_loop& loop) noexcept : loop_role(loop.context_), loop_(loop), scope_(*this) {
+    explicit run_scope(shared_loop& loop) noexcept : loop_role(loop.context_), loop_(loop), scope_(*this) {
         loop_.inside_.fetch_add(1, sys::relaxed);
         // The tasks of the outer run() are announced by this one, which may take some of them.
         if (outer() != nullptr) deferred = std::exchange(outer()->deferred, 0);
     }
-    ~visit() { loop_.leave(*this); }
-    visit(const visit&) = delete;
-    visit& operator=(const visit&) = delete;
+    ~run_scope() { loop_.leave(*this); }
+    run_scope(const run_scope&) = delete;
+    run_scope& operator=(const run_scope&) = delete;
 
     void announce() noexcept override {
         if (deferred != 0) loop_.announce(std::exchange(deferred, 0));
@@ -102,7 +102,7 @@ void shared_loop::alarm_moved() noexcept {
 
 std::size_t shared_loop::run(const loop_request& request) {
     if (is_stopped()) return 0;
-    visit here(*this);
+    run_scope here(*this);
     std::size_t count = 0;
     while (count != request.most && !request.is_over()) {
         alarms_.ring_if_due();
@@ -118,7 +118,7 @@ std::size_t shared_loop::run(const loop_request& request) {
 
 /// Ends the last task of this thread and returns the next one. Returns null if the loop has stopped, or the
 /// limit is reached, or no task is queued and the caller does not wait.
-task* shared_loop::next(visit& here, const loop_request& request) noexcept {
+task* shared_loop::next(run_scope& here, const loop_request& request) noexcept {
     section locked(lock_);
     end_task(here);
     for (;;) {
@@ -150,7 +150,7 @@ task* shared_loop::next(visit& here, const loop_request& request) noexcept {
 }
 
 /// The end of run().
-void shared_loop::leave(visit& here) noexcept {
+void shared_loop::leave(run_scope& here) noexcept {
     section locked(lock_);
     end_task(here);
     inside_.fetch_sub(1, sys::relaxed);
@@ -162,7 +162,7 @@ void shared_loop::leave(visit& here) noexcept {
         locked.chosen = choose(here.deferred + 1);
 }
 
-void shared_loop::end_task(visit& here) noexcept {
+void shared_loop::end_task(run_scope& here) noexcept {
     if (std::exchange(here.runs_task, false)) --running_;
 }
 

@@ -77,7 +77,7 @@ public:
     [[nodiscard]] loop_alarms& alarms() noexcept { return alarms_; }
 
 private:
-    class visit;
+    class run_scope;
     struct section;
     using lock_guard = std::lock_guard<loop_lock>;
     using unique_lock = std::unique_lock<loop_lock>;
@@ -89,12 +89,12 @@ private:
     };
     static constexpr unsigned all = std::numeric_limits<unsigned>::max();
 
-    [[nodiscard]] task* next(visit& here, const loop_request& request) noexcept;
-    void leave(visit& here) noexcept;
+    [[nodiscard]] task* next(run_scope& here, const loop_request& request) noexcept;
+    void leave(run_scope& here) noexcept;
     void announce(unsigned tasks) noexcept;
 
     // The caller of these holds the lock.
-    void end_task(visit& here) noexcept;
+    void end_task(run_scope& here) noexcept;
     [[nodiscard]] bool is_out_of_work() const noexcept;
     [[nodiscard]] bool lacks_keeper() const noexcept;
     [[nodiscard]] sleeper* choose(unsigned most) noexcept;

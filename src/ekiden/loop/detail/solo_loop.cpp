@@ -29,9 +29,9 @@ solo_loop::solo_loop(context_id context) noexcept : context_(context), generatio
 }
 
 /// The calling thread is inside run().
-class solo_loop::visit {
+class solo_loop::run_scope {
 public:
-    explicit visit(solo_loop& loop) noexcept : loop_(loop), role_(loop.context_), scope_(role_) {
+    explicit run_scope(solo_loop& loop) noexcept : loop_(loop), role_(loop.context_), scope_(role_) {
         if (role_.outer() != nullptr)
             loop_.work_started(); // the task that has called this run()
         else
@@ -39,14 +39,14 @@ public:
             sys::expects(loop_.inside_.exchange(1, sys::acquire) == 0,
                          "two threads at once run a loop_context with the concurrency hint 1");
     }
-    ~visit() {
+    ~run_scope() {
         if (role_.outer() != nullptr)
             loop_.work_finished();
         else
             loop_.inside_.store(0, sys::release);
     }
-    visit(const visit&) = delete;
-    visit& operator=(const visit&) = delete;
+    run_scope(const run_scope&) = delete;
+    run_scope& operator=(const run_scope&) = delete;
 
 private:
     solo_loop& loop_;
@@ -56,11 +56,11 @@ private:
 };
 
 /// A wait of the thread for events, instead of its sleep.
-class solo_loop::outing final : public event_wait {
+class solo_loop::external_wait final : public event_wait {
 public:
-    outing(solo_loop& loop, const loop_request& request) noexcept : loop_(loop), request_(request) {}
-    outing(const outing&) = delete;
-    outing& operator=(const outing&) = delete;
+    external_wait(solo_loop& loop, const loop_request& request) noexcept : loop_(loop), request_(request) {}
+    external_wait(const external_wait&) = delete;
+    external_wait& operator=(const external_wait&) = delete;
 
     [[nodiscard]] bool is_wanted() noexcept override {
         expect_no_child(loop_.generation_); // of one of the events
@@ -92,7 +92,7 @@ private:
 };
 
 std::size_t solo_loop::run(const loop_request& request) {
-    const visit here(*this);
+    const run_scope here(*this);
     std::size_t count = 0;
     while (count != request.most && !request.is_over()) {
         alarms_.ring_if_due();
@@ -127,7 +127,7 @@ task* solo_loop::next(const loop_request& request, std::size_t& count) {
         }
         // Read after `look` has been cleared, which announces the source.
         if (event_source* const source = source_.load(sys::acquire); source != nullptr) { // [LP4]
-            outing out(*this, request);
+            external_wait out(*this, request);
             const std::size_t ran = run_source(*source, request.left(count), request.waits ? &out : nullptr);
             count += ran;
             last_events_ns_ = sys::now_ns();

@@ -80,8 +80,8 @@ public:
     [[nodiscard]] task::function running_type() const noexcept { return running_type_; }
 
 private:
-    class visit;
-    class outing;
+    class run_scope;
+    class external_wait;
 
     // word_:
     //   bit       meaning                                                                set by

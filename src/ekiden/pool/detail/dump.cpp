@@ -12,7 +12,7 @@
 namespace ekiden::inline EKIDEN_ABI {
 namespace {
 
-using doing = worker::glance::state;
+using doing = worker::snapshot::state;
 
 /// The time between two samples. A worker that has not changed meanwhile makes no progress.
 constexpr std::uint64_t between_samples_ns = 50'000'000;
@@ -28,7 +28,7 @@ struct first_sample {
     doing is = doing::busy;
     bool is_blocked = false;
 
-    [[nodiscard]] static first_sample of(const worker::glance& now) noexcept {
+    [[nodiscard]] static first_sample of(const worker::snapshot& now) noexcept {
         return {now.finished, now.awaited, now.since_ns, now.wanted_lock, now.is, now.blocked_on != nullptr};
     }
     friend bool operator==(const first_sample&, const first_sample&) = default;
@@ -56,7 +56,7 @@ public:
     }
 
     void line(std::size_t i) {
-        const worker::glance now = workers_[i]->look();
+        const worker::snapshot now = workers_[i]->look();
         if (now.is == doing::gone) return;
         out_ << "  ";
         put_worker(i) << ": ";
@@ -114,7 +114,7 @@ public:
             if (at != first) continue;
             out_ << "  circle: ";
             for (std::size_t step = 0; step != length; ++step) {
-                const worker::glance now = workers_[at]->look();
+                const worker::snapshot now = workers_[at]->look();
                 const bool awaits = now.awaits_asleep();
                 put_worker(at) << " waits for ";
                 if (awaits || now.blocked_on == nullptr)
@@ -139,17 +139,17 @@ private:
     sys::raw_output& put_type(task::function type) {
         return out_ << (type != nullptr ? described_type(type(nullptr, task_request::describe)) : "no task");
     }
-    sys::raw_output& put_length(const worker::glance& now) {
+    sys::raw_output& put_length(const worker::snapshot& now) {
         out_ << "for ";
         return out_.duration(now_ns_ > now.since_ns ? now_ns_ - now.since_ns : 0);
     }
 
-    [[nodiscard]] bool has_stood_still(std::size_t i, const worker::glance& now) const noexcept {
+    [[nodiscard]] bool has_stood_still(std::size_t i, const worker::snapshot& now) const noexcept {
         return i < compared() && before_[i].finished == now.finished;
     }
 
     /// Returns the worker that has on its stack the task for which `waiting` waits.
-    [[nodiscard]] std::size_t runner_of(const worker::glance& waiting) const noexcept {
+    [[nodiscard]] std::size_t runner_of(const worker::snapshot& waiting) const noexcept {
         std::size_t i = 0;
         while (i != workers_.size() && !workers_[i]->seems_to_run(waiting.awaited, waiting.awaited_type)) ++i;
         return i;
@@ -165,7 +165,7 @@ private:
     /// since the first sample; or none.
     [[nodiscard]] std::size_t held_up_by(std::size_t i) const noexcept {
         if (i >= compared()) return none;
-        const worker::glance now = workers_[i]->look();
+        const worker::snapshot now = workers_[i]->look();
         if (!(first_sample::of(now) == before_[i])) return none;
         const std::size_t owner = now.awaits_asleep()         ? runner_of(now)
                                   : now.blocked_on != nullptr ? holder_of(now.wanted_lock)

@@ -10,7 +10,7 @@
 namespace ekiden::inline EKIDEN_ABI {
 
 event_count::event_count(unsigned workers, work_source source)
-    : source_(source), workers_(workers), places_(std::make_unique<place[]>(workers)) {}
+    : source_(source), workers_(workers), sleepers_(std::make_unique<sleeper[]>(workers)) {}
 
 // ---- the poster
 
@@ -37,7 +37,7 @@ bool event_count::notify_sleepers() noexcept {
 bool event_count::wake_one() noexcept {
     // In a fixed order, so that few workers are used and their caches stay warm.
     for (unsigned w = 0; w != workers_; ++w) {
-        if (!rouse(places_[w], notified)) continue;
+        if (!rouse(sleepers_[w], notified)) continue;
         if (trace::is_on()) [[unlikely]]
             trace::detail::record(trace::kind::woken, w);
         return true;
@@ -45,7 +45,7 @@ bool event_count::wake_one() noexcept {
     return false;
 }
 
-bool event_count::rouse(place& p, std::uint32_t how) noexcept {
+bool event_count::rouse(sleeper& p, std::uint32_t how) noexcept {
     std::uint32_t expected = idle;
     if (p.word.load(sys::relaxed) != idle) return false;
     // [EC3] Release: publishes what this thread did before. Pairs with the acquires in commit_wait() and
@@ -59,7 +59,7 @@ bool event_count::rouse(place& p, std::uint32_t how) noexcept {
 void event_count::signal(unsigned w) noexcept {
     sys::fence(sys::seq_cst); // [EC4] Orders the event before the load of the word. Pairs with the fence in
                               // prepare_wait().
-    (void)rouse(places_[w], signalled);
+    (void)rouse(sleepers_[w], signalled);
 }
 
 void event_count::signal_all() noexcept {
@@ -92,7 +92,8 @@ void event_count::end_search() noexcept {
 void event_count::prepare_wait(unsigned w, bool has_token) noexcept {
     const std::uint32_t waits = EKIDEN_MUTANT(sleep_waits_uncounted) ? 0 : one_waiting;
     const std::uint32_t before = state_.fetch_add(waits - (has_token ? searching : 0), sys::relaxed);
-    places_[w].word.store(idle, sys::release); // [EC5] Release: the count. Pairs with the acquire in rouse().
+    sleepers_[w].word.store(idle,
+                            sys::release); // [EC5] Release: the count. Pairs with the acquire in rouse().
     // [EC1], [EC2], [EC4] Orders the two steps above before the caller's checks. Pairs with the fences in
     // notify(), notify_sleepers() and signal(). Only the first sleeper needs the heavy fence: while the count
     // is not 0, each poster either sees it and has a full fence, or its work is visible to the first sleeper.
@@ -113,7 +114,7 @@ event_count::wake_up event_count::commit_wait(unsigned w, const sys::clock::time
 }
 
 event_count::wake_up event_count::sleep_until(unsigned w, const sys::clock::time_point* deadline) noexcept {
-    sys::atomic<std::uint32_t>& word = places_[w].word;
+    sys::atomic<std::uint32_t>& word = sleepers_[w].word;
     std::uint32_t now;
     while ((now = word.load(sys::acquire)) == idle) { // [EC3]
         if (deadline == nullptr) {
@@ -136,7 +137,7 @@ bool event_count::begin_watch() noexcept {
 /// the token, end_search() does that.
 void event_count::end_watch(wake_up how) noexcept {
     is_watched_.store(false, sys::relaxed);
-    // [AS4] Ends the watch, then reads the queues. Pairs with the fence in fork_party::publish().
+    // [AS4] Ends the watch, then reads the queues. Pairs with the fence in fork_participant::publish().
     sys::fence(sys::seq_cst); // [AS4]
     if (how != wake_up::notified && source_.has_work(source_.self)
         && !EKIDEN_MUTANT(sleep_watcher_leaves_silently))
@@ -144,7 +145,7 @@ void event_count::end_watch(wake_up how) noexcept {
 }
 
 event_count::wake_up event_count::cancel_wait(unsigned w) noexcept {
-    sys::atomic<std::uint32_t>& word = places_[w].word;
+    sys::atomic<std::uint32_t>& word = sleepers_[w].word;
     std::uint32_t now = idle;
     if (word.compare_exchange_strong(now, awake, sys::relaxed, sys::relaxed)) {
         state_.fetch_sub(one_waiting, sys::relaxed);

@@ -92,7 +92,7 @@ public:
 
     /// Like waiting(): returns whether worker `w` sleeps or is about to.
     [[nodiscard]] bool is_waiting(unsigned w) const noexcept {
-        return places_[w].word.load(sys::relaxed) == idle;
+        return sleepers_[w].word.load(sys::relaxed) == idle;
     }
 
 private:
@@ -103,7 +103,7 @@ private:
     // signalled   woken without it                              signal
     enum : std::uint32_t { awake, idle, notified, signalled };
 
-    struct alignas(sys::isolation) place {
+    struct alignas(sys::isolation) sleeper {
         sys::atomic<std::uint32_t> word{awake};
     };
 
@@ -114,14 +114,14 @@ private:
 
     [[gnu::noinline]] bool notify_sleepers() noexcept;
     [[nodiscard]] bool wake_one() noexcept;
-    [[nodiscard]] bool rouse(place& p, std::uint32_t how) noexcept;
+    [[nodiscard]] bool rouse(sleeper& p, std::uint32_t how) noexcept;
     [[nodiscard]] bool begin_watch() noexcept;
     void end_watch(wake_up how) noexcept;
     [[nodiscard]] wake_up sleep_until(unsigned w, const sys::clock::time_point* deadline) noexcept;
 
     const work_source source_;
     const unsigned workers_;
-    const std::unique_ptr<place[]> places_;
+    const std::unique_ptr<sleeper[]> sleepers_;
     alignas(sys::isolation) sys::atomic<std::uint32_t> state_{0};
     sys::atomic<bool> is_watch_wanted_{false}; // a hint
     sys::atomic<bool> is_watched_{false};

@@ -57,7 +57,8 @@ constinit pool_list pools;
                  });
 
 /// Returns nothing if the pool needs no watch.
-std::optional<sys::clock::duration> watch_interval(const thread_pool_options& options, const crew& threads) {
+std::optional<sys::clock::duration> watch_interval(const thread_pool_options& options,
+                                                   const pool_threads& threads) {
     if (options.watch_interval < std::chrono::milliseconds::zero()) {
         sys::refuse_argument("thread_pool", "watch_interval",
                              std::to_string(options.watch_interval.count()) + " ms",
@@ -108,7 +109,7 @@ void scheduler::forget_thread() noexcept {
     thread_record& here = thread_record::here();
     here.role = nullptr;
     here.scope = nullptr;
-    here.party = nullptr;
+    here.participant = nullptr;
     here.owner = {};
 }
 

@@ -4,8 +4,8 @@
 #pragma once
 
 #include <ekiden/context/thread_context.hpp>
-#include <ekiden/pool/detail/crew.hpp>
 #include <ekiden/pool/detail/event_count.hpp>
+#include <ekiden/pool/detail/pool_threads.hpp>
 #include <ekiden/pool/detail/wait_circles.hpp>
 #include <ekiden/pool/detail/watch.hpp>
 #include <ekiden/pool/detail/work_source.hpp>
@@ -99,7 +99,7 @@ public:
     [[nodiscard]] injection_queue& queue(priority level) noexcept {
         return queues_[static_cast<std::size_t>(level)];
     }
-    [[nodiscard]] crew& threads() noexcept { return threads_; }
+    [[nodiscard]] pool_threads& threads() noexcept { return threads_; }
     [[nodiscard]] wait_circles& circles() noexcept { return circles_; }
     [[nodiscard]] std::span<const std::unique_ptr<worker>> workers() const noexcept {
         return threads_.workers();
@@ -154,7 +154,7 @@ private:
     const std::uint64_t search_ns_;
     alignas(sys::isolation) sys::atomic<std::uint32_t> gate_{0}; // every thread reads it; it rarely changes
     sys::atomic<work_source*> source_{nullptr};
-    crew threads_;
+    pool_threads threads_;
     std::array<injection_queue, 3> queues_; // one per priority
     wait_circles circles_;
     event_count sleep_;

@@ -1,6 +1,7 @@
 /// Which workers wait for the result of a task, and whether they wait for each other in a circle.
 ///
-/// Part: pool. Used by: worker (reports its waits), scheduler (owns it), crew (describes threads). Private.
+/// Part: pool. Used by: worker (reports its waits), scheduler (owns it), pool_threads (describes threads).
+/// Private.
 #pragma once
 
 #include <ekiden/pool/stall.hpp>

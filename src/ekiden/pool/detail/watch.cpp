@@ -1,7 +1,7 @@
 #include <ekiden/pool/detail/watch.hpp>
 
 #include <ekiden/context/thread_context.hpp>
-#include <ekiden/pool/detail/crew.hpp>
+#include <ekiden/pool/detail/pool_threads.hpp>
 #include <ekiden/pool/detail/scheduler.hpp>
 #include <ekiden/sys/futex.hpp>
 #include <ekiden/sys/start_thread.hpp>
@@ -13,8 +13,8 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-watch::watch(scheduler& pool, crew& threads, sys::clock::duration interval, std::string name)
-    : pool_(pool), crew_(threads), interval_(interval),
+watch::watch(scheduler& pool, pool_threads& threads, sys::clock::duration interval, std::string name)
+    : pool_(pool), threads_(threads), interval_(interval),
       thread_(sys::start_thread("thread_pool", "its watch", [this, name = std::move(name)] {
           sys::set_thread_name(name + "-watch");
           thread_record::here().owner = pool_.id();
@@ -47,7 +47,7 @@ void watch::run() noexcept {
             // [EL3] Orders `asleep` before the loads of the workers' words: either the watch sees a worker
             // awake, or the worker sees the watch asleep.
             sys::fence(sys::seq_cst);
-            if (crew_.is_quiet()) {
+            if (threads_.is_quiet()) {
                 while (word_.load(sys::relaxed) == asleep) sys::futex_wait(word_, asleep);
                 pause = interval_;
             } else {
@@ -66,14 +66,14 @@ bool watch::check() noexcept {
     // Tasks wait, and no worker sleeps that could be woken for them.
     const bool is_starving = !is_paused && pool_.sleep().waiting() == 0 && pool_.has_work();
     starving_checks_ = is_starving ? starving_checks_ + 1 : 0;
-    crew_.take_back();
-    const bool has_hired = starving_checks_ > 1 && crew_.compensate();
+    threads_.take_back();
+    const bool has_hired = starving_checks_ > 1 && threads_.compensate();
     report_saturation(starving_checks_ > 1);
     return has_hired;
 }
 
 void watch::report_saturation(bool is_starving) noexcept {
-    const bool is_saturated = is_starving && crew_.is_saturated();
+    const bool is_saturated = is_starving && threads_.is_saturated();
     if (std::exchange(has_reported_, is_saturated) || !is_saturated) return;
     try {
         std::vector<unsigned> all(pool_.workers().size());

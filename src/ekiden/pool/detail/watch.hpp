@@ -13,14 +13,14 @@
 namespace ekiden::inline EKIDEN_ABI {
 
 class scheduler;
-class crew;
+class pool_threads;
 
 /// A thread that checks the workers of a pool at intervals. It compensates for workers that sleep in the
 /// kernel while tasks wait, and reports a saturated pool. It sleeps while all workers sleep.
 class watch {
 public:
     /// Throws std::system_error if the system gives no thread.
-    watch(scheduler& pool, crew& threads, sys::clock::duration interval, std::string name);
+    watch(scheduler& pool, pool_threads& threads, sys::clock::duration interval, std::string name);
     ~watch();
     watch(const watch&) = delete;
     watch& operator=(const watch&) = delete;
@@ -41,7 +41,7 @@ private:
     void report_saturation(bool is_starving) noexcept;
 
     scheduler& pool_;
-    crew& crew_;
+    pool_threads& threads_;
     const sys::clock::duration interval_;
     unsigned starving_checks_ = 0; // in a row
     bool has_reported_ = false;

@@ -46,18 +46,18 @@ worker::worker(scheduler& pool, unsigned index)
 // ---- the scheduler's loop
 
 void worker::run() noexcept {
-    crew& others = pool_.threads();
+    pool_threads& others = pool_.threads();
     const locks_shown shown(locks_);
-    show(glance::state::busy); // another thread may have had this place before
+    show(snapshot::state::busy); // another thread may have had this place before
     for (;;) {
         const bool has_stopped = is_stopped(); // read before the last search of the queues
         const bool has_surplus = others.has_surplus();
         if (has_surplus && others.is_crowded()) {
             end_search();
             stop_searching();
-            show(glance::state::standing_by);
+            show(snapshot::state::standing_by);
             if (!others.stand_by(*this)) return;
-            show(glance::state::busy);
+            show(snapshot::state::busy);
         }
         const auto end = has_surplus ? sys::clock::now() + others.keep_alive() : sys::clock::time_point();
         if (task* const next = next_task({nullptr, has_surplus ? &end : nullptr})) {
@@ -71,7 +71,7 @@ void worker::run() noexcept {
         }
     }
     stop_searching();
-    show(glance::state::gone);
+    show(snapshot::state::gone);
 }
 
 /// Called before this thread stops searching for tasks, because it may have completed the last one.
@@ -150,12 +150,12 @@ bool worker::admit() noexcept {
     // gate visible. Acquire: makes visible what happened before resume(). Pairs with the release there.
     std::uint32_t gate = pool_.gate().load(sys::acquire);
     if (is_paused(gate)) [[unlikely]] {
-        show(glance::state::held);
+        show(snapshot::state::held);
         do {
             sys::futex_wait(pool_.gate(), gate);
             gate = pool_.gate().load(sys::acquire);
         } while (is_paused(gate));
-        show(glance::state::busy);
+        show(snapshot::state::busy);
     }
     return (gate & gate_bit::stopped) == 0;
 }
@@ -377,9 +377,9 @@ void worker::sleep(const reason_to_return& reason) noexcept {
     if (reason.awaited != nullptr) pool_.circles().begin_wait(*this);
     parks_.add();
     const trace::detail::interval parked(trace::kind::parked, "parked", 0);
-    show(glance::state::asleep);
+    show(snapshot::state::asleep);
     has_token_ = pool_.sleep().commit_wait(index_, reason.end_of_life) == event_count::wake_up::notified;
-    show(glance::state::busy);
+    show(snapshot::state::busy);
     if (has_token_) wakes_.add();
     if (reason.awaited != nullptr) pool_.circles().end_wait(*this);
 }
@@ -448,11 +448,11 @@ bool worker::wait_for(completion& awaited, const wait_limit* limit) noexcept {
 bool worker::sleep_for(completion& awaited) noexcept {
     const blocked_here sleeping("a result, without running other tasks meanwhile");
     const shown_wait shown(*this, awaited);
-    show(glance::state::asleep);
+    show(snapshot::state::asleep);
     pool_.circles().begin_wait(*this);
     awaited.sleep();
     pool_.circles().end_wait(*this);
-    show(glance::state::busy);
+    show(snapshot::state::busy);
     return true;
 }
 

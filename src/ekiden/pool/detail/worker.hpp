@@ -80,7 +80,7 @@ public:
 
     /// What other threads can see of a worker, also when it is stuck. The members are read one after the
     /// other, so they are not a snapshot.
-    struct glance {
+    struct snapshot {
         enum class state : std::uint8_t {
             busy,
             held, // has a task that waits for resume()
@@ -106,9 +106,9 @@ public:
     };
     /// Any thread, also in a signal handler: returns what the worker does. Takes no lock and allocates
     /// nothing.
-    [[nodiscard]] glance look() const noexcept;
+    [[nodiscard]] snapshot look() const noexcept;
     /// Shows the state to other threads. The calling thread still owns this place.
-    void show(glance::state is) noexcept;
+    void show(snapshot::state is) noexcept;
     /// Any thread, like look(): returns whether this worker runs the task, or has it on its stack while it
     /// waits.
     [[nodiscard]] bool seems_to_run(const task* one, task::function type) const noexcept;
@@ -176,7 +176,7 @@ private:
     sys::atomic<const task*> running_{nullptr};
     sys::atomic<task::function> running_type_{nullptr};
     // For look(), written on slow paths. Relaxed, except blocked_on_: a reader follows no other pointer.
-    sys::atomic<glance::state> is_{glance::state::busy};
+    sys::atomic<snapshot::state> is_{snapshot::state::busy};
     sys::atomic<const task*> awaited_{nullptr};
     sys::atomic<task::function> awaited_type_{nullptr};
     sys::atomic<const char*> blocked_on_{nullptr}; // the text is kept, because readers may be late

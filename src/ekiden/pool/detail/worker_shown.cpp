@@ -7,12 +7,12 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-void worker::show(glance::state is) noexcept {
-    if (is != glance::state::busy) since_ns_.store(sys::now_ns(), sys::relaxed);
+void worker::show(snapshot::state is) noexcept {
+    if (is != snapshot::state::busy) since_ns_.store(sys::now_ns(), sys::relaxed);
     is_.store(is, sys::relaxed);
 }
 
-worker::glance worker::look() const noexcept {
+worker::snapshot worker::look() const noexcept {
     return {.is = is_.load(sys::relaxed),
             .finished = finished(),
             .task_type = running_type_.load(sys::relaxed),
@@ -23,7 +23,7 @@ worker::glance worker::look() const noexcept {
             .since_ns = since_ns_.load(sys::relaxed)};
 }
 
-char worker::glance::sign() const noexcept {
+char worker::snapshot::sign() const noexcept {
     if (is == state::gone) return ' ';
     if (is == state::standing_by) return '-';
     if (is == state::held) return 'p';

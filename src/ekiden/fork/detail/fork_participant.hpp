@@ -1,6 +1,6 @@
 /// The fork-join state of one thread, and the list of all such states of a pool.
 ///
-/// Part: fork. Used by: fork_service (one party for each worker), fork_join.cpp. Private. The protocol:
+/// Part: fork. Used by: fork_service (one participant for each worker), fork_join.cpp. Private. The protocol:
 /// fork_join.md.
 #pragma once
 
@@ -26,7 +26,7 @@ struct fork_segment {
     /// `taken` is the child that runs here, or null for a root. A root with a `quiet_until` wakes no sleeping
     /// worker before that time (in ns of sys::now_ns()), as long as a worker watches. Without it, the segment
     /// ends the quiet of the segments outside of it.
-    fork_segment(fork_party& owner, fork_child* taken, std::uint64_t quiet_until = 0) noexcept;
+    fork_segment(fork_participant& owner, fork_child* taken, std::uint64_t quiet_until = 0) noexcept;
     ~fork_segment();
     fork_segment(const fork_segment&) = delete;
     fork_segment& operator=(const fork_segment&) = delete;
@@ -35,25 +35,25 @@ struct fork_segment {
         using fork_scope::fork_scope;
     };
 
-    fork_party& party;
+    fork_participant& participant;
     base_scope base;
     fork_scope* newest_published; // the base if no child is published; newer children are private
     fork_child* const piece;
     fork_segment* const outer;
-    const bool was_quiet; // the party, before this segment
+    const bool was_quiet; // the participant, before this segment
     bool is_in_wait; // a call of this segment, or of an outer one, waits for a result and runs another task
 };
 
-/// Type-stable: a party lives as long as its pool. Only its own thread calls the functions that are not
+/// Type-stable: a participant lives as long as its pool. Only its own thread calls the functions that are not
 /// marked "any thread".
-class fork_party final : public fork_request {
+class fork_participant final : public fork_request {
 public:
-    explicit fork_party(fork_arena& arena) noexcept : arena_(arena) {}
+    explicit fork_participant(fork_arena& arena) noexcept : arena_(arena) {}
 
     /// Steals a child that another thread has published, or returns null. The caller must run() the child.
     [[nodiscard]] fork_child* find() noexcept;
 
-    /// Runs a child that this party has stolen.
+    /// Runs a child that this participant has stolen.
     void run(fork_child& taken) noexcept;
     /// Runs it in a worker, which may wait for a result inside of a call.
     void run_as_worker(fork_child& taken) noexcept;
@@ -61,7 +61,7 @@ public:
     [[nodiscard]] fork_arena& arena() const noexcept { return arena_; }
     [[nodiscard]] bool is_in_tree() const noexcept { return innermost_.read() != nullptr; }
 
-    /// Returns how many children of this party other threads have run.
+    /// Returns how many children of this participant other threads have run.
     [[nodiscard]] std::uint64_t given_away() const noexcept { return given_away_; }
 
     /// Any thread: requests a child. Writes only if no request is set.
@@ -98,19 +98,20 @@ private:
     void sleep_for(fork_child& child) noexcept;
 
     fork_arena& arena_;
-    sys::cell<fork_segment*> innermost_{nullptr}; // of the party's thread; a guest leaves it to the next one
-    fork_party* victim_ = nullptr;                // the last party from which this thread has stolen
-    std::uint64_t quiet_until_ns_ = 0;            // 0: a published child wakes workers
+    sys::cell<fork_segment*> innermost_{
+        nullptr};                        // of the participant's thread; a guest leaves it to the next one
+    fork_participant* victim_ = nullptr; // the last participant from which this thread has stolen
+    std::uint64_t quiet_until_ns_ = 0;   // 0: a published child wakes workers
     std::uint64_t given_away_ = 0;
     fork_deque ring_;
     sys::parker parker_; // may hold an old token for which no thread waits
-    // Of the arena. `next_` and `is_guest_` are constant once the party is in its list.
-    sys::atomic<bool> is_taken_{false}; // a thread uses this guest's party
+    // Of the arena. `next_` and `is_guest_` are constant once the participant is in its list.
+    sys::atomic<bool> is_taken_{false}; // a thread uses this guest's participant
     bool is_guest_ = false;
-    fork_party* next_ = nullptr;
+    fork_participant* next_ = nullptr;
 };
 
-/// All parties of a pool: those of its workers, and those that guests borrow.
+/// All participants of a pool: those of its workers, and those that guests borrow.
 class fork_arena {
 public:
     explicit fork_arena(event_count& sleep) noexcept : sleep_(sleep), born_(sys::fork_generation()) {}
@@ -121,29 +122,29 @@ public:
     /// Returns whether this process is a child of fork() that has no threads of the pool.
     [[nodiscard]] bool is_in_forked_child() const noexcept { return born_ != sys::fork_generation(); }
 
-    /// Adds a party, which must live as long as the arena.
-    void add(fork_party& party) noexcept;
+    /// Adds a participant, which must live as long as the arena.
+    void add(fork_participant& participant) noexcept;
 
-    /// Returns a party for a thread that is no worker. Throws std::bad_alloc.
-    [[nodiscard]] fork_party& enter();
-    static void leave(fork_party& party) noexcept;
+    /// Returns a participant for a thread that is no worker. Throws std::bad_alloc.
+    [[nodiscard]] fork_participant& enter();
+    static void leave(fork_participant& participant) noexcept;
 
-    /// Returns whether a party may have a child to steal. A hint, except for the order that the caller's
-    /// fences give.
+    /// Returns whether a participant may have a child to steal. A hint, except for the order that the
+    /// caller's fences give.
     [[nodiscard]] bool has_offer() const noexcept;
 
-    /// Calls ask() for every party.
+    /// Calls ask() for every participant.
     void ask_all() noexcept;
 
 private:
-    friend class fork_party;
+    friend class fork_participant;
 
-    /// Returns the first party for which `test` returns true, or null. Needs no lock, because the list only
-    /// grows.
+    /// Returns the first participant for which `test` returns true, or null. Needs no lock, because the list
+    /// only grows.
     template <class Test>
-    fork_party* first_of(Test&& test) const noexcept {
-        // [GU1] Acquire: the party. Pairs with the release in add().
-        for (fork_party* p = newest_.load(sys::acquire); p != nullptr; p = p->next_) {
+    fork_participant* first_of(Test&& test) const noexcept {
+        // [GU1] Acquire: the participant. Pairs with the release in add().
+        for (fork_participant* p = newest_.load(sys::acquire); p != nullptr; p = p->next_) {
             if (test(*p)) return p;
         }
         return nullptr;
@@ -152,8 +153,8 @@ private:
     event_count& sleep_;
     const std::uint16_t born_;
     sys::slow_lock guests_lock_;
-    std::vector<std::unique_ptr<fork_party>> guests_; // under guests_lock_
-    alignas(sys::isolation) sys::atomic<fork_party*> newest_{nullptr};
+    std::vector<std::unique_ptr<fork_participant>> guests_; // under guests_lock_
+    alignas(sys::isolation) sys::atomic<fork_participant*> newest_{nullptr};
 };
 
 } // namespace ekiden::inline EKIDEN_ABI

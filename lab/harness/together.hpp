@@ -21,9 +21,9 @@ usage together(cell& c, unsigned size, Body body, Meanwhile meanwhile) {
     std::condition_variable changed;
     unsigned ready = 0;
     bool go = false;
-    std::vector<std::thread> crew;
+    std::vector<std::thread> threads;
     for (unsigned i = 0; i < size; ++i) {
-        crew.emplace_back([&, i] {
+        threads.emplace_back([&, i] {
             {
                 std::unique_lock lock(mutex);
                 if (++ready == size) changed.notify_all();
@@ -39,7 +39,7 @@ usage together(cell& c, unsigned size, Body body, Meanwhile meanwhile) {
         lock.unlock();
         changed.notify_all();
         meanwhile();
-        for (auto& thread : crew) thread.join();
+        for (auto& thread : threads) thread.join();
     });
 }
 

@@ -1,9 +1,9 @@
-// Fork-join between two parties, without a pool: a parent joins a thief, helps it, sleeps and is woken; a
-// worker that sleeps is woken for what is published. Where a body waits for another call, that call is one
+// Fork-join between two participants, without a pool: a parent joins a thief, helps it, sleeps and is woken;
+// a worker that sleeps is woken for what is published. Where a body waits for another call, that call is one
 // that the other thread must get: a body that waits is no use of the library, but it shows a wake-up that is
 // missing.
 #include <check/engine/model.hpp>
-#include <ekiden/fork/detail/fork_party.hpp>
+#include <ekiden/fork/detail/fork_participant.hpp>
 #include <ekiden/pool/detail/event_count.hpp>
 #include <ekiden/sys/clock.hpp>
 #include <ekiden/sys/thread.hpp>
@@ -20,16 +20,16 @@ class two_parties {
 public:
     explicit two_parties(unsigned workers = 1) : workers_(workers) { arena_.add(thief_); }
 
-    /// Calls `body(scope)` as the root of a tree, in this thread. Returns the party that it worked on.
+    /// Calls `body(scope)` as the root of a tree, in this thread. Returns the participant that it worked on.
     template <class Body>
-    const fork_party& root(Body body, std::uint64_t quiet_until = 0) {
-        fork_party& party = arena_.enter();
+    const fork_participant& root(Body body, std::uint64_t quiet_until = 0) {
+        fork_participant& participant = arena_.enter();
         {
-            fork_segment segment(party, nullptr, quiet_until);
+            fork_segment segment(participant, nullptr, quiet_until);
             body(static_cast<fork_scope&>(segment.base));
         }
-        fork_arena::leave(party);
-        return party;
+        fork_arena::leave(participant);
+        return participant;
     }
 
     /// Thief: runs the one child that there will be.
@@ -86,7 +86,7 @@ private:
         {[](const void* self) noexcept { return static_cast<const two_parties*>(self)->arena_.has_offer(); },
          this}};
     fork_arena arena_{sleep_};
-    fork_party thief_{arena_};
+    fork_participant thief_{arena_};
 };
 
 /// Something that one call does and another one waits for.
@@ -115,10 +115,10 @@ private:
 
 FORK_MODEL(fork_parent_joins_a_thief, .about = "a stolen call's result is there, and its parent woken for it",
            .preemptions = 3, .spurious = 0, .weak_failures = 0) {
-    two_parties parties;
+    two_parties participants;
     sys::cell<int> calls{0};
-    sys::thread thief([&] { parties.run_one(); });
-    parties.root([&](fork_scope& scope) {
+    sys::thread thief([&] { participants.run_one(); });
+    participants.root([&](fork_scope& scope) {
         step begun;
         auto [result] = parallel_invoke(
             scope, [&] { begun.wait(); },
@@ -135,10 +135,10 @@ FORK_MODEL(fork_parent_joins_a_thief, .about = "a stolen call's result is there,
 FORK_MODEL(fork_parent_helps_its_thief,
            .about = "a parent that sleeps is woken for what its thief forks, and runs it", .preemptions = 3,
            .spurious = 0, .weak_failures = 0, .processors = 1) {
-    two_parties parties;
+    two_parties participants;
     sys::cell<int> calls{0};
-    sys::thread thief([&] { parties.run_one(); });
-    parties.root([&](fork_scope& scope) {
+    sys::thread thief([&] { participants.run_one(); });
+    participants.root([&](fork_scope& scope) {
         step begun;
         step helped;
         parallel_invoke(
@@ -160,16 +160,16 @@ FORK_MODEL(fork_parent_helps_its_thief,
 FORK_MODEL(fork_parent_takes_nothing_foreign,
            .about = "what a thief forks after the stolen call is not for its parent", .preemptions = 3,
            .spurious = 0, .weak_failures = 0) {
-    two_parties parties;
+    two_parties participants;
     sys::thread thief([&] {
-        parties.run_one();
-        parties.own_root([&](fork_scope& scope) {
+        participants.run_one();
+        participants.own_root([&](fork_scope& scope) {
             parallel_invoke(
                 scope, [] {},
                 [] { check::that(check::current_thread() == 1, "run by the one thread that may"); });
         });
     });
-    parties.root([&](fork_scope& scope) {
+    participants.root([&](fork_scope& scope) {
         step begun;
         parallel_invoke(scope, [&] { begun.wait(); }, [&] { begun.take(); });
     });
@@ -179,24 +179,27 @@ FORK_MODEL(fork_parent_takes_nothing_foreign,
 FORK_MODEL(fork_parent_takes_nothing_older,
            .about = "what a thief forked before it stole the call is not for its parent", .preemptions = 3,
            .spurious = 0, .weak_failures = 0) {
-    two_parties parties;
+    two_parties participants;
     step begun;
     sys::thread thief([&] {
-        parties.own_root([&](fork_scope& scope) {
+        participants.own_root([&](fork_scope& scope) {
             parallel_invoke(
-                scope, [&] { parties.run_until(begun); },
+                scope, [&] { participants.run_until(begun); },
                 [] { check::that(check::current_thread() == 1, "run by the one thread that may"); });
         });
     });
-    parties.root(
+    participants.root(
         [&](fork_scope& scope) { parallel_invoke(scope, [&] { begun.notice(); }, [&] { begun.hint(); }); });
     thief.join();
 }
 
-FORK_MODEL(fork_guests_share_a_party, .about = "a guest finds the party as the last guest has left it",
-           .preemptions = 3, .spurious = 0, .weak_failures = 0) {
-    two_parties parties;
-    const auto visit = [&] { parties.root([](fork_scope& scope) { parallel_invoke(scope, [] {}, [] {}); }); };
+FORK_MODEL(fork_guests_share_a_participant,
+           .about = "a guest finds the participant as the last guest has left it", .preemptions = 3,
+           .spurious = 0, .weak_failures = 0) {
+    two_parties participants;
+    const auto visit = [&] {
+        participants.root([](fork_scope& scope) { parallel_invoke(scope, [] {}, [] {}); });
+    };
     sys::thread other(visit);
     visit();
     other.join();
@@ -204,9 +207,9 @@ FORK_MODEL(fork_guests_share_a_party, .about = "a guest finds the party as the l
 
 FORK_MODEL(fork_worker_is_woken, .about = "a worker that goes to sleep gets what is published meanwhile",
            .preemptions = 3, .spurious = 0, .weak_failures = 0) {
-    two_parties parties;
-    sys::thread worker([&] { parties.sleep_and_run_one(); });
-    parties.root([&](fork_scope& scope) {
+    two_parties participants;
+    sys::thread worker([&] { participants.sleep_and_run_one(); });
+    participants.root([&](fork_scope& scope) {
         step begun;
         parallel_invoke(scope, [&] { begun.wait(); }, [&] { begun.take(); });
     });
@@ -216,8 +219,8 @@ FORK_MODEL(fork_worker_is_woken, .about = "a worker that goes to sleep gets what
 FORK_MODEL(fork_quiet_end_wakes,
            .about = "what is published while a tree wakes nobody is told to a sleeper afterwards",
            .preemptions = 2, .spurious = 0, .weak_failures = 0) {
-    two_parties parties;
-    sys::thread worker([&] { parties.sleep_and_run_one(); });
+    two_parties participants;
+    sys::thread worker([&] { participants.sleep_and_run_one(); });
     const auto body = [](fork_scope& scope) {
         step begun;
         parallel_invoke(
@@ -231,7 +234,7 @@ FORK_MODEL(fork_quiet_end_wakes,
             },
             [&] { begun.take(); });
     };
-    parties.root(body, sys::now_ns() + 1000);
+    participants.root(body, sys::now_ns() + 1000);
     worker.join();
 }
 
@@ -241,8 +244,8 @@ FORK_MODEL(fork_watcher_leaves,
                "for something else",
            .preemptions = 3, .spurious = 0, .weak_failures = 0) {
     constexpr std::uint64_t for_ever = std::numeric_limits<std::int64_t>::max();
-    two_parties parties(2);
-    event_count& sleep = parties.sleep();
+    two_parties participants(2);
+    event_count& sleep = participants.sleep();
     sleep.prepare_wait(1, false); // another worker, which sleeps
     (void)sleep.is_watched();     // requests a watcher
     auto woken = event_count::wake_up::timed_out;
@@ -250,7 +253,7 @@ FORK_MODEL(fork_watcher_leaves,
         sleep.prepare_wait(0, false);
         woken = sleep.commit_wait(0, nullptr);
     });
-    parties.root(
+    participants.root(
         [&](fork_scope& scope) {
             const auto first = [&](fork_scope& inner) {
                 inner.offer_all();
@@ -265,13 +268,15 @@ FORK_MODEL(fork_watcher_leaves,
 }
 
 FORK_MODEL(fork_request_stands,
-           .about = "a party that shares while a worker goes to sleep is asked afterwards", .preemptions = 3,
-           .spurious = 0, .weak_failures = 0) {
-    two_parties parties;
-    sys::thread sleeper([&] { parties.begin_sleep(); });
-    const fork_party& party = parties.root([](fork_scope& scope) { parallel_invoke(scope, [] {}, [] {}); });
+           .about = "a participant that shares while a worker goes to sleep is asked afterwards",
+           .preemptions = 3, .spurious = 0, .weak_failures = 0) {
+    two_parties participants;
+    sys::thread sleeper([&] { participants.begin_sleep(); });
+    const fork_participant& participant =
+        participants.root([](fork_scope& scope) { parallel_invoke(scope, [] {}, [] {}); });
     sleeper.join();
-    check::that(party.asked.load(sys::relaxed) == fork_request::wanted, "the request of the sleeper stands");
+    check::that(participant.asked.load(sys::relaxed) == fork_request::wanted,
+                "the request of the sleeper stands");
 }
 
 EKIDEN_MODEL(fork_deque_full, .about = "a full ring takes a child again when a thief's claim has made room",

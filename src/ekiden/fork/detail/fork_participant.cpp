@@ -1,4 +1,4 @@
-#include <ekiden/fork/detail/fork_party.hpp>
+#include <ekiden/fork/detail/fork_participant.hpp>
 
 #include <ekiden/context/thread_context.hpp>
 #include <ekiden/pool/detail/event_count.hpp>
@@ -14,9 +14,9 @@ namespace ekiden::inline EKIDEN_ABI {
 
 // ---- the victim: publishes children and takes them back
 
-bool fork_scope::share() noexcept { return static_cast<fork_party*>(party_)->share(*this); }
+bool fork_scope::share() noexcept { return static_cast<fork_participant*>(participant_)->share(*this); }
 
-bool fork_party::share(fork_scope& newest) noexcept {
+bool fork_participant::share(fork_scope& newest) noexcept {
     if (arena_.is_in_forked_child()) return true;                // no other thread exists
     if (is_quiet() && !arena_.sleep_.is_searched()) return true; // the request stays
     asked.store(nothing, sys::relaxed);                          // [AS1]
@@ -36,9 +36,9 @@ bool fork_party::share(fork_scope& newest) noexcept {
     return true;
 }
 
-void fork_scope::offer_all() noexcept { static_cast<fork_party*>(party_)->publish_all(*this); }
+void fork_scope::offer_all() noexcept { static_cast<fork_participant*>(participant_)->publish_all(*this); }
 
-void fork_party::publish_all(fork_scope& newest) noexcept {
+void fork_participant::publish_all(fork_scope& newest) noexcept {
     // A call that waits for a result runs published children meanwhile, also those of its own thread. If such
     // a child published everything again, the stack would grow with the number of calls.
     if (arena_.is_in_forked_child() || innermost_.read()->is_in_wait) return;
@@ -47,7 +47,7 @@ void fork_party::publish_all(fork_scope& newest) noexcept {
 }
 
 /// Publishes the oldest private child. Returns false if the ring is full.
-bool fork_party::publish_oldest() noexcept {
+bool fork_participant::publish_oldest() noexcept {
     fork_scope*& newest_published = innermost_.read()->newest_published;
     auto* const oldest = static_cast<fork_child*>(newest_published->newer_);
     ::new (static_cast<void*>(&oldest->shared_)) fork_child::publication{oldest->run_, newest_published};
@@ -64,27 +64,27 @@ bool fork_party::publish_oldest() noexcept {
     sys::fence(sys::seq_cst); // [AS3], [AS4]
     if (const fork_child* const awaited = sleeping_parent();
         awaited != nullptr && !EKIDEN_MUTANT(fork_publish_forgets_the_parent))
-        static_cast<fork_party*>(awaited->party_)->parker_.unpark();
+        static_cast<fork_participant*>(awaited->participant_)->parker_.unpark();
     const bool is_left_to_watcher = quiet_until_ns_ != 0 && arena_.sleep_.is_watched();
     if (!is_left_to_watcher && !EKIDEN_MUTANT(fork_publish_forgets_the_workers)) arena_.sleep_.notify();
     return true;
 }
 
 /// Returns whether published children wake no worker. Ends the quiet when its time is over.
-bool fork_party::is_quiet() noexcept {
+bool fork_participant::is_quiet() noexcept {
     if (quiet_until_ns_ == 0) return false;
     if (sys::now_ns() < quiet_until_ns_) return true;
     end_quiet();
     return false;
 }
 
-void fork_party::end_quiet() noexcept {
+void fork_participant::end_quiet() noexcept {
     quiet_until_ns_ = 0;
     if (ring_.size() != 0 && !EKIDEN_MUTANT(fork_quiet_end_wakes_nobody)) arena_.sleep_.notify();
 }
 
 /// Returns the innermost child that this thread runs and whose parent sleeps.
-fork_child* fork_party::sleeping_parent() const noexcept {
+fork_child* fork_participant::sleeping_parent() const noexcept {
     for (const fork_segment* s = innermost_.read(); s != nullptr; s = s->outer) {
         if (s->piece != nullptr && s->piece->shared_.state.load(sys::relaxed) == fork_child::awaited)
             return s->piece;
@@ -93,26 +93,26 @@ fork_child* fork_party::sleeping_parent() const noexcept {
 }
 
 bool fork_child::reclaim() noexcept {
-    auto& party = *static_cast<fork_party*>(party_);
+    auto& participant = *static_cast<fork_participant*>(participant_);
     // Children are joined newest first and stolen oldest first. So if any published child is left, then this
     // one is, and it is the newest.
-    const fork_child* const left = party.ring_.pop();
+    const fork_child* const left = participant.ring_.pop();
     sys::expects(
         left == this || left == nullptr,
         "fork_join: calls are joined out of order: a fork_scope was used outside of the call that it "
         "was given to");
     if (left == nullptr) {
-        if (!EKIDEN_MUTANT(fork_join_does_not_wait)) party.wait_for(*this);
-        ++party.given_away_;
+        if (!EKIDEN_MUTANT(fork_join_does_not_wait)) participant.wait_for(*this);
+        ++participant.given_away_;
     }
-    party.innermost_.read()->newest_published = shared_.older;
-    if (party.ring_.size() == 0) party.ask_to_restock();
+    participant.innermost_.read()->newest_published = shared_.older;
+    if (participant.ring_.size() == 0) participant.ask_to_restock();
     return left != nullptr;
 }
 
 // ---- the parent: waits for a child that another thread has stolen
 
-void fork_party::wait_for(fork_child& child) noexcept {
+void fork_participant::wait_for(fork_child& child) noexcept {
     // [CH1] Acquire: the child's result. Pairs with the release in run().
     while (child.shared_.state.load(sys::acquire) != fork_child::done) {
         sys::expects(!arena_.is_in_forked_child(),
@@ -125,19 +125,19 @@ void fork_party::wait_for(fork_child& child) noexcept {
     }
 }
 
-bool fork_party::may_find_inside(const fork_child& child) noexcept {
+bool fork_participant::may_find_inside(const fork_child& child) noexcept {
     // [CH2] Acquire: first_own. Pairs with the release in run().
-    const fork_party* const thief = child.shared_.thief.load(sys::acquire);
+    const fork_participant* const thief = child.shared_.thief.load(sys::acquire);
     return thief != nullptr && thief->ring_.has_from(child.shared_.first_own.load(sys::relaxed));
 }
 
 /// Steals a child that the thief of `child` has forked inside of it (leapfrogging: D. B. Wagner, B. G.
 /// Calder, PPoPP 1993). So this thread helps the call that it waits for. Its stack grows no deeper than with
 /// plain calls, except for one frame a level. It runs no call that could want a lock of its callers.
-fork_child* fork_party::find_inside(const fork_child& child) noexcept {
+fork_child* fork_participant::find_inside(const fork_child& child) noexcept {
     if (!may_find_inside(child)) return nullptr;
     // may_find_inside() has acquired the thief, which is set only once.
-    fork_party* const thief = child.shared_.thief.load(sys::relaxed);
+    fork_participant* const thief = child.shared_.thief.load(sys::relaxed);
     const std::uint64_t first_own = child.shared_.first_own.load(sys::relaxed);
     fork_child* const found = thief->ring_.steal_if([&](std::uint64_t index) {
         // A child that the thief publishes after it has set `done` is not stolen: [FD1] has acquired that
@@ -151,20 +151,20 @@ fork_child* fork_party::find_inside(const fork_child& child) noexcept {
 }
 
 /// Spins for a while. Returns whether the child is done, or a child inside of it may be stolen.
-bool fork_party::spin_for(const fork_child& child) noexcept {
+bool fork_participant::spin_for(const fork_child& child) noexcept {
     unsigned turn = 0;
     return sys::spin_until([&] {
         if (child.shared_.state.load(sys::relaxed) == fork_child::done) return true; // wait_for() acquires
         if (turn++ % 16 != 0) return false; // the thief also uses the cache lines below
-        fork_party* const thief =
-            child.shared_.thief.load(sys::relaxed); // no acquire: parties are type-stable
+        fork_participant* const thief =
+            child.shared_.thief.load(sys::relaxed); // no acquire: participants are type-stable
         if (thief != nullptr) thief->ask();
         return may_find_inside(child);
     });
 }
 
 /// Sleeps until the child is done or its thief has published a child for this thread.
-void fork_party::sleep_for(fork_child& child) noexcept {
+void fork_participant::sleep_for(fork_child& child) noexcept {
     role_scope::announce_all(); // other threads may run the tasks that this thread has deferred
     std::uint32_t state = fork_child::begun;
     if (!child.shared_.state.compare_exchange_strong(state, fork_child::awaited, sys::relaxed, sys::relaxed))
@@ -172,7 +172,7 @@ void fork_party::sleep_for(fork_child& child) noexcept {
     // [AS2], [AS3] Marks the child as awaited, then sets the request and checks the thief's ring. Pairs with
     // the fences in share() and publish_oldest().
     sys::fence(sys::seq_cst); // [AS2], [AS3]
-    fork_party* const thief = child.shared_.thief.load(sys::relaxed);
+    fork_participant* const thief = child.shared_.thief.load(sys::relaxed);
     if (thief != nullptr) thief->ask();
     if (!may_find_inside(child) || EKIDEN_MUTANT(fork_parent_sleeps_without_a_last_look)) parker_.park();
     state = fork_child::awaited;
@@ -181,11 +181,11 @@ void fork_party::sleep_for(fork_child& child) noexcept {
 
 // ---- the thief
 
-fork_child* fork_party::find() noexcept {
+fork_child* fork_participant::find() noexcept {
     fork_child* found = nullptr;
-    const auto steal_from = [&found](fork_party& party) {
-        if (party.maybe_offers()) found = party.ring_.steal();
-        if (found != nullptr) party.ask_to_restock();
+    const auto steal_from = [&found](fork_participant& participant) {
+        if (participant.maybe_offers()) found = participant.ring_.steal();
+        if (found != nullptr) participant.ask_to_restock();
         return found != nullptr;
     };
     // The last victim probably has more children.
@@ -193,8 +193,8 @@ fork_child* fork_party::find() noexcept {
     return found;
 }
 
-void fork_party::run(fork_child& taken) noexcept {
-    auto* const parent = static_cast<fork_party*>(taken.party_);
+void fork_participant::run(fork_child& taken) noexcept {
+    auto* const parent = static_cast<fork_participant*>(taken.participant_);
     {
         fork_segment piece(*this, &taken);
         taken.shared_.first_own.store(ring_.next_index(), sys::relaxed);
@@ -202,76 +202,78 @@ void fork_party::run(fork_child& taken) noexcept {
         taken.shared_.run(&taken, piece.base);
     }
     // [CH1] Release: publishes the result. Pairs with the acquires in wait_for(). The parent may destroy the
-    // child as soon as it sees this. The parent's party remains.
+    // child as soon as it sees this. The parent's participant remains.
     if (taken.shared_.state.exchange(fork_child::done, sys::release) == fork_child::awaited
         && !EKIDEN_MUTANT(fork_end_forgets_the_parent))
         parent->parker_.unpark();
 }
 
-void fork_party::run_as_worker(fork_child& taken) noexcept {
+void fork_participant::run_as_worker(fork_child& taken) noexcept {
     fork_segment* const outer = innermost_.read();
     const bool before = outer != nullptr && std::exchange(outer->is_in_wait, true);
     run(taken);
     if (outer != nullptr) outer->is_in_wait = before;
 }
 
-fork_segment::fork_segment(fork_party& owner, fork_child* taken, std::uint64_t quiet_until) noexcept
-    : party(owner), base(&owner), newest_published(&base), piece(taken), outer(owner.innermost_.read()),
+fork_segment::fork_segment(fork_participant& owner, fork_child* taken, std::uint64_t quiet_until) noexcept
+    : participant(owner), base(&owner), newest_published(&base), piece(taken), outer(owner.innermost_.read()),
       was_quiet(owner.quiet_until_ns_ != 0), is_in_wait(outer != nullptr && outer->is_in_wait) {
-    party.innermost_.write(this);
+    participant.innermost_.write(this);
     if (!was_quiet)
-        party.quiet_until_ns_ = quiet_until;
+        participant.quiet_until_ns_ = quiet_until;
     else if (quiet_until == 0)
-        party.end_quiet();
-    // A thread may have set all requests before this party was in the list.
+        participant.end_quiet();
+    // A thread may have set all requests before this participant was in the list.
     if (!EKIDEN_MUTANT(fork_segment_does_not_ask))
-        party.asked.store(fork_request::wanted, sys::relaxed); // [AS1]
+        participant.asked.store(fork_request::wanted, sys::relaxed); // [AS1]
 }
 
 fork_segment::~fork_segment() {
-    if (!was_quiet) party.quiet_until_ns_ = 0;
-    party.innermost_.write(outer);
-    party.ask_to_restock(); // for the outer segment
+    if (!was_quiet) participant.quiet_until_ns_ = 0;
+    participant.innermost_.write(outer);
+    participant.ask_to_restock(); // for the outer segment
 }
 
-// ---- the parties of a pool
+// ---- the participants of a pool
 
-void fork_arena::add(fork_party& party) noexcept {
-    party.next_ = newest_.load(sys::relaxed);
-    // [GU1] Release: publishes the party. Pairs with the acquire in first_of().
-    while (!newest_.compare_exchange_weak(party.next_, &party, sys::release, sys::relaxed)) {
+void fork_arena::add(fork_participant& participant) noexcept {
+    participant.next_ = newest_.load(sys::relaxed);
+    // [GU1] Release: publishes the participant. Pairs with the acquire in first_of().
+    while (!newest_.compare_exchange_weak(participant.next_, &participant, sys::release, sys::relaxed)) {
     }
 }
 
-fork_party& fork_arena::enter() {
-    fork_party* const free = first_of([](fork_party& party) {
-        return party.is_guest_ && !party.is_taken_.load(sys::relaxed)
-               && !party.is_taken_.exchange(true, sys::acquire); // [GU2] The state. Pairs with leave().
+fork_participant& fork_arena::enter() {
+    fork_participant* const free = first_of([](fork_participant& participant) {
+        return participant.is_guest_ && !participant.is_taken_.load(sys::relaxed)
+               && !participant.is_taken_.exchange(true, sys::acquire); // [GU2] The state. Pairs with leave().
     });
     if (free != nullptr) return *free;
-    auto fresh = std::make_unique<fork_party>(*this);
-    fork_party& party = *fresh;
-    party.is_guest_ = true;
-    party.is_taken_.store(true, sys::relaxed);
+    auto fresh = std::make_unique<fork_participant>(*this);
+    fork_participant& participant = *fresh;
+    participant.is_guest_ = true;
+    participant.is_taken_.store(true, sys::relaxed);
     {
         const std::lock_guard guard(guests_lock_);
         guests_.push_back(std::move(fresh));
     }
-    add(party);
-    return party;
+    add(participant);
+    return participant;
 }
 
-void fork_arena::leave(fork_party& party) noexcept {
-    party.is_taken_.store(false, sys::release); // [GU2] The party's state. Pairs with the acquire in enter().
+void fork_arena::leave(fork_participant& participant) noexcept {
+    participant.is_taken_.store(
+        false, sys::release); // [GU2] The participant's state. Pairs with the acquire in enter().
 }
 
 bool fork_arena::has_offer() const noexcept {
-    return first_of([](const fork_party& party) { return party.maybe_offers(); }) != nullptr;
+    return first_of([](const fork_participant& participant) { return participant.maybe_offers(); })
+           != nullptr;
 }
 
 void fork_arena::ask_all() noexcept {
-    (void)first_of([](fork_party& party) {
-        party.ask();
+    (void)first_of([](fork_participant& participant) {
+        participant.ask();
         return false;
     });
 }

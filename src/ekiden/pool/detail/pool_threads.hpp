@@ -22,13 +22,13 @@ namespace ekiden::inline EKIDEN_ABI {
 class scheduler;
 class worker;
 
-class crew {
+class pool_threads {
 public:
     /// Throws std::invalid_argument for bad numbers of threads, and std::bad_alloc.
-    crew(scheduler& pool, const thread_pool_options& options);
-    ~crew();
-    crew(const crew&) = delete;
-    crew& operator=(const crew&) = delete;
+    pool_threads(scheduler& pool, const thread_pool_options& options);
+    ~pool_threads();
+    pool_threads(const pool_threads&) = delete;
+    pool_threads& operator=(const pool_threads&) = delete;
 
     /// Starts the first base() threads. Throws if a thread cannot be started. The threads before it then run.
     void start();

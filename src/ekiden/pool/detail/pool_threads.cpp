@@ -1,4 +1,4 @@
-#include <ekiden/pool/detail/crew.hpp>
+#include <ekiden/pool/detail/pool_threads.hpp>
 
 #include <ekiden/pool/detail/scheduler.hpp>
 #include <ekiden/pool/detail/worker.hpp>
@@ -68,7 +68,7 @@ std::vector<std::vector<int>> places(placement wanted, unsigned threads) {
 
 // ---- begin and end
 
-crew::crew(scheduler& pool, const thread_pool_options& options)
+pool_threads::pool_threads(scheduler& pool, const thread_pool_options& options)
     : pool_(pool), options_(options), base_(checked_base(options)), most_(checked_most(options, base_)),
       keep_alive_(checked_keep_alive(options)), places_(places(options.placement, base_)),
       workers_(std::make_unique<std::unique_ptr<worker>[]>(most_)),
@@ -77,24 +77,24 @@ crew::crew(scheduler& pool, const thread_pool_options& options)
     for (unsigned i = 0; i != base_; ++i) enlist();
 }
 
-crew::~crew() = default;
+pool_threads::~pool_threads() = default;
 
-crew::member& crew::of(const worker& who) const noexcept { return members_[who.index()]; }
+pool_threads::member& pool_threads::of(const worker& who) const noexcept { return members_[who.index()]; }
 
 /// Adds a worker. Its thread starts later.
-void crew::enlist() {
+void pool_threads::enlist() {
     const unsigned index = enlisted_.load(sys::relaxed);
     workers_[index] = std::make_unique<worker>(pool_, index);
     enlisted_.store(index + 1,
                     sys::release); // [EL1] Release: the worker. Pairs with the acquire in workers().
 }
 
-void crew::start() {
+void pool_threads::start() {
     const std::lock_guard guard(lock_);
     for (unsigned i = 0; i != base_; ++i) start_thread(i);
 }
 
-void crew::start_thread(unsigned index) {
+void pool_threads::start_thread(unsigned index) {
     member& fresh = members_[index];
     fresh.thread = sys::start_thread("thread_pool", "a worker", [this, index] { live(index); });
     fresh.is = member::duty::at_work;
@@ -103,7 +103,7 @@ void crew::start_thread(unsigned index) {
     change_active(+1);
 }
 
-void crew::live(unsigned index) {
+void pool_threads::live(unsigned index) {
     worker& self = *workers_[index];
     thread_record::here().owner = pool_.id();
     sys::set_thread_name(options_.name + "-" + std::to_string(index));
@@ -117,16 +117,16 @@ void crew::live(unsigned index) {
         const role_scope scope(self); // later posts of this thread come from outside
         self.run();
     }
-    if (EKIDEN_MUTANT(crew_leaves_the_role_to_its_thread)) thread_record::here().role = &self;
+    if (EKIDEN_MUTANT(threads_leaves_the_role_to_its_thread)) thread_record::here().role = &self;
 }
 
-void crew::stop() noexcept {
+void pool_threads::stop() noexcept {
     const std::lock_guard guard(lock_);
     has_stopped_ = true;
     while (!standing_by_.empty()) hire();
 }
 
-void crew::join() noexcept {
+void pool_threads::join() noexcept {
     // No thread is hired or retires any more, so `thread` does not change.
     for (unsigned i = 0; i != workers().size(); ++i) {
         if (members_[i].thread.joinable()) members_[i].thread.join();
@@ -136,24 +136,24 @@ void crew::join() noexcept {
 
 // ---- how many are at work
 
-void crew::change_active(int by) noexcept {
+void pool_threads::change_active(int by) noexcept {
     active_.store(active_.load(sys::relaxed) + static_cast<unsigned>(by), sys::relaxed);
 }
 
-bool crew::is_crowded() const noexcept {
+bool pool_threads::is_crowded() const noexcept {
     // A worker that sleeps because it has no tasks counts as active, but does not run.
     return active_.load(sys::relaxed) > base_ + pool_.sleep().waiting();
 }
 
 /// Puts another thread to work, if there may be one.
-void crew::hire() noexcept {
+void pool_threads::hire() noexcept {
     if (!standing_by_.empty()) {
         member& next = members_[standing_by_.back()];
         standing_by_.pop_back();
         next.is = member::duty::at_work;
         change_active(+1);
         next.hired.store(1, sys::relaxed); // [EL2]
-        if (!EKIDEN_MUTANT(crew_hires_without_a_call)) sys::futex_wake(next.hired);
+        if (!EKIDEN_MUTANT(threads_hires_without_a_call)) sys::futex_wake(next.hired);
         return;
     }
     if (threads_ == most_ || has_stopped_) return;
@@ -169,7 +169,7 @@ void crew::hire() noexcept {
     }
 }
 
-void crew::block(worker& who, const char* what) noexcept {
+void pool_threads::block(worker& who, const char* what) noexcept {
     const std::lock_guard guard(lock_);
     member& own = of(who);
     own.what = what;
@@ -178,10 +178,10 @@ void crew::block(worker& who, const char* what) noexcept {
         ++blocked_;
         change_active(-1);
     }
-    if (active_.load(sys::relaxed) < base_ && !EKIDEN_MUTANT(crew_blocks_without_a_replacement)) hire();
+    if (active_.load(sys::relaxed) < base_ && !EKIDEN_MUTANT(threads_blocks_without_a_replacement)) hire();
 }
 
-void crew::unblock(worker& who) noexcept {
+void pool_threads::unblock(worker& who) noexcept {
     if (pool_.is_in_forked_child()) return; // the region began before the fork
     const std::lock_guard guard(lock_);
     member& own = of(who);
@@ -192,7 +192,7 @@ void crew::unblock(worker& who) noexcept {
 
 // ---- more than are needed
 
-bool crew::stand_by(worker& who) noexcept {
+bool pool_threads::stand_by(worker& who) noexcept {
     member& own = of(who);
     {
         const std::lock_guard guard(lock_);
@@ -208,7 +208,7 @@ bool crew::stand_by(worker& who) noexcept {
     while (own.hired.load(sys::relaxed) == 0) {
         if (sys::futex_wait_until(own.hired, 0, end)) continue;
         std::unique_lock guard(lock_);
-        if (own.hired.load(sys::relaxed) != 0 && !EKIDEN_MUTANT(crew_retires_although_hired)) return true;
+        if (own.hired.load(sys::relaxed) != 0 && !EKIDEN_MUTANT(threads_retires_although_hired)) return true;
         std::erase(standing_by_, who.index());
         leave(who, guard);
         return false;
@@ -216,7 +216,7 @@ bool crew::stand_by(worker& who) noexcept {
     return true;
 }
 
-bool crew::retire(worker& who) noexcept {
+bool pool_threads::retire(worker& who) noexcept {
     std::unique_lock guard(lock_);
     if (has_stopped_ || of(who).is != member::duty::at_work || !has_surplus()) return false;
     change_active(-1);
@@ -226,9 +226,9 @@ bool crew::retire(worker& who) noexcept {
 
 /// The calling thread, which is that worker, is about to end. Unlocks, and joins the thread that retired
 /// before.
-void crew::leave(worker& who, std::unique_lock<sys::slow_lock>& guard) noexcept {
+void pool_threads::leave(worker& who, std::unique_lock<sys::slow_lock>& guard) noexcept {
     member& own = of(who);
-    who.show(worker::glance::state::gone); // before another thread can get this place
+    who.show(worker::snapshot::state::gone); // before another thread can get this place
     own.is = member::duty::none;
     own.probe = {};
     --threads_;
@@ -239,7 +239,7 @@ void crew::leave(worker& who, std::unique_lock<sys::slow_lock>& guard) noexcept 
 
 // ---- for the watch
 
-bool crew::is_quiet() const noexcept {
+bool pool_threads::is_quiet() const noexcept {
     const std::lock_guard guard(lock_);
     for (unsigned i = 0; i != workers().size(); ++i) {
         switch (members_[i].is) {
@@ -257,7 +257,7 @@ bool crew::is_quiet() const noexcept {
     return true;
 }
 
-void crew::take_back() noexcept {
+void pool_threads::take_back() noexcept {
     const std::lock_guard guard(lock_);
     const std::chrono::nanoseconds interval = sys::bounded(options_.watch_interval);
     const auto much_ns = static_cast<std::uint64_t>(interval.count()) / 4;
@@ -275,7 +275,7 @@ void crew::take_back() noexcept {
     }
 }
 
-bool crew::compensate() noexcept {
+bool pool_threads::compensate() noexcept {
     const std::lock_guard guard(lock_);
     for (unsigned i = 0; i != workers().size(); ++i) {
         member& m = members_[i];
@@ -300,12 +300,12 @@ bool crew::compensate() noexcept {
     return active_.load(sys::relaxed) != before;
 }
 
-bool crew::is_saturated() const noexcept {
+bool pool_threads::is_saturated() const noexcept {
     const std::lock_guard guard(lock_);
     return threads_ == most_ && active_.load(sys::relaxed) == 0;
 }
 
-stalled_thread crew::describe(unsigned index) const {
+stalled_thread pool_threads::describe(unsigned index) const {
     const std::lock_guard guard(lock_);
     const member& m = members_[index];
     const worker& w = *workers()[index];
@@ -324,7 +324,7 @@ stalled_thread crew::describe(unsigned index) const {
     return told;
 }
 
-void crew::add_to(thread_pool_metrics& sum) const noexcept {
+void pool_threads::add_to(thread_pool_metrics& sum) const noexcept {
     // In the child of a fork(), no other thread exists that could change this. But a missing thread may hold
     // the lock.
     const bool is_in_child = pool_.is_in_forked_child();
