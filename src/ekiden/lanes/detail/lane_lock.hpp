@@ -5,6 +5,7 @@
 
 #include <ekiden/sync/spin_mutex.hpp>
 #include <ekiden/sys/atomic.hpp>
+#include <ekiden/sys/clock.hpp>
 #include <ekiden/sys/thread.hpp>
 
 #include <cstdint>
