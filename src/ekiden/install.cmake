@@ -1,5 +1,5 @@
-# What `cmake --install` puts where: the listed headers, the library, and its descriptions for CMake and
-# pkg-config. Included by CMakeLists.txt; off when ekiden is part of another project's build.
+# Installs the headers, the library, and its package files for CMake and pkg-config. It is off when ekiden is part of another
+# project's build.
 option(EKIDEN_INSTALL "Install the library, its public headers and its package files" ${PROJECT_IS_TOP_LEVEL})
 if(NOT EKIDEN_INSTALL)
   return()

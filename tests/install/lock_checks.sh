@@ -1,7 +1,7 @@
 #!/bin/sh
 # The locks are checked in the configuration Debug and in no other, also after a change of the configuration in one build folder
-# and with several in one. An installed library says what it has, whatever the configuration of its user, also if the libraries of
-# several configurations are installed. A program that differs from its library does not link, and the message says why.
+# and with several configurations in one folder. A program gets the lock checks of the installed library that it links with, whatever
+# its own configuration is. A program and a library with different lock checks do not link, and the message says why.
 # Usage: lock_checks.sh SOURCE PREFIX SCRATCH
 set -eu
 source=$1 prefix=$2 scratch=$3
