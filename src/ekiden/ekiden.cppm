@@ -182,6 +182,8 @@ using ekiden::use_awaitable;
 using ekiden::use_awaitable_t;
 using ekiden::use_future;
 using ekiden::use_future_t;
+using ekiden::wait_deadline;
+using ekiden::wait_duration;
 using ekiden::wait_limit;
 using ekiden::watermark_buffer;
 using ekiden::when_all;

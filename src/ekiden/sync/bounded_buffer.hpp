@@ -8,7 +8,7 @@
 namespace ekiden::inline EKIDEN_ABI {
 
 /// The states of a bounded buffer, for buffer_base.
-struct bounded_states : closable_states {
+struct bounded_states : detail::closable_states {
     static constexpr std::uint32_t some = 1;
     static constexpr std::uint32_t full = 2;
 

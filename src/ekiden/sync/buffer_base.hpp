@@ -18,6 +18,8 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
+namespace detail {
+
 /// The states that all buffers have.
 struct closable_states {
     static constexpr std::uint32_t empty = 0;
@@ -31,6 +33,8 @@ struct closable_states {
         return now == empty || now == closed_empty ? closed_empty : closed_some;
     }
 };
+
+} // namespace detail
 
 /// A buffer. `States` defines the states of its lock. It is a class with these members:
 ///   initial, push_states, pop_states, closed_states

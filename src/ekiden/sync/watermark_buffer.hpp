@@ -10,7 +10,7 @@
 namespace ekiden::inline EKIDEN_ABI {
 
 /// The states of a watermark buffer, for buffer_base.
-struct watermark_states : closable_states {
+struct watermark_states : detail::closable_states {
     static constexpr std::uint32_t filling = 1;
     static constexpr std::uint32_t draining = 2; // was full, and still holds more than the low mark
 
