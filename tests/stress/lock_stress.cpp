@@ -24,9 +24,9 @@ bool run_fifo(std::uint64_t total) {
     std::uint32_t due = 0;
     std::uint64_t inversions = 0;
     {
-        std::vector<std::jthread> threads;
+        std::vector<std::jthread> started;
         for (std::uint64_t t = 0; t != threads; ++t) {
-            threads.emplace_back([&] {
+            started.emplace_back([&] {
                 for (std::uint64_t i = 0; i != each; ++i) {
                     inversions += mutex.lock_numbered() != due;
                     due = (due + 1) % ekiden::fifo_mutex::numbers;

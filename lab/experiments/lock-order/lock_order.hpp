@@ -20,11 +20,11 @@ void run(cell& c) {
         Lock lock;
         std::vector<std::uint64_t> asked; // in the order of getting in: when each asked, guarded by the lock
         asked.reserve(threads);
-        std::vector<std::thread> threads;
+        std::vector<std::thread> started;
         repetition found;
         found.used = c.measure([&] {
             for (std::size_t i = 0; i < threads; ++i) {
-                threads.emplace_back([&] {
+                started.emplace_back([&] {
                     const std::uint64_t now = now_ns();
                     lock.lock();
                     asked.push_back(now);
@@ -32,7 +32,7 @@ void run(cell& c) {
                     lock.unlock();
                 });
             }
-            for (auto& thread : threads) thread.join();
+            for (auto& thread : started) thread.join();
         });
         if (asked.size() != threads) c.fail("a thread did not get in, or two were in at once");
         double inversions = 0;

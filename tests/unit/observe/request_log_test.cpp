@@ -187,9 +187,9 @@ TEST_CASE("Threads record into a request log at once, while it is written") {
     request_log log({.capacity = threads * each - 10, .plain_numbers = true});
     std::array<std::uint64_t, threads> ran{};
     {
-        std::vector<std::jthread> threads;
+        std::vector<std::jthread> writers;
         for (std::uint64_t t = 0; t != threads; ++t)
-            threads.emplace_back([&, t] {
+            writers.emplace_back([&, t] {
                 for (std::uint64_t i = 0; i != each; ++i) log.wrap(t, [&] { ++ran[t]; })();
             });
         for (int i = 0; i != 5; ++i) {
