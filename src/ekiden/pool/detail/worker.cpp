@@ -50,6 +50,13 @@ void worker::run() noexcept {
     const locks_shown shown(locks_);
     show(snapshot::state::busy); // another thread may have had this place before
     for (;;) {
+        // With own tasks in an open pool, there is nothing else to check before the next task.
+        if (deque_.maybe_filled() && pool_.gate().load(sys::relaxed) == 0 && !has_token_) {
+            if (task* const next = find_task()) {
+                execute(next, is_piece(next) || admit());
+                continue;
+            }
+        }
         const bool has_stopped = is_stopped(); // read before the last search of the queues
         const bool has_surplus = others.has_surplus();
         if (has_surplus && others.is_crowded()) {
