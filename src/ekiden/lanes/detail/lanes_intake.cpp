@@ -16,21 +16,29 @@ namespace ekiden::inline EKIDEN_ABI {
 // ---- posts
 
 bool lanes_state::enqueue(lane_shard& s, keyed_task* given, task_order order) {
-    if (is_measured(s)) given->when = time();
+    if (is_measured()) given->when = time();
     if (is_bounded_) return push(s, given, order);
     trace::detail::moment(trace::kind::queued, given);
     // True means that no other thread has the drain.
     return !s.inbox.push(given) || give_drain(s, order, given);
 }
 
+namespace {
+
+/// The state of a thread's random numbers. They need not differ between threads.
+struct post_random {
+    std::uint64_t last;
+};
+
+} // namespace
+
 /// Returns whether the delay of the next task is measured. Chooses at random, because the posts of a program
 /// may have a rhythm.
-bool lanes_state::is_measured(lane_shard& s) const noexcept {
+bool lanes_state::is_measured() const noexcept {
     if (measured_below_ == 0) return false;
-    // Relaxed is enough, and an update may be lost: any sequence of numbers will do.
-    const std::uint64_t next = s.random.load(sys::relaxed) * 6364136223846793005U + 1442695040888963407U;
-    s.random.store(next, sys::relaxed);
-    return next >> 32 < measured_below_;
+    std::uint64_t& random = sys::local<post_random>().last; // a word of the shard would be contended
+    random = random * 6364136223846793005U + 1442695040888963407U;
+    return random >> 32 < measured_below_;
 }
 
 /// How a post waits, for room in its lane and in all lanes.

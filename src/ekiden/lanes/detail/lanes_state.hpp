@@ -58,8 +58,7 @@ struct alignas(sys::isolation) lane_shard final : task {
         }
     };
 
-    serial_queue inbox;                   // any thread pushes; the consumer is the lock's owner
-    sys::atomic<std::uint64_t> random{0}; // chooses the tasks whose delays are measured
+    serial_queue inbox; // any thread pushes; the consumer is the lock's owner
 
     alignas(sys::isolation) lane_lock lock; // guards what follows
     bool tasks_are_long = true;
@@ -208,7 +207,7 @@ private:
     [[nodiscard]] static std::uint32_t time() noexcept {
         return static_cast<std::uint32_t>(now_here_ns() >> 10) | 1U;
     }
-    [[nodiscard]] bool is_measured(lane_shard& s) const noexcept;
+    [[nodiscard]] bool is_measured() const noexcept;
     [[noreturn]] void throw_in_child(const char* operation) const;
 
     const operations& how_;
