@@ -38,14 +38,18 @@ template <class Look>
 [[nodiscard]] bool spin_until(Look&& look, std::uint64_t ns = spin_ns) {
     if (look()) return true;
     if (!spinning_pays()) return false;
-    const std::uint64_t start = now_ns();
-    do {
-        for (int i = 0; i != 16; ++i) { // reading the clock costs as much as several calls
+    // Reading the clock costs as much as several calls, and most waits end within the first ones.
+    for (std::uint64_t start = 0;;) {
+        for (int i = 0; i != 16; ++i) {
             spin_hint();
             if (look()) return true;
         }
-    } while (now_ns() - start < ns);
-    return false;
+        const std::uint64_t now = now_ns();
+        if (start == 0)
+            start = now;
+        else if (now - start >= ns)
+            return false;
+    }
 }
 
 } // namespace ekiden::inline EKIDEN_ABI::sys
