@@ -36,18 +36,17 @@ concept fork_callable = std::invocable<F, fork_scope&> || std::invocable<F>;
 
 namespace detail {
 
-/// Remembers whether the loops with one body are short: over before a woken worker would run. Each short loop
-/// adds one point. A long loop takes back one point for each 5 us that it took. Loops are expected to be
-/// short while there are points. Thread-safe.
+/// Remembers whether the loops with one body are short: so short that waking a worker saves little or no
+/// time. Each short loop adds one point. A long loop that was expected to be short takes back one point for
+/// each 5 us that it took. Loops are expected to be short while there are points. Thread-safe.
 class loop_history {
 public:
-    static constexpr std::uint64_t wake_up_ns = 50'000; // about how long a wake-up takes
+    static constexpr std::uint64_t short_ns = 150'000; // about three times as long as a wake-up
 
     [[nodiscard]] bool expects_short_loop() const noexcept { return points_.load(sys::relaxed) > 0; }
 
-    /// Records one more loop. `had_help`: other threads ran a part of it. Then it says nothing if it was
-    /// short.
-    void add(std::uint64_t took_ns, bool had_help) noexcept;
+    /// Records one more loop. `was_quiet`: it was expected to be short.
+    void add(std::uint64_t took_ns, bool was_quiet) noexcept;
 
 private:
     static constexpr std::int64_t most_points = 100;

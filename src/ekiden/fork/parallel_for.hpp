@@ -69,8 +69,8 @@ bool for_numbers(Tree* tree, First first, Last last, Body& body, const Options&.
 /// call if one bound is negative and the other one unsigned. Also throws whatever default_pool() throws.
 /// Everything that the calls do happens before the return.
 ///
-/// If nearly all recent loops with this body took less than 50 us, the next one wakes sleeping workers only
-/// after 50 us, when the current iteration has ended. If that iteration takes longer, a worker takes part
+/// If most recent loops with this body took less than 150 us, the next one wakes sleeping workers only after
+/// 150 us, when the current iteration has ended. If that iteration takes longer, a worker takes part
 /// after 10 ms at the latest. Workers that are awake join at once. So iterations may or may not run at the
 /// same time: they must not wait for each other.
 template <std::integral First, std::integral Last, class Body>

@@ -29,7 +29,7 @@ T in_fixed_shape(const splitting_loop<T, Combine, Step>& loop, fork_scope& scope
     if (loop.run.is_over()) return loop.identity;
     if (last - first <= grain) {
         return loop.run.ended_by_throw([&] {
-            T value = loop.step(T(loop.identity), first, last);
+            T value = loop.after_step(loop.identity, first, last);
             loop.run.advance(last - first);
             return value;
         });

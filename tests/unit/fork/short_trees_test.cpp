@@ -105,11 +105,11 @@ TEST_CASE("a loop is expected to be short after 101 short ones, and not after a 
     CHECK(!history.expects_short_loop());
     CHECK(short_loops_until_quiet(history) == 101);
     for (int i = 0; i != 1000; ++i) history.add(10'000, false);
-    history.add(1'000'000, false);
+    history.add(1'000'000, true);
     CHECK(short_loops_until_quiet(history) == 101);
-    history.add(std::numeric_limits<std::uint64_t>::max() / 2, false);
+    history.add(std::numeric_limits<std::uint64_t>::max() / 2, true);
     CHECK(short_loops_until_quiet(history) == 101);
-    for (int i = 0; i != 100'000; ++i) history.add(10'000'000, false);
+    for (int i = 0; i != 100'000; ++i) history.add(10'000'000, true);
     CHECK(short_loops_until_quiet(history) == 101);
 }
 
@@ -119,19 +119,20 @@ TEST_CASE("a loop that was interrupted among short ones does not end the quiet")
     for (int i = 0; i != 1000; ++i) history.add(10'000, false);
     for (int i = 0; i != 1000; ++i) {
         CHECK(history.expects_short_loop());
-        history.add(i % 20 == 0 ? 60'000 : 10'000, false);
+        history.add(i % 40 == 0 ? 160'000 : 10'000, true);
     }
 }
 
-TEST_CASE("a loop that took 50 us is long, and a short one with helpers says nothing") {
+TEST_CASE("a loop that took 150 us is long, and matters only if it was quiet") {
     loop_history history;
-    for (int i = 0; i != 1000; ++i) history.add(50'000, false);
+    for (int i = 0; i != 1000; ++i) history.add(150'000, false);
     CHECK(!history.expects_short_loop());
-    for (int i = 0; i != 1000; ++i) history.add(10'000, true);
-    CHECK(!history.expects_short_loop());
-    (void)short_loops_until_quiet(history);
-    history.add(50'000, true);
-    CHECK(!history.expects_short_loop());
+    for (int i = 0; i != 101; ++i) history.add(149'999, false);
+    CHECK(history.expects_short_loop());
+    history.add(150'000, false);
+    CHECK(history.expects_short_loop());
+    history.add(150'000, true);
+    CHECK(short_loops_until_quiet(history) == 30);
 }
 
 TEST_CASE("a quiet tree wakes no worker if a worker watches, and wakes one when its quiet ends") {

@@ -97,21 +97,20 @@ namespace {
 /// Records in the history of a loop how long the loop has taken, also if it ends with an exception.
 class timed_loop {
 public:
-    timed_loop(const fork_participant& participant, detail::loop_history& history) noexcept
-        : participant_(participant), history_(history), given_away_(participant.given_away()) {}
-    ~timed_loop() { history_.add(sys::now_ns() - begin_ns_, participant_.given_away() != given_away_); }
+    explicit timed_loop(detail::loop_history& history) noexcept
+        : history_(history), is_quiet_(history.expects_short_loop()) {}
+    ~timed_loop() { history_.add(sys::now_ns() - begin_ns_, is_quiet_); }
     timed_loop(const timed_loop&) = delete;
     timed_loop& operator=(const timed_loop&) = delete;
 
     /// Returns until when the loop wakes no worker; 0 if it wakes workers at once.
     [[nodiscard]] std::uint64_t quiet_until() const noexcept {
-        return history_.expects_short_loop() ? begin_ns_ + detail::loop_history::wake_up_ns : 0;
+        return is_quiet_ ? begin_ns_ + detail::loop_history::short_ns : 0;
     }
 
 private:
-    const fork_participant& participant_;
     detail::loop_history& history_;
-    const std::uint64_t given_away_;
+    const bool is_quiet_;
     const std::uint64_t begin_ns_ = sys::now_ns();
 };
 
@@ -122,19 +121,19 @@ void detail::enter_fork_tree(thread_pool* pool, void (*body)(void* argument, for
     const participation mine(pool);
     if (!mine.is_nested()) replace_suppressed(nullptr);
     std::optional<timed_loop> loop;
-    if (history != nullptr) loop.emplace(mine.participant(), *history);
+    if (history != nullptr) loop.emplace(*history);
     fork_segment root(mine.participant(), nullptr, loop ? loop->quiet_until() : 0);
     body(argument, root.base);
 }
 
-void detail::loop_history::add(std::uint64_t took_ns, bool had_help) noexcept {
+void detail::loop_history::add(std::uint64_t took_ns, bool was_quiet) noexcept {
     constexpr std::uint64_t call_ns = 5'000; // about what the call that wakes a worker costs
     const std::int64_t before = points_.load(sys::relaxed);
     std::int64_t after = before;
-    if (took_ns >= wake_up_ns)
-        after -= static_cast<std::int64_t>(took_ns / call_ns);
-    else if (!had_help)
+    if (took_ns < short_ns)
         ++after;
+    else if (was_quiet)
+        after -= static_cast<std::int64_t>(took_ns / call_ns);
     after = std::clamp(after, -most_points, most_points);
     // If two threads do this at the same time, one loop is not counted.
     if (after != before) points_.store(after, sys::relaxed);

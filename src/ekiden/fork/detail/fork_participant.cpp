@@ -101,10 +101,7 @@ bool fork_child::reclaim() noexcept {
         left == this || left == nullptr,
         "fork_join: calls are joined out of order: a fork_scope was used outside of the call that it "
         "was given to");
-    if (left == nullptr) {
-        if (!EKIDEN_MUTANT(fork_join_does_not_wait)) participant.wait_for(*this);
-        ++participant.given_away_;
-    }
+    if (left == nullptr && !EKIDEN_MUTANT(fork_join_does_not_wait)) participant.wait_for(*this);
     participant.innermost_.read()->newest_published = shared_.older;
     if (participant.ring_.size() == 0) participant.ask_to_restock();
     return left != nullptr;

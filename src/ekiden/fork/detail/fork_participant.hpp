@@ -61,9 +61,6 @@ public:
     [[nodiscard]] fork_arena& arena() const noexcept { return arena_; }
     [[nodiscard]] bool is_in_tree() const noexcept { return innermost_.read() != nullptr; }
 
-    /// Returns how many children of this participant other threads have run.
-    [[nodiscard]] std::uint64_t given_away() const noexcept { return given_away_; }
-
     /// Any thread: requests a child. Writes only if no request is set.
     void ask() noexcept {
         if (asked.load(sys::relaxed) != wanted) asked.store(wanted, sys::relaxed); // [AS1]
@@ -102,7 +99,6 @@ private:
         nullptr};                        // of the participant's thread; a guest leaves it to the next one
     fork_participant* victim_ = nullptr; // the last participant from which this thread has stolen
     std::uint64_t quiet_until_ns_ = 0;   // 0: a published child wakes workers
-    std::uint64_t given_away_ = 0;
     fork_deque ring_;
     sys::parker parker_; // may hold an old token for which no thread waits
     // Of the arena. `next_` and `is_guest_` are constant once the participant is in its list.

@@ -163,7 +163,7 @@ struct splitting_loop {
             const auto make_step = [&] {
                 run.ended_by_throw([&] {
                     pace.begin();
-                    value = step(std::move(value), first, next);
+                    value = after_step(std::move(value), first, next);
                     pace.end();
                     run.advance(next - first);
                 });
@@ -187,6 +187,12 @@ struct splitting_loop {
             first = next;
         }
         return value;
+    }
+
+    /// Returns `step(value, from, to)`. A function of its own: inlined into the piece, g++ keeps the value in
+    /// memory instead of a register.
+    [[gnu::noinline]] T after_step(T value, std::size_t from, std::size_t to) const {
+        return step(std::move(value), from, to);
     }
 
     /// Runs the two parts of a piece, possibly in parallel.
