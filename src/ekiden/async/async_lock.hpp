@@ -12,7 +12,6 @@
 #include <ekiden/sync/rw_mutex.hpp>
 #include <ekiden/sync/state_mutex.hpp>
 #include <ekiden/sync/wait_limit.hpp>
-#include <ekiden/sys/back_off.hpp>
 
 #include <concepts>
 #include <cstddef>
@@ -172,17 +171,13 @@ template <class StateMutex, auto Op>
 concept has_operation = requires { typename StateMutex::template guard<Op>; };
 
 /// Runs `change` inside the lock. Gives up if another thread stays inside, or if the lock is in another
-/// state. Meanwhile the data stays in the cache of the other thread, which can make several changes.
+/// state.
 template <class Change>
 [[nodiscard]] bool run_soon(state_lock& lock, state_lock::mask states, Change&& change) noexcept {
-    constexpr int most_attempts = 8;
-    sys::back_off others;
-    attempt result = lock.try_run(states, change);
-    for (int attempts = 1; result == attempt::busy && attempts != most_attempts; ++attempts) {
-        others.wait();
-        result = lock.try_run(states, change);
+    for (unsigned attempts = 1;; ++attempts) {
+        const attempt result = lock.try_run(states, change);
+        if (result != attempt::busy || !pause_before_attempt(attempts)) return result == attempt::done;
     }
-    return result == attempt::done;
 }
 
 /// Acquires a permit of a semaphore.

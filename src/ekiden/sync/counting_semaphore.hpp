@@ -52,12 +52,12 @@ public:
 
     /// Acquires a permit. Waits while there is none.
     void acquire() noexcept {
-        if (!change_payload(-1)) [[unlikely]]
+        if (!lock_.try_count<-1>(most_quick)) [[unlikely]]
             lock_.run(is_some, take{*this}, conduct::opens);
     }
     /// Acquires a permit. Waits until `limit` at most. Returns whether a permit was acquired.
     [[nodiscard]] bool acquire(const wait_limit& limit) noexcept {
-        return change_payload(-1) || lock_.run(is_some, take{*this}, conduct::opens, limit);
+        return lock_.try_count<-1>(most_quick) || lock_.run(is_some, take{*this}, conduct::opens, limit);
     }
     /// Acquires a permit. Waits for `duration` at most. Returns whether a permit was acquired.
     [[nodiscard]] bool try_acquire_for(const wait_duration& duration) { return acquire(duration); }
@@ -67,14 +67,15 @@ public:
     /// permit was acquired.
     [[nodiscard]] bool try_acquire() noexcept {
         for (sys::back_off others;; others.wait()) { // another thread is inside for a few steps
-            const attempt result = change_payload(-1) ? attempt::done : lock_.try_run(is_some, take{*this});
+            const attempt result =
+                lock_.try_count<-1>(most_quick) ? attempt::done : lock_.try_run(is_some, take{*this});
             if (result != attempt::busy) return result == attempt::done;
         }
     }
 
     /// Adds `count` permits. `count` is 0 or more, and the number of permits stays at most max().
     void release(std::ptrdiff_t count = 1) noexcept {
-        if (count != 1 || !change_payload(1)) [[unlikely]]
+        if (count != 1 || !lock_.try_count<1>(most_quick)) [[unlikely]]
             lock_.run(state_lock::any_state, [&](state_value now) noexcept { return added(now, count); });
     }
 
@@ -104,19 +105,6 @@ private:
         if (permits <= 0) return {zero, 0};
         return permits > in_word(most_quick) ? state_value{plenty, most_quick}
                                              : state_value{some, static_cast<std::uint32_t>(permits)};
-    }
-
-    // Changes the number of permits in one step, if the payload can hold both numbers and no thread is
-    // inside.
-    bool change_payload(int by) noexcept {
-        const state_lock::mask from = by < 0 ? 1U << some : 1U << zero | 1U << some;
-        bool fits = false;
-        const attempt result = lock_.try_apply(from, [&](state_value now) noexcept {
-            const std::ptrdiff_t permits = in_word(now.payload) + by;
-            fits = permits >= 0 && permits <= in_word(most_quick);
-            return fits ? value_of(permits) : now;
-        });
-        return result == attempt::done && fits;
     }
 
     // Inside the lock.

@@ -1,7 +1,9 @@
 #include <ekiden/async/detail/lock_wait.hpp>
 
 #include <ekiden/context/simulated.hpp>
+#include <ekiden/sys/clock.hpp>
 #include <ekiden/sys/mutant.hpp>
+#include <ekiden/sys/spin.hpp>
 #include <ekiden/sys/thread.hpp>
 
 namespace ekiden::inline EKIDEN_ABI::detail {
@@ -98,6 +100,16 @@ bool lock_wait::leave_queue() noexcept {
     // [AW1] Acquire: the releaser's last touch of the frame. Pairs with the release in served().
     while (phase_.load(sys::acquire) != phase::let_go) sys::yield();
     return !EKIDEN_MUTANT(async_end_forgets_the_grant);
+}
+
+// During the pauses, the data stays in the cache of the other thread, which can make several changes. So the
+// pauses start longer than those of sys::back_off, which are as short as one change.
+bool pause_before_attempt(unsigned attempts) noexcept {
+    constexpr unsigned most_attempts = 5;
+    constexpr unsigned first_pauses = 32;
+    if (attempts == most_attempts || !sys::spinning_pays() || simulation_here() != nullptr) return false;
+    for (unsigned pauses = first_pauses << (attempts - 1); pauses != 0; --pauses) sys::spin_hint();
+    return true;
 }
 
 } // namespace ekiden::inline EKIDEN_ABI::detail

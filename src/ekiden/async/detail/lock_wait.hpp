@@ -162,5 +162,10 @@ private:
     };
 };
 
+/// Pauses before the next attempt to enter a lock while another thread makes a short change inside.
+/// `attempts` is the number of attempts so far. Each pause is twice as long as the one before. After the last
+/// attempt, returns false without a pause.
+[[nodiscard]] bool pause_before_attempt(unsigned attempts) noexcept;
+
 } // namespace detail
 } // namespace ekiden::inline EKIDEN_ABI

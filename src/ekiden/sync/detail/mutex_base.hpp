@@ -29,7 +29,7 @@ public:
     /// Locks the mutex. Waits while another thread holds it.
     void lock() noexcept {
         note_.wanted(lock_.name(), "lock");
-        lock_.enter(free);
+        lock_.enter_only();
         note_.taken(sys::hold::alone, lock_.name());
     }
     /// Locks the mutex. Waits until `limit` at most. Returns whether the mutex is locked now.

@@ -3,6 +3,7 @@
 #include <ekiden/observe/trace.hpp>
 #include <ekiden/sync/detail/state_lock.hpp>
 #include <ekiden/sys/back_off.hpp>
+#include <ekiden/sys/clock.hpp>
 #include <ekiden/sys/contract.hpp>
 #include <ekiden/sys/futex.hpp>
 #include <ekiden/sys/mutant.hpp>
@@ -80,6 +81,13 @@ const wait_limit state_lock::never_{};
 state_lock::~state_lock() {
     if ((word_.load(sys::relaxed) & (newest | queued)) != 0)
         sys::contract_broken("state_lock: destroyed while a thread or a coroutine waits for it");
+}
+
+// A step has failed, because another processor has just made one. If the word stays in the cache of that
+// processor for some steps, all processors together need less time than if they fetch the word for each step.
+void state_lock::step_aside() noexcept {
+    constexpr unsigned pauses = 8;
+    for (unsigned i = 0; i != pauses; ++i) sys::spin_hint();
 }
 
 // ---- waiting -----------------------------------------------------

@@ -141,6 +141,12 @@ public:
     bool enter(mask states, const wait_limit& limit = never_) noexcept {
         return enter_now(states) || enter_slow(states, limit, false).granted;
     }
+    /// Enters like enter(), for locks with state 0 alone. Sets `locked` without a read of the word before.
+    void enter_only() noexcept {
+        // [SL1] Acquire. Pairs with the release of exit(). If the lock is locked, the step changes nothing.
+        if ((word_.fetch_or(locked, sys::acquire) & locked) != 0) [[unlikely]]
+            enter(1);
+    }
     /// Enters without waiting. Returns false if a thread is inside or the state is none of `states`.
     [[nodiscard]] bool try_enter(mask states) noexcept { return enter_now(states); }
 
@@ -195,6 +201,33 @@ public:
         const attempt result = apply_now(states, change);
         if (result != attempt::busy || (word_.load(sys::relaxed) & locked) != 0) return result;
         return try_run(states, change); // no thread is inside, but there are waiters to serve
+    }
+
+    /// Adds `By` to the payload in one step, without waiting. State 0 of the lock must mean that the payload
+    /// is 0, and state 1 that it is not. Returns false, and changes nothing, if a thread is inside, if the
+    /// state is another one, if the new payload would be below 0 or above `most`, or if the step would have
+    /// to check the waiters. Everything before the lock got its value happens before, like in apply().
+    template <int By>
+    [[nodiscard]] bool try_count(std::uint32_t most) noexcept {
+        static_assert(By != 0);
+        constexpr std::uint64_t step = static_cast<std::uint64_t>(By < 0 ? -By : By) << payload_shift;
+        constexpr std::uint64_t some = std::uint64_t{1} << state_shift;
+        for (;; step_aside()) {
+            std::uint64_t word = word_.load(sys::relaxed);
+            const std::uint64_t payload = word & payload_bits;
+            const bool fits =
+                By < 0 ? payload >= step : payload + step <= std::uint64_t{most} << payload_shift;
+            if (!fits || (word & (locked | (state_bits & ~some))) != 0) return false;
+            std::uint64_t next = By < 0 ? word - step : word + step;
+            // The state changes if the payload becomes 0 or was 0.
+            if (payload == (By < 0 ? step : 0)) {
+                if (must_serve(word) && !EKIDEN_MUTANT(state_lock_count_overlooks_waiters)) return false;
+                next ^= some;
+            }
+            // [SL1] Acquire and release: an entry and an exit in one step.
+            if (word_.compare_exchange_weak(word, next, sys::acq_rel, sys::relaxed)) [[likely]]
+                return true;
+        }
     }
 
     /// Waits until no thread is inside and the state is one of `states`, runs `change(value)` inside, once,
@@ -338,17 +371,20 @@ private:
 
     template <class Change>
     attempt apply_now(mask states, Change& change) noexcept {
-        // [SL1] Acquire at each read, because the change may depend on what was done before.
-        std::uint64_t word = word_.load(sys::acquire);
-        for (;;) {
+        for (;; step_aside()) {
+            // [SL1] Acquire, because the change may depend on what was done before.
+            std::uint64_t word = word_.load(sys::acquire);
             if ((word & locked) != 0) return attempt::busy;
             if (!in(states, word)) return attempt::refused;
             const std::uint64_t next = with(word, change(value_of(word)));
             if (((word ^ next) & state_bits) != 0 && must_serve(word)) return attempt::busy;
             // [SL1] Acquire and release: an entry and an exit in one step.
-            if (word_.compare_exchange_weak(word, next, sys::acq_rel, sys::acquire)) return attempt::done;
+            if (word_.compare_exchange_weak(word, next, sys::acq_rel, sys::relaxed)) [[likely]]
+                return attempt::done;
         }
     }
+
+    static void step_aside() noexcept;
 
     template <class Change>
     [[gnu::noinline]] void apply_held_slow(mask states, Change change, const char* otherwise) noexcept {
