@@ -65,9 +65,12 @@ public:
     [[nodiscard]] bool empty() const noexcept { return sources_.empty(); }
     void begin(group& owner) noexcept {
         for (std::size_t i = 0; i != sources_.size() && !owner.is_decided(); ++i) {
-            owner.begin(sources_[i], [this, i](auto&&... value) {
-                if constexpr (!is_void) results_[i].emplace(std::forward<decltype(value)>(value)...);
-            });
+            if constexpr (is_void)
+                owner.begin(sources_[i], [] {});
+            else
+                owner.begin(sources_[i], [&slot = results_[i]](auto&& value) {
+                    slot.emplace(std::forward<decltype(value)>(value));
+                });
         }
     }
     auto take() {
