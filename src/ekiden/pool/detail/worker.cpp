@@ -181,10 +181,11 @@ task* worker::neglected() noexcept {
     case 2: {
         const auto& workers = pool_.workers();
         next_victim_ = next_victim_ + 1 < workers.size() ? next_victim_ + 1 : 0;
-        return next_victim_ != index_ ? stolen_from(*workers[next_victim_]) : nullptr;
+        return next_victim_ != index_ ? note_theft(workers[next_victim_]->batch_.take()) : nullptr;
     }
     default:
-        return deque_.pop_oldest();
+        // A theft from a deque may cost a system call that interrupts the owner, so it is the rarest.
+        return turn_ / fair_turn % 64 == 3 ? stolen() : deque_.pop_oldest();
     }
 }
 
@@ -231,6 +232,11 @@ task* worker::stolen() noexcept {
 task* worker::stolen_from(worker& victim) noexcept {
     task* found = victim.batch_.take();
     if (found == nullptr && victim.deque_.maybe_filled()) found = victim.deque_.steal();
+    return note_theft(found);
+}
+
+/// Counts a stolen task and returns it. It may be null.
+task* worker::note_theft(task* found) noexcept {
     if (found == nullptr) return nullptr;
     stolen_.add();
     trace::detail::moment(trace::kind::stolen, found);

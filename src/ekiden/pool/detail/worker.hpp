@@ -142,6 +142,7 @@ private:
     [[nodiscard]] task* from_outside() noexcept;
     [[nodiscard]] task* stolen() noexcept;
     [[nodiscard]] task* stolen_from(worker& victim) noexcept;
+    [[nodiscard]] task* note_theft(task* found) noexcept;
     [[nodiscard]] task* from_sources() noexcept;
     [[nodiscard]] bool put_back(task* taken) noexcept;
     [[nodiscard]] task* search(const reason_to_return& reason) noexcept;
