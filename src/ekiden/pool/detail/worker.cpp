@@ -184,8 +184,11 @@ task* worker::neglected() noexcept {
         return next_victim_ != index_ ? note_theft(workers[next_victim_]->batch_.take()) : nullptr;
     }
     default:
-        // A theft from a deque may cost a system call that interrupts the owner, so it is the rarest.
-        return turn_ / fair_turn % 64 == 3 ? stolen() : deque_.pop_oldest();
+        // A theft from a deque may cost a system call that interrupts the owner, so it is rare.
+        if (turn_ / fair_turn % 64 == 3) {
+            if (task* const found = stolen()) return found;
+        }
+        return deque_.pop_oldest();
     }
 }
 
