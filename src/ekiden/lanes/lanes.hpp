@@ -189,6 +189,7 @@ class lanes<Key, Executor, Hash>::state final : public lanes_state {
 public:
     state(const Executor& chosen, const lanes_options& how, const Hash& hash)
         : lanes_state(how, table, chosen.context()), inner(chosen), hash_(hash) {}
+    ~state() { end_unused(); }
 
     const Executor inner;
 
@@ -248,7 +249,7 @@ public:
             sum.dropped += s.dropped;
             sum.rejected += s.rejected;
             sum.beyond += s.beyond;
-            sum.memory += s.table.footprint() + s.table.size() * entry_bytes;
+            sum.memory += s.table.footprint() + (s.table.size() + s.unused_count) * entry_bytes;
         });
         sum.delays = delays_.all();
         return sum;
@@ -357,7 +358,15 @@ private:
         Key& key = static_cast<with_key&>(given).key; // the task destroys it, outside of the lock
         if (lane* const found = lane_at(s, key, given.hash)) return found;
         try {
-            lane* const fresh = recycler::create<entry>(std::move(key), given.hash);
+            entry* fresh = nullptr;
+            if (s.unused != nullptr) {
+                fresh = static_cast<entry*>(std::exchange(s.unused, s.unused->chain));
+                --s.unused_count;
+                std::destroy_at(fresh);
+                std::construct_at(fresh, std::move(key), given.hash);
+            } else {
+                fresh = recycler::create<entry>(std::move(key), given.hash);
+            }
             s.table.insert(*fresh);
             return fresh;
         } catch (...) {

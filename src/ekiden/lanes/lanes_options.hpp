@@ -59,7 +59,7 @@ struct lanes_metrics {
     std::uint64_t dropped = 0;
     std::uint64_t rejected = 0; ///< posts refused for lack of room, or because the lane was closed
     std::uint64_t beyond = 0;   ///< posts accepted beyond a capacity, because they must not wait: see lanes
-    std::size_t memory = 0;     ///< bytes that the entries of lanes use now
+    std::size_t memory = 0;     ///< bytes of the entries of lanes, and of up to 64 unused ones per shard
     std::vector<delay> delays;  ///< for some lanes, the longest measured delay, in descending order
 };
 

@@ -255,14 +255,34 @@ std::uint32_t lanes_state::drop_all(lane_shard& s, lane& here, task_ring& to) no
     return count;
 }
 
+namespace {
+
+/// The most entries that a shard keeps for its next lanes: as many as one sort may need. The threads of a
+/// shard allocate and free entries by turns, and freeing an entry of another thread is slow.
+constexpr std::uint32_t most_unused = batch_limit::most_tasks;
+
+} // namespace
+
 void lanes_state::erase(lane_shard& s, lane& here) noexcept {
     if (here.has_waiters) [[unlikely]]
         s.waiters.advance(&here, lane_waiter::until_idle, s.left.released);
     s.table.remove(here);
-    if (how_.ends_under_lock)
-        how_.end_lane(here);
-    else
+    if (!how_.keeps_entries) {
         here.chain = std::exchange(s.left.gone, &here);
+    } else if (s.unused_count == most_unused) {
+        how_.end_lane(here);
+    } else {
+        ++s.unused_count;
+        here.chain = std::exchange(s.unused, &here);
+    }
+}
+
+void lanes_state::end_unused() noexcept {
+    if (is_in_child()) return; // another thread may have changed the lists during the fork
+    for (std::size_t n = 0; n <= shard_mask_; ++n) {
+        lane*& unused = shards_[n].unused;
+        while (unused != nullptr) how_.end_lane(*std::exchange(unused, unused->chain));
+    }
 }
 
 // ---- dispatch, close and wait

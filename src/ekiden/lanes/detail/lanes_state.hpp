@@ -65,6 +65,8 @@ struct alignas(sys::isolation) lane_shard final : task {
     lane* first_ready = nullptr;
     lane* last_ready = nullptr; // undefined if none is ready
     lane_table table;
+    lane* unused = nullptr; // entries without a key to destroy, for the next lanes, linked by lane::chain
+    std::uint32_t unused_count = 0;
     std::uint64_t posted = 0;
     std::uint64_t run = 0;
     std::uint64_t dropped = 0;
@@ -137,8 +139,8 @@ protected:
         lane* (*lane_of)(lane_shard&, keyed_task&) noexcept;
         /// Destroys a lane with its key.
         void (*end_lane)(lane&) noexcept;
-        /// Whether destroying a key runs no code of its own. Then end_lane() may be called under a lock.
-        bool ends_under_lock;
+        /// Whether destroying a key runs no code. Then the shard keeps the entries of some ended lanes.
+        bool keeps_entries;
         /// Reports the exception that is being handled as an exception of a function.
         void (*report)(lanes_state&) noexcept;
         /// Notes how long a function has waited. The caller runs the lane, without the lock.
@@ -163,6 +165,9 @@ protected:
             unlock(guard, shards_[n]);
         }
     }
+
+    /// Destroys the entries that the shards keep. No other thread uses the lanes.
+    void end_unused() noexcept;
 
 private:
     friend struct lane_shard;
