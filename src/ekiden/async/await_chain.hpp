@@ -13,7 +13,7 @@ namespace ekiden::inline EKIDEN_ABI {
 
 /// Returns a text with one line for each coroutine of a chain, from `root` down to the coroutine that waits.
 /// A line names the place where the coroutine is defined, and the line number of its latest await. Example:
-/// reader: coroutine<> serve(socket&) (FILE:20), at line 25
+///   reader: coroutine<> serve(socket&) (FILE:20), at line 25
 ///
 /// The word before the colon is the name of the environment, if the environment has a name. No coroutine of
 /// the chain may run or end during the call. So call the function in a debugger, or when the program hangs.
