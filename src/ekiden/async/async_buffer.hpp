@@ -1,8 +1,8 @@
-/// Awaited push and pop of the bounded buffers: the channels of coroutines.
+/// Awaitable push and pop operations of the bounded buffers. Coroutines use a buffer as a channel.
 ///
-/// Part: async. Used by: users; select. Any number of coroutines and threads may use either end. The thread
-/// that makes room or brings an item moves the item for the waiting coroutine. The rules of all awaited
-/// locks, including stops and deadlines: locks.md.
+/// Part: async. Used by: programs and select(). Any number of coroutines and threads may push and pop at the
+/// same time. A push or pop that has to wait is completed by the thread that makes room or adds an item. The
+/// page locks.md has the rules of all awaited operations, including stops and deadlines.
 #pragma once
 
 #include <ekiden/async/async_lock.hpp>
@@ -33,7 +33,7 @@ public:
         : lock_operation{lock_access::core(b), Buffer::may_push}, step_(b, item) {}
     [[nodiscard]] bool try_now() noexcept { return run_soon(lock, states, step_); }
     state_value change(state_value now) noexcept { return step_(now); }
-    static void give_back() noexcept {} // the buffer has accepted it
+    static void give_back() noexcept {} // a pushed item stays in the buffer
     [[nodiscard]] queue_status result(wait_result r) {
         return r == wait_result::done ? step_.outcome() : not_done(r);
     }
@@ -47,7 +47,7 @@ struct item_copy {
     typename Buffer::value_type copy_;
 };
 
-/// Pushes a copy, which is kept in the awaiter.
+/// Pushes a copy of an item. The awaiter stores the copy.
 template <class Buffer>
 class push_copy_operation : private item_copy<Buffer>, public push_operation<Buffer> {
     using value = typename Buffer::value_type;
@@ -73,7 +73,7 @@ public:
 
     [[nodiscard]] bool try_now() noexcept { return run_soon(lock, states, step_); }
     state_value change(state_value now) noexcept { return step_(now); }
-    static void give_back() noexcept {} // the item is destroyed with the frame
+    static void give_back() noexcept {} // the destructor of this object destroys the item
     [[nodiscard]] popped<value> result(wait_result r) {
         const queue_status status = r == wait_result::done ? step_.outcome() : not_done(r);
         return status == queue_status::done ? popped<value>(std::in_place, std::move(*item_))
@@ -101,33 +101,37 @@ private:
 
 } // namespace detail
 
-/// `const queue_status s = co_await async_push(buffer, std::move(item))`: waits for room and adds `item`.
-/// Returns done or closed, or stopped or timed_out if the coroutine's stop or deadline came first. `item` is
-/// unchanged unless the result is done. An added item stays in the buffer even if the coroutine is destroyed.
-/// Throws what T's move constructor throws.
+/// `const queue_status s = co_await async_push(buffer, std::move(item))`: waits until the buffer has room,
+/// and adds `item`. Returns `done` if the item was added, and `closed` if the buffer is closed. Returns
+/// `stopped` or `timed_out` if a stop or the deadline of the coroutine has ended the wait. `item` is
+/// unchanged unless the result is `done`. An added item stays in the buffer even if the coroutine is
+/// destroyed. Throws what the move constructor of T throws.
 template <class T, class States>
 [[nodiscard]] auto async_push(buffer_base<T, States>& buffer, std::type_identity_t<T>&& item) noexcept {
     return detail::lock_awaiter<detail::push_operation<buffer_base<T, States>>>(buffer, item);
 }
-/// Adds a copy of `item`, which is made at the call. Throws what T's copy constructor throws.
+/// Adds a copy of `item` like async_push(buffer, std::move(item)). The function makes the copy when it is
+/// called, before the co_await. Throws what the copy constructor of T throws.
 template <std::copy_constructible T, class States>
 [[nodiscard]] auto async_push(buffer_base<T, States>& buffer, const std::type_identity_t<T>& item) {
     return detail::lock_awaiter<detail::push_copy_operation<buffer_base<T, States>>>(buffer, item);
 }
 
-/// Adds `item` like async_push(buffer, item). Gives up with timed_out or stopped when `limit` is reached.
+/// Adds `item` like async_push(buffer, item), but waits until `limit` at most. Returns `timed_out` or
+/// `stopped` if the limit is reached.
 template <class T, class States>
 [[nodiscard]] auto async_push(buffer_base<T, States>& buffer, std::type_identity_t<T>&& item,
                               const wait_limit& limit) noexcept {
     return detail::limited_awaiter<detail::push_operation<buffer_base<T, States>>>(limit, buffer, item);
 }
-/// The same with a copy of `item`, which is made at the call.
+/// Adds a copy of `item` like async_push(buffer, item, limit). The function makes the copy when it is called,
+/// before the co_await.
 template <std::copy_constructible T, class States>
 [[nodiscard]] auto async_push(buffer_base<T, States>& buffer, const std::type_identity_t<T>& item,
                               const wait_limit& limit) {
     return detail::limited_awaiter<detail::push_copy_operation<buffer_base<T, States>>>(limit, buffer, item);
 }
-/// The same with a duration from the call as the limit.
+/// Adds `item` like async_push(buffer, item, limit). The limit is reached `duration` after the call.
 template <class T, class States>
 [[nodiscard]] auto async_push_for(buffer_base<T, States>& buffer, std::type_identity_t<T>&& item,
                                   const wait_duration& duration) {
@@ -138,7 +142,8 @@ template <std::copy_constructible T, class States>
                                   const wait_duration& duration) {
     return async_push(buffer, item, duration);
 }
-/// The same with a time point as the limit. The distance from now counts for clocks other than the library's.
+/// Adds `item` like async_push(buffer, item, limit). The limit is the time point `time`, which is converted
+/// to the steady clock when the wait begins.
 template <class T, class States>
 [[nodiscard]] auto async_push_until(buffer_base<T, States>& buffer, std::type_identity_t<T>&& item,
                                     const wait_deadline& time) {
@@ -150,36 +155,38 @@ template <std::copy_constructible T, class States>
     return async_push(buffer, item, time);
 }
 
-/// `popped<T> item = co_await async_pop(buffer)`: waits for an item and removes the oldest one. Returns the
-/// item, or an empty result whose status says why: closed (and empty), stopped or timed_out. Throws what T's
-/// move constructor throws.
+/// `popped<T> item = co_await async_pop(buffer)`: waits until the buffer has an item, and removes the oldest
+/// item. Returns the removed item, or an empty result. An empty result has the status `closed` if the buffer
+/// is closed and empty. The status is `stopped` or `timed_out` if a stop or the deadline of the coroutine has
+/// ended the wait. Throws what the move constructor of T throws.
 ///
-/// If the coroutine has got an item and is destroyed before it continues, the item is destroyed with it. This
-/// happens if its executor is destroyed.
+/// If the coroutine has received an item and is destroyed before it continues, the item is destroyed, too. A
+/// coroutine is destroyed, for example, if the context of its executor is destroyed.
 template <class T, class States>
 [[nodiscard]] auto async_pop(buffer_base<T, States>& buffer) noexcept {
     return detail::lock_awaiter<detail::pop_operation<buffer_base<T, States>>>(buffer);
 }
-/// Removes the oldest item like async_pop(buffer). Gives up with timed_out or stopped when `limit` is
-/// reached.
+/// Removes the oldest item like async_pop(buffer), but waits until `limit` at most. Returns an empty result
+/// with the status `timed_out` or `stopped` if the limit is reached.
 template <class T, class States>
 [[nodiscard]] auto async_pop(buffer_base<T, States>& buffer, const wait_limit& limit) noexcept {
     return detail::limited_awaiter<detail::pop_operation<buffer_base<T, States>>>(limit, buffer);
 }
-/// The same with a duration from the call as the limit.
+/// Removes the oldest item like async_pop(buffer, limit). The limit is reached `duration` after the call.
 template <class T, class States>
 [[nodiscard]] auto async_pop_for(buffer_base<T, States>& buffer, const wait_duration& duration) {
     return async_pop(buffer, duration);
 }
-/// The same with a time point as the limit. The distance from now counts for clocks other than the library's.
+/// Removes the oldest item like async_pop(buffer, limit). The limit is the time point `time`, which is
+/// converted to the steady clock when the wait begins.
 template <class T, class States>
 [[nodiscard]] auto async_pop_until(buffer_base<T, States>& buffer, const wait_deadline& time) {
     return async_pop(buffer, time);
 }
 
-/// Removes the oldest item like async_pop(buffer). If the coroutine is destroyed before it continues, the
-/// item is passed to `unclaimed(T&&)`, which must not throw. `unclaimed` must be an object with a name, and
-/// outlive the await.
+/// Removes the oldest item like async_pop(buffer). If the coroutine is destroyed after it has received the
+/// item and before it continues, `unclaimed` is called with the item. `unclaimed` must be a named object that
+/// outlives the await. The call of `unclaimed` must not throw.
 template <class T, class States, std::invocable<T&&> Unclaimed>
 [[nodiscard]] auto async_pop(buffer_base<T, States>& buffer, Unclaimed& unclaimed) noexcept {
     using operation = detail::claimed_pop_operation<buffer_base<T, States>, Unclaimed>;

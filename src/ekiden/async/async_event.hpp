@@ -1,6 +1,6 @@
 /// Events, latches and barriers that a coroutine waits for without blocking its thread.
 ///
-/// Part: async. Used by: programs. The rules of all awaited operations: locks.md.
+/// Part: async. Used by: programs. The page locks.md has the rules of all awaited operations.
 #pragma once
 
 #include <ekiden/async/detail/lock_awaiter.hpp>
@@ -16,7 +16,7 @@ namespace ekiden::inline EKIDEN_ABI {
 
 namespace detail {
 
-/// Waits for a state and does not change it.
+/// An operation that waits for a state of a lock and does not change this state.
 class pass_operation : public lock_operation {
 public:
     static constexpr bool is_pure = true;
@@ -29,7 +29,8 @@ public:
     static void granted() noexcept {}
 };
 
-/// Waits until the round of an arrival at a barrier is complete.
+/// An operation that waits until a round of a barrier is complete. The token of an arrival identifies the
+/// round.
 template <class Barrier>
 class round_operation : public pass_operation {
 public:
@@ -39,7 +40,7 @@ public:
         : pass_operation(lock_access::core(b), lock_access::after<Barrier>(t)) {}
 };
 
-/// Arrives at a barrier, and waits until the round is complete.
+/// An operation that arrives at a barrier and waits until the round is complete.
 template <class Barrier>
 class arrive_operation : public pass_operation {
 public:
@@ -50,34 +51,35 @@ private:
     Barrier& barrier_;
 };
 
-/// event, latch.
+/// True for event and latch.
 template <class Event>
 concept awaited_event = std::same_as<Event, event> || std::same_as<Event, latch>;
 
 } // namespace detail
 
-// ---- events and latches
+// ---- events, latches
 
-/// `co_await async_wait(e)`: waits until the event is set, or the latch has been counted down. Throws
-/// operation_canceled if the coroutine's stop is requested first.
+/// `co_await async_wait(e)`: waits until the event is set, or until the latch has been counted down. Throws
+/// operation_canceled if a stop of the coroutine has ended the wait.
 template <detail::awaited_event Event>
 [[nodiscard]] auto async_wait(const Event& e) noexcept {
     return detail::lock_awaiter<detail::pass_operation>(detail::lock_access::core(e), event::is_one);
 }
-/// `const bool is_set = co_await async_wait(e, limit)`: returns true if the event is set or the latch has
-/// been counted down, and false if `limit` was reached or the coroutine's stop was requested first. Throws
-/// like async_lock(m, limit).
+/// `const bool is_set = co_await async_wait(e, limit)`: waits like async_wait(e), but until `limit` at most.
+/// Returns true if the event is set, or if the latch has been counted down. Returns false if `limit` or a
+/// stop of the coroutine has ended the wait. Throws the same exceptions as async_lock(m, limit).
 template <detail::awaited_event Event>
 [[nodiscard]] auto async_wait(const Event& e, const wait_limit& limit) noexcept {
     return detail::limited_awaiter<detail::pass_operation>(limit, detail::lock_access::core(e),
                                                            event::is_one);
 }
-/// The same with a duration from the call as the limit.
+/// Waits like async_wait(e, limit). The limit is reached `duration` after the call.
 template <detail::awaited_event Event>
 [[nodiscard]] auto async_wait_for(const Event& e, const wait_duration& duration) {
     return async_wait(e, duration);
 }
-/// The same with a time point as the limit. The distance from now counts for clocks other than the library's.
+/// Waits like async_wait(e, limit). The limit is the time point `time`, which is converted to the steady
+/// clock when the wait begins.
 template <detail::awaited_event Event>
 [[nodiscard]] auto async_wait_until(const Event& e, const wait_deadline& time) {
     return async_wait(e, time);
@@ -85,29 +87,32 @@ template <detail::awaited_event Event>
 
 // ---- barriers
 
-/// `co_await async_wait(b, token)`: waits until the round of an arrival is complete. Throws
-/// operation_canceled if the coroutine's stop is requested first; the arrival counts nevertheless.
+/// `co_await async_wait(b, token)`: waits until a round of the barrier is complete. `token` is the result of
+/// arrive() in that round. Throws operation_canceled if the coroutine is stopped before the round is
+/// complete. A stop does not undo the arrival.
 template <class Completion>
 [[nodiscard]] auto async_wait(const barrier<Completion>& b,
                               typename barrier<Completion>::arrival_token token) noexcept {
     return detail::lock_awaiter<detail::round_operation<barrier<Completion>>>(b, token);
 }
-/// `const bool is_over = co_await async_wait(b, token, limit)`: returns true if the round is complete, and
-/// false if `limit` was reached or the coroutine's stop was requested first; the arrival counts nevertheless.
-/// Throws like async_lock(m, limit).
+/// `const bool is_over = co_await async_wait(b, token, limit)`: waits like async_wait(b, token), but until
+/// `limit` at most. Returns true if the round is complete. Returns false if `limit` or a stop of the
+/// coroutine has ended the wait. The arrival counts, whether the result is true or false. Throws the same
+/// exceptions as async_lock(m, limit).
 template <class Completion>
 [[nodiscard]] auto async_wait(const barrier<Completion>& b, typename barrier<Completion>::arrival_token token,
                               const wait_limit& limit) noexcept {
     return detail::limited_awaiter<detail::round_operation<barrier<Completion>>>(limit, b, token);
 }
-/// The same with a duration from the call as the limit.
+/// Waits like async_wait(b, token, limit). The limit is reached `duration` after the call.
 template <class Completion>
 [[nodiscard]] auto async_wait_for(const barrier<Completion>& b,
                                   typename barrier<Completion>::arrival_token token,
                                   const wait_duration& duration) {
     return async_wait(b, token, duration);
 }
-/// The same with a time point as the limit. The distance from now counts for clocks other than the library's.
+/// Waits like async_wait(b, token, limit). The limit is the time point `time`, which is converted to the
+/// steady clock when the wait begins.
 template <class Completion>
 [[nodiscard]] auto async_wait_until(const barrier<Completion>& b,
                                     typename barrier<Completion>::arrival_token token,
@@ -115,26 +120,29 @@ template <class Completion>
     return async_wait(b, token, time);
 }
 
-/// `co_await async_arrive_and_wait(b)`: arrives when it is awaited, and waits until the round is complete.
-/// It arrives also after a stop, because other threads wait for it. Throws operation_canceled if the
-/// coroutine's stop is requested first; the arrival counts nevertheless.
+/// `co_await async_arrive_and_wait(b)`: arrives at the barrier, and waits until the round is complete. The
+/// arrival takes place at the co_await, even if the coroutine has been stopped before, because other threads
+/// wait for this arrival. Throws operation_canceled if the coroutine is stopped before the round is complete.
+/// A stop does not undo the arrival.
 template <class Completion>
 [[nodiscard]] auto async_arrive_and_wait(barrier<Completion>& b) noexcept {
     return detail::lock_awaiter<detail::arrive_operation<barrier<Completion>>>(b);
 }
-/// `const bool is_over = co_await async_arrive_and_wait(b, limit)`: returns true if the round is complete,
-/// and false if `limit` was reached or the coroutine's stop was requested first; the arrival counts
-/// nevertheless. Throws like async_lock(m, limit).
+/// `const bool is_over = co_await async_arrive_and_wait(b, limit)`: arrives and waits like
+/// async_arrive_and_wait(b), but waits until `limit` at most. Returns true if the round is complete. Returns
+/// false if `limit` or a stop of the coroutine has ended the wait. The arrival counts, whether the result is
+/// true or false. Throws the same exceptions as async_lock(m, limit).
 template <class Completion>
 [[nodiscard]] auto async_arrive_and_wait(barrier<Completion>& b, const wait_limit& limit) noexcept {
     return detail::limited_awaiter<detail::arrive_operation<barrier<Completion>>>(limit, b);
 }
-/// The same with a duration from the call as the limit.
+/// Arrives and waits like async_arrive_and_wait(b, limit). The limit is reached `duration` after the call.
 template <class Completion>
 [[nodiscard]] auto async_arrive_and_wait_for(barrier<Completion>& b, const wait_duration& duration) {
     return async_arrive_and_wait(b, duration);
 }
-/// The same with a time point as the limit. The distance from now counts for clocks other than the library's.
+/// Arrives and waits like async_arrive_and_wait(b, limit). The limit is the time point `time`, which is
+/// converted to the steady clock when the wait begins.
 template <class Completion>
 [[nodiscard]] auto async_arrive_and_wait_until(barrier<Completion>& b, const wait_deadline& time) {
     return async_arrive_and_wait(b, time);

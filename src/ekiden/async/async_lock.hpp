@@ -1,8 +1,12 @@
 /// Locks and semaphores that a coroutine waits for without blocking its thread.
 ///
-/// Part: async. Used by: programs. Coroutines and threads wait in one list. The rules for stops, limits, the
-/// order, and the end of a frame: locks.md. Three types have no awaited form. A spin_mutex has no list of
-/// waiters. A sequencer is a queue of threads' calls. An elastic_barrier is for threads that work in step.
+/// Part: async. Used by: programs. Coroutines and threads that wait for a lock are in one common list. The
+/// page locks.md has the rules for stops, for limits, for the order, and for the destruction of a coroutine
+/// frame.
+///
+/// Coroutines cannot wait for three types of locks: spin_mutex, sequencer and elastic_barrier. A spin_mutex
+/// has no list of waiters. A sequencer is a queue for the calls of threads. An elastic_barrier is designed
+/// for threads only.
 #pragma once
 
 #include <ekiden/async/detail/lock_awaiter.hpp>
@@ -20,35 +24,36 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// Unlocks a mutex that an awaited form has locked and whose guard was released. Any thread may call it,
-/// because no thread holds the mutex. A lock that a thread has locked is unlocked by that thread, with
-/// unlock(); where lock_checks is set, a mix-up is reported.
+/// Unlocks a mutex that async_lock() has locked and whose guard has given up the lock by release(). Any
+/// thread may call this function, because no thread owns such a mutex. Use unlock() for a mutex that was
+/// locked with lock(). If lock_checks is set, the library reports an unlock by the wrong function.
 template <std::derived_from<mutex_base> Mutex>
 void async_unlock(Mutex& m) noexcept {
     detail::lock_access::end_hold(m);
 }
-/// Unlocks a rw_mutex that async_lock() has locked. Any thread may call it.
+/// Unlocks a rw_mutex that async_lock() has locked. Any thread may call this function.
 template <rw_policy Policy>
 void async_unlock(rw_mutex<Policy>& m) noexcept {
     detail::lock_access::end_hold(m);
 }
-/// Unlocks a rw_mutex that async_lock_shared() has locked. Any thread may call it.
+/// Unlocks a rw_mutex that async_lock_shared() has locked. Any thread may call this function.
 template <rw_policy Policy>
 void async_unlock_shared(rw_mutex<Policy>& m) noexcept {
     detail::lock_access::end_hold_shared(m);
 }
 
-/// A guard that holds a lock for a coroutine, also across awaits.
+/// A guard that holds a lock on behalf of a coroutine. The coroutine may await other operations while it
+/// holds the lock.
 ///
-/// The destructor unlocks, in any thread. A guard that was moved from or released holds no lock.
-/// Thread safety: one thread at a time.
+/// Any thread may run the destructor, which unlocks the lock. After a guard has been moved from or released,
+/// it holds no lock. Thread safety: only one thread at a time may use a guard.
 template <class Mutex, bool IsShared = false>
 class [[nodiscard("the guard holds the lock")]] async_lock_guard {
 public:
     /// The type of the lock.
     using mutex_type = Mutex;
 
-    /// Adopts a lock that an awaited form has locked already.
+    /// Constructs a guard for a lock that an awaited operation has already acquired.
     async_lock_guard(Mutex& held, std::adopt_lock_t) noexcept : held_(&held) {}
     async_lock_guard(async_lock_guard&& other) noexcept : held_(other.release()) {}
     async_lock_guard& operator=(async_lock_guard&& other) noexcept {
@@ -62,9 +67,9 @@ public:
 
     /// Returns whether the guard holds the lock.
     [[nodiscard]] bool owns_lock() const noexcept { return held_ != nullptr; }
-    /// Returns the lock, or null if the guard holds none.
+    /// Returns the lock, or null if the guard holds no lock.
     [[nodiscard]] Mutex* mutex() const noexcept { return held_; }
-    /// Unlocks before the guard's end. Has no effect if the guard holds no lock.
+    /// Unlocks the lock before the guard is destroyed. Has no effect if the guard holds no lock.
     void unlock() noexcept {
         Mutex* const held = release();
         if (held == nullptr) return;
@@ -73,8 +78,8 @@ public:
         else
             async_unlock(*held);
     }
-    /// Gives up the lock without unlocking it. Returns the lock, or null if the guard holds none. The program
-    /// unlocks it with async_unlock() or async_unlock_shared().
+    /// Detaches the guard from the lock without unlocking the lock. Returns the lock, or null if the guard
+    /// holds no lock. The program must unlock the lock with async_unlock() or async_unlock_shared().
     [[nodiscard]] Mutex* release() noexcept { return std::exchange(held_, nullptr); }
 
 private:
@@ -83,7 +88,8 @@ private:
 
 namespace detail {
 
-/// Locks a mutex, fifo_mutex or hybrid_mutex. The releaser hands over the lock itself.
+/// An operation that locks a mutex, fifo_mutex or hybrid_mutex. The thread that unlocks the mutex hands it
+/// over to the waiting coroutine directly.
 template <class Mutex>
 class mutex_operation : public lock_operation {
 public:
@@ -100,7 +106,7 @@ private:
     Mutex& mutex_;
 };
 
-/// Locks a rw_mutex, for writing or for reading.
+/// An operation that locks a rw_mutex for writing or for reading.
 template <rw_policy Policy, bool IsShared>
 class rw_operation : public lock_operation {
     using mutex = rw_mutex<Policy>;
@@ -129,7 +135,7 @@ private:
     mutex& mutex_;
 };
 
-/// The operations of a lock.
+/// Defines the types of the awaited operations of a lock.
 template <class Mutex>
 struct lock_operations {};
 template <std::derived_from<mutex_base> Mutex>
@@ -142,14 +148,14 @@ struct lock_operations<rw_mutex<Policy>> {
     using shared = rw_operation<Policy, true>;
 };
 
-/// mutex, fifo_mutex, hybrid_mutex, rw_mutex.
+/// True for mutex, fifo_mutex, hybrid_mutex and rw_mutex.
 template <class Mutex>
 concept awaited_mutex = requires { typename lock_operations<Mutex>::exclusive; };
-/// rw_mutex.
+/// True for rw_mutex.
 template <class Mutex>
 concept awaited_shared_mutex = requires { typename lock_operations<Mutex>::shared; };
 
-/// Enters a state_mutex.
+/// An operation that enters a state_mutex.
 template <auto Op, class StateMutex>
 class enter_operation : public lock_operation {
 public:
@@ -166,12 +172,12 @@ private:
     StateMutex& mutex_;
 };
 
-/// A state_mutex.
+/// True for a state_mutex that has the operation `Op`.
 template <class StateMutex, auto Op>
 concept has_operation = requires { typename StateMutex::template guard<Op>; };
 
-/// Runs `change` inside the lock. Gives up if another thread stays inside, or if the lock is in another
-/// state.
+/// Runs `change` inside the lock, and returns true. Retries a few times if another thread is inside the lock.
+/// Returns false if no attempt was successful, or if the lock is in none of `states`.
 template <class Change>
 [[nodiscard]] bool run_soon(state_lock& lock, state_lock::mask states, Change&& change) noexcept {
     for (unsigned attempts = 1;; ++attempts) {
@@ -180,7 +186,7 @@ template <class Change>
     }
 }
 
-/// Acquires a permit of a semaphore.
+/// An operation that acquires a permit of a semaphore.
 template <class Semaphore>
 class acquire_operation : public lock_operation {
 public:
@@ -202,34 +208,38 @@ private:
 
 } // namespace detail
 
-// The forms with a limit wait until the limit at most, counted from the call. They try at least once, so a
-// limit that has been reached already means one attempt. A stop token converts to a limit.
+// A function with the parameter `limit` waits until this limit at most. Such a function makes at least one
+// attempt, even if the limit has already been reached. A std::stop_token can be passed as a limit.
 
 // ---- exclusive locks
 
-/// `const auto guard = co_await async_lock(m)`: waits for the mutex, and returns an async_lock_guard.
+/// `const auto guard = co_await async_lock(m)`: waits for the mutex, locks it, and returns an
+/// async_lock_guard.
 ///
-/// The mutex is handed over in the order of arrival; a rw_mutex by its policy. A hybrid_mutex does not spin
-/// for a coroutine. Throws operation_canceled if the coroutine's stop is requested first.
+/// Waiters get the mutex in the order of arrival. For a rw_mutex, the policy defines the order. A coroutine
+/// does not spin while it waits for a hybrid_mutex. Throws operation_canceled if the coroutine is stopped
+/// before it gets the mutex.
 template <detail::awaited_mutex Mutex>
 [[nodiscard]] auto async_lock(Mutex& m) noexcept {
     return detail::lock_awaiter<typename detail::lock_operations<Mutex>::exclusive>(m);
 }
-/// `const auto guard = co_await async_lock(m, limit)`: returns a std::optional of an async_lock_guard, empty
-/// if `limit` was reached or the coroutine's stop was requested first.
+/// `const auto guard = co_await async_lock(m, limit)`: locks the mutex like async_lock(m), but waits until
+/// `limit` at most. Returns a std::optional of an async_lock_guard. The optional is empty if `limit` or a
+/// stop of the coroutine has ended the wait.
 ///
-/// Throws std::bad_alloc, and std::system_error if the context has no thread for its timers and the system
-/// gives none.
+/// Throws std::bad_alloc. Throws std::system_error if the context needs a thread for its timers and the
+/// system cannot start one.
 template <detail::awaited_mutex Mutex>
 [[nodiscard]] auto async_lock(Mutex& m, const wait_limit& limit) noexcept {
     return detail::limited_awaiter<typename detail::lock_operations<Mutex>::exclusive>(limit, m);
 }
-/// The same with a duration from the call as the limit.
+/// Locks the mutex like async_lock(m, limit). The limit is reached `duration` after the call.
 template <detail::awaited_mutex Mutex>
 [[nodiscard]] auto async_try_lock_for(Mutex& m, const wait_duration& duration) {
     return async_lock(m, duration);
 }
-/// The same with a time point as the limit. The distance from now counts for clocks other than the library's.
+/// Locks the mutex like async_lock(m, limit). The limit is the time point `time`, which is converted to the
+/// steady clock when the wait begins.
 template <detail::awaited_mutex Mutex>
 [[nodiscard]] auto async_try_lock_until(Mutex& m, const wait_deadline& time) {
     return async_lock(m, time);
@@ -237,25 +247,27 @@ template <detail::awaited_mutex Mutex>
 
 // ---- shared locks
 
-/// `const auto guard = co_await async_lock_shared(m)`: waits for the rw_mutex as a reader, and returns an
-/// async_lock_guard. Throws operation_canceled if the coroutine's stop is requested first.
+/// `const auto guard = co_await async_lock_shared(m)`: waits for the rw_mutex, locks it for reading, and
+/// returns an async_lock_guard. Throws operation_canceled if the coroutine is stopped before it gets the
+/// lock.
 template <detail::awaited_shared_mutex Mutex>
 [[nodiscard]] auto async_lock_shared(Mutex& m) noexcept {
     return detail::lock_awaiter<typename detail::lock_operations<Mutex>::shared>(m);
 }
-/// `const auto guard = co_await async_lock_shared(m, limit)`: returns a std::optional of an async_lock_guard,
-/// empty if `limit` was reached or the coroutine's stop was requested first. Throws like async_lock(m,
-/// limit).
+/// `const auto guard = co_await async_lock_shared(m, limit)`: locks the rw_mutex like async_lock_shared(m),
+/// but waits until `limit` at most. Returns a std::optional of an async_lock_guard. The optional is empty if
+/// `limit` or a stop of the coroutine has ended the wait. Throws the same exceptions as async_lock(m, limit).
 template <detail::awaited_shared_mutex Mutex>
 [[nodiscard]] auto async_lock_shared(Mutex& m, const wait_limit& limit) noexcept {
     return detail::limited_awaiter<typename detail::lock_operations<Mutex>::shared>(limit, m);
 }
-/// The same with a duration from the call as the limit.
+/// Locks the rw_mutex like async_lock_shared(m, limit). The limit is reached `duration` after the call.
 template <detail::awaited_shared_mutex Mutex>
 [[nodiscard]] auto async_try_lock_shared_for(Mutex& m, const wait_duration& duration) {
     return async_lock_shared(m, duration);
 }
-/// The same with a time point as the limit. The distance from now counts for clocks other than the library's.
+/// Locks the rw_mutex like async_lock_shared(m, limit). The limit is the time point `time`, which is
+/// converted to the steady clock when the wait begins.
 template <detail::awaited_shared_mutex Mutex>
 [[nodiscard]] auto async_try_lock_shared_until(Mutex& m, const wait_deadline& time) {
     return async_lock_shared(m, time);
@@ -263,27 +275,30 @@ template <detail::awaited_shared_mutex Mutex>
 
 // ---- state_mutex
 
-/// `auto guard = co_await async_enter<op>(m)`: waits until `Op` may begin, enters, and returns the guard of
-/// enter().
+/// `auto guard = co_await async_enter<op>(m)`: waits until the operation `op` may begin, and enters the
+/// mutex. Returns the same type of guard as enter().
 ///
-/// The guard must be told the next state. A guard that is destroyed with its coroutine's frame leaves with
-/// the state in which it entered. Throws operation_canceled if the coroutine's stop is requested first.
+/// The program must call leave() on the guard, with the next state. If the guard is destroyed with the frame
+/// of its coroutine, the guard leaves the state of the mutex unchanged. Throws operation_canceled if the
+/// coroutine is stopped before it enters the mutex.
 template <auto Op, detail::has_operation<Op> StateMutex>
 [[nodiscard]] auto async_enter(StateMutex& m) noexcept {
     return detail::lock_awaiter<detail::enter_operation<Op, StateMutex>>(m);
 }
-/// `auto guard = co_await async_enter<op>(m, limit)`: returns a std::optional of the guard, empty if `limit`
-/// was reached or the coroutine's stop was requested first. Throws like async_lock(m, limit).
+/// `auto guard = co_await async_enter<op>(m, limit)`: enters the mutex like async_enter<op>(m), but waits
+/// until `limit` at most. Returns a std::optional of the guard. The optional is empty if `limit` or a stop of
+/// the coroutine has ended the wait. Throws the same exceptions as async_lock(m, limit).
 template <auto Op, detail::has_operation<Op> StateMutex>
 [[nodiscard]] auto async_enter(StateMutex& m, const wait_limit& limit) noexcept {
     return detail::limited_awaiter<detail::enter_operation<Op, StateMutex>>(limit, m);
 }
-/// The same with a duration from the call as the limit.
+/// Enters the mutex like async_enter<op>(m, limit). The limit is reached `duration` after the call.
 template <auto Op, detail::has_operation<Op> StateMutex>
 [[nodiscard]] auto async_enter_for(StateMutex& m, const wait_duration& duration) {
     return async_enter<Op>(m, duration);
 }
-/// The same with a time point as the limit. The distance from now counts for clocks other than the library's.
+/// Enters the mutex like async_enter<op>(m, limit). The limit is the time point `time`, which is converted to
+/// the steady clock when the wait begins.
 template <auto Op, detail::has_operation<Op> StateMutex>
 [[nodiscard]] auto async_enter_until(StateMutex& m, const wait_deadline& time) {
     return async_enter<Op>(m, time);
@@ -291,26 +306,28 @@ template <auto Op, detail::has_operation<Op> StateMutex>
 
 // ---- semaphores
 
-/// `co_await async_acquire(s)`: waits for a permit and takes it.
+/// `co_await async_acquire(s)`: waits for a permit of the semaphore and acquires it.
 ///
-/// Waiters get permits in the order of arrival. A caller that arrives while a permit is free takes it at
-/// once. Throws operation_canceled if the coroutine's stop is requested first.
+/// Waiters get permits in the order of arrival. A caller that finds a free permit acquires it without
+/// waiting. Throws operation_canceled if the coroutine is stopped before it gets a permit.
 template <std::ptrdiff_t Max>
 [[nodiscard]] auto async_acquire(counting_semaphore<Max>& s) noexcept {
     return detail::lock_awaiter<detail::acquire_operation<counting_semaphore<Max>>>(s);
 }
-/// `const bool taken = co_await async_acquire(s, limit)`: returns true if it took a permit, and false if
-/// `limit` was reached or the coroutine's stop was requested first. Throws like async_lock(m, limit).
+/// `const bool taken = co_await async_acquire(s, limit)`: acquires a permit like async_acquire(s), but waits
+/// until `limit` at most. Returns true if it has acquired a permit. Returns false if `limit` or a stop of the
+/// coroutine has ended the wait. Throws the same exceptions as async_lock(m, limit).
 template <std::ptrdiff_t Max>
 [[nodiscard]] auto async_acquire(counting_semaphore<Max>& s, const wait_limit& limit) noexcept {
     return detail::limited_awaiter<detail::acquire_operation<counting_semaphore<Max>>>(limit, s);
 }
-/// The same with a duration from the call as the limit.
+/// Acquires a permit like async_acquire(s, limit). The limit is reached `duration` after the call.
 template <std::ptrdiff_t Max>
 [[nodiscard]] auto async_try_acquire_for(counting_semaphore<Max>& s, const wait_duration& duration) {
     return async_acquire(s, duration);
 }
-/// The same with a time point as the limit. The distance from now counts for clocks other than the library's.
+/// Acquires a permit like async_acquire(s, limit). The limit is the time point `time`, which is converted to
+/// the steady clock when the wait begins.
 template <std::ptrdiff_t Max>
 [[nodiscard]] auto async_try_acquire_until(counting_semaphore<Max>& s, const wait_deadline& time) {
     return async_acquire(s, time);

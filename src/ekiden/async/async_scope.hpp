@@ -1,6 +1,7 @@
-/// Coroutines that run beside the coroutine that has spawned them, and end before it continues.
+/// A scope for coroutines that run concurrently. The owner of a scope waits until all coroutines of the scope
+/// have ended.
 ///
-/// Part: async. Used by: programs. Modeled on the nurseries of Trio. The protocol: stop.md.
+/// Part: async. Used by: programs. Modeled on the nurseries of Trio, a Python library. The protocol: stop.md.
 #pragma once
 
 #include <ekiden/async/coroutine.hpp>
@@ -29,11 +30,12 @@ namespace detail {
 
 class scope_state;
 
-/// A child of a scope, from before it begins until only its memory is left. It is destroyed last in the
-/// child's frame.
+/// A ticket represents a child in the list of a scope. A ticket is made before the child begins. The ticket
+/// is the last object in the child's frame to be destroyed.
 class scope_ticket {
 public:
-    /// Constructs the ticket of an admitted child. `*where` points to the ticket, also after moves.
+    /// Constructs the ticket of a child that admit() has counted. Sets `*where` to the address of the ticket.
+    /// A move of the ticket updates `*where`.
     scope_ticket(scope_state& scope, scope_ticket** where) noexcept : scope_(&scope), where_(where) {
         *where = this;
     }
@@ -45,7 +47,7 @@ public:
     ~scope_ticket();
 
     [[nodiscard]] scope_state& scope() const noexcept { return *scope_; }
-    /// The child has ended without being dropped.
+    /// Records that the child has run to its end and was not dropped.
     void settle() noexcept { is_settled_ = true; }
 
 private:
@@ -54,12 +56,12 @@ private:
     scope_state* scope_; // null: moved from
     scope_ticket** const where_;
     bool is_settled_ = false;
-    root_coroutine::promise_type* promise_ = nullptr; // null: not in the list yet
+    root_coroutine::promise_type* promise_ = nullptr; // null until the ticket is in the list
     scope_ticket* next_ = nullptr;
     scope_ticket* prev_ = nullptr;
 };
 
-/// The awaiter of async_scope::wait(). Lies in the frame of the coroutine that waits.
+/// The awaiter of async_scope::wait(). The awaiter lies in the frame of the coroutine that waits.
 class [[nodiscard]] scope_wait_awaiter {
 public:
     static constexpr bool comes_home = true;
@@ -86,14 +88,14 @@ private:
 
     scope_state& scope_;
     suspension home_;
-    scope_wait_awaiter* next_ = nullptr; // in the scope's list
-    bool keeps_scope_ = false;           // from begin() until the coroutine has resumed, or is destroyed
+    scope_wait_awaiter* next_ = nullptr; // the next awaiter in the list of the scope
+    bool keeps_scope_ = false;           // true from begin() until the coroutine resumes or is destroyed
 };
 
-/// What a scope shares with its children. Thread-safe.
+/// The state that a scope shares with its children. Thread-safe.
 class scope_state {
 public:
-    /// The state lies in recycled memory, which it returns itself.
+    /// Create the state with recycler::create(), because the last user destroys it with recycler::destroy().
     explicit scope_state(const environment& outer);
     scope_state(const scope_state&) = delete;
     scope_state& operator=(const scope_state&) = delete;
@@ -101,15 +103,16 @@ public:
     [[nodiscard]] stop_state& stop() noexcept { return stop_; }
     [[nodiscard]] std::size_t size() noexcept;
 
-    /// Counts one more child. Returns false if the scope is closed.
+    /// Counts one more child and returns true. Returns false if the scope is closed.
     [[nodiscard]] bool admit() noexcept;
-    /// Starts the child, whose frame has been made, on the executor. Throws like the executor; then the child
-    /// has ended.
+    /// Starts a child, whose frame exists already, on the executor of the scope. If the executor throws,
+    /// begin() throws the same exception, and the child has ended.
     void begin(scope_ticket& ticket, root_coroutine::promise_type& fresh);
-    /// An exception has left a child.
+    /// Called when a child exits by an exception. Stores the exception and stops the other children. Ignores
+    /// operation_canceled after a stop.
     void failed(std::exception_ptr error) noexcept;
     void close() noexcept;
-    /// The scope is destroyed.
+    /// Called by the destructor of the scope.
     void leave() noexcept;
 
 private:
@@ -124,18 +127,18 @@ private:
     environment env_;
     stop_state stop_;
     sys::slow_lock lock_;
-    bool is_closed_ : 1 = false;    // no more children are admitted
-    bool is_waited_for_ : 1 = true; // a wait has seen every admitted child end
-    bool is_alone_ : 1 = false;     // the scope was destroyed before its children
-    std::size_t count_ = 0;         // children
-    std::size_t waiters_ = 0;       // awaiters of wait() that use this
+    bool is_closed_ : 1 = false;    // admit() returns false
+    bool is_waited_for_ : 1 = true; // no child was admitted since the last wait()
+    bool is_alone_ : 1 = false;     // the async_scope has been destroyed
+    std::size_t count_ = 0;         // the number of children
+    std::size_t waiters_ = 0;       // the number of awaiters that use this state
     scope_ticket* first_ = nullptr;
     scope_wait_awaiter* waiting_ = nullptr;
     std::exception_ptr error_;
-    error_list others_; // exceptions after error_
+    error_list others_; // the exceptions that came after error_
 };
 
-/// The callable is destroyed before the ticket.
+/// A ticket and the callable of a child. The callable is destroyed before the ticket.
 template <class F>
 struct scope_child {
     template <class G>
@@ -157,31 +160,36 @@ root_coroutine run_child(scope_child<F> child) {
 
 } // namespace detail
 
-/// A group of coroutines that run beside each other. A coroutine waits for all of them with wait().
+/// A group of coroutines that run concurrently. A coroutine waits for all coroutines of a scope with wait().
 ///
-/// The children's environment is that of the scope, with a stop of its own, which is linked to the stop from
-/// outside. Results are not kept.
+/// The children run under a copy of the environment that was passed to the constructor. Only the stop state
+/// is different, because each scope has a stop state of its own. A stop request for the passed environment
+/// also stops all children of the scope. The results of the children are discarded.
 ///
-/// If an exception leaves a child, the other children are stopped, and wait() throws the first exception;
-/// suppressed_exceptions() has the others. An exception that only says operation_canceled after a stop does
-/// not count. An executor that refuses or drops a child counts as the exception operation_canceled.
+/// If a child exits by an exception, the other children are stopped, and wait() throws the exception. If
+/// several children throw, wait() throws the first exception, and suppressed_exceptions() has the others.
+/// After a stop, operation_canceled is not treated as an error of a child. A child that an executor refuses
+/// or drops is treated as if it had thrown operation_canceled.
 ///
-/// Lifetime: a scope that has had children must be waited for before it is destroyed; otherwise the program
-/// ends with a message. with_scope() does it. A scope in the frame of a coroutine that is destroyed with its
-/// context takes its children along, so they must not run on another context then. If a coroutine's executor
-/// drops it while the context continues, the children of its scope are stopped and left alone: a later stop
-/// of the owner does not reach them.
+/// Lifetime: the program must await wait() before it destroys a scope that has had children. Otherwise the
+/// library prints a message and aborts the program. The function with_scope() awaits wait() automatically.
 ///
-/// Thread safety: all members may be called concurrently, except the destructor. The destructor may be called
-/// as soon as one wait() has returned, also by the thread in which the last child has ended. Other coroutines
-/// in wait() resume as well, without the scope.
+/// The destructor of a context destroys the coroutines of this context. A scope in the frame of such a
+/// coroutine then destroys its own children of this context, and stops its other children. While a context is
+/// destroyed, a child that was spawned on it must not run on another context. If an executor drops the owner
+/// of a scope while the owner's context still exists, the scope stops its children and does not wait for
+/// them. A later stop of the owner does not reach the children.
+///
+/// Thread safety: all members except the destructor may be called concurrently. The destructor may run as
+/// soon as one wait() has returned, even if other coroutines are still in wait(). The other coroutines then
+/// resume without using the scope. The destructor may run in the thread in which the last child has ended.
 class async_scope {
 public:
-    /// Makes a scope whose children run under a copy of `outer`: `async_scope s(co_await
-    /// get_environment());`. Throws std::bad_alloc.
+    /// Makes a scope whose children run under a copy of the environment `outer`. Example: `async_scope
+    /// s(co_await get_environment());`. Throws std::bad_alloc.
     explicit async_scope(const environment& outer);
-    /// Makes a scope whose children run on `where` and are stopped with `parent`, which must outlive the
-    /// scope. Null means no parent. Throws std::bad_alloc.
+    /// Makes a scope whose children run on the executor `where`. A stop of `parent` also stops the children.
+    /// `parent` must outlive the scope, and may be null. Throws std::bad_alloc.
     template <executor E>
     explicit async_scope(const E& where, stop_state* parent = nullptr)
         : async_scope(environment(any_executor(where), parent)) {}
@@ -189,14 +197,14 @@ public:
     async_scope(const async_scope&) = delete;
     async_scope& operator=(const async_scope&) = delete;
 
-    /// Starts a child: calls `f()` on the executor and awaits what it returns, or awaits `f` if it is a
-    /// coroutine.
+    /// Starts a child on the executor of the scope. The child calls `f()` and awaits the result. If `f` is a
+    /// coroutine, the child awaits `f` itself. Returns true.
     ///
-    /// The callable is kept as long as its coroutine, and destroyed before the child counts as ended. Returns
-    /// false if the scope is closed; then nothing has happened. If the executor takes no more, the child has
-    /// ended at once, and wait() throws operation_canceled. If the executor throws, spawn() throws the same,
-    /// and wait() throws operation_canceled. Throws std::bad_alloc, and what copying `f` throws; then nothing
-    /// has begun.
+    /// The child stores `f`, and destroys `f` before the child counts as ended. Returns false and has no
+    /// effect if the scope is closed. If the executor accepts no more tasks, the child ends at once, and
+    /// wait() throws operation_canceled. If the executor throws an exception, spawn() throws the same
+    /// exception, and wait() throws operation_canceled. If `f` cannot be stored, throws std::bad_alloc or the
+    /// exception that copying `f` throws, and the child has not begun.
     template <class F>
         requires detail::group_source<std::decay_t<F>>
     [[nodiscard]] bool spawn(F&& f) {
@@ -209,21 +217,24 @@ public:
         return true;
     }
 
-    /// `co_await scope.wait()`: waits until there is no child, and closes the scope at that moment. Children
-    /// may spawn others until then.
+    /// `co_await scope.wait()`: waits until the scope has no children, and then closes the scope. Until the
+    /// scope is closed, children may spawn further children.
     ///
-    /// Throws the first exception that has left a child, once; suppressed_exceptions() has the others. A stop
-    /// of the waiting coroutine does not end the wait: it stops the children. Throws std::system_error
-    /// (resource_deadlock_would_occur) in a child of this scope, and in what a child awaits.
+    /// Throws the first exception that a child has thrown. The function suppressed_exceptions() returns the
+    /// exceptions of the other children. A later wait() does not throw the same exception again. A stop of
+    /// the waiting coroutine stops the children, but the wait continues until all children have ended. Throws
+    /// std::system_error (resource_deadlock_would_occur) if the waiting coroutine is a child of this scope,
+    /// or if such a child awaits the waiting coroutine.
     [[nodiscard]] detail::scope_wait_awaiter wait() noexcept { return detail::scope_wait_awaiter(*state_); }
 
-    /// Closes the scope: from now on spawn() returns false.
+    /// Closes the scope. After close(), spawn() returns false.
     void close() noexcept { state_->close(); }
-    /// Stops the children, also children that are spawned later. Returns false if a stop had been requested.
+    /// Requests a stop of all children, including children that are spawned later. Returns false if a stop
+    /// was requested before.
     bool request_stop() noexcept { return state_->stop().request_stop(); }
     /// Returns whether a stop of the children has been requested.
     [[nodiscard]] bool stop_requested() const noexcept { return state_->stop().stop_requested(); }
-    /// Returns the number of children at this moment.
+    /// Returns the current number of children.
     [[nodiscard]] std::size_t size() const noexcept { return state_->size(); }
 
 private:
@@ -239,12 +250,14 @@ using scope_result = decltype(std::declval<awaiter_t<scope_body<F>>&>().await_re
 
 } // namespace detail
 
-/// `co_await with_scope(f)`: awaits `f(scope)` as the first child of a new scope, and waits for the scope in
-/// any case. When it returns, all children have ended.
+/// `co_await with_scope(f)`: makes a scope, and awaits `f(scope)` as the first child of this scope.
+/// Afterwards with_scope() waits for all children, even if `f` throws. All children have ended when
+/// with_scope() returns or throws.
 ///
-/// Returns the result of `f`. An exception of a child or of `f` stops all the others and is thrown;
-/// suppressed_exceptions() has the other exceptions. Throws operation_canceled if a stop has ended `f`. Keeps
-/// the callable.
+/// Returns the result of `f`. If `f` or a child exits by an exception, all other children are stopped, and
+/// with_scope() throws the exception. The function suppressed_exceptions() returns the exceptions of the
+/// others. Throws operation_canceled if a stop has ended `f`. Stores the callable `f` until with_scope() has
+/// ended.
 template <class F>
     requires requires { typename detail::scope_result<F>; }
 [[nodiscard]] coroutine<detail::scope_result<F>> with_scope(F f) {
@@ -261,7 +274,7 @@ template <class F>
         }
         has_ended = true;
     };
-    static_cast<void>(scope.spawn(body)); // it is open
+    static_cast<void>(scope.spawn(body)); // returns true, because the scope is open
     co_await scope.wait();
     if (!has_ended) throw operation_canceled("with_scope: it was stopped");
     co_return result.take();

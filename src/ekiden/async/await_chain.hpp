@@ -1,6 +1,7 @@
-/// Describes what coroutines wait for, to debug a program that hangs.
+/// The functions of this header show what the coroutines of a program wait for. Use these functions to debug
+/// a program that hangs.
 ///
-/// Part: async. Used by: programs, groups of coroutines (list their own).
+/// Part: async. Used by: programs.
 #pragma once
 
 #include <ekiden/async/detail/coroutine_promise.hpp>
@@ -10,15 +11,18 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// Returns a line for each coroutine from `root` to the waiting leaf. The line names where the coroutine is
-/// defined, and the line of its latest await, as in
+/// Returns a text with one line for each coroutine of a chain, from `root` down to the coroutine that waits.
+/// A line names the place where the coroutine is defined, and the line number of its latest await. Example:
 ///   reader: coroutine<> serve(socket&) (FILE:20), at line 25
-/// The first word is the name of its environment, if it has one. No coroutine of the chain may run or end
-/// during the call: call it from a debugger, or when the program hangs. Throws std::bad_alloc.
+///
+/// The word before the colon is the name of the environment, if the environment has a name. No coroutine of
+/// the chain may run or end during the call. So call the function in a debugger, or when the program hangs.
+/// Throws std::bad_alloc.
 [[nodiscard]] std::string await_chain(const coroutine_promise& root);
 
-/// Returns the chains of all coroutines that were spawned on `context` and have not ended, each followed by
-/// an empty line. The same condition applies. Throws std::bad_alloc.
+/// Returns the await_chain() of every coroutine that was spawned on `context` and has not ended. An empty
+/// line follows each chain. No coroutine of these chains may run or end during the call. Throws
+/// std::bad_alloc.
 [[nodiscard]] std::string await_chains(execution_context& context);
 
 } // namespace ekiden::inline EKIDEN_ABI

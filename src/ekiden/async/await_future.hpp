@@ -1,4 +1,4 @@
-/// Futures that coroutines await.
+/// Lets coroutines await futures.
 ///
 /// Part: async. Used by: programs.
 #pragma once
@@ -18,8 +18,10 @@ namespace ekiden::inline EKIDEN_ABI {
 
 namespace detail {
 
-/// Waits for a result without knowing its type. Two parties arrive: the producer or the stop, and
-/// await_suspend(), which touches the awaiter until then. The second one to arrive resumes the coroutine.
+/// Waits until a future of any type is ready. Two threads call arrive(): the thread in await_suspend(), and
+/// the thread that ends the wait. The thread in await_suspend() calls arrive() when it no longer uses the
+/// awaiter. The thread that ends the wait has produced the result, or has requested a stop. The coroutine
+/// continues after the second call of arrive().
 class completion_wait : private stop_node {
 public:
     completion_wait() noexcept : stop_node(&stop_requested), on_ready_(&is_ready, this) {}
@@ -27,15 +29,16 @@ public:
     completion_wait& operator=(const completion_wait&) = delete;
     ~completion_wait();
 
-    /// Suspends like await_suspend(). `awaited` must outlive this object.
+    /// Does the work of await_suspend() for the coroutine `waiting`. `awaited` must outlive this object.
     template <class Promise>
     [[nodiscard]] bool suspend(std::coroutine_handle<Promise> waiting, completion& awaited) noexcept {
         way_home_.bind(waiting);
         return begin(awaited);
     }
 
-    /// Called by the resumed coroutine before it takes the result and possibly destroys the state, because a
-    /// stop may still read the state. Returns true if the wait was canceled.
+    /// Removes the registration for a stop. Returns true if a stop has canceled the wait. The resumed
+    /// coroutine calls leave() before it takes the result, because taking the result may destroy the state of
+    /// the future. Without leave(), a thread that requests a stop could still read the destroyed state.
     [[nodiscard]] bool leave() noexcept {
         if (!EKIDEN_MUTANT(await_leaves_stop_armed)) (void)disarm();
         return is_canceled_;
@@ -62,7 +65,7 @@ public:
 
     explicit future_awaiter(Future& awaited) noexcept : future_(awaited) {}
 
-    /// Throws std::future_error(no_state).
+    /// Throws std::future_error(no_state) if the future has no state.
     [[nodiscard]] bool await_ready() const {
         return future_.is_ready() || future_access::state(future_)->is_left_behind();
     }
@@ -82,14 +85,17 @@ private:
 
 } // namespace detail
 
-/// `co_await std::move(f)`: returns or throws what f.get() does, without blocking the thread. If the
-/// coroutine's stop is requested while it waits, throws operation_canceled, and the future is unchanged. A
-/// result that is ready is returned, even after a stop. Everything that the producer did is visible.
+/// `co_await std::move(f)`: waits for the result without blocking the thread. Returns the result or throws
+/// the exception, like f.get(). If the coroutine is stopped while it waits, throws operation_canceled and
+/// leaves the future unchanged. If the result is ready, returns it even after a stop.
+///
+/// Ordering: everything that the producer did before it completed the future happens before the co_await
+/// returns.
 template <class R>
 [[nodiscard]] detail::future_awaiter<future<R>> operator co_await(future<R>&& awaited) noexcept {
     return detail::future_awaiter<future<R>>(awaited);
 }
-/// `co_await f`: the same for a shared_future, which several coroutines may await.
+/// `co_await f`: awaits a shared_future like a future. Several coroutines may await one shared_future.
 template <class R>
 [[nodiscard]] detail::future_awaiter<const shared_future<R>>
 operator co_await(const shared_future<R>& awaited) noexcept {

@@ -1,7 +1,7 @@
 /// Starts a coroutine that no other coroutine awaits.
 ///
-/// Part: async. Used by: programs, sync_wait. Modeled on co_spawn of Asio, except for the lifetime of
-/// callables.
+/// Part: async. Used by: programs and sync_wait(). Modeled on co_spawn() of Asio. The difference from Asio is
+/// the lifetime of the callable.
 #pragma once
 
 #include <ekiden/async/coroutine.hpp>
@@ -29,7 +29,8 @@ namespace ekiden::inline EKIDEN_ABI {
 
 namespace detail {
 
-/// The result of a source. A primary template that gives one clear error message.
+/// The result type of a spawned coroutine or callable. The primary template exists only to report one clear
+/// error message.
 template <class F>
 struct spawned_result {
     static_assert(
@@ -43,8 +44,8 @@ struct spawned_result<F> {
     using type = result_of_source<F>;
 };
 
-/// How a result is passed to a handler: a reference as a pointer, a type without a default constructor in an
-/// optional. The optional is empty after a failure.
+/// Defines how a result is passed to a completion handler. A reference is passed as a pointer. A type without
+/// a default constructor is passed in a std::optional, which is empty after a failure.
 template <class T>
 struct spawn_signature {
     using argument = std::conditional_t<
@@ -63,7 +64,8 @@ struct spawn_signature<void> {
     using type = void(std::exception_ptr);
 };
 
-/// Returns whether the exception being handled only says that the coroutine was stopped as requested.
+/// Returns whether the exception that is being handled is an operation_canceled after a stop of the
+/// coroutine.
 [[nodiscard]] inline bool is_asked_for(const environment& env) noexcept {
     if (env.stop == nullptr || !env.stop->stop_requested()) return false;
     try {
@@ -75,7 +77,8 @@ struct spawn_signature<void> {
     }
 }
 
-/// For the token `detached`: an exception goes to the handler that the executor's tasks use.
+/// Handles the end of a coroutine that was spawned with the token `detached`. An exception is passed to the
+/// exception handler of the executor's tasks.
 template <class F, class T>
 struct reports_failure {
     using result = T;
@@ -90,8 +93,9 @@ struct reports_failure {
     }
 };
 
-/// For the token `use_future`: a result without a default constructor needs no optional here. A coroutine
-/// that does not complete gives operation_canceled.
+/// Completes the promise of a coroutine that was spawned with the token `use_future`. The result is stored
+/// directly and not in a std::optional, even if its type has no default constructor. If the coroutine is
+/// dropped, the future throws operation_canceled.
 template <class T>
 struct fulfils_promise {
     using result = T;
@@ -118,8 +122,9 @@ struct fulfils_promise {
     bool is_owed = true;
 };
 
-/// For handlers. A handler with an executor of its own is called there. Others are called where the coroutine
-/// has ended.
+/// Calls the completion handler when the coroutine has ended. If the handler has an associated executor, the
+/// handler runs on that executor. A handler without an executor runs in the thread in which the coroutine has
+/// ended.
 template <class Handler, class T>
 struct calls_handler {
     using result = T;
@@ -148,14 +153,14 @@ private:
             } else {
                 std::move(handler)(std::forward<Args>(args)...);
             }
-        } catch (...) { // thrown by the handler, not by the coroutine
+        } catch (...) { // the handler has thrown, not the coroutine
             env.executor.report_unhandled(type_description<Handler>());
         }
     }
 };
 
-/// The root. The callable lies in its frame and outlives the coroutine that it has made. Both are destroyed
-/// before the end is reported.
+/// The root coroutine. The callable `f` lies in the frame of the root, because `f` must outlive the coroutine
+/// that `f` returns. The callable and its coroutine are destroyed before `end` reports the result.
 template <class F, class End>
 root_coroutine spawned(std::optional<F> f, End end) {
     using result = typename End::result;
@@ -171,7 +176,8 @@ root_coroutine spawned(std::optional<F> f, End end) {
     } catch (...) {
         outcome.set_error(std::current_exception());
     }
-    // The thread that is told of the end may destroy what the coroutine and the callable have referred to.
+    // Destroy the callable before the end is reported. A thread that learns of the end may destroy objects to
+    // which the callable refers.
     f.reset();
     if (!outcome.is_error()) {
         try {
@@ -179,14 +185,14 @@ root_coroutine spawned(std::optional<F> f, End end) {
                 end.succeed(env);
             else
                 end.succeed(env, outcome.take());
-        } catch (...) { // thrown when the result is moved
+        } catch (...) { // the move of the result has thrown
             outcome.set_error(std::current_exception());
         }
     }
     if (outcome.is_error()) end.fail(env, outcome.take_error());
 }
 
-/// Throws like `where.post()`. It has no effect if it throws.
+/// Starts the coroutine on `where`. Throws the exceptions of `where.post()`, and then has no effect.
 template <executor E, class F, class End>
 void begin_spawned(const E& where, F&& f, End end, const spawn_options& chosen) {
     auto& root = spawned<std::decay_t<F>, End>(
@@ -197,34 +203,39 @@ void begin_spawned(const E& where, F&& f, End end, const spawn_options& chosen) 
 
 } // namespace detail
 
-/// Calls `f()` on the executor `where` and awaits the result there: a coroutine, or any awaitable.
+/// Calls `f()` on the executor `where`, and awaits the result of the call. The result must be a coroutine or
+/// another awaitable. If `f` is not callable, awaits `f` itself.
 ///
-/// `f` is kept until the coroutine has ended, so it may be a lambda with captures that is a coroutine itself.
-/// Returns what the token asks for; the default returns nothing. The signature of the operation is
-/// void(std::exception_ptr), or void(std::exception_ptr, T) for a result T. A reference is passed as a
-/// pointer. A type without a default constructor is passed in an optional.
+/// `f` is stored until the coroutine has ended. So `f` may be a lambda with captures that is a coroutine
+/// itself. The completion token defines what co_spawn() returns. With the default token, co_spawn() returns
+/// nothing. The completion signature is void(std::exception_ptr), or void(std::exception_ptr, T) for a result
+/// of type T. If the result is a reference, the handler gets a pointer. If the result type has no default
+/// constructor, the handler gets a std::optional.
 ///
-/// With the token `detached`, an exception goes to the exception handler of the executor's tasks. An
-/// operation_canceled after the stop that `chosen` names is ignored.
+/// With the token `detached`, an exception of the coroutine is passed to the exception handler of the
+/// executor's tasks. An operation_canceled is ignored if the stop token in `chosen` has stopped the
+/// coroutine.
 ///
 /// The context of `where` has outstanding work until the coroutine has ended and its frame has been
 /// destroyed.
 ///
-/// The coroutine is dropped if the context of `where` is destroyed, or if an executor refuses or drops it. An
-/// executor does so if its context stops, or if a lane is full. Then its locals and `f` are destroyed, and
-/// the handler is not called. A future throws operation_canceled.
+/// The coroutine is dropped if the context of `where` is destroyed, or if an executor refuses or drops the
+/// coroutine. An executor refuses or drops a coroutine if the executor's context stops, or if a lane is full.
+/// A dropped coroutine does not continue: its local variables and `f` are destroyed. The completion handler
+/// of a dropped coroutine is not called. The future of a dropped coroutine throws operation_canceled.
 ///
-/// A refused coroutine is destroyed by a task of the context of `where`. If that context has stopped for
-/// good, one of these destroys it: a thread that waits there in sync_wait(), the next co_spawn() there, or
-/// the context's destructor. Therefore a task of a pool that may stop should wait with sync_wait(), not for
-/// the future of a coroutine of that pool.
+/// If an executor refuses the coroutine, a task of the context of `where` destroys the coroutine. If the
+/// context has stopped for good, the refused coroutine is destroyed by a thread in sync_wait() on that
+/// context, by the next co_spawn() on that context, or by the destructor of the context. So a task of a pool
+/// that may stop should wait for another coroutine of this pool with sync_wait(), and not through a future.
 ///
-/// A context must not be destroyed while a coroutine that was spawned on it runs on another context, or while
-/// another thread may still resume it.
+/// Do not destroy a context while a coroutine that was spawned on it runs on another context. Do not destroy
+/// a context while another thread may still resume one of its coroutines.
 ///
-/// Throws like where.post(), so also in the child of a fork() on a pool of the parent. Throws std::bad_alloc.
-/// If it throws, nothing has begun and nothing is kept. If `where` accepts no more tasks, everything is
-/// destroyed at once. Any thread may call it, also from destructors of its thread_local objects.
+/// Throws whatever where.post() throws. For example, the child process of a fork() cannot spawn on a pool of
+/// the parent process. Throws std::bad_alloc. If co_spawn() throws, the coroutine has not begun, and `f` is
+/// not stored. If `where` accepts no more tasks, the coroutine and `f` are destroyed at once. Any thread may
+/// call co_spawn(), even in the destructor of a thread_local object.
 template <executor E, class F, class Token = detached_t>
 auto co_spawn(const E& where, F&& f, Token&& token = Token(), spawn_options chosen = spawn_options()) {
     using callable = std::decay_t<F>;
@@ -249,7 +260,7 @@ auto co_spawn(const E& where, F&& f, Token&& token = Token(), spawn_options chos
     }
 }
 
-/// Does the same on the executor of `context`.
+/// Calls co_spawn() with the executor of `context`.
 template <std::derived_from<execution_context> Context, class F, class Token = detached_t>
 auto co_spawn(Context& context, F&& f, Token&& token = Token(), spawn_options chosen = spawn_options()) {
     return co_spawn(context.get_executor(), std::forward<F>(f), std::forward<Token>(token),

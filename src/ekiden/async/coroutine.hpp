@@ -1,7 +1,7 @@
-/// Coroutines: functions that wait without blocking a thread.
+/// Coroutines are functions that can wait without blocking a thread.
 ///
-/// Part: async. Used by: programs, and everything on coroutines. Modeled on L. Baker's task<T> of cppcoro,
-/// with an inherited environment.
+/// Part: async. Used by: programs. Modeled on the class task<T> of Lewis Baker's library cppcoro. In
+/// addition, a coroutine inherits an environment from the coroutine that awaits it.
 #pragma once
 
 #include <ekiden/async/detail/await_in_place.hpp>
@@ -57,12 +57,12 @@ public:
         has_ = has::value;
     }
     void set_error(std::exception_ptr error) noexcept {
-        if (has_ == has::value) value_.~stored(); // a local's destructor has thrown after co_return
+        if (has_ == has::value) value_.~stored(); // after co_return, the destructor of a local has thrown
         ::new (static_cast<void*>(std::addressof(error_))) std::exception_ptr(std::move(error));
         has_ = has::error;
     }
 
-    /// Returns the result, or rethrows the exception. Called once, after the coroutine has ended.
+    /// Returns the result, or rethrows the exception. Call take() only once, after the coroutine has ended.
     T take() {
         if (has_ == has::error) std::rethrow_exception(take_error());
         if constexpr (std::is_reference_v<T>)
@@ -72,7 +72,8 @@ public:
     }
 
     [[nodiscard]] bool is_error() const noexcept { return has_ == has::error; }
-    /// Moves the exception out, because another thread may destroy the last reference to it.
+    /// Returns the exception and keeps no reference to it. If this object kept a reference, another thread
+    /// could destroy the exception.
     [[nodiscard]] std::exception_ptr take_error() noexcept { return std::exchange(error_, nullptr); }
 
 private:
@@ -87,7 +88,7 @@ private:
 template <class T>
 class coroutine_promise_of;
 
-/// The part of a promise that is the same with and without a result.
+/// The part of a promise that does not depend on whether the coroutine has a result.
 template <class T>
 class coroutine_promise_with : public coroutine_promise {
 public:
@@ -123,11 +124,13 @@ public:
     void return_void() noexcept { result.set_value(); }
 };
 
-/// Runs the child of an await of another library's coroutine on this thread, up to its first wait. Returns
-/// true if the child has ended; then no thread resumes the awaiting coroutine.
+/// Begins a coroutine of ekiden on behalf of a coroutine of another library, which awaits it. Runs the
+/// awaited coroutine in this thread, up to its first wait. Returns true if the awaited coroutine has ended.
+/// In this case the await must not suspend, because no thread would resume the awaiting coroutine.
 [[nodiscard]] bool run_for_foreign(const await_link& link) noexcept;
 
-/// Begins a coroutine and waits until it has ended. Destroys its frame.
+/// The awaiter of a coroutine. The awaiter begins the awaited coroutine, waits until that coroutine has
+/// ended, and destroys the frame of that coroutine.
 template <class T>
 class [[nodiscard]] coroutine_awaiter {
     using promise_type = coroutine_promise_of<T>;
@@ -169,18 +172,21 @@ private:
 
 /// A lazy coroutine with a result of type T.
 ///
-/// It begins when it is awaited, by `co_await std::move(c)` or `co_await f()`, on the executor of the
-/// awaiting coroutine. It inherits that coroutine's environment. The await returns its result or throws its
-/// exception. A coroutine is awaited at most once. One that is never awaited does nothing, and its parameters
-/// are destroyed with it.
+/// A coroutine begins when another coroutine awaits it by `co_await std::move(c)` or `co_await f()`. The
+/// awaited coroutine runs on the executor of the awaiting coroutine, and inherits the environment of that
+/// coroutine. The await returns the result of the coroutine or throws its exception. A coroutine can be
+/// awaited only once. A coroutine that is never awaited does not run, and its parameters are destroyed with
+/// the coroutine object.
 ///
-/// T is an object type (which may be move-only), a reference, or void. Not thread-safe.
+/// T is void, a reference, or an object type. The object type may be move-only. Thread safety: only one
+/// thread at a time may use the object.
 ///
-/// Lifetime: parameters that are references must refer to objects that outlive the coroutine. The captures of
-/// a lambda that is a coroutine must outlive it, too. co_spawn() keeps the lambda that it is given.
+/// Lifetime: if a parameter is a reference, the referenced object must outlive the coroutine. If a lambda is
+/// a coroutine, the captures of the lambda must outlive the coroutine. Until the coroutine has ended,
+/// co_spawn() stores the lambda that was passed to it.
 ///
-/// The frame is in recycled memory. If the function's first parameters are (std::allocator_arg_t, const
-/// Allocator&), the frame is in memory from that allocator.
+/// The frame of a coroutine lies in memory that the library recycles. If the first parameters of the function
+/// are (std::allocator_arg_t, const Allocator&), this allocator allocates the frame.
 template <class T = void>
 class [[nodiscard]] coroutine {
 public:
@@ -196,7 +202,7 @@ public:
     }
     void swap(coroutine& other) noexcept { std::swap(handle_, other.handle_); }
 
-    /// Returns whether it can be awaited. False after it has been awaited or moved from.
+    /// Returns whether the coroutine can be awaited. Returns false after an await or a move.
     [[nodiscard]] bool valid() const noexcept { return static_cast<bool>(handle_); }
 
     [[nodiscard]] detail::coroutine_awaiter<T> operator co_await() && noexcept {
@@ -220,9 +226,9 @@ coroutine<T> detail::coroutine_promise_with<T>::get_return_object() noexcept {
 
 } // namespace ekiden::inline EKIDEN_ABI
 
-// For coroutines whose parameters begin with (std::allocator_arg_t, const Allocator&), perhaps behind the
-// object of a member function. They have a promise type of their own, so frames without an allocator store
-// none.
+// A coroutine whose first parameters are (std::allocator_arg_t, const Allocator&) has a promise type of its
+// own. If the coroutine is a member function, its object comes before these parameters. So the frames of all
+// other coroutines need no room for an allocator.
 template <class T, class Allocator, class... Args>
 struct std::coroutine_traits<ekiden::coroutine<T>, std::allocator_arg_t, Allocator, Args...> {
     using promise_type = ekiden::detail::allocated_frame<ekiden::detail::coroutine_promise_of<T>,

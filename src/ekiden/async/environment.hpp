@@ -1,7 +1,8 @@
-/// The environment of a coroutine: its executor, its stop and its deadline.
+/// The environment of a coroutine consists mainly of its executor, its stop state and its deadline.
 ///
-/// Part: async. Used by: programs, coroutines and everything that they await. Made by co_spawn, and by
-/// functions that give a part of a program an environment of its own (a deadline, a shield, a group).
+/// Part: async. Used by: programs, coroutines and awaiters. The function co_spawn() makes an environment for
+/// each coroutine that it starts. Deadlines, shields, groups and scopes make environments for the coroutines
+/// inside them.
 #pragma once
 
 #include <ekiden/execution/any_executor.hpp>
@@ -19,51 +20,62 @@ class coroutine_service;
 struct environment_access;
 } // namespace detail
 
-/// The environment that coroutines inherit. Each coroutine has a pointer to it, which the coroutines that it
-/// awaits inherit. It lies in the frame of its maker, which outlives them. It does not change while
-/// coroutines use it, except by resume_on().
+/// The environment of one or more coroutines. Each coroutine has a pointer to its environment, and passes
+/// this pointer to the coroutines that it awaits. An environment must outlive all coroutines that use it.
+/// Only resume_on() changes an environment that a coroutine uses.
 struct environment {
     environment() = default;
-    /// Makes an environment with this executor and this stop. Null means that it cannot be stopped.
+    /// Makes an environment with the executor `where` and the stop state `stopped_by`. If `stopped_by` is
+    /// null, the coroutines cannot be stopped.
     explicit environment(any_executor where, stop_state* stopped_by = nullptr) noexcept
         : executor(std::move(where)), stop(stopped_by) {}
 
-    /// The coroutine resumes here after every await, without a post if it is here already.
+    /// The executor on which the coroutine resumes after every await. If the coroutine is on this executor
+    /// already, it may continue without a post.
     any_executor executor;
-    stop_state* stop = nullptr;                                      ///< null: it cannot be stopped
-    sys::clock::time_point deadline = sys::clock::time_point::max(); ///< max(): there is none
-    /// The priority, which the executor already has: see at_priority().
-    enum priority priority = ekiden::priority::normal;
-    /// The chain of a simulation to which its coroutines belong; 0: none. It fills the padding behind the
+    /// The stop state of the coroutine. Null means that the coroutine cannot be stopped.
+    stop_state* stop = nullptr;
+    /// The deadline of the coroutine, or max() if there is no deadline.
+    sys::clock::time_point deadline = sys::clock::time_point::max();
+    /// The priority that was passed to co_spawn(), if any. The executor of the environment already has this
     /// priority.
+    enum priority priority = ekiden::priority::normal;
+    /// The number of the chain of tasks to which the coroutines belong in a simulation. Outside simulations,
+    /// the number of the chain is 0. This member stands here because it fits into the padding after
+    /// `priority`.
     std::uint32_t chain = 0;
-    const char* name = nullptr; ///< for dumps
+    const char* name = nullptr; ///< the name that dumps show, or null
 
 private:
     friend struct detail::environment_access;
-    // The service of the context on which the root was spawned, or null. Copies keep it.
+    // The coroutine_service of the context on which the root coroutine was spawned, or null. Copies of the
+    // environment have the same pointer.
     detail::coroutine_service* keeper_ = nullptr;
 };
 
 namespace detail {
-/// Access to the service that destroys coroutines that cannot resume on their executor.
+/// Gives access to the pointer to the coroutine_service in an environment. This service destroys coroutines
+/// that cannot resume on their executor.
 struct environment_access {
     [[nodiscard]] static coroutine_service* keeper(const environment& of) noexcept { return of.keeper_; }
     static void set_keeper(environment& of, coroutine_service& keeper) noexcept { of.keeper_ = &keeper; }
 };
 
-/// The environment of a coroutine that has moved. `before` is its executor before the last move. A coroutine
-/// that moves between two executors keeps both, because copying a strand costs an atomic operation.
+/// The environment of a coroutine that resume_on() has moved. `before` is the executor on which the coroutine
+/// ran before the last move. The previous executor is kept because the coroutine may move back to it, and
+/// because copying a strand takes an atomic operation.
 struct hopped_environment : environment {
-    any_executor before; // an executor that is_plain()
+    any_executor before; // empty, or an executor for which is_plain() is true
 };
 } // namespace detail
 
-/// Returns the environment of coroutines that were given none, such as coroutines that another library's
-/// coroutine awaits: the system_executor, no stop, no deadline.
+/// Returns the environment of coroutines that have inherited no environment. For example, a coroutine
+/// inherits no environment if a coroutine of another library awaits it. The default environment has the
+/// system_executor, no stop and no deadline.
 [[nodiscard]] const environment& default_environment() noexcept;
 
-/// Returns an executor of the same pool with the priority `level`. Returns any other executor unchanged.
+/// Returns an executor of the same pool as `where`, with the priority `level`. Returns `where` unchanged if
+/// it is not an executor of a pool.
 [[nodiscard]] any_executor at_priority(const any_executor& where, priority level);
 
 } // namespace ekiden::inline EKIDEN_ABI

@@ -1,6 +1,6 @@
 /// Returns the environment of the calling coroutine.
 ///
-/// Part: async. Used by: programs, awaitables that are coroutines themselves.
+/// Part: async. Used by: programs and awaitables.
 #pragma once
 
 #include <ekiden/async/detail/suspension.hpp>
@@ -31,9 +31,9 @@ private:
 
 } // namespace detail
 
-/// `co_await get_environment()`: returns the environment of the calling coroutine, without suspending it. The
-/// reference is valid as long as the coroutine lives. After resume_on() the coroutine has another
-/// environment.
+/// `co_await get_environment()`: returns a reference to the environment of the calling coroutine. Does not
+/// suspend the coroutine. The reference is valid as long as the coroutine exists. After resume_on(), the
+/// coroutine has another environment, so call get_environment() again.
 [[nodiscard]] inline detail::environment_awaiter get_environment() noexcept { return {}; }
 
 } // namespace ekiden::inline EKIDEN_ABI

@@ -1,6 +1,6 @@
-/// The exception of an awaited operation that was stopped.
+/// The exception that an awaited operation throws if it was stopped.
 ///
-/// Part: async. Used by: everything that can be awaited; programs, which catch it.
+/// Part: async. Used by: programs and awaiters.
 #pragma once
 
 #include <ekiden/sys/config.hpp>
@@ -11,12 +11,14 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// Thrown by an awaited operation that was stopped and whose result cannot say so. Also the outcome of a
-/// coroutine that an executor has refused or dropped. The error code is std::errc::operation_canceled. It is
-/// not a failure: the program asked for the stop.
+/// Thrown by an awaited operation that was stopped, unless the result of the operation reports the stop. If
+/// an executor refuses or drops a coroutine, its future, its group, its scope or sync_wait() also reports
+/// this exception. The error code is std::errc::operation_canceled. The exception reports a stop that the
+/// program has requested, so it is usually not an error.
 class operation_canceled : public std::system_error {
 public:
-    /// Makes the exception. `where` names the operation that was stopped. Throws std::bad_alloc.
+    /// Makes an exception. `where` is the text of the message, which names the operation. Throws
+    /// std::bad_alloc.
     explicit operation_canceled(const char* where)
         : std::system_error(std::make_error_code(std::errc::operation_canceled),
                             std::string("ekiden: ") + where) {}
@@ -24,7 +26,8 @@ public:
 
 namespace detail {
 
-/// Returns such an exception without throwing it; a std::bad_alloc if there is no memory.
+/// Returns an operation_canceled as an exception pointer, without throwing. Returns a std::bad_alloc if there
+/// is no memory.
 [[nodiscard]] inline std::exception_ptr canceled(const char* where) noexcept {
     try {
         throw operation_canceled(where);

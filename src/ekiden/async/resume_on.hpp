@@ -15,7 +15,7 @@ namespace ekiden::inline EKIDEN_ABI {
 
 namespace detail {
 
-/// `Kept` is an executor, or a reference to one that the program keeps.
+/// `Kept` is an executor, or a reference to an executor that the program owns.
 template <class Kept>
 class hop_awaiter {
 public:
@@ -35,7 +35,7 @@ public:
             promise.post(task_order::usual);
         } else {
             way_there_.bind(hopping);
-            const any_executor to(to_); // this may be destroyed before the post has returned
+            const any_executor to(to_); // a copy, because the post may destroy the awaiter
             way_there_.resume_at(to);
         }
         return true;
@@ -44,25 +44,28 @@ public:
 
 private:
     Kept to_;
-    suspension way_there_; // for a coroutine of another library
+    suspension way_there_; // used only by coroutines of other libraries
 };
 
 } // namespace detail
 
-/// `co_await resume_on(executor)`: moves the coroutine to another executor, where it continues. From then on
-/// it resumes there after every await, and the coroutines that it awaits later run there. Its own awaiting
-/// coroutine stays on its executor. Has no effect if the coroutine is there already.
+/// `co_await resume_on(executor)`: moves the calling coroutine to another executor, on which it continues.
+/// After the move, the coroutine resumes on the new executor after every await. Coroutines that the moved
+/// coroutine awaits later also run on the new executor. A coroutine that awaits the moved coroutine stays on
+/// its own executor. Has no effect if the coroutine is already on the given executor.
 ///
-/// The first move allocates an environment for the coroutine, in recycled memory. Later moves allocate
-/// nothing. Throws std::bad_alloc; then the coroutine has not moved. If the executor accepts no more tasks,
-/// the coroutine is dropped, with the coroutines that await it: see co_spawn().
+/// The first move of a coroutine allocates an environment in recycled memory. Later moves allocate nothing.
+/// If the allocation fails, throws std::bad_alloc, and the coroutine has not moved. If the executor accepts
+/// no more tasks, the coroutine and all coroutines that await it are dropped: see co_spawn().
 ///
-/// The coroutine stays outstanding work of the context on which it was spawned. It is no work of the new
-/// context while it waits, so a loop to which it moves must be kept running by a work guard.
+/// The coroutine remains outstanding work of the context on which it was spawned. While the coroutine waits,
+/// it is not outstanding work of the new executor's context. If a coroutine moves to a loop, a work guard
+/// must keep the loop running.
 ///
-/// Lifetime: `where` must live until the await has begun, unless it is a temporary object. If the executor
-/// has is_plain_executor (a strand, or a trivially copyable executor), the coroutine may keep a copy of it
-/// until the move after the next one, and compare it.
+/// Lifetime: `where` must exist until the await has begun, unless it is a temporary object. If
+/// is_plain_executor is true for the type of `where`, the coroutine may keep a copy of `where` and compare it
+/// with other executors. The coroutine keeps the copy of the executor until the move after the next one. The
+/// variable is_plain_executor is true for trivially copyable executors, and for strands on such executors.
 template <executor E>
 [[nodiscard]] auto resume_on(const E& where) {
     return detail::hop_awaiter<const E&>(where);

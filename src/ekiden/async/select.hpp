@@ -1,7 +1,7 @@
-/// Removes an item from the first of several buffers that has one.
+/// Waits for several buffers, and removes an item from the first buffer that has one.
 ///
-/// Part: async. Used by: users. No item is lost: items that arrive in the other buffers meanwhile stay there.
-/// The rules of awaited operations: locks.md.
+/// Part: async. Used by: programs. No item is lost: items of the other buffers stay in these buffers. The
+/// page locks.md has the rules of all awaited operations.
 #pragma once
 
 #include <ekiden/async/detail/select_wait.hpp>
@@ -100,19 +100,22 @@ private:
 
 } // namespace detail
 
-/// `const auto got = co_await select(a, b)`: waits until one of the buffers has an item, and removes it.
-/// Returns a popped std::variant, whose index() says which buffer had the item. An empty result has the
-/// status closed (all buffers are closed and empty), stopped or timed_out. Buffers that are closed and empty
-/// are skipped. Each search begins with another buffer. Throws what an item's move constructor throws.
+/// `const auto got = co_await select(a, b)`: waits until one of the buffers has an item, and removes this
+/// item. Returns a `popped` result with a std::variant of the item types. The index() of the variant tells
+/// which buffer had the item. If all buffers are closed and empty, the result is empty and has the status
+/// `closed`. If a stop or the deadline of the coroutine has ended the wait, the result is empty and has the
+/// status `stopped` or `timed_out`. Skips buffers that are closed and empty. Each call begins with another
+/// buffer than the previous call, so that no buffer is preferred. Throws what the move constructor of the
+/// item throws.
 ///
-/// If the coroutine has got an item and is destroyed before it continues, the item is destroyed.
+/// If the coroutine has received an item and is destroyed before it continues, the item is destroyed, too.
 template <class... Buffers>
     requires(sizeof...(Buffers) > 0) && (requires { typename Buffers::pop_step; } && ...)
 [[nodiscard]] auto select(Buffers&... buffers) noexcept {
     return detail::select_awaiter<Buffers...>(nullptr, buffers...);
 }
-/// Removes an item like select(buffers...), but checks the buffers in the given order, up to the number of
-/// times in a row that `order` sets.
+/// Removes an item like select(buffers...), but checks the buffers in the order of the arguments. After the
+/// number of calls that `order` sets, one call begins with another buffer, so that no buffer starves.
 template <class... Buffers>
     requires(sizeof...(Buffers) > 0) && (requires { typename Buffers::pop_step; } && ...)
 [[nodiscard]] auto select(select_priority& order, Buffers&... buffers) noexcept {

@@ -19,8 +19,8 @@ namespace ekiden::inline EKIDEN_ABI {
 
 namespace detail {
 
-/// One wait for a time: a timer, the node of the stop, and the suspension. It lies in the frame of the
-/// coroutine. Its functions are in the library, except the first part of the wait.
+/// The awaiter of a sleep. The awaiter contains a timer, a node for the stop, and the suspension of the
+/// coroutine. The awaiter lies in the frame of the coroutine that sleeps.
 class [[nodiscard]] sleep_awaiter final : awaited_timer, stop_node {
 public:
     static constexpr bool comes_home = true;
@@ -39,11 +39,11 @@ public:
     }
 
 private:
-    // parts_: what has happened since the beginning. [TW1]
-    static constexpr std::uint8_t has_begun = 1; // begin() no longer touches the awaiter
-    static constexpr std::uint8_t is_due = 2;    // the timer no longer refers to the wait
+    // The bits of parts_ record which events have happened. [TW1]
+    static constexpr std::uint8_t has_begun = 1; // begin() no longer uses the awaiter
+    static constexpr std::uint8_t is_due = 2;    // the timer no longer uses the awaiter
     static constexpr std::uint8_t is_stopped = 4;
-    static constexpr std::uint8_t is_ending = 8; // destroyed while it waits: no coroutine is resumed
+    static constexpr std::uint8_t is_ending = 8; // the awaiter is being destroyed
 
     void begin();
     void publish() noexcept;
@@ -54,26 +54,26 @@ private:
     suspension home_;
     sys::clock::time_point time_;
     sys::atomic<std::uint8_t> parts_{0};
-    bool is_cut_ = false;                // the environment's deadline is earlier
-    sys::cell<bool> is_canceled_{false}; // written before is_due
+    bool is_cut_ = false;                // the deadline of the environment is before time_
+    sys::cell<bool> is_canceled_{false}; // written before is_due is set
 };
 
 } // namespace detail
 
-/// `co_await sleep_until(time)`: waits until the steady clock reaches `time`, and resumes on the coroutine's
-/// executor. It is always resumed by a post, even if the time has been reached already. For another clock,
-/// its distance from now counts.
+/// `co_await sleep_until(time)`: waits until the steady clock reaches `time`. Then the coroutine is posted to
+/// its executor and resumes there. The coroutine is posted even if `time` has been reached before the call.
+/// If `time` belongs to another clock, the call converts it to the steady clock.
 ///
-/// Throws operation_canceled if the stop or the deadline of the environment comes before the time. Throws
-/// std::bad_alloc, and std::system_error if the context needs a thread for its timers and the system gives
-/// none.
+/// Throws operation_canceled if the coroutine is stopped or its deadline passes before `time`. Throws
+/// std::bad_alloc. Throws std::system_error if the context needs a thread for its timers and the system
+/// cannot start one.
 template <class Clock, class Duration>
 [[nodiscard]] detail::sleep_awaiter
 sleep_until(const std::chrono::time_point<Clock, Duration>& time) noexcept {
     return detail::sleep_awaiter(deadline_here(time));
 }
 
-/// The same with a duration from the call.
+/// Waits like sleep_until(time), where `time` is the time of the call plus `length`.
 template <class Rep, class Period>
 [[nodiscard]] detail::sleep_awaiter sleep_for(const std::chrono::duration<Rep, Period>& length) noexcept {
     return detail::sleep_awaiter(now_here<sys::clock>() + sys::bounded(length));

@@ -1,6 +1,6 @@
-/// The options of a coroutine at its start, besides the executor.
+/// Options for the start of a coroutine, in addition to the executor.
 ///
-/// Part: async. Used by: programs, co_spawn, sync_wait.
+/// Part: async. Used by: programs, co_spawn() and sync_wait().
 #pragma once
 
 #include <ekiden/execution/priority.hpp>
@@ -10,36 +10,37 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// The options of co_spawn() and sync_wait(), as in `spawn_options().stop(token).name("reader")`. They are
-/// set by functions, not by braces, because g++ 12 destroys such a braced temporary twice in an awaited
-/// expression.
+/// The options of co_spawn() and sync_wait(). Example: `spawn_options().stop(token).name("reader")`. Member
+/// functions set the options. The class is not an aggregate, because g++ 12 destroys an aggregate twice if it
+/// is a temporary object in an awaited expression.
 class spawn_options {
 public:
     spawn_options() noexcept {}
 
-    /// Sets a stop token: a stop request stops the coroutine.
+    /// Sets a stop token. A stop request on this token stops the coroutine.
     spawn_options& stop(std::stop_token token) noexcept {
         stop_ = std::move(token);
         return *this;
     }
-    /// Sets the name that dumps show. It must outlive the coroutine.
+    /// Sets the name that dumps show. The string must outlive the coroutine.
     spawn_options& name(const char* shown) noexcept {
         name_ = shown;
         return *this;
     }
-    /// Sets the priority of its tasks in a pool. The default is the executor's priority. Other executors
-    /// ignore it.
+    /// Sets the priority of the coroutine's tasks in a pool. The default is the priority of the executor.
+    /// Executors outside pools ignore this option.
     spawn_options& priority(enum priority level) noexcept {
         priority_ = level;
         has_priority_ = true;
         return *this;
     }
 
-    /// Returns the token that was set.
+    /// Returns the stop token that was set.
     [[nodiscard]] const std::stop_token& stop() const noexcept { return stop_; }
     /// Returns the name that was set, or null.
     [[nodiscard]] const char* name() const noexcept { return name_; }
-    /// Returns the priority that was set, or null, which means the executor's priority.
+    /// Returns the priority that was set. Returns null if no priority was set, which means the priority of
+    /// the executor.
     [[nodiscard]] const enum priority* priority() const noexcept {
         return has_priority_ ? &priority_ : nullptr;
     }

@@ -1,6 +1,6 @@
-/// Waits for an awaitable in a function that is not a coroutine.
+/// Lets a function that is not a coroutine wait for an awaitable.
 ///
-/// Part: async. Used by: programs (main), tests.
+/// Part: async. Used by: programs and tests.
 #pragma once
 
 #include <ekiden/async/co_spawn.hpp>
@@ -16,10 +16,12 @@ namespace ekiden::inline EKIDEN_ABI {
 
 namespace detail {
 
-/// Throws std::system_error(resource_deadlock_would_occur) inside a strand or a lane.
+/// Throws std::system_error(resource_deadlock_would_occur) if the calling thread runs a function of a strand
+/// or a lane.
 void refuse_wait_in_serial_scope();
 
-/// Sets the result of the future before it ends the wait.
+/// Completes the future of the coroutine. After the future has been completed, the destructor ends the wait
+/// of the thread in sync_wait().
 template <class T>
 struct tells_wait : root_wait::root_end, fulfils_promise<T> {
     explicit tells_wait(root_wait& told) noexcept : root_wait::root_end(told) {}
@@ -27,23 +29,26 @@ struct tells_wait : root_wait::root_end, fulfils_promise<T> {
 
 } // namespace detail
 
-/// Awaits what `f()` returns, or `f` itself, on the executor `where`. Returns its result or throws its
-/// exception.
+/// Calls `f()` on the executor `where`, and awaits the result of the call. The result must be a coroutine or
+/// another awaitable. If `f` is not callable, awaits `f` itself. The calling thread blocks until the await
+/// has ended. Returns the result of the await, or throws the exception of the await.
 ///
-/// The calling thread waits like future::get(). In a worker of a pool it runs other tasks of that pool
-/// meanwhile, to any depth, so that a pool of one thread makes progress. Do not call it while holding a lock.
+/// The calling thread waits like in future::get(). If the thread is a worker of a pool, it runs other tasks
+/// of that pool while it waits. So a pool with only one thread makes progress. Calls of sync_wait() may be
+/// nested to any depth. Do not call sync_wait() while you hold a lock.
 ///
-/// Throws std::system_error(resource_deadlock_would_occur) in a function of a strand or a lane, which would
-/// make no progress until it returns. Throws like co_spawn(). Throws operation_canceled if an executor
-/// refuses or drops the coroutine, or if the context of `where` is destroyed before it has ended.
+/// Throws std::system_error(resource_deadlock_would_occur) if a function of a strand or a lane calls
+/// sync_wait(). During the wait, the strand or lane could run no other function. Throws whatever co_spawn()
+/// throws. Throws operation_canceled if an executor refuses or drops the coroutine, or if the context of
+/// `where` is destroyed before the coroutine has ended.
 ///
-/// The coroutine has been destroyed when the call returns. If the context has stopped for good, the calling
-/// thread destroys the coroutines that are refused there.
+/// The frame of the coroutine has been destroyed when sync_wait() returns. If the context of `where` has
+/// stopped for good, the waiting thread also destroys the coroutines that this context refuses.
 template <executor E, class F>
 decltype(auto) sync_wait(const E& where, F&& f, spawn_options chosen = spawn_options()) {
     detail::refuse_wait_in_serial_scope();
     using callable = std::remove_cvref_t<F>;
-    // By reference: the caller waits.
+    // A reference to `f` is enough, because the caller waits until the coroutine has ended.
     const auto awaited = [&f]() -> decltype(auto) {
         if constexpr (std::invocable<callable&>)
             return f();
@@ -59,11 +64,12 @@ decltype(auto) sync_wait(const E& where, F&& f, spawn_options chosen = spawn_opt
     return awaited_result.get();
 }
 
-/// Does the same in this_pool(): the pool whose worker the calling thread is, or else default_pool().
+/// Calls sync_wait() with an executor of this_pool(). If the calling thread is a worker of a pool,
+/// this_pool() is that pool. Otherwise this_pool() is default_pool().
 template <class F>
     requires(!executor<std::remove_cvref_t<F>>)
 decltype(auto) sync_wait(F&& f, spawn_options chosen = spawn_options()) {
-    detail::refuse_wait_in_serial_scope(); // before a pool is started for it
+    detail::refuse_wait_in_serial_scope(); // first, because this_pool() may start a pool
     return sync_wait(this_pool().get_executor(), std::forward<F>(f), std::move(chosen));
 }
 

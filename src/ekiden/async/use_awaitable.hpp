@@ -1,6 +1,6 @@
-/// A completion token that makes an operation awaitable.
+/// A completion token that makes an asynchronous operation awaitable.
 ///
-/// Part: async. Used by: programs. Modeled on Asio's use_awaitable, but without a coroutine for each
+/// Part: async. Used by: programs. Modeled on use_awaitable of Asio, but without a coroutine for each
 /// operation.
 #pragma once
 
@@ -25,31 +25,32 @@ namespace detail {
 template <class... Args>
 class awaited_results;
 
-/// The type-independent part of an operation. Private to use_awaitable.
+/// The part of an operation that does not depend on types. Private to use_awaitable.
 class awaited_operation {
 public:
     awaited_operation() noexcept = default;
     awaited_operation(const awaited_operation&) = delete;
     awaited_operation& operator=(const awaited_operation&) = delete;
 
-    /// Resumes the coroutine when the results are stored. The handler calls it once, and touches nothing
-    /// afterwards.
+    /// Resumes the coroutine. The handler calls finish() once, after it has stored the results. After the
+    /// call, the handler no longer uses the operation.
     void finish() noexcept { way_home_.resume(); }
-    /// Called in its place if there will be no results.
+    /// Called instead of finish() if there will be no results.
     void drop() noexcept;
 
 protected:
     ~awaited_operation() = default;
 
-    /// Calls `start(argument)`, which starts the operation. The operation may complete meanwhile and destroy
-    /// the frame.
+    /// Calls `start(argument)`, which starts the operation. The operation may complete inside this call, and
+    /// the frame of the coroutine may be destroyed before the call returns.
     void start_by(void (*start)(void* argument), void* argument);
 
     suspension way_home_;
     bool is_stopped_ = false;
 };
 
-/// The handler. It is moved, and the last one is called or dropped.
+/// The completion handler, which resumes the coroutine. The operation may move the handler. If the handler is
+/// destroyed without having been called, its destructor calls drop().
 template <class... Args>
 class resuming_handler {
 public:
@@ -73,14 +74,14 @@ private:
     awaited_results<Args...>* awaiter_;
 };
 
-/// The results of the operation.
+/// Stores the results of the operation.
 template <class... Args>
 class awaited_results : public awaited_operation {
 public:
     void store(Args... args) noexcept {
         try {
             results_.emplace(std::forward<Args>(args)...);
-        } catch (...) { // thrown when a result is moved
+        } catch (...) { // the move of a result has thrown
             error_ = std::current_exception();
         }
     }
@@ -96,7 +97,8 @@ private:
     std::exception_ptr error_;
 };
 
-/// Returns nothing, the single result, or a tuple. Throws a leading error.
+/// Defines the result of an await with use_awaitable. Returns nothing, the single result, or a tuple of
+/// several results. If the first result reports a failure, throws this failure.
 struct throwing_form {
     template <class... Results>
     static auto of(std::tuple<Results...>& results) {
@@ -124,7 +126,8 @@ private:
         }
     }
 };
-/// Returns all results unchanged.
+/// Defines the result of an await with use_awaitable.as_tuple. Returns all results as a tuple, including
+/// errors.
 struct tuple_form {
     template <class... Results>
     static std::tuple<Results...> of(std::tuple<Results...>& results) {
@@ -137,7 +140,7 @@ inline constexpr bool says_failure = false;
 template <class First, class... Rest>
 inline constexpr bool says_failure<First, Rest...> = failure<std::decay_t<First>>;
 
-/// The operation with its arguments and its state. It starts when it is awaited.
+/// The operation, with its arguments and its state. The operation starts when it is awaited.
 template <class Form, class Initiation, class InitiationArgs, class... Args>
 class [[nodiscard]] awaitable_operation final : public awaited_results<Args...> {
 public:
@@ -149,18 +152,19 @@ public:
 
     [[nodiscard]] static bool await_ready() noexcept { return false; }
 
-    /// Throws what the operation throws when it is started.
+    /// Throws whatever the start of the operation throws.
     template <class Promise>
     void await_suspend(std::coroutine_handle<Promise> waiting) {
         this->way_home_.bind(waiting);
         if constexpr (says_failure<Args...>) {
             const stop_state* const stop = this->way_home_.env().stop;
-            if (stop != nullptr && stop->stop_requested()) { // a stopped coroutine begins no operation
+            if (stop != nullptr && stop->stop_requested()) { // a stopped coroutine starts no operation
                 this->is_stopped_ = true;
                 return this->way_home_.resume();
             }
         }
-        // Moved out of the frame, which may be destroyed before the initiation has returned.
+        // Move the arguments out of the frame, because the frame may be destroyed before the initiation
+        // returns.
         Initiation initiation(std::move(initiation_));
         InitiationArgs args(std::move(args_));
         auto start = [&] {
@@ -186,7 +190,7 @@ private:
     InitiationArgs args_;
 };
 
-/// The async_result of the two tokens.
+/// The base class of async_result for use_awaitable and use_awaitable.as_tuple.
 template <class Form, class... Args>
 struct awaitable_result {
     template <class Initiation, class Token, class... InitiationArgs>
@@ -203,24 +207,25 @@ struct awaitable_result {
 struct use_awaitable_t {
     explicit constexpr use_awaitable_t() = default;
 
-    /// A token whose operation returns a tuple of all its results. A leading error is part of the tuple and
-    /// is not thrown.
+    /// The type of use_awaitable.as_tuple. An operation with this token returns a tuple of all its results. A
+    /// leading error is part of this tuple and is not thrown.
     struct tuple_t {
         explicit constexpr tuple_t() = default;
     };
-    static constexpr tuple_t as_tuple{}; ///< a token of that type
+    static constexpr tuple_t as_tuple{}; ///< returns a tuple of all results
 };
 
-/// `co_await timer.async_wait(use_awaitable)`: starts the operation and waits until it has completed. Its
-/// state lies in the awaiting frame.
+/// `co_await timer.async_wait(use_awaitable)`: starts the operation, and waits until it has completed. The
+/// state of the operation lies in the frame of the awaiting coroutine.
 ///
-/// Returns the results: nothing, the single result, or a tuple. A leading std::error_code or
-/// std::exception_ptr is not a result. If it reports a failure, it is thrown (an error code as
-/// std::system_error).
+/// Returns nothing, the single result, or a tuple of several results. A leading std::error_code or
+/// std::exception_ptr is not counted as a result. If the error code or exception pointer reports a failure,
+/// the await throws this failure. An error code is thrown as a std::system_error.
 ///
-/// Such an operation does not start after a stop: operation_canceled is thrown. An operation that has started
-/// continues after a stop. An operation that is dropped destroys the coroutine. With
-/// `use_awaitable.as_tuple`, operation_canceled is the only exception.
+/// If the coroutine has been stopped, an operation that can report a failure does not start, and the await
+/// throws operation_canceled. A stop does not end an operation that has already started. If an operation
+/// destroys its handler without calling it, the coroutine is destroyed. With `use_awaitable.as_tuple`, the
+/// await throws no failure except operation_canceled.
 inline constexpr use_awaitable_t use_awaitable{};
 
 template <class R, class... Args>

@@ -19,7 +19,7 @@ namespace ekiden::inline EKIDEN_ABI {
 
 namespace detail {
 
-/// The members of when_all(), of these types.
+/// Stores the arguments of a when_all(), which have the types `F...`, and their results.
 template <class... F>
 class all_of_pack {
 public:
@@ -51,7 +51,7 @@ private:
     std::tuple<std::optional<kept_result_t<F>>...> results_;
 };
 
-/// The members of when_all(), in a range of one type.
+/// Stores the elements of a range for when_all(), which have the type `F`, and their results.
 template <class F>
 class all_of_range {
     static constexpr bool is_void = std::is_void_v<result_of_source<F>>;
@@ -84,19 +84,20 @@ public:
 
 private:
     std::vector<F> sources_;
-    std::vector<std::optional<result>> results_; // empty if there are none
+    std::vector<std::optional<result>> results_; // empty if the members have no results
 };
 
 template <class Range>
 using source_in = std::remove_cv_t<std::ranges::range_value_t<Range>>;
 
-/// Whether a range that is passed as `Range` owns its elements: a view may refer to those of another object.
+/// True if elements can be moved out of a range that is passed as `Range`. The elements of a view are not
+/// moved, because they may belong to another object.
 template <class Range>
 inline constexpr bool gives_its_elements =
     !std::is_lvalue_reference_v<Range> && !std::ranges::view<std::remove_cv_t<Range>>;
 
-/// Returns the sources of a range. They are moved out of a container that is passed as an rvalue. Otherwise
-/// they are copied, or moved if the range creates them.
+/// Returns the elements of a range as a vector. If the range is a container that is passed as an rvalue, or
+/// if the range creates its elements, moves the elements. Otherwise copies them.
 template <class Range>
 [[nodiscard]] std::vector<source_in<Range>> sources_of(Range&& range) {
     using all = std::vector<source_in<Range>>;
@@ -118,20 +119,23 @@ template <class Range>
 
 } // namespace detail
 
-/// `co_await when_all(a, b, ...)`: runs coroutines, or callables that return them, and waits until all have
-/// ended. The when_all() for futures is declared in future/when_all.hpp. Use that one for work that already
-/// runs in threads or contexts of its own. Use this one to start coroutines that may be stopped.
+/// `co_await when_all(a, b, ...)`: runs the given coroutines concurrently, and waits until all of them have
+/// ended. An argument may also be a callable that returns a coroutine. The when_all() for futures is declared
+/// in future/when_all.hpp. Use when_all() for futures if the work already runs in other threads or contexts.
+/// Use when_all() for coroutines to start coroutines that can be stopped.
 ///
-/// Returns a std::tuple of the results, with std::monostate for void and a std::reference_wrapper for a
-/// reference; returns nothing if no coroutine has a result. Callables are kept as long as their coroutines.
+/// Returns a std::tuple of the results. The tuple has a std::monostate for a coroutine without a result, and
+/// a std::reference_wrapper for a reference. Returns nothing if no coroutine has a result. A callable is
+/// stored until its coroutine has ended.
 ///
-/// The coroutines begin one after the other in the caller, each up to its first wait, and continue on its
-/// executor. A coroutine that ends without waiting costs no atomic operation. If a coroutine throws, later
-/// ones do not begin, the others are stopped, and all are waited for.
+/// The coroutines begin one after the other in the calling thread, and each runs up to its first wait. After
+/// the wait, a coroutine continues on the executor of the caller. A coroutine that ends without waiting costs
+/// no atomic operation. If a coroutine throws, when_all() begins no further coroutine, stops the running
+/// coroutines, and waits for them.
 ///
-/// Throws the first exception; suppressed_exceptions() has the others until the caller's next co_await. An
-/// exception that only says operation_canceled after a stop is thrown only if there is no other, and is not
-/// in the list.
+/// Throws the first exception. The other exceptions are in suppressed_exceptions() until the caller's next
+/// co_await. After a stop, when_all() throws operation_canceled only if there is no other exception. The list
+/// of suppressed_exceptions() does not contain an operation_canceled after a stop.
 template <class... Sources>
     requires(sizeof...(Sources) > 0 && (detail::group_source<std::decay_t<Sources>> && ...))
 [[nodiscard]] auto when_all(Sources&&... sources) {
@@ -139,10 +143,10 @@ template <class... Sources>
         std::forward<Sources>(sources)...);
 }
 
-/// The same for a range of them. Returns a std::vector in the range's order, or nothing if the coroutines
-/// have no results. The elements of a container that is passed as an rvalue are moved; those of other
-/// containers and of views are copied. Returns at once for an empty range. Throws std::bad_alloc, and what
-/// copying throws.
+/// Runs the coroutines of a range like when_all(a, b, ...). Returns a std::vector of the results, in the
+/// order of the range. Returns nothing if the coroutines have no results. If the range is a container that is
+/// passed as an rvalue, moves its elements. Copies the elements of all other containers and of views. Returns
+/// at once if the range is empty. Throws std::bad_alloc, and everything that the copy of an element throws.
 template <std::ranges::input_range Range>
     requires detail::group_source<detail::source_in<Range>>
 [[nodiscard]] auto when_all(Range&& range) {

@@ -1,4 +1,4 @@
-/// Runs several coroutines concurrently until the first one has ended, and stops the others.
+/// Runs several coroutines concurrently until one of them has ended, and stops the others.
 ///
 /// Part: async. Used by: programs.
 #pragma once
@@ -17,22 +17,22 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// The coroutine of a range that ended first, with its result.
+/// The result of when_any() for a range: the coroutine that ended first, and its result.
 template <class T>
 struct any_winner {
-    std::size_t index; ///< its place in the range
-    T value;           ///< its result
+    std::size_t index; ///< the position of the coroutine in the range
+    T value;           ///< the result of the coroutine
 };
-/// The same for coroutines without a result.
+/// The result of when_any() for a range of coroutines without results.
 template <>
 struct any_winner<void> {
-    std::size_t index; ///< its place in the range
+    std::size_t index; ///< the position of the coroutine in the range
 };
 
 namespace detail {
 
-/// Stores the result of a member of when_any(), by `store()`, if it is the first one. Otherwise the result is
-/// destroyed when the call returns.
+/// Called when a member of when_any() has ended with a result. If no other member has ended before, stores
+/// the result by a call of `store()`. Otherwise the result is destroyed when offer() returns.
 template <class Store>
 void offer(group& owner, Store&& store) noexcept {
     if (!owner.decide()) return;
@@ -43,7 +43,7 @@ void offer(group& owner, Store&& store) noexcept {
     }
 }
 
-/// The members of when_any(), of these types.
+/// Stores the arguments of a when_any(), which have the types `F...`, and the result.
 template <class... F>
 class any_of_pack {
     using result = std::variant<kept_result_t<F>...>;
@@ -77,7 +77,7 @@ private:
     std::optional<result> result_;
 };
 
-/// The members of when_any(), in a range of one type.
+/// Stores the elements of a range for when_any(), which have the type `F`, and the result.
 template <class F>
 class any_of_range {
     static constexpr bool is_void = std::is_void_v<result_of_source<F>>;
@@ -120,20 +120,22 @@ private:
 
 } // namespace detail
 
-/// `co_await when_any(a, b, ...)`: runs coroutines, or callables that return them, until one has ended, stops
-/// the others, and waits for them. The when_any() for futures is declared in future/when_any.hpp: it stops
-/// nothing.
+/// `co_await when_any(a, b, ...)`: runs the given coroutines concurrently until one of them has ended. Then
+/// stops the other coroutines, and waits for them. An argument may also be a callable that returns a
+/// coroutine. The when_any() for futures, in future/when_any.hpp, does not stop anything.
 ///
-/// Returns a std::variant. Its index says which coroutine ended first, and its value is the result, as in
-/// when_all(). If that coroutine threw, throws its exception. The results of the others are destroyed where
-/// they end. Their exceptions are in suppressed_exceptions() until the caller's next co_await, even if the
-/// call returns a result. When it returns, all frames have been destroyed. Callables are kept as long as
-/// their coroutines.
+/// Returns a std::variant. The index of the variant tells which coroutine ended first. The value is the
+/// result of this coroutine, in the same form as in when_all(). If this coroutine has thrown an exception,
+/// when_any() throws the exception. The result of any other coroutine is destroyed in the thread in which
+/// that coroutine ends. The exceptions of the other coroutines are in suppressed_exceptions() until the
+/// caller's next co_await, even if when_any() returns a result. Before when_any() returns, all coroutine
+/// frames have been destroyed. A callable is stored until its coroutine has ended.
 ///
-/// The coroutines begin one after the other in the caller, each up to its first wait. If a coroutine ends
-/// without waiting, later ones do not begin. Each call begins with another coroutine, so that none is
-/// preferred. A stop from outside stops all. A coroutine that then ends with a result takes precedence over
-/// operation_canceled, which is thrown only if all end with it.
+/// The coroutines begin one after the other in the calling thread, and each runs up to its first wait. If a
+/// coroutine ends without waiting, when_any() begins no further coroutine. Each call of when_any() begins
+/// with another argument, so that no argument is preferred. If the caller is stopped, all coroutines are
+/// stopped. If a coroutine still ends with a result after this stop, when_any() returns the result. The
+/// exception operation_canceled is thrown only if all coroutines end with this exception.
 template <class... Sources>
     requires(sizeof...(Sources) > 0 && (detail::group_source<std::decay_t<Sources>> && ...))
 [[nodiscard]] auto when_any(Sources&&... sources) {
@@ -141,9 +143,10 @@ template <class... Sources>
         std::forward<Sources>(sources)...);
 }
 
-/// The same for a range of them. Returns an any_winner. The elements of a container that is passed as an
-/// rvalue are moved; those of other containers and of views are copied. Throws std::invalid_argument for an
-/// empty range, std::bad_alloc, and what copying throws.
+/// Runs the coroutines of a range like when_any(a, b, ...). Returns an any_winner. If the range is a
+/// container that is passed as an rvalue, moves its elements. Copies the elements of all other containers and
+/// of views. Throws std::invalid_argument if the range is empty. Throws std::bad_alloc, and everything that
+/// the copy of an element throws.
 template <std::ranges::input_range Range>
     requires detail::group_source<detail::source_in<Range>>
 [[nodiscard]] auto when_any(Range&& range) {

@@ -1,6 +1,7 @@
-/// Deadlines and shields for parts of a coroutine.
+/// Deadlines for a part of a coroutine, and shields that hide a stop from a part of a coroutine.
 ///
-/// Part: async. Used by: programs. Modeled on the cancel scopes of Trio. The protocol: stop.md.
+/// Part: async. Used by: programs. Modeled on the cancel scopes of Trio, a Python library. The protocol:
+/// stop.md.
 #pragma once
 
 #include <ekiden/async/detail/awaited_timer.hpp>
@@ -21,39 +22,40 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// The exception that with_deadline() throws if the deadline has stopped what it encloses. The error is
-/// std::errc::timed_out.
+/// The exception that with_deadline() throws if its deadline has stopped the enclosed coroutine. The error
+/// code is std::errc::timed_out.
 class timed_out : public std::system_error {
 public:
-    /// Throws std::bad_alloc.
+    /// Makes an exception. `where` is the text of the message. Throws std::bad_alloc.
     explicit timed_out(const char* where)
         : std::system_error(std::make_error_code(std::errc::timed_out), std::string("ekiden: ") + where) {}
 };
 
 namespace detail {
 
-/// A group with one member, whose stop is requested at the deadline. Its timer is the alarm. The alarm counts
-/// as a party, so the group outlives it.
+/// A group with one member, which is stopped when the deadline is reached. A timer, which is called the
+/// alarm, requests the stop at the deadline. The group counts the alarm like a member, so the group outlives
+/// the alarm.
 class deadline_group : public group, private awaited_timer {
 protected:
     explicit deadline_group(sys::clock::time_point deadline) noexcept : deadline_(deadline) {}
     ~deadline_group();
 
-    /// Called between bind() and the start of the member.
+    /// Sets the deadline of the member. Called between bind() and the start of the member.
     void set_deadline() noexcept {
         is_outer_earlier_ = env().deadline < deadline_;
         env().deadline = std::min(env().deadline, deadline_);
     }
-    /// Called when the member has begun. Otherwise like publish().
+    /// Sets the alarm, and then does the same as publish(). Called when the member has begun.
     [[nodiscard]] bool publish_with_alarm() noexcept;
-    /// Like finish(). Throws timed_out if the deadline has stopped the member.
+    /// Does the same as finish(), but throws timed_out if the deadline has stopped the member.
     void finish_in_time();
 
 private:
-    // phase_: [AL1]
+    // Values of phase_. [AL1]
     static constexpr std::uint8_t is_setting = 0; // the alarm is not set yet
     static constexpr std::uint8_t is_set = 1;
-    static constexpr std::uint8_t is_over = 2; // the member has ended: the alarm must be canceled
+    static constexpr std::uint8_t is_over = 2; // the member has ended, so the alarm must be canceled
 
     void member_ends() noexcept override;
     void timer_ended(timer_end how) noexcept override;
@@ -62,7 +64,7 @@ private:
     const sys::clock::time_point deadline_;
     sys::atomic<std::uint8_t> phase_{is_setting};
     bool is_outer_earlier_ = false;
-    bool has_come_ = false; // whether the deadline has been reached
+    bool has_come_ = false; // whether the alarm has expired
 };
 
 template <class F>
@@ -71,7 +73,7 @@ public:
     template <class G>
     with_deadline_awaiter(sys::clock::time_point deadline, G&& source)
         : deadline_group(deadline), member_(std::forward<G>(source)) {}
-    ~with_deadline_awaiter() { end_members(); } // before member_, which they use
+    ~with_deadline_awaiter() { end_members(); } // must precede the destruction of member_
 
     [[nodiscard]] static bool await_ready() noexcept { return false; }
     template <class Promise>
@@ -95,7 +97,7 @@ class [[nodiscard]] shield_awaiter final : public group {
 public:
     template <class G>
     explicit shield_awaiter(std::in_place_t, G&& source) : member_(std::forward<G>(source)) {}
-    ~shield_awaiter() { end_members(); } // before member_, which they use
+    ~shield_awaiter() { end_members(); } // must precede the destruction of member_
 
     [[nodiscard]] static bool await_ready() noexcept { return false; }
     template <class Promise>
@@ -115,23 +117,25 @@ private:
 
 } // namespace detail
 
-/// `co_await with_deadline(time, f)`: awaits the coroutine `f`, or what the callable `f` returns, and stops
-/// it when the steady clock reaches `time`. After the deadline, operations that it awaits complete with
-/// operation_canceled or report the stop in their result. Operations that it begins later do the same.
+/// `co_await with_deadline(time, f)`: awaits the coroutine `f`, and stops it when the steady clock reaches
+/// `time`. If `f` is a callable, with_deadline() awaits the coroutine that `f` returns. After the deadline,
+/// an operation that the coroutine awaits throws operation_canceled, or reports in its result that it was
+/// stopped. Operations that the coroutine begins after the deadline are stopped, too.
 ///
-/// Always waits until the coroutine has ended. Returns its result, even if it completes after the deadline,
-/// or throws its exception. Throws timed_out if operation_canceled has left it because of this deadline.
+/// Always waits until the coroutine has ended. Returns the result of the coroutine, even if the deadline has
+/// passed, or throws the exception of the coroutine. If the coroutine throws operation_canceled because of
+/// this deadline, with_deadline() throws timed_out instead.
 ///
-/// The callable is kept as long as its coroutine. The deadline is in the environment of the enclosed
-/// coroutines. An earlier deadline from outside stays in force. The timer is only set if the coroutine waits.
-/// For another clock, the distance from now counts.
+/// A callable is stored until its coroutine has ended. The environment of the coroutine contains the
+/// deadline. If the caller has an earlier deadline, the earlier deadline stays in force. The timer is only
+/// set if the coroutine waits. If `time` belongs to another clock, the call converts it to the steady clock.
 template <class Clock, class Duration, class F>
     requires detail::group_source<std::decay_t<F>>
 [[nodiscard]] auto with_deadline(const std::chrono::time_point<Clock, Duration>& time, F&& f) {
     return detail::with_deadline_awaiter<std::decay_t<F>>(deadline_here(time), std::forward<F>(f));
 }
 
-/// The same with a duration from the call.
+/// Does the same as with_deadline(time, f), where `time` is the time of the call plus `length`.
 template <class Rep, class Period, class F>
     requires detail::group_source<std::decay_t<F>>
 [[nodiscard]] auto with_timeout(const std::chrono::duration<Rep, Period>& length, F&& f) {
@@ -139,9 +143,10 @@ template <class Rep, class Period, class F>
                                                           std::forward<F>(f));
 }
 
-/// `co_await shield(f)`: awaits the coroutine `f`, or what the callable `f` returns, and hides every stop and
-/// deadline from outside. Use it for clean-up that has to wait. To limit it, call with_timeout() inside.
-/// Later awaits of the caller see the stop again. The callable is kept as long as its coroutine.
+/// `co_await shield(f)`: awaits the coroutine `f`, or the coroutine that the callable `f` returns. Stops and
+/// deadlines of the caller do not reach this coroutine. Use shield() for clean-up that has to wait. To limit
+/// the time of the clean-up, call with_timeout() inside the shield. The stop is visible again to operations
+/// that the caller awaits after the shield. A callable is stored until its coroutine has ended.
 template <class F>
     requires detail::group_source<std::decay_t<F>>
 [[nodiscard]] auto shield(F&& f) {

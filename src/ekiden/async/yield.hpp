@@ -29,7 +29,8 @@ private:
 
 } // namespace detail
 
-/// `co_await yield()`: puts the coroutine behind all tasks that wait for its executor now.
+/// `co_await yield()`: suspends the coroutine, and posts it behind all tasks that are in the queue of its
+/// executor now.
 [[nodiscard]] inline detail::yield_awaiter yield() noexcept { return {}; }
 
 } // namespace ekiden::inline EKIDEN_ABI
