@@ -1,8 +1,8 @@
 /// A small lock for slow paths inside the library. In the checking build, the model checker sees its
 /// operations.
 ///
-/// Part: sys. Used by: queue, pool. Programs use ekiden::mutex instead. Algorithm: U. Drepper, "Futexes Are
-/// Tricky", mutex 2.
+/// Part: sys. Used by: queue, pool. Programs use ekiden::mutex instead. Algorithm: mutex 2 of Ulrich
+/// Drepper's "Futexes Are Tricky".
 #pragma once
 
 #include <ekiden/sys/futex.hpp>

@@ -51,10 +51,10 @@ public:
     }
 
 private:
-    // word_   meaning              set by
-    // empty   no token, no sleeper park
-    // token   a token              unpark
-    // asleep  a thread sleeps      park
+    // word_   meaning                                     set by
+    // empty   there is no token, and no thread sleeps     park
+    // token   there is a token                            unpark
+    // asleep  a thread sleeps                             park
     static constexpr std::uint32_t empty = 0;
     static constexpr std::uint32_t token = 1;
     static constexpr std::uint32_t asleep = static_cast<std::uint32_t>(-1);
