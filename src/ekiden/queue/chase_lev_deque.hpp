@@ -149,7 +149,7 @@ private:
     using slots = typename circular_array<T>::slots;
 
     [[nodiscard]] static std::int64_t size(std::uint64_t top, std::uint64_t bottom) noexcept {
-        return static_cast<std::int64_t>(bottom - top); // correct even if indices have wrapped around; -1 during a pop
+        return static_cast<std::int64_t>(bottom - top); // correct even if indices wrap; -1 during a pop
     }
 
     // Returns whether a value of company_ says that the owner uses full fences. Such a value is odd. company_

@@ -40,7 +40,7 @@ inline constexpr const char* freed_twice = "the memory of a task was freed twice
 /// it.
 ///
 /// bit of freed_   meaning                                            set by               cleared by
-/// 0 (detached)    the owner has no pointer to this slab              owner                owner
+/// 0 (detached)    the owner has no pointer to this slab              owner                the owner
 /// 1 to 63         the node of this unit has been freed               the freeing thread   owner
 class alignas(unit) slab {
 public:
