@@ -102,8 +102,8 @@ struct thread_pool_metrics {
 /// these tasks begin in the order of the posts. In a pool with several workers, they begin roughly oldest
 /// first, and their exact order is not specified. Use a strand or lanes for a strict order. In a pool with W
 /// workers, a task can be overtaken by at most 2^14 * W * W later tasks of the same thread. While a worker is
-/// idle, no task waits behind a running or blocked task. pause() can change this order: a worker that waits
-/// for a result may then put a task back, and later tasks may begin before that task.
+/// idle, no task waits behind a running or blocked task. A call of pause() can change the order: a worker
+/// that waits for a result may put a task back, and later tasks may begin before that task.
 ///
 /// A worker takes its own posted tasks newest first. Other workers steal these tasks oldest first. If a
 /// worker calls post_last(), the new task is queued behind the tasks that already wait.
