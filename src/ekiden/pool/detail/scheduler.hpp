@@ -148,9 +148,9 @@ private:
     }
     [[nodiscard]] injection_queue& checked_queue(priority level);
 
-    // The parts of outstanding_. work_count masks the number of pieces of outstanding work. join() sets
-    // work_awaited before it sleeps until this number is 0. stop() sets work_in_vain, which ends the wait of
-    // join() for outstanding work.
+    // The word outstanding_ has three parts. The bits of work_count contain the number of pieces of
+    // outstanding work. The bit work_awaited is set while join() sleeps until this number is 0. When stop()
+    // ends this wait of join(), it sets the bit work_in_vain.
     static constexpr std::uint32_t work_awaited = std::uint32_t{1} << 31;
     static constexpr std::uint32_t work_in_vain = std::uint32_t{1} << 30;
     static constexpr std::uint32_t work_count = work_in_vain - 1;
