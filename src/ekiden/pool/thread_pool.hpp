@@ -33,7 +33,7 @@ class thread_pool;
 /// The processors on which the workers may run.
 enum class placement : std::uint8_t {
     none,    ///< the system chooses a processor for each worker
-    compact, ///< each worker runs on one usable processor; the first worker runs on the first one
+    compact, ///< worker i runs on usable processor i, modulo the number of processors
     numa,    ///< each worker runs on one NUMA node; the workers are spread evenly over the nodes
 };
 
@@ -99,11 +99,11 @@ struct thread_pool_metrics {
 /// runs, while it runs, or after it has run.
 ///
 /// Order: consider the tasks that one outside thread posts with one priority. In a pool with one worker,
-/// these tasks begin in the order of the posts. In a pool with several workers, they begin roughly oldest
-/// first, and their exact order is not specified. Use a strand or lanes for a strict order. In a pool with W
-/// workers, a task can be overtaken by at most 2^14 * W * W later tasks of the same thread. While a worker is
-/// idle, no task waits behind a running or blocked task. A call of pause() can change the order: a worker
-/// that waits for a result may put a task back, and later tasks may begin before that task.
+/// these tasks begin in the order of the posts. In a pool with several workers, these tasks begin roughly
+/// oldest first, and the exact order is not specified. Use a strand or lanes for a strict order. In a pool
+/// with W workers, a task can be overtaken by at most 2^14 * W * W later tasks of the same thread. While a
+/// worker is idle, no task waits behind a running or blocked task. A call of pause() can change the order: a
+/// worker that waits for a result may put a task back, and later tasks may begin before that task.
 ///
 /// A worker takes its own posted tasks newest first. Other workers steal these tasks oldest first. If a
 /// worker calls post_last(), the new task is queued behind the tasks that already wait.
@@ -152,7 +152,7 @@ public:
     template <class F>
     bool post(F&& f);
     /// Runs `f()` in a worker at priority `level`. Returns and throws like post(f). Also throws
-    /// std::invalid_argument if `level` is no priority.
+    /// std::invalid_argument if `level` is not a valid priority.
     template <class F>
     bool post(priority level, F&& f);
 
@@ -300,9 +300,9 @@ public:
     [[nodiscard]] std::string activity() const;
 
     /// Writes a report to the file descriptor `file`. Call it when a program hangs. For each worker, the
-    /// report says what the worker does, what it waits for and for how long, and which other worker has what
-    /// it waits for. The report also shows the tasks that wait for each other in a cycle. The function
-    /// samples all workers twice, 50 ms apart, to find the workers that make progress.
+    /// report says what the worker does, what it waits for, and for how long. If a worker waits for another
+    /// worker, the report names the other worker. The report also shows the tasks that wait for each other in
+    /// a cycle. The function samples all workers twice, 50 ms apart, to find the workers that make progress.
     ///
     /// Any thread and any signal handler may call this function, even while the pool makes no progress. The
     /// function acquires no lock, allocates no memory, and calls no function of the program. The pool must

@@ -152,8 +152,8 @@ private:
         return static_cast<std::int64_t>(bottom - top); // correct even if indices wrap; -1 during a pop
     }
 
-    // Returns whether a value of company_ says that the owner uses full fences. Such a value is odd. company_
-    // never has the same value twice.
+    // Returns whether `company`, a value of company_, is odd. The value is odd while the owner uses full
+    // fences. It never repeats.
     [[nodiscard]] static bool is_in_company(std::uint64_t company) noexcept { return (company & 1) != 0; }
 
     /// Owner: executes the fence of a pop while the owner is in company. If the next pop uses a light fence

@@ -41,8 +41,8 @@ public:
     /// Writer: returns the array in use.
     [[nodiscard]] slots* current() const noexcept { return current_.load(sys::relaxed); }
 
-    /// Any thread: returns the array in use. If the reader has acquired an index from the writer, the array
-    /// contains the element at that index.
+    /// Any thread: returns the array in use. If the reader has loaded an index of the writer with acquire,
+    /// the array contains the element at this index.
     [[nodiscard]] slots* current_for_reader() const noexcept {
         return current_.load(sys::acquire); // [CA1] Pairs with the release in grow().
     }

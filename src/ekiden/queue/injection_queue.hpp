@@ -1,5 +1,5 @@
-/// The queue for tasks from outside a pool. Many producer threads fill its rings, and many workers empty
-/// them.
+/// The queue for tasks from outside a pool. Many producer threads push tasks into its rings, and many workers
+/// take the tasks.
 ///
 /// Part: queue. Used by: pool, loop. A pool has one such queue for each priority.
 #pragma once
@@ -72,15 +72,15 @@ public:
     /// locks of the rings are rarely contended.
     static constexpr unsigned most_rings = std::numeric_limits<std::uint32_t>::digits;
 
-    /// Creates a queue without rings. Each push reads `gate`, and refuses its task if `gate` has one of the
-    /// bits that the push passes as `refused`. `capacity` is the size of a new ring, a power of two.
-    /// `first_index` and `rings` exist for tests. Throws std::bad_alloc.
+    /// Creates a queue without rings. Each push reads `gate`. If `gate` has one of the bits in the argument
+    /// `refused` of the push, the push refuses its task. `capacity` is the size of a new ring, a power of
+    /// two. `first_index` and `rings` exist for tests. Throws std::bad_alloc.
     explicit injection_queue(const sys::atomic<std::uint32_t>& gate, std::size_t capacity = 256,
                              std::uint64_t first_index = 0, unsigned rings = most_rings);
 
     /// Adds a task, and then calls `then()`, which must not throw. Returns false if the gate refuses the
-    /// task. Throws std::bad_alloc. A call that throws has no effect. If quiesce() has waited for a push,
-    /// this push no longer uses the queue or the owner of the queue after quiesce() has returned.
+    /// task. Throws std::bad_alloc. A call that throws has no effect. After quiesce() has waited for a push,
+    /// that push no longer uses the queue or the owner of the queue.
     template <class Then>
     [[nodiscard]] bool push(task* element, std::uint32_t refused, Then&& then) {
         // Checks the gate before the lock: in the child of a fork(), the lock may be held by a thread that

@@ -6,13 +6,13 @@
 /// Each thread has a heap of slabs. A slab has 4 KiB. A thread uses one slab after the other, and allocates
 /// the nodes of a slab in the order of their addresses. Any thread may free a node. To free a node, a thread
 /// sets the bit of the node in the header of the slab. A thread first collects the bits of several nodes of a
-/// slab, and then sets these bits in one atomic operation. When half of a slab has become free, the freeing
-/// thread returns the slab to the heap that owns it.
+/// slab, and then sets these bits in one atomic operation. When half of a slab has become free, the thread
+/// that freed the last node returns the slab to its heap.
 ///
-/// So nodes that are allocated one after the other are neighbors in memory, even if different threads have
-/// freed them. On average, a free costs less than one atomic operation. An allocation reads no memory that
-/// another core has written. The design is modeled on Leijen et al., "Mimalloc: Free List Sharding in Action"
-/// (2019), but uses bit masks instead of free lists.
+/// So consecutive allocations return neighboring nodes, even if different threads have freed these nodes. On
+/// average, a free costs less than one atomic operation. An allocation reads no memory that another core has
+/// written. The design is modeled on Leijen et al., "Mimalloc: Free List Sharding in Action" (2019), but uses
+/// bit masks instead of free lists.
 ///
 /// When a thread ends, another thread can get its heap. The slabs of the heap that have no live node go to a
 /// depot, which serves all threads. The depot returns no memory to the system.
@@ -27,8 +27,8 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// All functions are thread-safe. A thread may call them even while static or thread_local objects are
-/// destroyed.
+/// All functions are thread-safe. A thread may call these functions even while static or thread_local objects
+/// are destroyed.
 namespace recycler {
 
 /// The size of the largest recycled node for an object, in bytes. Memory for larger objects comes from

@@ -33,11 +33,11 @@ inline constexpr const char* freed_twice = "the memory of a task was freed twice
 
 [[nodiscard]] constexpr std::size_t node_bytes(unsigned size_class) noexcept { return unit << size_class; }
 
-/// The header of a slab. A slab has 4 KiB, and is aligned to 4 KiB. Its first 64 bytes are the header, and
-/// the other bytes are nodes of one size class. After a thread has set the bit of a freed node, the owner may
-/// give the unused slab away. So a thread that has freed a node must not use the header any more, unless the
-/// thread must return the slab. For this reason the header does not contain the size class, and callers pass
-/// it.
+/// The header of a slab. A slab has 4 KiB, and is aligned to 4 KiB. The first 64 bytes of a slab are the
+/// header, and the other bytes are nodes of one size class. After a thread has set the bit of a freed node,
+/// the owner may give the unused slab away. So a thread that has freed a node must not use the header any
+/// more, unless the thread must return the slab. For this reason the functions do not read the size class
+/// from the header, but get it from the caller.
 ///
 /// bit of freed_   meaning                                            set by               cleared by
 /// 0 (detached)    the owner has no pointer to this slab              owner                the owner
@@ -65,8 +65,8 @@ public:
     [[nodiscard]] std::uint64_t take() noexcept;
 
     /// Called by the owner when it has used all free nodes of the slab. Takes the nodes that have been freed
-    /// since, if they are at least half of the slab. Otherwise detaches the slab and returns 0. The thread
-    /// that frees enough nodes to make a detached slab half free returns the slab to its owner.
+    /// since, if they are at least half of the slab. If fewer nodes are free, detaches the slab and returns
+    /// 0. The thread that frees enough nodes to make a detached slab half free returns the slab to its owner.
     [[nodiscard]] std::uint64_t take_or_detach(unsigned size_class) noexcept;
 
     /// Owner: returns whether no node is in use. `at_hand` has the bits of the nodes that the owner has taken

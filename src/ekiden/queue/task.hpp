@@ -21,8 +21,8 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// A request to a task. Each task gets exactly one request that is `run` or `abandon`. This request destroys
-/// the task.
+/// A request to a task. Each task gets exactly one request that is `run` or `abandon`. The request `run` or
+/// `abandon` destroys the task.
 enum class task_request : std::uint8_t {
     run,      ///< call the callable, and let its exception propagate
     abandon,  ///< destroy the callable without calling it, so that a future reports operation_canceled

@@ -1,4 +1,4 @@
-/// A pair of fences with unequal cost: the light one is free, the heavy one is a system call.
+/// A pair of fences with unequal cost. The light fence is free, and the heavy fence is a system call.
 ///
 /// Part: sys. Used by: queue, pool.
 ///

@@ -25,8 +25,8 @@ bool at_fork(void (*before)(), void (*in_parent)(), void (*in_child)()) noexcept
 extern std::uint16_t fork_generation_here;
 
 /// Returns how many forks lie between this process and the process in which the library was started. Returns
-/// 0 if the system has refused at_fork(). If an object was made at another number of forks, it belongs to
-/// threads that do not exist in this process.
+/// 0 if the system has refused at_fork(). If an object was created before the last fork, its threads do not
+/// exist in this process.
 [[nodiscard]] inline std::uint16_t fork_generation() noexcept { return fork_generation_here; }
 
 } // namespace ekiden::inline EKIDEN_ABI::sys

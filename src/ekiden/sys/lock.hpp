@@ -39,8 +39,8 @@ public:
 private:
     // word_      meaning                                          set by
     // free       no thread holds the lock                         unlock
-    // held       a thread holds it, and no thread sleeps          lock
-    // contended  a thread holds it, and threads may sleep         lock
+    // held       a thread holds the lock, and no thread sleeps    lock
+    // contended  a thread holds the lock, and others may sleep    lock
     static constexpr std::uint32_t free = 0;
     static constexpr std::uint32_t held = 1;
     static constexpr std::uint32_t contended = 2;

@@ -7,8 +7,9 @@
 /// operations enforce. The tests of the locks use this mode. With annotations, ThreadSanitizer knows which
 /// objects are locks. Then ThreadSanitizer also reports lock orders that may deadlock, and an unlock by a
 /// thread that does not hold the lock. With annotations, the reports of data races name the locks that were
-/// held. Define the macro either for the whole program, including the library, or not at all: code with the
-/// macro does not link with code without it. Without ThreadSanitizer, the annotations do nothing.
+/// held. Define the macro for the whole program, including the library, or do not define it at all. Code that
+/// was compiled with the macro does not link with other code. Without ThreadSanitizer, the annotations do
+/// nothing.
 #pragma once
 
 #include <ekiden/sys/config.hpp>
@@ -22,9 +23,9 @@
 
 namespace ekiden::inline EKIDEN_ABI::sys {
 
-/// How a thread acquired a lock.
+/// How a thread acquired a lock. The order of locks matters only for a call that cannot fail.
 enum class hold : std::uint8_t {
-    alone,        ///< by a call that cannot fail, so the order of acquisitions matters
+    alone,        ///< exclusively, by a call that cannot fail
     alone_tried,  ///< by a call that can give up
     shared,       ///< shared, by a call that cannot fail
     shared_tried, ///< shared, by a call that can give up

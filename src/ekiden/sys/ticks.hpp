@@ -15,9 +15,9 @@
 
 namespace ekiden::inline EKIDEN_ABI::sys {
 
-/// Returns whether ticks(true) may be called. This needs two conditions. The counter runs at the same rate on
-/// all processors, even while the processors sleep. The system's own clock is based on the counter. Queries
-/// the processor and the system only at the first call. Thread-safe.
+/// Returns whether ticks(true) may be called. This is the case if the counter runs at the same rate on all
+/// processors, even while the processors sleep, and if the system's own clock is based on the counter.
+/// Queries the processor and the system only at the first call. Thread-safe.
 [[nodiscard]] bool has_even_counter() noexcept;
 
 /// Returns the time in an unknown unit. Compare two readings with another clock to find the unit.

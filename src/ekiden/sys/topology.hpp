@@ -18,14 +18,14 @@ namespace ekiden::inline EKIDEN_ABI::sys {
 /// processor.
 [[nodiscard]] std::vector<int> usable_cpus();
 
-/// Returns how many threads can run at once. The result is the smaller one of two numbers: the number of
-/// usable_cpus(), and the CPU quota of the process's control groups, rounded up. The result is at least 1.
+/// Returns how many threads can run at once. The result is the number of usable_cpus(). If the CPU quota of
+/// the process's control groups is lower, the result is this quota, rounded up. The result is at least 1.
 /// Supports control groups v1 and v2.
 [[nodiscard]] unsigned usable_concurrency();
 
 /// Returns the CPU quota of the process's control groups, as a number of processors. The result is the
-/// smallest quota among these groups and the groups that contain them. The result is empty if no group has a
-/// quota that the process can read. The parameters exist for tests.
+/// smallest quota of the process's groups and of all groups that contain these groups. The result is empty if
+/// no group has a quota that the process can read. The parameters exist for tests.
 [[nodiscard]] std::optional<double> cpu_quota(const std::string& groups_file = "/proc/self/cgroup",
                                               const std::string& root = "/sys/fs/cgroup");
 

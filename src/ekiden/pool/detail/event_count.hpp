@@ -1,5 +1,5 @@
-/// How workers sleep, and how a thread that posts a task wakes one of them. sleep.md explains the protocol
-/// and its proof.
+/// How workers sleep, and how a thread that posts a task wakes a worker. sleep.md explains the protocol and
+/// its proof.
 ///
 /// Part: pool. Used by: pool. Workers sleep here, and the scheduler wakes them.
 ///
@@ -52,9 +52,9 @@ public:
     /// Gives the token back after the owner has found a task. If there is more work, wakes the next worker.
     void end_search() noexcept;
 
-    /// Announces that worker `w` is about to sleep. If the worker has the token, gives the token back. For
-    /// each piece of published work, one of two things is true: the caller sees the work after this call, or
-    /// the notify() of the poster sees the worker. The caller then calls commit_wait() or cancel_wait().
+    /// Announces that worker `w` is about to sleep. If the worker has the token, gives the token back. After
+    /// this call, the caller sees all published work, except work whose poster sees this worker in notify().
+    /// The caller must then call commit_wait() or cancel_wait().
     void prepare_wait(unsigned w, bool has_token) noexcept;
 
     enum class wake_up : std::uint8_t {

@@ -88,7 +88,7 @@ public:
     [[nodiscard]] stalled_thread describe(unsigned index) const;
 
 private:
-    /// The state of a thread. It is protected by lock_.
+    /// The state of a thread. The state is protected by lock_.
     struct member {
         enum class duty : std::uint8_t {
             none,        // the thread does not exist

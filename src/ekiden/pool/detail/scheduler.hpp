@@ -160,7 +160,7 @@ private:
     void (*const shut_down_services_)(thread_pool&) noexcept;
     const thread_pool_options options_;
     const std::uint64_t search_ns_;
-    alignas(sys::isolation) sys::atomic<std::uint32_t> gate_{0}; // It is often read, but rarely changed.
+    alignas(sys::isolation) sys::atomic<std::uint32_t> gate_{0}; // All threads read gate_. Few change it.
     sys::atomic<work_source*> source_{nullptr};
     pool_threads threads_;
     std::array<injection_queue, 3> queues_; // one queue for each priority
@@ -168,7 +168,7 @@ private:
     event_count sleep_;
     std::optional<watch> watch_;
     binary_semaphore joining_{1};         // the thread that has the permit ends the pool
-    bool services_are_shut_down_ = false; // only the thread with the permit writes it
+    bool services_are_shut_down_ = false; // written only by the thread with the permit
 
     sys::atomic<std::uint32_t> idle_waiters_{0};
     sys::atomic<std::uint32_t> idle_epoch_{0};

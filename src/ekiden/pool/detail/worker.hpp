@@ -33,8 +33,8 @@ public:
     void push(task* spawned);
 
     /// Waits until `awaited` is ready. If `limit` is null, the worker runs other tasks during the wait,
-    /// because there may be no other worker that can run them. These tasks may wait in the same way, so the
-    /// waits can be nested to any depth. If there is a limit, the worker sleeps like a blocked thread,
+    /// because there may be no other worker that can run these tasks. These tasks may wait in the same way,
+    /// so the waits can be nested to any depth. If there is a limit, the worker sleeps like a blocked thread,
     /// because it could not abort a running task when the limit is reached.
     bool wait_for(completion& awaited, const wait_limit* limit) noexcept override;
 
@@ -74,7 +74,7 @@ public:
     [[nodiscard]] completion& awaited() const noexcept { return *waits_->awaited; }
     /// Returns whether the task of `result` lies on this worker's stack. Called like awaited().
     [[nodiscard]] bool runs(const completion& result) const noexcept;
-    /// Returns a flag that says whether the circle of this worker's wait has been reported. Called like
+    /// Returns the flag that says whether this worker's circle of waits has been reported. Called like
     /// awaited().
     [[nodiscard]] bool& is_in_told_circle() const noexcept { return waits_->is_in_told_circle; }
     /// Any thread: returns the type name of the current task. If no task is running, returns the type name of
