@@ -17,8 +17,9 @@
 /// The owner has a copy of an earlier value of `top`. A push reads `top` itself only when the array seems
 /// full.
 ///
-/// After the owner has noticed a theft, the owner is "in company": it uses full fences for some pops. Thieves
-/// can see whether the owner is in company. While the owner is in company, a thief needs no system call.
+/// After the owner has noticed a theft, the owner is in contended mode for some pops. (The code calls this
+/// mode "company".) In contended mode, the owner uses full fences. Thieves can see whether the owner is in
+/// contended mode. If it is, a thief needs no system call.
 #pragma once
 
 #include <ekiden/queue/circular_array.hpp>
@@ -105,18 +106,18 @@ public:
     }
 
     /// Any thread: takes the oldest element. Returns null if the deque is empty, or if another thread takes
-    /// the element first. If the owner is not in company, the call costs a heavy fence. So callers check
-    /// maybe_filled() first.
+    /// the element first. If the owner is not in contended mode, the call costs a heavy fence. So callers
+    /// check maybe_filled() first.
     [[nodiscard]] T* steal() noexcept {
-        // [CL5] Acquire: sees the claims that the owner made with a light fence before the owner was in
-        // company. Pairs with the releases in meet_thieves() and fence_in_company().
+        // [CL5] Acquire: sees the claims that the owner made with a light fence before the owner entered
+        // contended mode. Pairs with the releases in meet_thieves() and fence_in_company().
         const std::uint64_t company = company_.load(sys::acquire);
         std::uint64_t top = top_.load(sys::acquire);
         std::uint64_t bottom = 0;
         bool is_ordered = is_in_company(company);
         if (is_ordered) {
             // [CL2] Orders the load of top_ before the load of bottom_. [CL6] Orders the load of top_ before
-            // the second load of company_. For both pairs, the other side is the fence in fence_in_company().
+            // the second load of company_. The fence in fence_in_company() is the other side of both pairs.
             sys::fence(sys::seq_cst);
             bottom = bottom_.load(sys::acquire); // [CL1] Acquire: pairs with the release in push().
             is_ordered = company_.load(sys::relaxed) == company || EKIDEN_MUTANT(deque_steal_trusts_company);
@@ -156,8 +157,8 @@ private:
     // fences. It never repeats.
     [[nodiscard]] static bool is_in_company(std::uint64_t company) noexcept { return (company & 1) != 0; }
 
-    /// Owner: executes the fence of a pop while the owner is in company. If the next pop uses a light fence
-    /// again, announces first that the owner is no longer in company.
+    /// Owner: executes the fence of a pop in contended mode. If the next pop uses a light fence again, first
+    /// announces that the owner leaves contended mode.
     void fence_in_company() noexcept {
         if (--company_left_ == 0) {
             // [CL5] Release: the owner's loads of top_ come before this store. Pairs with the acquire in
@@ -167,12 +168,12 @@ private:
         }
         // [CL2] Full fence: pairs with the full fence and with the heavy fence in steal(). [CL6] Orders the
         // announcement above before all claims with a light fence. Pairs with the full fence in steal().
-        // Either these claims see the thief's value of top_, or the thief sees that the owner is no longer in
-        // company.
+        // Either these claims see the thief's value of top_, or the thief sees that the owner has left
+        // contended mode.
         if (!EKIDEN_MUTANT(deque_company_is_unfenced)) sys::fence(sys::seq_cst);
     }
 
-    /// Owner: records that thieves have advanced top_ to `top`. From now on the owner is in company.
+    /// Owner: records that thieves have advanced top_ to `top`. The owner enters contended mode.
     [[gnu::noinline]] void meet_thieves(std::uint64_t top) noexcept {
         own_top_ = top;
         // [CL5] Release: publishes the claims that the owner has made so far. Pairs with the acquire in

@@ -134,7 +134,7 @@ private:
     static task* task_of(std::uintptr_t word) noexcept { return reinterpret_cast<task*>(word); }
 
     sys::atomic<std::uintptr_t> newest_{idle};
-    // The link to the oldest task. The consumer writes it, and so does a push into an empty queue.
+    // The link to the oldest task. The consumer writes this link. A push into an empty queue also writes it.
     sys::atomic<task*> oldest_{nullptr};
 };
 

@@ -210,7 +210,7 @@ template <class F>
 }
 
 /// Makes a task in memory from `allocator`. The memory is freed before the call. With a std::allocator, the
-/// memory comes from the recycler. Throws like the other make_task(), and throws whatever the allocator
+/// memory comes from the recycler. Throws whatever the other make_task() throws, and whatever the allocator
 /// throws.
 template <class F, class Allocator>
 [[nodiscard]] task* make_task(F&& f, const Allocator& allocator, const char* where) {

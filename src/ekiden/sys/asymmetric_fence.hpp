@@ -3,9 +3,10 @@
 /// Part: sys. Used by: queue, pool.
 ///
 /// A light fence in one thread and a heavy fence in another thread order memory accesses like two seq_cst
-/// fences. See asymmetric_thread_fence in the C++ proposal P1202R5. Two light fences only prevent the
-/// compiler from reordering. On Linux, the heavy fence is membarrier(PRIVATE_EXPEDITED), which is registered
-/// once per process. On other systems, or if the kernel refuses membarrier, both fences are seq_cst fences.
+/// fences. See asymmetric_thread_fence in the C++ proposal P1202R5. If both fences are light, they only
+/// prevent reordering by the compiler. On Linux, the heavy fence is membarrier(PRIVATE_EXPEDITED), which is
+/// registered once per process. On other systems, or if the kernel refuses membarrier, both fences are
+/// seq_cst fences.
 #pragma once
 
 #include <ekiden/sys/atomic.hpp>

@@ -16,8 +16,8 @@ class parker {
 public:
     /// Waits for a token and consumes it. Does not return spuriously.
     void park() noexcept {
-        // Consumes the token if there is one (1 -> 0). Otherwise announces the sleeper (0 -> -1). [PA1]
-        // Acquire: sees what the thread that unparks has written. Pairs with the release in unpark().
+        // Consumes the token if there is one (1 -> 0). If there is no token, announces the sleeper (0 -> -1).
+        // [PA1] Acquire: sees what the thread that unparks has written. Pairs with the release in unpark().
         if (word_.fetch_sub(1, acquire) == token) return;
         for (;;) {
             futex_wait(word_, asleep);

@@ -1,7 +1,7 @@
 /// How workers sleep, and how a thread that posts a task wakes a worker. sleep.md explains the protocol and
 /// its proof.
 ///
-/// Part: pool. Used by: pool. Workers sleep here, and the scheduler wakes them.
+/// Part: pool. Used by: pool. Workers call it to sleep, and the scheduler calls it to wake workers.
 ///
 /// The class is an event count: a worker announces its sleep, checks the queues again, and then sleeps. There
 /// is one token. The awake worker that has the token searches for work on behalf of all workers. While a
