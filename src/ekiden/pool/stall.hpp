@@ -1,4 +1,4 @@
-/// The report of a pool whose threads make no progress.
+/// The report about a pool whose threads make no progress.
 ///
 /// Part: pool. Used by: programs, through thread_pool_options::on_stall.
 #pragma once
@@ -15,23 +15,24 @@ namespace ekiden::inline EKIDEN_ABI {
 /// A waiting thread of a pool.
 struct stalled_thread {
     unsigned index = 0; ///< the index of the worker, as in the thread's name
-    std::string task;   ///< the type of the running task
-    std::string
-        waits_for; ///< the type of the task whose result it waits for, or the text of a blocking_region
-    std::chrono::nanoseconds waited{}; ///< how long it has waited; 0 if unknown
+    std::string task;   ///< The type of the task that the thread runs.
+    /// The type of the task whose result the thread awaits, or the text of the thread's blocking_region.
+    std::string waits_for;
+    std::chrono::nanoseconds waited{}; ///< how long the thread has waited; 0 if unknown
 };
 
-/// Why a pool makes no progress.
+/// A report that says why a pool makes no progress.
 struct stall_report {
     /// The possible causes.
     enum class reason : std::uint8_t {
-        saturated,  ///< tasks wait, all threads are blocked, and the pool has `max_threads` threads
-        deadlocked, ///< tasks of this pool wait for each other's results in a cycle
+        saturated,  ///< tasks are queued, but the pool has `max_threads` threads, and all are blocked
+        deadlocked, ///< tasks of the pool wait for each other's results in a cycle
     };
-    reason why = reason::saturated; ///< the cause
-    std::vector<stalled_thread>
-        threads; ///< all threads; if deadlocked, those in the cycle, each waiting for the next
-    std::uint64_t tasks_pending = 0; ///< the tasks that are queued or running
+    reason why = reason::saturated; ///< The cause.
+    /// The waiting threads. If the reason is `deadlocked`, these are the threads in the cycle, and each waits
+    /// for the next thread in the list. Otherwise the list contains all threads of the pool.
+    std::vector<stalled_thread> threads;
+    std::uint64_t tasks_pending = 0; ///< the number of tasks that are queued or running
 
     /// Returns the report as text, with a line for each thread. Throws std::bad_alloc.
     [[nodiscard]] std::string text() const;

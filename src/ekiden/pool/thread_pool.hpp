@@ -1,6 +1,7 @@
-/// A pool of threads that runs tasks. Workers steal from each other. Threads outside post into rings.
+/// A pool of threads that runs tasks. Workers steal tasks from each other. Threads outside the pool post
+/// tasks into rings.
 ///
-/// Part: pool. Used by: programs. The engine is private: scheduler.hpp, worker.hpp.
+/// Part: pool. Used by: programs. The implementation is in the private headers scheduler.hpp and worker.hpp.
 #pragma once
 
 #include <ekiden/execution/execution_context.hpp>
@@ -31,9 +32,9 @@ class thread_pool;
 
 /// The processors on which the workers may run.
 enum class placement : std::uint8_t {
-    none,    ///< any processor: the system chooses
-    compact, ///< each worker on one usable processor, in their order
-    numa,    ///< each worker on the processors of one NUMA node; the nodes are filled evenly
+    none,    ///< the system chooses a processor for each worker
+    compact, ///< worker i runs on usable processor i, modulo the number of processors
+    numa,    ///< each worker runs on one NUMA node; the workers are spread evenly over the nodes
 };
 
 /// The options of a thread_pool.
@@ -43,90 +44,99 @@ struct thread_pool_options {
     /// The largest accepted spin_time.
     static constexpr std::chrono::microseconds longest_spin = std::chrono::seconds(10);
 
-    unsigned threads = 0;                          ///< number of workers; 0: one per usable processor
-    std::string name = "ekiden";                   ///< the threads are called name-0, name-1, ...
-    ekiden::placement placement = placement::none; ///< a hint: a refusal by the system is not reported
-    /// The largest number of threads while some are blocked. A thread is blocked in a blocking_region, or if
-    /// the watch finds that it blocks without one. 0 means `threads`. See elastic.md.
+    unsigned threads = 0;                          ///< The number of workers. 0: one per usable processor.
+    std::string name = "ekiden";                   ///< the threads are named name-0, name-1 and so on
+    ekiden::placement placement = placement::none; ///< A hint: it is no error if the system refuses.
+    /// The largest number of threads while some threads are blocked. A thread counts as blocked in a
+    /// blocking_region. A thread also counts as blocked if the watch finds that the thread blocks outside of
+    /// a blocking_region. The value 0 stands for the number `threads`. See elastic.md.
     unsigned max_threads = 0;
-    std::chrono::milliseconds keep_alive{10'000}; ///< how long a surplus thread waits for work before it ends
-    /// The interval at which the pool checks for workers that block without a blocking_region. A thread of
-    /// its own, the watch, checks them if `max_threads` is above `threads` or `on_stall` is set. 0: never,
-    /// and there is no such thread.
+    std::chrono::milliseconds keep_alive{10'000}; ///< How long a surplus thread waits before it ends.
+    /// The interval at which the pool checks for workers that block outside of a blocking_region. A separate
+    /// thread, the watch, makes these checks. The pool has a watch if `max_threads` is above `threads`, or if
+    /// `on_stall` is set. If the interval is 0, the pool has no watch and makes no checks.
     std::chrono::milliseconds watch_interval{10};
-    /// How long every idle worker searches for work before it sleeps. It uses the processors meanwhile, like
-    /// the block time of OpenMP. Set it for short loops that follow each other closely, because a wake-up
-    /// costs more than such a loop. 0: one worker at a time searches, for 20 us.
+    /// How long every idle worker searches for work before it sleeps. A searching worker uses its processor,
+    /// like a thread of OpenMP during the block time. Set this option if the program runs short parallel
+    /// loops in quick succession, because a wake-up takes longer than a short loop. With 0, only one worker
+    /// at a time searches, for 20 us.
     std::chrono::microseconds spin_time{0};
-    /// Called by the worker if an exception leaves a task without a future, with the exception and the name
-    /// of the callable's type. Must not throw. Empty: prints both to standard error and calls std::terminate.
+    /// The handler for exceptions of tasks without a future. The worker calls the handler with the exception
+    /// and with the name of the callable's type. The handler must not throw. If the handler is empty, the
+    /// pool prints both arguments to standard error and calls std::terminate.
     std::function<void(std::exception_ptr, std::string_view)> on_unhandled_exception = {};
-    /// Called once each time that the pool is found to make no progress. The watch calls it for a saturated
-    /// pool. The worker whose wait closes the cycle calls it for a deadlock. Must not throw, nor wait for the
-    /// pool. Empty: prints a deadlock to standard error.
+    /// The handler that is called once each time that the pool is found to make no progress. If the pool is
+    /// saturated, the watch calls the handler. If tasks wait for each other in a cycle, the worker whose wait
+    /// closes the cycle calls the handler. The handler must not throw, and must not wait for the pool. If the
+    /// handler is empty, the pool prints deadlocks to standard error.
     std::function<void(const stall_report&)> on_stall = {};
 };
 
-/// Counts of what the workers have done since the pool began. The numbers are read one after the other while
-/// the pool runs, so they are not a snapshot of one moment.
+/// Counts of what the workers have done since the pool was started. The numbers are not a snapshot of one
+/// moment, because they are read one after the other while the pool runs.
 struct thread_pool_metrics {
-    unsigned threads = 0;              ///< the number of threads now
-    unsigned peak_threads = 0;         ///< the largest number at once
+    unsigned threads = 0;              ///< the current number of threads
+    unsigned peak_threads = 0;         ///< the largest number of threads so far
     unsigned threads_at_work = 0;      ///< threads that run a task or search for one
     unsigned threads_blocked = 0;      ///< threads in a blocking_region, or found blocked by the watch
-    unsigned threads_standing_by = 0;  ///< surplus threads, asleep until others block
-    bool is_saturated = false;         ///< all threads are blocked, and there are `max_threads`
-    std::uint64_t threads_refused = 0; ///< how often the system gave no thread or memory when one blocked
-    std::uint64_t stalls = 0;          ///< reports made; see thread_pool_options::on_stall
-    std::uint64_t tasks_run = 0;       ///< including canceled tasks, and forked calls that a worker took over
+    unsigned threads_standing_by = 0;  ///< surplus threads that sleep until other threads block
+    bool is_saturated = false;         ///< true if there are `max_threads` threads, and all are blocked
+    std::uint64_t threads_refused = 0; ///< how often the system refused to replace a blocked thread
+    std::uint64_t stalls = 0;          ///< the number of reports to thread_pool_options::on_stall
+    std::uint64_t tasks_run = 0;       ///< finished tasks, including canceled tasks and stolen calls
     std::uint64_t tasks_abandoned = 0; ///< tasks that stop() dropped
-    std::uint64_t tasks_pending = 0;   ///< tasks that are queued or running now
+    std::uint64_t tasks_pending = 0;   ///< tasks that are currently queued or running
     std::uint64_t stolen = 0;          ///< tasks taken from another worker's deque
-    std::uint64_t injected = 0;        ///< tasks taken from the queues for outside tasks and for priorities
+    std::uint64_t injected = 0;        ///< tasks taken from the injection queues
     std::uint64_t parks = 0;           ///< how often a worker went to sleep
     std::uint64_t wakes = 0;           ///< how often a worker was woken for work
-    histogram_snapshot queue_delay;    ///< ns from post to run, of every 64th task of each producer
+    histogram_snapshot queue_delay;    ///< the time in a queue, in ns, for every 64th task of a producer
 };
 
 /// A pool of threads that runs tasks.
 ///
-/// An accepted task is run or abandoned, exactly once. post() and submit() may return before, while or after
-/// it runs.
+/// The pool runs or abandons each accepted task exactly once. post() and submit() may return before the task
+/// runs, while it runs, or after it has run.
 ///
-/// Order: with one worker, tasks of one priority that one outside thread posts begin in the order of the
-/// posts. With several workers they begin roughly oldest first, and the order is not specified. Use a strand
-/// or lanes for a strict order. With W workers, at most 2^14 * W * W later tasks of that thread overtake a
-/// task. No task waits behind another one that computes or blocks while a worker is idle. Later posts may
-/// begin earlier in one case: a worker that waits for a result puts a task back because of pause().
+/// Order: consider the tasks that one outside thread posts with one priority. In a pool with one worker,
+/// these tasks begin in the order of the posts. In a pool with several workers, these tasks begin roughly
+/// oldest first, and the exact order is not specified. Use a strand or lanes for a strict order. In a pool
+/// with W workers, a task can be overtaken by at most 2^14 * W * W later tasks of the same thread. While a
+/// worker is idle, no task waits behind a running or blocked task. A call of pause() can change the order: a
+/// worker that waits for a result may put a task back, and later tasks may begin before that task.
 ///
-/// A worker takes the tasks that it has posted newest first. Other workers take them oldest first.
-/// post_last() puts a worker's task behind the waiting ones.
+/// A worker takes its own posted tasks newest first. Other workers steal these tasks oldest first. If a
+/// worker calls post_last(), the new task is queued behind the tasks that already wait.
 ///
-/// Services: join() shuts down the services of the pool when no task is left, before the threads end.
+/// Services: when no task is left, join() shuts down the services of the pool. After that, join() ends the
+/// threads.
 ///
-/// fork(): in the child no worker exists, and no call waits. A call that posts or waits throws
-/// std::system_error(operation_not_permitted). pause(), resume(), stop() and the destructor do nothing.
-/// metrics() returns what the forking thread could see. New pools work in the child. A task may fork if its
-/// child ends with exec or _exit. A child that returns from the task ends the process with a message.
+/// fork(): in the child, the pool has no workers, and no call waits. A call that posts or waits throws
+/// std::system_error(operation_not_permitted). pause(), resume(), stop() and the destructor do nothing in the
+/// child. metrics() returns what the forking thread could see. The child can create new pools. A task may
+/// call fork() if the child ends with exec or _exit. If the child returns from the task, the library prints a
+/// message and aborts the child.
 ///
-/// Thread safety: all members may be called concurrently, also by workers, except the destructor.
-/// Ordering: everything that the caller did before a post is visible to the task.
+/// Thread safety: any thread may call all members concurrently, including the workers. The destructor is the
+/// only exception. Ordering: everything that the caller did before a post is visible to the task.
 class thread_pool : public execution_context {
 public:
     using options = thread_pool_options;
 
-    /// Starts the threads. Throws std::invalid_argument for a bad option, before anything is started. Throws
-    /// std::bad_alloc or std::system_error if the system gives no memory or thread. The threads that had
-    /// started have then ended. In a simulation the constructor fails the run instead, as does a post.
+    /// Starts the threads. If an option is invalid, throws std::invalid_argument before any thread starts.
+    /// Throws std::bad_alloc if there is no memory, and std::system_error if the system refuses to start a
+    /// thread. Before it throws, the constructor ends the threads that have already started. Inside a
+    /// simulation, the constructor and all posts make the simulated run fail.
     explicit thread_pool(options chosen = {});
-    /// Starts `threads` threads. All other options have their defaults.
+    /// Starts `threads` threads. All other options have their default values.
     template <std::integral Number>
         requires(!std::same_as<Number, bool>)
     explicit thread_pool(Number threads) : thread_pool(options{.threads = checked_number(threads)}) {}
-    /// Calls join(). Must not run in a thread of this pool, because that thread cannot wait for its own end.
-    /// This includes tasks, coroutines and their frames, thread_local objects of a worker, and functions in
-    /// the options. If it does run there, it ends the program with a message that names the place and the
-    /// remedy. stop() may be called there.
+    /// Calls join(). The destructor must not run in a thread of this pool, because that thread cannot wait
+    /// for its own end. So the pool must not be destroyed by a task, by a coroutine or its frame, by a
+    /// thread_local object of a worker, or by a handler in the options. If the destructor does run in a
+    /// thread of the pool, it terminates the program with a message that names the place and the remedy. A
+    /// thread of the pool may call stop() instead.
     ~thread_pool() override;
     thread_pool(const thread_pool&) = delete;
     thread_pool& operator=(const thread_pool&) = delete;
@@ -135,55 +145,58 @@ public:
     /// Returns an executor of this pool for the given priority.
     [[nodiscard]] executor_type get_executor(priority level = priority::normal) noexcept;
 
-    /// Runs `f()` in a worker. Returns true if the task is accepted. After stop() or join() it returns false,
-    /// and this thread has destroyed `f`. Throws std::bad_alloc, std::invalid_argument if `f` is an empty
-    /// callable such as an empty std::function, and whatever copying `f` throws. If it throws, no task has
-    /// been accepted.
+    /// Runs `f()` in a worker. Returns true if the pool accepts the task. After stop() or join(), returns
+    /// false and destroys its copy of `f` in the calling thread. Throws std::invalid_argument if `f` is an
+    /// empty callable, such as an empty std::function. Also throws std::bad_alloc, and whatever copying `f`
+    /// throws. If the call throws, the pool has not accepted the task.
     template <class F>
     bool post(F&& f);
     /// Runs `f()` in a worker at priority `level`. Returns and throws like post(f). Also throws
-    /// std::invalid_argument if there is no such priority.
+    /// std::invalid_argument if `level` is not a valid priority.
     template <class F>
     bool post(priority level, F&& f);
 
-    /// Posts `f` behind the tasks that already wait, for a task that lets other tasks run before it
-    /// continues. Returns and throws like post().
+    /// Posts `f` behind the tasks that already wait. A task can call post_last() to let other tasks run
+    /// before it continues. Returns and throws like post().
     template <class F>
     bool post_last(F&& f);
 
     /// Runs `f(args...)` in a worker and returns the future of its result. `f` and the arguments are copied
-    /// or moved. Throws like post(). After stop() or join() the future reports
-    /// std::system_error(operation_canceled).
+    /// or moved into the task. Throws like post(). If the call comes after stop() or join(), the future
+    /// reports std::system_error(operation_canceled).
     template <class F, class... Args>
         requires(!std::same_as<std::remove_cvref_t<F>, std::stop_token>
                  && !std::same_as<std::remove_cvref_t<F>, priority>)
     auto submit(F&& f, Args&&... args);
-    /// Does the same at priority `level`.
+    /// Submits `f` like submit(f, args...), but at priority `level`.
     template <class F, class... Args>
     auto submit(priority level, F&& f, Args&&... args);
 
-    /// Does the same as submit(f). A stop request cancels the task while it is queued, like future::cancel().
-    /// `f` may take the token as its parameter, to see later requests.
+    /// Submits `f` like submit(f). If a stop is requested while the task is queued, the task is canceled, as
+    /// by future::cancel(). `f` may have the token as its parameter, and can then check for later stop
+    /// requests.
     template <class F>
     auto submit(std::stop_token token, F&& f);
 
-    /// Runs `f(i)` for each i from 0 to n - 1, each call as a task of its own. Runs `f()` instead if `f`
-    /// takes no number. `f` is copied for the calls. Returns and throws like post(), for all calls together.
-    /// A task that is posted later may begin before the remaining calls, whatever the number of workers.
+    /// Runs `f(i)` for each i from 0 to n - 1. Each call is a separate task. If `f` takes no number, runs
+    /// `f()` n times instead. The calls use copies of `f`. The function returns and throws like post(), but
+    /// only once for all calls. A task that is posted later may begin before some of these calls, even in a
+    /// pool with one worker.
     template <class F>
     bool post_bulk(std::size_t n, F&& f);
 
-    /// Waits until no task is queued or running. Then every task that was accepted before the call has
-    /// completed, with every task that it posted. Outstanding work (see executor_type) does not count. Throws
-    /// std::system_error(resource_deadlock_would_occur) in a worker of this pool. The effects of the tasks
-    /// are visible to the caller.
+    /// Waits until no task is queued or running. When the function returns, every task that was accepted
+    /// before the call has completed, and so has every task that these tasks posted. The effects of these
+    /// tasks are visible to the caller. The function does not wait for outstanding work (see executor_type).
+    /// Throws std::system_error(resource_deadlock_would_occur) in a worker of this pool.
     void wait_idle();
-    /// Waits like wait_idle(), but gives up when `limit` is reached. Returns true if the pool was idle. A
-    /// wait that gives up has no effect on the pool. Throws the same.
+    /// Waits like wait_idle(), but gives up when `limit` is reached. Returns true if the pool was idle. If
+    /// the wait gives up, it has had no effect on the pool. Throws like wait_idle().
     [[nodiscard]] bool wait_idle(const wait_limit& limit);
     /// Waits like wait_idle(), but gives up at a stop request.
     [[nodiscard]] bool wait_idle(std::stop_token token) { return wait_idle(wait_limit(std::move(token))); }
-    /// Waits like wait_idle(), but gives up after `duration`. With 0 or less it only checks.
+    /// Waits like wait_idle(), but gives up after `duration`. If `duration` is 0 or less, only checks whether
+    /// the pool is idle.
     template <class Rep, class Period>
     [[nodiscard]] bool wait_idle_for(const std::chrono::duration<Rep, Period>& duration) {
         return wait_idle(wait_limit::after(duration));
@@ -194,96 +207,110 @@ public:
         return wait_idle(wait_limit::until(deadline));
     }
 
-    /// Pauses the pool: no task that is posted after the return begins before resume(). Tasks posted earlier
-    /// may still begin if a worker was about to take them. Running tasks continue, with what they fork and
-    /// while they wait for results. Has no effect after join() or stop() has begun.
+    /// Pauses the pool. A task that is posted after pause() has returned does not begin before resume(). A
+    /// task that was posted earlier may still begin if a worker was about to take it. Running tasks continue,
+    /// even after they have waited for a result. The calls that running tasks fork are also run. pause() has
+    /// no effect after a call of join() or stop() has begun.
     void pause() noexcept;
-    /// Lets tasks begin again. Everything that the caller did before is visible to the tasks that begin after
-    /// it.
+    /// Ends the pause, so that tasks begin again. Everything that the caller did before is visible to the
+    /// tasks that begin after resume().
     void resume() noexcept;
 
-    /// Closes the pool and abandons the queued tasks: they are destroyed without running, and their futures
-    /// report std::system_error(operation_canceled). The pool accepts no more tasks. Running tasks continue,
-    /// and stop() does not wait for them.
+    /// Closes the pool and abandons the queued tasks. Abandoned tasks are destroyed without running, and
+    /// their futures report std::system_error(operation_canceled). A closed pool accepts no more tasks.
+    /// Running tasks continue, and stop() does not wait for them.
     void stop() noexcept;
 
-    /// Closes the pool and waits for its work. Resumes the pool if it is paused, refuses tasks from outside,
-    /// runs every queued task and every task that those post, and ends the threads.
+    /// Closes the pool and waits for its work. If the pool is paused, join() resumes it. The pool then
+    /// refuses tasks from outside. The pool runs every queued task, and every task that these tasks post.
+    /// When all tasks have completed, join() ends the threads.
     ///
     /// While work is outstanding (see executor_type), join() waits for that work, and the pool accepts tasks
-    /// from outside. After stop() it waits only for the running tasks, and ends the threads. A second call
-    /// waits for the first one, and then does nothing.
+    /// from outside. If stop() has been called, join() waits only for the running tasks, and then ends the
+    /// threads. A second join() waits for the first join(), and does nothing else.
     ///
-    /// Throws std::system_error(resource_deadlock_would_occur) in a thread of this pool, including
-    /// destructors of its thread_local objects.
+    /// Throws std::system_error(resource_deadlock_would_occur) if a thread of this pool calls join(), even if
+    /// the call comes from the destructor of a thread_local object.
     void join();
-    /// Joins the pool like join(), but gives up when `limit` is reached. Returns true if the pool has ended:
-    /// its services are shut down, and its threads have been joined. Throws the same as join().
+    /// Joins the pool like join(), but gives up when `limit` is reached. Returns true if the pool has ended.
+    /// After a true result, the services of the pool are shut down, and its threads have been joined. Throws
+    /// like join().
     ///
-    /// The limit applies to the wait for tasks, for outstanding work, and for another thread's join(). When
-    /// the last task has completed, the call ends the threads and returns true. Then it waits for the
-    /// destructors of services and of the workers' thread_local objects, even beyond the limit.
+    /// The limit applies to the wait for tasks, for outstanding work, and for the join() of another thread.
+    /// When the last task has completed, the call ends the services and the threads, and returns true. During
+    /// this last step, the call waits for the destructors of services and of the workers' thread_local
+    /// objects, even if they run longer than the limit allows.
     ///
-    /// If the call gives up, it returns false, and the pool stays in the state of a pool that is being
-    /// joined. The same happens if the limit was reached before the call. In this state the pool:
-    ///  * is not paused, and pause() has no effect;
-    ///  * refuses tasks from outside, but accepts them while work is outstanding;
-    ///  * accepts tasks from its own workers, and runs every task that it has accepted;
-    ///  * keeps its threads and services, also when it is idle.
-    /// Another join() continues, with or without a limit. stop() abandons the queued tasks, and makes a later
-    /// join() wait only for the tasks that run. The destructor calls join() without a limit.
+    /// If the call gives up, it returns false, and the pool remains in the state of being joined. Even a call
+    /// whose limit was already reached puts the pool into this state. In the state of being joined:
+    ///  * the pool is not paused, and pause() has no effect;
+    ///  * the pool refuses tasks from outside, unless work is outstanding;
+    ///  * the pool accepts tasks from its own workers, and runs all accepted tasks;
+    ///  * the threads and services of the pool remain, even while the pool is idle.
+    ///
+    /// Another call of join() continues to wait, with or without a limit. stop() abandons the queued tasks,
+    /// so that a later join() waits only for the running tasks. The destructor calls join() without a limit.
     [[nodiscard]] bool join(const wait_limit& limit);
-    /// Joins like join(limit), but gives up at a stop request.
+    /// Joins the pool like join(limit), but gives up at a stop request.
     [[nodiscard]] bool join(std::stop_token token) { return join(wait_limit(std::move(token))); }
-    /// Joins like join(limit), but gives up after `duration`. With 0 or less it begins to join and waits for
-    /// nothing.
+    /// Joins the pool like join(limit), but gives up after `duration`. If `duration` is 0 or less, the call
+    /// puts the pool into the state of being joined, but does not wait.
     template <class Rep, class Period>
     [[nodiscard]] bool join_for(const std::chrono::duration<Rep, Period>& duration) {
         return join(wait_limit::after(duration));
     }
-    /// Joins like join(limit), but gives up at `deadline`.
+    /// Joins the pool like join(limit), but gives up at `deadline`.
     template <class Clock, class Duration>
     [[nodiscard]] bool join_until(const std::chrono::time_point<Clock, Duration>& deadline) {
         return join(wait_limit::until(deadline));
     }
 
-    /// Returns how many threads run tasks when none is blocked: the option `threads`, or the number that 0
-    /// stood for.
+    /// Returns how many threads run tasks while no thread is blocked. The result is the option `threads`, or
+    /// the number of usable processors if this option was 0.
     [[nodiscard]] unsigned thread_count() const noexcept;
 
-    /// Returns the largest number of threads at once. Indexes of workers are below it.
+    /// Returns the largest number of threads that the pool may have at once. The index of each worker is
+    /// below this number.
     [[nodiscard]] unsigned max_thread_count() const noexcept;
 
     /// Returns whether the calling thread is a worker of this pool.
     [[nodiscard]] bool running_in_this_thread() const noexcept;
 
     /// Returns the index of the calling thread among the workers of this pool, a number below
-    /// max_thread_count(). Returns nothing if the thread is no worker of it. At most one thread at a time has
-    /// a given index, so a program can use it to find memory of the worker's own.
+    /// max_thread_count(). Returns std::nullopt if the calling thread is not a worker of this pool. No two
+    /// threads have the same index at the same time, so a program can use the index to select data of one
+    /// worker.
     [[nodiscard]] std::optional<unsigned> this_worker_index() const noexcept;
 
-    /// Returns what the workers have done since the pool began. Throws std::bad_alloc.
+    /// Returns what the workers have done since the pool was started. Throws std::bad_alloc.
     [[nodiscard]] thread_pool_metrics metrics() const;
 
-    /// Returns what the threads do now, as text with a character for each thread, in the order of their
+    /// Returns what the threads currently do. The text has one character for each thread, in the order of the
     /// indexes:
-    ///   #  runs a task or searches for one  b  is blocked            w  sleeps until a result is ready
-    ///   .  sleeps because it has no tasks   -  stands by             p  has a task that waits for resume()
-    ///   (blank)  has ended; another thread may come in its place
-    /// The text has as many characters as there ever were threads at once. Throws std::bad_alloc. live_view
-    /// uses it.
+    ///   #        The thread runs a task or searches for one.
+    ///   b        The thread is blocked.
+    ///   w        The thread sleeps until a result is ready.
+    ///   .        The thread sleeps because it has no tasks.
+    ///   -        The thread stands by.
+    ///   p        The thread has a task that waits for resume().
+    ///   (blank)  The thread has ended. Another thread may get its index.
+    ///
+    /// The length of the text is the largest number of threads that the pool has ever had at once. Throws
+    /// std::bad_alloc. live_view uses this function.
     [[nodiscard]] std::string activity() const;
 
-    /// Writes a report to a file descriptor, for a program that hangs. It names what each worker does, what
-    /// it waits for and since when, which worker holds it up, and tasks that wait for each other in
-    /// a cycle. It samples twice, 50 ms apart, to find the workers that make progress.
+    /// Writes a report to the file descriptor `file`. Call it when a program hangs. For each worker, the
+    /// report says what the worker does, what it waits for, and for how long. If a worker waits for another
+    /// worker, the report names the other worker. The report also shows the tasks that wait for each other in
+    /// a cycle. The function samples all workers twice, 50 ms apart, to find the workers that make progress.
     ///
-    /// Any thread may call it, also a signal handler, while the pool makes no progress. It takes no lock,
-    /// allocates nothing and calls no function of the program. The pool must live meanwhile.
+    /// Any thread and any signal handler may call this function, even while the pool makes no progress. The
+    /// function acquires no lock, allocates no memory, and calls no function of the program. The pool must
+    /// not be destroyed during the call.
     void dump(int file = 2) const noexcept;
 
 private:
-    /// For the parts on this pool.
+    /// Gives other parts of ekiden access to the implementation.
     friend scheduler& engine_of(thread_pool& pool) noexcept { return *pool.scheduler_; }
 
     template <class Number>
@@ -307,22 +334,24 @@ private:
     std::unique_ptr<scheduler> scheduler_;
 };
 
-/// An executor: a cheap, copyable handle of a pool and a priority. Executors are equal if pool and priority
-/// are. Its operations are those of task_sink. Must not be used after the pool is destroyed.
+/// An executor: a small handle of a pool and a priority, which is cheap to copy. Two executors are equal if
+/// both have the same pool and the same priority. The operations of an executor are those of task_sink. An
+/// executor must not be used after its pool is destroyed.
 class thread_pool::executor_type : public task_sink<executor_type> {
 public:
     [[nodiscard]] thread_pool& context() const noexcept { return *pool_; }
-    /// Returns the priority of the tasks that it posts.
+    /// Returns the priority of the tasks that this executor posts.
     [[nodiscard]] priority level() const noexcept { return level_; }
     friend bool operator==(const executor_type&, const executor_type&) = default;
 
-    /// Announces work elsewhere that will post its completion to the pool. join() waits for as many calls of
-    /// on_work_finished(). That call may be the last one that a thread makes to the pool. At most 2^30 - 1 at
-    /// a time.
+    /// Announces outstanding work: work elsewhere that will post its completion to the pool. join() waits
+    /// until on_work_finished() has been called as often as on_work_started(). At most 2^30 - 1 pieces of
+    /// work may be outstanding at a time. The pool may be destroyed as soon as no work is outstanding, even
+    /// if on_work_finished() has not returned yet.
     void on_work_started() const noexcept { pool_->work_started(); }
     void on_work_finished() const noexcept { pool_->work_finished(); }
 
-    /// Returns whether the calling thread is a worker of the pool. If it is, dispatch() runs a callable at
+    /// Returns whether the calling thread is a worker of the pool. In a worker, dispatch() runs a callable at
     /// once.
     [[nodiscard]] bool running_in_this_thread() const noexcept { return pool_->running_in_this_thread(); }
 

@@ -1,21 +1,25 @@
-/// The work-stealing deque: one owner pushes and pops at the bottom, thieves steal from the top.
+/// A work-stealing deque. One owner pushes and pops elements at the bottom. Thieves steal elements from the
+/// top.
 ///
-/// Part: queue. Used by: pool (one per worker).
+/// Part: queue. Used by: pool. Each worker has one deque.
 ///
-/// D. Chase, Y. Lev, "Dynamic Circular Work-Stealing Deque" (SPAA 2005), with the orderings of N. M. Lê et
-/// al., "Correct and Efficient Work-Stealing for Weak Memory Models" (PPoPP 2013). The differences:
+/// Algorithm: Chase and Lev, "Dynamic Circular Work-Stealing Deque" (SPAA 2005). The orderings come from Lê
+/// et al., "Correct and Efficient Work-Stealing for Weak Memory Models" (PPoPP 2013), with the following
+/// differences.
 ///
-/// * The fence between the owner's claim and its load of `top` is asymmetric. So push and pop cost the owner
-/// no
-///   fence on systems that provide the heavy fence for the thief.
-/// * Stores have release order in place of stand-alone fences, because ThreadSanitizer does not understand
-/// fences.
-/// * Claims are not seq_cst. The fences on both sides order the loads, and a read-modify-write of `top`
-/// decides.
-/// * The owner keeps a copy of the last `top` that it saw, and reads `top` only when the array seems full.
-/// * An owner that has met thieves is "in company": it uses full fences for some pops, and thieves can see
-/// this.
-///   Meanwhile a thief needs no system call.
+/// In most pushes and pops, the owner executes no fence instruction, because the fence between its claim and
+/// its load of `top` is asymmetric. The thief executes the heavy fence instead.
+///
+/// Stores have release order. There is no stand-alone release fence, because ThreadSanitizer does not
+/// understand fences. Claims are not seq_cst. The fences on both sides order the loads, and a
+/// read-modify-write of `top` decides which thread gets an element.
+///
+/// The owner has a copy of an earlier value of `top`. A push reads `top` itself only when the array seems
+/// full.
+///
+/// After the owner has noticed a theft, the owner is in contended mode for some pops. (The code calls this
+/// mode "company".) In contended mode, the owner uses full fences. Thieves can see whether the owner is in
+/// contended mode. If it is, a thief needs no system call.
 #pragma once
 
 #include <ekiden/queue/circular_array.hpp>
@@ -28,19 +32,21 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// A double-ended queue of pointers that grows. One thread at a time is the owner. Any thread may steal. Each
-/// element is taken exactly once. `CompanyPops` is the number of pops after a theft that use a full fence.
+/// A double-ended queue of pointers that grows when it is full. One thread at a time is the owner. Any thread
+/// may steal. Each element is taken exactly once. `CompanyPops` is the number of pops that use a full fence
+/// after a theft.
 template <class T, unsigned CompanyPops = 64>
 class chase_lev_deque {
 public:
-    /// `capacity` is a power of two, and doubles when the deque is full. `first_index` is the first index.
-    /// Indices wrap around, and tests start them near the end. Throws std::bad_alloc.
+    /// Creates an empty deque. `capacity` is a power of two, and doubles when the deque is full.
+    /// `first_index` is the index of the first element. Indices wrap around, so tests choose a first index
+    /// near the end of the range. Throws std::bad_alloc.
     explicit chase_lev_deque(std::size_t capacity = 256, std::uint64_t first_index = 0)
         : top_(first_index), bottom_(first_index), top_seen_(first_index), own_top_(first_index),
           array_(capacity) {}
 
-    /// Owner: adds the newest element. Throws std::bad_alloc if the deque cannot grow, and then has no
-    /// effect.
+    /// Owner: adds the newest element. Throws std::bad_alloc if the deque cannot grow. A call that throws has
+    /// no effect.
     void push(T* element) {
         const std::uint64_t bottom = bottom_.load(sys::relaxed);
         slots* here = array_.current();
@@ -51,15 +57,15 @@ public:
         bottom_.store(bottom + 1, sys::release);
     }
 
-    /// Owner: takes the newest element. Returns null if there is none.
+    /// Owner: takes the newest element. Returns null if the deque is empty.
     [[nodiscard]] T* pop() noexcept {
         std::uint64_t bottom = bottom_.load(sys::relaxed);
         if (size(top_.load(sys::relaxed), bottom) <= 0) return nullptr;
         --bottom;
-        // [CL1] Release: as in push(), because a thief may read this value.
+        // [CL1] Release: as in push(), because a thief may acquire this value of bottom_.
         bottom_.store(bottom, sys::release);
-        // [CL2] Orders the claim above before the load of top_. Pairs with the fence in steal(): either a
-        // thief sees the claim, or the owner sees the thief's advance of top_.
+        // [CL2] Orders the claim above before the load of top_. Pairs with the fence in steal(). Either a
+        // thief sees the claim, or the owner sees that the thief has advanced top_.
         if (company_left_ == 0) [[likely]]
             sys::fence_light();
         else
@@ -71,10 +77,10 @@ public:
             return array_.current()->at(bottom).load(sys::relaxed);
         T* element = nullptr;
         if (top
-            == bottom) { // the last element: the exchange of top_ decides between the owner and the thieves
+            == bottom) { // the last element: the exchange of top_ decides which thread gets it
             element = array_.current()->at(bottom).load(sys::relaxed);
-            // [CL3] All claims are read-modify-writes of one object, so exactly one takes the element. This
-            // one also continues the release sequences of the earlier claims, [CL4].
+            // [CL3] All claims are read-modify-writes of top_, so exactly one claim takes the element. [CL4]
+            // The exchange also continues the release sequences of the earlier claims.
             if (!top_.compare_exchange_strong(top, top + 1, sys::relaxed, sys::relaxed) // owner's claim
                 && !EKIDEN_MUTANT(deque_pop_ignores_thieves))
                 element = nullptr;
@@ -82,54 +88,60 @@ public:
                 ++own_top_;
         }
         if (!EKIDEN_MUTANT(deque_pop_keeps_its_claim))
-            bottom_.store(bottom + 1, sys::release); // [CL1] As above.
+            bottom_.store(bottom + 1, sys::release); // [CL1] As in push().
         return element;
     }
 
-    /// Owner: takes the oldest element. Returns null if there is none, or if a thief was faster.
+    /// Owner: takes the oldest element. Returns null if the deque is empty, or if a thief takes the element
+    /// first.
     [[nodiscard]] T* pop_oldest() noexcept {
         std::uint64_t top = top_.load(sys::relaxed); // if this value is old, the claim fails
         if (size(top, bottom_.load(sys::relaxed)) <= 0) return nullptr;
         T* const element = array_.current()->at(top).load(sys::relaxed);
-        // Like a thief's claim. It needs no fence, because the owner knows its own bottom_.
+        // The owner claims the element like a thief, but without a fence, because the owner knows its own
+        // bottom_.
         if (!top_.compare_exchange_strong(top, top + 1, sys::relaxed, sys::relaxed)) return nullptr;
         ++own_top_;
         return element;
     }
 
-    /// Any thread: takes the oldest element. Returns null if there is none, or if another thread was faster.
-    /// Costs a heavy fence if the owner is not in company, so callers check maybe_filled() first.
+    /// Any thread: takes the oldest element. Returns null if the deque is empty, or if another thread takes
+    /// the element first. If the owner is not in contended mode, the call costs a heavy fence. So callers
+    /// check maybe_filled() first.
     [[nodiscard]] T* steal() noexcept {
-        // [CL5] Acquire: the claims that the owner made with a light fence before it was in company. Pairs
-        // with the releases in meet_thieves() and fence_in_company().
+        // [CL5] Acquire: sees the claims that the owner made with a light fence before the owner entered
+        // contended mode. Pairs with the releases in meet_thieves() and fence_in_company().
         const std::uint64_t company = company_.load(sys::acquire);
         std::uint64_t top = top_.load(sys::acquire);
         std::uint64_t bottom = 0;
         bool is_ordered = is_in_company(company);
         if (is_ordered) {
-            // [CL2] Orders the loads of top_ and bottom_, as below. [CL6] Orders the load of top_ before the
-            // second load of company_. Both pair with the fence in fence_in_company().
+            // [CL2] Orders the load of top_ before the load of bottom_. [CL6] Orders the load of top_ before
+            // the second load of company_. The fence in fence_in_company() is the other side of both pairs.
             sys::fence(sys::seq_cst);
-            bottom = bottom_.load(sys::acquire); // [CL1] As below.
+            bottom = bottom_.load(sys::acquire); // [CL1] Acquire: pairs with the release in push().
             is_ordered = company_.load(sys::relaxed) == company || EKIDEN_MUTANT(deque_steal_trusts_company);
         }
         if (!is_ordered) {
-            // [CL2] Heavy: orders the load of top_ before the load of bottom_. Pairs with either fence in
-            // pop().
+            // [CL2] Heavy fence: orders the load of top_ before the load of bottom_. Pairs with the light
+            // fence and with the full fence of a pop().
             sys::fence_heavy();
             bottom = bottom_.load(sys::acquire); // [CL1] Acquire: pairs with the release in push().
         }
         if (size(top, bottom) <= 0) return nullptr;
-        // The owner may overwrite the slot meanwhile. Then top_ has changed, and the claim fails.
+        // The owner may overwrite the slot during this load. Then top_ has changed, and the claim below
+        // fails.
         T* const element = array_.current_for_reader()->at(top).load(sys::relaxed);
-        // [CL4] Release: the read of the slot. Pairs with the acquire in make_room(). [CL3]
+        // [CL4] Release: the read of the slot comes before the claim. Pairs with the acquire in make_room().
+        // [CL3]
         if (!top_.compare_exchange_strong(top, top + 1, sys::release, sys::relaxed) // thief's claim
             && !EKIDEN_MUTANT(deque_steal_ignores_others))
             return nullptr;
         return element;
     }
 
-    /// Any thread: returns false if the deque was empty a moment ago. A hint: orders nothing.
+    /// Any thread: returns false if the deque was empty a moment ago. The result is a hint, and the call
+    /// orders nothing.
     [[nodiscard]] bool maybe_filled() const noexcept {
         return size(top_.load(sys::relaxed), bottom_.load(sys::relaxed)) > 0;
     }
@@ -138,47 +150,53 @@ private:
     using slots = typename circular_array<T>::slots;
 
     [[nodiscard]] static std::int64_t size(std::uint64_t top, std::uint64_t bottom) noexcept {
-        return static_cast<std::int64_t>(bottom - top); // correct when indices wrap; -1 during a pop
+        return static_cast<std::int64_t>(bottom - top); // correct even if indices wrap; -1 during a pop
     }
 
-    // company_: odd while the owner uses full fences. It never repeats a value.
+    // Returns whether `company`, a value of company_, is odd. The value is odd while the owner uses full
+    // fences. It never repeats.
     [[nodiscard]] static bool is_in_company(std::uint64_t company) noexcept { return (company & 1) != 0; }
 
-    /// Owner: the fence of a pop in company. Announces the end of the company if the next fence is light.
+    /// Owner: executes the fence of a pop in contended mode. If the next pop uses a light fence again, first
+    /// announces that the owner leaves contended mode.
     void fence_in_company() noexcept {
         if (--company_left_ == 0) {
-            // [CL5] Release: the owner's loads of top_. Pairs with the acquire in steal().
+            // [CL5] Release: the owner's loads of top_ come before this store. Pairs with the acquire in
+            // steal().
             company_.store(company_.load(sys::relaxed) + 1, sys::release);
             if (EKIDEN_MUTANT(deque_company_ends_unfenced)) return;
         }
-        // [CL2] Full: pairs with either fence in steal(). [CL6] Orders the end of the company before all
-        // claims with a light fence. Pairs with the full fence in steal(): either those claims see the
-        // thief's top_, or the thief sees that the company has ended.
+        // [CL2] Full fence: pairs with the full fence and with the heavy fence in steal(). [CL6] Orders the
+        // announcement above before all claims with a light fence. Pairs with the full fence in steal().
+        // Either these claims see the thief's value of top_, or the thief sees that the owner has left
+        // contended mode.
         if (!EKIDEN_MUTANT(deque_company_is_unfenced)) sys::fence(sys::seq_cst);
     }
 
-    /// Owner: thieves have advanced top_ to `top`.
+    /// Owner: records that thieves have advanced top_ to `top`. The owner enters contended mode.
     [[gnu::noinline]] void meet_thieves(std::uint64_t top) noexcept {
         own_top_ = top;
-        // [CL5] Release: the claims until now. Pairs with the acquire in steal().
+        // [CL5] Release: publishes the claims that the owner has made so far. Pairs with the acquire in
+        // steal().
         if (company_left_ == 0) company_.store(company_.load(sys::relaxed) + 1, sys::release);
         company_left_ = CompanyPops;
     }
 
     [[nodiscard, gnu::noinline]] slots* make_room(slots* here, std::uint64_t bottom) {
-        // [CL4] Acquire: the readers of the free slots have finished. Pairs with the release in steal().
+        // [CL4] Acquire: the thieves have finished reading the slots that are free now. Pairs with the
+        // release in steal().
         top_seen_ = top_.load(sys::acquire);
         if (bottom - top_seen_ < here->capacity() || EKIDEN_MUTANT(deque_never_grows)) return here;
         return array_.grow(top_seen_, bottom);
     }
 
-    alignas(sys::isolation) sys::atomic<std::uint64_t> top_; // written by thieves
-    // The owner writes this member and the following ones.
+    alignas(sys::isolation) sys::atomic<std::uint64_t> top_; // Thieves write this member.
+    // The owner writes this member and the following members.
     alignas(sys::isolation) sys::atomic<std::uint64_t> bottom_;
     sys::atomic<std::uint64_t> company_{0};
     std::uint64_t top_seen_;
-    std::uint64_t own_top_;     // top_ as the owner last saw it
-    unsigned company_left_ = 0; // pops until the company ends
+    std::uint64_t own_top_;     // the last value of top_ that the owner has seen
+    unsigned company_left_ = 0; // the number of further pops with a full fence
     circular_array<T> array_;
 };
 

@@ -1,5 +1,5 @@
-/// The array of a ring with one writer: a power of two of slots. A full array is replaced by one of twice the
-/// size.
+/// The array of a ring with one writer. The number of slots is a power of two. If the array is full, the
+/// writer replaces it by an array of twice the size.
 ///
 /// Part: queue. Used by: chase_lev_deque, injection_ring.
 #pragma once
@@ -14,9 +14,9 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// Slots for pointers, addressed by a running index. There is one writer. Readers may still use an array that
-/// has been replaced: it is no longer written, and lives until the destructor. The old arrays together are
-/// smaller than the current one.
+/// Slots for pointers, which are addressed by a running index. There is one writer. Readers may still use an
+/// array after the writer has replaced it. A replaced array no longer changes, and is freed by the
+/// destructor. All replaced arrays together are smaller than the current array.
 template <class T>
 class circular_array {
 public:
@@ -32,7 +32,7 @@ public:
         const std::unique_ptr<sys::atomic<T*>[]> slots_;
     };
 
-    /// `capacity` is a power of two. Throws std::bad_alloc.
+    /// Creates an array with `capacity` slots, a power of two. Throws std::bad_alloc.
     explicit circular_array(std::size_t capacity) {
         arrays_.push_back(std::make_unique<slots>(capacity));
         current_.store(arrays_.back().get(), sys::relaxed);
@@ -41,14 +41,14 @@ public:
     /// Writer: returns the array in use.
     [[nodiscard]] slots* current() const noexcept { return current_.load(sys::relaxed); }
 
-    /// Any thread: returns the array in use. A reader that has acquired an index from the writer gets an
-    /// array that contains the index.
+    /// Any thread: returns the array in use. If the reader has loaded an index of the writer with acquire,
+    /// the array contains the element at this index.
     [[nodiscard]] slots* current_for_reader() const noexcept {
         return current_.load(sys::acquire); // [CA1] Pairs with the release in grow().
     }
 
-    /// Writer: replaces the array by one of twice the size, with the elements of [first, last). Throws
-    /// std::bad_alloc, and then has no effect.
+    /// Writer: replaces the array by an array of twice the size. Copies the elements with the indices [first,
+    /// last). Throws std::bad_alloc. A call that throws has no effect.
     slots* grow(std::uint64_t first, std::uint64_t last) {
         slots* const full = current();
         arrays_.push_back(std::make_unique<slots>(2 * full->capacity()));
@@ -56,8 +56,8 @@ public:
         for (std::uint64_t i = first + (EKIDEN_MUTANT(ring_copies_too_little) ? 1 : 0); i != last; ++i) {
             larger->at(i).store(full->at(i).load(sys::relaxed), sys::relaxed);
         }
-        // [CA1] Release: publishes the elements, because a reader may see the array before the writer's next
-        // index. Pairs with the acquire in current_for_reader().
+        // [CA1] Release: publishes the copied elements, because a reader may use the new array before it sees
+        // the writer's next index. Pairs with the acquire in current_for_reader().
         current_.store(larger, sys::release);
         return larger;
     }

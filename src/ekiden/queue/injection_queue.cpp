@@ -6,10 +6,11 @@ namespace ekiden::inline EKIDEN_ABI {
 
 namespace {
 
-/// The number of a thread among all that have ever pushed. Threads that begin one after the other use
-/// different rings. It is trivial, so a thread keeps it until its last instruction.
+/// The number of a thread among all threads that have ever pushed a task. Threads that begin one after the
+/// other use different rings. The struct is trivial, so the number is valid until the last instruction of the
+/// thread.
 struct producer_number {
-    std::uint32_t plus_one; // 0: not numbered yet
+    std::uint32_t plus_one; // 0: the thread has no number yet
 };
 
 std::uint32_t number_of_this_thread() noexcept {
@@ -39,8 +40,8 @@ void injection_queue::make_ring(producer_slot& locked) {
 void injection_queue::quiesce() noexcept {
     for (producer_slot& each : slots_) {
         if (EKIDEN_MUTANT(queue_quiesce_does_not_wait)) continue;
-        // [IQ1] Each push that found the gate open has released the lock. Each later push acquires it after
-        // this thread, and sees the gate closed.
+        // [IQ1] When this thread has the lock, each push that found the gate open has released the lock. Each
+        // later push acquires the lock after this thread, and sees that the gate is closed.
         const std::lock_guard guard(each.lock);
     }
 }

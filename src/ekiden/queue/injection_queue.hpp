@@ -1,6 +1,7 @@
-/// The queue for tasks from outside: rings that many producer threads fill and many workers empty.
+/// The queue for tasks from outside a pool. Many producer threads push tasks into its rings, and many workers
+/// take the tasks.
 ///
-/// Part: queue. Used by: pool (one per priority), loop.
+/// Part: queue. Used by: pool, loop. A pool has one such queue for each priority.
 #pragma once
 
 #include <ekiden/queue/circular_array.hpp>
@@ -20,22 +21,24 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// A ring with one producer at a time and any number of consumers. It grows, so a push never waits. Each
-/// element is taken exactly once. Elements are taken in the order of the pushes.
+/// A ring with one producer at a time and any number of consumers. The ring grows, so a push never waits.
+/// Each element is taken exactly once. Consumers take the elements in the order of the pushes.
 class injection_ring {
 public:
-    /// `first_index` is the first index. Indices wrap around, and tests start them near the end.
+    /// Creates an empty ring. `first_index` is the index of the first element. Indices wrap around, so tests
+    /// choose a first index near the end of the range.
     injection_ring(std::size_t capacity, std::uint64_t first_index);
 
-    /// Producer: adds an element at the end. Throws std::bad_alloc if the ring cannot grow, and then has no
-    /// effect.
+    /// Producer: adds an element at the end. Throws std::bad_alloc if the ring cannot grow. A call that
+    /// throws has no effect.
     void push(task* element);
 
-    /// Any thread: takes the oldest elements. Takes at most as many as `into` has room for, and at most one
-    /// more than a `share`th of all. Returns their number.
+    /// Any thread: takes the oldest elements, and returns their number. Takes at most `into.size()` elements,
+    /// and at most n / `share` + 1 if the ring has n elements.
     [[nodiscard]] std::size_t take(std::span<task*> into, std::size_t share) noexcept;
 
-    /// Any thread: returns false if the ring was empty a moment ago. A hint: orders nothing.
+    /// Any thread: returns false if the ring was empty a moment ago. The result is a hint, and the call
+    /// orders nothing.
     [[nodiscard]] bool maybe_filled() const noexcept {
         return head_.load(sys::relaxed) != tail_.load(sys::relaxed);
     }
@@ -48,40 +51,45 @@ private:
 
     [[nodiscard, gnu::noinline]] slots* make_room(slots* here, std::uint64_t tail);
 
-    alignas(sys::isolation) sys::atomic<std::uint64_t> head_; // the next index to take; written by consumers
-    // The next index to push. The producer writes this member and the following ones.
+    alignas(sys::isolation) sys::atomic<std::uint64_t> head_; // The index of the oldest element.
+    // The index of the next push. The producer writes this member and the following members.
     alignas(sys::isolation) sys::atomic<std::uint64_t> tail_;
     std::uint64_t head_seen_;
     circular_array<task> array_;
     const std::uint64_t first_index_;
 };
 
-/// A queue of tasks from any number of threads to any number of threads. Each producer thread has a number,
-/// and pushes into the ring of that number under the ring's lock. Threads whose numbers are equal modulo the
-/// number of rings share a ring. The tasks of one producer are taken in the order of its pushes.
+/// A queue of tasks with any number of producers and consumers. Each producer thread has a number, which
+/// selects its ring. The thread pushes tasks into this ring under the ring's lock. Two threads share a ring
+/// if their numbers are equal modulo the number of rings. The tasks of one producer are taken in the order of
+/// its pushes.
 ///
-/// Thread-safe, except the destructor. All tasks must have been taken before the destruction.
+/// All functions except the destructor are thread-safe. All tasks must have been taken before the queue is
+/// destroyed.
 class injection_queue {
 public:
-    /// The default number of rings. While there are fewer producer threads, their locks are rarely contended.
+    /// The largest number of rings, and the default. If there are fewer producer threads than rings, the
+    /// locks of the rings are rarely contended.
     static constexpr unsigned most_rings = std::numeric_limits<std::uint32_t>::digits;
 
-    /// Each push reads `gate`, and is refused while the gate has a bit of the push's `refused`. `capacity`, a
-    /// power of two, is the size of a new ring. `first_index` and `rings` are for tests. Throws
-    /// std::bad_alloc.
+    /// Creates a queue without rings. Each push reads `gate`. If `gate` has one of the bits in the argument
+    /// `refused` of the push, the push refuses its task. `capacity` is the size of a new ring, a power of
+    /// two. `first_index` and `rings` exist for tests. Throws std::bad_alloc.
     explicit injection_queue(const sys::atomic<std::uint32_t>& gate, std::size_t capacity = 256,
                              std::uint64_t first_index = 0, unsigned rings = most_rings);
 
-    /// Adds a task and calls `then()`, which must not throw. Returns false if the gate refuses the task.
-    /// Throws std::bad_alloc, and then has no effect. When quiesce() has returned, a push that it has waited
-    /// for no longer uses the queue or its owner.
+    /// Adds a task, and then calls `then()`, which must not throw. Returns false if the gate refuses the
+    /// task. Throws std::bad_alloc. A call that throws has no effect. After quiesce() has waited for a push,
+    /// that push no longer uses the queue or the owner of the queue.
     template <class Then>
     [[nodiscard]] bool push(task* element, std::uint32_t refused, Then&& then) {
-        // In the child of a fork() the lock may be held by a thread that does not exist there.
+        // Checks the gate before the lock: in the child of a fork(), the lock may be held by a thread that
+        // does not exist in the child.
         if (refuses(refused)) return false;
         producer_slot& here = slot_of_this_thread();
         const std::lock_guard guard(here.lock);
-        // [IQ1] Under the lock: either quiesce() waits for this push, or this check sees the closed gate.
+        // [IQ1] Under the lock. Either quiesce() waits for this push, or this check sees that the gate is
+        // closed.
         if (refuses(refused) && !EKIDEN_MUTANT(queue_push_trusts_its_first_check)) return false;
         ring_of(here).push(element);
         then();
@@ -91,20 +99,20 @@ public:
         return push(element, refused, [] {});
     }
 
-    /// After the gate was closed: waits until each push that found the gate open has completed.
+    /// Called after the gate was closed. Waits until each push that found the gate open has completed.
     void quiesce() noexcept;
 
-    /// Takes the oldest tasks of one ring, like injection_ring::take(). Searches the rings from number
-    /// `start` on. Returns the number of tasks, which is 0 if all rings are empty.
+    /// Takes the oldest tasks of one ring, like injection_ring::take(). Searches for a filled ring, beginning
+    /// with ring number `start`. Returns the number of tasks. Returns 0 if all rings are empty.
     [[nodiscard]] std::size_t take(std::size_t start, std::span<task*> into, std::size_t share) noexcept;
 
-    /// Takes one task. Returns null if there is none.
+    /// Takes one task. Returns null if the queue is empty.
     [[nodiscard]] task* take_one(std::size_t start) noexcept {
         task* found = nullptr;
         return take(start, {&found, 1}, 1) != 0 ? found : nullptr;
     }
 
-    /// Returns false if the queue was empty a moment ago. A hint: orders nothing.
+    /// Returns false if the queue was empty a moment ago. The result is a hint, and the call orders nothing.
     [[nodiscard]] bool maybe_filled() const noexcept;
 
     /// Returns how many tasks have been pushed so far. Orders nothing.
@@ -113,7 +121,7 @@ public:
 private:
     struct alignas(sys::isolation) producer_slot {
         sys::slow_lock lock;                  // for producers
-        std::unique_ptr<injection_ring> ring; // made by the first push, and never replaced
+        std::unique_ptr<injection_ring> ring; // the first push makes the ring, and no push replaces it
     };
 
     [[nodiscard]] bool refuses(std::uint32_t refused) const noexcept {
@@ -127,10 +135,10 @@ private:
     }
     void make_ring(producer_slot& locked);
 
-    /// Calls `visit(ring)` for each ring, from number `start` on, until a call returns true.
+    /// Calls `visit(ring)` for each ring until a call returns true. Begins with ring number `start`.
     template <class Visit>
     bool visit_rings(std::size_t start, Visit visit) const noexcept {
-        // [IQ2] Acquire: the rings; pairs with the release in make_ring().
+        // [IQ2] Acquire: sees the rings that were made. Pairs with the release in make_ring().
         const std::uint32_t made = made_.load(sys::acquire);
         const auto first = static_cast<int>(start % most_rings);
         for (std::uint32_t left = std::rotr(made, first); left != 0; left &= left - 1) {
@@ -144,7 +152,7 @@ private:
     const std::size_t capacity_;
     const std::uint64_t first_index_;
     const unsigned rings_;
-    sys::atomic<std::uint32_t> made_{0}; // bit i: there is a ring i
+    sys::atomic<std::uint32_t> made_{0}; // bit i is set if ring i exists
     std::array<producer_slot, most_rings> slots_;
 };
 

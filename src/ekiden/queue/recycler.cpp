@@ -8,23 +8,25 @@
 namespace ekiden::inline EKIDEN_ABI::recycler {
 namespace {
 
-/// Never destroyed, because threads may free tasks while static objects are destroyed.
+/// The depot of the process. It is never destroyed, because threads may free tasks while static objects are
+/// destroyed.
 slab_depot& depot() noexcept {
     alignas(slab_depot) static constinit std::byte memory[sizeof(slab_depot)]{};
     static slab_depot& instance = *::new (memory) slab_depot;
     return instance;
 }
 
-/// In the child, the heaps of the missing threads are lost.
+/// Holds the depot's lock during a fork(). In the child, the heaps of the threads that do not exist there are
+/// lost.
 [[maybe_unused]] const bool is_held_across_forks =
     sys::at_fork([] { depot().lock(); }, [] { depot().unlock(); }, [] { depot().unlock(); });
 
-/// The data of each thread. It is trivial, so it can be used until the thread's last instruction.
+/// The data of each thread. The struct is trivial, so a thread can use its data until its last instruction.
 struct thread_cache {
     slab_heap* heap = nullptr;
     slab* freed_slab = nullptr; // the slab of the last freed node
-    std::uint64_t freed = 0;    // the bits of that slab that are not set in its header yet
-    unsigned freed_class = 0;   // the size class of that slab
+    std::uint64_t freed = 0;    // the bits of freed_slab that are not set in its header yet
+    unsigned freed_class = 0;   // the size class of freed_slab
 };
 
 void flush_freed(thread_cache& cache) noexcept {
@@ -42,8 +44,8 @@ void leave(void*) noexcept {
     cache.heap = nullptr;
 }
 
-/// Gives the thread a heap until its end. Returns false if the thread has run its actions for the end. Throws
-/// std::bad_alloc.
+/// Gives the thread a heap until the thread ends. Returns false if the thread has already run its actions for
+/// thread exit. Throws std::bad_alloc.
 bool enter(thread_cache& cache) {
     slab_heap* const heap = depot().adopt();
     bool leaves = false;
@@ -69,7 +71,9 @@ bool enter(thread_cache& cache) {
     return borrowed.heap->allocate(size_class);
 }
 
-/// Returns false if the thread cannot have a heap. Then it must not collect, because nothing would flush.
+/// Gives the thread a heap before the thread frees its first node. Returns false if the thread cannot have a
+/// heap. Such a thread must not collect freed nodes, because no call would flush them at the end of the
+/// thread.
 [[gnu::noinline]] bool enter_to_free(thread_cache& cache) noexcept {
     try {
         return enter(cache);
@@ -89,8 +93,8 @@ void* allocate(unsigned size_class) {
 }
 
 void deallocate(void* node, unsigned size_class) noexcept {
-    // Before the node's bit is set, because another thread may then get the node. The slab's header stays
-    // open.
+    // Poisons the node before the node's bit is set, because another thread may allocate the node after that.
+    // The slab's header is not poisoned.
     sys::close_memory(node, node_bytes(size_class));
     thread_cache& cache = sys::local<thread_cache>();
     slab* const from = slab::of(node);

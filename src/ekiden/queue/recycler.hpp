@@ -1,19 +1,21 @@
-/// Memory for tasks: reusable nodes of 64, 128 and 256 bytes. Frames of coroutines use nodes of 512 and 1024
-/// bytes, too.
+/// Memory for tasks and coroutine frames. A task uses a reusable node of 64, 128 or 256 bytes. A coroutine
+/// frame can also use a node of 512 or 1024 bytes.
 ///
 /// Part: queue. Used by: task, future, execution, async.
 ///
-/// Each thread has a heap of 4 KiB slabs, and allocates the nodes of one slab after the other, by address.
-/// Any thread may free a node: it sets the node's bit in the header of the slab. It collects the bits of one
-/// slab to set them at once. The thread that frees half of a slab returns the slab to its heap.
+/// Each thread has a heap of slabs. A slab has 4 KiB. A thread uses one slab after the other, and allocates
+/// the nodes of a slab in the order of their addresses. Any thread may free a node. To free a node, a thread
+/// sets the bit of the node in the header of the slab. A thread first collects the bits of several nodes of a
+/// slab, and then sets these bits in one atomic operation. When half of a slab has become free, the thread
+/// that freed the last node returns the slab to its heap.
 ///
-/// So neighbors in memory are allocated one after the other, whichever thread has freed them. A free costs a
-/// fraction of an atomic operation, and an allocation reads no memory that another core has written. Modeled
-/// on D. Leijen et al., "Mimalloc: Free List Sharding in Action" (2019), with bit masks instead of free
-/// lists.
+/// So consecutive allocations return neighboring nodes, even if different threads have freed these nodes. On
+/// average, a free costs less than one atomic operation. An allocation reads no memory that another core has
+/// written. The design is modeled on Leijen et al., "Mimalloc: Free List Sharding in Action" (2019), but uses
+/// bit masks instead of free lists.
 ///
-/// When a thread ends, another thread gets its heap. Slabs without a live node go to a depot for all threads.
-/// The depot keeps its memory for the life of the process.
+/// When a thread ends, another thread can get its heap. The slabs of the heap that have no live node go to a
+/// depot, which serves all threads. The depot returns no memory to the system.
 #pragma once
 
 #include <ekiden/sys/atomic.hpp>
@@ -25,17 +27,19 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// Any thread may call every function at any time, also during the destruction of static and thread_local
-/// objects.
+/// All functions are thread-safe. A thread may call these functions even while static or thread_local objects
+/// are destroyed.
 namespace recycler {
 
-/// The size of the largest recycled node for an object, in bytes. Larger objects use operator new.
+/// The size of the largest recycled node for an object, in bytes. Memory for larger objects comes from
+/// operator new.
 inline constexpr std::size_t max_node = 256;
-/// The size of the largest recycled node for a coroutine's frame. A slab has 7 nodes of 512 bytes, or 3 of
-/// 1024.
+/// The size of the largest recycled node for a coroutine's frame, in bytes. A slab has room for 7 nodes of
+/// 512 bytes, or for 3 nodes of 1024 bytes.
 inline constexpr std::size_t max_frame = 1024;
 
-/// Returns the index of the smallest node size that holds `bytes`, 0 to 4. `bytes` is at most max_frame.
+/// Returns the size class for `bytes`: the index of the smallest sufficient node size, from 0 to 4. `bytes`
+/// is at most max_frame.
 [[nodiscard]] constexpr unsigned size_class(std::size_t bytes) noexcept {
     return bytes <= 64 ? 0U : bytes <= 128 ? 1U : bytes <= 256 ? 2U : bytes <= 512 ? 3U : 4U;
 }
@@ -43,23 +47,23 @@ inline constexpr std::size_t max_frame = 1024;
 /// Allocates a node of the given size class, aligned to 64 bytes. Throws std::bad_alloc.
 [[nodiscard]] void* allocate(unsigned size_class);
 
-/// Frees a node that allocate() returned for the same size class. It releases, and the allocate() that
-/// returns the node again acquires.
+/// Frees a node that allocate() has returned for the same size class. Everything before this call happens
+/// before the return of the allocate() that reuses the node.
 void deallocate(void* node, unsigned size_class) noexcept;
 
-/// Returns the freed nodes that this thread has collected to their slabs. Called by threads that are about to
-/// sleep.
+/// Gives the nodes that this thread has freed and collected back to their slabs. A thread calls this function
+/// before it sleeps.
 void flush() noexcept;
 
-/// Returns how many bytes all threads have taken from the system so far.
+/// Returns how many bytes the depot has allocated from the system so far.
 [[nodiscard]] std::size_t footprint() noexcept;
 
-/// Whether objects of type T are kept in recycled nodes.
+/// True if create() uses recycled nodes for objects of type T.
 template <class T>
 inline constexpr bool holds = sizeof(T) <= max_node && alignof(T) <= 64;
 
-/// Creates a T in a recycled node, or with operator new if no node is large enough. Throws std::bad_alloc and
-/// whatever T's constructor throws, and then has no effect.
+/// Creates a T in a recycled node, or with operator new if no node is large enough. Throws std::bad_alloc,
+/// and whatever T's constructor throws. A call that throws has no effect.
 template <class T, class... Args>
 [[nodiscard]] T* create(Args&&... args) {
     if constexpr (holds<T>) {
@@ -79,7 +83,7 @@ template <class T, class... Args>
     }
 }
 
-/// Frees the memory of an object made by create() whose lifetime has ended.
+/// Frees the memory of an object that create() has made. The object must already be destroyed.
 template <class T>
 void free_memory(T* object) noexcept {
     if constexpr (holds<T>)
@@ -90,7 +94,7 @@ void free_memory(T* object) noexcept {
         ::operator delete(object, sizeof(T));
 }
 
-/// Destroys an object made by create().
+/// Destroys an object that create() has made, and frees its memory.
 template <class T>
 void destroy(T* object) noexcept {
     object->~T();

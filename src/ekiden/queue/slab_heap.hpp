@@ -1,6 +1,6 @@
-/// The parts of the recycler: slabs, the heap of one thread, and the depot of all heaps.
+/// The parts of the recycler: slabs, the heap of a thread, and the depot for all heaps.
 ///
-/// Part: queue. Used by: recycler.cpp only.
+/// Part: queue. Used by: queue (only recycler.cpp).
 #pragma once
 
 #include <ekiden/queue/recycler.hpp>
@@ -22,8 +22,8 @@ inline constexpr std::size_t unit = 64;
 inline constexpr std::size_t slab_bytes = 64 * unit;
 inline constexpr const char* freed_twice = "the memory of a task was freed twice";
 
-/// Returns the bits of the nodes of a size class. Bit i stands for the node that starts at unit i. Unit 0 is
-/// the header.
+/// Returns the bits of all nodes in a slab of a size class. Bit i stands for the node that starts at unit i
+/// of the slab. Unit 0 is the header of the slab.
 [[nodiscard]] constexpr std::uint64_t node_bits(unsigned size_class) noexcept {
     const unsigned units = 1U << size_class;
     std::uint64_t bits = 0;
@@ -33,12 +33,14 @@ inline constexpr const char* freed_twice = "the memory of a task was freed twice
 
 [[nodiscard]] constexpr std::size_t node_bytes(unsigned size_class) noexcept { return unit << size_class; }
 
-/// The header of a slab: 4 KiB of nodes of one size class, aligned to their size. The header is the first 64
-/// bytes. After a thread has set the bit of a freed node, it must not use the header, unless it must return
-/// the slab: the owner may have given an unused slab away. So the callers pass the size class.
+/// The header of a slab. A slab has 4 KiB, and is aligned to 4 KiB. The first 64 bytes of a slab are the
+/// header, and the other bytes are nodes of one size class. After a thread has set the bit of a freed node,
+/// the owner may give the unused slab away. So a thread that has freed a node must not use the header any
+/// more, unless the thread must return the slab. For this reason the functions do not read the size class
+/// from the header, but get it from the caller.
 ///
 /// bit of freed_   meaning                                            set by               cleared by
-/// 0 (detached)    the owner has no pointer to this slab              owner                owner
+/// 0 (detached)    the owner has no pointer to this slab              owner                the owner
 /// 1 to 63         the node of this unit has been freed               the freeing thread   owner
 class alignas(unit) slab {
 public:
@@ -56,22 +58,22 @@ public:
         return reinterpret_cast<std::byte*>(this) + first_unit * unit;
     }
 
-    /// Any thread: frees these nodes. Returns the slab to its owner if half of the slab becomes free.
+    /// Any thread: frees the nodes `bits`. If half of the slab becomes free, returns the slab to its owner.
     void free(std::uint64_t bits, unsigned size_class) noexcept;
 
-    /// Owner: takes the free nodes, and attaches the slab.
+    /// Owner: takes the free nodes, and marks the slab as no longer detached.
     [[nodiscard]] std::uint64_t take() noexcept;
 
-    /// Owner, without free nodes of this slab: takes the free nodes if they are half of the slab. Otherwise
-    /// detaches the slab and returns 0. Then the thread that frees the node which completes the half returns
-    /// the slab.
+    /// Called by the owner when it has used all free nodes of the slab. Takes the nodes that have been freed
+    /// since, if they are at least half of the slab. If fewer nodes are free, detaches the slab and returns
+    /// 0. The thread that frees enough nodes to make a detached slab half free returns the slab to its owner.
     [[nodiscard]] std::uint64_t take_or_detach(unsigned size_class) noexcept;
 
-    /// Owner: returns whether no node is in use. `at_hand` are the nodes that the owner has taken and not
-    /// allocated.
+    /// Owner: returns whether no node is in use. `at_hand` has the bits of the nodes that the owner has taken
+    /// but not allocated.
     [[nodiscard]] bool unused(std::uint64_t at_hand, unsigned size_class) const noexcept;
 
-    sys::cell<slab*> next{nullptr}; ///< in a list of the heap or the depot
+    sys::cell<slab*> next{nullptr}; ///< the next slab in a list of the heap or of the depot
 
 private:
     sys::atomic<std::uint64_t> freed_{0};
@@ -79,12 +81,13 @@ private:
 };
 static_assert(sizeof(slab) == unit);
 
-/// The slabs of one thread. Only slab::free is called by other threads.
+/// The slabs of one thread. Other threads call only slab::free().
 class slab_heap {
 public:
     explicit slab_heap(slab_depot& depot) noexcept : depot_(&depot) {}
 
-    /// Allocates the next free node of the size class, in the order of addresses. Throws std::bad_alloc.
+    /// Allocates the free node with the lowest address in the current slab of the size class. Throws
+    /// std::bad_alloc.
     [[nodiscard]] void* allocate(unsigned size_class) {
         bin& here = bins_[size_class];
         if (here.available == 0) [[unlikely]]
@@ -94,7 +97,8 @@ public:
         return here.current->node_at(first_unit);
     }
 
-    /// Frees a node of the current slab. Returns false, and has no effect, for a node of another slab.
+    /// Frees a node of the current slab. If the node belongs to another slab, returns false and has no
+    /// effect.
     [[nodiscard]] bool take_back(slab* from, std::uint64_t bit, unsigned size_class) noexcept {
         bin& here = bins_[size_class];
         if (from != here.current) return false;
@@ -106,7 +110,7 @@ public:
     /// Moves the slabs without a live node to the depot.
     void trim() noexcept;
 
-    slab_heap* next_idle = nullptr; ///< in the depot's list of heaps without a thread
+    slab_heap* next_idle = nullptr; ///< the next heap in the depot's list of heaps without a thread
 
 private:
     friend class slab;
@@ -114,7 +118,7 @@ private:
     struct bin {
         slab* current = nullptr;     // the slab from which nodes are allocated
         std::uint64_t available = 0; // its free nodes
-        slab* ready = nullptr;       // slabs at least half free, oldest first
+        slab* ready = nullptr;       // slabs that are at least half free, oldest first
     };
 
     void refill(bin& here, unsigned size_class);
@@ -122,24 +126,26 @@ private:
 
     bin bins_[size_classes];
     slab_depot* depot_;
-    // Stacks of slabs that other threads have returned. Only the owner removes slabs, all at once. On a cache
-    // line of its own, because the freeing threads write it.
+    // Stacks of the slabs that other threads have returned. Only the owner removes slabs, and it removes all
+    // slabs of a stack at once. The stacks have cache lines of their own, because the freeing threads write
+    // them.
     alignas(sys::isolation) sys::atomic<slab*> returned_[size_classes]{};
 };
 
-/// Empty slabs and heaps without a thread. Thread-safe.
+/// A store of empty slabs, and of heaps without a thread. The depot is thread-safe.
 class slab_depot {
 public:
     /// Returns a heap for the calling thread. Throws std::bad_alloc.
     [[nodiscard]] slab_heap* adopt();
-    /// Takes a heap back, with the nodes that are still in use.
+    /// Takes a heap back. Nodes of the heap may still be in use.
     void give_back(slab_heap* heap) noexcept;
 
     /// Returns an empty slab. Throws std::bad_alloc.
     [[nodiscard]] slab* new_slab(slab_heap& owner);
     void put(slab* empty) noexcept;
 
-    /// Called before and after a fork(), so that the child finds consistent lists and a free lock.
+    /// These functions are called before and after a fork(), so that the lists are consistent and the lock is
+    /// free in the child.
     void lock() noexcept { lock_.lock(); }
     void unlock() noexcept { lock_.unlock(); }
 

@@ -3,7 +3,7 @@
 namespace ekiden::inline EKIDEN_ABI {
 
 std::string_view described_type(const char* description) noexcept {
-    // g++: "... type_description() [with T = NAME]"; clang: "... type_description() [T = NAME]".
+    // g++ writes "... type_description() [with T = NAME]". clang writes "... type_description() [T = NAME]".
     std::string_view text(description);
     const auto start = text.find("T = ");
     if (start == std::string_view::npos || text.empty() || text.back() != ']') return text;

@@ -1,6 +1,7 @@
-/// The queued unit: a function pointer, one word for the queue, and a callable in the same cache line.
+/// The unit that queues contain: a function pointer, one word for the queue, and a callable in the same cache
+/// line.
 ///
-/// Part: queue. Used by: every queue, the pool, the executors.
+/// Part: queue. Used by: queue, pool, execution.
 #pragma once
 
 #include <ekiden/queue/recycler.hpp>
@@ -20,21 +21,23 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// A request to a task. Each task gets `run` or `abandon` exactly once, and is destroyed by it.
+/// A request to a task. Each task gets exactly one request that is `run` or `abandon`. The request `run` or
+/// `abandon` destroys the task.
 enum class task_request : std::uint8_t {
-    run,      ///< call the callable; its exception propagates
-    abandon,  ///< destroy the callable without calling it; a result, if any, reports operation_canceled
-    describe, ///< return the name of the type; has no effect, and the task may be destroyed already
-    cancel,   ///< a task with a future: destroy the callable now; the task stays in its queue
-    dispose,  ///< a task with a future: free it, because there is no reference to it
+    run,      ///< call the callable, and let its exception propagate
+    abandon,  ///< destroy the callable without calling it, so that a future reports operation_canceled
+    describe, ///< return the name of the callable's type, even if the task is already destroyed
+    cancel,   ///< for a task with a future: destroy the callable, but leave the task in its queue
+    dispose,  ///< for a task with a future: free the task, because no reference to it exists
 };
 
-/// A unit of work in a queue, made by make_task() or with a future. The thread that takes it from a queue
-/// runs or abandons it. Not thread-safe: a task belongs to one thread at a time.
+/// A unit of work in a queue. A task is made by make_task(), or together with a future. The thread that takes
+/// a task from a queue runs or abandons the task. A task is not thread-safe, because it belongs to one thread
+/// at a time.
 class task {
 public:
-    /// Serves a request. For `describe`, `self` is not used, and the result contains the name of the
-    /// callable's type. Otherwise the result is null.
+    /// Serves a request. For the request `describe`, the function does not use `self`, and the result
+    /// contains the name of the callable's type. For all other requests the result is null.
     using function = const char* (*)(task* self, task_request request);
 
     explicit task(function answer) noexcept : queued_at(0), answer_(answer) {}
@@ -47,15 +50,16 @@ public:
     /// Destroys the task without calling the callable. The callable's destructor must not throw.
     void abandon() noexcept { answer_(this, task_request::abandon); }
 
-    /// Returns the function for this type of task. It can be used after the task is destroyed.
+    /// Returns the function that serves the requests to this type of task. The caller may use the function
+    /// even after the task is destroyed.
     [[nodiscard]] function type() const noexcept { return answer_; }
 
 protected:
-    ~task() {} // the list that held the task has destroyed `next`
+    ~task() {} // if the task was in a list, end_link() has destroyed `next`
 
 public:
-    /// For a list: begin_link() creates `next` with null. end_link() destroys it, and the word is `queued_at`
-    /// again.
+    /// Creates `next` with the value null, before the task enters a list. When the task has left the list,
+    /// end_link() destroys `next`, and the word is `queued_at` again.
     void begin_link() noexcept {
         ::new (static_cast<void*>(std::addressof(next))) sys::atomic<task*>(nullptr);
     }
@@ -64,10 +68,11 @@ public:
         queued_at = 0;
     }
 
-    /// One word for the queue that has the task.
+    /// One word, which belongs to the queue that contains the task.
     union {
-        std::uint64_t queued_at; ///< for a queue that measures delays: sys::now_ns(), or 0
-        /// For a list that other threads read while it grows: it exists while the task is in the list.
+        std::uint64_t queued_at; ///< For a queue that measures delays: the time of the push, or 0.
+        /// For a list that other threads read while the list grows. `next` exists while the task is in the
+        /// list.
         sys::atomic<task*> next;
     };
 
@@ -75,13 +80,13 @@ private:
     function answer_;
 };
 
-/// Returns a text that contains the name of type T as the compiler writes it.
+/// Returns a text that contains the name of type T in the notation of the compiler.
 template <class T>
 [[nodiscard]] constexpr const char* type_description() noexcept {
     return std::source_location::current().function_name();
 }
 
-/// Returns the name in a type_description().
+/// Returns the name of the type that a text from type_description() contains.
 [[nodiscard]] std::string_view described_type(const char* description) noexcept;
 
 template <class Allocator>
@@ -89,7 +94,7 @@ inline constexpr bool is_std_allocator = false;
 template <class T>
 inline constexpr bool is_std_allocator<std::allocator<T>> = true;
 
-/// A callable that can be empty: types like std::function, and pointers to functions and members.
+/// A type of callables that can be empty, such as std::function, or a pointer to a function or member.
 template <class F>
 concept nullable_callable = std::is_pointer_v<F> || std::is_member_pointer_v<F> || requires(const F& f) {
     { f.operator bool() } -> std::same_as<bool>;
@@ -120,7 +125,7 @@ private:
         if (request == task_request::abandon) {
             recycler::destroy(self);
         } else if constexpr (std::is_nothrow_move_constructible_v<F>) {
-            // The memory is freed before the call, so that posts of the callable can reuse it.
+            // Frees the memory before the call, so that tasks that the callable posts can reuse the memory.
             F f(std::move(self->f_));
             recycler::destroy(self);
             static_cast<void>(f());
@@ -192,10 +197,10 @@ private:
     [[no_unique_address]] Allocator allocator_;
 };
 
-/// Makes a task that calls a copy of `f`. A callable of up to 48 bytes shares the task's cache line. One of
-/// up to 240 bytes is in a larger recycled node, and a larger one in memory from operator new. Throws
-/// std::bad_alloc, std::invalid_argument for an empty callable, and whatever copying `f` throws, and then has
-/// no effect.
+/// Makes a task that calls a copy of `f`. A callable of up to 48 bytes shares the task's cache line. A
+/// callable of up to 240 bytes is stored in a larger recycled node. The memory for a larger callable comes
+/// from operator new. Throws std::bad_alloc, std::invalid_argument for an empty callable, and whatever
+/// copying `f` throws. A call that throws has no effect.
 template <class F>
 [[nodiscard]] task* make_task(F&& f, const char* where = "make_task") {
     using callable = std::decay_t<F>;
@@ -205,7 +210,8 @@ template <class F>
 }
 
 /// Makes a task in memory from `allocator`. The memory is freed before the call. With a std::allocator, the
-/// memory comes from the recycler. Throws whatever the allocator throws, too.
+/// memory comes from the recycler. Throws whatever the other make_task() throws, and whatever the allocator
+/// throws.
 template <class F, class Allocator>
 [[nodiscard]] task* make_task(F&& f, const Allocator& allocator, const char* where) {
     if constexpr (is_std_allocator<Allocator>) {

@@ -1,6 +1,7 @@
-/// The next tasks of a worker: taken from a ring in one step. Every other worker can take them, too.
+/// The next tasks of a worker. The worker has taken these tasks from a ring in one step. Every other worker
+/// can also take tasks from the batch.
 ///
-/// Part: queue. Used by: pool (one per worker).
+/// Part: queue. Used by: pool. Each worker has one batch.
 #pragma once
 
 #include <ekiden/queue/task.hpp>
@@ -14,13 +15,13 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// Up to `most` tasks. Any thread takes the oldest, and each task is taken exactly once. One thread at a
-/// time, the owner, fills the batch when it is empty.
+/// A batch of up to `most` tasks. Any thread may take the oldest task. Each task is taken exactly once. One
+/// thread at a time is the owner. The owner fills the batch when the batch is empty.
 class alignas(sys::isolation) task_batch {
 public:
     static constexpr std::size_t most = 64;
 
-    /// Owner, when its take() has found the batch empty: adds up to `most` tasks.
+    /// Adds up to `most` tasks. Called by the owner after its take() has found the batch empty.
     void fill(std::span<task* const> tasks) noexcept {
         std::size_t slot = most - tasks.size();
         for (task* const one : tasks) slots_[slot++].store(one, sys::relaxed);
@@ -30,16 +31,19 @@ public:
                     sys::release);
     }
 
-    /// Any thread: takes the oldest task, or returns null if there is none.
+    /// Any thread: takes the oldest task. Returns null if the batch is empty.
     [[nodiscard]] task* take() noexcept {
-        // [TB1] Acquire: the tasks. Pairs with the release in fill(). [TB2] Acquire: the owner that finds the
-        // batch empty sees that each reader of a slot has finished.
+        // [TB1] Acquire: sees the tasks that fill() has stored. Pairs with the release in fill(). [TB2]
+        // Acquire: if the owner finds the batch empty, all threads have finished reading the slots. Pairs
+        // with the release below.
         std::uint64_t word = word_.load(sys::acquire);
         while (left(word) != 0) {
-            // The owner may overwrite the slot meanwhile. Then word_ has changed, and the exchange fails.
+            // The owner may overwrite the slot during this load. Then word_ has changed, and the exchange
+            // below fails.
             task* const oldest = slots_[most - left(word)].load(sys::relaxed);
-            // [TB2] Release: the read of the slot. Pairs with the acquire above. Success needs no acquire,
-            // because the load before has acquired: the exchange continues the release sequence of fill().
+            // [TB2] Release: the read of the slot comes before the exchange. Pairs with the acquire above.
+            // Success needs no acquire, because the load of this value has acquired. Later takes also see the
+            // tasks, because the exchange continues the release sequence of fill().
             if (word_.compare_exchange_weak(word, word - 1, sys::release, sys::acquire)
                 || EKIDEN_MUTANT(batch_take_ignores_others))
                 return oldest;
@@ -47,7 +51,8 @@ public:
         return nullptr;
     }
 
-    /// Any thread: returns false if the batch was empty a moment ago. A hint: orders nothing.
+    /// Any thread: returns false if the batch was empty a moment ago. The result is a hint, and the call
+    /// orders nothing.
     [[nodiscard]] bool maybe_filled() const noexcept { return left(word_.load(sys::relaxed)) != 0; }
 
 private:
@@ -57,7 +62,8 @@ private:
         return word & ((std::uint64_t{1} << left_bits) - 1);
     }
 
-    // The number of fillings, so that no value is repeated, and the number of tasks left.
+    // Contains two numbers: how many tasks are left, and how often the batch was filled. The second number
+    // ensures that word_ never has the same value twice.
     sys::atomic<std::uint64_t> word_{0};
     std::array<sys::atomic<task*>, most> slots_{};
 };

@@ -1,11 +1,12 @@
-/// A pair of fences with unequal cost: the light one is free, the heavy one is a system call.
+/// A pair of fences with unequal cost. The light fence is free, and the heavy fence is a system call.
 ///
-/// Part: sys. Used by: queue (owner against thief), pool (submit against sleep, submit against stop).
+/// Part: sys. Used by: queue, pool.
 ///
-/// A light fence in one thread and a heavy fence in another thread order like two seq_cst fences (P1202R5,
-/// asymmetric_thread_fence). Two light fences only restrain the compiler. On Linux, the heavy fence is
-/// membarrier(PRIVATE_EXPEDITED), which is registered once per process. If the kernel refuses it, and on
-/// other systems, both fences are seq_cst fences.
+/// A light fence in one thread and a heavy fence in another thread order memory accesses like two seq_cst
+/// fences. See asymmetric_thread_fence in the C++ proposal P1202R5. If both fences are light, they only
+/// prevent reordering by the compiler. On Linux, the heavy fence is membarrier(PRIVATE_EXPEDITED), which is
+/// registered once per process. On other systems, or if the kernel refuses membarrier, both fences are
+/// seq_cst fences.
 #pragma once
 
 #include <ekiden/sys/atomic.hpp>
@@ -16,11 +17,11 @@
 
 namespace ekiden::inline EKIDEN_ABI::sys {
 
-/// True if the heavy fence is a system call. Constant after the static initialization of the program. Before
-/// that it is false, and light fences are full fences.
+/// True if the heavy fence is a system call. The value is constant after the static initialization of the
+/// program. Until then the value is false, and light fences are full fences.
 extern const bool has_asymmetric_fence;
 
-/// The cheap side. It is a compiler barrier if the heavy fence is a system call.
+/// Executes the light fence. The light fence is only a compiler barrier if the heavy fence is a system call.
 inline void fence_light() noexcept {
 #if defined(EKIDEN_TSAN)
     fence(seq_cst);
@@ -32,8 +33,9 @@ inline void fence_light() noexcept {
 #endif
 }
 
-/// The expensive side. Every running thread of the process executes a full fence before this returns. Aborts
-/// if the system first grants membarrier and refuses it later, for example because a sandbox has started.
+/// Executes the heavy fence: every running thread of the process executes a full fence before the function
+/// returns. Aborts the program if the system first grants membarrier and later refuses it, for example
+/// because a sandbox has started.
 void fence_heavy() noexcept;
 
 } // namespace ekiden::inline EKIDEN_ABI::sys

@@ -1,11 +1,12 @@
-/// Atomic objects, memory orders, fences, and plain data whose races matter.
+/// Atomic objects, memory orders, fences, and a type for plain data that must have no data race.
 ///
 /// Part: sys. Used by: every part. No part above sys uses std::atomic directly.
 ///
-/// In a normal build, these are the types of the standard library. In the checking build (EKIDEN_CHECKING),
-/// the same names are the types of the model checker. There, each operation has a defaulted
-/// std::source_location as its last parameter, so that the sources are checked without changes. The library
-/// does not use the operators of std::atomic (++, =, conversion), because they cannot have that parameter.
+/// In a normal build, the names here stand for the types of the standard library. In the checking build
+/// (EKIDEN_CHECKING), they stand for the types of the model checker. There, the last parameter of each
+/// operation is a std::source_location with a default value. So the model checker checks the library's code
+/// without changes. The library does not use the operators of std::atomic (++, =, conversion), because an
+/// operator cannot have an additional parameter.
 #pragma once
 
 #include <ekiden/sys/config.hpp>
@@ -33,8 +34,9 @@ namespace ekiden::inline EKIDEN_ABI::sys {
 template <class T>
 using atomic = std::atomic<T>;
 
-/// Plain data that one thread at a time may access. Some atomic object orders the accesses. It costs nothing
-/// in a normal build. The checking build reports data races on it.
+/// Plain data that only one thread at a time may access. An atomic object must order the accesses of
+/// different threads. A cell costs nothing in a normal build. The checking build reports data races on a
+/// cell.
 template <class T>
 class cell {
 public:
@@ -48,8 +50,9 @@ private:
     T value_{};
 };
 
-/// A stand-alone fence (std::atomic_thread_fence). ThreadSanitizer does not support fences. Its build uses a
-/// read-modify-write of a hidden object instead, which is at least as strong.
+/// A stand-alone fence (std::atomic_thread_fence). ThreadSanitizer does not support fences. A build with
+/// ThreadSanitizer uses a read-modify-write of a hidden object instead, which is at least as strong as a
+/// fence.
 inline void fence(memory_order order) noexcept {
 #if defined(EKIDEN_TSAN)
     static constinit std::atomic<unsigned> hidden{0};

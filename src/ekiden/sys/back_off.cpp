@@ -12,7 +12,7 @@ namespace ekiden::inline EKIDEN_ABI::sys {
 
 #if defined(EKIDEN_CHECKING)
 
-// In a model, a yield takes no time. It tells the checker that the thread waits.
+// In a model, a yield takes no time. The yield tells the model checker that the thread waits.
 bool yield_briefly() noexcept {
     yield();
     return true;
@@ -24,25 +24,27 @@ void back_off::wait() noexcept { yield(); }
 
 namespace {
 
-/// A yield that takes longer is slow: another process had a time slice. Yields among hundreds of threads of
-/// this process take less.
+/// A yield that takes longer than 0.4 ms counts as slow: another process had a time slice. Yields among
+/// hundreds of threads of this process take less time.
 constexpr std::uint64_t slow_ns = 400'000;
 
-/// A brief yield replaces a sleep and a wake-up, which take about this long.
+/// The duration of a sleep and a wake-up, which a brief yield replaces.
 constexpr std::uint64_t saved_ns = 10'000;
 
-/// The limit of a thread's savings, so that it soon notices when the processors become busy.
+/// The upper limit of a thread's savings. Because of this limit, the thread soon notices when the processors
+/// become busy.
 constexpr std::uint64_t most_saved_ns = 10'000'000;
 
 /// If a slow yield costs more than its thread has saved, no thread of the process yields for `rest` times the
-/// duration of that yield. The rest applies to the whole process. Otherwise, threads that wait for each other
-/// would lose one time slice each.
+/// duration of that yield. The pause applies to the whole process. Otherwise, threads that wait for each
+/// other would lose one time slice each.
 constexpr std::uint64_t rest = 32;
 
-/// The end of the rest. Relaxed is enough: a thread that reads an old value yields once more.
+/// The time until which no thread of the process yields. Relaxed is enough: a thread that reads an old value
+/// yields once more.
 constinit std::atomic<std::uint64_t> resting_until_ns{0};
 
-/// The time that the brief yields of a thread have saved, minus the cost of its slow ones.
+/// The time that the brief yields of a thread have saved, minus the cost of its slow yields.
 struct savings {
     std::uint64_t ns;
 };
@@ -66,8 +68,8 @@ bool yield_briefly() noexcept {
 }
 
 void back_off::wait() noexcept {
-    // Spins somewhat longer than the other thread's steps take. If that was not enough, the other thread is
-    // probably not running, perhaps because this thread occupies its processor.
+    // Spins somewhat longer than the steps of the other thread take. If the spins were not enough, the other
+    // thread is probably not running, perhaps because this thread occupies its processor.
     constexpr unsigned most = 64;
     if (pauses_ <= most) {
         for (unsigned i = 0; i != pauses_; ++i) spin_hint();

@@ -1,27 +1,28 @@
-/// Short waits: spin first, then yield, then sleep.
+/// Short waits that spin first, then yield, and then sleep.
 ///
-/// Part: sys. Used by: sync (every wait that yields).
+/// Part: sys. Used by: sync.
 ///
-/// A yield lets any thread of the system run. If another process is busy, the yield takes a whole time slice,
-/// whereas a sleeping thread runs soon after its wake-up. So each yield is measured. The process stops
-/// yielding for some time when yields cost more than the sleeps that they replace.
+/// A yield lets any thread of the system run. If another process is busy, a yield can take a whole time
+/// slice. A sleeping thread, in contrast, runs soon after its wake-up. So each yield is measured. If yields
+/// cost more than the sleeps that they replace, the process stops yielding for some time.
 #pragma once
 
 #include <ekiden/sys/config.hpp>
 
 namespace ekiden::inline EKIDEN_ABI::sys {
 
-/// Yields. Returns false if the caller should park instead. It does so after a slow yield. It also does so
-/// without yielding, for some time after slow yields of the process have cost more than brief ones saved.
-/// Thread-safe. Orders nothing. Reads the clock twice.
+/// Yields once, and measures the yield. Returns false if the yield was slow, so that the caller parks
+/// instead. If slow yields have cost the process more time than brief yields have saved, the function returns
+/// false for some time without a yield. Thread-safe. Orders nothing. Reads the clock twice.
 [[nodiscard]] bool yield_briefly() noexcept;
 
-/// A wait with nothing to park on, which ends after a few steps of another thread. Call wait() before each
-/// check. A call lasts at most as long as a short sleep, unless the system gives the processor to another
-/// thread.
+/// Waits until another thread has completed a few steps, where there is no word to park on. Call wait()
+/// before each check of the condition. A call of wait() lasts at most as long as a short sleep, unless the
+/// system gives the processor to another thread.
 class back_off {
 public:
-    /// Spins at first, twice as long each time. Then yields, or sleeps briefly if yields are slow.
+    /// The first calls spin, each twice as long as the call before. Later calls yield, or sleep briefly if
+    /// yields are slow.
     void wait() noexcept;
 
 private:

@@ -1,5 +1,5 @@
-/// How the library refuses an argument or option that is out of range: with one exception type and one form
-/// of message.
+/// The function that refuses an argument or option which is out of range. All parts of ekiden throw the same
+/// exception type, with the same form of message.
 ///
 /// Part: sys. Used by: all parts.
 #pragma once
@@ -13,12 +13,12 @@
 namespace ekiden::inline EKIDEN_ABI::sys {
 
 /// Throws std::invalid_argument with a message such as "thread_pool: threads is 5000, allowed is 0 to 4096".
-/// `where` is the class or function ("thread_pool"). `argument` is the name of the argument or option
-/// ("threads"). `value` is its value, with its unit. `allowed` is the allowed range ("0 to 4096").
+/// `where` names the class or function ("thread_pool"). `argument` names the argument or option ("threads").
+/// `value` is the refused value, with its unit. `allowed` is the allowed range ("0 to 4096").
 [[noreturn]] void refuse_argument(std::string_view where, std::string_view argument, std::string_view value,
                                   std::string_view allowed);
 
-/// Like the function above, for a number.
+/// Throws std::invalid_argument in the same way, for a value that is a number.
 template <std::integral Number>
 [[noreturn]] void refuse_argument(std::string_view where, std::string_view argument, Number value,
                                   std::string_view allowed) {

@@ -9,9 +9,10 @@
 
 namespace ekiden::inline EKIDEN_ABI::sys {
 
-/// Returns one line per call, innermost first, each preceded by `indent`. A line has the function's name if
-/// the program exports its symbols. Otherwise it has FILE(+OFFSET), which `addr2line -Cfpe FILE OFFSET`
-/// converts to a source line. Empty if the system has no such information. Throws std::bad_alloc.
+/// Returns one line per call, the innermost call first. Each line begins with `indent`. A line contains the
+/// function's name if the program exports its symbols. If the program does not export its symbols, the line
+/// contains FILE(+OFFSET). The command `addr2line -Cfpe FILE OFFSET` converts this to a file name and a line
+/// number. The result is empty if the system provides no call stacks. Throws std::bad_alloc.
 [[nodiscard]] std::string call_stack(const char* indent);
 
 } // namespace ekiden::inline EKIDEN_ABI::sys

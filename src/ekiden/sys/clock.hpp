@@ -1,6 +1,6 @@
 /// The steady clock in nanoseconds, and a hint to the processor for spin loops.
 ///
-/// Part: sys. Used by: every part. The checking build replaces it with a virtual clock.
+/// Part: sys. Used by: every part. The checking build uses a virtual clock instead of the steady clock.
 #pragma once
 
 #include <ekiden/sys/config.hpp>
@@ -16,7 +16,8 @@
 
 namespace ekiden::inline EKIDEN_ABI::sys {
 
-/// The clock for all durations and deadlines of the library. Changes of the system time do not affect it.
+/// The clock for all durations and deadlines of the library. Changes of the system time do not affect this
+/// clock.
 using clock = std::chrono::steady_clock;
 
 /// Returns the time on `clock`, in nanoseconds since its epoch.
@@ -25,7 +26,7 @@ inline std::uint64_t now_ns() noexcept {
         std::chrono::duration_cast<std::chrono::nanoseconds>(clock::now().time_since_epoch()).count());
 }
 
-/// Tells the processor that this is a spin loop.
+/// Tells the processor that the calling loop spins.
 inline void spin_hint() noexcept {
 #if defined(__x86_64__) || defined(__i386__)
     __builtin_ia32_pause();
@@ -39,13 +40,13 @@ inline void spin_hint() noexcept {
 
 namespace ekiden::inline EKIDEN_ABI::sys {
 
-/// Returns `length` in the clock's unit, rounded up and clamped to the range from -`most` to `most`. The
-/// default of `most` is 146 years, so the current time plus the result cannot overflow. A NaN becomes
-/// -`most`.
+/// Converts `length` to the unit of `clock`. The result is rounded up, and clamped to the range from -`most`
+/// to `most`. The default of `most` is 146 years. So the sum of the current time and the result cannot
+/// overflow. If `length` is a NaN, the result is -`most`.
 template <class Rep, class Period>
 [[nodiscard]] constexpr clock::duration bounded(const std::chrono::duration<Rep, Period>& length,
                                                 clock::duration most = clock::duration::max() / 2) noexcept {
-    // The comparison uses floating point, because the duration's own arithmetic may overflow.
+    // The comparison uses floating point, because the integer arithmetic of a duration may overflow.
     using seconds = std::chrono::duration<long double>;
     const seconds wide(length);
     if (wide >= seconds(most)) return most;
@@ -57,11 +58,12 @@ template <class Rep, class Period>
         return std::chrono::ceil<clock::duration>(wide);
 }
 
-/// Returns the time from `from` to `to`. Both belong to the same clock. Clamped like bounded().
+/// Returns the time from `from` to `to`, which belong to the same clock. The result is clamped like that of
+/// bounded().
 template <class Clock, class From, class To>
 [[nodiscard]] clock::duration time_between(const std::chrono::time_point<Clock, From>& from,
                                            const std::chrono::time_point<Clock, To>& to) noexcept {
-    // The epoch of some clocks is 148 years away, so almost the whole range is needed here.
+    // The epoch of some clocks is 148 years away, so almost the whole range of a duration is needed here.
     constexpr clock::duration most = clock::duration::max() - std::chrono::seconds(1);
     const clock::duration begin = bounded(from.time_since_epoch(), most);
     const clock::duration end = bounded(to.time_since_epoch(), most);
@@ -71,8 +73,8 @@ template <class Clock, class From, class To>
     return bounded(clock::duration(length));
 }
 
-/// True if `Clock` is the library's clock. The library's clock is identified by the clock of its time points,
-/// because the clock of the checking build shares that type.
+/// True if `Clock` is the library's clock. The comparison uses `clock::time_point::clock`, because the
+/// virtual clock of the checking build has the time points of std::chrono::steady_clock.
 template <class Clock>
 inline constexpr bool is_own_clock = std::is_same_v<Clock, clock::time_point::clock>;
 

@@ -1,4 +1,4 @@
-/// Facts about the platform and the build that every other header needs.
+/// Properties of the platform and the build that every other header needs.
 ///
 /// Part: sys. Used by: every part.
 #pragma once
@@ -38,8 +38,9 @@
 #endif
 
 /// The inline namespace of all names in ekiden. Builds that must not be linked with each other have different
-/// names: the checking build (see check/), locks with annotations (see lock_annotation.hpp), locks with
-/// checks (see context/held_locks.hpp), and the lab's build without traces.
+/// names. There are names for the checking build (see check/), for builds with annotated locks (see
+/// lock_annotation.hpp), for builds with lock checks (see context/held_locks.hpp), and for the lab's build
+/// without traces.
 #if defined(EKIDEN_CHECKING)
 #define EKIDEN_ABI checked
 #elif defined(EKIDEN_UNTRACED)
@@ -59,8 +60,8 @@ namespace ekiden::inline EKIDEN_ABI::sys {
 /// The number of bytes that the hardware moves between cores as one unit.
 inline constexpr std::size_t cache_line = 64;
 
-/// The distance in bytes between data that different threads write. It is two lines, because x86 fetches
-/// lines in pairs and several ARM64 cores have lines of 128 bytes.
+/// The distance in bytes between data that different threads write. The distance is two cache lines, because
+/// x86 processors fetch lines in pairs, and several ARM64 cores have lines of 128 bytes.
 inline constexpr std::size_t isolation = 128;
 
 } // namespace ekiden::inline EKIDEN_ABI::sys

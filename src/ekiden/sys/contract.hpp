@@ -1,6 +1,7 @@
-/// Broken contracts of callers and broken invariants of the library: prints a message, then aborts.
+/// Checks of contracts and invariants. If a caller breaks a contract, or the library breaks an invariant, the
+/// program prints a message and aborts.
 ///
-/// Part: sys. Used by: every part, for checks that are cheap enough to stay in a release build.
+/// Part: sys. Used by: every part. The checks are cheap enough to remain in a release build.
 #pragma once
 
 #include <ekiden/sys/config.hpp>

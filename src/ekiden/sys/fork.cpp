@@ -1,6 +1,6 @@
 #include <ekiden/sys/fork.hpp>
 
-// The checker forks between the executions that it explores. Models do not fork.
+// The model checker itself forks between the executions that it explores. Models do not call fork().
 #if (defined(__unix__) || defined(__APPLE__)) && !defined(EKIDEN_CHECKING)
 #define EKIDEN_HAS_FORK 1
 #include <pthread.h>

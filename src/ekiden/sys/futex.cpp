@@ -51,8 +51,8 @@ void futex_wait(const atomic<std::uint32_t>& word, std::uint32_t expected) noexc
 bool futex_wait_until(const atomic<std::uint32_t>& word, std::uint32_t expected,
                       clock::time_point deadline) noexcept {
     if (deadline.time_since_epoch().count() <= 0) return false;
-    // The kernel may end a timed wait late by the thread's timer slack (50 us by default). So the first wait
-    // ends earlier by the slack. A second wait follows if that was too early.
+    // The kernel may end a timed wait too late by the thread's timer slack (50 us by default). So the first
+    // wait gets an earlier deadline. If the first wait ends too early, a second wait follows.
     const auto slack = std::chrono::nanoseconds(std::max(::prctl(PR_GET_TIMERSLACK), 0));
     return wait_until(word, expected, deadline - slack)
            || (clock::now() < deadline && wait_until(word, expected, deadline));

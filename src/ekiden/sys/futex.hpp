@@ -2,9 +2,10 @@
 ///
 /// Part: sys. Used by: parker, queue, sync, future, pool.
 ///
-/// On Linux, this is the futex system call. On other systems, it is a table of condition variables, keyed by
-/// address. Waits may return spuriously, so every caller checks its word in a loop. The functions order no
-/// memory accesses. The accesses to the word do.
+/// On Linux, the functions use the futex system call. On other systems, the functions use a table of
+/// condition variables, keyed by address. Waits may return spuriously, so every caller checks its word in a
+/// loop. The functions do not order memory accesses. Callers order their accesses by their own operations on
+/// the word.
 #pragma once
 
 #include <ekiden/sys/atomic.hpp>
@@ -18,19 +19,20 @@
 
 namespace ekiden::inline EKIDEN_ABI::sys {
 
-/// Sleeps until woken if `word` still holds `expected`. May return at any time, for example at a signal.
+/// If `word` still holds `expected`, sleeps until another thread wakes the caller. May return earlier, for
+/// example at a signal.
 void futex_wait(const atomic<std::uint32_t>& word, std::uint32_t expected) noexcept;
 
-/// Like futex_wait, but until `deadline` at most. Returns false if the deadline has passed, and true
+/// Sleeps like futex_wait(), but until `deadline` at most. Returns false if the deadline has passed, and true
 /// otherwise.
 [[nodiscard]] bool futex_wait_until(const atomic<std::uint32_t>& word, std::uint32_t expected,
                                     clock::time_point deadline) noexcept;
 
-/// Wakes up to `count` threads that sleep on `word`. Returns how many, or 0 if the system does not say. The
-/// word may have been destroyed: only its address is used.
+/// Wakes up to `count` threads that sleep on `word`. Returns the number of woken threads, or 0 if the system
+/// does not report the number. The word may have been destroyed, because the function uses only its address.
 int futex_wake(const atomic<std::uint32_t>& word, int count = 1) noexcept;
 
-/// Like futex_wake, for all sleepers.
+/// Wakes all threads that sleep on `word`, like futex_wake().
 int futex_wake_all(const atomic<std::uint32_t>& word) noexcept;
 
 } // namespace ekiden::inline EKIDEN_ABI::sys

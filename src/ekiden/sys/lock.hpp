@@ -1,7 +1,8 @@
-/// The lock for slow paths inside the library. It is small, and instrumented in the checking build.
+/// A small lock for slow paths inside the library. In the checking build, the model checker sees its
+/// operations.
 ///
-/// Part: sys. Used by: queue, pool (registration, growth, start and end of threads). Programs use
-/// ekiden::mutex. Algorithm: U. Drepper, "Futexes Are Tricky", mutex 2.
+/// Part: sys. Used by: queue, pool. Programs use ekiden::mutex instead. Algorithm: mutex 2 of Ulrich
+/// Drepper's "Futexes Are Tricky".
 #pragma once
 
 #include <ekiden/sys/futex.hpp>
@@ -9,23 +10,24 @@
 
 namespace ekiden::inline EKIDEN_ABI::sys {
 
-/// Mutual exclusion. Meets BasicLockable. Everything before an unlock() is visible after the next lock().
+/// A mutex. Meets the requirements BasicLockable. Everything that happens before an unlock() is visible after
+/// the next lock().
 class slow_lock {
 public:
     void lock() noexcept {
-        // [LK1] acquire; pairs with the release in unlock().
+        // [LK1] Acquire: sees what the previous owner wrote. Pairs with the release in unlock().
         if (try_lock()) return;
         const std::uint32_t taken = EKIDEN_MUTANT(lock_hides_other_sleepers) ? held : contended;
         while (word_.exchange(taken, acquire) != free) futex_wait(word_, taken);
     }
 
-    /// Returns whether the lock was free. Then the caller holds it.
+    /// Acquires the lock if the lock is free. Returns whether the caller has acquired the lock.
     [[nodiscard]] bool try_lock() noexcept {
         std::uint32_t expected = free;
         return word_.compare_exchange_strong(expected, held, acquire, relaxed); // [LK1] as in lock()
     }
 
-    /// A hint. Orders nothing.
+    /// Returns whether a thread holds the lock. The answer is a hint, and the call orders nothing.
     [[nodiscard]] bool is_held() const noexcept { return word_.load(relaxed) != free; }
 
     void unlock() noexcept {
@@ -37,8 +39,8 @@ public:
 private:
     // word_      meaning                                          set by
     // free       no thread holds the lock                         unlock
-    // held       a thread holds it, and no thread sleeps          lock
-    // contended  a thread holds it, and threads may sleep         lock
+    // held       a thread holds the lock, and no thread sleeps    lock
+    // contended  a thread holds the lock, and others may sleep    lock
     static constexpr std::uint32_t free = 0;
     static constexpr std::uint32_t held = 1;
     static constexpr std::uint32_t contended = 2;

@@ -1,13 +1,15 @@
-/// Tells ThreadSanitizer which thread holds which lock, if the program enables this.
+/// Reports to ThreadSanitizer which thread holds which lock, if the program is compiled with
+/// EKIDEN_ANNOTATE_LOCKS.
 ///
-/// Part: sys. Used by: the mutexes of sync, through lock_note.
+/// Part: sys. Used by: sync, through lock_note.
 ///
-/// ThreadSanitizer sees the atomic operations of a lock, and so the order that the lock enforces. The locks
-/// themselves are tested in this way. If the program is compiled with EKIDEN_ANNOTATE_LOCKS, ThreadSanitizer
-/// also knows that they are locks. It then reports lock orders that may deadlock, and an unlock by a thread
-/// that does not hold the lock. Its reports of races name the locks that were held. Define the macro either
-/// for the whole program, including the library, or for none of it: the two do not link. Without
-/// ThreadSanitizer, all of this is empty.
+/// Without annotations, ThreadSanitizer sees only the atomic operations of a lock, and the order that these
+/// operations enforce. The tests of the locks use this mode. With annotations, ThreadSanitizer knows which
+/// objects are locks. Then ThreadSanitizer also reports lock orders that may deadlock, and an unlock by a
+/// thread that does not hold the lock. With annotations, the reports of data races name the locks that were
+/// held. Define the macro for the whole program, including the library, or do not define it at all. Code that
+/// was compiled with the macro does not link with other code. Without ThreadSanitizer, the annotations do
+/// nothing.
 #pragma once
 
 #include <ekiden/sys/config.hpp>
@@ -21,9 +23,9 @@
 
 namespace ekiden::inline EKIDEN_ABI::sys {
 
-/// How a thread acquired a lock.
+/// How a thread acquired a lock. The order of locks matters only for a call that cannot fail.
 enum class hold : std::uint8_t {
-    alone,        ///< by a call that cannot fail, so its order relative to other locks matters
+    alone,        ///< exclusively, by a call that cannot fail
     alone_tried,  ///< by a call that can give up
     shared,       ///< shared, by a call that cannot fail
     shared_tried, ///< shared, by a call that can give up
@@ -31,11 +33,13 @@ enum class hold : std::uint8_t {
 
 #if defined(EKIDEN_TSAN) && defined(EKIDEN_ANNOTATE_LOCKS)
 
-/// A member of each lock. ThreadSanitizer identifies the lock by the address of this member and keeps one
-/// history for 8 bytes. So those 8 bytes must not contain the atomic objects of the lock.
+/// A member of each lock. ThreadSanitizer identifies the lock by the address of this member. ThreadSanitizer
+/// records one history for each 8 bytes of memory. So the 8 bytes of this member must not contain an atomic
+/// object of the lock.
 class lock_annotation {
 public:
-    /// If the constructor runs at compile time, ThreadSanitizer registers the lock at its first use.
+    /// If the constructor runs at compile time, ThreadSanitizer registers the lock when the lock is first
+    /// used.
     constexpr lock_annotation() noexcept {
         if (!std::is_constant_evaluated()) __tsan_mutex_create(this, 0);
     }
@@ -43,8 +47,8 @@ public:
     lock_annotation(const lock_annotation&) = delete;
     lock_annotation& operator=(const lock_annotation&) = delete;
 
-    /// Reports that the calling thread has acquired the lock. Both annotations come after the acquisition,
-    /// because ThreadSanitizer ignores what happens between them.
+    /// Reports that the calling thread has acquired the lock. Both calls to ThreadSanitizer come after the
+    /// acquisition, because ThreadSanitizer ignores memory accesses between the two calls.
     void taken(hold how) noexcept {
         const unsigned flags =
             (how == hold::shared || how == hold::shared_tried ? __tsan_mutex_read_lock : 0U)

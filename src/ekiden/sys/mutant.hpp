@@ -1,9 +1,9 @@
-/// Places where the model checker can break a protocol on purpose.
+/// A macro for places where the model checker can break a protocol on purpose.
 ///
-/// Part: sys. Used by: every part with a protocol that check/ covers. `if (!EKIDEN_MUTANT(skip_notify))
-/// notify();` is `if (true)` in a normal build. In the checking build, the condition is true while the
-/// checker tries the mutant of that name. Some model must then fail, which shows that the models can detect
-/// such a mistake.
+/// Part: sys. Used by: every part with a protocol that check/ covers. In a normal build, EKIDEN_MUTANT(name)
+/// is false, so `if (!EKIDEN_MUTANT(skip_notify)) notify();` always calls notify(). In the checking build,
+/// EKIDEN_MUTANT(name) is true while the model checker tries the mutant of that name. At least one model must
+/// fail for each mutant. The failure shows that the models can detect the fault of the mutant.
 #pragma once
 
 #if defined(EKIDEN_CHECKING)

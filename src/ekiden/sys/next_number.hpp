@@ -1,6 +1,6 @@
-/// Unique numbers, which name things for the life of the process.
+/// Numbers that are unique for the life of the process.
 ///
-/// Part: sys. Used by: context (names of contexts).
+/// Part: sys. Used by: context.
 #pragma once
 
 #include <ekiden/sys/config.hpp>
@@ -9,7 +9,8 @@
 
 namespace ekiden::inline EKIDEN_ABI::sys {
 
-/// Returns a number that no earlier call in this process has returned; never 0. Any thread. Orders nothing.
+/// Returns a number that no earlier call in this process has returned. The number is never 0. Thread-safe.
+/// Orders nothing.
 [[nodiscard]] std::uint64_t next_number() noexcept;
 
 } // namespace ekiden::inline EKIDEN_ABI::sys

@@ -1,7 +1,7 @@
 /// A place for one thread to sleep. park() waits for a token and consumes it. unpark() leaves a token.
 ///
 /// Part: sys. Used by: sync, pool, future. Algorithm: a binary semaphore on one futex word, like LockSupport
-/// of the Java platform. An unpark before the park is not lost.
+/// of the Java platform. An unpark() that comes before the park() is not lost.
 #pragma once
 
 #include <ekiden/sys/futex.hpp>
@@ -9,15 +9,15 @@
 
 namespace ekiden::inline EKIDEN_ABI::sys {
 
-/// One thread parks, any thread unparks. unpark() synchronizes with the park() that consumes its token. The
-/// parker may be destroyed as soon as its park() has returned, because unpark() uses only the address after
-/// it has left the token.
+/// One thread calls park(). Any thread calls unpark(). An unpark() synchronizes with the park() that consumes
+/// its token. The parker may be destroyed as soon as park() has returned. After unpark() has left the token,
+/// unpark() uses only the address of the parker.
 class parker {
 public:
     /// Waits for a token and consumes it. Does not return spuriously.
     void park() noexcept {
-        // Either the token is there (1 -> 0), or this announces the sleeper (0 -> -1). [PA1] Acquire: reads
-        // what the unparking thread wrote. Pairs with the release in unpark().
+        // Consumes the token if there is one (1 -> 0). If there is no token, announces the sleeper (0 -> -1).
+        // [PA1] Acquire: sees what the thread that unparks has written. Pairs with the release in unpark().
         if (word_.fetch_sub(1, acquire) == token) return;
         for (;;) {
             futex_wait(word_, asleep);
@@ -25,20 +25,22 @@ public:
         }
     }
 
-    /// Like park(), but until `deadline` at most. Returns true if it has consumed the token, and false if the
-    /// deadline passed first.
+    /// Waits like park(), but until `deadline` at most. Returns true if the call has consumed the token, and
+    /// false if the deadline passed first.
     [[nodiscard]] bool park_until(clock::time_point deadline) noexcept {
         if (word_.fetch_sub(1, acquire) == token) return true;
         for (;;) {
             const bool in_time = futex_wait_until(word_, asleep, deadline);
             if (take()) return true;
             if (in_time) continue;
-            // Withdraws the announcement. An unpark may have come meanwhile. [PA1] Acquire: like in park().
+            // Withdraws the announcement of the sleeper. An unpark() may have come meanwhile. [PA1] Acquire:
+            // as in park().
             return word_.exchange(empty, acquire) == token && !EKIDEN_MUTANT(parker_drops_a_late_token);
         }
     }
 
-    /// Returns whether park() would return immediately. Orders nothing. Only the thread that parks calls it.
+    /// Returns whether park() would return immediately. Only the thread that parks calls this function.
+    /// Orders nothing.
     [[nodiscard]] bool has_token() const noexcept { return word_.load(relaxed) == token; }
 
     /// Leaves a token and wakes the sleeper. Tokens do not accumulate.
@@ -49,10 +51,10 @@ public:
     }
 
 private:
-    // word_   meaning              set by
-    // empty   no token, no sleeper park
-    // token   a token              unpark
-    // asleep  a thread sleeps      park
+    // word_   meaning                                     set by
+    // empty   there is no token, and no thread sleeps     park
+    // token   there is a token                            unpark
+    // asleep  a thread sleeps                             park
     static constexpr std::uint32_t empty = 0;
     static constexpr std::uint32_t token = 1;
     static constexpr std::uint32_t asleep = static_cast<std::uint32_t>(-1);

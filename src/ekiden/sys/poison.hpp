@@ -13,8 +13,8 @@
 
 namespace ekiden::inline EKIDEN_ABI::sys {
 
-/// Every access to these bytes is reported until open_memory(). No effect without AddressSanitizer.
-/// Thread-safe.
+/// Makes AddressSanitizer report every access to these bytes until open_memory() is called for them. Does
+/// nothing without AddressSanitizer. Thread-safe.
 inline void close_memory([[maybe_unused]] const void* memory, [[maybe_unused]] std::size_t bytes) noexcept {
 #if defined(EKIDEN_ASAN)
     __asan_poison_memory_region(memory, bytes);

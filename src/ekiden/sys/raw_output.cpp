@@ -44,7 +44,7 @@ raw_output& raw_output::duration(std::uint64_t ns) noexcept {
 #if defined(__unix__) || defined(__APPLE__)
 
 void raw_output::flush() noexcept {
-    const int before = errno; // a signal handler must preserve it for the interrupted code
+    const int before = errno; // a signal handler must preserve errno for the interrupted code
     const char* next = buffer_.data();
     while (used_ != 0) {
         const ssize_t written = ::write(file_, next, used_);

@@ -1,7 +1,7 @@
 /// Writes text to a file descriptor without allocating, without locks and without the C library's streams.
-/// For programs that hang, and for signal handlers.
+/// The output works in a program that hangs, and in signal handlers.
 ///
-/// Part: sys. Used by: pool (dump).
+/// Part: sys. Used by: pool.
 #pragma once
 
 #include <ekiden/sys/config.hpp>
@@ -13,8 +13,9 @@
 
 namespace ekiden::inline EKIDEN_ABI::sys {
 
-/// Not thread-safe. All functions are async-signal-safe on POSIX systems and preserve errno. Text that cannot
-/// be written is dropped.
+/// An output with a small buffer. An object of this class is not thread-safe. All functions are
+/// async-signal-safe on POSIX systems and preserve errno. If the system refuses to write some text, the text
+/// is dropped.
 class raw_output {
 public:
     explicit raw_output(int file) noexcept : file_(file) {}

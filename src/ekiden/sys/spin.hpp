@@ -1,6 +1,6 @@
 /// Spins for a short time before a sleep.
 ///
-/// Part: sys. Used by: future, pool and fork, for every wait for another thread.
+/// Part: sys. Used by: future, pool, fork.
 #pragma once
 
 #include <ekiden/sys/clock.hpp>
@@ -12,12 +12,13 @@
 
 namespace ekiden::inline EKIDEN_ABI::sys {
 
-/// How long spinning pays: less than the cost of a sleep and a wake-up, but longer than a short task.
+/// The default duration of a spin, in ns. A spin of this duration is shorter than a sleep with its wake-up,
+/// but longer than a short task.
 inline constexpr std::uint64_t spin_ns = 20'000;
 
-/// Returns whether another thread can make progress while this one spins: false if the process has one
-/// processor. Not a function-local static with an initializer, because a fork could interrupt its
-/// initialization.
+/// Returns whether another thread can make progress while the calling thread spins. Returns false if the
+/// process has only one processor. The function has no static variable with an initializer, because a fork()
+/// could interrupt the initialization.
 inline bool spinning_pays() noexcept {
     static constinit std::atomic<unsigned> processors{0}; // 0 if not determined yet
     unsigned known = processors.load(std::memory_order_relaxed);
@@ -25,20 +26,20 @@ inline bool spinning_pays() noexcept {
         try {
             known = usable_concurrency();
         } catch (const std::bad_alloc&) {
-            return true; // true on most machines; the next call tries again
+            return true; // true on most machines. The next call tries again
         }
         processors.store(known, std::memory_order_relaxed);
     }
     return known > 1;
 }
 
-/// Calls `look()` until it returns true, or for `ns` nanoseconds. Calls it once if spinning does not pay.
-/// Returns the result of the last call.
+/// Calls `look()` until it returns true, or until `ns` nanoseconds have passed. Calls `look()` only once if
+/// spinning_pays() is false. Returns the result of the last call of `look()`.
 template <class Look>
 [[nodiscard]] bool spin_until(Look&& look, std::uint64_t ns = spin_ns) {
     if (look()) return true;
     if (!spinning_pays()) return false;
-    // Reading the clock costs as much as several calls, and most waits end within the first ones.
+    // Reading the clock costs as much as several calls, and most waits end within the first calls.
     for (std::uint64_t start = 0;;) {
         for (int i = 0; i != 16; ++i) {
             spin_hint();

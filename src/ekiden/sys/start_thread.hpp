@@ -1,4 +1,5 @@
-/// Starts threads of the library. If the system refuses, the message names the owner of the thread.
+/// Starts a thread of the library. If the system refuses to start the thread, the message names the owner of
+/// the thread.
 ///
 /// Part: sys. Used by: pool. Private.
 #pragma once
@@ -11,8 +12,9 @@
 
 namespace ekiden::inline EKIDEN_ABI::sys {
 
-/// Starts a thread that calls `run`. If the system refuses, throws std::system_error with the system's code
-/// and the text "ekiden: <whose>: cannot start <what>: <the system's reason>". Throws std::bad_alloc.
+/// Starts a thread that calls `run`. If the system refuses to start the thread, throws std::system_error with
+/// the system's code and the text "ekiden: <whose>: cannot start <what>: <the system's reason>". Throws
+/// std::bad_alloc.
 template <class Run>
 [[nodiscard]] thread start_thread(const char* whose, const char* what, Run run) {
     try {

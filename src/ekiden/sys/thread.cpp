@@ -35,8 +35,9 @@ struct exit_actions {
     }
 };
 
-/// Created now, the main thread's list is destroyed with its thread_local objects. If the destructor of a
-/// static object created it later, it would never be destroyed.
+/// Creates the main thread's list at the start of the program. So the list is destroyed with the thread_local
+/// objects of the main thread. If the destructor of a static object created the list later, the list would
+/// never be destroyed.
 [[maybe_unused]] const exit_actions& of_main_thread = exit_actions::of_this_thread();
 
 } // namespace
@@ -51,7 +52,8 @@ void set_thread_name(std::string_view name) noexcept {
 #if defined(__linux__)
     char buffer[16] = {};
     std::size_t length = std::min(name.size(), sizeof buffer - 1);
-    // Does not cut a UTF-8 character in two, because tools that list threads could not show it.
+    // Does not cut a UTF-8 character in two, because tools that list threads could not show half of a
+    // character.
     while (length != 0 && length != name.size()
            && (static_cast<unsigned char>(name[length]) & 0xc0U) == 0x80U)
         --length;

@@ -1,6 +1,6 @@
-/// Threads: start, join, name, placement, actions at their end, and data per thread.
+/// Starts, joins, names and places threads, runs actions when a thread ends, and stores data of each thread.
 ///
-/// Part: sys. Used by: pool, queue (per-thread memory and rings), sync.
+/// Part: sys. Used by: pool, queue, sync.
 #pragma once
 
 #include <ekiden/sys/config.hpp>
@@ -25,9 +25,9 @@ using thread = std::thread;
 /// Gives up the rest of this thread's time slice.
 inline void yield() noexcept { std::this_thread::yield(); }
 
-/// Returns the calling thread's own object of type T. It is zero before the thread's first use. T must be
-/// trivially destructible, so that it stays readable while other thread_local objects of the thread are
-/// destroyed. For cleanup, use at_thread_exit().
+/// Returns the calling thread's own object of type T. The object is zero before its first use. T must be
+/// trivially destructible, so that the object remains usable while other thread_local objects of the thread
+/// are destroyed. To clean up at the end of the thread, use at_thread_exit().
 template <class T>
 [[nodiscard]] inline T& local() noexcept {
     static_assert(std::is_trivially_destructible_v<T>);
@@ -41,22 +41,25 @@ template <class T>
 namespace ekiden::inline EKIDEN_ABI::sys {
 
 /// Calls `action(argument)` when the calling thread ends. Actions run newest first, and an action may
-/// register another one. Returns false, and never calls the action, if the thread's actions have run already.
-/// This is so in destructors of static objects, and can be so in destructors of thread_local objects. Throws
-/// std::bad_alloc.
+/// register another one. If the thread's actions have already run, returns false and never calls the action.
+/// In destructors of static objects, the actions have already run. In destructors of thread_local objects,
+/// they may have run. Throws std::bad_alloc.
 [[nodiscard]] bool at_thread_exit(void (*action)(void*), void* argument);
 
-/// Sets the name of the calling thread that debuggers and system tools show. On Linux, the name is cut to 15
-/// bytes, but never inside a UTF-8 character.
+/// Sets the name that debuggers and system tools show for the calling thread. On Linux, the name is cut to at
+/// most 15 bytes, but never inside a UTF-8 character.
 void set_thread_name(std::string_view name) noexcept;
 
-/// Returns the name of the calling thread, set by set_thread_name() or by the system. Empty if unknown.
+/// Returns the name of the calling thread, set by set_thread_name() or by the system. The result is empty if
+/// the name is unknown.
 [[nodiscard]] std::string this_thread_name();
 
-/// Returns the number that the system's tools show for the calling thread. Unique among living threads.
+/// Returns the number that the system's tools show for the calling thread. No two living threads have the
+/// same number.
 [[nodiscard]] std::uint64_t system_thread_id() noexcept;
 
-/// Restricts the calling thread to these processors. Returns false if the system refuses or has no such call.
+/// Restricts the calling thread to the processors `cpus`. Returns false if the system refuses or cannot
+/// restrict threads.
 [[nodiscard]] bool set_thread_affinity(std::span<const int> cpus) noexcept;
 
 } // namespace ekiden::inline EKIDEN_ABI::sys

@@ -36,7 +36,8 @@ bool thread_probe::is_asleep() const noexcept {
     ::close(file);
     if (size <= 0) return false;
     text[size] = '\0';
-    // The line is "number (name) state ...". The name may contain anything, including parentheses.
+    // The line has the form "number (name) state ...". The name may contain any character, including
+    // parentheses.
     const char* const name_end = std::strrchr(text, ')');
     if (name_end == nullptr || name_end[1] != ' ') return false;
     return name_end[2] == 'S' || name_end[2] == 'D';

@@ -1,6 +1,6 @@
-/// What the system says about another thread: the processor time that it has used, and whether it sleeps.
+/// Asks the system about another thread: how much processor time the thread has used, and whether it sleeps.
 ///
-/// Part: sys. Used by: pool (watch).
+/// Part: sys. Used by: pool.
 #pragma once
 
 #include <ekiden/sys/config.hpp>
@@ -9,20 +9,20 @@
 
 namespace ekiden::inline EKIDEN_ABI::sys {
 
-/// Queries a thread until that thread ends. Uses the thread's CPU clock and /proc on Linux. On other systems,
-/// nothing is known.
+/// A handle that can query one thread until that thread ends. On Linux, the probe uses the thread's CPU clock
+/// and /proc. On other systems, the results are always unknown.
 class thread_probe {
 public:
-    /// Refers to no thread.
+    /// Creates a probe that refers to no thread.
     thread_probe() = default;
 
     [[nodiscard]] static thread_probe of_this_thread() noexcept;
 
-    /// Returns the processor time that the thread has used, in ns. 0 if unknown. Makes a system call.
+    /// Returns the processor time that the thread has used, in ns. Returns 0 if unknown. Makes a system call.
     [[nodiscard]] std::uint64_t cpu_ns() const noexcept;
 
-    /// Returns whether the thread sleeps in the kernel, in a wait of any kind. False if unknown. Reads a file
-    /// of the system, which takes several microseconds.
+    /// Returns whether the thread sleeps in the kernel, for any reason. Returns false if unknown. The call
+    /// takes several microseconds, because it reads a file of the system.
     [[nodiscard]] bool is_asleep() const noexcept;
 
 private:

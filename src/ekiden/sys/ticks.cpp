@@ -11,7 +11,8 @@ namespace ekiden::inline EKIDEN_ABI::sys {
 
 bool has_even_counter() noexcept {
 #if defined(__x86_64__) && defined(__linux__)
-    // The kernel compares the counters of all processors, and uses another clock if they differ.
+    // The kernel compares the counters of all processors. If the counters differ, the kernel uses another
+    // clock.
     static const bool is_trusted = [] {
         try {
             std::ifstream file("/sys/devices/system/clocksource/clocksource0/current_clocksource");
@@ -23,7 +24,7 @@ bool has_even_counter() noexcept {
     }();
     return is_trusted;
 #elif defined(__aarch64__)
-    return true; // the architecture's timer, which the system's clock is based on
+    return true; // the system's clock is based on the architecture's timer
 #else
     return false;
 #endif

@@ -1,7 +1,8 @@
 /// A cheap clock for measurements, and the processor time of a thread. The clock is the processor's own
-/// counter if that is even and the system trusts it. Otherwise it is the steady clock.
+/// counter if the counter runs at a constant rate and the system trusts it. Otherwise the clock is the steady
+/// clock.
 ///
-/// Part: sys. Used by: observe (the times of a trace, of requests).
+/// Part: sys. Used by: observe.
 #pragma once
 
 #include <ekiden/sys/clock.hpp>
@@ -14,14 +15,14 @@
 
 namespace ekiden::inline EKIDEN_ABI::sys {
 
-/// Returns whether ticks(true) may be called. It may if the counter has the same rate on all processors and
-/// during their sleep, and if the system's own clock is based on it. Asks the processor and the system only
-/// once. Any thread.
+/// Returns whether ticks(true) may be called. This is the case if the counter runs at the same rate on all
+/// processors, even while the processors sleep, and if the system's own clock is based on the counter.
+/// Queries the processor and the system only at the first call. Thread-safe.
 [[nodiscard]] bool has_even_counter() noexcept;
 
 /// Returns the time in an unknown unit. Compare two readings with another clock to find the unit.
-/// `by_counter` is the result of has_even_counter(), and must be the same for all readings that are compared.
-/// Not ordered with the memory accesses around it.
+/// `by_counter` is the result of has_even_counter(). Readings can only be compared if they were taken with
+/// the same `by_counter`. The reading is not ordered with the memory accesses before and after the call.
 [[nodiscard]] inline std::uint64_t ticks(bool by_counter) noexcept {
 #if defined(EKIDEN_CHECKING)
     (void)by_counter;
@@ -40,7 +41,8 @@ namespace ekiden::inline EKIDEN_ABI::sys {
     return now_ns();
 }
 
-/// Returns how long the calling thread has run on a processor, in ns. 0 if unknown. Makes a system call.
+/// Returns how long the calling thread has run on a processor, in ns. Returns 0 if unknown. Makes a system
+/// call.
 [[nodiscard]] std::uint64_t this_thread_cpu_ns() noexcept;
 
 } // namespace ekiden::inline EKIDEN_ABI::sys

@@ -30,14 +30,15 @@ std::optional<std::string> first_line(const std::string& path) {
     return line;
 }
 
-/// Converts a quota per period, both in us, to a number of processors. Empty without a limit.
+/// Converts a quota and a period, both in us, to a number of processors. The result is empty if there is no
+/// quota.
 std::optional<double> processors(std::int64_t quota, std::int64_t period) {
     if (quota <= 0 || period <= 0) return std::nullopt;
     return static_cast<double>(quota) / static_cast<double>(period);
 }
 
-/// Reads "QUOTA PERIOD" of control groups v2 as a number of processors. Empty if unlimited ("max PERIOD") or
-/// unreadable.
+/// Reads "QUOTA PERIOD" of control groups v2 as a number of processors. The result is empty if the group is
+/// unlimited ("max PERIOD"), or if the file cannot be read.
 std::optional<double> quota_v2(const std::string& directory) {
     const auto line = first_line(directory + "/cpu.max");
     if (!line) return std::nullopt;
@@ -90,7 +91,7 @@ std::vector<int> usable_cpus() {
     std::vector<int> cpus;
 #if defined(__linux__)
     for (std::size_t capacity = 1024; capacity <= most_cpus && cpus.empty();
-         capacity *= 2) { // EINVAL on a larger machine: tries again
+         capacity *= 2) { // a larger machine reports EINVAL
         const auto free_set = [](cpu_set_t* set) { CPU_FREE(set); };
         const std::unique_ptr<cpu_set_t, decltype(free_set)> set(CPU_ALLOC(capacity));
         if (set == nullptr) break;

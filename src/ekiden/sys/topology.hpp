@@ -1,6 +1,6 @@
 /// The processors that the process may use, and their NUMA nodes.
 ///
-/// Part: sys. Used by: pool (default size, placement), lab (the machine's description).
+/// Part: sys. Used by: pool, lab.
 #pragma once
 
 #include <ekiden/sys/config.hpp>
@@ -12,26 +12,30 @@
 
 namespace ekiden::inline EKIDEN_ABI::sys {
 
-/// Returns the processors that the process may use, in ascending order. At least one. On Linux, they are the
-/// ones in the main thread's affinity mask, even if another thread calls, because a worker may be bound to
-/// one processor.
+/// Returns the numbers of the processors that the process may use, in ascending order. The list is never
+/// empty. On Linux, the result contains the processors in the affinity mask of the main thread. The function
+/// does not use the mask of the calling thread, because the caller may be a worker that is bound to one
+/// processor.
 [[nodiscard]] std::vector<int> usable_cpus();
 
-/// Returns how many threads can run at once: the number of usable_cpus(), limited by the CPU quota of the
-/// process's control groups (v1 and v2, rounded up). At least 1.
+/// Returns how many threads can run at once. The result is the number of usable_cpus(). If the CPU quota of
+/// the process's control groups is lower, the result is this quota, rounded up. The result is at least 1.
+/// Supports control groups v1 and v2.
 [[nodiscard]] unsigned usable_concurrency();
 
-/// Returns the CPU quota of the process's control groups, in processors: the smallest quota of its groups and
-/// of the groups that contain them. Empty if no group is limited or readable. The parameters exist for tests.
+/// Returns the CPU quota of the process's control groups, as a number of processors. The result is the
+/// smallest quota of the process's groups and of all groups that contain these groups. The result is empty if
+/// no group has a quota that the process can read. The parameters exist for tests.
 [[nodiscard]] std::optional<double> cpu_quota(const std::string& groups_file = "/proc/self/cgroup",
                                               const std::string& root = "/sys/fs/cgroup");
 
-/// Returns the usable processors by NUMA node, in the order of the nodes. Nodes without usable processors are
-/// omitted. If the system describes no nodes, returns one group with all processors.
+/// Returns one list of usable processors for each NUMA node, in the order of the nodes. Nodes without usable
+/// processors are omitted. If the system describes no nodes, the result is one list with all usable
+/// processors.
 [[nodiscard]] std::vector<std::vector<int>> numa_nodes();
 
-/// Reads a list in the system's notation, for example "0-3,8,10-11". Stops at the first part that is not
-/// valid, and at numbers of 2^16 or more.
+/// Reads a list in the system's notation, for example "0-3,8,10-11". Stops at the first invalid part, and at
+/// the first number that is 2^16 or larger.
 [[nodiscard]] std::vector<int> parse_cpu_list(std::string_view text);
 
 } // namespace ekiden::inline EKIDEN_ABI::sys

@@ -1,12 +1,15 @@
-/// The version of the library, and the features that it has.
+/// The version and the features of the library.
 ///
-/// Part: sys. Used by: programs that compile with several versions, and every part, through config.hpp.
+/// Part: sys. Used by: programs that support several versions of ekiden. Every part includes it through
+/// config.hpp.
 ///
-/// The value of a feature macro is the year and month in which the feature appeared or last changed, like in
-/// `<version>`. Check it with `#if defined(EKIDEN_LANES) && EKIDEN_LANES >= 202611L`.
+/// Each feature has a macro. The value of the macro is the year and month in which the feature appeared or
+/// last changed, as in `<version>`. Check a feature with `#if defined(EKIDEN_LANES) && EKIDEN_LANES >=
+/// 202611L`.
 #pragma once
 
-/// The version as one number: major * 10000 + minor * 100 + patch. 0.2.0 is 200.
+/// The version as one number: major * 10000 + minor * 100 + patch. For example, version 0.2.0 has the number
+/// 200.
 #define EKIDEN_VERSION 200
 
 #define EKIDEN_CHECKER 202611L     ///< check/model.hpp, check/checkable.hpp

@@ -16,15 +16,15 @@ struct default_pool_place {
 };
 constinit default_pool_place place;
 
-/// The child of a fork() gets a default pool of its own. The lock is not held across the fork, because the
-/// fork would then wait while another thread makes the pool. The child gets a new lock.
+/// The child of a fork() gets a default pool of its own. The lock is not held during the fork, because the
+/// fork would have to wait while another thread makes the pool. So the child gets a new lock.
 [[maybe_unused]] const bool is_made_anew =
     sys::at_fork(nullptr, nullptr, [] { ::new (&place) default_pool_place; });
 
 } // namespace
 
 thread_pool& default_pool() {
-    // [DP] Acquire: the pool. Pairs with the release below.
+    // [DP] Acquire: sees the pool. Pairs with the release below.
     if (thread_pool* const made = place.pool.load(sys::acquire)) return *made;
     const std::lock_guard guard(place.making);
     if (thread_pool* const made = place.pool.load(sys::relaxed)) return *made;

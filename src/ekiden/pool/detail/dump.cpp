@@ -14,10 +14,11 @@ namespace {
 
 using doing = worker::snapshot::state;
 
-/// The time between two samples. A worker that has not changed meanwhile makes no progress.
+/// The time between the two samples. A worker whose state is the same in both samples makes no progress.
 constexpr std::uint64_t between_samples_ns = 50'000'000;
 
-/// As many as fit on the stack of a signal handler. Further workers have no first sample.
+/// The largest number of workers whose first samples fit on the stack of a signal handler. Other workers have
+/// no first sample.
 constexpr std::size_t most_compared = 64;
 
 struct first_sample {
@@ -122,7 +123,7 @@ public:
                 else
                     out_ << now.blocked_on;
                 at = held_up_by(at);
-                if (at == none) break; // it has made progress meanwhile
+                if (at == none) break; // the worker has made progress meanwhile
                 out_ << ", which ";
                 put_worker(at) << (awaits ? " has on its stack" : " holds")
                                << (step + 1 == length ? "\n" : "; ");
@@ -148,7 +149,7 @@ private:
         return i < compared() && before_[i].finished == now.finished;
     }
 
-    /// Returns the worker that has on its stack the task for which `waiting` waits.
+    /// Returns the index of the worker that has on its stack the task for which `waiting` waits.
     [[nodiscard]] std::size_t runner_of(const worker::snapshot& waiting) const noexcept {
         std::size_t i = 0;
         while (i != workers_.size() && !workers_[i]->seems_to_run(waiting.awaited, waiting.awaited_type)) ++i;
@@ -161,8 +162,8 @@ private:
         return i;
     }
 
-    /// Returns the worker that has on its stack, or holds, what worker `i` waits for, if `i` has not changed
-    /// since the first sample; or none.
+    /// Returns the index of the worker that has the task or the lock for which worker `i` waits. Returns
+    /// `none` if there is no such worker, or if the state of worker `i` has changed since the first sample.
     [[nodiscard]] std::size_t held_up_by(std::size_t i) const noexcept {
         if (i >= compared()) return none;
         const worker::snapshot now = workers_[i]->look();
@@ -185,7 +186,7 @@ private:
 void scheduler::dump(int file) const noexcept {
     const auto shown = workers(); // there may be more workers later
     dumper out(file, shown, options_.name);
-    const std::uint64_t ended = finished(); // before the accepted ones, so the difference is not negative
+    const std::uint64_t ended = finished(); // is read before accepted(), so the difference is not negative
     out.head(accepted() - ended, gate_.load(sys::relaxed));
     for (std::size_t i = 0; i != shown.size(); ++i) out.line(i);
     out.circles();

@@ -17,16 +17,17 @@ event_count::event_count(unsigned workers, work_source source)
 bool event_count::notify_sleepers() noexcept {
     for (;;) {
         // [EC2] Orders the publication before the loads of state_ and of the words. Pairs with the return of
-        // the token and the fence behind it, in end_search() and in this loop: either this thread sees the
-        // token free, or the owner of the token sees the work. Pairs with the fence in prepare_wait(), too.
+        // the token and the fence after it, in end_search() and in this loop. Either this thread sees that
+        // the token is free, or the owner of the token sees the work. Also pairs with the fence in
+        // prepare_wait().
         sys::fence(sys::seq_cst);
         std::uint32_t state = state_.load(sys::relaxed);
         if (state < one_waiting || (state & searching) != 0) return false;
         if (!state_.compare_exchange_strong(state, state | searching, sys::relaxed, sys::relaxed)) continue;
         if (wake_one() || EKIDEN_MUTANT(sleep_notify_keeps_the_token))
             return true; // the sleeper has the token now
-        // Each waiting worker is on its way into its sleep, where it checks again, or out of it. Other
-        // posters may have relied on this thread while it had the token.
+        // Each waiting worker is about to sleep, and checks the queues before that, or is about to leave its
+        // sleep. Other posters may have relied on this thread while it had the token.
         state_.fetch_sub(searching, sys::relaxed);
         sys::fence(sys::seq_cst); // [EC2]
         if (!source_.has_work(source_.self)) return false;
@@ -35,7 +36,7 @@ bool event_count::notify_sleepers() noexcept {
 }
 
 bool event_count::wake_one() noexcept {
-    // In a fixed order, so that few workers are used and their caches stay warm.
+    // The order is fixed, so that few workers are used and their caches stay warm.
     for (unsigned w = 0; w != workers_; ++w) {
         if (!rouse(sleepers_[w], notified)) continue;
         if (trace::is_on()) [[unlikely]]
@@ -49,7 +50,8 @@ bool event_count::rouse(sleeper& p, std::uint32_t how) noexcept {
     std::uint32_t expected = idle;
     if (p.word.load(sys::relaxed) != idle) return false;
     // [EC3] Release: publishes what this thread did before. Pairs with the acquires in commit_wait() and
-    // cancel_wait(). [EC5] Acquire: the sleeper was counted. Pairs with the release in prepare_wait().
+    // cancel_wait(). [EC5] Acquire: sees that the sleeper was counted. Pairs with the release in
+    // prepare_wait().
     if (!p.word.compare_exchange_strong(expected, how, sys::acq_rel, sys::relaxed)) return false;
     state_.fetch_sub(one_waiting, sys::relaxed);
     if (!EKIDEN_MUTANT(sleep_forgets_to_wake)) sys::futex_wake(p.word);
@@ -71,8 +73,9 @@ void event_count::signal_all() noexcept {
 bool event_count::try_begin_search() noexcept {
     std::uint32_t state = state_.load(sys::relaxed);
     while ((state & searching) == 0) {
-        // A failure is usually a change of the count, so it is retried. At W4 of sleep.md, this worker or
-        // another one must have the token. A worker that was just woken may have another reason than work.
+        // The exchange usually fails because the count has changed, so the loop tries again. At W4 of
+        // sleep.md, this worker or another worker must have the token. A worker that was just woken may have
+        // woken up for another reason than work.
         if (state_.compare_exchange_strong(state, state | searching, sys::relaxed, sys::relaxed)) return true;
         if (EKIDEN_MUTANT(sleep_leaves_the_token)) break;
     }
@@ -95,8 +98,9 @@ void event_count::prepare_wait(unsigned w, bool has_token) noexcept {
     sleepers_[w].word.store(idle,
                             sys::release); // [EC5] Release: the count. Pairs with the acquire in rouse().
     // [EC1], [EC2], [EC4] Orders the two steps above before the caller's checks. Pairs with the fences in
-    // notify(), notify_sleepers() and signal(). Only the first sleeper needs the heavy fence: while the count
-    // is not 0, each poster either sees it and has a full fence, or its work is visible to the first sleeper.
+    // notify(), notify_sleepers() and signal(). Only the first sleeper needs the heavy fence. While the count
+    // is not 0, each poster either sees the count and executes a full fence, or the work of the poster is
+    // visible to the first sleeper.
     if (before >= one_waiting || EKIDEN_MUTANT(sleep_first_is_unheard)) {
         sys::fence(sys::seq_cst);
     } else {
@@ -133,8 +137,8 @@ bool event_count::begin_watch() noexcept {
            && !is_watched_.exchange(true, sys::relaxed);
 }
 
-/// The watcher may run a long task now. So it wakes another worker for work that was left to it. If it has
-/// the token, end_search() does that.
+/// Ends the watch of the watcher. The watcher may now run a long task, so it wakes another worker for the
+/// work that was published without a wake-up. If the watcher has the token, end_search() does this.
 void event_count::end_watch(wake_up how) noexcept {
     is_watched_.store(false, sys::relaxed);
     // [AS4] Ends the watch, then reads the queues. Pairs with the fence in fork_participant::publish().
@@ -151,8 +155,8 @@ event_count::wake_up event_count::cancel_wait(unsigned w) noexcept {
         state_.fetch_sub(one_waiting, sys::relaxed);
         return wake_up::signalled;
     }
-    // [EC3] A load of its own, because g++ warns of a compare-exchange whose failure order is the stronger
-    // one.
+    // [EC3] This is a separate load, because g++ warns about a compare-exchange whose failure order is
+    // stronger than its success order.
     now = word.load(sys::acquire);
     word.store(awake, sys::relaxed);
     if (EKIDEN_MUTANT(sleep_cancel_loses_the_token)) return wake_up::signalled;

@@ -1,11 +1,13 @@
-/// How workers sleep, and how a poster wakes one of them. The protocol and its proof: sleep.md.
+/// How workers sleep, and how a thread that posts a task wakes a worker. sleep.md explains the protocol and
+/// its proof.
 ///
-/// Part: pool. Used by: worker (sleeps), scheduler (wakes).
+/// Part: pool. Used by: pool. Workers call it to sleep, and the scheduler calls it to wake workers.
 ///
-/// An event count (prepare, check again, commit) with one token. At most one awake worker at a time searches
-/// for work on behalf of all. Meanwhile posters wake no worker. Modeled on the idle-worker schemes of rayon
-/// and Tokio. New: a wake-up hands the token to one named sleeper, and a post costs no fence while every
-/// worker is busy.
+/// The class is an event count: a worker announces its sleep, checks the queues again, and then sleeps. There
+/// is one token. The awake worker that has the token searches for work on behalf of all workers. While a
+/// worker has the token, posters wake no worker. The design is modeled on the idle-worker schemes of rayon
+/// and Tokio, with two differences. A wake-up hands the token to one particular sleeper. While every worker
+/// is busy, a post executes no fence instruction.
 #pragma once
 
 #include <ekiden/sys/asymmetric_fence.hpp>
@@ -18,11 +20,12 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// Sleeping places for a fixed number of workers. Only worker `w` calls the functions that take `w`, except
-/// signal() and is_waiting().
+/// A sleeping place for each of a fixed number of workers. Only worker `w` calls the functions that have the
+/// parameter `w`. The exceptions are signal() and is_waiting().
 class event_count {
 public:
-    /// Returns whether any queue may hold work. Called after a fence, so it may read with any order.
+    /// has_work() returns whether any queue may contain work. The event count calls has_work() after a fence,
+    /// so the loads in has_work() may have any memory order.
     struct work_source {
         bool (*has_work)(const void* self) noexcept;
         const void* self;
@@ -31,10 +34,10 @@ public:
     /// Throws std::bad_alloc.
     event_count(unsigned workers, work_source source);
 
-    /// Any thread, after it has published work: ensures that a worker finds it. Returns true if it has woken
-    /// a worker.
+    /// Any thread, after it has published work: ensures that a worker finds the work. Returns true if the
+    /// call has woken a worker.
     bool notify() noexcept {
-        // [EC1] Light: orders the publication before the load of state_. Pairs with the heavy fence in
+        // [EC1] Light fence: orders the publication before the load of state_. Pairs with the heavy fence in
         // prepare_wait().
         sys::fence_light();
         if (state_.load(sys::relaxed) >= one_waiting) [[unlikely]]
@@ -42,55 +45,61 @@ public:
         return false;
     }
 
-    /// Takes the token if it is free. The owner gives it back with end_search() or prepare_wait().
+    /// Takes the token if the token is free. The owner gives the token back with end_search() or
+    /// prepare_wait().
     [[nodiscard]] bool try_begin_search() noexcept;
 
-    /// Gives the token back after the owner has found a task. Wakes the next worker if there is more work.
+    /// Gives the token back after the owner has found a task. If there is more work, wakes the next worker.
     void end_search() noexcept;
 
-    /// Announces that worker `w` is about to sleep. Gives the token back if the worker has it. For all work,
-    /// either the caller sees it after the return, or notify() of its poster sees the worker. Followed by
-    /// commit_wait() or cancel_wait().
+    /// Announces that worker `w` is about to sleep. If the worker has the token, gives the token back. After
+    /// this call, the caller sees all published work, except work whose poster sees this worker in notify().
+    /// The caller must then call commit_wait() or cancel_wait().
     void prepare_wait(unsigned w, bool has_token) noexcept;
 
     enum class wake_up : std::uint8_t {
-        notified,  ///< there is work, and the worker has the token now
-        signalled, ///< what the worker waits for has happened, or the pool wants it to check
+        notified,  ///< there is work, and the worker has received the token
+        signalled, ///< the awaited event has happened, or the worker must check for another reason
         timed_out, ///< the deadline has passed
     };
 
-    /// Sleeps until woken; until `deadline` if it is not null. If `deadline` is null and a watcher is wanted,
-    /// the worker becomes the watcher: it sleeps for 10 ms at most. See is_watched().
+    /// Sleeps until another thread wakes the worker, or until `deadline` if `deadline` is not null. If
+    /// `deadline` is null and a watcher is requested, the worker becomes the watcher, and sleeps for 10 ms at
+    /// most. See is_watched().
     [[nodiscard]] wake_up commit_wait(unsigned w, const sys::clock::time_point* deadline) noexcept;
 
-    /// Does not sleep after all. Returns `notified` if the worker was given the token meanwhile.
+    /// Withdraws the announcement of prepare_wait(), without a sleep. Returns `notified` if another thread
+    /// has given the token to the worker meanwhile.
     [[nodiscard]] wake_up cancel_wait(unsigned w) noexcept;
 
-    /// Any thread: wakes worker `w` without the token, if it sleeps or is about to. Otherwise the worker sees
-    /// what the caller did before when it checks again.
+    /// Any thread: if worker `w` sleeps or is about to sleep, wakes the worker without giving it the token.
+    /// Otherwise, everything that the caller did before is visible to the worker when the worker checks
+    /// again.
     void signal(unsigned w) noexcept;
 
     /// Any thread: calls signal() for each worker.
     void signal_all() noexcept;
 
-    /// Any thread: returns how many workers sleep or are about to. A hint, except for what the caller's
-    /// fences order.
+    /// Any thread: returns how many workers sleep or are about to sleep. The result is a hint, unless the
+    /// caller orders the call by a fence.
     [[nodiscard]] std::uint32_t waiting() const noexcept { return state_.load(sys::relaxed) / one_waiting; }
 
-    /// Like waiting(): returns whether an awake thread has the token.
+    /// Any thread: returns whether an awake thread has the token. The result is a hint like that of
+    /// waiting().
     [[nodiscard]] bool is_searched() const noexcept { return (state_.load(sys::relaxed) & searching) != 0; }
 
-    /// For a thread that publishes work and does not want to wake a worker for it yet. Returns whether a
-    /// watcher sleeps: a worker whose sleep ends after 10 ms at most. If the watcher stops watching before,
-    /// and sees the work, it wakes another worker. So the caller makes a full fence between publishing the
-    /// work and this call, and calls notify() if this returns false. Requests that the next worker that falls
-    /// asleep becomes the watcher.
+    /// Returns whether there is a watcher. The watcher is a worker whose sleep ends after 10 ms at most. If
+    /// the watcher sees work at the end of its watch, it wakes another worker. A thread can call this
+    /// function if it has published work but does not want to wake a worker yet. The thread executes a full
+    /// fence between publishing the work and this call. If this call returns false, the thread calls
+    /// notify(). The call also requests a new watcher: the next worker that falls asleep becomes the watcher.
     [[nodiscard]] bool is_watched() noexcept {
         if (!is_watch_wanted_.load(sys::relaxed)) is_watch_wanted_.store(true, sys::relaxed);
         return is_watched_.load(sys::relaxed);
     }
 
-    /// Like waiting(): returns whether worker `w` sleeps or is about to.
+    /// Any thread: returns whether worker `w` sleeps or is about to sleep. The result is a hint like that of
+    /// waiting().
     [[nodiscard]] bool is_waiting(unsigned w) const noexcept {
         return sleepers_[w].word.load(sys::relaxed) == idle;
     }
@@ -98,17 +107,18 @@ public:
 private:
     // word        meaning                                       set by
     // awake       the worker runs                               the worker
-    // idle        the worker sleeps or is about to              prepare_wait
-    // notified    woken with the token                          wake_one
-    // signalled   woken without it                              signal
+    // idle        the worker sleeps or is about to sleep        prepare_wait
+    // notified    the worker was woken with the token           wake_one
+    // signalled   the worker was woken without the token        signal
     enum : std::uint32_t { awake, idle, notified, signalled };
 
     struct alignas(sys::isolation) sleeper {
         sys::atomic<std::uint32_t> word{awake};
     };
 
-    // state_: bit 0 is set while a thread has the token. The rest is the number of waiting workers, in units
-    // of one_waiting. A worker is counted before its word becomes idle, and until the word has changed again.
+    // The parts of state_. Bit 0 is set while a thread has the token. The other bits contain the number of
+    // waiting workers, in units of one_waiting. A worker is counted before its word becomes `idle`, and until
+    // its word has changed again.
     static constexpr std::uint32_t searching = 1;
     static constexpr std::uint32_t one_waiting = 2;
 
@@ -123,7 +133,7 @@ private:
     const unsigned workers_;
     const std::unique_ptr<sleeper[]> sleepers_;
     alignas(sys::isolation) sys::atomic<std::uint32_t> state_{0};
-    sys::atomic<bool> is_watch_wanted_{false}; // a hint
+    sys::atomic<bool> is_watch_wanted_{false}; // A hint.
     sys::atomic<bool> is_watched_{false};
 };
 

@@ -27,7 +27,7 @@ unsigned checked_base(const thread_pool_options& options) {
 
 unsigned checked_most(const thread_pool_options& options, unsigned base) {
     if (options.max_threads == 0) return base;
-    // If `threads` is 0, the machine chooses the number, and a lower `max_threads` has no effect.
+    // If `threads` is 0, the number of processors decides, and a lower `max_threads` has no effect.
     const unsigned least = options.threads;
     if (options.max_threads < least || options.max_threads > thread_pool_options::most_threads) {
         sys::refuse_argument("thread_pool", "max_threads", options.max_threads,
@@ -45,7 +45,7 @@ sys::clock::duration checked_keep_alive(const thread_pool_options& options) {
     return sys::bounded(options.keep_alive);
 }
 
-/// Returns the processors for each worker; empty for no restriction.
+/// Returns the processors for each worker. The result is empty if there is no restriction.
 std::vector<std::vector<int>> places(placement wanted, unsigned threads) {
     std::vector<std::vector<int>> groups;
     if (wanted == placement::compact) {
@@ -56,7 +56,8 @@ std::vector<std::vector<int>> places(placement wanted, unsigned threads) {
     if (groups.empty()) return {};
     std::vector<std::vector<int>> result;
     for (unsigned i = 0; i != threads; ++i) {
-        // compact: one processor after the other. numa: neighbors on the same node.
+        // With `compact`, each worker gets the next processor. With `numa`, workers with neighboring indexes
+        // get the same node.
         const std::size_t group =
             wanted == placement::compact ? i % groups.size() : i * groups.size() / threads;
         result.push_back(groups[group]);
@@ -85,8 +86,8 @@ pool_threads::member& pool_threads::of(const worker& who) const noexcept { retur
 void pool_threads::enlist() {
     const unsigned index = enlisted_.load(sys::relaxed);
     workers_[index] = std::make_unique<worker>(pool_, index);
-    enlisted_.store(index + 1,
-                    sys::release); // [EL1] Release: the worker. Pairs with the acquire in workers().
+    // [EL1] Release: publishes the worker. Pairs with the acquire in workers().
+    enlisted_.store(index + 1, sys::release);
 }
 
 void pool_threads::start() {
@@ -112,9 +113,9 @@ void pool_threads::live(unsigned index) {
         const std::lock_guard guard(lock_);
         members_[index].probe = sys::thread_probe::of_this_thread();
     }
-    pool_.left_sleep(); // wakes the watch, which may have found no worker to check yet
+    pool_.left_sleep(); // wakes the watch, which may sleep because no worker was awake
     {
-        const role_scope scope(self); // later posts of this thread come from outside
+        const role_scope scope(self); // posts after this scope come from outside
         self.run();
     }
     if (EKIDEN_MUTANT(threads_leaves_the_role_to_its_thread)) thread_record::here().role = &self;
@@ -141,11 +142,11 @@ void pool_threads::change_active(int by) noexcept {
 }
 
 bool pool_threads::is_crowded() const noexcept {
-    // A worker that sleeps because it has no tasks counts as active, but does not run.
+    // A worker that sleeps because there are no tasks counts as active, but does not run.
     return active_.load(sys::relaxed) > base_ + pool_.sleep().waiting();
 }
 
-/// Puts another thread to work, if there may be one.
+/// Puts another thread to work, if the pool has or may start one.
 void pool_threads::hire() noexcept {
     if (!standing_by_.empty()) {
         member& next = members_[standing_by_.back()];
@@ -164,7 +165,7 @@ void pool_threads::hire() noexcept {
             - members_.get());
         if (index == enlisted_.load(sys::relaxed)) enlist();
         start_thread(index);
-    } catch (...) { // no memory, or no thread: the pool continues with its threads
+    } catch (...) { // no memory or no thread: the pool continues without it
         ++refused_;
     }
 }
@@ -197,14 +198,15 @@ bool pool_threads::stand_by(worker& who) noexcept {
     {
         const std::lock_guard guard(lock_);
         if (has_stopped_ || !is_crowded()) return true;
-        if (own.is == member::duty::compensated) return true; // the watch will find it at work again
+        if (own.is == member::duty::compensated) return true; // the watch will find that it is at work again
         own.is = member::duty::standing_by;
         own.hired.store(0, sys::relaxed);
         standing_by_.push_back(who.index());
         change_active(-1);
     }
     const auto end = sys::clock::now() + keep_alive_;
-    // [EL2] Relaxed: a hired thread checks the queues like any other thread, with their own ordering.
+    // [EL2] Relaxed: a hired thread checks the queues like any other thread, and the queues order its
+    // accesses.
     while (own.hired.load(sys::relaxed) == 0) {
         if (sys::futex_wait_until(own.hired, 0, end)) continue;
         std::unique_lock guard(lock_);
@@ -224,8 +226,7 @@ bool pool_threads::retire(worker& who) noexcept {
     return true;
 }
 
-/// The calling thread, which is that worker, is about to end. Unlocks, and joins the thread that retired
-/// before.
+/// Called by the thread of `who`, which is about to end. Unlocks, and joins the thread that retired before.
 void pool_threads::leave(worker& who, std::unique_lock<sys::slow_lock>& guard) noexcept {
     member& own = of(who);
     who.show(worker::snapshot::state::gone); // before another thread can get this place
@@ -270,7 +271,8 @@ void pool_threads::take_back() noexcept {
         m.is = member::duty::at_work;
         --blocked_;
         change_active(+1);
-        // It may have gone to sleep without a limit, when the pool did not seem crowded.
+        // The worker may have fallen asleep without a limit, because the pool did not seem crowded at that
+        // time.
         pool_.sleep().signal(i);
     }
 }
@@ -325,14 +327,14 @@ stalled_thread pool_threads::describe(unsigned index) const {
 }
 
 void pool_threads::add_to(thread_pool_metrics& sum) const noexcept {
-    // In the child of a fork(), no other thread exists that could change this. But a missing thread may hold
-    // the lock.
+    // In the child of a fork(), no other thread can change these values. But the lock may be held by a thread
+    // that does not exist in the child.
     const bool is_in_child = pool_.is_in_forked_child();
     std::unique_lock guard(lock_, std::defer_lock);
     if (!is_in_child) guard.lock();
     sum.peak_threads = peak_;
     sum.threads_refused = refused_;
-    if (is_in_child) return; // and no threads
+    if (is_in_child) return; // the child has no threads
     sum.threads = threads_;
     sum.threads_blocked = blocked_;
     sum.threads_standing_by = static_cast<unsigned>(standing_by_.size());

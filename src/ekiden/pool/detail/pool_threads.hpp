@@ -1,6 +1,7 @@
-/// The threads of a pool: how many there are, which are blocked, which stand by.
+/// The threads of a pool. The class records how many threads there are, which threads are blocked, and which
+/// threads stand by.
 ///
-/// Part: pool. Used by: scheduler (owns it), worker, watch. Private. The rules and their reasons: elastic.md.
+/// Part: pool. Used by: pool. Private. elastic.md explains the rules and their reasons.
 #pragma once
 
 #include <ekiden/pool/stall.hpp>
@@ -30,77 +31,80 @@ public:
     pool_threads(const pool_threads&) = delete;
     pool_threads& operator=(const pool_threads&) = delete;
 
-    /// Starts the first base() threads. Throws if a thread cannot be started. The threads before it then run.
+    /// Starts the first base() threads. Throws std::system_error if a thread cannot be started. In this case,
+    /// the threads that have already started continue to run.
     void start();
-    /// Any thread, when the pool has stopped: hires the threads that stand by, so that they leave. No thread
-    /// is hired later.
+    /// Any thread, after the pool has stopped: hires the threads that stand by, so that these threads end. No
+    /// thread is hired after this call.
     void stop() noexcept;
-    /// After stop(): returns when all threads have ended. Called by one thread at a time.
+    /// Waits until all threads have ended. Called after stop(), by one thread at a time.
     void join() noexcept;
 
-    /// Returns all workers that have ever existed. Their number only grows.
+    /// Returns all workers that have ever existed. The number of workers only grows.
     [[nodiscard]] std::span<const std::unique_ptr<worker>> workers() const noexcept {
-        // [EL1] Acquire: the worker. Pairs with the release in enlist().
+        // [EL1] Acquire: sees the worker. Pairs with the release in enlist().
         return {workers_.get(), enlisted_.load(sys::acquire)};
     }
-    /// Returns how many threads run tasks when none is blocked.
+    /// Returns how many threads run tasks while no thread is blocked.
     [[nodiscard]] unsigned base() const noexcept { return base_; }
-    /// Returns how many threads there may be.
+    /// Returns how many threads the pool may have.
     [[nodiscard]] unsigned most() const noexcept { return most_; }
     [[nodiscard]] sys::clock::duration keep_alive() const noexcept { return keep_alive_; }
     void add_to(thread_pool_metrics& sum) const noexcept;
 
-    // ---- for the worker's own thread
+    // ---- called by the worker's own thread
 
-    /// `who` blocks from now on, for `what`. Another thread works in its stead.
+    /// Records that the worker `who` is about to block on `what`. Hires another thread if too few threads are
+    /// at work.
     void block(worker& who, const char* what) noexcept;
     void unblock(worker& who) noexcept;
 
-    /// Returns whether more than base() threads are at work, or asleep because they have no tasks. A hint,
-    /// which each worker reads before each task.
+    /// Returns whether more than base() threads are at work. Threads that sleep because there are no tasks
+    /// are included. The result is a hint. Each worker calls this function before each task.
     [[nodiscard]] bool has_surplus() const noexcept { return active_.load(sys::relaxed) > base_; }
-    /// Returns whether more than base() threads are at work, without those asleep. A hint.
+    /// Returns whether more than base() threads are at work and awake. The result is a hint.
     [[nodiscard]] bool is_crowded() const noexcept;
-    /// Waits until `who` is hired. Returns false if that takes longer than keep_alive(). Then the thread must
-    /// end and no longer use its worker.
+    /// Waits until the worker `who` is hired. Returns false if `who` was not hired for the time keep_alive().
+    /// After a false result, the thread must end, and must no longer use its worker.
     [[nodiscard]] bool stand_by(worker& who) noexcept;
-    /// Called after a long sleep. Returns true if there are enough other threads. Then the thread must end
-    /// and no longer use its worker.
+    /// Called after a long sleep. Returns true if there are enough other threads. After a true result, the
+    /// thread must end, and must no longer use its worker.
     [[nodiscard]] bool retire(worker& who) noexcept;
 
-    // ---- for the watch's thread
+    // ---- called by the watch's thread
 
-    /// Returns whether every worker has no task and sleeps, or stands by.
+    /// Returns true if each worker either stands by, or sleeps because there are no tasks.
     [[nodiscard]] bool is_quiet() const noexcept;
-    /// Puts workers back to work that compensate() has found blocked, and that have made progress since.
+    /// Marks a worker as at work again if compensate() has marked the worker as blocked, and the worker has
+    /// made progress since.
     void take_back() noexcept;
-    /// Treats a worker as blocked if it sleeps in the kernel, in the same task, at two calls in a row. Other
-    /// threads work in its stead. Returns whether another thread was put to work.
+    /// Marks a worker as blocked if it sleeps in the kernel, and has made no progress since the previous
+    /// call. Hires other threads to replace the blocked workers. Returns whether a thread was hired.
     [[nodiscard]] bool compensate() noexcept;
-    /// Returns whether all threads are blocked and there are most() threads.
+    /// Returns whether the pool has most() threads, and all of them are blocked.
     [[nodiscard]] bool is_saturated() const noexcept;
 
-    /// Any thread: returns what the thread does. Throws std::bad_alloc.
+    /// Any thread: returns what the thread `index` does. Throws std::bad_alloc.
     [[nodiscard]] stalled_thread describe(unsigned index) const;
 
 private:
-    /// The state of a thread. Under lock_.
+    /// The state of a thread. The state is protected by lock_.
     struct member {
         enum class duty : std::uint8_t {
-            none,        // there is no such thread
-            at_work,     // searches for tasks, runs them, or sleeps until there are some
-            blocked,     // has announced it
-            compensated, // the watch has found it blocked
-            standing_by, // waits until it is hired
+            none,        // the thread does not exist
+            at_work,     // the thread searches for tasks, runs them, or sleeps until there are tasks
+            blocked,     // the thread has announced that it blocks
+            compensated, // the watch has found that the thread is blocked
+            standing_by, // the thread waits until it is hired
         };
         duty is = duty::none;
         const char* what = nullptr; // what a blocked thread waits for
-        std::uint64_t since_ns = 0; // when it blocked
+        std::uint64_t since_ns = 0; // when the thread began to block
         sys::thread thread;
         sys::thread_probe probe;
-        std::uint64_t seen_finished = 0; // at the last check of the watch
+        std::uint64_t seen_finished = 0; // the number of finished tasks at the last check of the watch
         std::uint64_t seen_cpu_ns = 0;
-        sys::atomic<std::uint32_t> hired{0}; // a thread that stands by sleeps on it
+        sys::atomic<std::uint32_t> hired{0}; // a thread that stands by sleeps on this word
     };
 
     [[nodiscard]] member& of(const worker& who) const noexcept;
@@ -116,19 +120,19 @@ private:
     const unsigned base_;
     const unsigned most_;
     const sys::clock::duration keep_alive_;
-    std::vector<std::vector<int>> places_; // the processors of each of the first base() threads; empty: any
+    std::vector<std::vector<int>> places_; // the processors for each of the first base() threads, or empty
 
     mutable sys::slow_lock lock_;
     const std::unique_ptr<std::unique_ptr<worker>[]> workers_;
     const std::unique_ptr<member[]> members_;
     sys::atomic<unsigned> enlisted_{0};
-    sys::atomic<unsigned> active_{0}; // threads at work; written under lock_
+    sys::atomic<unsigned> active_{0}; // the number of threads at work; written under lock_
     unsigned threads_ = 0;
     unsigned blocked_ = 0;
     unsigned peak_ = 0;
-    std::uint64_t refused_ = 0;         // how often the system gave no thread
-    std::vector<unsigned> standing_by_; // the last thread is hired first, because its caches are warmest
-    sys::thread last_retired_;          // joined by the next thread that retires
+    std::uint64_t refused_ = 0;         // how often the system refused a thread
+    std::vector<unsigned> standing_by_; // the newest is hired first, because its caches are warmest
+    sys::thread last_retired_;          // the next thread that retires joins this thread
     bool has_stopped_ = false;
 };
 

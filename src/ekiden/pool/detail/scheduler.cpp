@@ -21,7 +21,7 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// All pools of the process, so that the child of a fork() can mark them.
+/// The list of all pools in the process. The child of a fork() uses it to mark the pools.
 struct pool_list {
     sys::slow_lock lock;
     scheduler* newest = nullptr;
@@ -47,7 +47,7 @@ namespace {
 
 constinit pool_list pools;
 
-/// If the system refuses, the child of a fork() is not recognized.
+/// If the system refuses these handlers, the library does not recognize the child of a fork().
 [[maybe_unused]] const bool forks_are_watched =
     sys::at_fork([] { pools.lock.lock(); }, [] { pools.lock.unlock(); },
                  [] {
@@ -94,7 +94,7 @@ scheduler::scheduler(thread_pool& face, void (*shut_down_services)(thread_pool&)
     refuse_in_simulation(no_simulation);
     const auto interval = watch_interval(options_, threads_);
     try {
-        // Before the workers, which use it.
+        // The watch is made before the workers, because they use it.
         if (interval.has_value()) watch_.emplace(*this, threads_, *interval, options_.name);
         threads_.start();
     } catch (...) {
@@ -121,14 +121,15 @@ thread_pool* scheduler::of_this_thread() noexcept {
 }
 
 worker* scheduler::this_worker() const noexcept {
-    return static_cast<worker*>(role_scope::find(id_)); // every role for a pool is a worker
+    return static_cast<worker*>(role_scope::find(id_)); // every role for a pool is that of a worker
 }
 
 // ---- tasks come in
 
 bool scheduler::submit(task* accepted, priority level, task_order order) {
-    // A thread that sees the effect of its task may end the pool before this call returns. So notify() is
-    // called inside the push, which quiesce() waits for. A worker of this pool keeps the pool alive.
+    // The task may run before this call returns, and a thread that sees its effect may destroy the pool. So
+    // notify() is called inside the push, and quiesce() waits for the push. If the caller is a worker of this
+    // pool, the pool cannot be destroyed during the call.
     const auto notify = [this]() noexcept { this->notify(); };
     trace::detail::moment(trace::kind::queued, accepted);
     bool is_in = false;
@@ -138,20 +139,21 @@ bool scheduler::submit(task* accepted, priority level, task_order order) {
             if (thread_record::here().role != nullptr) refuse_in_simulation(no_simulation); // of any context
             injection_queue& way_in = checked_queue(level);
             is_in = way_in.push(accepted, gate_bit::refuses_outside, notify);
-            // join() has closed the gate and waits for outstanding work. This post may belong to that work.
+            // If join() has closed the gate and waits for outstanding work, this post may belong to that
+            // work.
             if (!is_in && has_outstanding_work() && !EKIDEN_MUTANT(pool_refuses_outstanding_work))
                 is_in = way_in.push(accepted, gate_bit::refuses_workers, notify);
         } else if (order == task_order::deferred
                    && (thread_record::here().blocked == 0 || EKIDEN_MUTANT(pool_defers_while_it_blocks))) {
-            // This worker searches for a task when its own has ended. It announces the task before that if
-            // it must.
+            // When its current task has ended, this worker searches for a task and finds this one. If the
+            // worker blocks or runs another task before that, it announces this task.
             is_in = checked_queue(level).push(accepted, gate_bit::refuses_workers);
             if (is_in) here->owe(accepted);
         } else if (level != priority::normal || order != task_order::usual) {
-            // `last`: behind this worker's own tasks, in turn with the tasks from outside.
+            // With the order `last`, the task waits behind this worker's own tasks, like a task from outside.
             is_in = checked_queue(level).push(accepted, gate_bit::refuses_workers, notify);
         } else if ((gate_.load(sys::relaxed) & gate_bit::refuses_workers) == 0) {
-            here->push(accepted); // if the pool stops now, this worker abandons the task
+            here->push(accepted); // if the pool stops now, a worker abandons the task
             notify();
             is_in = true;
         }
@@ -163,7 +165,7 @@ bool scheduler::submit(task* accepted, priority level, task_order order) {
         if (EKIDEN_MUTANT(pool_notifies_after_the_push)) this->notify();
         return true;
     }
-    const owned_task dropped(accepted); // destroyed last, because it may own the pool
+    const owned_task dropped(accepted); // destroyed last, because the task may own the pool
     refuse_in_child("post");
     return false;
 }
@@ -242,9 +244,9 @@ std::uint64_t scheduler::finished() const noexcept {
 }
 
 bool scheduler::is_idle() const noexcept {
-    // [ID1] Acquire, in the counters: each finished task in the first sum makes visible that the task and its
-    // posts were accepted. So the second sum, which is read later, covers the first. If both are equal, no
-    // accepted task was unfinished in between.
+    // [ID1] The loads of the counters acquire. The count of each finished task makes visible that the task
+    // was accepted, and that the tasks that it posted were accepted. So the second sum, which is read later,
+    // includes all these tasks. If both sums are equal, no accepted task was unfinished in between.
     const std::uint64_t sum = finished();
     return sum == accepted();
 }
@@ -257,11 +259,11 @@ void scheduler::announce_idle() noexcept {
     if (!EKIDEN_MUTANT(pool_idle_forgets_to_wake)) sys::futex_wake_all(idle_epoch_);
 }
 
-/// Waits until the pool is idle. Returns false if the limit is reached before.
+/// Waits until the pool is idle. Returns false if the limit is reached first.
 bool scheduler::block_until_idle(const wait_limit& limit) noexcept {
     const blocked_here waiting("a pool to become idle"); // in a worker of another pool
     const limited_sleep asleep(limit, [this]() noexcept {
-        // [LS1] Release: the stop request. Pairs with the fence below.
+        // [LS1] Release: publishes the stop request. Pairs with the fence below.
         if (!EKIDEN_MUTANT(pool_stop_request_keeps_the_epoch)) idle_epoch_.fetch_add(1, sys::release);
         sys::futex_wake_all(idle_epoch_);
     });
@@ -269,9 +271,9 @@ bool scheduler::block_until_idle(const wait_limit& limit) noexcept {
     bool is_so = false;
     for (;;) {
         const std::uint32_t epoch = idle_epoch_.load(sys::relaxed);
-        // [ID2] Orders the count of waiters before the loads of the tasks' counts. Either a worker that
-        // becomes idle sees the waiter and changes the epoch, or this thread sees the tasks that the worker
-        // has finished. [LS1] The fence also makes the load of the epoch an acquire.
+        // [ID2] Orders the count of waiting threads before the loads of the counts of tasks. Either a worker
+        // that becomes idle sees this waiting thread and changes the epoch, or this thread sees the tasks
+        // that the worker has finished. [LS1] The fence also makes the load of the epoch an acquire.
         sys::fence(sys::seq_cst);
         is_so = is_idle();
         if (is_so || asleep.is_over()) break;
@@ -301,7 +303,7 @@ void scheduler::pause() noexcept {
 
 void scheduler::resume() noexcept {
     if (is_in_forked_child()) return;
-    // Release: what the caller did before. Pairs with the acquire in worker::admit().
+    // Release: publishes what the caller did before. Pairs with the acquire in worker::admit().
     gate_.fetch_and(~gate_bit::paused, sys::release);
     if (!EKIDEN_MUTANT(pool_resume_forgets_to_wake)) sys::futex_wake_all(gate_);
     sleep_.signal_all();
@@ -310,15 +312,17 @@ void scheduler::resume() noexcept {
 void scheduler::stop() noexcept {
     if (is_in_forked_child()) return;
     gate_.fetch_or(gate_bit::closed, sys::relaxed); // [IQ1] quiesce() releases it to later pushes
-    // A thread that has found the gate open has its task in a queue before a worker may leave.
+    // If a thread has found the gate open, its task is in a queue before a worker may end.
     for (injection_queue& queue : queues_) {
         if (!EKIDEN_MUTANT(pool_stop_does_not_quiesce)) queue.quiesce();
     }
-    // [ST1] Release: the tasks that quiesce() has waited for. Pairs with the acquire in worker::is_stopped().
+    // [ST1] Release: publishes the tasks for which quiesce() has waited. Pairs with the acquire in
+    // worker::is_stopped().
     gate_.fetch_or(gate_bit::stopped, sys::release);
     sys::futex_wake_all(gate_);
-    // In the word itself, so that a join() that is about to sleep on the word does not. Relaxed: a join()
-    // that does not see the gate stopped yet repeats its loop in drain() and waits for no work.
+    // Changes the word itself, so that a join() that is about to sleep on the word does not sleep. Relaxed is
+    // enough: a join() that does not see the stopped gate yet repeats its loop in drain(), and does not wait
+    // for outstanding work.
     if (!EKIDEN_MUTANT(pool_stop_leaves_the_work)) outstanding_.fetch_or(work_in_vain, sys::relaxed);
     sys::futex_wake_all(outstanding_);
     sleep_.signal_all();
@@ -329,7 +333,8 @@ bool scheduler::join(const wait_limit& limit) {
     refuse_in_child("join");
     if (is_started_by(id_)) refuse_in_own_thread("join");
     const blocked_here waiting("the end of a pool"); // in a worker of another pool
-    // Before the semaphore: a call that gives up while another join() runs has also begun to join.
+    // The gate is closed before the semaphore is acquired. So even a call that gives up because of another
+    // join() puts the pool into the state of being joined.
     gate_.fetch_or(gate_bit::closed, sys::relaxed); // [IQ1] quiesce() releases it to later pushes
     resume();                                       // a later pause() has no effect
     if (!joining_.acquire(limit)) return false;
@@ -346,39 +351,41 @@ bool scheduler::join(const wait_limit& limit) {
 
 // ---- outstanding work
 
-/// Waits until there is neither a task nor outstanding work that may post one, both at the same moment. The
-/// pool is closed to all other threads outside. Returns false if the limit is reached before.
+/// Waits for a moment at which there is no task, and no outstanding work that may post a task. The pool
+/// already refuses the tasks of all other threads outside. Returns false if the limit is reached first.
 bool scheduler::drain(const wait_limit& limit) noexcept {
     for (;;) {
-        // [OW1] Acquire: the works begun so far count as outstanding. Pairs with the release in
+        // [OW1] Acquire: all work that has begun so far is counted in outstanding_. Pairs with the release in
         // work_started().
         const std::uint32_t begun = works_begun_.load(sys::acquire);
         if (!wait_for_outstanding_work(limit)) return false;
         for (injection_queue& queue : queues_) queue.quiesce();
         if (!block_until_idle(limit)) return false;
-        // Tasks begin work, and is_idle() has acquired the ends of all tasks. So this load sees each
-        // beginning since the load above. If there was none, no work was outstanding when no task was left.
+        // Tasks begin outstanding work, and is_idle() has acquired the ends of all tasks. So the next load
+        // sees all work that has begun since the load above. If no work has begun, no work was outstanding
+        // when no task was left.
         if (works_begun_.load(sys::relaxed) == begun || has_stopped()
             || EKIDEN_MUTANT(pool_join_forgets_late_work))
             return true;
-        if (limit.is_reached()) return false; // otherwise new work could keep this thread here
+        if (limit.is_reached()) return false; // otherwise new work could delay this thread without limit
     }
 }
 
-/// Waits until no work is outstanding. Returns false if the limit is reached before.
+/// Waits until no work is outstanding. Returns false if the limit is reached first.
 bool scheduler::wait_for_outstanding_work(const wait_limit& limit) noexcept {
     const limited_sleep asleep(limit, [this]() noexcept {
-        // [LS1] Release: the stop request. Pairs with the acquires below. It clears the bit that the sleeper
-        // has set.
+        // [LS1] Release: publishes the stop request. Pairs with the acquires below. This step clears the bit
+        // that the sleeping thread has set.
         if (!EKIDEN_MUTANT(pool_stop_request_keeps_the_bit))
             outstanding_.fetch_and(~work_awaited, sys::release);
         sys::futex_wake_all(outstanding_);
     });
-    // [OW2] Acquire: what the work has done, such as its posts. Pairs with the release in work_finished().
+    // [OW2] Acquire: sees what the work has done, such as its posts. Pairs with the release in
+    // work_finished().
     std::uint32_t now = outstanding_.load(sys::acquire);
     bool is_over = false;
     while ((now & work_count) != 0 && (now & work_in_vain) == 0) {
-        // [LS1] Acquire: the stop request.
+        // [LS1] Acquire: sees the stop request.
         if ((now & work_awaited) != 0
             || outstanding_.compare_exchange_strong(now, now | work_awaited, sys::acquire, sys::relaxed)) {
             is_over = asleep.is_over();
@@ -401,8 +408,9 @@ void scheduler::work_started() noexcept {
 }
 
 void scheduler::work_finished() noexcept {
-    // [OW2] Release: what the work has done. Pairs with the acquires in wait_for_outstanding_work(). Then the
-    // pool may be destroyed, so only the address of the word is used.
+    // [OW2] Release: publishes what the work has done. Pairs with the acquires in
+    // wait_for_outstanding_work(). After this step the pool may be destroyed, so only the address of the word
+    // is used.
     if (outstanding_.fetch_sub(1, sys::release) == (work_awaited | 1)
         && !EKIDEN_MUTANT(pool_work_ends_in_silence))
         sys::futex_wake_all(outstanding_);
@@ -419,7 +427,7 @@ void scheduler::refuse_in_own_thread(const char* operation) const {
 }
 
 void scheduler::refuse_destruction_here() const noexcept {
-    const worker* const here = this_worker(); // null: a thread_local object, or the watch
+    const worker* const here = this_worker(); // null if the caller is the watch, or a thread_local object
     refuse_destruction("thread_pool", here != nullptr, here != nullptr ? here->running() : nullptr);
 }
 
@@ -439,7 +447,7 @@ std::string scheduler::activity() const {
 thread_pool_metrics scheduler::metrics() const {
     thread_pool_metrics sum;
     threads_.add_to(sum);
-    const bool is_in_child = is_in_forked_child(); // where no worker works
+    const bool is_in_child = is_in_forked_child(); // the child has no workers
     for (const auto& w : workers()) {
         w->add_to(sum);
         sum.threads_at_work += !is_in_child && w->look().sign() == '#' ? 1U : 0U;

@@ -1,6 +1,6 @@
-/// The engine of a thread pool: its queues, its workers, its sleep, its end.
+/// The implementation of a thread pool. A scheduler owns the queues and the workers, and ends the pool.
 ///
-/// Part: pool. Used by: thread_pool.cpp, worker.cpp. Private.
+/// Part: pool. Used by: pool, fork. Private.
 #pragma once
 
 #include <ekiden/context/thread_context.hpp>
@@ -26,32 +26,32 @@ namespace ekiden::inline EKIDEN_ABI {
 
 class worker;
 
-/// What the pool lets in and lets run: bits of scheduler::gate().
+/// The bits of scheduler::gate(). The bits say which tasks the pool accepts, and whether tasks may begin.
 namespace gate_bit {
-inline constexpr std::uint32_t closed = 1;  ///< takes no tasks from outside: join() or stop()
-inline constexpr std::uint32_t stopped = 2; ///< takes no tasks at all, and abandons the queued ones
+inline constexpr std::uint32_t closed = 1;  ///< refuses tasks from outside: join() or stop() was called
+inline constexpr std::uint32_t stopped = 2; ///< refuses all tasks, and abandons the queued tasks
 inline constexpr std::uint32_t paused = 4;  ///< begins no tasks
-inline constexpr std::uint32_t forked = 8;  ///< this is the child of a fork: there are no workers
+inline constexpr std::uint32_t forked = 8;  ///< this is the child of a fork(), so there are no workers
 inline constexpr std::uint32_t refuses_outside = closed | stopped | forked;
 inline constexpr std::uint32_t refuses_workers = stopped | forked;
 } // namespace gate_bit
 
 class scheduler {
 public:
-    /// Starts the workers of `face`; see thread_pool. join() calls `shut_down_services` once, when no task is
-    /// left.
+    /// Starts the workers of the pool `face`. join() calls `shut_down_services` once, when no task is left.
     scheduler(thread_pool& face, void (*shut_down_services)(thread_pool&) noexcept,
               thread_pool_options chosen);
     ~scheduler();
     scheduler(const scheduler&) = delete;
     scheduler& operator=(const scheduler&) = delete;
 
-    // ---- for thread_pool
+    // ---- called by thread_pool
 
     [[nodiscard]] bool submit(task* accepted, priority level, task_order order);
     [[nodiscard]] bool wait_idle(const wait_limit& limit);
-    /// Announces work elsewhere that will post to the pool. join() waits for its end. work_finished() may be
-    /// the last call that a thread makes to the pool.
+    /// Announces outstanding work: work elsewhere that will post its completion to the pool. join() waits
+    /// until work_finished() has been called for this work. The pool may be destroyed before work_finished()
+    /// has returned.
     void work_started() noexcept;
     void work_finished() noexcept;
     void pause() noexcept;
@@ -64,34 +64,37 @@ public:
     [[nodiscard]] bool is_in_forked_child() const noexcept {
         return (gate_.load(sys::relaxed) & gate_bit::forked) != 0;
     }
-    /// Returns the worker of this pool that the calling thread is, or null.
+    /// If the calling thread is a worker of this pool, returns this worker. Otherwise returns null.
     [[nodiscard]] worker* this_worker() const noexcept;
-    /// Returns the innermost pool that the calling thread works for, or null.
+    /// Returns the pool whose worker the calling thread is, or null. If the thread works for several pools,
+    /// returns the innermost one.
     [[nodiscard]] static thread_pool* of_this_thread() noexcept;
     [[nodiscard]] thread_pool& face() const noexcept { return face_; }
     [[nodiscard]] context_id id() const noexcept { return id_; }
-    /// Returns whether every idle worker searches before it sleeps, and not only the owner of the token.
+    /// Returns true if every idle worker searches before it sleeps. Returns false if only the owner of the
+    /// token searches.
     [[nodiscard]] bool all_search() const noexcept { return options_.spin_time.count() != 0; }
     /// Returns how long a worker searches before it sleeps, in ns.
     [[nodiscard]] std::uint64_t search_ns() const noexcept { return search_ns_; }
-    /// Calls the handler with the exception being handled.
+    /// Calls the handler on_unhandled_exception with the current exception.
     void report_unhandled(const char* type) noexcept;
-    /// Throws std::system_error(operation_not_permitted) in the child of a fork(), where the pool has no
-    /// threads.
+    /// Throws std::system_error(operation_not_permitted) if this process is the child of a fork(), because
+    /// the pool has no threads in the child.
     void refuse_in_child(const char* operation) const;
-    /// The message of refuse_in_simulation() for pools.
+    /// The message of refuse_in_simulation() if a simulated thread uses a pool.
     static constexpr const char* no_simulation = "a thread_pool runs for real: use a sim_context in its "
                                                  "place, with .helps = true if tasks wait for results";
-    /// Terminates the program, because one of the pool's own threads destroys the pool.
+    /// Terminates the program. Called if one of the pool's own threads destroys the pool.
     [[noreturn]] void refuse_destruction_here() const noexcept;
-    /// Tells the program that the pool makes no progress. `threads` are the workers to report.
+    /// Reports to the program that the pool makes no progress. `threads` has the indexes of the workers to
+    /// report.
     void report_stall(stall_report::reason why, std::span<const unsigned> threads) noexcept;
 
-    // ---- for workers
+    // ---- called by workers
 
     [[nodiscard]] const sys::atomic<std::uint32_t>& gate() const noexcept { return gate_; }
     [[nodiscard]] event_count& sleep() noexcept { return sleep_; }
-    /// Called after a task was published: ensures that a worker finds it.
+    /// Called after a task was published. Ensures that a worker finds the task.
     void notify() noexcept {
         if (sleep_.notify()) [[unlikely]]
             thread_record::here().has_woken_a_worker = true;
@@ -108,29 +111,33 @@ public:
     void left_sleep() noexcept {
         if (watch_.has_value()) watch_->wake();
     }
-    /// Makes the calling thread work for no context. The child of a fork() has no workers, even if the fork
-    /// was inside a task.
+    /// Removes the role of the calling thread, so that the thread works for no context. Called in the child
+    /// of a fork(), because the child has no workers, even if a task called fork().
     static void forget_thread() noexcept;
-    /// Returns whether a worker may find a task.
+    /// Returns true if a queue or the work source may contain a task.
     [[nodiscard]] bool has_work() const noexcept;
-    /// Called when a worker has no task, after a full fence: wakes the threads in wait_idle() and join().
+    /// Called by a worker that has no task, after a full fence. Wakes the threads that wait in wait_idle()
+    /// and join().
     void announce_idle() noexcept;
 
     // ---- the work source
 
-    /// Any thread: sets the pool's only source. The source remains until the threads have ended.
+    /// Any thread: sets the only work source of the pool. The source must live until the threads of the pool
+    /// have ended.
     void set_source(work_source& source) noexcept;
-    // They call the source's members. Without a source there is no work.
+    // The next three functions call the members of the source. If the pool has no source, these functions
+    // find no work.
     [[nodiscard]] task* find_in_sources(unsigned w) noexcept;
     [[nodiscard]] bool sources_have_work() const noexcept;
     void ask_sources() noexcept;
 
 private:
     void refuse_in_own_thread(const char* operation) const;
-    /// Return how many tasks have been accepted, and how many of them have been run or abandoned.
+    /// accepted() returns how many tasks the pool has accepted. finished() returns how many of these tasks
+    /// have been run or abandoned.
     [[nodiscard]] std::uint64_t accepted() const noexcept;
     [[nodiscard]] std::uint64_t finished() const noexcept;
-    /// Returns true only if every accepted task has ended.
+    /// Returns true only if every accepted task has been run or abandoned.
     [[nodiscard]] bool is_idle() const noexcept;
     [[nodiscard]] bool block_until_idle(const wait_limit& limit) noexcept;
     [[nodiscard]] bool drain(const wait_limit& limit) noexcept;
@@ -141,8 +148,9 @@ private:
     }
     [[nodiscard]] injection_queue& checked_queue(priority level);
 
-    // outstanding_: the number of works elsewhere that will post their completion here; a bit that is set
-    // while join() sleeps until there are none; and a bit that is set when stop() ends the wait for them.
+    // The word outstanding_ has three parts. The bits of work_count contain the number of pieces of
+    // outstanding work. The bit work_awaited is set while join() sleeps until this number is 0. When stop()
+    // ends this wait of join(), it sets the bit work_in_vain.
     static constexpr std::uint32_t work_awaited = std::uint32_t{1} << 31;
     static constexpr std::uint32_t work_in_vain = std::uint32_t{1} << 30;
     static constexpr std::uint32_t work_count = work_in_vain - 1;
@@ -152,15 +160,15 @@ private:
     void (*const shut_down_services_)(thread_pool&) noexcept;
     const thread_pool_options options_;
     const std::uint64_t search_ns_;
-    alignas(sys::isolation) sys::atomic<std::uint32_t> gate_{0}; // every thread reads it; it rarely changes
+    alignas(sys::isolation) sys::atomic<std::uint32_t> gate_{0}; // All threads read gate_. Few change it.
     sys::atomic<work_source*> source_{nullptr};
     pool_threads threads_;
-    std::array<injection_queue, 3> queues_; // one per priority
+    std::array<injection_queue, 3> queues_; // one queue for each priority
     wait_circles circles_;
     event_count sleep_;
     std::optional<watch> watch_;
-    binary_semaphore joining_{1};         // the thread with the permit ends the pool
-    bool services_are_shut_down_ = false; // written with the permit
+    binary_semaphore joining_{1};         // the thread that has the permit ends the pool
+    bool services_are_shut_down_ = false; // written only by the thread with the permit
 
     sys::atomic<std::uint32_t> idle_waiters_{0};
     sys::atomic<std::uint32_t> idle_epoch_{0};
@@ -168,7 +176,7 @@ private:
     sys::atomic<std::uint32_t> works_begun_{0};
     sys::atomic<std::uint64_t> stalls_{0};
 
-    friend struct pool_list; // all pools of the process, for fork()
+    friend struct pool_list; // contains all pools of the process, for fork()
     scheduler* older_ = nullptr;
     scheduler* newer_ = nullptr;
 };

@@ -15,13 +15,14 @@ thread_pool::thread_pool(options chosen)
 
 thread_pool::~thread_pool() {
     if (scheduler_->is_in_forked_child()) {
-        // The workers' threads do not exist here, and what they were doing is lost.
+        // The threads of the workers do not exist in the child, and the tasks that they were running are
+        // lost.
         abandon_services();
         (void)scheduler_.release();
     } else {
         if (is_started_by(id())) scheduler_->refuse_destruction_here();
         (void)scheduler_->join(wait_limit());
-        end_services(); // no thread is left that may use them
+        end_services(); // no thread is left that may use the services
     }
 }
 

@@ -17,7 +17,8 @@ void wait_circles::begin_wait(worker& self) noexcept {
         if (length == 0) return;
         circle.reserve(length);
         const worker* next = &self;
-        // A worker of a reported circle may have been woken for other work, and sleeps again.
+        // The circle may have been reported before: a worker in a circle can be woken for other work, and
+        // then sleep again.
         bool is_told = true;
         for (unsigned i = 0; i != length; ++i, next = worker_that_runs_what(*next)) {
             circle.push_back(next->index());
@@ -42,16 +43,17 @@ std::optional<std::string> wait_circles::result_awaited_by(const worker& which) 
     return std::string(described_type(which.awaited().type()(nullptr, task_request::describe)));
 }
 
-/// Returns the waiting worker that has the task on its stack for whose result `waiting` waits, or null.
+/// The worker `waiting` waits for the result of a task. Returns the waiting worker that has this task on its
+/// stack, or null.
 const worker* wait_circles::worker_that_runs_what(const worker& waiting) const noexcept {
     for (const auto& w : pool_.workers()) {
-        // Its stack cannot change before its end_wait(), which needs the lock.
+        // The stack of a waiting worker cannot change before its end_wait(), which needs the lock.
         if (w->is_waiting_for_result && w->runs(waiting.awaited())) return w.get();
     }
     return nullptr;
 }
 
-/// Returns the number of waits in the circle of `first`, or 0 if it is in none.
+/// Returns the number of waits in the circle of `first`, or 0 if `first` is not part of a circle.
 unsigned wait_circles::circle_through(const worker& first) const noexcept {
     const auto most = static_cast<unsigned>(pool_.workers().size());
     unsigned length = 1;

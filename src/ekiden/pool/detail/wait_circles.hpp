@@ -1,7 +1,7 @@
-/// Which workers wait for the result of a task, and whether they wait for each other in a circle.
+/// Records which workers wait for the results of tasks, and detects workers that wait for each other in a
+/// circle.
 ///
-/// Part: pool. Used by: worker (reports its waits), scheduler (owns it), pool_threads (describes threads).
-/// Private.
+/// Part: pool. Used by: pool. Private.
 #pragma once
 
 #include <ekiden/pool/stall.hpp>
@@ -20,12 +20,14 @@ class wait_circles {
 public:
     explicit wait_circles(scheduler& pool) noexcept : pool_(pool) {}
 
-    /// Called before the worker sleeps until its result is ready. If this wait closes a circle, reports the
-    /// circle once. The check is exact, because no worker of a circle leaves it before its end_wait().
+    /// Called before the worker `self` sleeps until its awaited result is ready. If this wait closes a
+    /// circle, reports the circle once. The check is exact, because a worker that waits in a circle cannot
+    /// continue before its call of end_wait().
     void begin_wait(worker& self) noexcept;
     void end_wait(worker& self) noexcept;
 
-    /// Any thread: returns the type of the task whose result the worker waits for in its sleep, or nothing.
+    /// Any thread: if the worker sleeps until a result is ready, returns the type of the result's task.
+    /// Otherwise returns std::nullopt.
     [[nodiscard]] std::optional<std::string> result_awaited_by(const worker& which) const;
 
 private:
@@ -33,7 +35,7 @@ private:
     [[nodiscard]] unsigned circle_through(const worker& first) const noexcept;
 
     scheduler& pool_;
-    mutable sys::slow_lock lock_; // protects worker::is_waiting_for_result, too
+    mutable sys::slow_lock lock_; // also protects worker::is_waiting_for_result
 };
 
 } // namespace ekiden::inline EKIDEN_ABI

@@ -37,15 +37,15 @@ void watch::wake() noexcept {
 }
 
 void watch::run() noexcept {
-    // After a blocked thread there are probably more.
+    // If one thread is blocked, there are probably more blocked threads.
     const sys::clock::duration hurry =
         std::min<sys::clock::duration>(std::chrono::milliseconds(1), interval_);
     while (word_.load(sys::relaxed) != leaving) {
         sys::clock::duration pause = check() ? hurry : interval_;
         std::uint32_t word = checking;
         if (word_.compare_exchange_strong(word, asleep, sys::relaxed, sys::relaxed)) {
-            // [EL3] Orders `asleep` before the loads of the workers' words: either the watch sees a worker
-            // awake, or the worker sees the watch asleep.
+            // [EL3] Orders the store of `asleep` before the loads of the workers' words. Either the watch
+            // sees that a worker is awake, or the worker sees that the watch sleeps.
             sys::fence(sys::seq_cst);
             if (threads_.is_quiet()) {
                 while (word_.load(sys::relaxed) == asleep) sys::futex_wait(word_, asleep);
@@ -63,7 +63,7 @@ void watch::run() noexcept {
 
 bool watch::check() noexcept {
     const bool is_paused = (pool_.gate().load(sys::relaxed) & gate_bit::paused) != 0;
-    // Tasks wait, and no worker sleeps that could be woken for them.
+    // Tasks are queued, and there is no sleeping worker that could be woken for them.
     const bool is_starving = !is_paused && pool_.sleep().waiting() == 0 && pool_.has_work();
     starving_checks_ = is_starving ? starving_checks_ + 1 : 0;
     threads_.take_back();

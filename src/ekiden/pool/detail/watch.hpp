@@ -1,6 +1,6 @@
-/// The thread that finds tasks which block without announcing it.
+/// The thread that finds tasks which block outside of a blocking_region.
 ///
-/// Part: pool. Used by: scheduler. Private. See elastic.md.
+/// Part: pool. Used by: pool. Private. See elastic.md.
 #pragma once
 
 #include <ekiden/sys/atomic.hpp>
@@ -15,11 +15,12 @@ namespace ekiden::inline EKIDEN_ABI {
 class scheduler;
 class pool_threads;
 
-/// A thread that checks the workers of a pool at intervals. It compensates for workers that sleep in the
-/// kernel while tasks wait, and reports a saturated pool. It sleeps while all workers sleep.
+/// A thread that checks the workers of a pool at intervals. If workers sleep in the kernel while tasks are
+/// queued, the watch lets other threads run these tasks. The watch also reports a saturated pool. While all
+/// workers sleep, the watch sleeps, too.
 class watch {
 public:
-    /// Throws std::system_error if the system gives no thread.
+    /// Starts the thread of the watch. Throws std::system_error if the system refuses to start the thread.
     watch(scheduler& pool, pool_threads& threads, sys::clock::duration interval, std::string name);
     ~watch();
     watch(const watch&) = delete;
@@ -30,20 +31,20 @@ public:
 
 private:
     // word_      meaning                            set by
-    // checking   checks at intervals                wake
-    // asleep     no worker is awake                 the watch
+    // checking   the watch checks at intervals      wake
+    // asleep     the watch and all workers sleep    the watch
     // leaving    the pool ends                      ~watch
     enum : std::uint32_t { checking, asleep, leaving };
 
     void run() noexcept;
-    /// Checks all workers. Returns whether a thread was put to work.
+    /// Checks all workers. Returns whether a thread was hired.
     bool check() noexcept;
     void report_saturation(bool is_starving) noexcept;
 
     scheduler& pool_;
     pool_threads& threads_;
     const sys::clock::duration interval_;
-    unsigned starving_checks_ = 0; // in a row
+    unsigned starving_checks_ = 0; // how many checks in a row found waiting tasks and no idle worker
     bool has_reported_ = false;
     sys::atomic<std::uint32_t> word_{checking};
     sys::thread thread_;

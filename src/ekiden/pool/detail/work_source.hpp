@@ -1,6 +1,6 @@
-/// Work that the workers of a pool find outside its queues.
+/// An interface for work that the workers of a pool find outside of the pool's queues.
 ///
-/// Part: pool. Used by: scheduler and worker (search it), fork (implements it). Private.
+/// Part: pool. Used by: pool, fork. The fork-join implements this interface. Private.
 #pragma once
 
 #include <ekiden/sys/config.hpp>
@@ -9,17 +9,19 @@ namespace ekiden::inline EKIDEN_ABI {
 
 class task;
 
-/// An interface for a service. The service passes itself to scheduler::set_source() and lives as long as the
-/// threads of the pool. Its tasks are pieces of running tasks, so they run in a paused pool, too.
+/// A place where workers find work. A service implements this interface, and passes itself to
+/// scheduler::set_source(). The service lives as long as the threads of the pool. The tasks from a work
+/// source are pieces of running tasks, so they run even in a paused pool.
 class work_source {
 public:
-    /// Any thread: returns whether there may be work. A hint, except for what the caller's fences order.
+    /// Any thread: returns whether there may be work. The result is a hint, unless the caller orders the call
+    /// by a fence.
     [[nodiscard]] virtual bool has_work() const noexcept = 0;
 
     /// Worker `w`: returns a task to run at once, or null.
     [[nodiscard]] virtual task* find(unsigned w) noexcept = 0;
 
-    /// A worker has found no work: requests that other threads publish what they can give away.
+    /// Called by a worker that has found no work. Requests that other threads publish forked calls.
     virtual void ask() noexcept = 0;
 
 protected:

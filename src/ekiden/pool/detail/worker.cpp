@@ -16,8 +16,8 @@ namespace ekiden::inline EKIDEN_ABI {
 
 namespace {
 
-/// Called after a task. Terminates the child of a task that has called fork() and returned: the child has no
-/// workers, and the next steps of this thread belong to the parent.
+/// Called after a task. If the task has called fork() and this process is the child, terminates the child.
+/// The child has no workers, and the next steps of this thread belong to the parent.
 void expects_no_child(std::uint32_t gate) noexcept {
     sys::expects(
         (gate & gate_bit::forked) == 0,
@@ -25,7 +25,7 @@ void expects_no_child(std::uint32_t gate) noexcept {
         "a task ends with exec or _exit");
 }
 
-/// A scope in which the locks of the calling thread are shown as those of a worker.
+/// A scope in which other threads see the locks of the calling thread as locks of a worker.
 class locks_shown {
 public:
     explicit locks_shown(detail::shown_locks& there) noexcept {
@@ -48,16 +48,17 @@ worker::worker(scheduler& pool, unsigned index)
 void worker::run() noexcept {
     pool_threads& others = pool_.threads();
     const locks_shown shown(locks_);
-    show(snapshot::state::busy); // another thread may have had this place before
+    show(snapshot::state::busy); // another thread may have been this worker before
     for (;;) {
-        // With own tasks in an open pool, there is nothing else to check before the next task.
+        // If this worker has tasks of its own and the pool is open, there is nothing else to check before the
+        // next task.
         if (deque_.maybe_filled() && pool_.gate().load(sys::relaxed) == 0 && !has_token_) {
             if (task* const next = find_task()) {
                 execute(next, is_piece(next) || admit());
                 continue;
             }
         }
-        const bool has_stopped = is_stopped(); // read before the last search of the queues
+        const bool has_stopped = is_stopped(); // is read before the last search of the queues
         const bool has_surplus = others.has_surplus();
         if (has_surplus && others.is_crowded()) {
             end_search();
@@ -81,19 +82,19 @@ void worker::run() noexcept {
     show(snapshot::state::gone);
 }
 
-/// Called before this thread stops searching for tasks, because it may have completed the last one.
+/// Called before this thread stops searching for tasks, because it may have completed the last task of all.
 void worker::stop_searching() noexcept {
     announce();
     sys::fence(sys::seq_cst); // [ID2] Before a sleep, prepare_wait() has this fence.
     if (!EKIDEN_MUTANT(worker_leaves_unannounced)) pool_.announce_idle();
 }
 
-/// The policy: urgent tasks, then own tasks, then tasks from outside, then the tasks of other workers. Every
-/// 64th search begins with a place that this order could pass over forever.
+/// Searches for tasks of high priority first, then for own tasks, then for tasks from outside, and then for
+/// the tasks of other workers. Every 64th search begins with a place that this order could neglect forever.
 task* worker::find_task() noexcept {
     task* found = ++turn_ % fair_turn == 0 ? neglected() : nullptr;
     if (found == nullptr) found = injected(priority::high);
-    if (found == nullptr) found = deque_.pop(); // newest first: its data is still in this core's cache
+    if (found == nullptr) found = deque_.pop(); // the newest task, which is still in this core's cache
     if (found == nullptr) found = from_outside();
     if (found == nullptr) found = stolen();
     if (found == nullptr) found = from_sources();
@@ -107,7 +108,7 @@ void worker::announce() noexcept {
     if (std::exchange(owed_, 0) != 0 && !EKIDEN_MUTANT(worker_forgets_what_it_owes)) pool_.notify();
 }
 
-/// Called before `taken` begins. If `taken` is the only deferred task, no other worker needs to know of it.
+/// Called before `taken` begins. If `taken` is the only deferred task, no other worker must be woken for it.
 void worker::settle(const task* taken) noexcept {
     if (owed_ == 1 && owed_task_ == taken)
         owed_ = 0;
@@ -119,9 +120,9 @@ void worker::execute(task* taken, bool is_admitted) noexcept {
     if (owed_ != 0) [[unlikely]]
         settle(taken);
     if (!is_admitted) {
-        running_type_.store(taken->type(), sys::relaxed); // for the message if it breaks a contract
+        running_type_.store(taken->type(), sys::relaxed); // for the message if the task breaks a contract
         taken->abandon();
-        abandoned_.add(); // [ID1] as for a task that has run
+        abandoned_.add(); // [ID1] as below, for a task that has run
         return;
     }
     if (taken->queued_at != 0) [[unlikely]]
@@ -141,7 +142,7 @@ void worker::execute(task* taken, bool is_admitted) noexcept {
 
 namespace {
 
-/// Returns whether tasks must wait for resume(). A stopped pool abandons its tasks, paused or not.
+/// Returns whether tasks must wait for resume(). A stopped pool abandons its tasks, even if it is paused.
 bool is_paused(std::uint32_t gate) noexcept {
     return (gate & (gate_bit::paused | gate_bit::stopped)) == gate_bit::paused;
 }
@@ -153,8 +154,9 @@ bool worker::is_piece(const task* taken) noexcept { return std::exchange(piece_,
 
 /// Waits while the pool is paused. Returns false if the task must not run.
 bool worker::admit() noexcept {
-    // The gate is read after the task was taken. So a task that was posted after pause() has made the paused
-    // gate visible. Acquire: makes visible what happened before resume(). Pairs with the release there.
+    // The gate is read after the task was taken. So if the task was posted after pause(), this thread sees
+    // that the gate is paused. Acquire: sees what happened before resume(). Pairs with the release in
+    // scheduler::resume().
     std::uint32_t gate = pool_.gate().load(sys::acquire);
     if (is_paused(gate)) [[unlikely]] {
         show(snapshot::state::held);
@@ -169,9 +171,9 @@ bool worker::admit() noexcept {
 
 // ---- where tasks come from
 
-/// Takes a task from one of four places, in turn. Otherwise a worker would never reach them while it always
-/// has own tasks. Stealing from the next worker bounds how many later tasks overtake a task in a batch: see
-/// thread_pool.
+/// Takes a task from one of four places, in turn. Without this function, a worker that always has own tasks
+/// would never search these places. The theft from the batch of the next worker bounds how many later tasks
+/// can overtake a task in a batch: see the comment of thread_pool.
 task* worker::neglected() noexcept {
     switch (turn_ / fair_turn % 4) {
     case 0:
@@ -194,24 +196,25 @@ task* worker::neglected() noexcept {
 
 task* worker::injected(priority level) noexcept {
     injection_queue& queue = pool_.queue(level);
-    if (!queue.maybe_filled()) return nullptr; // the common case, checked before every task
+    if (!queue.maybe_filled()) return nullptr; // the common case, which is checked before every task
     task* const found = queue.take_one(turn_);
     if (found != nullptr) injected_.add();
     return found;
 }
 
-/// Returns the oldest task of the batch. If the batch is empty, fills it from a ring of producers with this
-/// worker's share of the ring.
+/// Returns the oldest task of the batch. If the batch is empty, first fills the batch with this worker's
+/// share of the tasks in a ring.
 task* worker::from_outside() noexcept {
     if (task* const found = batch_.take()) return found;
     injection_queue& queue = pool_.queue(priority::normal);
-    std::array<task*, task_batch::most + 1> taken; // not initialized, because take() writes what is read
+    std::array<task*, task_batch::most + 1> taken; // not initialized: take() writes what is read
     const std::size_t count = queue.take(next_ring_++, taken, pool_.threads().base());
     if (count == 0) return nullptr;
     injected_.add(count);
     if (count != 1) {
         batch_.fill(std::span(taken).subspan(1, count - 1));
-        // While the tasks were in neither queue, another worker may have found none and gone to sleep.
+        // While the tasks were neither in the ring nor in the batch, another worker may have found no task
+        // and fallen asleep.
         if (!EKIDEN_MUTANT(worker_hides_its_batch)) pool_.notify();
     }
     return taken[0];
@@ -230,15 +233,15 @@ task* worker::stolen() noexcept {
     return nullptr;
 }
 
-/// Takes from the batch first. Its tasks came from outside before most tasks of the deque were posted, and a
-/// take costs no heavy fence.
+/// Steals from the batch of the victim first. The tasks in the batch came from outside before most tasks in
+/// the deque were posted, and a theft from the batch costs no heavy fence.
 task* worker::stolen_from(worker& victim) noexcept {
     task* found = victim.batch_.take();
     if (found == nullptr && victim.deque_.maybe_filled()) found = victim.deque_.steal();
     return note_theft(found);
 }
 
-/// Counts a stolen task and returns it. It may be null.
+/// Counts a stolen task and returns the task. `found` may be null.
 task* worker::note_theft(task* found) noexcept {
     if (found == nullptr) return nullptr;
     stolen_.add();
@@ -255,11 +258,11 @@ task* worker::from_sources() noexcept {
     return found;
 }
 
-/// Pushes a task, which this worker has taken and must not begin, onto its own deque. Returns false if there
-/// is no memory.
+/// Pushes a task onto this worker's own deque. The worker has taken the task and must not begin it. Returns
+/// false if there is no memory.
 bool worker::put_back(task* taken) noexcept {
     try {
-        deque_.push(taken); // not push(): the task is counted already
+        deque_.push(taken); // not push(), because the task is already counted
         return true;
     } catch (const std::bad_alloc&) {
         return false;
@@ -270,12 +273,12 @@ void worker::push(task* spawned) {
     const std::uint64_t number = spawned_.value();
     // Every 64th task records how long it waits, as in injection_ring::push().
     spawned->queued_at = number % 64 == 0 ? sys::now_ns() : 0;
-    // Counted before another worker can finish it: see scheduler::is_idle().
+    // The task is counted before another worker can finish it: see scheduler::is_idle().
     spawned_.add();
     try {
         deque_.push(spawned);
     } catch (...) {
-        ran_.add(); // there is no task after all
+        ran_.add(); // keeps the counts equal, because there is no task
         throw;
     }
 }
@@ -285,8 +288,8 @@ void worker::push(task* spawned) {
 /// Returns the next task, or null when there is a reason to return.
 task* worker::next_task(const reason_to_return& reason) noexcept {
     for (;;) {
-        // The reason is checked before the queues. So a worker of a stopped pool finds them empty after the
-        // stop before it leaves.
+        // The reason is checked before the queues. So before a worker of a stopped pool ends, it finds the
+        // queues empty after the stop.
         const bool leave = should_return(reason);
         const bool searches = !leave || (reason.awaited == nullptr && is_stopped());
         task* found = searches ? find(reason) : nullptr;
@@ -296,24 +299,24 @@ task* worker::next_task(const reason_to_return& reason) noexcept {
             return found;
         }
         park(reason);
-        // More workers may have been woken than should be at work: run() checks.
+        // Too many workers may have been woken. run() checks this.
         if (reason.awaited == nullptr && reason.end_of_life != nullptr) return nullptr;
     }
 }
 
-/// In a paused pool, a worker that waits for a result takes only pieces of running tasks. It would have to
-/// hold any other task until resume(), even if its own wait ends earlier.
+/// Searches for a task. In a paused pool, a worker that waits for a result takes only pieces of running
+/// tasks. It would have to hold any other task until resume(), even if its own wait ends earlier.
 task* worker::find(const reason_to_return& reason) noexcept {
     return must_hold_back(reason) ? from_sources() : find_task();
 }
 
 bool worker::must_hold_back(const reason_to_return& reason) const noexcept {
-    // Relaxed: a hint. wait_for() checks again when it has a task. Before a sleep, the fence of
-    // prepare_wait() orders this load.
+    // Relaxed, because the result is a hint. wait_for() checks again when it has a task. Before a sleep, the
+    // fence of prepare_wait() orders this load.
     return reason.awaited != nullptr && is_paused(pool_.gate().load(sys::relaxed));
 }
 
-/// Gives the token back if this worker has it, because it stops searching.
+/// Called when this worker stops searching. Gives the token back if the worker has it.
 void worker::end_search() noexcept {
     if (!has_token_) return;
     has_token_ = false;
@@ -323,20 +326,20 @@ void worker::end_search() noexcept {
 bool worker::should_return(const reason_to_return& reason) const noexcept {
     if (reason.awaited != nullptr) return reason.awaited->is_ready();
     if (reason.end_of_life != nullptr && sys::clock::now() >= *reason.end_of_life) return true;
-    // A worker without an end of life has not seen the surplus yet.
+    // A worker whose end_of_life is null has not seen the surplus yet.
     return is_stopped() || (reason.end_of_life == nullptr && pool_.threads().has_surplus());
 }
 
 bool worker::is_stopped() const noexcept {
-    // [ST1] Acquire: every accepted task is in a queue. Pairs with the release in scheduler::stop().
+    // [ST1] Acquire: sees every accepted task in its queue. Pairs with the release in scheduler::stop().
     const std::uint32_t gate = pool_.gate().load(sys::acquire);
     expects_no_child(gate);
     return (gate & gate_bit::stopped) != 0;
 }
 
-/// Searches for a limited time. Only the owner of the token does so, unless the program has set a spin_time.
-/// In the protocol of sleep.md, a worker that searches without the token counts as busy: no poster relies on
-/// it.
+/// Searches for a limited time. Only the owner of the token searches, unless the program has set a spin_time.
+/// In the protocol of sleep.md, a worker that searches without the token counts as busy, because no poster
+/// relies on it.
 task* worker::search(const reason_to_return& reason) noexcept {
     if (!has_token_) has_token_ = pool_.sleep().try_begin_search();
     if (!has_token_ && !pool_.all_search()) return nullptr;
@@ -360,7 +363,8 @@ void worker::park(const reason_to_return& reason) noexcept {
     const auto wake = [](void* argument) noexcept {
         auto* const sleeper = static_cast<awaiting*>(argument);
         sleeper->sleep.signal(sleeper->index);
-        // [PK1] Release: this thread no longer uses the worker. Pairs with the acquire at the end of park().
+        // [PK1] Release: all accesses of this thread to the worker come before this store. Pairs with the
+        // acquire at the end of park().
         sleeper->called.store(true, sys::release);
     };
     completion::continuation when_ready(wake, &self);
@@ -369,13 +373,16 @@ void worker::park(const reason_to_return& reason) noexcept {
     recycler::flush();
     event_count& sleep = pool_.sleep();
     sleep.prepare_wait(index_, has_token_);
-    pool_.ask_sources(); // a thread that forks later sees a sleeper: see fork/detail/fork_join.md
-    // A worker that must hold back either sees the gate open here, or resume() sees it asleep.
+    pool_.ask_sources(); // A thread that forks later sees this sleeper: see fork/detail/fork_join.md.
+    // If this worker must hold back, then either it sees here that the gate is open, or resume() sees that
+    // the worker sleeps.
     const bool saw_work = must_hold_back(reason) ? pool_.sources_have_work() : pool_.has_work();
-    // If another worker has the token, it checks the queues again, or wakes a worker: W4' in sleep.md.
+    // If another worker has the token, that worker checks the queues again, or wakes a worker: W4' in
+    // sleep.md.
     if ((saw_work && !sleep.is_searched()) || should_return(reason)) {
         has_token_ = sleep.cancel_wait(index_) == event_count::wake_up::notified;
-        // Posters may have relied on the token that prepare_wait() gave back. Its next owner checks again.
+        // Posters may have relied on the token that prepare_wait() gave back. The next owner of the token
+        // checks the queues again.
         if (saw_work && !has_token_) has_token_ = sleep.try_begin_search();
     } else {
         pool_.announce_idle();
@@ -389,7 +396,7 @@ void worker::park(const reason_to_return& reason) noexcept {
 }
 
 void worker::sleep(const reason_to_return& reason) noexcept {
-    owed_ = 0; // this worker has checked the queues, with the fence of a poster
+    owed_ = 0; // this worker has checked the queues after a fence, like a poster
     if (reason.awaited != nullptr) pool_.circles().begin_wait(*this);
     parks_.add();
     const trace::detail::interval parked(trace::kind::parked, "parked", 0);
@@ -400,7 +407,7 @@ void worker::sleep(const reason_to_return& reason) noexcept {
     if (reason.awaited != nullptr) pool_.circles().end_wait(*this);
 }
 
-/// A scope in which the running task waits for a result. Shows the wait to other threads.
+/// A scope in which the running task waits for a result. Other threads can see the wait.
 class worker::shown_wait {
 public:
     shown_wait(worker& self, completion& awaited) noexcept
@@ -447,7 +454,7 @@ bool worker::wait_for(completion& awaited, const wait_limit* limit) noexcept {
     const hidden_scopes others_are_outside;
     while (task* const next = next_task({&awaited, nullptr})) {
         if (EKIDEN_MUTANT(worker_takes_a_task_to_the_gate)) (void)admit();
-        const std::uint32_t gate = pool_.gate().load(sys::acquire); // read after the take, as in admit()
+        const std::uint32_t gate = pool_.gate().load(sys::acquire); // is read after the take, as in admit()
         const bool runs_already = is_piece(next);
         bool is_admitted = runs_already || (gate & gate_bit::stopped) == 0;
         if (!runs_already && is_paused(gate)) {

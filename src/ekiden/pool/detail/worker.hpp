@@ -1,6 +1,6 @@
-/// A thread of a pool. It finds tasks, runs them, and sleeps when there are none.
+/// A worker of a pool. A worker finds tasks, runs them, and sleeps when there are no tasks.
 ///
-/// Part: pool. Used by: scheduler. Private.
+/// Part: pool. Used by: pool. Private.
 #pragma once
 
 #include <ekiden/context/held_locks.hpp>
@@ -20,7 +20,8 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// Only the worker's own thread calls its functions, except where the comment says "any thread".
+/// A worker. Only the worker's own thread calls the functions of this class, except where the comment of a
+/// function says "any thread".
 class alignas(sys::isolation) worker final : public thread_role {
 public:
     worker(scheduler& pool, unsigned index);
@@ -28,22 +29,25 @@ public:
     /// Runs tasks until the pool has stopped and its queues are empty, or until the thread retires.
     void run() noexcept;
 
-    /// Pushes a task that this worker has posted. Throws std::bad_alloc, and then has no effect.
+    /// Pushes a task that this worker has posted. Throws std::bad_alloc. A call that throws has no effect.
     void push(task* spawned);
 
-    /// Waits until `awaited` is ready. Without a limit, the worker runs other tasks meanwhile, at any depth
-    /// of nesting, because there may be no other worker to run them. With a limit, the worker sleeps like a
-    /// blocked thread, because it could not abort a running task at the limit.
+    /// Waits until `awaited` is ready. If `limit` is null, the worker runs other tasks during the wait,
+    /// because there may be no other worker that can run these tasks. These tasks may wait in the same way,
+    /// so the waits can be nested to any depth. If there is a limit, the worker sleeps like a blocked thread,
+    /// because it could not abort a running task when the limit is reached.
     bool wait_for(completion& awaited, const wait_limit* limit) noexcept override;
 
-    /// Sleeps until `awaited` is ready, without running other tasks. Reports a circle of such waits.
+    /// Sleeps until `awaited` is ready, without running other tasks. Reports a deadlock if tasks wait for
+    /// each other in a circle.
     [[nodiscard]] bool sleep_for(completion& awaited) noexcept override;
 
     [[nodiscard]] bool begin_blocking(const char* what) noexcept override;
     void end_blocking() noexcept override;
 
-    /// Records that the running task has queued `given` without waking a worker. announce() wakes one later.
-    /// There is no need for it if this worker takes `given` next.
+    /// Records that the running task has queued the deferred task `given`, for which no worker was woken. A
+    /// later call of announce() wakes a worker. The call of announce() is not needed if this worker takes
+    /// `given` next.
     void owe(const task* given) noexcept {
         ++owed_;
         owed_task_ = given;
@@ -60,78 +64,82 @@ public:
         return deque_.maybe_filled() || batch_.maybe_filled();
     }
     [[nodiscard]] std::uint64_t spawned() const noexcept { return spawned_.value(); }
-    /// Any thread: returns how many tasks have been run or abandoned. Both counts only grow. So a sum that is
-    /// read while they change is at most too small.
+    /// Any thread: returns how many tasks have been run or abandoned. The two counts of tasks only grow. So
+    /// if a count changes during the call, the result may be too small, but never too large.
     [[nodiscard]] std::uint64_t finished() const noexcept { return ran_.value() + abandoned_.value(); }
     void add_to(thread_pool_metrics& sum) const noexcept;
 
-    /// For wait_circles, while this worker waits for a result: the result that it waits for.
+    /// Returns the result for which this worker waits. wait_circles calls this function while this worker
+    /// waits for a result.
     [[nodiscard]] completion& awaited() const noexcept { return *waits_->awaited; }
-    /// For wait_circles, like awaited(): returns whether the task of `result` lies on this worker's stack.
+    /// Returns whether the task of `result` lies on this worker's stack. Called like awaited().
     [[nodiscard]] bool runs(const completion& result) const noexcept;
-    /// For wait_circles, like awaited(): whether the circle of this wait has been reported.
+    /// Returns the flag that says whether this worker's circle of waits has been reported. Called like
+    /// awaited().
     [[nodiscard]] bool& is_in_told_circle() const noexcept { return waits_->is_in_told_circle; }
-    /// Any thread: returns the type name of the task that runs, or that ran last.
+    /// Any thread: returns the type name of the current task. If no task is running, returns the type name of
+    /// the last task.
     [[nodiscard]] std::string_view running_type() const noexcept;
-    /// Returns the type of that task, or null before the first task.
+    /// Returns the type of the current or last task. Returns null if the worker has not run a task yet.
     [[nodiscard]] task::function running() const noexcept { return running_type_.load(sys::relaxed); }
 
-    bool is_waiting_for_result = false; ///< under the lock of wait_circles
+    bool is_waiting_for_result = false; ///< Protected by the lock of wait_circles.
 
-    /// What other threads can see of a worker, also when it is stuck. The members are read one after the
-    /// other, so they are not a snapshot.
+    /// The state of a worker, as other threads can see it even while the worker is stuck. The members are
+    /// read one after the other, so they need not belong to the same moment.
     struct snapshot {
         enum class state : std::uint8_t {
             busy,
-            held, // has a task that waits for resume()
+            held, // the worker has a task that waits for resume()
             asleep,
             standing_by,
             gone // there is no thread, or the thread has left the pool
         };
         state is;
         std::uint64_t finished;   ///< how many tasks have been run or abandoned
-        task::function task_type; ///< of the task that runs, or that ran last; null: none yet
-        const task* awaited;      ///< the result that it waits for; null: none. For comparison only
+        task::function task_type; ///< the type of the current or last task; null before the first task
+        const task* awaited;      ///< the awaited result, for comparison only; null if there is none
         task::function awaited_type;
-        const char* blocked_on;  ///< what it blocks on; null: it does not block
-        const void* wanted_lock; ///< the lock that it may block on, if lock_checks is set
-        std::uint64_t since_ns;  ///< when it began to sleep, wait or block
+        const char* blocked_on;  ///< what the worker blocks on; null if it does not block
+        const void* wanted_lock; ///< the lock on which the worker may block, if lock_checks is set
+        std::uint64_t since_ns;  ///< when the worker began to sleep, wait or block
 
-        /// Returns whether it sleeps until that result is ready.
+        /// Returns whether the worker sleeps until `awaited` is ready.
         [[nodiscard]] bool awaits_asleep() const noexcept {
             return is == state::asleep && awaited != nullptr;
         }
-        /// Returns the state as a character: see thread_pool::activity().
+        /// Returns the character for this state: see thread_pool::activity().
         [[nodiscard]] char sign() const noexcept;
     };
-    /// Any thread, also in a signal handler: returns what the worker does. Takes no lock and allocates
-    /// nothing.
+    /// Any thread or signal handler: returns what the worker does. Acquires no lock, and allocates no memory.
     [[nodiscard]] snapshot look() const noexcept;
-    /// Shows the state to other threads. The calling thread still owns this place.
+    /// Stores the state for other threads. Called only while the calling thread still is this worker.
     void show(snapshot::state is) noexcept;
-    /// Any thread, like look(): returns whether this worker runs the task, or has it on its stack while it
-    /// waits.
+    /// Any thread, like look(): returns whether the task `one` lies on this worker's stack, either running or
+    /// waiting for a result.
     [[nodiscard]] bool seems_to_run(const task* one, task::function type) const noexcept;
     [[nodiscard]] bool seems_to_hold(const void* lock) const noexcept { return locks_.has(lock); }
 
 private:
-    /// Why a search for tasks ends without a task. In wait_for(), `awaited` is the result. In run(),
-    /// `awaited` is null, and `end_of_life` is when a surplus thread retires, or null.
+    /// The reason for which a search for tasks ends without a task. In wait_for(), `awaited` is the awaited
+    /// result. In run(), `awaited` is null. For a surplus thread, `end_of_life` is the time at which the
+    /// thread retires. Otherwise `end_of_life` is null.
     struct reason_to_return {
         completion* awaited;
         const sys::clock::time_point* end_of_life;
     };
 
-    /// A task on this thread's stack. The task on top runs. The tasks below wait for results.
+    /// A task on the stack of this worker's thread. The task on top runs. The tasks below it wait for
+    /// results.
     struct running_task {
-        const task* self = nullptr; // for comparison only: the task may be destroyed
+        const task* self = nullptr; // for comparison only, because the task may be destroyed
         task::function type = nullptr;
     };
     struct wait_frame {
         completion* awaited;
         running_task waiting;
         const wait_frame* outer;
-        mutable bool is_in_told_circle = false; // under the lock of wait_circles
+        mutable bool is_in_told_circle = false; // protected by the lock of wait_circles
     };
 
     [[nodiscard]] task* next_task(const reason_to_return& reason) noexcept;
@@ -159,28 +167,30 @@ private:
     [[nodiscard]] bool is_stopped() const noexcept;
     [[nodiscard]] bool admit() noexcept;
 
-    static constexpr std::uint32_t fair_turn = 64; // one of so many searches begins with neglected()
+    static constexpr std::uint32_t fair_turn = 64; // every 64th search begins with neglected()
 
     scheduler& pool_;
     const unsigned index_;
     bool has_token_ = false;
     bool is_blocking_ = false;
-    std::uint64_t blocked_since_ = trace::detail::nothing; // the begin of the blocked call in a trace
-    std::uint32_t turn_ = 0;                               // the number of searches
-    std::size_t next_victim_ = 0;                          // from which neglected() steals
+    std::uint64_t blocked_since_ = trace::detail::nothing; // When the blocked call began, for a trace.
+    std::uint32_t turn_ = 0;                               // How many searches have begun.
+    std::size_t next_victim_ = 0;                          // The next worker from which neglected() steals.
     sys::random random_;
-    const task* piece_ = nullptr; // taken from a work source, not begun yet
-    // The tasks that have been deferred and not announced: their number, and the newest, for comparison only.
+    const task* piece_ = nullptr; // A task from a work source that has not begun yet.
+    // The number of deferred tasks that have not been announced, and the newest of these tasks, for
+    // comparison only.
     std::uint32_t owed_ = 0;
     const task* owed_task_ = nullptr;
-    // Other threads read the members from here on.
+    // Other threads read the following members.
     sys::atomic<const task*> running_{nullptr};
     sys::atomic<task::function> running_type_{nullptr};
-    // For look(), written on slow paths. Relaxed, except blocked_on_: a reader follows no other pointer.
+    // The following members are for look(), and are written on slow paths. All accesses except those to
+    // blocked_on_ are relaxed, because blocked_on_ is the only pointer that a reader dereferences.
     sys::atomic<snapshot::state> is_{snapshot::state::busy};
     sys::atomic<const task*> awaited_{nullptr};
     sys::atomic<task::function> awaited_type_{nullptr};
-    sys::atomic<const char*> blocked_on_{nullptr}; // the text is kept, because readers may be late
+    sys::atomic<const char*> blocked_on_{nullptr}; // The text is never freed, because readers may be late.
     const char* last_blocked_on_ = "";
     sys::atomic<std::uint64_t> since_ns_{0};
     static constexpr std::size_t most_shown = 8;
@@ -195,9 +205,9 @@ private:
 
     chase_lev_deque<task> deque_; // tasks that this worker has posted
     task_batch batch_;            // tasks from outside that this worker has taken
-    std::size_t next_ring_ = 0;   // the ring of the next batch
+    std::size_t next_ring_ = 0;   // the ring from which the next batch is taken
 
-    // On cache lines of their own, because other threads read them.
+    // The counters have cache lines of their own, because other threads read them.
     alignas(sys::isolation) single_writer_counter spawned_;
     single_writer_counter ran_; // a finished task is counted here or in abandoned_
     single_writer_counter abandoned_;

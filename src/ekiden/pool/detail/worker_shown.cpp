@@ -1,4 +1,4 @@
-// What other threads see of a worker: the watch, a dump, a live view, reports and metrics.
+// What other threads can see of a worker. The watch, dump(), live views, reports and metrics use it.
 #include <ekiden/pool/detail/worker.hpp>
 
 #include <ekiden/sys/clock.hpp>
@@ -33,7 +33,7 @@ char worker::snapshot::sign() const noexcept {
 }
 
 bool worker::seems_to_run(const task* one, task::function type) const noexcept {
-    // The type is compared, too, because another task may have the memory of a finished one.
+    // The type is also compared, because another task may have got the memory of a finished task.
     if (running_.load(sys::relaxed) == one && running_type_.load(sys::relaxed) == type) return true;
     return std::any_of(on_stack_.begin(), on_stack_.end(), [=](const shown_task& waiting) {
         return waiting.self.load(sys::relaxed) == one && waiting.type.load(sys::relaxed) == type;
