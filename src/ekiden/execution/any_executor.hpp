@@ -17,9 +17,9 @@
 namespace ekiden::inline EKIDEN_ABI {
 
 /// True if an executor of type E can be moved by copying its bytes, and may be destroyed after its context.
-/// The destructor and the comparison of E must not access the context. The default is true for every
-/// trivially copyable type. A program must set it to false, by a specialization, for a trivially copyable
-/// executor that accesses its context there.
+/// The destructor and the comparison of E must not access the context. By default, the variable is true for
+/// every trivially copyable type. A program must specialize it as false for a trivially copyable executor
+/// whose destructor or comparison accesses the context.
 template <class E>
 inline constexpr bool is_plain_executor = std::is_trivially_copyable_v<E>;
 
@@ -96,7 +96,7 @@ public:
 
     [[nodiscard]] bool running_in_this_thread() const noexcept { return table().runs_here(place()); }
     /// Returns false if the held executor accepts only functions, even if the caller is inside its context.
-    /// In that case dispatch() calls dispatch() of the held executor.
+    /// In that case any_executor::dispatch() passes the function to the held executor.
     [[nodiscard]] bool calls_in_place() const noexcept { return table().calls_in_place(place()); }
     [[nodiscard]] bool runs_one_at_a_time() const noexcept { return table().runs_one_at_a_time(place()); }
     void report_unhandled(const char* type) const noexcept { table().report_unhandled(place(), type); }

@@ -13,8 +13,9 @@
 namespace ekiden::inline EKIDEN_ABI {
 
 /// Associates an allocator with an object of type T. `type` is the type of the allocator, and get(t, a)
-/// returns the allocator. If T has a member `allocator_type`, get(t, a) returns t.get_allocator(). Otherwise
-/// get(t, a) returns `a`. If the allocator is a std::allocator, the library uses its own memory for tasks.
+/// returns the allocator. If T has a member `allocator_type`, get(t, a) returns t.get_allocator(). If T has
+/// no such member, get(t, a) returns `a`. If the allocator is a std::allocator, the library uses its own
+/// memory for tasks.
 template <class T, class Allocator = std::allocator<void>>
 struct associated_allocator {
     using type = Allocator;
@@ -56,8 +57,8 @@ struct associated_allocator_function {
 } // namespace detail
 
 /// `get_associated_allocator(t)` returns the allocator that is associated with `t`.
-/// `get_associated_allocator(t, a)` returns `a` if `t` has no allocator of its own. get_associated_allocator
-/// is a function object, like get_associated_executor.
+/// `get_associated_allocator(t, a)` returns `a` if `t` has no allocator of its own. This name stands for a
+/// function object, like get_associated_executor.
 inline constexpr detail::associated_allocator_function get_associated_allocator{};
 
 } // namespace ekiden::inline EKIDEN_ABI

@@ -14,8 +14,8 @@
 namespace ekiden::inline EKIDEN_ABI {
 
 /// Associates an executor with an object of type T. `type` is the type of the executor, and get(t, e) returns
-/// the executor. If T has a member `executor_type`, get(t, e) returns t.get_executor(). Otherwise get(t, e)
-/// returns `e`.
+/// the executor. If T has a member `executor_type`, get(t, e) returns t.get_executor(). If T has no such
+/// member, get(t, e) returns `e`.
 template <class T, class Executor = system_executor>
 struct associated_executor {
     using type = Executor;
@@ -62,8 +62,8 @@ struct associated_executor_function {
 
 /// `get_associated_executor(t)` returns the executor that is associated with `t`. If `t` has no executor of
 /// its own, `get_associated_executor(t, e)` returns `e`, or the executor of `e` if `e` is a context. The
-/// result may be a reference to a part of `t`, or to `e`. get_associated_executor is a function object. So
-/// argument-dependent lookup does not find it for an unqualified call in another library, such as Asio.
+/// result may be a reference to a part of `t`, or to `e`. This name stands for a function object. So
+/// argument-dependent lookup does not find the name for an unqualified call in another library, such as Asio.
 inline constexpr detail::associated_executor_function get_associated_executor{};
 
 } // namespace ekiden::inline EKIDEN_ABI

@@ -13,7 +13,7 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// An object of type T with an associated allocator. A call of the binder calls this object directly. If
+/// An object of type T with an associated allocator. A call of the binder directly calls this object. If
 /// binders are nested, the allocator of the outermost binder is used. The binder keeps the associated
 /// executor of the object.
 template <class T, class Allocator>

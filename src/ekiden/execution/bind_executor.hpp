@@ -14,7 +14,7 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// An object of type T with an associated executor. A call of the binder calls this object directly. If
+/// An object of type T with an associated executor. A call of the binder directly calls this object. If
 /// binders are nested, the executor of the outermost binder is used. The binder keeps the associated
 /// allocator of the object.
 template <class T, class Executor>

@@ -7,9 +7,9 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// Runs the handler of `token` later, like post(), as a continuation of the calling task. Call it if the
-/// calling task is about to return to its context. No other thread is woken for the handler. The handler runs
-/// after the tasks that are already queued.
+/// Runs the handler of `token` later, like post(), as a continuation of the calling task. Call defer() if the
+/// calling task is about to return. No other thread is woken for the handler. The handler runs after the
+/// tasks that are already queued.
 ///
 /// The associated executor of the handler runs the handler. If the handler has no associated executor, the
 /// system_executor runs it. The associated allocator of the handler supplies memory, which is freed before

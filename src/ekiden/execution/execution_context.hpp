@@ -36,12 +36,13 @@ protected:
 
 class event_source;
 
-/// The base of contexts. A context ends its services in three steps. Each step handles the newest service
-/// first:
+/// The base class of contexts. A context ends its services in three steps. Each step handles the newest
+/// service first:
 ///   1. Shut down: the threads of the context still run, but none of them runs a task.
-///   2. Clear: the threads of the context have ended.
-///   3. Destroy: all services have been cleared. A service may own objects of the program, such as coroutine
-///   frames. Clearing destroys these objects, so their destructors may still use every service.
+///   2. Clear: the threads have ended, and each service destroys the objects of the program that it owns.
+///   3. Destroy: all services have been cleared.
+/// The objects of the program are coroutine frames, for example. Their destructors may use every service.
+///
 /// In the child of a fork(), none of these steps happens. The work of the services is lost in the child, like
 /// the threads.
 class execution_context {

@@ -26,7 +26,7 @@ namespace ekiden::inline EKIDEN_ABI {
 /// makes all calls in order. A post never waits. Strands share no data with each other.
 ///
 /// Inside the strand, dispatch() calls its function at once. If the strand is idle, dispatch() calls
-/// dispatch() of the inner executor, so the function may run on the calling thread at once. dispatch() runs
+/// dispatch() of the inner executor, so the function may run on the calling thread at once. A dispatch runs
 /// no other function of the strand. Functions that are posted meanwhile are passed to the inner executor.
 ///
 /// After 64 functions, or about 100 us, a strand lets other tasks of the inner context run. The strand
@@ -39,10 +39,10 @@ namespace ekiden::inline EKIDEN_ABI {
 /// same way as posts to the inner context.
 ///
 /// After a batch, a strand passes its remaining functions to the inner executor. If the inner executor throws
-/// then, the current thread runs the remaining functions. It does so even while the inner context is paused,
-/// but not if the inner context accepts no more tasks. If the inner executor throws during a post or a
-/// dispatch, all functions that were accepted earlier are abandoned. The strand reports an exception for each
-/// of them.
+/// then, the current thread runs the remaining functions. The thread continues even while the inner context
+/// is paused, but not if the inner context accepts no more tasks. If the inner executor throws during a post
+/// or a dispatch, all functions that were accepted earlier are abandoned. The strand reports each abandoned
+/// function as an exception of a function.
 ///
 /// Thread safety: several threads may use one handle at the same time. Assignment and destruction need
 /// exclusive access to the handle.
@@ -82,7 +82,7 @@ public:
     /// Returns whether the caller is inside a function that this strand runs.
     [[nodiscard]] bool running_in_this_thread() const noexcept { return serial_scope::is_inside(state_); }
 
-    /// Returns whether both are handles of the same strand.
+    /// Returns whether both objects are handles of the same strand.
     friend bool operator==(const strand& a, const strand& b) noexcept { return a.state_ == b.state_; }
 
     /// Calls or posts `f` like task_sink::dispatch(). If the strand is idle and the caller is a thread of the
@@ -116,7 +116,7 @@ private:
     friend struct detail::sink_access;
 
     bool accept(task* given, task_order order) const {
-        state* const here = state_; // as soon as the task is queued, it may destroy this handle
+        state* const here = state_; // once queued, the task may destroy this handle
         if (here->takes_no_more()) [[unlikely]]
             return accept_task(Executor(here->inner), given, order); // the inner context refuses the task
         return !here->enqueue(given) || here->start(state::how, order, given);
@@ -173,8 +173,8 @@ private:
     state* state_;
 };
 
-/// The destructor of a strand only frees memory. So a strand is a plain executor if its inner executor is
-/// one.
+/// The destructor of a strand only frees memory. So the executor of a strand is plain if the inner executor
+/// is plain.
 template <class Executor>
 inline constexpr bool is_plain_executor<strand<Executor>> = is_plain_executor<Executor>;
 

@@ -12,8 +12,9 @@ class execution_context;
 
 /// An executor that runs tasks on default_pool(). The first use starts this pool. All objects of this type
 /// are equal. Every thread counts as a thread of this executor, so dispatch() always calls its function at
-/// once. post() and submit() also throw whatever the constructor of thread_pool throws. The program does not
-/// wait for posted tasks when it ends. Tasks that are still queued then are lost.
+/// once. The functions post() and submit() also throw whatever the constructor of thread_pool throws. The
+/// program does not wait for posted tasks when it ends. Tasks that are still queued at the end of the program
+/// are lost.
 class system_executor : public task_sink<system_executor> {
 public:
     [[nodiscard]] execution_context& context() const;

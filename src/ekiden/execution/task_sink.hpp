@@ -42,8 +42,8 @@ auto bound(F&& f, Args&&... args) {
     };
 }
 
-/// Returns whether dispatch() of a sink calls its function at once. By default, it does so if the caller is
-/// inside the context of the sink.
+/// Returns whether dispatch() of a sink calls its function at once. By default, the result is true if the
+/// caller is inside the context of the sink.
 template <class Sink>
 [[nodiscard]] bool sink_calls_in_place(const Sink& sink) noexcept {
     if constexpr (requires { sink.calls_in_place(); })
@@ -55,21 +55,23 @@ template <class Sink>
 } // namespace detail
 
 /// The base class of an executor of type `Sink`, which is a small handle that can be copied. `Sink` has these
-/// members:
+/// members, which must be public if a program defines `Sink`:
 ///   bool accept(task*, task_order) const
-///       Takes ownership of the task. Runs the task later, or abandons it. Returns false if accept() itself
-///       has abandoned the task. If accept() throws, it must also have abandoned the task.
+///       Takes ownership of the task. Runs the task later, or abandons it.
+///       Returns false if accept() itself has abandoned the task.
+///       If accept() throws, it must also have abandoned the task.
 ///   task* continue_with(task*) const
-///       Optional. If no task may run on the calling thread now, passes the task to accept() and returns
-///       null. Otherwise returns a task that the caller must run: the given task, or another task that leads
-///       to it. Throws like accept(). By default, returns the given task if the caller is inside the context.
+///       This member is optional.
+///       If no task may run on the calling thread now, passes the task to accept() and returns null.
+///       Otherwise returns the given task, or another task that leads to it. The caller must run this task.
+///       Throws whatever accept() throws.
+///       By default, returns the given task if the caller is inside the context.
 ///   bool runs_one_at_a_time() const noexcept
-///       Optional. Returns whether functions run one after the other.
+///       Returns whether functions run one after the other. This member is optional.
 ///   bool running_in_this_thread() const noexcept
 ///       Returns whether the caller is inside the context, which means that it runs a task of the context.
 ///   void report_unhandled(const char* type) const noexcept
 ///       Reports the current exception.
-/// In a sink that a program defines, all of these members are public.
 ///
 /// If the sink also has context(), on_work_started() and on_work_finished(), it is an executor as defined by
 /// the Networking TS (N4771, 13.2.2).
@@ -99,8 +101,8 @@ public:
         return give(make_task(std::forward<F>(f), allocator, "defer"), task_order::deferred);
     }
 
-    /// Calls `f()` before it returns, if the caller is inside the context or if the executor allows it. Then
-    /// an exception of `f` reaches the caller. Otherwise posts `f` like post().
+    /// Calls `f()` before it returns, if the caller is inside the context or if the executor allows it. In
+    /// this case, an exception of `f` reaches the caller. Otherwise posts `f` like post().
     template <class F, class Allocator = std::allocator<void>>
     void dispatch(F&& f, const Allocator& allocator = {}) const {
         detail::expect_callable_without_arguments<F>();
@@ -141,7 +143,8 @@ public:
     }
 
     /// Runs `f` like submit(f). If a stop is requested while the task is queued, the task is canceled, as
-    /// future::cancel() does. If `f` accepts a std::stop_token, it gets `token` and can see later requests.
+    /// future::cancel() does. If `f` accepts a std::stop_token, it gets `token` and can see later stop
+    /// requests.
     template <class F>
     auto submit(std::stop_token token, F&& f) const {
         static_assert(std::invocable<std::decay_t<F>> || std::invocable<std::decay_t<F>, std::stop_token>,

@@ -100,7 +100,7 @@ private:
 
     static void queue(flat_call* called) noexcept {
         auto* const self = static_cast<then_state*>(called);
-        if (!self->try_begin()) return self->release(); // the reference of cancel()
+        if (!self->try_begin()) return self->release(); // releases the reference of cancel()
         continuations& listed = *self->listed_;
         const listed_continuation* const begun = self;
         listed.remove(*self);

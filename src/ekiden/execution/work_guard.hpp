@@ -1,4 +1,4 @@
-/// Keeps a context running while other threads or contexts work for it.
+/// Keeps a context running while another thread or another context works for it.
 ///
 /// Part: execution. Used by: programs, asynchronous operations. Modeled on N4771, 13.16 and 13.17.
 #pragma once
@@ -10,8 +10,8 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// A guard that counts as outstanding work of the executor's context. It counts until reset() is called or
-/// the guard is destroyed. Each copy of a guard counts separately.
+/// A guard that counts as outstanding work of the executor's context. A guard counts until reset() is called
+/// or the guard is destroyed. Each copy of a guard counts separately.
 ///
 /// Thread safety: only one thread at a time may use a guard.
 template <executor Executor>

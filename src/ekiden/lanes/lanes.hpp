@@ -32,18 +32,18 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// Keyed strands on one inner executor.
+/// Strands for keys, on one inner executor.
 ///
 /// A `Key` can be copied and compared by ==, and its move constructor does not throw. `Hash` is a hash
 /// function for keys. The hash function and the comparison must not throw. The == and the move constructor of
 /// a key may be called under a lock of the lanes, so they must not call this library. The copy constructor
-/// and the destructor of a key, and the hash function, are called outside of locks. They may call any
-/// function.
+/// and the destructor of a key, and the hash function, may call any function, because they are called outside
+/// of locks.
 ///
-/// The functions of a key begin in the order of their posts, one at a time. A thread runs a batch of at most
-/// 64 functions, or about 100 us. Then it lets other tasks of the inner context run. So a key with much work
-/// delays no other key for long. While a function blocks, other threads of the inner context run the other
-/// lanes.
+/// The functions of a key begin in the order of their posts, one at a time. A thread runs at most 64
+/// functions as one batch, or for about 100 us. After a batch, the thread lets other tasks of the inner
+/// context run. So a key with much work delays no other key for long. While a function blocks, other threads
+/// of the inner context run the other lanes.
 ///
 /// If a function throws, the inner context handles the exception like an exception of a task. The lane
 /// continues with its next function. While the inner context is paused or stopped, no further function
@@ -51,20 +51,20 @@ namespace ekiden::inline EKIDEN_ABI {
 /// the same way as posts to the inner context.
 ///
 /// After a batch, the lanes ask the inner executor to run their remaining functions. If the inner executor
-/// throws then, the current thread runs the remaining functions. It does so even while the inner context is
-/// paused, but not if the inner context accepts no more tasks. If the inner executor throws during a post or
-/// a dispatch, the functions that other threads have posted meanwhile are abandoned. They are counted as
-/// dropped, and an exception is reported for each of them.
+/// throws then, the current thread runs the remaining functions. The thread continues even while the inner
+/// context is paused, but not if the inner context accepts no more tasks. If the inner executor throws during
+/// a post or a dispatch, the functions that other threads have posted meanwhile are abandoned. Each of these
+/// functions is counted as dropped, and is reported as an exception of a function.
 ///
 /// Capacities (see lanes_options) limit the number of waiting functions. Running functions do not count. With
 /// the policy `block`, a post queues its function at once. If there is no room, the post then waits until
 /// enough older functions have begun. So waiting threads continue in the order of their posts. Each waiting
 /// thread adds at most one function to a lane beyond the capacity. While a post waits, a worker of a pool
 /// runs other tasks, as in future::get(). Some posts must not wait, because a full lane may get room only
-/// after they return. These posts are accepted beyond the capacity:
-///   * posts by a function that runs in one of these lanes
-///   * posts by a task that the thread of such a function runs while the function waits
-///   * posts by a thread that is firing or canceling timers
+/// after such a post returns. The following posts exceed the capacity instead of waiting:
+///   * A post by a function of one of these lanes does not wait.
+///   * While a function of these lanes waits, a post by another task on the same thread does not wait.
+///   * A post by a thread that is firing or canceling timers does not wait.
 ///
 /// Thread safety: all members except the destructor may be called concurrently.
 /// Ordering: everything that one function does happens before the next function of its key begins.
@@ -122,8 +122,8 @@ public:
     /// Calls `f()` before it returns, if the caller is inside a function of the lane. Also calls `f()` before
     /// it returns if the lane is idle and the caller is a thread of the inner context. If the inner executor
     /// cannot tell which threads belong to its context (see calls_in_place), the caller counts as a thread
-    /// outside. In all other cases, posts `f` like post(), and destroys `f` if the post is refused.
-    /// dispatch() runs no other function of the lane.
+    /// outside. In all other cases, posts `f` like post(), and destroys `f` if the post is refused. A
+    /// dispatch runs no other function of the lane.
     template <class F>
     void dispatch(const Key& key, F&& f) const {
         detail::expect_callable_without_arguments<F>();
@@ -151,19 +151,19 @@ public:
 
     /// Abandons the functions that wait in the lane of `key`, and returns the number of abandoned functions.
     /// Posts that wait for room in the lane return. While a function of the lane is still running, new posts
-    /// to the lane are refused. Without a capacity, they are accepted and abandoned instead. The thread of
-    /// the running function abandons the functions that it has dequeued already. After the running function
-    /// has returned, the lane can be used again.
+    /// to the lane are refused. Without a capacity, new posts are accepted and abandoned instead. The thread
+    /// of the running function abandons the functions that it has dequeued already. After the running
+    /// function has returned, the lane can be used again.
     std::size_t close(const Key& key) const { return state_->close(key); }
 
     /// Waits until the lane of `key` has no function to run. Functions that are posted meanwhile prolong the
-    /// wait. While it waits, a worker of a pool runs other tasks, as in future::get(). Throws
+    /// wait. During the wait, a worker of a pool runs other tasks, as in future::get(). Throws
     /// std::system_error(resource_deadlock_would_occur) in a function of this lane. Throws the same exception
     /// in a task that the thread of such a function runs while the function waits.
     void wait_idle(const Key& key) const { (void)state_->wait_idle(key, wait_limit()); }
     /// Waits like wait_idle(key), or until a stop is requested. Returns whether the lane was idle. Like every
-    /// wait with a limit, it runs no other tasks meanwhile. If the wait ends because of the stop request, it
-    /// has no effect.
+    /// wait with a limit, this wait runs no other tasks. A wait that ends because of the stop request has no
+    /// effect.
     [[nodiscard]] bool wait_idle(const Key& key, std::stop_token stop) const {
         return state_->wait_idle(key, wait_limit(std::move(stop)));
     }
@@ -324,7 +324,7 @@ private:
     static const Key& key_of(const lane& of) noexcept { return static_cast<const entry&>(of).key; }
 
     /// Returns a hash in which each bit depends on all bits of `Hash`. Mixing is necessary because the result
-    /// of `Hash` may be the key itself. Modeled on the finalizer Mix13 by D. Stafford.
+    /// of `Hash` may be the key itself. Modeled on the finalizer Mix13 of Stafford.
     [[nodiscard]] std::uint64_t hash(const Key& key) const noexcept {
         std::uint64_t h = hash_(key);
         h = (h ^ (h >> 30)) * 0xbf58476d1ce4e5b9U;
@@ -346,7 +346,7 @@ private:
         return s.table.find(hashed, [&key](const lane& l) { return key_of(l) == key; });
     }
     /// Finds the lane of a key. If `sorts` is true, first moves the tasks that were posted before to their
-    /// lanes. In this case, the caller must release the lock with unlock().
+    /// lanes. If `sorts` is true, the caller must also release the lock with unlock().
     [[nodiscard]] place find(const Key& key, bool sorts) {
         const std::uint64_t hashed = hash(key);
         lane_shard& s = shard_of(hashed);
@@ -438,7 +438,7 @@ private:
     friend class lanes;
     friend struct detail::sink_access;
     bool accept(task* given, task_order order) const {
-        const auto kept = key_; // as soon as the task is queued, it may destroy this handle
+        const auto kept = key_; // once queued, the task may destroy this handle
         return state_->accept(unboxed(kept), given, order);
     }
     [[nodiscard]] task* continue_with(task* given) const {

@@ -27,7 +27,7 @@ enum class when_full : std::uint8_t {
 struct lanes_options {
     std::size_t lane_capacity = 0; ///< The most functions that may wait in one lane. 0 means no limit.
     /// The maximum number of functions that wait in all lanes together. 0 means no limit. With a limit, each
-    /// function acquires a lock that all lanes share.
+    /// post and each run of a function acquires a lock that all lanes share.
     std::size_t capacity = 0;
     when_full policy = when_full::reject;
     /// The number of shards, rounded up to a power of two. Each shard has one lock and a part of the keys. 0
@@ -42,8 +42,8 @@ struct lanes_options {
 /// other while the lanes run.
 template <class Key>
 struct lanes_metrics {
-    /// True if the metrics contain keys, because keys are trivially copyable. Otherwise the metrics contain
-    /// the hashes of the keys, so that they keep no key alive.
+    /// True if keys are trivially copyable, so that the metrics contain keys. Otherwise the metrics contain
+    /// the hashes of keys, so that no key is kept alive.
     static constexpr bool keeps_keys = std::is_trivially_copyable_v<Key> && std::copyable<Key>;
     /// The time for which a function of a key has waited.
     struct delay {
@@ -54,9 +54,9 @@ struct lanes_metrics {
 
     std::size_t active = 0;   ///< number of lanes with a function that waits or runs now
     std::uint64_t posted = 0; ///< number of accepted functions
-    std::uint64_t run = 0;    ///< number of called functions, updated at the end of each batch
-    /// The number of functions that were abandoned after they had been accepted. The reason is a lack of room
-    /// or memory, close(), or an exception of the inner executor.
+    std::uint64_t run = 0;    ///< Number of called functions, updated at the end of each batch.
+    /// The number of functions that were abandoned after they had been accepted. Functions are abandoned for
+    /// lack of room or memory, by close(), or because the inner executor threw.
     std::uint64_t dropped = 0;
     std::uint64_t rejected = 0; ///< number of posts refused, as the lane was full or closed
     std::uint64_t beyond = 0;   ///< number of posts accepted beyond a capacity, as they must not wait

@@ -33,18 +33,18 @@ class shared_loop;
 /// thread runs the context, tasks also run in this order. A long task delays no other task if another thread
 /// also runs the context.
 ///
-/// A context has work while a task is queued or running, or while work is outstanding. on_work_started()
-/// announces outstanding work. A pending timer counts as outstanding work. A context without work stops. Then
-/// run() returns, and runs no tasks before restart() is called.
+/// A context has work while a task is queued or running, or while work is outstanding. Outstanding work is
+/// announced by on_work_started(). A pending timer counts as outstanding work. A context without work stops.
+/// After the stop, run() returns, and runs no tasks before restart() is called.
 ///
 /// A task that waits for a result blocks its thread. The thread runs no other tasks meanwhile. If the thread
-/// is also a worker of a pool, the pool knows that this worker is blocked. The pool also knows this while
-/// run() waits for work.
+/// is also a worker of a pool, the worker counts as blocked in its pool. A worker also counts as blocked
+/// while run() waits for work.
 ///
-/// In the child of a fork(), a context of the parent process accepts and runs no more tasks. post() and run()
-/// then throw std::system_error(operation_not_permitted), and the destructor has no effect. A context that is
-/// constructed in the child works. A task may call fork() if the child process ends with exec or _exit. If
-/// the child returns from the task, the child ends with a message.
+/// In the child of a fork(), a context of the parent process accepts and runs no more tasks. In the child,
+/// post() and run() throw std::system_error(operation_not_permitted), and the destructor of such a context
+/// has no effect. A context that is constructed in the child works. A task may call fork() if the child
+/// process ends with exec or _exit. If the child returns from the task, the child ends with a message.
 ///
 /// Thread safety: all members except the destructor may be called concurrently. With the hint 1, however,
 /// only one thread at a time may call the functions that run tasks, which are the variants of run() and
@@ -56,10 +56,10 @@ public:
     static constexpr int many = std::numeric_limits<int>::max();
 
     /// Constructs a context. `concurrency_hint` is the number of threads that will run the context. With the
-    /// hint 1, only one thread at a time may run the context. Then the context uses no lock, and the program
-    /// ends with a message if a second thread runs the context at the same time. With a larger hint, any
-    /// number of threads may run the context. Throws std::bad_alloc, and std::invalid_argument if the hint is
-    /// less than 1. In a simulation, the constructor fails the run of the simulation.
+    /// hint 1, only one thread at a time may run the context. Such a context uses no lock. If a second thread
+    /// runs it at the same time, the program ends with a message. With a larger hint, any number of threads
+    /// may run the context. Throws std::bad_alloc, and std::invalid_argument if the hint is less than 1. In a
+    /// simulation, the constructor fails the run of the simulation.
     explicit loop_context(int concurrency_hint = many);
 
     /// Shuts the services down. Then destroys the queued tasks without running them, and refuses the tasks
@@ -74,10 +74,10 @@ public:
 
     /// Runs tasks until the context stops, because stop() is called or because no work is left. Returns the
     /// number of tasks that this call has run. A stopped context runs no tasks, even if tasks are posted
-    /// later. Then run() returns 0 until restart() is called. A debug build prints a warning if the context
-    /// has stopped for lack of work and has tasks again. If a task throws, run() throws the same exception.
-    /// An exception does not stop the context, and the next call of run() continues. A task may call run()
-    /// and all other functions. Such a task counts as work during the call.
+    /// later. After a stop, run() returns 0 until restart() is called. A debug build prints a warning if the
+    /// context has stopped for lack of work and has tasks again. If a task throws, run() throws the same
+    /// exception. An exception does not stop the context, and the next call of run() continues. A task may
+    /// call run() and all other functions. Such a task counts as work during the call.
     std::size_t run();
     /// Runs tasks like run(), but at most one.
     std::size_t run_one();
@@ -161,7 +161,7 @@ private:
     static constexpr std::uint32_t ends = 1;  // the destructor has begun
     static constexpr std::uint32_t holds = 2; // stop() has been called, but not restart() after it
     sys::atomic<std::uint32_t> gate_{0};
-    const std::uint16_t generation_; // the fork generation of the constructor
+    const std::uint16_t generation_; // The fork generation in which the context was constructed.
     // Exactly one of the two engines is set.
     std::unique_ptr<solo_loop> solo_;
     std::unique_ptr<shared_loop> shared_;
@@ -176,16 +176,18 @@ public:
 
     /// Announces outstanding work, which will post its completion to the context. The context does not stop
     /// for lack of work before on_work_finished() has been called once for each announcement. The last call
-    /// may let the context stop, and another thread may destroy the context before this call returns. At most
-    /// 2^25 - 1 announcements may be pending at a time. If on_work_finished() is called while no work is
-    /// outstanding, the program ends with a message.
+    /// of on_work_finished() may let the context stop. After the stop, another thread may destroy the
+    /// context, even before this call returns. At most 2^25 - 1 announcements may be pending at a time. If
+    /// on_work_finished() is called while no work is outstanding, the program ends with a message.
     void on_work_started() const noexcept { context_->work_started(); }
     void on_work_finished() const noexcept { context_->work_finished(); }
 
-    /// Returns whether the calling thread runs the context. If so, dispatch() calls its function at once.
+    /// Returns whether the calling thread runs the context. If the result is true, dispatch() calls its
+    /// function at once.
     [[nodiscard]] bool running_in_this_thread() const noexcept { return context_->running_in_this_thread(); }
 
-    /// Reports the current exception. run() then throws it, like an exception of a task.
+    /// Reports the current exception. The function run() then throws this exception, like an exception of a
+    /// task.
     void report_unhandled(const char* type) const noexcept;
 
 private:

@@ -1,5 +1,5 @@
-/// A pool of threads with one loop_context for each thread. It is for programs that give each thread its own
-/// part of the work.
+/// A pool of threads with one loop_context for each thread. Use a loop_pool in a program that gives each
+/// thread its own part of the work.
 ///
 /// Part: loop. Used by: programs.
 #pragma once
@@ -28,9 +28,9 @@ struct loop_pool_options {
     static constexpr unsigned most_threads = 4096;
 
     unsigned threads = 0; ///< number of threads; 0 means one per processor that this process may use
-    std::string name = "ekiden-loop"; ///< the threads are called name-0, name-1, ...
+    std::string name = "ekiden-loop"; ///< the names of the threads are name-0, name-1, ...
     /// Pins each thread to one of the usable processors, in the order of their numbers. The option is a hint.
-    /// If the system refuses it, no error is reported.
+    /// If the system refuses to pin a thread, no error is reported.
     bool is_pinned = false;
     /// A thread calls this function when a task without a future throws an exception. The first argument is
     /// the exception, and the second argument is the name of the callable's type. The function must not
@@ -53,13 +53,13 @@ public:
     using executor_type = loop_context::executor_type;
 
     /// Starts the threads. Throws std::invalid_argument for an option that is not allowed. Throws
-    /// std::bad_alloc or std::system_error if the system does not provide memory or a thread. Before it
-    /// throws, it ends the threads that it has started.
+    /// std::bad_alloc or std::system_error if the system does not provide memory or a thread. Before the
+    /// constructor throws, it ends the threads that it has started.
     explicit loop_pool(options chosen = {});
-    /// Calls join(). The destructor must not run in a thread of the pool. It must not be called by a task, a
-    /// coroutine, the destructor of a coroutine frame or of a thread_local object, or
-    /// `on_unhandled_exception`. Otherwise the program ends with a message that names the caller and a
-    /// remedy. These callers may call stop().
+    /// Calls join(). The destructor must not run in a thread of the pool. So it must not run in a task, a
+    /// coroutine, the destructor of a coroutine frame or of a thread_local object, or in
+    /// `on_unhandled_exception`. If it runs in a thread of the pool, the program ends with a message that
+    /// names the caller and a remedy. Call stop() in such a thread instead.
     ~loop_pool();
     loop_pool(const loop_pool&) = delete;
     loop_pool& operator=(const loop_pool&) = delete;
@@ -83,17 +83,17 @@ public:
 
     /// Stops the pool. Each thread ends when its running task has returned. Queued tasks are not run, and are
     /// destroyed with the pool. However, a thread that is between two tasks during stop() may begin one more
-    /// task. stop() does not wait.
+    /// task. The call of stop() does not wait for the threads.
     void stop() noexcept;
 
     /// Waits until no task is queued or running and no work is outstanding on any loop. Then ends the
-    /// threads. During the wait, tasks may post to any loop. So may threads with outstanding work, such as a
-    /// timer or a work guard. join() also waits for these new tasks. If any other thread posts a task during
-    /// the wait, the task may stay in the queue. A task that is posted after the wait always stays in the
-    /// queue.
+    /// threads. During the wait, tasks may post to any loop. Threads with outstanding work, such as a timer
+    /// or a work guard, may also post to any loop. The wait includes the tasks of these posts. If any other
+    /// thread posts a task during the wait, the task may stay in the queue. A task that is posted after the
+    /// wait always stays in the queue.
     ///
-    /// If a single loop was stopped through its context, the thread of that loop has ended. join() does not
-    /// wait for tasks or outstanding work of such a loop. A second call of join() waits for the first call,
+    /// If a single loop was stopped through its context, the thread of that loop has ended. The wait does not
+    /// include tasks or outstanding work of such a loop. A second call of join() waits for the first call,
     /// and then does nothing. Throws std::system_error(resource_deadlock_would_occur) in a thread of the
     /// pool.
     void join();
@@ -102,8 +102,8 @@ public:
     ///
     /// The limit ends the wait for tasks, for outstanding work, and for a join() of another thread. When no
     /// work is left, the call ends the threads and returns true, even if the limit is reached meanwhile.
-    /// Ending the threads takes as long as the destructors of their thread_local objects. It may also take as
-    /// long as one task that another thread has just posted.
+    /// Ending the threads takes as long as the destructors of their thread_local objects. Ending the threads
+    /// may also take as long as one task that another thread has just posted.
     ///
     /// If the limit ends the wait, the call returns false and has no effect. The loops still accept and run
     /// tasks. The program may call join() or stop() later. The destructor calls join() without a limit.

@@ -12,7 +12,7 @@
 
 namespace ekiden::inline EKIDEN_ABI::detail {
 
-/// The base of executor_binder and allocator_binder. A call of a binder calls its target directly.
+/// The base of executor_binder and allocator_binder. A call of a binder directly calls its target.
 template <class T, class Bound>
 class binder {
 public:

@@ -1,4 +1,4 @@
-/// The task of post_bulk(). It makes one call at a time, and queues itself again before each call.
+/// The task of post_bulk(). The task makes one call at a time, and queues itself again before each call.
 ///
 /// Part: execution. Used by: task_sink. Private.
 #pragma once
@@ -54,11 +54,12 @@ template <class Sink>
         return false;
 }
 
-/// A task that calls `f` for each number in [first, last). Like any task, it belongs to one thread at a time.
+/// A task that calls `f` for each number in [first, last). Like any task, a bulk task belongs to one thread
+/// at a time.
 ///
-/// A run of the task copies `f` and removes the first number from the range. Then it queues the task again,
-/// and calls the copy with the first number. So another thread may run the task meanwhile, and a call may
-/// wait for any other call.
+/// A run of the task copies `f` and removes the first number from the range. Then the run queues the task
+/// again, and calls the copy with the first number. So another thread may run the task meanwhile, and a call
+/// may wait for any other call.
 ///
 /// If another thread has queued the task, the run posts the right half of the range as a second task. So both
 /// threads get a part of the calls.
@@ -111,9 +112,9 @@ private:
         }
     }
 
-    /// Posts the right half of the range as a second task, if another thread has queued this task. Also does
-    /// so in a simulation, where the calls may begin in any order. A range of one or two numbers is not
-    /// split. If there is no memory, this task keeps the whole range.
+    /// Posts the right half of the range as a second task, if another thread has queued this task. In a
+    /// simulation, always posts the right half, because the calls may begin in any order. A range of one or
+    /// two numbers is not split. If there is no memory, this task keeps the whole range.
     void share() noexcept {
         const void* const here = &thread_record::here();
         const void* const before = std::exchange(home_, here);
@@ -130,8 +131,8 @@ private:
     }
 
     /// Gives a task to the executor. Returns true if the executor has accepted or refused the task. A refused
-    /// task is destroyed, and its calls are abandoned. Returns false if the executor has thrown. Then the
-    /// task is destroyed, and the caller must make the calls of this task.
+    /// task is destroyed, and its calls are abandoned. Returns false if the executor has thrown. After the
+    /// result false, the task has been destroyed, and the caller must make its calls.
     [[nodiscard]] static bool queue(const Sink& sink, bulk_task* given) noexcept {
         const task_offer offered(*given);
         bool has_thrown = false;

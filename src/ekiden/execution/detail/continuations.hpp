@@ -8,8 +8,8 @@
 /// [CN1].
 ///
 /// If the result is set first, its thread removes the continuation from the list and queues it. Then the
-/// thread ends the outstanding work of the continuation and calls done(). shutdown() waits for done() [CN2],
-/// so the context exists until then.
+/// thread ends the outstanding work of the continuation and calls done(). The function shutdown() waits for
+/// done() [CN2], so the context exists until done() is called.
 ///
 /// If the context ends first, shutdown() removes the continuation from the list and cancels it. The thread
 /// that sets the result later uses only the continuation, but not the context.
@@ -34,16 +34,16 @@ class listed_continuation {
 public:
     using function = void (*)(listed_continuation& self) noexcept;
 
-    /// `attach` must attach the continuation to its result. It returns false if the result is already set.
-    /// The lock of the list is held while `attach` runs. `cancel` is called if the context ends before the
-    /// result is set.
+    /// `attach` must attach the continuation to its result. `attach` returns false if the result is already
+    /// set. The lock of the list is held while `attach` runs. `cancel` is called if the context ends before
+    /// the result is set.
     listed_continuation(bool (*attach)(listed_continuation& self) noexcept, function cancel) noexcept
         : attach_(attach), cancel_(cancel) {}
     listed_continuation(const listed_continuation&) = delete;
     listed_continuation& operator=(const listed_continuation&) = delete;
 
-    /// The thread that sets the result calls try_begin(). If it returns true, the caller must queue the
-    /// continuation, and the context exists until the caller calls continuations::done(). If try_begin()
+    /// The thread that sets the result calls try_begin(). If try_begin() returns true, the caller must queue
+    /// the continuation, and the context exists until the caller calls continuations::done(). If try_begin()
     /// returns false, the context has canceled the continuation, and may have been destroyed.
     [[nodiscard]] bool try_begin() noexcept {
         std::uint32_t expected = waits;
@@ -89,7 +89,7 @@ public:
     /// Removes a continuation from the list, after its try_begin() has returned true. The continuation may be
     /// destroyed after this call.
     void remove(listed_continuation& begun) noexcept;
-    /// Ends the use of the context. Call it after remove(). Only the address in `begun` is used, not the
+    /// Ends the use of the context. Call done() after remove(). Only the address in `begun` is used, not the
     /// object.
     void done(const listed_continuation* begun) noexcept;
 

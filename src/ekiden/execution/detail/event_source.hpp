@@ -10,14 +10,16 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// The functions that an event source calls when its thread waits for events. A context implements them.
+/// The functions that an event source calls when its thread waits for events. A context implements these
+/// functions.
 class event_wait {
 public:
     /// Returns whether the event source should return from run(), because the context has other work.
     [[nodiscard]] virtual bool is_wanted() noexcept = 0;
     /// The event source calls begin() before the thread waits. If begin() returns false, the thread must not
-    /// wait, and run() should return. If begin() returns true, end() must be called after the wait. Then
-    /// `until` is the time at which the wait must end. time_point::max() means that there is no such time.
+    /// wait, and run() should return. If begin() returns true, end() must be called after the wait, and
+    /// `until` is the time at which the wait must end. The value time_point::max() means that the wait has no
+    /// time limit.
     [[nodiscard]] virtual bool begin(sys::clock::time_point& until) noexcept = 0;
     /// The event source calls end() after each wait.
     virtual void end() noexcept = 0;
@@ -27,14 +29,14 @@ protected:
     ~event_wait() = default;
 };
 
-/// A source of events. It belongs to a service of the context, and exists until this service has been shut
-/// down.
+/// A source of events. An event source belongs to a service of a context, and exists until this service has
+/// been shut down.
 class event_source {
 public:
     /// Runs the handlers of at most `most` events. Returns the number of events.
     ///
     /// If `wait` is null, run() does not wait. Otherwise, if there is no event, run() calls wait->begin(),
-    /// waits for events, and calls wait->end(). run() may return after any of these steps. Every few hundred
+    /// waits for events, and calls wait->end(). After any of these steps, run() may return. Every few hundred
     /// events, run() calls wait->is_wanted(), and returns if the result is true.
     ///
     /// A handler may call run() again. Only one thread at a time calls run(), and this thread is inside the

@@ -16,7 +16,7 @@
 
 namespace ekiden::inline EKIDEN_ABI::detail {
 
-/// The function of an executor that accepts the handler.
+/// Selects the function of the executor to which a handler is passed.
 enum class way : std::uint8_t { post, dispatch, defer };
 
 template <way Way, class E, class F, class A>
@@ -29,9 +29,9 @@ void give_by(const E& e, F&& f, const A& allocator) {
         e.defer(std::forward<F>(f), allocator);
 }
 
-/// A function that dispatches a handler to the associated executor of the handler. Until then, it counts as
-/// outstanding work of the context of that executor. If the handler is an executor_binder, only the target of
-/// the binder is passed on.
+/// A function that dispatches a handler to the associated executor of the handler. Until then, the function
+/// counts as outstanding work of the context of that executor. If the handler is an executor_binder, only the
+/// target of the binder is passed on.
 template <class Handler>
 class work_dispatcher {
     using executor_type = associated_executor_t<Handler>;
@@ -91,8 +91,8 @@ struct initiate_by {
         give_by<Way>(where, std::forward<Handler>(handler), allocator);
     }
 
-    /// Passes the handler to `first`. If the handler has another associated executor, `first` passes it on to
-    /// that executor.
+    /// Passes the handler to `first`. If the associated executor of the handler is not `first`, `first`
+    /// dispatches the handler to that executor.
     template <class Handler, executor Executor>
     void operator()(Handler&& handler, const Executor& first) const {
         using handler_type = std::decay_t<Handler>;

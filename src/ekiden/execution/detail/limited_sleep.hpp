@@ -13,8 +13,9 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// One wait of the calling thread. The thread repeats three steps. It reads the word with acquire. It checks
-/// its condition and is_over(). Then it calls sleep() with the value that it has read.
+/// One wait of the calling thread. The thread repeats three steps. First, the thread reads the word with
+/// acquire. Second, the thread checks its condition and is_over(). Third, the thread calls sleep() with the
+/// value of the word that it has read.
 ///
 /// The thread that requests a stop calls the `Interrupt`. The `Interrupt` must change the word by a
 /// read-modify-write with release, and wake all threads that sleep on the word.

@@ -14,7 +14,7 @@ namespace ekiden::inline EKIDEN_ABI {
 /// A scope in which the calling thread runs a function that the program has passed as an option of a context.
 class hook_scope {
 public:
-    /// `option` is the name of the option. It must be a string literal.
+    /// `option` is the name of the option, which must be a string literal.
     explicit hook_scope(const char* option) noexcept
         : record_(thread_record::here()), outer_(std::exchange(record_.hook, option)) {}
     ~hook_scope() { record_.hook = outer_; }

@@ -35,7 +35,7 @@ public:
     /// Tries to begin a call of a function that is not in a task, on a thread of the inner context. Returns
     /// true if the strand was idle. Then the caller owns the drain. The caller must call one function inside
     /// a serial_scope of this strand, and then call leave_in_passing(). Any thread with a handle may call
-    /// this.
+    /// begin_in_passing().
     [[nodiscard]] bool begin_in_passing() noexcept { return queue_.try_begin(); }
 
     /// Counts one more handle. The caller must have a handle.
@@ -73,8 +73,8 @@ protected:
     bool start(const operations& how, task_order order, const task* given);
 
     /// Gives the drain to the inner executor, like start(), for dispatch(). The inner executor may let the
-    /// caller run the drain at once. Returns the task that the caller must run, or null. The drain then runs
-    /// only `given`. An exception of `given` may reach the caller.
+    /// caller run the drain at once. Returns the task that the caller must run, or null. In this case the
+    /// drain runs only `given`. An exception of `given` may reach the caller.
     [[nodiscard]] task* start_here(const operations& how, const task* given);
 
     /// Runs a batch of tasks. Then schedules the drain for the remaining tasks. If a task throws, also

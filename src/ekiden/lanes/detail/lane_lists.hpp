@@ -37,7 +37,7 @@ struct lane;
 struct lane_waiter {
     static constexpr std::uint32_t until_idle = ~std::uint32_t{0};
 
-    const lane* where = nullptr; ///< the lane, or null to wait for room in all lanes
+    const lane* where = nullptr; ///< The lane, or null to wait for room in all lanes.
     /// The number of tasks that must leave before this thread continues. `until_idle` means that the lane
     /// must become idle.
     std::uint32_t ahead = until_idle;
@@ -51,7 +51,7 @@ class lane_waiters {
 public:
     [[nodiscard]] bool empty() const noexcept { return first_ == nullptr; }
     void push(lane_waiter& last) noexcept;
-    /// Removes a waiter. Returns false if it is not in the list.
+    /// Removes a waiter. Returns false if the waiter is not in the list.
     [[nodiscard]] bool remove(const lane_waiter& gone) noexcept;
     /// Tells the waiters that `count` tasks have left the lane `where`. Moves the waiters that may continue
     /// to `released`. If `count` is lane_waiter::until_idle, moves all waiters of the lane.

@@ -1,5 +1,5 @@
-/// The lock of a shard. It is a spin_mutex that no thread acquires repeatedly while another thread waits for
-/// long.
+/// The lock of a shard. The lock is a spin_mutex that a thread cannot acquire repeatedly while another thread
+/// waits for a long time.
 ///
 /// Part: lanes. Used by: lanes_state.
 #pragma once
@@ -25,7 +25,7 @@ public:
     void lock() noexcept {
         // Relaxed is enough, because the count only decides whether this thread yields.
         if (waiting_long_.load(sys::relaxed) != 0) [[unlikely]]
-            sys::yield(); // once, because a third thread may have preempted the waiting thread
+            sys::yield(); // only once, because a third thread may have preempted the waiting thread
         if (!mutex_.try_lock()) [[unlikely]]
             lock_slow();
     }
@@ -47,7 +47,7 @@ private:
     }
 
     spin_mutex mutex_;
-    sys::atomic<std::uint32_t> waiting_long_{0}; // threads that have waited longer than a section
+    sys::atomic<std::uint32_t> waiting_long_{0}; // the number of threads that wait for long
 };
 
 } // namespace ekiden::inline EKIDEN_ABI

@@ -35,7 +35,7 @@ struct keyed_task : task {
     keyed_task(task::function answer, std::uint64_t mixed) noexcept
         : task(answer), hash(static_cast<std::uint32_t>(mixed)) {}
 
-    std::uint32_t hash;     // the part of the hash of the key that the table uses
+    std::uint32_t hash;     // the bits of the key's hash that the table uses
     std::uint32_t when = 0; // lanes_state::time() at the post; 0 if no delay is measured
 };
 
@@ -44,9 +44,9 @@ struct keyed_task : task {
 struct alignas(sys::isolation) lane_shard final : task {
     lane_shard();
 
-    /// The tasks, waiters and lanes that a thread has removed under the lock. The thread abandons, completes
-    /// or destroys them after it has unlocked. Destructors of tasks and keys may call any function, so they
-    /// must not run under the lock.
+    /// The tasks, waiters and lanes that a thread has removed under the lock. After the thread has unlocked,
+    /// it abandons the tasks, completes the waiters and destroys the lanes. Destructors of tasks and keys may
+    /// call any function, so they must not run under the lock.
     struct leftovers {
         task_ring tasks; // tasks to abandon
         lane_waiters released;
@@ -92,14 +92,14 @@ public:
     bool enqueue(lane_shard& s, keyed_task* given, task_order order);
 
     /// If the lane of the task is idle, runs the task and returns true. Throws whatever the task throws. If
-    /// the lane is not idle, returns false. Then the task still belongs to the caller. The caller must be a
+    /// the lane is not idle, returns false, and the task still belongs to the caller. The caller must be a
     /// thread on which the inner executor may run functions.
     [[nodiscard]] bool runs_here(lane_shard& s, keyed_task* given);
 
     /// Moves all tasks that were pushed before this call from the inbox to their lanes. The caller must own
     /// the lock, and must release the lock with unlock().
     void sort_all(lane_shard& s) noexcept;
-    /// Releases the lock. Then abandons, completes or destroys the leftovers.
+    /// Releases the lock. Then abandons, completes or destroys the objects in `left`.
     static void unlock(lock& guard, lane_shard& s) noexcept {
         if (s.left.empty()) [[likely]]
             guard.unlock();
@@ -111,11 +111,11 @@ public:
     // exist.
     std::size_t close(lock guard, lane_shard& s, lane* here) noexcept;
     /// Returns whether the lane was idle before `limit` was reached. Throws
-    /// std::system_error(resource_deadlock_would_occur) inside the lane.
+    /// std::system_error(resource_deadlock_would_occur) in a function of the lane.
     [[nodiscard]] bool wait_idle(lock guard, lane_shard& s, lane* here, const wait_limit& limit);
 
-    /// Throws std::system_error(operation_not_permitted) in the child of a fork(). There, a lock may stay
-    /// locked because another thread held it at the fork().
+    /// Throws std::system_error(operation_not_permitted) in the child of a fork(). In the child, a lock may
+    /// stay locked, because another thread owned the lock during the fork().
     void refuse_in_child(const char* operation) const {
         if (is_in_child()) [[unlikely]]
             throw_in_child(operation);
@@ -134,7 +134,7 @@ protected:
     struct operations {
         /// Gives a task to the inner executor, like accept() of an executor.
         bool (*schedule)(lanes_state&, task*, task_order);
-        /// Returns the lane of the task's key. Adds a lane if the key has none. If it cannot add a lane,
+        /// Returns the lane of the task's key. Adds a lane if the key has none. If the lane cannot be added,
         /// returns null and sets leftovers::failure.
         lane* (*lane_of)(lane_shard&, keyed_task&) noexcept;
         /// Destroys a lane and its key.

@@ -21,7 +21,7 @@ namespace ekiden::inline EKIDEN_ABI {
 template <class Delay>
 class longest_delays {
 public:
-    /// Notes a delay. Throws std::bad_alloc. If it throws, it has no effect.
+    /// Notes a delay. If note() throws std::bad_alloc, it has no effect.
     void note(const Delay& measured) {
         // Relaxed is enough. If the delay has become too short meanwhile, the code below drops it.
         if (measured.ns <= too_short_.load(sys::relaxed)) return;

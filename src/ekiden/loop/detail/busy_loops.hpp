@@ -29,7 +29,7 @@ public:
         if (word_.fetch_sub(1, sys::release) == (awaited | 1)) sys::futex_wake_all(word_);
     }
 
-    /// Waits until no loop is busy. Returns false if `limit` is reached before that.
+    /// Waits until no loop is busy. Returns false if `limit` is reached first.
     [[nodiscard]] bool await_none(const wait_limit& limit) noexcept {
         const limited_sleep asleep(limit, [this]() noexcept {
             // [LS1] Release: publishes the stop request. Pairs with the acquire below. Clearing the bit

@@ -40,7 +40,7 @@ public:
     /// Returns whether a thread that spins for work would be late for the next alarm.
     [[nodiscard]] bool is_near() const noexcept { return is_due(std::chrono::nanoseconds(2 * sys::spin_ns)); }
 
-    /// Fires the alarms if the next alarm is due. Returns whether it was due.
+    /// Fires the alarms if the next alarm is due. Returns whether an alarm was due.
     bool ring_if_due() noexcept {
         if (!is_due()) return false;
         clock_.load(sys::relaxed)->ring(); // next() has acquired the clock

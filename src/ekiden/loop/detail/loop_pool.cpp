@@ -63,7 +63,7 @@ private:
 
     const context_id id_ = context_id::next(); // the threads name it as their owner
     const loop_pool_options options_;
-    const std::uint16_t generation_; // the fork generation of the constructor
+    const std::uint16_t generation_; // the fork generation in which the pool was constructed
     std::vector<std::unique_ptr<loop_context>> loops_;
     std::vector<int> processors_; // to which the threads are pinned; empty if they are not pinned
     std::vector<sys::thread> threads_;

@@ -17,7 +17,7 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// The arguments of the forms of run() and poll().
+/// The arguments of a call of run() or poll(), or of one of their variants.
 struct loop_request {
     static constexpr std::size_t all = std::numeric_limits<std::size_t>::max();
 
@@ -69,7 +69,7 @@ public:
     // ---- for a loop that several threads run
 
     bool runs_task = false;           ///< false if the thread is between two tasks
-    unsigned deferred = 0;            ///< tasks that this thread has posted without waking another thread
+    unsigned deferred = 0;            ///< number of tasks that this thread has posted without a wake-up
     task::function running = nullptr; ///< the type of the running task
 
 private:
@@ -78,8 +78,8 @@ private:
 };
 
 /// Ends the program if the calling process is a child in which the loop cannot be used. A loop calls this
-/// after each task, because the task may have called fork(). The other threads of the loop do not exist in
-/// the child.
+/// function after each task, because the task may have called fork(). The other threads of the loop do not
+/// exist in the child.
 inline void expect_no_child(std::uint16_t generation) noexcept {
     sys::expects(generation == sys::fork_generation(),
                  "a task that called fork() has returned in the child, where its loop cannot go on; a child "

@@ -1,5 +1,5 @@
-/// The engine of a loop_context that any number of threads may run at the same time. It has one list of
-/// tasks, which one lock guards.
+/// The engine of a loop_context that any number of threads may run at the same time. The engine has one list
+/// of tasks, which one lock guards.
 ///
 /// Part: loop. Used by: loop_context. Private. The protocol is explained in loop.md.
 #pragma once
@@ -48,8 +48,8 @@ public:
     shared_loop& operator=(const shared_loop&) = delete;
 
     /// Adds the task and wakes a sleeping thread. If a thread inside run() posts a deferred task, no other
-    /// thread is woken at once. It is woken when the posting thread dequeues its next task, leaves run() or
-    /// blocks. Returns false if the loop has been closed.
+    /// thread is woken at once. A sleeping thread is woken when the posting thread dequeues its next task,
+    /// leaves run() or blocks. Returns false if the loop has been closed.
     [[nodiscard]] bool push(task* pushed, task_order order) noexcept;
 
     /// Runs tasks. Returns the number of tasks that this call has run.
@@ -69,7 +69,8 @@ public:
         // [LO1] Acquire: pairs with the releases in stop() and halt().
         return stopped_.load(sys::acquire);
     }
-    /// Returns whether the loop has stopped for lack of work and has tasks now. Returns true only once.
+    /// Returns whether the loop has stopped for lack of work and has tasks now. Returns true at most once per
+    /// stop.
     [[nodiscard]] bool was_left_stopped() noexcept;
 
     /// Tells the loop that the next alarm may have become earlier.
@@ -85,7 +86,7 @@ private:
     using lock_guard = std::lock_guard<loop_lock>;
     using unique_lock = std::unique_lock<loop_lock>;
 
-    /// A sleeping thread. The object is on the stack of this thread.
+    /// A sleeping thread. The object is on the stack of the sleeping thread.
     struct sleeper {
         sys::parker parker;
         sleeper* next = nullptr;
@@ -106,7 +107,7 @@ private:
     void sleep(unique_lock& lock, const loop_request& request) noexcept;
 
     const context_id context_;
-    const std::uint16_t generation_; // the fork generation of the constructor
+    const std::uint16_t generation_; // the fork generation in which the loop was constructed
     loop_alarms alarms_;
     sys::atomic<unsigned> inside_{0};  // the number of running calls of run()
     sys::atomic<bool> stopped_{false}; // written under the lock

@@ -1,5 +1,5 @@
-/// The engine of a loop_context that only one thread runs. It has a queue without locks, and one word on
-/// which the thread sleeps.
+/// The engine of a loop_context that only one thread runs. The engine has a queue without locks, and one word
+/// on which the thread sleeps.
 ///
 /// Part: loop. Used by: loop_context, loop_pool. Private. The protocol and its proof are in loop.md.
 #pragma once
@@ -42,8 +42,8 @@ public:
     /// inside run().
     std::size_t run(const loop_request& request);
 
-    /// Abandons the queued tasks. No thread may be inside run(). Meanwhile, only the destructors of abandoned
-    /// tasks may call push().
+    /// Abandons the queued tasks. No thread may be inside run(). During this call, only the destructors of
+    /// abandoned tasks may call push().
     void abandon_all() noexcept;
 
     void work_started() noexcept;
@@ -54,8 +54,8 @@ public:
         has_run_dry_.store(false, sys::relaxed);
         word_.fetch_and(~stopped, sys::relaxed);
     }
-    /// Returns whether the loop has stopped for lack of work and has tasks now. Returns true only once. No
-    /// thread may be inside run().
+    /// Returns whether the loop has stopped for lack of work and has tasks now. Returns true at most once per
+    /// stop. No thread may be inside run().
     [[nodiscard]] bool was_left_stopped() noexcept {
         return !queue_.is_drained() && has_run_dry_.exchange(false, sys::relaxed);
     }
@@ -80,8 +80,8 @@ public:
         pool_ = &pool;
         pool.add();
     }
-    /// Makes the loop quiet for good. The thread that has run the loop calls leave_pool() when it will not
-    /// run the loop again.
+    /// Makes the loop quiet for good, so the pool does not count it any more. The thread that has run the
+    /// loop calls leave_pool() when it will not run the loop again.
     void leave_pool() noexcept;
     /// Returns the type of the current or last task or event. Only the thread inside run() may call
     /// running_type().
@@ -100,7 +100,7 @@ private:
     //   look      the thread must check the alarms and the event source                   look_again, adopt
     //   stopped   the loop has stopped                                                    stop, the thread
     //   ended     the thread of the pool will not run the loop again                      leave_pool
-    //   the rest  the amount of outstanding work                                          work_started
+    //   the rest  the amount of work that is outstanding                                  work_started
     static constexpr std::uint32_t asleep = 1;
     static constexpr std::uint32_t outside = 2;
     static constexpr std::uint32_t called = 4;
@@ -147,7 +147,7 @@ private:
     }
 
     const context_id context_;
-    const std::uint16_t generation_; // the fork generation of the constructor
+    const std::uint16_t generation_; // the fork generation in which the loop was constructed
     sys::atomic<std::uint32_t> inside_{0};
     busy_loops* pool_ = nullptr; // null if the loop belongs to no pool
     task::function running_type_ = nullptr;
