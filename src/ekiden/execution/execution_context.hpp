@@ -1,5 +1,5 @@
-/// The base class of everything that runs tasks. A context owns services. It has at most one service of each
-/// type, and destroys its services when it is destroyed.
+/// The base class of everything that runs tasks. A context owns services. A context has at most one service
+/// of each type. The destructor of a context destroys the services.
 ///
 /// Part: execution. Used by: programs that write services, pools and loops, timers and fork-join, executors.
 /// Modeled on the execution_context of the Networking TS (N4771, 13.7).
@@ -41,13 +41,15 @@ class event_source;
 ///   1. Shut down: the threads of the context still run, but none of them runs a task.
 ///   2. Clear: the threads have ended, and each service destroys the objects of the program that it owns.
 ///   3. Destroy: all services have been cleared.
-/// The objects of the program are coroutine frames, for example. Their destructors may use every service.
+/// The objects of the program are coroutine frames, for example. The destructors of such objects may use
+/// every service.
 ///
 /// In the child of a fork(), none of these steps happens. The work of the services is lost in the child, like
 /// the threads.
 class execution_context {
 public:
-    /// The base of services. use_service() constructs a service with its context as the only argument.
+    /// The base class of services. A service is constructed by use_service(), with its context as the only
+    /// argument.
     class service {
     public:
         service(const service&) = delete;
@@ -60,21 +62,23 @@ public:
         explicit service(execution_context& owner) noexcept : context_(owner) {}
 
         /// Asks the context to call `alarm.ring()` whenever the time `alarm.next_ns()` is reached. The
-        /// context does so while a thread runs it, until shutdown(). Returns false if the context cannot do
-        /// so. Then the service needs its own thread. A service calls be_rung() at most once.
+        /// context calls ring() only while a thread runs the context, and not after shutdown(). Returns false
+        /// if the context cannot call `alarm`. If the result is false, the service needs its own thread. A
+        /// service calls be_rung() at most once.
         [[nodiscard]] bool be_rung(alarm_clock& alarm) { return context_.adopt(alarm); }
-        /// Tells the context that `alarm.next_ns()` may have become earlier. Any thread may call it.
+        /// Tells the context that `alarm.next_ns()` may have become earlier. Any thread may call this
+        /// function.
         void tell_earlier_alarm() noexcept { context_.alarm_moved(); }
 
         /// Returns whether the context accepts an event source of this kind. Returns false if the context
         /// already has an event source of another kind. `kind` is any address that identifies the kind.
-        /// Several services of one kind may call this, although only one of them will be added. All these
-        /// calls return the same result.
+        /// Several services of one kind may call may_bring_events(), although only one of these services will
+        /// be added. All these calls return the same result.
         [[nodiscard]] bool may_bring_events(const void* kind) noexcept {
             return context_.reserve_source(kind);
         }
-        /// Gives the event source to the context. Call it once, in added(). From then on, the threads that
-        /// run the context also wait for events of `source` and run their handlers.
+        /// Gives the event source to the context. A service must call bring_events() once, in added(). From
+        /// then on, the threads that run the context also wait for events of `source` and run their handlers.
         void bring_events(event_source& source) noexcept { context_.adopt(source); }
 
         /// Passes a task to the context after an executor has refused the task. The refusing executor may run
@@ -155,9 +159,9 @@ protected:
     /// Calls end_services(), which has no effect if it has been called already.
     virtual ~execution_context() { end_services(); }
 
-    /// Shuts the services down. The destructor of each context must call this first, because a service may
-    /// have its own thread, which gives tasks to the context. Not thread-safe. Only the owner of the context
-    /// may call it.
+    /// Shuts the services down. The destructor of each context must call shut_down_services() first, because
+    /// a service may have its own thread, which gives tasks to the context. Not thread-safe. Only the owner
+    /// of the context may call this function.
     void shut_down_services() noexcept {
         for (service* s = newest_.load(sys::acquire); s != nullptr; s = s->older_) { // [XC1]
             if (!std::exchange(s->is_shut_down_, true)) s->shutdown();
@@ -168,7 +172,7 @@ protected:
     void clear_services() noexcept {
         for (const service* newest = nullptr; newest != newest_.load(sys::relaxed);) {
             newest = newest_.load(sys::relaxed);
-            shut_down_services(); // shutdown() or clear() of one service may create another service
+            shut_down_services(); // shutdown() or clear() of a service may create another service
             for (service* s = newest_.load(sys::relaxed); s != nullptr; s = s->older_) {
                 if (!std::exchange(s->is_cleared_, true)) s->clear();
             }

@@ -25,7 +25,7 @@ inline constexpr bool takes_result<F, void> = std::invocable<F>;
 
 template <class F, class R>
 auto continue_from(F& f, shared_state<R>* from) -> decltype(auto) {
-    auto ready = future_access::make<future<R>>(from); // takes over the reference
+    auto ready = future_access::make<future<R>>(from); // `ready` takes over the reference
     if constexpr (!takes_result<F, R>) {
         return std::invoke(std::move(f), std::move(ready));
     } else if constexpr (std::is_void_v<R>) {
@@ -47,8 +47,8 @@ struct continued_call {
 
 /// The state of the result of a continuation. At first, the state is attached to `from` and waits for the
 /// result of `from`. Then the state is queued as a task. One reference to the state belongs to the wait, and
-/// later to the queue. Another reference belongs to the future. While the state waits, it is in a list of its
-/// context. If the context ends before the result is set, the context cancels the state.
+/// later to the queue. A second reference to the state belongs to the future. While the state waits, it is in
+/// a list of its context. If the context ends before the result is set, the context cancels the state.
 ///
 /// If one link of a chain of continuations is refused, all later links of the chain are refused. So links are
 /// queued and destroyed by flat calls, which do not recurse.

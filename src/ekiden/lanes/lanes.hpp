@@ -151,9 +151,9 @@ public:
 
     /// Abandons the functions that wait in the lane of `key`, and returns the number of abandoned functions.
     /// Posts that wait for room in the lane return. While a function of the lane is still running, new posts
-    /// to the lane are refused. Without a capacity, new posts are accepted and abandoned instead. The thread
-    /// of the running function abandons the functions that it has dequeued already. After the running
-    /// function has returned, the lane can be used again.
+    /// to the lane are refused. Without a capacity, posts to such a lane are accepted instead, and their
+    /// functions are abandoned. The thread of the running function abandons the functions that it has
+    /// dequeued already. After the running function has returned, the lane can be used again.
     std::size_t close(const Key& key) const { return state_->close(key); }
 
     /// Waits until the lane of `key` has no function to run. Functions that are posted meanwhile prolong the

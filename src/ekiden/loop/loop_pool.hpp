@@ -59,7 +59,7 @@ public:
     /// Calls join(). The destructor must not run in a thread of the pool. So it must not run in a task, a
     /// coroutine, the destructor of a coroutine frame or of a thread_local object, or in
     /// `on_unhandled_exception`. If it runs in a thread of the pool, the program ends with a message that
-    /// names the caller and a remedy. Call stop() in such a thread instead.
+    /// names the caller and a remedy. A thread of the pool may call stop() instead.
     ~loop_pool();
     loop_pool(const loop_pool&) = delete;
     loop_pool& operator=(const loop_pool&) = delete;
@@ -92,10 +92,10 @@ public:
     /// thread posts a task during the wait, the task may stay in the queue. A task that is posted after the
     /// wait always stays in the queue.
     ///
-    /// If a single loop was stopped through its context, the thread of that loop has ended. The wait does not
-    /// include tasks or outstanding work of such a loop. A second call of join() waits for the first call,
-    /// and then does nothing. Throws std::system_error(resource_deadlock_would_occur) in a thread of the
-    /// pool.
+    /// If a single loop was stopped through its context, the thread of that loop has ended. Tasks and
+    /// outstanding work of a stopped loop do not delay join(). A second call of join() waits for the first
+    /// call, and then does nothing. Throws std::system_error(resource_deadlock_would_occur) in a thread of
+    /// the pool.
     void join();
     /// Joins like join(), or until `limit` is reached. Returns whether the threads have been joined. Throws
     /// like join().

@@ -73,8 +73,8 @@ protected:
     bool start(const operations& how, task_order order, const task* given);
 
     /// Gives the drain to the inner executor, like start(), for dispatch(). The inner executor may let the
-    /// caller run the drain at once. Returns the task that the caller must run, or null. In this case the
-    /// drain runs only `given`. An exception of `given` may reach the caller.
+    /// caller run the drain at once. Returns the task that the caller must run, or null. The drain runs only
+    /// `given`. An exception of `given` may reach the caller.
     [[nodiscard]] task* start_here(const operations& how, const task* given);
 
     /// Runs a batch of tasks. Then schedules the drain for the remaining tasks. If a task throws, also

@@ -12,9 +12,9 @@ namespace ekiden::inline EKIDEN_ABI {
 
 /// The offer of a task to an executor. An offer is a local variable around the call that gives the task to
 /// the executor. The offers of a thread may be nested. An executor that refuses a task, or throws, abandons
-/// the task in the same call. Some tasks must not be destroyed then. For example, the drain of a strand has
-/// functions that were accepted earlier. When such a task is abandoned, it calls take_back(). Then the task
-/// belongs again to the thread that has offered it.
+/// the task in the same call. Some abandoned tasks must not be destroyed. For example, the drain of a strand
+/// has functions that were accepted earlier. When a task of this kind is abandoned, it calls take_back().
+/// Then the task belongs again to the thread that has offered it.
 class task_offer {
 public:
     explicit task_offer(const task& offered) noexcept
@@ -23,11 +23,12 @@ public:
     task_offer(const task_offer&) = delete;
     task_offer& operator=(const task_offer&) = delete;
 
-    /// Returns whether the executor has abandoned the task. If so, the task belongs to the caller again.
+    /// Returns whether the executor has abandoned the task. If the result is true, the task belongs to the
+    /// caller again.
     [[nodiscard]] bool came_back() const noexcept { return offered_ == nullptr; }
 
-    /// A task calls this function when it is abandoned. Returns true if this thread has offered the task.
-    /// Then the task must not destroy itself, because it belongs to this thread again.
+    /// A task calls this function when it is abandoned. Returns true if this thread has offered the task. If
+    /// the result is true, the task must not destroy itself, because it belongs to this thread again.
     [[nodiscard]] static bool take_back(const task& abandoned) noexcept {
         for (task_offer* o = innermost(); o != nullptr; o = o->outer_) {
             if (o->offered_ != &abandoned) continue;

@@ -1,7 +1,7 @@
 /// Handles an exception that a task without a future has thrown.
 ///
-/// Part: execution. Used by: pools and loop pools. Private. No caller of their threads could catch the
-/// exception.
+/// Part: execution. Used by: pools and loop pools. Private. The threads of these pools have no caller that
+/// could catch an exception.
 #pragma once
 
 #include <ekiden/sys/config.hpp>

@@ -47,7 +47,7 @@ private:
     }
 
     spin_mutex mutex_;
-    sys::atomic<std::uint32_t> waiting_long_{0}; // the number of threads that wait for long
+    sys::atomic<std::uint32_t> waiting_long_{0}; // the number of threads that have waited long
 };
 
 } // namespace ekiden::inline EKIDEN_ABI
