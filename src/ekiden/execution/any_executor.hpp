@@ -18,8 +18,8 @@ namespace ekiden::inline EKIDEN_ABI {
 
 /// True if an executor of type E can be moved by copying its bytes, and may be destroyed after its context.
 /// The destructor and the comparison of E must not access the context. By default, the variable is true for
-/// every trivially copyable type. A program must specialize it as false for a trivially copyable executor
-/// whose destructor or comparison accesses the context.
+/// every trivially copyable type. A program must specialize the variable as false for a trivially copyable
+/// executor whose destructor or comparison accesses the context.
 template <class E>
 inline constexpr bool is_plain_executor = std::is_trivially_copyable_v<E>;
 
@@ -74,8 +74,8 @@ public:
     /// Returns whether this object holds an executor.
     [[nodiscard]] explicit operator bool() const noexcept { return table_ != nullptr; }
     /// Returns whether both objects hold equal executors of the same type, or both hold no executor. The
-    /// operator is a member, so overload resolution does not consider it for a strand<any_executor> or for a
-    /// pointer to lanes.
+    /// operator is a member, so overload resolution does not consider the operator for a strand<any_executor>
+    /// or for a pointer to lanes.
     [[nodiscard]] bool operator==(const any_executor& other) const noexcept {
         return table_ == other.table_ && (table_ == nullptr || table_->equal(place(), other.place()));
     }
@@ -96,7 +96,7 @@ public:
 
     [[nodiscard]] bool running_in_this_thread() const noexcept { return table().runs_here(place()); }
     /// Returns false if the held executor accepts only functions, even if the caller is inside its context.
-    /// In that case any_executor::dispatch() passes the function to the held executor.
+    /// If the result is false, any_executor::dispatch() passes the function to the held executor.
     [[nodiscard]] bool calls_in_place() const noexcept { return table().calls_in_place(place()); }
     [[nodiscard]] bool runs_one_at_a_time() const noexcept { return table().runs_one_at_a_time(place()); }
     void report_unhandled(const char* type) const noexcept { table().report_unhandled(place(), type); }

@@ -91,8 +91,7 @@ public:
         friend class execution_context;
 
         /// The context calls added() once, before any thread can find the service. If two threads create the
-        /// same service at the same time, only one of the two services is added. The other service is
-        /// destroyed.
+        /// same service at the same time, one of the two services is added, and the other one is destroyed.
         virtual void added() noexcept {}
 
         /// Drops the tasks and handlers that the service stores, without running them. The context calls
@@ -186,7 +185,7 @@ protected:
             delete ended;
         }
     }
-    /// Forgets the services without destroying them. A context calls this in the child of a fork().
+    /// Forgets the services without destroying them. A context calls this function in the child of a fork().
     void abandon_services() noexcept { newest_.store(nullptr, sys::relaxed); }
 
 private:

@@ -43,8 +43,7 @@ template <class E>
 concept task_executor = executor<E> && requires(const E& e) { detail::expect_sink(e); };
 
 /// Passes a task to any executor, like accept() of a task_sink. If the executor accepts only functions, the
-/// task is wrapped in a function. In that case the result is true, even if the executor never runs this
-/// function.
+/// task is wrapped in a function. The result is then true, even if the executor never runs the function.
 template <executor E>
 bool accept_task(const E& e, task* given, task_order order) {
     if constexpr (task_executor<E>) {
@@ -61,8 +60,8 @@ bool accept_task(const E& e, task* given, task_order order) {
 }
 
 /// Passes a task to any executor, like continue_with() of a task_sink. Returns a task that the caller must
-/// run at once, or null. If the executor accepts only functions, the result is null. In that case the
-/// executor may run the task before continue_task() returns.
+/// run at once, or null. If the executor accepts only functions, the result is null. Such an executor may run
+/// the task before continue_task() returns.
 template <executor E>
 [[nodiscard]] task* continue_task(const E& e, task* given) {
     if constexpr (task_executor<E>) {

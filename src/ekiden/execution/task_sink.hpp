@@ -61,10 +61,10 @@ template <class Sink>
 ///       Returns false if accept() itself has abandoned the task.
 ///       If accept() throws, it must also have abandoned the task.
 ///   task* continue_with(task*) const
-///       This member is optional.
+///       This member is optional. Throws whatever accept() throws.
 ///       If no task may run on the calling thread now, passes the task to accept() and returns null.
-///       Otherwise returns the given task, or another task that leads to it. The caller must run this task.
-///       Throws whatever accept() throws.
+///       Otherwise returns the given task, or another task that leads to the given task.
+///       The caller must run the returned task.
 ///       By default, returns the given task if the caller is inside the context.
 ///   bool runs_one_at_a_time() const noexcept
 ///       Returns whether functions run one after the other. This member is optional.
@@ -83,8 +83,8 @@ template <class Sink>
 template <class Sink>
 class task_sink {
 public:
-    /// Runs `f()` later. Returns true if the context has accepted `f`. Returns false if the context accepts
-    /// no more tasks. Then post() has destroyed its copy of `f`. Throws std::bad_alloc, and whatever the copy
+    /// Runs `f()` later. Returns true if the context has accepted `f`. If the context accepts no more tasks,
+    /// post() destroys its copy of `f` and returns false. Throws std::bad_alloc, and whatever the copy
     /// constructor of `f` throws. Throws std::invalid_argument if `f` is empty, for example an empty
     /// std::function. If post() throws, `f` has not been accepted.
     template <class F, class Allocator = std::allocator<void>>
@@ -101,8 +101,8 @@ public:
         return give(make_task(std::forward<F>(f), allocator, "defer"), task_order::deferred);
     }
 
-    /// Calls `f()` before it returns, if the caller is inside the context or if the executor allows it. In
-    /// this case, an exception of `f` reaches the caller. Otherwise posts `f` like post().
+    /// Calls `f()` before it returns, if the caller is inside the context or if the executor allows it. An
+    /// exception of such a call reaches the caller. In all other cases, posts `f` like post().
     template <class F, class Allocator = std::allocator<void>>
     void dispatch(F&& f, const Allocator& allocator = {}) const {
         detail::expect_callable_without_arguments<F>();

@@ -40,8 +40,8 @@ namespace ekiden::inline EKIDEN_ABI {
 /// and the destructor of a key, and the hash function, may call any function, because they are called outside
 /// of locks.
 ///
-/// The functions of a key begin in the order of their posts, one at a time. A thread runs at most 64
-/// functions as one batch, or for about 100 us. After a batch, the thread lets other tasks of the inner
+/// The functions of a key begin in the order of their posts, one at a time. A thread runs functions in
+/// batches of at most 64 functions, or about 100 us. After a batch, the thread lets other tasks of the inner
 /// context run. So a key with much work delays no other key for long. While a function blocks, other threads
 /// of the inner context run the other lanes.
 ///
@@ -69,7 +69,8 @@ namespace ekiden::inline EKIDEN_ABI {
 /// Thread safety: all members except the destructor may be called concurrently.
 /// Ordering: everything that one function does happens before the next function of its key begins.
 /// Lifetime: after the lanes have been destroyed, posted functions still run, and executors of lanes stay
-/// usable. In the child of a fork(), each function throws std::system_error(operation_not_permitted).
+/// usable. In the child of a fork(), posts and waits throw std::system_error(operation_not_permitted), and so
+/// do depth(), active(), metrics() and close().
 template <class Key, class Executor = any_executor, class Hash = std::hash<Key>>
 class lanes {
     static_assert(std::copy_constructible<Key> && std::equality_comparable<Key>,
@@ -103,10 +104,11 @@ public:
     [[nodiscard]] executor_type get_executor(const Key& key) const;
 
     /// Runs `f()` later in the lane of `key`. Returns true if the lane has accepted `f`. Returns false if
-    /// there is no room, if the lane is being closed, or if the inner context accepts no more tasks. In these
-    /// cases post() has destroyed its copy of `f`. Throws like task_sink::post(). If there is no memory for
-    /// the lane, lanes with a capacity throw std::bad_alloc in post(). Lanes without a capacity drop `f`
-    /// later in this case, and the inner executor reports a std::bad_alloc as an exception of a function.
+    /// there is no room, if the lane is being closed, or if the inner context accepts no more tasks. If it
+    /// returns false, post() has destroyed its copy of `f`. Throws like task_sink::post(). If there is no
+    /// memory for the lane, lanes with a capacity throw std::bad_alloc in post(). Lanes without a capacity
+    /// drop `f` later in this case, and the inner executor reports a std::bad_alloc as an exception of a
+    /// function.
     template <class F>
     [[nodiscard]] bool post(const Key& key, F&& f) const {
         detail::expect_callable_without_arguments<F>();
@@ -295,7 +297,7 @@ private:
             if (request == task_request::abandon) {
                 recycler::destroy(self);
             } else {
-                F own(std::move(self->f)); // moved out, so that the call can reuse the memory
+                F own(std::move(self->f)); // moved, so that the call can reuse the memory of the task
                 recycler::destroy(self);
                 static_cast<void>(own());
             }
@@ -323,8 +325,8 @@ private:
 
     static const Key& key_of(const lane& of) noexcept { return static_cast<const entry&>(of).key; }
 
-    /// Returns a hash in which each bit depends on all bits of `Hash`. Mixing is necessary because the result
-    /// of `Hash` may be the key itself. Modeled on the finalizer Mix13 of Stafford.
+    /// Returns a hash in which each bit depends on all bits of the result of `Hash`. Mixing is necessary
+    /// because the result of `Hash` may be the key itself. Modeled on the finalizer Mix13 of Stafford.
     [[nodiscard]] std::uint64_t hash(const Key& key) const noexcept {
         std::uint64_t h = hash_(key);
         h = (h ^ (h >> 30)) * 0xbf58476d1ce4e5b9U;

@@ -56,10 +56,10 @@ public:
     static constexpr int many = std::numeric_limits<int>::max();
 
     /// Constructs a context. `concurrency_hint` is the number of threads that will run the context. With the
-    /// hint 1, only one thread at a time may run the context. Such a context uses no lock. If a second thread
-    /// runs it at the same time, the program ends with a message. With a larger hint, any number of threads
-    /// may run the context. Throws std::bad_alloc, and std::invalid_argument if the hint is less than 1. In a
-    /// simulation, the constructor fails the run of the simulation.
+    /// hint 1, only one thread at a time may run the context. A context with the hint 1 uses no lock. If a
+    /// second thread runs such a context at the same time, the program ends with a message. With a larger
+    /// hint, any number of threads may run the context. Throws std::bad_alloc, and std::invalid_argument if
+    /// the hint is less than 1. In a simulation, the constructor fails the run of the simulation.
     explicit loop_context(int concurrency_hint = many);
 
     /// Shuts the services down. Then destroys the queued tasks without running them, and refuses the tasks
@@ -77,7 +77,7 @@ public:
     /// later. After a stop, run() returns 0 until restart() is called. A debug build prints a warning if the
     /// context has stopped for lack of work and has tasks again. If a task throws, run() throws the same
     /// exception. An exception does not stop the context, and the next call of run() continues. A task may
-    /// call run() and all other functions. Such a task counts as work during the call.
+    /// call run() and all other functions. A task that calls run() counts as work during this call.
     std::size_t run();
     /// Runs tasks like run(), but at most one.
     std::size_t run_one();

@@ -1,5 +1,5 @@
-/// The list of the continuations of futures that will run on a context. If the context ends first, it cancels
-/// the continuations whose results have not been set.
+/// The list of the continuations of futures that will run on a context. When the context ends, it cancels the
+/// continuations whose results have not been set.
 ///
 /// Part: execution. Used by: future::then(). Private.
 ///

@@ -38,7 +38,7 @@ class work_dispatcher {
 
 public:
     /// `runner` is the context that will run this function. If the associated executor of the handler has the
-    /// same context, no work is counted. In that case the queued function already keeps the context running.
+    /// same context, no work is counted. The queued function already keeps its own context running.
     template <class H>
     work_dispatcher(H&& handler, const execution_context& runner)
         : handler_(std::forward<H>(handler)),

@@ -24,25 +24,25 @@ public:
     strand_state(const strand_state&) = delete;
     strand_state& operator=(const strand_state&) = delete;
 
-    /// Appends a task. Returns true if the strand was idle. Then the caller owns the drain, and must give it
-    /// to the inner executor. If enqueue() returns false, the state may have been destroyed. Any thread with
-    /// a handle may call enqueue().
+    /// Appends a task. If enqueue() returns true, the strand was idle. After the result true, the caller owns
+    /// the drain, and must give the drain to the inner executor. If enqueue() returns false, the state may
+    /// have been destroyed. Any thread with a handle may call enqueue().
     [[nodiscard]] bool enqueue(task* given) noexcept {
         trace::detail::moment(trace::kind::queued, given);
         return queue_.push(given);
     }
 
     /// Tries to begin a call of a function that is not in a task, on a thread of the inner context. Returns
-    /// true if the strand was idle. Then the caller owns the drain. The caller must call one function inside
-    /// a serial_scope of this strand, and then call leave_in_passing(). Any thread with a handle may call
-    /// begin_in_passing().
+    /// true if the strand was idle. After the result true, the caller owns the drain. The caller must then
+    /// call one function inside a serial_scope of this strand, and then call leave_in_passing(). Any thread
+    /// with a handle may call begin_in_passing().
     [[nodiscard]] bool begin_in_passing() noexcept { return queue_.try_begin(); }
 
     /// Counts one more handle. The caller must have a handle.
     void add_handle() noexcept { handles_.fetch_add(1, sys::relaxed); }
 
-    /// Counts one handle less. Returns true if the state is no longer used. Then the caller must destroy the
-    /// state.
+    /// Counts one handle less. Returns true if the state is no longer used, so that the caller must destroy
+    /// the state.
     [[nodiscard]] bool drop_handle() noexcept {
         // [SN1] both sides. Release: publishes what was done through this handle. Acquire: the last handle
         // sees what was done through the other handles.
@@ -87,8 +87,8 @@ protected:
     void leave_in_passing(const operations& how) noexcept { leave(how, task_order::usual); }
 
     /// Abandons the drain. If this thread has offered the drain to an executor, the drain belongs to this
-    /// thread again. Otherwise all queued tasks are abandoned, and the strand becomes idle. Afterwards the
-    /// state may have been destroyed.
+    /// thread again. If this thread has not offered the drain, all queued tasks are abandoned, and the strand
+    /// becomes idle. Afterwards the state may have been destroyed.
     void abandon(const operations& how) noexcept;
 
 private:

@@ -2,8 +2,8 @@
 ///
 /// Part: lanes. Used by: lanes_state, lanes.
 ///
-/// The hash table has chains. It grows and shrinks by one bucket at a time, like the linear hashing of Litwin
-/// (1980). So no call of a function of the table takes long.
+/// The hash table has chains. The table grows and shrinks by one bucket at a time, like the linear hashing of
+/// Litwin (1980). So no call of a function of the table takes long.
 #pragma once
 
 #include <ekiden/lanes/detail/lane_lists.hpp>
