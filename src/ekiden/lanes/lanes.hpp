@@ -1,4 +1,4 @@
-/// Lanes run the functions that are posted for one key one at a time, in the order of the posts. Functions of
+/// Lanes. The functions of one key run one at a time, in the order in which they were posted. Functions of
 /// different keys run in parallel.
 ///
 /// Part: lanes. Used by: programs. A program need not create or destroy single lanes, and an idle lane uses

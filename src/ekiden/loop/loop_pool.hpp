@@ -87,8 +87,8 @@ public:
     void stop() noexcept;
 
     /// Waits until no task is queued or running and no work is outstanding on any loop. Then ends the
-    /// threads. During the wait, tasks may post to any loop. Threads with outstanding work, such as a timer
-    /// or a work guard, may also post to any loop. The wait includes the tasks of these posts. If any other
+    /// threads. During the wait, tasks may post to any loop. Owners of outstanding work, such as timers and
+    /// work guards, may also post to any loop. The wait includes the tasks of these posts. If any other
     /// thread posts a task during the wait, the task may stay in the queue. A task that is posted after the
     /// wait always stays in the queue.
     ///
