@@ -33,8 +33,8 @@ struct lanes_options {
     /// The number of shards, rounded up to a power of two. Each shard has one lock and a part of the keys. 0
     /// means one shard per usable processor, rounded down to a power of two.
     unsigned shards = 0;
-    /// The delay of one function in `delay_sampling` functions is measured, chosen at random. 0 means that no
-    /// delay is measured.
+    /// The lanes measure the delay of one function in `delay_sampling` functions, chosen at random. 0 means
+    /// that no delay is measured.
     unsigned delay_sampling = 16;
 };
 

@@ -131,8 +131,8 @@ private:
     }
 
     /// Gives a task to the executor. Returns true if the executor has accepted or refused the task. A refused
-    /// task is destroyed, and its calls are abandoned. Returns false if the executor has thrown. After the
-    /// result false, the task has been destroyed, and the caller must make its calls.
+    /// task is destroyed, and its calls are abandoned. Returns false if the executor has thrown, and the task
+    /// has been destroyed. In this case, the caller must make the calls of the task.
     [[nodiscard]] static bool queue(const Sink& sink, bulk_task* given) noexcept {
         const task_offer offered(*given);
         bool has_thrown = false;

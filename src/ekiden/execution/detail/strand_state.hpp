@@ -24,18 +24,18 @@ public:
     strand_state(const strand_state&) = delete;
     strand_state& operator=(const strand_state&) = delete;
 
-    /// Appends a task. If enqueue() returns true, the strand was idle. After the result true, the caller owns
-    /// the drain, and must give the drain to the inner executor. If enqueue() returns false, the state may
-    /// have been destroyed. Any thread with a handle may call enqueue().
+    /// Appends a task. If enqueue() returns true, the strand was idle, and the caller owns the drain. The
+    /// caller must give the drain to the inner executor. If enqueue() returns false, the state may have been
+    /// destroyed. Any thread with a handle may call enqueue().
     [[nodiscard]] bool enqueue(task* given) noexcept {
         trace::detail::moment(trace::kind::queued, given);
         return queue_.push(given);
     }
 
-    /// Tries to begin a call of a function that is not in a task, on a thread of the inner context. Returns
-    /// true if the strand was idle. After the result true, the caller owns the drain. The caller must then
-    /// call one function inside a serial_scope of this strand, and then call leave_in_passing(). Any thread
-    /// with a handle may call begin_in_passing().
+    /// Tries to begin a call of a function that is not in a task, on a thread of the inner context. If
+    /// begin_in_passing() returns true, the strand was idle, and the caller owns the drain. The caller must
+    /// then call one function inside a serial_scope of this strand, and then call leave_in_passing(). Any
+    /// thread with a handle may call begin_in_passing().
     [[nodiscard]] bool begin_in_passing() noexcept { return queue_.try_begin(); }
 
     /// Counts one more handle. The caller must have a handle.
