@@ -1,6 +1,6 @@
-/// An executor of any type.
+/// An executor that holds a copy of another executor, of any type.
 ///
-/// Part: execution. Used by: programs, timers and all other code that is not a template.
+/// Part: execution. Used by: programs, timers, and other code of the library that is not a template.
 #pragma once
 
 #include <ekiden/execution/executor.hpp>
@@ -16,20 +16,23 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// True if executors of type E can be moved as bytes and can outlive their context, because neither their
-/// destructor nor their comparison accesses the context. It is true for every trivially copyable type. A
-/// program specializes it as false for a trivially copyable executor that does not meet this condition.
+/// True if an executor of type E can be moved by copying its bytes, and may be destroyed after its context.
+/// The destructor and the comparison of E must not access the context. By default, the variable is true for
+/// every trivially copyable type. A program must specialize the variable as false for a trivially copyable
+/// executor whose destructor or comparison accesses the context.
 template <class E>
 inline constexpr bool is_plain_executor = std::is_trivially_copyable_v<E>;
 
 class coroutine_promise;
 
-/// Holds a copy of an executor of any type, or no executor. An executor of up to two words is stored inside
-/// the object. Most executors of this library are that small. A larger executor is stored in memory that the
-/// copies share. A post through an any_executor costs one more indirect call, and no allocation. Every
-/// function needs an executor, except the special member functions, the comparisons and operator bool.
+/// An object that holds a copy of an executor of any type, or no executor. An executor of up to two words is
+/// stored inside the object. Most executors of this library fit into two words. A larger executor is stored
+/// in memory that all copies share. A post through an any_executor costs one more indirect call, and no
+/// allocation. All functions require that the object holds an executor, except the special member functions,
+/// the comparisons, has_target(), target() and operator bool.
 ///
-/// Thread safety: threads may use one object at the same time, except for assignment and destruction.
+/// Thread safety: several threads may use one object at the same time. Assignment and destruction need
+/// exclusive access to the object.
 class any_executor : public task_sink<any_executor> {
 public:
     /// Constructs an object that holds no executor.
@@ -57,7 +60,7 @@ public:
         if (table_ != nullptr) table_->destroy(place());
     }
 
-    /// Returns whether it holds an executor of type E that is equal to `inner`.
+    /// Returns whether this object holds an executor of type E that is equal to `inner`.
     template <executor E>
     [[nodiscard]] bool has_target(const E& inner) const noexcept {
         if constexpr (std::same_as<E, any_executor>) {
@@ -68,15 +71,15 @@ public:
         }
     }
 
-    /// Returns whether it holds an executor.
+    /// Returns whether this object holds an executor.
     [[nodiscard]] explicit operator bool() const noexcept { return table_ != nullptr; }
-    /// Returns whether both hold equal executors of the same type, or both hold none.
-    /// It is a member so that comparisons of a strand<any_executor>, or of a pointer to lanes, do not
-    /// consider it.
+    /// Returns whether both objects hold equal executors of the same type, or both hold no executor. The
+    /// operator is a member, so overload resolution does not consider the operator for a strand<any_executor>
+    /// or for a pointer to lanes.
     [[nodiscard]] bool operator==(const any_executor& other) const noexcept {
         return table_ == other.table_ && (table_ == nullptr || table_->equal(place(), other.place()));
     }
-    /// Returns the executor, or null if it has another type.
+    /// Returns a pointer to the held executor. Returns null if this object holds no executor of type E.
     template <executor E>
     [[nodiscard]] const E* target() const noexcept {
         if (table_ != &table_of<stored<E>>) return nullptr;
@@ -92,8 +95,8 @@ public:
     void on_work_finished() const noexcept { table().on_work(place(), false); }
 
     [[nodiscard]] bool running_in_this_thread() const noexcept { return table().runs_here(place()); }
-    /// Returns false if the executor accepts only functions, even if the caller is inside its context. Then
-    /// the executor's own dispatch() is called.
+    /// Returns false if the held executor accepts only functions, even if the caller is inside its context.
+    /// If the result is false, any_executor::dispatch() passes the function to the held executor.
     [[nodiscard]] bool calls_in_place() const noexcept { return table().calls_in_place(place()); }
     [[nodiscard]] bool runs_one_at_a_time() const noexcept { return table().runs_one_at_a_time(place()); }
     void report_unhandled(const char* type) const noexcept { table().report_unhandled(place(), type); }
@@ -105,13 +108,14 @@ private:
     bool accept(task* given, task_order order) const { return table().accept(place(), given, order); }
     [[nodiscard]] task* continue_with(task* given) const { return table().continue_with(place(), given); }
 
-    /// Returns whether it holds an executor for whose type is_plain_executor is true.
+    /// Returns whether is_plain_executor is true for the type of the held executor. Returns false if no
+    /// executor is held.
     [[nodiscard]] bool is_plain() const noexcept { return table_ != nullptr && table_->is_plain; }
-    /// Exchanges two objects that both hold plain executors. This is not checked. Not thread-safe, like
-    /// assignment.
+    /// Exchanges the executors of two objects. Both objects must hold plain executors, which is not checked.
+    /// Not thread-safe, like assignment.
     void swap_plain(any_executor& other) noexcept {
         std::swap(table_, other.table_);
-        std::byte own[room]; // one copy: bytewise stores would defeat store forwarding
+        std::byte own[room]; // one memcpy, because bytewise stores defeat store forwarding
         std::memcpy(own, place_, room);
         std::memcpy(place_, other.place_, room);
         std::memcpy(other.place_, own, room);
@@ -120,7 +124,7 @@ private:
     struct operations {
         bool is_plain;
         void (*copy)(void* to, const void* from) noexcept;
-        void (*move)(void* to, void* from) noexcept; // and destroys `from`
+        void (*move)(void* to, void* from) noexcept; // also destroys `from`
         void (*destroy)(void* self) noexcept;
         bool (*equal)(const void* one, const void* other) noexcept;
         execution_context& (*context)(const void* self) noexcept;

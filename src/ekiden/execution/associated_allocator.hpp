@@ -1,8 +1,8 @@
-/// The allocator of a handler: it supplies the memory in which the handler is stored until it is called.
+/// The allocator of a handler, which supplies the memory for the handler until the handler is called.
 ///
-/// Part: execution. Used by: programs that write handlers, operations that end by calling a handler. A
-/// customization point: give a type a member `allocator_type` and get_allocator(), or specialize the
-/// template. Modeled on N4771, 13.5 and 13.6.
+/// Part: execution. Used by: programs that write handlers, operations that call a handler when they complete.
+/// This is a customization point: give a type the members `allocator_type` and get_allocator(), or specialize
+/// the template. Modeled on N4771, 13.5 and 13.6.
 #pragma once
 
 #include <ekiden/sys/config.hpp>
@@ -12,9 +12,10 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// Associates an allocator with an object. `type` is the type of the allocator, and get(t, a) returns it. If
-/// T has an `allocator_type`, it is the allocator of `t`; otherwise it is `a`. A std::allocator stands for
-/// the library's own memory for tasks.
+/// Associates an allocator with an object of type T. `type` is the type of the allocator, and get(t, a)
+/// returns the allocator. If T has a member `allocator_type`, get(t, a) returns t.get_allocator(). If T has
+/// no such member, get(t, a) returns `a`. If the allocator is a std::allocator, the library uses its own
+/// memory for tasks.
 template <class T, class Allocator = std::allocator<void>>
 struct associated_allocator {
     using type = Allocator;
@@ -56,8 +57,8 @@ struct associated_allocator_function {
 } // namespace detail
 
 /// `get_associated_allocator(t)` returns the allocator that is associated with `t`.
-/// `get_associated_allocator(t, a)` returns `a` if `t` has no allocator of its own. It is a function object,
-/// like get_associated_executor.
+/// `get_associated_allocator(t, a)` returns `a` if `t` has no allocator of its own. This name stands for a
+/// function object, like get_associated_executor.
 inline constexpr detail::associated_allocator_function get_associated_allocator{};
 
 } // namespace ekiden::inline EKIDEN_ABI

@@ -1,8 +1,8 @@
 /// The executor on which a handler runs.
 ///
-/// Part: execution. Used by: programs that write handlers, operations that end by calling a handler. A
-/// customization point: give a type a member `executor_type` and get_executor(), or specialize the template.
-/// Modeled on N4771, 13.12 and 13.13.
+/// Part: execution. Used by: programs that write handlers, operations that call a handler when they complete.
+/// This is a customization point: give a type the members `executor_type` and get_executor(), or specialize
+/// the template. Modeled on N4771, 13.12 and 13.13.
 #pragma once
 
 #include <ekiden/execution/executor.hpp>
@@ -13,8 +13,9 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// Associates an executor with an object. `type` is the type of the executor, and get(t, e) returns it. If T
-/// has an `executor_type`, it is the executor of `t`; otherwise it is `e`.
+/// Associates an executor with an object of type T. `type` is the type of the executor, and get(t, e) returns
+/// the executor. If T has a member `executor_type`, get(t, e) returns t.get_executor(). If T has no such
+/// member, get(t, e) returns `e`.
 template <class T, class Executor = system_executor>
 struct associated_executor {
     using type = Executor;
@@ -61,8 +62,8 @@ struct associated_executor_function {
 
 /// `get_associated_executor(t)` returns the executor that is associated with `t`. If `t` has no executor of
 /// its own, `get_associated_executor(t, e)` returns `e`, or the executor of `e` if `e` is a context. The
-/// result may be a reference to a part of `t`, or to `e`. It is a function object, so argument-dependent
-/// lookup does not find it for an unqualified call in another library, such as Asio.
+/// result may be a reference to a part of `t`, or to `e`. This name stands for a function object. So
+/// argument-dependent lookup does not find the name for an unqualified call in another library, such as Asio.
 inline constexpr detail::associated_executor_function get_associated_executor{};
 
 } // namespace ekiden::inline EKIDEN_ABI

@@ -1,9 +1,9 @@
-/// Completion tokens: they determine how the caller of an asynchronous operation learns that it has
-/// completed.
+/// Completion tokens. A token determines how the caller of an asynchronous operation learns that the
+/// operation has completed.
 ///
-/// Part: execution. Used by: programs that write tokens, asynchronous operations (post, timers), tokens
-/// (use_future, deferred, detached). Modeled on N4771, 13.3 to 13.4, in the later form of Asio, in which the
-/// token starts the operation.
+/// Part: execution. Used by: programs that write tokens, asynchronous operations, and tokens such as
+/// use_future. Modeled on N4771, 13.3 and 13.4, in the later form of Asio. In this form, the token starts the
+/// operation.
 #pragma once
 
 #include <ekiden/sys/config.hpp>
@@ -23,13 +23,14 @@ inline constexpr bool handles<Handler, R(Args...)> = std::invocable<Handler&, Ar
 
 } // namespace detail
 
-/// Defines what an operation does with a token of type `Token`, if it completes with the arguments of
-/// `Signature`, such as void(std::error_code). It is a customization point: a specialization has the static
-/// function `initiate(initiation, token, args...)`.
+/// Defines what an operation does with a token of type `Token`. `Signature` is the signature of the handler
+/// that the operation calls, such as void(std::error_code). The class is a customization point. A
+/// specialization must have the static function `initiate(initiation, token, args...)`.
 ///
-/// initiate() calls `initiation(handler, args...)` at most once, now or later. `handler` can be moved. It is
-/// called once with the arguments of the signature, or dropped. The operation returns what initiate()
-/// returns. The primary template is for tokens that are handlers themselves.
+/// initiate() calls `initiation(handler, args...)` at most once, before initiate() returns or later.
+/// `handler` must be movable. The operation calls `handler` once with the arguments of the signature, or
+/// destroys it without a call. The operation returns the result of initiate(). The primary template is for
+/// tokens that are handlers.
 template <class Token, class Signature>
 class async_result {
 public:
@@ -45,8 +46,8 @@ public:
     }
 };
 
-/// Starts an operation. The token arranges the call `initiation(handler, args...)`, where `handler` is the
-/// handler that the token stands for. Returns what the token gives to the caller.
+/// Starts an operation. The token determines when `initiation(handler, args...)` is called, and with which
+/// handler. Returns the result that the token determines, such as a future.
 template <class Token, class Signature, class Initiation, class... Args>
 decltype(auto) async_initiate(Initiation&& initiation, Token&& token, Args&&... args) {
     return async_result<std::decay_t<Token>, Signature>::initiate(

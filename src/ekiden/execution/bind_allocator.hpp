@@ -1,4 +1,4 @@
-/// A handler, or a token, together with the allocator of the memory in which it is stored.
+/// A handler or a completion token, together with the allocator that supplies memory for the handler.
 ///
 /// Part: execution. Used by: programs. Modeled on bind_allocator of Asio.
 #pragma once
@@ -13,8 +13,9 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// A T with an associated allocator. Calling it calls T directly. If binders are nested, the outermost
-/// allocator is used. The other associations of T are kept.
+/// An object of type T with an associated allocator. A call of the binder directly calls this object. If
+/// binders are nested, the allocator of the outermost binder is used. The binder keeps the associated
+/// executor of the object.
 template <class T, class Allocator>
 class allocator_binder : public detail::binder<T, Allocator> {
 public:
@@ -25,7 +26,7 @@ public:
     [[nodiscard]] Allocator get_allocator() const noexcept { return this->bound(); }
 };
 
-/// Returns `target` with the allocator `memory`.
+/// Returns a binder of `target` and the allocator `memory`.
 template <class Allocator, class T>
 [[nodiscard]] allocator_binder<std::decay_t<T>, Allocator> bind_allocator(const Allocator& memory,
                                                                           T&& target) {
@@ -44,7 +45,7 @@ struct associated_executor<allocator_binder<T, Allocator>, Executor> {
     }
 };
 
-/// Binds the allocator to the handler that the inner token stands for.
+/// Binds the allocator to the handler that the inner token T creates.
 template <class T, class Allocator, class Signature>
 class async_result<allocator_binder<T, Allocator>, Signature>
     : public detail::bound_async_result<allocator_binder, T, Allocator, Signature> {};

@@ -1,4 +1,4 @@
-/// A handler, or a token, together with the executor on which it runs.
+/// A handler or a completion token, together with the executor on which the handler runs.
 ///
 /// Part: execution. Used by: programs. Modeled on N4771, 13.14 and 13.15.
 #pragma once
@@ -14,8 +14,9 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// A T with an associated executor. Calling it calls T directly. If binders are nested, the outermost
-/// executor is used. The other associations of T are kept.
+/// An object of type T with an associated executor. A call of the binder directly calls this object. If
+/// binders are nested, the executor of the outermost binder is used. The binder keeps the associated
+/// allocator of the object.
 template <class T, class Executor>
 class executor_binder : public detail::binder<T, Executor> {
     static_assert(executor<Executor>);
@@ -28,7 +29,7 @@ public:
     [[nodiscard]] const Executor& get_executor() const noexcept { return this->bound(); }
 };
 
-/// Returns `target` with the executor `where`, or with the executor of `context`.
+/// Returns a binder of `target` and the executor `where`, or of `target` and the executor of `context`.
 template <executor Executor, class T>
 [[nodiscard]] executor_binder<std::decay_t<T>, Executor> bind_executor(const Executor& where, T&& target) {
     return {where, std::forward<T>(target)};
@@ -47,7 +48,7 @@ struct associated_allocator<executor_binder<T, Executor>, Allocator> {
     }
 };
 
-/// Binds the executor to the handler that the inner token stands for.
+/// Binds the executor to the handler that the inner token T creates.
 template <class T, class Executor, class Signature>
 class async_result<executor_binder<T, Executor>, Signature>
     : public detail::bound_async_result<executor_binder, T, Executor, Signature> {};

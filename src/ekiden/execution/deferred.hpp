@@ -1,4 +1,4 @@
-/// The completion token for starting an operation later.
+/// The completion token with which an operation starts later.
 ///
 /// Part: execution. Used by: programs. Modeled on deferred of Asio.
 #pragma once
@@ -16,12 +16,12 @@ struct deferred_t {
     explicit constexpr deferred_t() = default;
 };
 
-/// A token with which an operation does not start. The operation returns a deferred_operation.
+/// A token with which an operation does not start, but returns a deferred_operation.
 inline constexpr deferred_t deferred{};
 
-/// An operation with all of its arguments except the token. Calling it with a token starts the operation, and
-/// returns what that token gives to the caller. Calling an lvalue copies the arguments. It does nothing if it
-/// is never called.
+/// An operation that has not started, with all of its arguments except the token. A call with a token starts
+/// the operation and returns the result that the token determines. A call on an lvalue copies the arguments.
+/// An operation whose object is never called does not start.
 template <class Signature, class Initiation, class... Args>
 class [[nodiscard]] deferred_operation {
 public:

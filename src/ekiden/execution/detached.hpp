@@ -1,4 +1,4 @@
-/// The completion token for ignoring the result of an operation.
+/// The completion token that ignores the results of an operation.
 ///
 /// Part: execution. Used by: programs. Modeled on detached of Asio.
 #pragma once
@@ -12,7 +12,8 @@ struct detached_t {
     explicit constexpr detached_t() = default;
 };
 
-/// A token with which an operation starts at once and returns nothing. Its results are dropped.
+/// A token with which an operation starts at once and returns nothing. The results of the operation are
+/// dropped.
 inline constexpr detached_t detached{};
 
 template <class R, class... Args>

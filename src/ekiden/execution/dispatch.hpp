@@ -7,12 +7,13 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// Runs the handler of `token`, before dispatch() returns if the executor allows that.
+/// Runs the handler of `token`. If the executor allows it, the handler runs before dispatch() returns.
 ///
-/// The handler's associated executor runs it, or the system_executor if it has none. Its associated allocator
-/// supplies the memory, which is freed before the call. Returns what the token gives to the caller. Throws
-/// what the executor's own function throws; then the handler has not been accepted. A context that accepts no
-/// more tasks destroys the handler.
+/// The associated executor of the handler runs the handler. If the handler has no associated executor, the
+/// system_executor runs it. The associated allocator of the handler supplies memory, which is freed before
+/// the handler is called. Returns the result that `token` determines, such as a future. Throws whatever
+/// dispatch() of the executor throws. If dispatch() throws, the executor has not accepted the handler. A
+/// context that accepts no more tasks destroys the handler.
 template <class Token>
     requires(!executor<std::decay_t<Token>> && !std::derived_from<std::decay_t<Token>, execution_context>)
 decltype(auto) dispatch(Token&& token) {
@@ -20,15 +21,15 @@ decltype(auto) dispatch(Token&& token) {
                                                  std::forward<Token>(token));
 }
 
-/// Does the same on `first`. If the handler has an executor of its own, `first` then dispatches the handler
-/// to that executor.
+/// Passes the handler to `first`, like dispatch(token). If the handler has an associated executor, `first`
+/// then dispatches the handler to that executor.
 template <executor Executor, class Token>
 decltype(auto) dispatch(const Executor& first, Token&& token) {
     return ekiden::async_initiate<Token, void()>(detail::initiate_by<detail::way::dispatch>(),
                                                  std::forward<Token>(token), first);
 }
 
-/// Does the same on the executor of `context`.
+/// Calls dispatch() with the executor of `context`.
 template <std::derived_from<execution_context> Context, class Token>
 decltype(auto) dispatch(Context& context, Token&& token) {
     return ekiden::dispatch(context.get_executor(), std::forward<Token>(token));

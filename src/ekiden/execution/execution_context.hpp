@@ -1,8 +1,8 @@
-/// The base of everything that runs work. A context has services: objects of which each context has at most
-/// one per type, and which are destroyed with the context.
+/// The base class of everything that runs tasks. A context owns services. A context has at most one service
+/// of each type. The destructor of a context destroys the services.
 ///
-/// Part: execution. Used by: programs that write services, pool, loop (are contexts); timers and fork-join
-/// (are services); executors. Modeled on the execution_context of the Networking TS (N4771, 13.7).
+/// Part: execution. Used by: programs that write services, pools and loops, timers and fork-join, executors.
+/// Modeled on the execution_context of the Networking TS (N4771, 13.7).
 #pragma once
 
 #include <ekiden/context/thread_context.hpp>
@@ -18,13 +18,15 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// An object with work that is due at certain times: the timers of a context. The context calls it if it can.
+/// An object with work that is due at certain times, such as the timers of a context. The context calls
+/// ring() when work is due.
 class alarm_clock {
 public:
-    /// Returns when ring() has work next, on the clock of sys::now_ns(). INT64_MAX means never. Any thread
-    /// may call it.
+    /// Returns the next time at which ring() has work, on the clock of sys::now_ns(). INT64_MAX means never.
+    /// Any thread may call next_ns().
     [[nodiscard]] virtual std::int64_t next_ns() const noexcept = 0;
-    /// Does the work that is due. Any thread may call it, and several threads may call it at once.
+    /// Does the work that is due. Any thread may call ring(). Several threads may call ring() at the same
+    /// time.
     virtual void ring() noexcept = 0;
 
 protected:
@@ -34,16 +36,20 @@ protected:
 
 class event_source;
 
-/// The base of contexts. Its services end in three steps. Each step handles the newest service first:
-///   1. Shut down: the threads of the context still run, but no task of the context does.
-///   2. Cleared: the threads have ended.
-///   3. Destroyed: all services have been cleared. A service may keep objects of programs, such as the frames
-///   of coroutines. While these are destroyed, they may use every other service.
-/// In the child of a fork() none of these steps happens, and the work of the services is lost with the
-/// threads.
+/// The base class of contexts. A context ends its services in three steps. Each step handles the newest
+/// service first:
+///   1. Shut down: the threads of the context still run, but none of them runs a task.
+///   2. Clear: the threads have ended, and each service destroys the objects of the program that it owns.
+///   3. Destroy: all services have been cleared.
+/// The objects of the program are coroutine frames, for example. The destructors of such objects may use
+/// every service.
+///
+/// In the child of a fork(), none of these steps happens. The work of the services is lost in the child, like
+/// the threads.
 class execution_context {
 public:
-    /// The base of services. use_service() constructs a service with its context as the only argument.
+    /// The base class of services. A service is constructed by use_service(), with its context as the only
+    /// argument.
     class service {
     public:
         service(const service&) = delete;
@@ -55,41 +61,47 @@ public:
     protected:
         explicit service(execution_context& owner) noexcept : context_(owner) {}
 
-        /// Asks the context to call `alarm.ring()` whenever its time has come, while a thread runs the
-        /// context, until shutdown(). Returns false if the context cannot; then the service needs a thread of
-        /// its own. A service calls it at most once.
+        /// Asks the context to call `alarm.ring()` whenever the time `alarm.next_ns()` is reached. The
+        /// context calls ring() only while a thread runs the context, and not after shutdown(). Returns false
+        /// if the context cannot call `alarm`. If the result is false, the service needs its own thread. A
+        /// service calls be_rung() at most once.
         [[nodiscard]] bool be_rung(alarm_clock& alarm) { return context_.adopt(alarm); }
-        /// Tells the context that `alarm.next_ns()` may have become earlier. Any thread may call it.
+        /// Tells the context that `alarm.next_ns()` may have become earlier. Any thread may call this
+        /// function.
         void tell_earlier_alarm() noexcept { context_.alarm_moved(); }
 
-        /// Asks whether the context accepts a source of events. Returns false if it cannot, or if it has a
-        /// source of another kind. `kind` is any address. Several services of one kind may ask, although only
-        /// one of them will be added. All get the same answer.
+        /// Returns whether the context accepts an event source of this kind. Returns false if the context
+        /// already has an event source of another kind. `kind` is any address that identifies the kind.
+        /// Several services of one kind may call may_bring_events(), although only one of these services will
+        /// be added. All these calls return the same result.
         [[nodiscard]] bool may_bring_events(const void* kind) noexcept {
             return context_.reserve_source(kind);
         }
-        /// Gives the source to the context. Call it once, in added(). The threads that run the context then
-        /// run its events too, and wait for them.
+        /// Gives the event source to the context. A service must call bring_events() once, in added(). From
+        /// then on, the threads that run the context also wait for events of `source` and run their handlers.
         void bring_events(event_source& source) noexcept { context_.adopt(source); }
 
-        /// Passes a task to the context after an executor has refused it. That executor may be one on this
-        /// context, such as a full lane. Like accept() of an executor, it runs the task later, or abandons it
-        /// and returns false. If it throws, the task has been abandoned. Any thread may call it.
+        /// Passes a task to the context after an executor has refused the task. The refusing executor may run
+        /// on this context, for example as a full lane. The context runs the task later and returns true, or
+        /// abandons the task and returns false. If hand_over() throws, the task has been abandoned. Any
+        /// thread may call hand_over().
         bool hand_over(task* refused) { return context_.take_over(refused); }
 
     private:
         friend class execution_context;
 
-        /// Called once, before any thread can find the service. The service is now kept. (If two threads
-        /// create the same service at the same time, one of them drops its own.)
+        /// The context calls added() once, before any thread can find the service. If two threads create the
+        /// same service at the same time, one of the two services is added, and the other one is destroyed.
         virtual void added() noexcept {}
 
-        /// Drops the work that the service keeps for others, without running it. Called once. Afterwards the
-        /// service gets no new requests, except from tasks that are being dropped.
+        /// Drops the tasks and handlers that the service stores, without running them. The context calls
+        /// shutdown() once. Afterwards the service gets no new requests, except from destructors of the
+        /// dropped tasks.
         virtual void shutdown() noexcept {}
 
-        /// Destroys the objects of others that the service keeps. Called once, before any service is
-        /// destroyed. By then nothing runs in the context, and the context accepts no tasks.
+        /// Destroys the objects of the program that the service stores. The context calls clear() once,
+        /// before it destroys any service. At that time no task runs in the context, and the context accepts
+        /// no tasks.
         virtual void clear() noexcept {}
 
         execution_context& context_;
@@ -102,40 +114,40 @@ public:
     execution_context(const execution_context&) = delete;
     execution_context& operator=(const execution_context&) = delete;
 
-    /// Returns the name of the context. Within the process, every context has a different name, and no name
-    /// is used again.
+    /// Returns the name of the context. Every context of the process has a different name. The name of a
+    /// destroyed context is not used again.
     [[nodiscard]] context_id id() const noexcept { return id_; }
 
-    /// Returns the service of type S. The first call creates it. Throws std::bad_alloc, and what the
-    /// constructor of S throws. Any thread may call it.
+    /// Returns the service of type S of `context`. The first call creates the service. Throws std::bad_alloc,
+    /// and whatever the constructor of S throws. Any thread may call use_service().
     template <std::derived_from<service> S>
     friend S& use_service(execution_context& context) {
         if (service* const found = context.find(key_of<S>())) return static_cast<S&>(*found);
-        // Created without the lock, because its constructor may use other services.
+        // The service is created without the lock, because its constructor may call use_service().
         return static_cast<S&>(context.add_or_drop(std::make_unique<S>(context), key_of<S>()));
     }
 
-    /// Returns whether the context has a service of type S. Any thread may call it.
+    /// Returns whether the context has a service of type S. Any thread may call has_service().
     template <std::derived_from<service> S>
     [[nodiscard]] friend bool has_service(const execution_context& context) noexcept {
         return context.find(key_of<S>()) != nullptr;
     }
 
-    /// Returns whether the context accepts no more tasks, for good. A task that is given to it now is
-    /// refused. Any thread may call it. Ordering: relaxed. A thread that knows that the context has ended
-    /// gets true.
+    /// Returns true if the context accepts no more tasks. The context then refuses every further task. Any
+    /// thread may call refuses_tasks(). Ordering: relaxed. If the caller knows that the context has ended,
+    /// the result is true.
     [[nodiscard]] bool refuses_tasks() const noexcept { return is_shut(gate_refuses_); }
-    /// Returns whether the context begins no task now, because it is paused or stopped. Code that runs
-    /// several functions as one task calls it between two of them, and returns the rest to the context. Any
-    /// thread may call it. Ordering: relaxed.
+    /// Returns true if the context begins no task now, because it is paused or stopped. A task that runs
+    /// several functions must call holds_tasks() between two functions. If the result is true, the task
+    /// returns the remaining functions to the context. Any thread may call holds_tasks(). Ordering: relaxed.
     [[nodiscard]] bool holds_tasks() const noexcept { return is_shut(gate_holds_); }
 
 protected:
     execution_context() noexcept = default;
 
-    /// Sets the word from which refuses_tasks() and holds_tasks() read, and the bits that they test. Call it
-    /// before any task is accepted. The word must live as long as the context. Without a word, both functions
-    /// return false.
+    /// Sets the word that refuses_tasks() and holds_tasks() read, and the bits that the two functions test.
+    /// Call set_gate() before any task is accepted. The word must exist as long as the context. Without a
+    /// word, both functions return false.
     void set_gate(const sys::atomic<std::uint32_t>& word, std::uint32_t refuses,
                   std::uint32_t holds) noexcept {
         gate_ = &word;
@@ -143,23 +155,23 @@ protected:
         gate_holds_ = holds;
     }
 
-    /// Calls end_services(), if that has not been called.
+    /// Calls end_services(), which has no effect if it has been called already.
     virtual ~execution_context() { end_services(); }
 
-    /// Shuts the services down. The destructor of a context begins with this call, because a service may have
-    /// a thread of its own that gives tasks to the context. Not thread-safe: only the owner of the context
-    /// calls it.
+    /// Shuts the services down. The destructor of each context must call shut_down_services() first, because
+    /// a service may have its own thread, which gives tasks to the context. Not thread-safe. Only the owner
+    /// of the context may call this function.
     void shut_down_services() noexcept {
         for (service* s = newest_.load(sys::acquire); s != nullptr; s = s->older_) { // [XC1]
             if (!std::exchange(s->is_shut_down_, true)) s->shutdown();
         }
     }
-    /// Clears the services, once no thread uses them any more. First shuts down the services that have been
-    /// created since shut_down_services().
+    /// Clears the services. No thread may use the services any more. First shuts down the services that have
+    /// been created since shut_down_services().
     void clear_services() noexcept {
         for (const service* newest = nullptr; newest != newest_.load(sys::relaxed);) {
             newest = newest_.load(sys::relaxed);
-            shut_down_services(); // dropping or clearing may create another service
+            shut_down_services(); // shutdown() or clear() of a service may create another service
             for (service* s = newest_.load(sys::relaxed); s != nullptr; s = s->older_) {
                 if (!std::exchange(s->is_cleared_, true)) s->clear();
             }
@@ -173,14 +185,14 @@ protected:
             delete ended;
         }
     }
-    /// Forgets the services without destroying them. For the child of a fork().
+    /// Forgets the services without destroying them. A context calls this function in the child of a fork().
     void abandon_services() noexcept { newest_.store(nullptr, sys::relaxed); }
 
 private:
     /// See service::be_rung(). A context accepts at most one alarm clock.
     [[nodiscard]] virtual bool adopt(alarm_clock&) { return false; }
     virtual void alarm_moved() noexcept {}
-    /// See service::may_bring_events(). A context accepts at most one source.
+    /// See service::may_bring_events(). A context accepts at most one event source.
     [[nodiscard]] virtual bool reserve_source(const void*) noexcept { return false; }
     virtual void adopt(event_source&) noexcept {}
     /// See service::hand_over(). A context without threads of its own cannot accept the task.
@@ -196,7 +208,8 @@ private:
     }
 
     [[nodiscard]] service* find(const void* key) const noexcept {
-        // [XC1] acquire: the service; pairs with the release in add_or_drop(). The list only grows.
+        // [XC1] Acquire: reads the service that add_or_drop() has published with a release. The list only
+        // grows.
         service* s = newest_.load(sys::acquire);
         while (s != nullptr && s->key_ != key) s = s->older_;
         return s;
@@ -204,11 +217,11 @@ private:
 
     service& add_or_drop(std::unique_ptr<service> fresh, const void* key) {
         const std::lock_guard guard(adding_);
-        if (service* const found = find(key)) return *found; // another thread was faster
+        if (service* const found = find(key)) return *found; // another thread has added the service
         fresh->key_ = key;
         fresh->older_ = newest_.load(sys::relaxed);
         fresh->added();
-        newest_.store(fresh.get(), sys::release); // [XC1] the service
+        newest_.store(fresh.get(), sys::release); // [XC1] Release: publishes the service
         return *fresh.release();
     }
 

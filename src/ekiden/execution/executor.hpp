@@ -1,6 +1,6 @@
 /// The concept of an executor, and functions that pass tasks to any executor.
 ///
-/// Part: execution. Used by: programs, everything that takes an executor. Modeled on the executor
+/// Part: execution. Used by: programs, all code that accepts an executor. Modeled on the executor
 /// requirements of the Networking TS (N4771, 13.2.2).
 #pragma once
 
@@ -17,9 +17,9 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// A handle of a place where functions run. It can be copied without exceptions. Two executors are equal if
-/// they can be exchanged without any effect. `dispatch(f, allocator)` may call f() before it returns; `post`
-/// and `defer` never do.
+/// A handle of a context that runs functions. The copy constructor of an executor must not throw. Two
+/// executors are equal if either can replace the other without any effect. `dispatch(f, allocator)` may call
+/// f() before it returns. `post` and `defer` must not call f() before they return.
 template <class E>
 concept executor =
     requires(const E& e, void (*f)(), const std::allocator<void>& allocator) {
@@ -37,12 +37,13 @@ template <class Sink>
 void expect_sink(const task_sink<Sink>&); // not defined
 } // namespace detail
 
-/// An executor that accepts tasks directly, because it is a task_sink. All executors of this library are.
+/// An executor that accepts tasks directly, because it is derived from task_sink. All executors of this
+/// library meet this concept.
 template <class E>
 concept task_executor = executor<E> && requires(const E& e) { detail::expect_sink(e); };
 
 /// Passes a task to any executor, like accept() of a task_sink. If the executor accepts only functions, the
-/// task is wrapped in a function. Then the result is true, even if the executor never runs that function.
+/// task is wrapped in a function. The result is then true, even if the executor never runs the function.
 template <executor E>
 bool accept_task(const E& e, task* given, task_order order) {
     if constexpr (task_executor<E>) {
@@ -59,8 +60,8 @@ bool accept_task(const E& e, task* given, task_order order) {
 }
 
 /// Passes a task to any executor, like continue_with() of a task_sink. Returns a task that the caller must
-/// run at once, or null. An executor that accepts only functions decides itself whether to run the task in
-/// this call.
+/// run at once, or null. If the executor accepts only functions, the result is null. Such an executor may run
+/// the task before continue_task() returns.
 template <executor E>
 [[nodiscard]] task* continue_task(const E& e, task* given) {
     if constexpr (task_executor<E>) {
@@ -72,7 +73,8 @@ template <executor E>
     }
 }
 
-/// Returns whether the caller is inside the executor's context. Returns false if the executor cannot tell.
+/// Returns whether the caller is inside the context of the executor. Returns false if the executor has no
+/// function running_in_this_thread().
 template <executor E>
 [[nodiscard]] bool running_in_this_thread(const E& e) noexcept {
     if constexpr (requires { e.running_in_this_thread(); })
@@ -81,8 +83,8 @@ template <executor E>
         return false;
 }
 
-/// Returns whether the caller may call a function itself instead of e.dispatch(). Returns false if the
-/// executor accepts only functions, since it may act before and after each of them.
+/// Returns whether the caller may call a function directly, instead of passing it to e.dispatch(). Returns
+/// false if the executor accepts only functions, because its dispatch() may do more than call the function.
 template <executor E>
 [[nodiscard]] bool calls_in_place(const E& e) noexcept {
     if constexpr (task_executor<E>)
@@ -91,22 +93,22 @@ template <executor E>
         return false;
 }
 
-/// Reports the exception that is being handled as an exception of a function that `e` has run.
+/// Reports the current exception, as if a function on the executor `e` had thrown it.
 template <executor E>
 void report_unhandled(const E& e, const char* type) noexcept {
     if constexpr (task_executor<E>) {
         e.report_unhandled(type);
     } else {
-        try { // the executor handles it like an exception of a posted function
+        try { // the executor treats the exception like one of a posted function
             e.post([error = std::current_exception()] { std::rethrow_exception(error); },
                    std::allocator<void>());
-        } catch (...) { // the executor accepts nothing now, and there is no other way to report it
+        } catch (...) { // the executor refuses the function, so the exception cannot be reported
         }
     }
 }
 
 } // namespace ekiden::inline EKIDEN_ABI
 
-// future::then() needs an executor. So every program that includes the header of an executor gets the
-// function, too. The include stands at the end because then.hpp needs the concept above.
+// A program that includes the header of any executor also gets future::then(). The include is at the end,
+// because then.hpp needs the concept above.
 #include <ekiden/execution/then.hpp> // IWYU pragma: export

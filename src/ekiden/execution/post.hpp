@@ -9,10 +9,11 @@ namespace ekiden::inline EKIDEN_ABI {
 
 /// Runs the handler of `token` later, never before post() returns.
 ///
-/// The handler's associated executor runs it, or the system_executor if it has none. Its associated allocator
-/// supplies the memory, which is freed before the call. Returns what the token gives to the caller. Throws
-/// what the executor's own function throws; then the handler has not been accepted. A context that accepts no
-/// more tasks destroys the handler.
+/// The associated executor of the handler runs the handler. If the handler has no associated executor, the
+/// system_executor runs it. The associated allocator of the handler supplies memory, which is freed before
+/// the handler is called. Returns the result that `token` determines, such as a future. Throws whatever
+/// post() of the executor throws. If post() throws, the executor has not accepted the handler. A context that
+/// accepts no more tasks destroys the handler.
 template <class Token>
     requires(!executor<std::decay_t<Token>> && !std::derived_from<std::decay_t<Token>, execution_context>)
 decltype(auto) post(Token&& token) {
@@ -20,15 +21,15 @@ decltype(auto) post(Token&& token) {
                                                  std::forward<Token>(token));
 }
 
-/// Does the same on `first`. If the handler has an executor of its own, `first` then dispatches the handler
-/// to that executor.
+/// Passes the handler to `first`, like post(token). If the handler has an associated executor, `first` then
+/// dispatches the handler to that executor.
 template <executor Executor, class Token>
 decltype(auto) post(const Executor& first, Token&& token) {
     return ekiden::async_initiate<Token, void()>(detail::initiate_by<detail::way::post>(),
                                                  std::forward<Token>(token), first);
 }
 
-/// Does the same on the executor of `context`.
+/// Calls post() with the executor of `context`.
 template <std::derived_from<execution_context> Context, class Token>
 decltype(auto) post(Context& context, Token&& token) {
     return ekiden::post(context.get_executor(), std::forward<Token>(token));

@@ -9,8 +9,9 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// The order in which a worker dequeues tasks: high priority first. If a worker always finds tasks of a
-/// higher level, it still runs a task of a lower level at least once per 256 tasks. So no task waits forever.
+/// The priority of a task. A worker dequeues tasks of higher priority first. Even if tasks of higher priority
+/// are always queued, a worker runs a task of a lower priority at least once per 256 tasks. So no task waits
+/// forever.
 enum class priority : std::uint8_t { high, normal, low };
 
 } // namespace ekiden::inline EKIDEN_ABI

@@ -19,46 +19,50 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// A handle of a strand. Copies are handles of the same strand, and equal. Its operations are those of
-/// task_sink.
+/// A handle of a strand. A copy is a handle of the same strand and is equal to the original. A strand has the
+/// operations of task_sink.
 ///
-/// Posted functions run one at a time, in the order of the posts. A bulk post is one function, which makes
-/// all calls in order. Posting never waits, and strands share nothing with each other.
+/// Posted functions run one at a time, in the order of the posts. A bulk post counts as one function, which
+/// makes all calls in order. A post never waits. Strands share no data with each other.
 ///
-/// Inside this strand, dispatch() calls its function at once. If nothing is queued, dispatch() calls the
-/// dispatch function of the inner executor, so the function may run on the calling thread, too. It calls no
-/// other function of the strand. Functions that are posted meanwhile are passed to the inner executor.
+/// Inside the strand, dispatch() calls its function at once. If the strand is idle, dispatch() calls
+/// dispatch() of the inner executor, so the function may run on the calling thread at once. A dispatch runs
+/// no other function of the strand. Functions that are posted meanwhile are passed to the inner executor.
 ///
-/// After 64 functions, or 100 us, a strand yields to other tasks of the inner context, and continues later.
+/// After 64 functions, or about 100 us, a strand lets other tasks of the inner context run. The strand
+/// continues later.
 ///
-/// If a function throws, the exception leaves it in the inner context: a pool calls its handler, a loop
-/// throws it from run(). The strand continues with the next function. While the inner context is paused or
-/// stopped, no further function begins. A context that accepts no more tasks abandons the functions that are
-/// queued here. Later posts are refused in the way in which the context refuses them.
+/// If a function throws, the inner context handles the exception like an exception of a task. For example, a
+/// pool calls its handler, and run() of a loop throws the exception. The strand continues with the next
+/// function. While the inner context is paused or stopped, no further function begins. If the inner context
+/// accepts no more tasks, the functions that are queued in the strand are abandoned. Later posts fail in the
+/// same way as posts to the inner context.
 ///
-/// If the inner executor throws when a strand asks it to run the remaining functions, the strand's thread
-/// runs them itself. It does so even while the context is paused, but not if the context accepts no more
-/// tasks. In a post or a dispatch, this is not possible. Then every function that was accepted is abandoned,
-/// and reported as an exception of a function.
+/// After a batch, a strand passes its remaining functions to the inner executor. If the inner executor throws
+/// then, the current thread runs the remaining functions. The thread continues even while the inner context
+/// is paused, but not if the inner context accepts no more tasks. If the inner executor throws during a post
+/// or a dispatch, all functions that were accepted earlier are abandoned. The strand reports each abandoned
+/// function as an exception of a function.
 ///
-/// Thread safety: several threads may use a handle at the same time, except for assignment and destruction.
-/// Ordering: everything that one function does happens before the next function begins.
+/// Thread safety: several threads may use one handle at the same time. Assignment and destruction need
+/// exclusive access to the handle.
+/// Ordering: everything that one function does happens before the next function of the strand begins.
 /// Lifetime: all handles may be destroyed, even inside a function of the strand. Functions that were posted
-/// still run. The inner context must outlive the handles and the queued functions. In the child of a fork(),
-/// a strand of a pool cannot be used: a post throws, like the pool.
+/// before still run. The inner context must outlive the handles and the queued functions. In the child of a
+/// fork(), a strand of a pool cannot be used. A post then throws the exception that the pool throws.
 template <class Executor>
 class strand : public task_sink<strand<Executor>> {
 public:
     using inner_executor_type = Executor;
 
-    /// Constructs a new strand on `inner`. Throws std::bad_alloc.
+    /// Constructs a new strand whose functions run on `inner`. Throws std::bad_alloc.
     template <class E>
         requires(!std::same_as<E, strand>) && std::convertible_to<const E&, Executor>
     explicit strand(const E& inner) : state_(recycler::create<state>(Executor(inner))) {}
     strand(const strand& other) noexcept : task_sink<strand>(other), state_(other.state_) {
         state_->add_handle();
     }
-    /// Moves the handle. `other` may then only be destroyed or assigned to.
+    /// Moves the handle. Afterwards, `other` may only be destroyed or assigned to.
     strand(strand&& other) noexcept
         : task_sink<strand>(other), state_(std::exchange(other.state_, nullptr)) {}
     strand& operator=(strand other) noexcept {
@@ -78,11 +82,11 @@ public:
     /// Returns whether the caller is inside a function that this strand runs.
     [[nodiscard]] bool running_in_this_thread() const noexcept { return serial_scope::is_inside(state_); }
 
-    /// Returns whether both are handles of the same strand.
+    /// Returns whether both objects are handles of the same strand.
     friend bool operator==(const strand& a, const strand& b) noexcept { return a.state_ == b.state_; }
 
-    /// Calls or posts `f` like task_sink::dispatch(). An idle strand allocates no task for `f` if the caller
-    /// is a thread of the inner context.
+    /// Calls or posts `f` like task_sink::dispatch(). If the strand is idle and the caller is a thread of the
+    /// inner context, no task is allocated.
     template <class F, class Allocator = std::allocator<void>>
     void dispatch(F&& f, const Allocator& allocator = {}) const {
         state* const here = state_; // `f` may destroy this handle
@@ -99,7 +103,8 @@ public:
         static_cast<void>(own());
     }
 
-    /// Returns true: functions run one after the other. So a bulk post is one function that makes all calls.
+    /// Returns true, because the functions of a strand run one after the other. So a bulk post is one
+    /// function that makes all calls.
     [[nodiscard]] static constexpr bool runs_one_at_a_time() noexcept { return true; }
 
     void report_unhandled(const char* type) const noexcept { ekiden::report_unhandled(state_->inner, type); }
@@ -111,9 +116,9 @@ private:
     friend struct detail::sink_access;
 
     bool accept(task* given, task_order order) const {
-        state* const here = state_; // the task may destroy this handle once it is queued
+        state* const here = state_; // once queued, the task may destroy this handle
         if (here->takes_no_more()) [[unlikely]]
-            return accept_task(Executor(here->inner), given, order); // which refuses it in its own way
+            return accept_task(Executor(here->inner), given, order); // the inner context refuses the task
         return !here->enqueue(given) || here->start(state::how, order, given);
     }
 
@@ -133,8 +138,7 @@ private:
             return static_cast<const execution_context&>(inner.context()).refuses_tasks();
         }
 
-        /// Uses a copy of the executor: when the drain runs, it may destroy the state before this function
-        /// returns.
+        /// Uses a copy of the executor, because the drain may destroy the state before this function returns.
         static bool schedule(strand_state& self, task_order order) {
             const Executor copied = static_cast<state&>(self).inner;
             return accept_task(copied, &self, order);
@@ -169,11 +173,12 @@ private:
     state* state_;
 };
 
-/// The destructor of a handle does no more than free memory.
+/// The destructor of a strand only frees memory. So the executor of a strand is plain if the inner executor
+/// is plain.
 template <class Executor>
 inline constexpr bool is_plain_executor<strand<Executor>> = is_plain_executor<Executor>;
 
-/// Deduces the type of a strand on an executor.
+/// Deduces the type of a strand from the type of its inner executor.
 template <class Executor>
 strand(const Executor&) -> strand<Executor>;
 

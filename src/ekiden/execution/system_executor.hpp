@@ -1,7 +1,7 @@
-/// The default executor: used when no executor is named. Its threads are those of the process.
+/// The default executor, which is used when no executor is named.
 ///
-/// Part: execution. Used by: programs, associated_executor, as its default. Modeled on N4771, 13.20. The
-/// functions are in pool/detail/system_executor.cpp: the threads are those of default_pool().
+/// Part: execution. Used by: programs, associated_executor. Modeled on N4771, 13.20. The functions are
+/// defined in pool/detail/system_executor.cpp, because they use default_pool().
 #pragma once
 
 #include <ekiden/execution/task_sink.hpp>
@@ -10,10 +10,11 @@ namespace ekiden::inline EKIDEN_ABI {
 
 class execution_context;
 
-/// An executor on default_pool(), which the first use starts. There is no other system context. All objects
-/// of this type are equal. Every thread counts as inside, so dispatch() always calls at once. post() and
-/// submit() throw like the constructor of thread_pool, in addition to their own exceptions. Nothing waits for
-/// posted tasks: tasks that are queued when the program ends are lost.
+/// An executor that runs tasks on default_pool(). The first use starts this pool. All objects of this type
+/// are equal. Every thread counts as a thread of this executor, so dispatch() always calls its function at
+/// once. The functions post() and submit() also throw whatever the constructor of thread_pool throws. The
+/// program does not wait for posted tasks when it ends. Tasks that are still queued at the end of the program
+/// are lost.
 class system_executor : public task_sink<system_executor> {
 public:
     [[nodiscard]] execution_context& context() const;

@@ -1,7 +1,7 @@
-/// All operations of an object that accepts tasks: post, dispatch, defer, submit, post_bulk.
+/// Implements post, dispatch, defer, submit and post_bulk for an executor that only accepts tasks.
 ///
-/// Part: execution. Used by: programs, through the executors of pools, loops, strands and lanes, which only
-/// accept tasks.
+/// Part: execution. Used by: programs that write executors, and the executors of pools, loops, strands and
+/// lanes.
 #pragma once
 
 #include <ekiden/execution/detail/bulk_task.hpp>
@@ -24,7 +24,7 @@ namespace ekiden::inline EKIDEN_ABI {
 
 namespace detail {
 
-/// Fails to compile, with a message, if `F` cannot be called.
+/// Fails to compile, with a message, if `F` cannot be called without arguments.
 template <class F>
 constexpr void expect_callable_without_arguments() {
     static_assert(std::invocable<std::decay_t<F>&>,
@@ -32,7 +32,7 @@ constexpr void expect_callable_without_arguments() {
                   "lambda that captures them, makes it so. submit() takes arguments");
 }
 
-/// Returns the callable together with its arguments.
+/// Returns a callable that stores `f` and its arguments.
 template <class F, class... Args>
 auto bound(F&& f, Args&&... args) {
     return [f = std::decay_t<F>(std::forward<F>(f)),
@@ -42,7 +42,8 @@ auto bound(F&& f, Args&&... args) {
     };
 }
 
-/// Returns whether dispatch() of a sink calls at once. By default it does if the caller is inside the sink.
+/// Returns whether dispatch() of a sink calls its function at once. By default, the result is true if the
+/// caller is inside the context of the sink.
 template <class Sink>
 [[nodiscard]] bool sink_calls_in_place(const Sink& sink) noexcept {
     if constexpr (requires { sink.calls_in_place(); })
@@ -53,52 +54,55 @@ template <class Sink>
 
 } // namespace detail
 
-/// The base of an executor `Sink`, a cheap handle that can be copied. `Sink` has these members:
+/// The base class of an executor of type `Sink`, which is a small handle that can be copied. `Sink` has these
+/// members, which must be public if a program defines `Sink`:
 ///   bool accept(task*, task_order) const
-///       Takes ownership of the task. Runs it later, or abandons it. Returns false if it has abandoned the
-///       task at once. If it throws, it has abandoned the task, too.
+///       Takes ownership of the task. Runs the task later, or abandons it.
+///       Returns false if accept() itself has abandoned the task.
+///       If accept() throws, it must also have abandoned the task.
 ///   task* continue_with(task*) const
-///       Optional. Does the same, unless a task may run on the calling thread now. Then it returns a task
-///       that the caller runs: the given one, or another one that leads to it. Otherwise it returns null.
-///       Throws like accept(). By default it returns the given task if the caller is inside.
+///       This member is optional. Throws whatever accept() throws.
+///       If no task may run on the calling thread now, passes the task to accept() and returns null.
+///       Otherwise returns the given task, or another task that leads to the given task.
+///       The caller must run the returned task.
+///       By default, returns the given task if the caller is inside the context.
 ///   bool runs_one_at_a_time() const noexcept
-///       Optional. Returns whether functions run one after the other.
+///       Returns whether functions run one after the other. This member is optional.
 ///   bool running_in_this_thread() const noexcept
-///       Returns whether the caller is inside, so that it runs a task of the context.
+///       Returns whether the caller is inside the context, which means that it runs a task of the context.
 ///   void report_unhandled(const char* type) const noexcept
-///       Reports the exception that is being handled.
-/// In a sink of a program, all of them are public.
+///       Reports the current exception.
 ///
-/// With context(), on_work_started() and on_work_finished() of the sink, this makes the sink an executor of
+/// If the sink also has context(), on_work_started() and on_work_finished(), it is an executor as defined by
 /// the Networking TS (N4771, 13.2.2).
 ///
-/// `allocator` supplies the memory for the callable, which is freed before the call. A std::allocator stands
-/// for the library's own memory, which it reuses, so that it allocates nothing in the long run.
+/// The argument `allocator` supplies the memory for the callable. This memory is freed before the callable is
+/// called. If `allocator` is a std::allocator, the library uses its own memory for tasks, which it reuses.
 ///
-/// Thread safety: thread-safe if the members of the sink are.
+/// Thread safety: all functions are thread-safe if the functions of `Sink` are thread-safe.
 template <class Sink>
 class task_sink {
 public:
-    /// Runs `f()` later. Returns true if it is accepted. Returns false if the context accepts no more tasks;
-    /// then this thread has destroyed `f`. Throws std::bad_alloc, what copying `f` throws, and
-    /// std::invalid_argument if `f` is empty, like an empty std::function. If it throws, nothing has been
-    /// accepted.
+    /// Runs `f()` later. Returns true if the context has accepted `f`. If the context accepts no more tasks,
+    /// post() destroys its copy of `f` and returns false. Throws std::bad_alloc, and whatever the copy
+    /// constructor of `f` throws. Throws std::invalid_argument if `f` is empty, for example an empty
+    /// std::function. If post() throws, `f` has not been accepted.
     template <class F, class Allocator = std::allocator<void>>
     bool post(F&& f, const Allocator& allocator = {}) const {
         detail::expect_callable_without_arguments<F>();
         return give(make_task(std::forward<F>(f), allocator, "post"), task_order::usual);
     }
 
-    /// Runs `f()` like post(), as a continuation of the task that calls it. No other thread is woken for `f`
-    /// before that task ends, sleeps or blocks. `f` runs after the tasks that wait already.
+    /// Runs `f()` like post(), as a continuation of the calling task. No other thread is woken for `f` before
+    /// the calling task returns, sleeps or blocks. `f` runs after the tasks that are already queued.
     template <class F, class Allocator = std::allocator<void>>
     bool defer(F&& f, const Allocator& allocator = {}) const {
         detail::expect_callable_without_arguments<F>();
         return give(make_task(std::forward<F>(f), allocator, "defer"), task_order::deferred);
     }
 
-    /// Calls `f()` in this call if the caller is inside the context, or if the executor allows it. Then
-    /// exceptions of `f` pass through. Otherwise posts `f` like post().
+    /// Calls `f()` before it returns, if the caller is inside the context or if the executor allows it. An
+    /// exception of such a call reaches the caller. In all other cases, posts `f` like post().
     template <class F, class Allocator = std::allocator<void>>
     void dispatch(F&& f, const Allocator& allocator = {}) const {
         detail::expect_callable_without_arguments<F>();
@@ -112,17 +116,18 @@ public:
         }
     }
 
-    /// Runs `f()` like post(), after the tasks that wait already. A task that continues later should post its
-    /// rest with this function. If it used post(), a worker would run the rest at once.
+    /// Runs `f()` like post(), after the tasks that are already queued. A task that wants to let other tasks
+    /// run should post its remaining work with post_last(). After a post(), a worker of a pool would run the
+    /// remaining work at once.
     template <class F>
     bool post_last(F&& f) const {
         detail::expect_callable_without_arguments<F>();
         return give(make_task(std::forward<F>(f), "post_last"), task_order::last);
     }
 
-    /// Runs `f(args...)` later, with a copy of `f` and of the arguments; rvalues are moved. Returns the
-    /// future of its result. Throws like post(). If the context accepts no more tasks, the future reports
-    /// std::system_error(operation_canceled).
+    /// Runs `f(args...)` later, with copies of `f` and of the arguments. Rvalues are moved instead of copied.
+    /// Returns a future for the result of the call. Throws like post(). If the context accepts no more tasks,
+    /// the future reports std::system_error(operation_canceled).
     template <class F, class... Args>
         requires(!std::same_as<std::remove_cvref_t<F>, std::stop_token>)
     auto submit(F&& f, Args&&... args) const {
@@ -137,8 +142,9 @@ public:
                                          [](auto&) {});
     }
 
-    /// Runs `f` like submit(f). A stop request cancels the task while it is queued, like future::cancel().
-    /// `f` may accept the token as its argument, to see later requests.
+    /// Runs `f` like submit(f). If a stop is requested while the task is queued, the task is canceled, as
+    /// future::cancel() does. If `f` accepts a std::stop_token, it gets `token` and can see later stop
+    /// requests.
     template <class F>
     auto submit(std::stop_token token, F&& f) const {
         static_assert(std::invocable<std::decay_t<F>> || std::invocable<std::decay_t<F>, std::stop_token>,
@@ -152,11 +158,11 @@ public:
             return submitted<stoppable_task_state>(std::forward<F>(f), cancel_on_request);
     }
 
-    /// Runs `f(i)` for each i from 0 to n - 1, or `f()` if `f` accepts no number. Each call is a task of its
-    /// own. `f` is copied for the calls. Returns and throws like post(), once for all calls. On a pool, a
-    /// task that is posted later may begin before the remaining calls, for any number of workers. On a strand
-    /// or a lane all calls are one task: they are made in order, and no other function runs between them. If
-    /// the context accepts no more tasks, no further call is made.
+    /// Calls `f(i)` later, for each i from 0 to n - 1. If `f` accepts no number, calls `f()` n times. Each
+    /// call is a separate task with its own copy of `f`. Returns true or false like post(), and throws like
+    /// post(), once for all calls. On a pool with any number of workers, a task that is posted later may run
+    /// before the remaining calls. On a strand or a lane, one task makes all calls in order, and no other
+    /// function runs between two calls. If the context accepts no more tasks, no further call is made.
     template <class F>
     bool post_bulk(std::size_t n, F&& f) const {
         static_assert(std::invocable<std::decay_t<F>&, std::size_t> || std::invocable<std::decay_t<F>&>,
@@ -202,6 +208,6 @@ private:
 
 } // namespace ekiden::inline EKIDEN_ABI
 
-// Every program that includes the header of an executor gets future::then(), too: executor.hpp includes it.
-// The include stands at the end because executor.hpp needs the class above.
+// A program that includes the header of any executor also gets future::then(), because executor.hpp includes
+// then.hpp. The include is at the end, because executor.hpp needs the class above.
 #include <ekiden/execution/executor.hpp> // IWYU pragma: export

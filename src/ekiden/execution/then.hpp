@@ -1,7 +1,7 @@
-/// future::then(): continues with a result when it is ready, without a waiting thread.
+/// future::then(): calls a function when a result is ready. No thread waits for the result.
 ///
-/// Part: execution. Used by: programs. Modeled on std::experimental::future (N4538). Differences: it takes an
-/// executor, and the function may take the result itself.
+/// Part: execution. Used by: programs. Modeled on std::experimental::future (N4538), with two differences.
+/// The first argument of then() is an executor. The function may accept the result instead of the future.
 #pragma once
 
 #include <ekiden/context/flat_call.hpp>
@@ -25,7 +25,7 @@ inline constexpr bool takes_result<F, void> = std::invocable<F>;
 
 template <class F, class R>
 auto continue_from(F& f, shared_state<R>* from) -> decltype(auto) {
-    auto ready = future_access::make<future<R>>(from); // takes over the reference
+    auto ready = future_access::make<future<R>>(from); // `ready` takes over the reference
     if constexpr (!takes_result<F, R>) {
         return std::invoke(std::move(f), std::move(ready));
     } else if constexpr (std::is_void_v<R>) {
@@ -36,20 +36,22 @@ auto continue_from(F& f, shared_state<R>* from) -> decltype(auto) {
     }
 }
 
-/// The call that a then_state queues.
+/// The function call that a then_state queues.
 template <class R, class F>
 struct continued_call {
-    shared_state<R>** from; // a reference that the call takes over
+    shared_state<R>** from; // the call takes over this reference
     F f;
 
     decltype(auto) operator()() && { return continue_from<F, R>(f, std::exchange(*from, nullptr)); }
 };
 
-/// The state of the result of a continuation. It is first attached to `from` and waits for its result. Then
-/// it is the task that is queued. One reference belongs to the wait, and later to the queue. Another one
-/// belongs to the future. Flat calls queue and free the links of a chain: if one link is refused, all links
-/// behind it are refused, too. While the state waits, it is listed with its context. If the context ends
-/// first, it cancels the state.
+/// The state of the result of a continuation. At first, the state is attached to `from` and waits for the
+/// result of `from`. Then the state is queued as a task. One reference to the state belongs to the wait, and
+/// later to the queue. A second reference to the state belongs to the future. While the state waits, it is in
+/// a list of its context. If the context ends before the result is set, the context cancels the state.
+///
+/// If one link of a chain of continuations is refused, all later links of the chain are refused. So links are
+/// queued and destroyed by flat calls, which do not recurse.
 template <class U, class R, class F, class Executor>
 class then_state final : public task_state<U, continued_call<R, F>>,
                          private flat_call,
@@ -57,7 +59,7 @@ class then_state final : public task_state<U, continued_call<R, F>>,
     using base = task_state<U, continued_call<R, F>>;
 
 public:
-    /// Takes over a reference to `from` if nothing is thrown.
+    /// Takes over a reference to `from`, unless the constructor throws.
     template <class G>
     then_state(shared_state<R>* from, const Executor& where, G&& f)
         : base(std::type_identity<then_state>{}, continued_call<R, F>{&from_, std::forward<G>(f)}),
@@ -66,8 +68,8 @@ public:
         if (from_ != nullptr) from_->release();
     }
 
-    /// Attaches the state. `listed` belongs to the executor's context. Call it once. Afterwards the object
-    /// may have been destroyed, unless the future still has its reference.
+    /// Attaches the state to `from`. `listed` belongs to the context of the executor. Call start() once.
+    /// Afterwards the state may have been destroyed, unless the future still has its reference.
     void start(continuations& listed) noexcept {
         listed_ = &listed;
         if (from_->is_left_behind()) [[unlikely]]
@@ -98,7 +100,7 @@ private:
 
     static void queue(flat_call* called) noexcept {
         auto* const self = static_cast<then_state*>(called);
-        if (!self->try_begin()) return self->release(); // the reference of cancel()
+        if (!self->try_begin()) return self->release(); // releases the reference of cancel()
         continuations& listed = *self->listed_;
         const listed_continuation* const begun = self;
         listed.remove(*self);
@@ -106,7 +108,7 @@ private:
             const Executor where(std::move(self->where_)); // the queue may destroy the state
             try {
                 accept_task(where, self, task_order::usual);
-            } catch (...) { // abandoned: the future reports operation_canceled
+            } catch (...) { // the task is abandoned, so the future reports operation_canceled
             }
             where.on_work_finished();
         }
@@ -117,24 +119,24 @@ private:
         auto& own = static_cast<then_state&>(self);
         return own.from_->attach(own.on_ready_);
     }
-    /// Cancels the continuation, because the context ends first.
+    /// Cancels the continuation, because the context ends before the result is set.
     static void cancel(listed_continuation& self) noexcept {
         auto& own = static_cast<then_state&>(self);
         own.retain();
-        const bool is_called = !own.from_->detach(own.on_ready_); // now or soon; releases a reference
+        const bool is_called = !own.from_->detach(own.on_ready_); // then ready() releases a reference
         own.drop();
         if (!is_called) own.release();
     }
-    /// Drops the callable. The future reports operation_canceled.
+    /// Drops the callable, so the future reports operation_canceled.
     void drop() noexcept {
         {
             const Executor where(std::move(where_));
-            where.on_work_finished(); // before the callable is destroyed: it may own the context
+            where.on_work_finished(); // before the callable is destroyed, as it may own the context
         }
         this->abandon();
     }
 
-    shared_state<R>* from_; // null when the call has taken it
+    shared_state<R>* from_; // null after the call has taken over the reference
     Executor where_;
     continuations* listed_ = nullptr;
     completion::continuation on_ready_;
@@ -148,7 +150,8 @@ auto future<R>::then(const Executor& where, F&& f) {
     using callable = std::decay_t<F>;
     static_assert(executor<Executor>,
                   "ekiden: then: the first argument is no executor; pool.get_executor() is");
-    // Evaluated only if the first is false, because a generic function may not compile with a future.
+    // The second condition is evaluated only if the first is false, because a generic function may not
+    // compile with a future.
     static_assert(std::disjunction_v<std::bool_constant<detail::takes_result<callable, R>>,
                                      std::is_invocable<callable, future<R>>>,
                   "ekiden: then: the function takes the result of the future, or the future");

@@ -1,4 +1,4 @@
-/// The completion token for getting a future.
+/// The completion token with which an operation returns a future.
 ///
 /// Part: execution. Used by: programs. Modeled on N4771, 13.26.
 #pragma once
@@ -18,7 +18,8 @@ namespace ekiden::inline EKIDEN_ABI {
 
 namespace detail {
 
-/// A leading argument that reports whether the operation has failed. It becomes the exception of the future.
+/// The type of a first argument that reports whether the operation has failed. After a failure, this argument
+/// becomes the exception of the future.
 template <class T>
 concept failure = std::same_as<T, std::error_code> || std::same_as<T, std::exception_ptr>;
 
@@ -27,7 +28,8 @@ concept failure = std::same_as<T, std::error_code> || std::same_as<T, std::excep
 }
 [[nodiscard]] inline std::exception_ptr exception_of(std::exception_ptr error) noexcept { return error; }
 
-/// Returns its arguments as one result: void, the only argument, or a tuple.
+/// Combines all arguments to one result. Returns void for no argument, the only argument, or a tuple of
+/// several arguments.
 struct as_one_result {
     template <class... Args>
     auto operator()(Args&&... args) const {
@@ -38,8 +40,8 @@ struct as_one_result {
     }
 };
 
-/// Calls a function with the results of the operation, and sets what it returns or throws as the result of a
-/// promise.
+/// A handler that calls a function with the results of the operation. The value or exception of the function
+/// becomes the result of a promise.
 template <class F, class... Args>
 class packaged_handler {
 public:
@@ -69,7 +71,7 @@ private:
     F f_;
 };
 
-/// Sets the results of the operation as the result of a promise.
+/// A handler that stores the results of the operation in a promise.
 template <class... Args>
 class promise_handler : public packaged_handler<as_one_result, Args...> {
 public:
@@ -98,18 +100,19 @@ struct packaged_token {
 struct use_future_t {
     explicit constexpr use_future_t() = default;
 
-    /// Returns a token for a function. The operation calls `f` with its results, and the future gets what `f`
-    /// returns or throws.
+    /// Returns a token for the function `f`. The operation calls `f` with the results of the operation. The
+    /// value or exception of `f` becomes the result of the future.
     template <class F>
     [[nodiscard]] detail::packaged_token<std::decay_t<F>> operator()(F&& f) const {
         return {std::forward<F>(f)};
     }
 };
 
-/// A token with which an operation returns an ekiden::future of its results: void, the only result, or a
-/// tuple. A leading std::error_code or std::exception_ptr is not a result. If it reports a failure, the
-/// future throws it; an error code as std::system_error. If the operation is dropped, the future throws
-/// std::future_error(broken_promise).
+/// A token with which an operation returns an ekiden::future. An operation without a result returns a
+/// future<void>. A single result becomes the value of the future, and several results become a tuple. A first
+/// argument of type std::error_code or std::exception_ptr is not a result. If this argument reports a
+/// failure, the future throws it. An error code is thrown as a std::system_error. If the operation destroys
+/// its handler without calling it, the future throws std::future_error(broken_promise).
 inline constexpr use_future_t use_future{};
 
 template <class R, class... Args>

@@ -1,4 +1,4 @@
-/// Keeps a context running while work for it is done elsewhere.
+/// Keeps a context running while another thread or another context works for it.
 ///
 /// Part: execution. Used by: programs, asynchronous operations. Modeled on N4771, 13.16 and 13.17.
 #pragma once
@@ -10,10 +10,10 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// A guard that counts as outstanding work of the executor's context until reset() or its destruction. Each
-/// copy counts, too.
+/// A guard that counts as outstanding work of the executor's context. A guard counts until reset() is called
+/// or the guard is destroyed. Each copy of a guard counts separately.
 ///
-/// Thread safety: one thread at a time uses a guard.
+/// Thread safety: only one thread at a time may use a guard.
 template <executor Executor>
 class executor_work_guard {
 public:
@@ -34,7 +34,7 @@ public:
     [[nodiscard]] Executor get_executor() const noexcept { return executor_; }
     /// Returns whether the guard still counts as work.
     [[nodiscard]] bool owns_work() const noexcept { return owns_; }
-    /// Ends the work. Has no effect if it has ended already.
+    /// Ends the outstanding work of this guard. Has no effect if the work has ended already.
     void reset() noexcept {
         if (std::exchange(owns_, false)) executor_.on_work_finished();
     }
@@ -44,8 +44,8 @@ private:
     bool owns_ = true;
 };
 
-/// Returns a guard for an executor, for the executor of a context, or for the executor with which an object
-/// is associated. The second argument is used if the object has no associated executor.
+/// Returns a guard for an executor, for the executor of a context, or for the associated executor of an
+/// object. If an object has no associated executor, the guard uses the second argument.
 template <executor Executor>
 [[nodiscard]] executor_work_guard<Executor> make_work_guard(const Executor& where) {
     return executor_work_guard<Executor>(where);

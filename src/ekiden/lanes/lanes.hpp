@@ -1,8 +1,8 @@
-/// A lane for each key: functions that are posted for one key run one at a time, in the order of the posts.
-/// Different keys run in parallel.
+/// Lanes. The functions of one key run one at a time, in the order in which they were posted. Functions of
+/// different keys run in parallel.
 ///
-/// Part: lanes. Used by: programs. Lanes need not be created or destroyed, and a lane without work costs
-/// nothing. How it works: execution/detail/strand.md.
+/// Part: lanes. Used by: programs. A program need not create or destroy single lanes, and an idle lane uses
+/// no memory. The protocol is explained in execution/detail/strand.md.
 #pragma once
 
 #include <ekiden/context/serial_scope.hpp>
@@ -32,41 +32,45 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// Keyed strands on one inner executor.
+/// Strands for keys, on one inner executor.
 ///
-/// `Key` can be copied and compared by ==, and moved without exceptions. `Hash` is a hash function for keys.
-/// Hashing and comparing must not throw. The == and the move constructor of a key may be called under a lock
-/// of the lanes, so they must not call this library. Its copy constructor, its destructor and the hash are
-/// called outside of locks, and may call anything.
+/// A `Key` can be copied and compared by ==, and its move constructor does not throw. `Hash` is a hash
+/// function for keys. The hash function and the comparison must not throw. The == and the move constructor of
+/// a key may be called under a lock of the lanes, so they must not call this library. The copy constructor
+/// and the destructor of a key, and the hash function, may call any function, because they are called outside
+/// of locks.
 ///
-/// Functions of a key begin in the order of their posts, one at a time. A thread that runs lanes runs a batch
-/// of one lane, and then lets others run. A batch is up to 64 functions, or 100 us. So a key with much work
-/// delays no other key for long. While a function blocks, other threads of the inner context run the other
-/// lanes.
+/// The functions of a key begin in the order of their posts, one at a time. A thread runs functions in
+/// batches of at most 64 functions, or about 100 us. After a batch, the thread lets other tasks of the inner
+/// context run. So a key with much work delays no other key for long. While a function blocks, other threads
+/// of the inner context run the other lanes.
 ///
-/// If a function throws, the exception leaves it in the inner context, and the lane continues. While that
-/// context is paused or stopped, no further function begins. When it accepts no more tasks, queued functions
-/// are abandoned, and posts are refused in the way in which the context refuses them.
+/// If a function throws, the inner context handles the exception like an exception of a task. The lane
+/// continues with its next function. While the inner context is paused or stopped, no further function
+/// begins. If the inner context accepts no more tasks, queued functions are abandoned. Later posts fail in
+/// the same way as posts to the inner context.
 ///
-/// If the inner executor throws when lanes ask it to run something, the thread that runs lanes does the work
-/// itself. It does so even while the context is paused, but not if the context accepts no more tasks. In a
-/// post or a dispatch, this is not possible. Then the functions that other threads have posted meanwhile are
-/// abandoned and counted as dropped. Each is reported as an exception of a function.
+/// After a batch, the lanes ask the inner executor to run their remaining functions. If the inner executor
+/// throws then, the current thread runs the remaining functions. The thread continues even while the inner
+/// context is paused, but not if the inner context accepts no more tasks. If the inner executor throws during
+/// a post or a dispatch, the functions that other threads have posted meanwhile are abandoned. Each of these
+/// functions is counted as dropped, and is reported as an exception of a function.
 ///
-/// Capacities (see lanes_options) limit the functions that wait. Running functions do not count. With the
-/// policy `block`, a post queues its function at once. If there is no room, the post then waits until enough
-/// older functions have begun. So threads continue in the order of their arrival, and a lane has at most one
-/// function of each waiting thread beyond its capacity. A worker of a pool runs other tasks meanwhile, like
-/// future::get(). Some posts must not wait, because room may depend on them. They are accepted beyond the
-/// capacity:
-///   * a post by a function that runs in one of these lanes
-///   * a post by a task that its thread runs while that function waits for something else
-///   * a post by a thread that fires or cancels timers
+/// Capacities (see lanes_options) limit the number of waiting functions. Running functions do not count. With
+/// the policy `block`, a post queues its function at once. If there is no room, the post then waits until
+/// enough older functions have begun. So waiting threads continue in the order of their posts. Each waiting
+/// thread adds at most one function to a lane beyond the capacity. While a post waits, a worker of a pool
+/// runs other tasks, as in future::get(). Some posts must not wait, because a full lane may get room only
+/// after such a post returns. The following posts exceed the capacity instead of waiting:
+///   * A post by a function of one of these lanes does not wait.
+///   * While a function of these lanes waits, a post by another task on the same thread does not wait.
+///   * A post by a thread that is firing or canceling timers does not wait.
 ///
 /// Thread safety: all members except the destructor may be called concurrently.
 /// Ordering: everything that one function does happens before the next function of its key begins.
-/// Lifetime: after the destructor, posted functions still run, and executors stay usable. In the child of a
-/// fork(), each call throws std::system_error(operation_not_permitted).
+/// Lifetime: after the lanes have been destroyed, posted functions still run, and executors of lanes stay
+/// usable. In the child of a fork(), posts and waits throw std::system_error(operation_not_permitted), and so
+/// do depth(), active(), metrics() and close().
 template <class Key, class Executor = any_executor, class Hash = std::hash<Key>>
 class lanes {
     static_assert(std::copy_constructible<Key> && std::equality_comparable<Key>,
@@ -85,41 +89,43 @@ public:
     using options = lanes_options;
     using metrics_type = lanes_metrics<Key>;
 
-    /// Constructs lanes on `inner`. Throws std::bad_alloc, and std::invalid_argument for options that are not
-    /// allowed.
+    /// Constructs lanes whose functions run on `inner`. Throws std::bad_alloc, and std::invalid_argument for
+    /// options that are not allowed.
     explicit lanes(const Executor& inner, const options& chosen = {}, const Hash& hash = {})
         : state_(new state(inner, chosen, hash)) {}
-    /// Destroys the lanes. Waits for nothing.
+    /// Destroys the lanes. Does not wait for posted functions.
     ~lanes() { state_->drop_handle(); }
     lanes(const lanes&) = delete;
     lanes& operator=(const lanes&) = delete;
 
     class executor_type;
-    /// Returns an executor that runs functions in the lane of `key`. It stays usable when the lanes have been
-    /// destroyed. Throws what copying the key throws.
+    /// Returns an executor that runs functions in the lane of `key`. The executor stays usable after the
+    /// lanes have been destroyed. Throws whatever the copy constructor of the key throws.
     [[nodiscard]] executor_type get_executor(const Key& key) const;
 
-    /// Runs `f()` in the lane of `key`. Returns true if it is accepted. Returns false if it is refused,
-    /// because there is no room, the lane is being closed, or the inner context accepts no more tasks. Then
-    /// this thread has destroyed `f`. Throws like task_sink::post(). If there is no memory for the lane,
-    /// lanes with capacities throw std::bad_alloc here. Lanes without capacities drop `f` later, and the
-    /// inner executor reports that as an exception of a function.
+    /// Runs `f()` later in the lane of `key`. Returns true if the lane has accepted `f`. Returns false if
+    /// there is no room, if the lane is being closed, or if the inner context accepts no more tasks. If it
+    /// returns false, post() has destroyed its copy of `f`. Throws like task_sink::post(). If there is no
+    /// memory for the lane, lanes with a capacity throw std::bad_alloc in post(). Lanes without a capacity
+    /// drop `f` later in this case, and the inner executor reports a std::bad_alloc as an exception of a
+    /// function.
     template <class F>
     [[nodiscard]] bool post(const Key& key, F&& f) const {
         detail::expect_callable_without_arguments<F>();
         return state_->give(key, std::forward<F>(f), "post", task_order::usual);
     }
-    /// Runs `f()` like post(), as a continuation of the function that calls this: no thread is woken for `f`
-    /// before that function returns.
+    /// Runs `f()` like post(), as a continuation of the calling function. No other thread is woken for `f`
+    /// before the calling function returns.
     template <class F>
     [[nodiscard]] bool defer(const Key& key, F&& f) const {
         detail::expect_callable_without_arguments<F>();
         return state_->give(key, std::forward<F>(f), "defer", task_order::deferred);
     }
-    /// Calls `f()` in this call if the caller is inside a function of the lane. Also calls it in this call if
-    /// the lane is idle and the caller is a thread of the inner context. If the inner executor cannot tell
-    /// which threads are inside (see calls_in_place), the caller counts as a thread outside. Calls no other
-    /// function of the lane. Otherwise posts `f` like post(), and destroys it if it is refused.
+    /// Calls `f()` before it returns, if the caller is inside a function of the lane. Also calls `f()` before
+    /// it returns if the lane is idle and the caller is a thread of the inner context. If the inner executor
+    /// cannot tell which threads belong to its context (see calls_in_place), the caller counts as a thread
+    /// outside. In all other cases, posts `f` like post(), and destroys `f` if the post is refused. A
+    /// dispatch runs no other function of the lane.
     template <class F>
     void dispatch(const Key& key, F&& f) const {
         detail::expect_callable_without_arguments<F>();
@@ -135,29 +141,31 @@ public:
     /// Returns whether the caller is inside a function of the lane.
     [[nodiscard]] bool running_in_this_thread(const Key& key) const { return state_->is_inside(key); }
 
-    /// Returns how many functions wait in the lane. Without capacities, the functions that a thread has
-    /// dequeued count until the end of its batch.
+    /// Returns how many functions wait in the lane of `key`. Without a capacity, functions that a thread has
+    /// dequeued count until the batch of that thread ends.
     [[nodiscard]] std::size_t depth(const Key& key) const { return state_->depth(key); }
 
-    /// Returns how many lanes have a function that waits or runs.
+    /// Returns the number of lanes that have a waiting or running function.
     [[nodiscard]] std::size_t active() const { return state_->active(); }
 
-    /// Returns what the lanes have done since they were constructed. Throws std::bad_alloc.
+    /// Returns counters of the work that the lanes have done since their construction. Throws std::bad_alloc.
     [[nodiscard]] metrics_type metrics() const { return state_->metrics(); }
 
-    /// Abandons the functions that wait in the lane, and returns how many there were. Posts that wait for
-    /// room in the lane return. If a function of the lane is running, posts are refused until it returns;
-    /// without capacities they are accepted and abandoned. Functions that the lane's thread has dequeued
-    /// already are abandoned by that thread. Afterwards the lane can be used again.
+    /// Abandons the functions that wait in the lane of `key`, and returns the number of abandoned functions.
+    /// Posts that wait for room in the lane return. While a function of the lane is still running, new posts
+    /// to the lane are refused. Without a capacity, posts to such a lane are accepted instead, and their
+    /// functions are abandoned. The thread of the running function abandons the functions that it has
+    /// dequeued already. After the running function has returned, the lane can be used again.
     std::size_t close(const Key& key) const { return state_->close(key); }
 
-    /// Waits until the lane of `key` has nothing to run. Functions that are posted meanwhile prolong the
-    /// wait. A worker of a pool runs other tasks meanwhile, like future::get(). Throws
-    /// std::system_error(resource_deadlock_would_occur) in a function of this lane, and in a task that the
-    /// thread of such a function runs while the function waits.
+    /// Waits until the lane of `key` has no function to run. Functions that are posted meanwhile prolong the
+    /// wait. During the wait, a worker of a pool runs other tasks, as in future::get(). Throws
+    /// std::system_error(resource_deadlock_would_occur) in a function of this lane. Throws the same exception
+    /// in a task that the thread of such a function runs while the function waits.
     void wait_idle(const Key& key) const { (void)state_->wait_idle(key, wait_limit()); }
-    /// Waits like wait_idle(key), or until a stop is requested. Returns whether the lane was idle. Runs no
-    /// other tasks meanwhile, like every wait with a limit. A wait that gives up has no effect.
+    /// Waits like wait_idle(key), or until a stop is requested. Returns whether the lane was idle. Like every
+    /// wait with a limit, this wait runs no other tasks. A wait that ends because of the stop request has no
+    /// effect.
     [[nodiscard]] bool wait_idle(const Key& key, std::stop_token stop) const {
         return state_->wait_idle(key, wait_limit(std::move(stop)));
     }
@@ -171,7 +179,8 @@ public:
                                      const std::chrono::duration<Rep, Period>& duration) const {
         return state_->wait_idle(key, wait_limit::after(duration));
     }
-    /// Waits like wait_idle(key), at most until `deadline`, of any clock. Returns whether the lane was idle.
+    /// Waits like wait_idle(key), at most until `deadline`. The deadline may be a time of any clock. Returns
+    /// whether the lane was idle.
     template <class Clock, class Duration>
     [[nodiscard]] bool wait_idle_until(const Key& key,
                                        const std::chrono::time_point<Clock, Duration>& deadline) const {
@@ -183,7 +192,7 @@ private:
     state* const state_;
 };
 
-/// The state that all handles share.
+/// The state that the lanes and their executors share.
 template <class Key, class Executor, class Hash>
 class lanes<Key, Executor, Hash>::state final : public lanes_state {
 public:
@@ -196,7 +205,7 @@ public:
     /// Posts a function to a lane.
     template <class F>
     bool give(const Key& key, F&& f, const char* where, task_order order) {
-        if (takes_no_more()) [[unlikely]] // the inner executor refuses it in its own way
+        if (takes_no_more()) [[unlikely]] // then the inner executor refuses the task
             return accept_task(Executor(inner), make_task(std::forward<F>(f), where), order);
         const std::uint64_t hashed = hash(key);
         return enqueue(shard_of(hashed), make_keyed(key, hashed, std::forward<F>(f), where), order);
@@ -207,7 +216,8 @@ public:
         return give(key, owned_task(given), "post", order);
     }
 
-    /// Calls a function in this call if it may run here now, and the lane is idle. Otherwise posts it.
+    /// Calls a function before it returns, if the function may run on this thread and the lane is idle.
+    /// Otherwise posts the function.
     template <class F>
     void dispatch(const Key& key, F&& f) {
         if (takes_no_more() || !calls_in_place(inner))
@@ -274,8 +284,8 @@ private:
         Key key;
     };
 
-    /// A function with its key, like callable_task. A function of up to 32 bytes shares a cache line with a
-    /// key of one word.
+    /// The task of a function, with the key of the function. A function of up to 32 bytes and a key of one
+    /// word share a cache line.
     template <class F>
     struct keyed final : with_key {
         template <class G>
@@ -288,7 +298,7 @@ private:
             if (request == task_request::abandon) {
                 recycler::destroy(self);
             } else {
-                F own(std::move(self->f)); // so that the call can reuse the memory
+                F own(std::move(self->f)); // moved, so that the call can reuse the memory of the task
                 recycler::destroy(self);
                 static_cast<void>(own());
             }
@@ -307,7 +317,7 @@ private:
     static constexpr std::size_t entry_bytes =
         recycler::holds<entry> ? std::size_t{64} << recycler::size_class(sizeof(entry)) : sizeof(entry);
 
-    /// A lane or null, and the lock of its shard.
+    /// A pointer to a lane, or null, together with its shard and the owned lock of the shard.
     struct place {
         lane_shard& shard;
         lanes_state::lock guard;
@@ -316,8 +326,8 @@ private:
 
     static const Key& key_of(const lane& of) noexcept { return static_cast<const entry&>(of).key; }
 
-    /// Returns a hash of which each bit depends on all bits of the user's hash, which may be the key itself.
-    /// Modeled on the finalizer of D. Stafford's Mix13.
+    /// Returns a hash in which each bit depends on all bits of the result of `Hash`. Mixing is necessary
+    /// because the result of `Hash` may be the key itself. Modeled on the finalizer Mix13 of Stafford.
     [[nodiscard]] std::uint64_t hash(const Key& key) const noexcept {
         std::uint64_t h = hash_(key);
         h = (h ^ (h >> 30)) * 0xbf58476d1ce4e5b9U;
@@ -338,8 +348,8 @@ private:
     [[nodiscard]] static lane* lane_at(lane_shard& s, const Key& key, std::uint32_t hashed) {
         return s.table.find(hashed, [&key](const lane& l) { return key_of(l) == key; });
     }
-    /// Finds the lane of a key. If `sorts` is true, moves the tasks that were posted before to their lanes
-    /// first. Then the caller releases the lock with unlock().
+    /// Finds the lane of a key. If `sorts` is true, first moves the tasks that were posted before to their
+    /// lanes. If `sorts` is true, the caller must also release the lock with unlock().
     [[nodiscard]] place find(const Key& key, bool sorts) {
         const std::uint64_t hashed = hash(key);
         lane_shard& s = shard_of(hashed);
@@ -351,11 +361,11 @@ private:
     // ---- for lanes_state
 
     static bool schedule(lanes_state& self, task* drain, task_order order) {
-        const Executor copied = static_cast<state&>(self).inner; // when the drain runs, it may destroy `self`
+        const Executor copied = static_cast<state&>(self).inner; // the drain may destroy `self`
         return accept_task(copied, drain, order);
     }
     static lane* lane_of(lane_shard& s, keyed_task& given) noexcept {
-        Key& key = static_cast<with_key&>(given).key; // the task destroys it, outside of the lock
+        Key& key = static_cast<with_key&>(given).key; // the task destroys the key later, without the lock
         if (lane* const found = lane_at(s, key, given.hash)) return found;
         try {
             entry* fresh = nullptr;
@@ -385,7 +395,7 @@ private:
                 own.delays_.note({key_of(of), ns});
             else
                 own.delays_.note({own.hash_(key_of(of)), ns});
-        } catch (...) { // no memory: this delay is omitted
+        } catch (...) { // there is no memory, so this delay is omitted
         }
     }
     static void end(lanes_state& self) noexcept { delete static_cast<state*>(&self); }
@@ -396,10 +406,11 @@ private:
     longest_delays<delay> delays_;
 };
 
-/// A handle of one lane. Its operations are those of task_sink. Two handles are equal if they have the same
-/// key and belong to the same lanes. With a key of one word, its size is two words.
+/// A handle of one lane, with the operations of task_sink. Two handles are equal if they have the same key
+/// and belong to the same lanes. If the key has the size of one word, a handle has the size of two words.
 ///
-/// Thread safety: threads may use a handle at the same time, except for assignment and destruction.
+/// Thread safety: several threads may use one handle at the same time. Assignment and destruction need
+/// exclusive access to the handle.
 template <class Key, class Executor, class Hash>
 class lanes<Key, Executor, Hash>::executor_type : public task_sink<executor_type> {
 public:
@@ -407,7 +418,7 @@ public:
         : task_sink<executor_type>(other), state_(other.state_), key_(other.key_) {
         if (state_ != nullptr) state_->add_handle();
     }
-    /// Moves the handle. `other` may then only be destroyed or assigned to.
+    /// Moves the handle. Afterwards, `other` may only be destroyed or assigned to.
     executor_type(executor_type&& other) noexcept
         : task_sink<executor_type>(other), state_(std::exchange(other.state_, nullptr)), key_(other.key_) {}
     executor_type& operator=(executor_type other) noexcept {
@@ -418,7 +429,7 @@ public:
         if (state_ != nullptr) state_->drop_handle();
     }
 
-    /// Returns the lane's key.
+    /// Returns the key of the lane.
     [[nodiscard]] const Key& key() const noexcept { return unboxed(key_); }
     [[nodiscard]] Executor get_inner_executor() const noexcept { return state_->inner; }
     [[nodiscard]] decltype(auto) context() const noexcept { return state_->inner.context(); }
@@ -430,7 +441,7 @@ public:
         return a.state_ == b.state_ && a.key() == b.key();
     }
 
-    /// Returns true: functions run one after the other, as on a strand.
+    /// Returns true, because the functions of a lane run one after the other.
     [[nodiscard]] static constexpr bool runs_one_at_a_time() noexcept { return true; }
     void report_unhandled(const char* type) const noexcept { ekiden::report_unhandled(state_->inner, type); }
 
@@ -438,7 +449,7 @@ private:
     friend class lanes;
     friend struct detail::sink_access;
     bool accept(task* given, task_order order) const {
-        const auto kept = key_; // the task may destroy this handle once it is queued
+        const auto kept = key_; // once queued, the task may destroy this handle
         return state_->accept(unboxed(kept), given, order);
     }
     [[nodiscard]] task* continue_with(task* given) const {
@@ -448,7 +459,8 @@ private:
         return nullptr;
     }
 
-    // Executors must be copyable without exceptions. A key that is not is stored outside.
+    // The copy constructor of an executor must not throw. A key whose copy constructor may throw is stored
+    // outside of the handle.
     static constexpr bool key_lies_inside = std::is_nothrow_copy_constructible_v<Key>;
     using stored = std::conditional_t<key_lies_inside, Key, std::shared_ptr<const Key>>;
 

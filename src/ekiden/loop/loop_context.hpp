@@ -1,9 +1,9 @@
 /// An event loop: a queue of tasks that run only on the threads that call run().
 ///
-/// Part: loop. Used by: programs, loop_pool. The engines are private: solo_loop.hpp, shared_loop.hpp. The
-/// protocols: loop.md.
+/// Part: loop. Used by: programs, loop_pool. The two engines are in solo_loop.hpp and shared_loop.hpp, and
+/// are private. The protocols are explained in loop.md.
 ///
-/// Modeled on the io_context of the Networking TS (N4771, 14.2) in the form of Asio, without input and
+/// Modeled on the io_context of the Networking TS (N4771, 14.2), in the form of Asio, but without input and
 /// output.
 #pragma once
 
@@ -26,62 +26,68 @@ namespace ekiden::inline EKIDEN_ABI {
 class solo_loop;
 class shared_loop;
 
-/// A queue of tasks, and the threads that run them. Each accepted task is run exactly once, or abandoned by
-/// the destructor.
+/// A queue of tasks, and the threads that run these tasks. Each accepted task is run exactly once, or is
+/// abandoned by the destructor.
 ///
-/// Order of the tasks: tasks are dequeued in the order of their posts, for all posting threads together.
-/// While one thread runs the context, tasks also run in this order. A long task delays no other task, as long
-/// as there is another thread inside.
+/// Tasks are dequeued in the order in which they were posted, whichever threads posted them. If only one
+/// thread runs the context, tasks also run in this order. A long task delays no other task if another thread
+/// also runs the context.
 ///
-/// Work is a task, queued or running, and what on_work_started() has announced. A pending timer calls
-/// on_work_started(). A context without work stops: run() returns, and does nothing more before restart().
+/// A context has work while a task is queued or running, or while work is outstanding. Outstanding work is
+/// announced by on_work_started(). A pending timer counts as outstanding work. A context without work stops.
+/// After the stop, run() returns, and runs no tasks before restart() is called.
 ///
-/// A task that waits for a result blocks its thread, which runs no other tasks meanwhile. If the thread is
-/// also a worker of a pool, the pool knows that it is blocked. The same holds while run() waits for work.
+/// A task that waits for a result blocks its thread. The thread runs no other tasks meanwhile. If the thread
+/// is also a worker of a pool, the worker counts as blocked in its pool. A worker also counts as blocked
+/// while run() waits for work.
 ///
-/// In the child of a fork(), a context of the parent accepts and runs no more tasks. Posting and running
-/// throw std::system_error(operation_not_permitted), and the destructor has no effect on the context. New
-/// contexts work there. A task may fork if its child ends with exec or _exit. If the child returns from the
-/// task, the process ends with a message.
+/// In the child of a fork(), a context of the parent process accepts and runs no more tasks. In the child,
+/// post() and run() throw std::system_error(operation_not_permitted), and the destructor of such a context
+/// has no effect. A context that is constructed in the child works. A task may call fork() if the child
+/// process ends with exec or _exit. If the child returns from the task, the child ends with a message.
 ///
 /// Thread safety: all members except the destructor may be called concurrently. With the hint 1, however,
-/// only one thread at a time may call the functions that run tasks (run... and poll...).
-/// Ordering: everything before a post happens before the task runs.
+/// only one thread at a time may call the functions that run tasks, which are the variants of run() and
+/// poll().
+/// Ordering: everything that the posting thread did before a post happens before the task runs.
 class loop_context final : public execution_context {
 public:
-    /// The hint for any number of threads.
+    /// The concurrency hint for any number of threads.
     static constexpr int many = std::numeric_limits<int>::max();
 
-    /// Constructs a context. `concurrency_hint` is the number of threads that will run it. With 1, only one
-    /// thread at a time runs it. Then nothing is locked, and a second thread inside ends the program with a
-    /// message. With a larger hint, any number of threads run it. Throws std::invalid_argument if the hint is
-    /// less than 1, and std::bad_alloc. In a simulation, it fails the run instead.
+    /// Constructs a context. `concurrency_hint` is the number of threads that will run the context. With the
+    /// hint 1, only one thread at a time may run the context. A context with the hint 1 uses no lock. If a
+    /// second thread runs such a context at the same time, the program ends with a message. With a larger
+    /// hint, any number of threads may run the context. Throws std::bad_alloc, and std::invalid_argument if
+    /// the hint is less than 1. In a simulation, the constructor fails the run of the simulation.
     explicit loop_context(int concurrency_hint = many);
 
-    /// Shuts the services down. Then destroys the queued tasks without running them, and refuses what these
-    /// post. No thread may be inside, post, or use what belongs to the context. A task or coroutine that runs
-    /// in the context must not destroy it. That stops the program with a message that names the task or
-    /// coroutine.
+    /// Shuts the services down. Then destroys the queued tasks without running them, and refuses the tasks
+    /// that their destructors post. During the destructor, no thread may run the context, post to it, or use
+    /// its services. If a task or coroutine that runs in the context destroys the context, the program ends
+    /// with a message that names the task or coroutine.
     ~loop_context() override;
 
     class executor_type;
     /// Returns a handle that accepts tasks for this context.
     [[nodiscard]] executor_type get_executor() noexcept;
 
-    /// Runs tasks until the context stops, because of stop() or because it has no work. Returns the number of
-    /// tasks that this call has run. A stopped context runs nothing, even if tasks are posted later: this
-    /// returns 0 until restart(). A debug build prints a warning if the context stopped for lack of work and
-    /// has tasks again. Exceptions of a task leave run(). They do not stop the context, and the next call
-    /// continues. A task may call this function and all others. It counts as work while it does.
+    /// Runs tasks until the context stops, because stop() is called or because no work is left. Returns the
+    /// number of tasks that this call has run. A stopped context runs no tasks, even if tasks are posted
+    /// later. After a stop, run() returns 0 until restart() is called. A debug build prints a warning if the
+    /// context has stopped for lack of work and has tasks again. If a task throws, run() throws the same
+    /// exception. An exception does not stop the context, and the next call of run() continues. A task may
+    /// call run() and all other functions. A task that calls run() counts as work during this call.
     std::size_t run();
     /// Runs tasks like run(), but at most one.
     std::size_t run_one();
 
-    /// Runs tasks like run(), or until `limit` is reached. A task that runs at that time is not cut short. A
-    /// deadline does not stop the context. A stop request calls stop(), so every thread leaves run(), and the
-    /// context runs nothing before restart(). The same holds if the stop was requested before the call.
+    /// Runs tasks like run(), or until `limit` is reached. A running task is not interrupted when the limit
+    /// is reached. A deadline does not stop the context. A stop request calls stop(), so run() returns in
+    /// every thread, and the context runs no tasks before restart(). A stop request before the call has the
+    /// same effect.
     std::size_t run(const wait_limit& limit);
-    /// Runs tasks like run(limit), where the limit is a stop request. The request calls stop().
+    /// Runs tasks like run(limit), where the limit is a stop request. The stop request calls stop().
     std::size_t run(std::stop_token token) { return run(wait_limit(std::move(token))); }
     /// Runs tasks like run(limit), where the limit is a duration.
     template <class Rep, class Period>
@@ -96,7 +102,7 @@ public:
 
     /// Runs tasks like run(limit), but at most one. A stop request calls stop(), as in run(limit).
     std::size_t run_one(const wait_limit& limit);
-    /// Runs a task like run_one(limit), where the limit is a stop request. The request calls stop().
+    /// Runs a task like run_one(limit), where the limit is a stop request. The stop request calls stop().
     std::size_t run_one(std::stop_token token) { return run_one(wait_limit(std::move(token))); }
     /// Runs a task like run_one(limit), where the limit is a duration.
     template <class Rep, class Period>
@@ -109,26 +115,27 @@ public:
         return run_one(wait_limit::until(deadline));
     }
 
-    /// Runs tasks until the queue is empty, and does not wait for more. Returns the number of tasks that this
-    /// call has run. If there is no work then, the context stops.
+    /// Runs tasks until the queue is empty, and does not wait for more tasks. Returns the number of tasks
+    /// that this call has run. If no work is left at the end, the context stops.
     std::size_t poll();
     /// Runs tasks like poll(), but at most one.
     std::size_t poll_one();
 
-    /// Stops the context. All calls of run... and poll... return as soon as their tasks do, and later calls
-    /// return at once, until restart(). Tasks stay in the queue. But a thread that is between two tasks at
-    /// this moment may begin one more.
+    /// Stops the context. All calls of run() and poll() return as soon as their current tasks have returned.
+    /// Later calls return at once until restart() is called. Queued tasks stay in the queue. However, a
+    /// thread that is between two tasks during stop() may begin one more task.
     void stop() noexcept;
-    /// Returns whether the context has stopped, because of stop() or because it had no work.
+    /// Returns whether the context has stopped, because stop() was called or because no work was left.
     [[nodiscard]] bool is_stopped() const noexcept;
-    /// Ends the stop: run... and poll... run tasks again. No thread may be inside.
+    /// Ends the stop, so that run() and poll() run tasks again. No thread may be inside run() or poll()
+    /// during this call.
     void restart() noexcept;
 
-    /// Returns whether the calling thread is inside run() or poll(), or a variant of them, of this context.
+    /// Returns whether the calling thread is inside a variant of run() or poll() of this context.
     [[nodiscard]] bool running_in_this_thread() const noexcept;
 
 private:
-    friend class loop_threads; // used by loop_pool
+    friend class loop_threads; // a part of loop_pool
 
     template <class F>
     auto with_engine(F f) const;
@@ -152,33 +159,35 @@ private:
     [[nodiscard]] bool is_in_forked_child() const noexcept { return generation_ != sys::fork_generation(); }
 
     static constexpr std::uint32_t ends = 1;  // the destructor has begun
-    static constexpr std::uint32_t holds = 2; // stop() has been called, and restart() has not
+    static constexpr std::uint32_t holds = 2; // stop() has been called, but not restart() after it
     sys::atomic<std::uint32_t> gate_{0};
-    const std::uint16_t generation_; // the fork generation
-    // Exactly one of these is set.
+    const std::uint16_t generation_; // The fork generation in which the context was constructed.
+    // Exactly one of the two engines is set.
     std::unique_ptr<solo_loop> solo_;
     std::unique_ptr<shared_loop> shared_;
 };
 
-/// A cheap handle that can be copied. Two handles are equal if they have the same context. Its operations are
-/// those of task_sink. It must not be used after the context has been destroyed.
+/// A small handle of a context, with the operations of task_sink. Two handles are equal if they have the same
+/// context. A handle must not be used after the context has been destroyed.
 class loop_context::executor_type : public task_sink<executor_type> {
 public:
     [[nodiscard]] loop_context& context() const noexcept { return *context_; }
     friend bool operator==(const executor_type&, const executor_type&) = default;
 
-    /// Announces work elsewhere that will post its completion to the context. The context does not stop for
-    /// lack of work before the same number of calls of on_work_finished(). That call may be the last use of
-    /// the context by its thread. At most 2^25 - 1 announcements can be pending at a time. If
-    /// on_work_finished() is called without a pending on_work_started(), the program ends with a message if
-    /// this is detected: if no work is outstanding.
+    /// Announces outstanding work, which will post its completion to the context. The context does not stop
+    /// for lack of work before on_work_finished() has been called once for each announcement. The last call
+    /// of on_work_finished() may let the context stop. After the stop, another thread may destroy the
+    /// context, even before this call returns. At most 2^25 - 1 announcements may be pending at a time. If
+    /// on_work_finished() is called while no work is outstanding, the program ends with a message.
     void on_work_started() const noexcept { context_->work_started(); }
     void on_work_finished() const noexcept { context_->work_finished(); }
 
-    /// Returns whether dispatch() would run its function at once.
+    /// Returns whether the calling thread runs the context. If the result is true, dispatch() calls its
+    /// function at once.
     [[nodiscard]] bool running_in_this_thread() const noexcept { return context_->running_in_this_thread(); }
 
-    /// Reports the exception: it leaves run() like an exception of a task.
+    /// Reports the current exception. The function run() then throws this exception, like an exception of a
+    /// task.
     void report_unhandled(const char* type) const noexcept;
 
 private:

@@ -1,4 +1,5 @@
-/// A loop_context for each of several threads: for programs that give each thread its own part of the work.
+/// A pool of threads with one loop_context for each thread. Use a loop_pool in a program that gives each
+/// thread its own part of the work.
 ///
 /// Part: loop. Used by: programs.
 #pragma once
@@ -26,49 +27,51 @@ struct loop_pool_options {
     /// The largest accepted number of threads.
     static constexpr unsigned most_threads = 4096;
 
-    unsigned threads = 0; ///< number of threads; 0: one per processor that this process may really use
-    std::string name = "ekiden-loop"; ///< the threads are called name-0, name-1, ...
-    /// Pins each thread to one of the usable processors, in their order. This is a hint: a refusal by the
-    /// system is not reported.
+    unsigned threads = 0; ///< number of threads; 0 means one per processor that this process may use
+    std::string name = "ekiden-loop"; ///< the names of the threads are name-0, name-1, ...
+    /// Pins each thread to one of the usable processors, in the order of their numbers. The option is a hint.
+    /// If the system refuses to pin a thread, no error is reported.
     bool is_pinned = false;
-    /// The function that the thread calls when a task without a future throws an exception. Its second
-    /// argument is the name of the callable's type. Must not throw. If it is empty, the library prints both
-    /// to standard error and calls std::terminate.
+    /// A thread calls this function when a task without a future throws an exception. The first argument is
+    /// the exception, and the second argument is the name of the callable's type. The function must not
+    /// throw. If the function is empty, the library prints the exception and the name to standard error and
+    /// calls std::terminate.
     std::function<void(std::exception_ptr, std::string_view)> on_unhandled_exception = {};
 };
 
-/// A pool of threads, of which each runs its own context with the hint 1. Data that stay on one thread need
-/// no lock. The threads start with the pool.
+/// A pool of threads. Each thread runs its own loop_context with the concurrency hint 1. Data that only one
+/// of these threads uses need no lock. The constructor of the pool starts the threads.
 ///
-/// In the child of a fork() the threads do not exist. Executors throw as described at loop_context, join()
-/// throws std::system_error(operation_not_permitted), and the destructor does nothing.
+/// In the child of a fork(), the threads do not exist. There, executors throw as described at loop_context,
+/// join() throws std::system_error(operation_not_permitted), and the destructor does nothing.
 ///
-/// Thread safety: all members except the destructor may be called concurrently. The pool's own threads may
-/// call them, too, unless stated otherwise.
+/// Thread safety: all members except the destructor may be called concurrently. The threads of the pool may
+/// also call all members that do not say otherwise.
 class loop_pool {
 public:
     using options = loop_pool_options;
     using executor_type = loop_context::executor_type;
 
     /// Starts the threads. Throws std::invalid_argument for an option that is not allowed. Throws
-    /// std::bad_alloc and std::system_error if the system does not provide memory or a thread. If it throws,
-    /// the threads that had started have ended.
+    /// std::bad_alloc or std::system_error if the system does not provide memory or a thread. Before the
+    /// constructor throws, it ends the threads that it has started.
     explicit loop_pool(options chosen = {});
-    /// Calls join(). Must not run in a thread of the pool: not in a task, a coroutine or its frame, a
-    /// thread_local object, nor in `on_unhandled_exception`. If it does, it stops the program with a message
-    /// that says which of these it was, and what to do. stop() may be called there.
+    /// Calls join(). The destructor must not run in a thread of the pool. So it must not run in a task, a
+    /// coroutine, the destructor of a coroutine frame or of a thread_local object, or in
+    /// `on_unhandled_exception`. If it runs in a thread of the pool, the program ends with a message that
+    /// names the caller and a remedy. A thread of the pool may call stop() instead.
     ~loop_pool();
     loop_pool(const loop_pool&) = delete;
     loop_pool& operator=(const loop_pool&) = delete;
 
     [[nodiscard]] std::size_t size() const noexcept;
 
-    /// Returns the executor of the next thread in turn.
+    /// Returns the executor of the next thread. Successive calls return the executors of all threads in turn.
     [[nodiscard]] executor_type get_executor() const noexcept;
     /// Returns the executor of thread `index`. Throws std::out_of_range if `index` is not below size().
     [[nodiscard]] executor_type get_executor(std::size_t index) const;
-    /// Returns the executor of the thread for `key`, which is the same one for equal keys. So the tasks of a
-    /// key run on one thread, in the order of the posts.
+    /// Returns the executor of the thread for `key`. Equal keys have the same thread. So the tasks of one key
+    /// run on one thread, in the order of the posts.
     template <class Key>
         requires requires(const Key& key) {
             { std::hash<Key>()(key) } -> std::convertible_to<std::size_t>;
@@ -78,32 +81,37 @@ public:
         return of_hash(std::hash<Key>()(key));
     }
 
-    /// Stops the pool. Running tasks continue, and then their threads end. Queued tasks are not run; they are
-    /// destroyed with the pool. But a thread that is between two tasks at this moment may begin one more.
-    /// Does not wait.
+    /// Stops the pool. Each thread ends when its running task has returned. Queued tasks are not run, and are
+    /// destroyed with the pool. However, a thread that is between two tasks during stop() may begin one more
+    /// task. The call of stop() does not wait for the threads.
     void stop() noexcept;
 
     /// Waits until no task is queued or running and no work is outstanding on any loop. Then ends the
-    /// threads. Tasks, and threads that hold outstanding work (timers, work guards), may bring new work to
-    /// any loop meanwhile. The wait includes that work. If another thread posts a task meanwhile, the task
-    /// may stay in its queue. A task that is posted later stays there. If a loop was stopped on its own,
-    /// through its context, its thread has ended. join() does not wait for tasks or work of such a loop. A
-    /// second call waits for the first one, and then does nothing. Throws
-    /// std::system_error(resource_deadlock_would_occur) in a thread of the pool.
+    /// threads. During the wait, tasks may post to any loop. Owners of outstanding work, such as timers and
+    /// work guards, may also post to any loop. The wait includes the tasks of these posts. If any other
+    /// thread posts a task during the wait, the task may stay in the queue. A task that is posted after the
+    /// wait always stays in the queue.
+    ///
+    /// If a single loop was stopped through its context, the thread of that loop has ended. Tasks and
+    /// outstanding work of a stopped loop do not delay join(). A second call of join() waits for the first
+    /// call, and then does nothing. Throws std::system_error(resource_deadlock_would_occur) in a thread of
+    /// the pool.
     void join();
     /// Joins like join(), or until `limit` is reached. Returns whether the threads have been joined. Throws
     /// like join().
     ///
-    /// The limit ends the wait for tasks, for outstanding work, and for another thread's join(). When nothing
-    /// is left, the call ends the threads and returns true, whatever the limit is. That takes as long as the
-    /// destructors of their thread_local objects, and as a task that another thread has just posted.
+    /// The limit ends the wait for tasks, for outstanding work, and for a join() of another thread. When no
+    /// work is left, the call ends the threads and returns true, even if the limit is reached meanwhile.
+    /// Ending the threads takes as long as the destructors of their thread_local objects. Ending the threads
+    /// may also take as long as one task that another thread has just posted.
     ///
-    /// If the call gives up, it returns false and has had no effect: the loops still accept and run tasks.
-    /// Another join() or a stop() may follow. The destructor calls join() without a limit.
+    /// If the limit ends the wait, the call returns false and has no effect. The loops still accept and run
+    /// tasks. The program may call join() or stop() later. The destructor calls join() without a limit.
     [[nodiscard]] bool join(const wait_limit& limit);
     /// Joins like join(limit), where the limit is a stop request.
     [[nodiscard]] bool join(std::stop_token token) { return join(wait_limit(std::move(token))); }
-    /// Joins like join(limit), where the limit is a duration. With 0 or less it waits for nothing.
+    /// Joins like join(limit), where the limit is a duration. With a duration of 0 or less, the call does not
+    /// wait.
     template <class Rep, class Period>
     [[nodiscard]] bool join_for(const std::chrono::duration<Rep, Period>& duration) {
         return join(wait_limit::after(duration));

@@ -1,4 +1,4 @@
-/// Limits a batch of tasks that run as one task: at most 64 tasks, and about 100 us.
+/// Limits a batch of tasks that run as one task. A batch has at most 64 tasks, and lasts about 100 us.
 ///
 /// Part: execution. Used by: strands, lanes. Private.
 #pragma once
@@ -11,19 +11,20 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// The limit of one batch. Reading the clock costs more than a short task. If the tasks are short, the clock
-/// is read after tasks 1, 4, 16, 32 and 48. If they are long, it is read after each task. So a batch exceeds
-/// its time by one long task, or by up to 16 tasks that become longer during the batch.
+/// The limit of one batch. Reading the clock costs more than a short task. If the tasks are short, the batch
+/// reads the clock after tasks 1, 4, 16, 32 and 48. If the tasks are long, the batch reads the clock after
+/// each task. So a batch can exceed its time by one long task. If tasks become longer during a batch, the
+/// batch can exceed its time by up to 16 tasks.
 class batch_limit {
 public:
     static constexpr std::uint32_t most_tasks = 64;
     static constexpr std::uint64_t most_ns = 100'000;
 
-    /// `tasks_are_long` is the result of are_long() after the previous batch. It is true for the first batch.
+    /// `tasks_are_long` is the result of are_long() after the previous batch. For the first batch, pass true.
     explicit batch_limit(bool tasks_are_long) noexcept : are_long_(tasks_are_long) {}
 
-    /// Counts a task that has run. Returns whether another task belongs to this batch. `is_last`: no further
-    /// task is visible, so the clock is not read.
+    /// Counts a task that has run. Returns whether this batch may run another task. If `is_last` is true, no
+    /// further task is visible, so the clock is not read.
     [[nodiscard]] bool goes_on(bool is_last = false) noexcept {
         if (++run_ < next_read_) return true;
         return is_last ? run_ < most_tasks : has_time();
@@ -36,7 +37,7 @@ public:
 
 private:
     [[nodiscard]] bool has_time() noexcept {
-        // In a simulation other tasks may run after each task. The simulation chooses which.
+        // In a simulation, a batch ends after each task, so that the simulation can choose the next task.
         if (run_ >= most_tasks || simulation_here() != nullptr) return false;
         const std::uint64_t now = sys::now_ns();
         if (start_ == 0) {
@@ -53,7 +54,7 @@ private:
 
     static constexpr std::uint32_t longest_step = 16;
 
-    std::uint64_t start_ = 0; // when the clock was first read; 0: not yet
+    std::uint64_t start_ = 0; // the time of the first read of the clock; 0 before that
     std::uint32_t run_ = 0;
     std::uint32_t next_read_ = 1;
     bool are_long_;

@@ -1,4 +1,4 @@
-/// A handler or a token together with something that is associated with it: an executor or an allocator.
+/// A handler or a completion token, together with an associated executor or an associated allocator.
 ///
 /// Part: execution. Used by: programs, through bind_executor and bind_allocator.
 #pragma once
@@ -12,7 +12,7 @@
 
 namespace ekiden::inline EKIDEN_ABI::detail {
 
-/// The base of executor_binder and allocator_binder. Calling it calls T directly.
+/// The base of executor_binder and allocator_binder. A call of a binder directly calls its target.
 template <class T, class Bound>
 class binder {
 public:
@@ -46,8 +46,8 @@ private:
     T target_;
 };
 
-/// The async_result of a Binder<T, Bound> that is a token: binds `Bound` to the handler that the inner token
-/// stands for.
+/// The async_result of a Binder<T, Bound> whose T is a completion token. Binds the executor or allocator of
+/// type `Bound` to the handler that the inner token T creates.
 template <template <class, class> class Binder, class T, class Bound, class Signature>
 class bound_async_result {
 public:

@@ -1,4 +1,4 @@
-/// The task of post_bulk(): one task makes all calls, and queues itself again before each of them.
+/// The task of post_bulk(). The task makes one call at a time, and queues itself again before each call.
 ///
 /// Part: execution. Used by: task_sink. Private.
 #pragma once
@@ -22,7 +22,7 @@
 
 namespace ekiden::inline EKIDEN_ABI::detail {
 
-/// Calls f(i), or f() if it takes no number.
+/// Calls f(i), or f() if `f` accepts no number.
 template <class F>
 void call_with(F& f, std::size_t i) {
     if constexpr (std::invocable<F&, std::size_t>)
@@ -31,8 +31,8 @@ void call_with(F& f, std::size_t i) {
         static_cast<void>(std::invoke(f));
 }
 
-/// Makes the calls of `f` for [first, last) on this thread, until the context accepts no more tasks. Reports
-/// what a call throws.
+/// Calls f(i) on this thread for each i in [first, last), until the context accepts no more tasks. Reports
+/// each exception of a call.
 template <class Sink, class F>
 void call_all(const Sink& sink, F& f, std::size_t first, std::size_t last) noexcept {
     const execution_context& context = sink.context();
@@ -54,15 +54,17 @@ template <class Sink>
         return false;
 }
 
-/// The calls of `f` for [first, last). It belongs to one thread at a time, like any task.
+/// A task that calls `f` for each number in [first, last). Like any task, a bulk task belongs to one thread
+/// at a time.
 ///
-/// A run copies `f`, queues the task with the remaining numbers, and then makes the first call with the copy.
-/// So another thread may run the task meanwhile, and a call may wait for any other call.
+/// A run of the task copies `f` and removes the first number from the range. Then the run queues the task
+/// again, and calls the copy with the first number. So another thread may run the task meanwhile, and a call
+/// may wait for any other call.
 ///
 /// If another thread has queued the task, the run posts the right half of the range as a second task. So both
-/// threads have work.
+/// threads get a part of the calls.
 ///
-/// If the executor runs one function at a time, a single run makes all calls.
+/// If the executor runs one function at a time, a single run of the task makes all calls.
 template <class Sink, class F>
 class bulk_task final : public task {
 public:
@@ -76,14 +78,14 @@ private:
         auto* const self = static_cast<bulk_task*>(base);
         if (request == task_request::run)
             run(self);
-        else if (!task_offer::take_back(*self)) // queue() decides what becomes of an offered task
+        else if (!task_offer::take_back(*self)) // queue() handles a task that it offers
             recycler::destroy(self);
         return nullptr;
     }
 
     static void run(bulk_task* self) {
         const Sink sink = self->sink_;
-        std::optional<F> f; // the copy for this call
+        std::optional<F> f; // the copy of the callable for this call
         if (!runs_one_at_a_time(sink)) self->copy_to(f);
         if (!f) {
             call_all(sink, self->f_, self->first_, self->last_);
@@ -106,12 +108,13 @@ private:
     void copy_to(std::optional<F>& f) noexcept {
         try {
             f.emplace(std::as_const(f_));
-        } catch (...) { // then this thread makes all calls with the original
+        } catch (...) { // then this thread makes all calls with the original callable
         }
     }
 
-    /// Posts the right half of the range if another thread has queued this task, or in a simulation, where
-    /// the calls may begin in any order. If there is no memory, the half stays here.
+    /// Posts the right half of the range as a second task, if another thread has queued this task. In a
+    /// simulation, always posts the right half, because the calls may begin in any order. A range of one or
+    /// two numbers is not split. If there is no memory, this task keeps the whole range.
     void share() noexcept {
         const void* const here = &thread_record::here();
         const void* const before = std::exchange(home_, here);
@@ -127,9 +130,9 @@ private:
         if (queue(sink_, right)) last_ = middle;
     }
 
-    /// Gives a task to the executor. Returns true if the executor has accepted or refused the task; a refused
-    /// task is destroyed, and its calls are abandoned. Returns false if the executor has thrown; then the
-    /// task is destroyed, and the caller must make its calls.
+    /// Gives a task to the executor. Returns true if the executor has accepted or refused the task. A refused
+    /// task is destroyed, and its calls are abandoned. Returns false if the executor has thrown, and the task
+    /// has been destroyed. In this case, the caller must make the calls of the task.
     [[nodiscard]] static bool queue(const Sink& sink, bulk_task* given) noexcept {
         const task_offer offered(*given);
         bool has_thrown = false;
@@ -146,7 +149,7 @@ private:
     const Sink sink_;
     std::size_t first_;
     std::size_t last_;
-    const void* home_; // the thread that has queued the task, only to be compared; null: unknown
+    const void* home_; // the thread that has queued the task, for comparison only; null if it is unknown
     F f_;
 };
 

@@ -16,7 +16,8 @@ continuations::state continuations::add(listed_continuation& added) noexcept {
     if (older != nullptr) older->previous_.write(&added);
     here.newest.write(&added);
     here.present.fetch_add(1, sys::relaxed);
-    // Under the lock, so that shutdown() never finds a continuation that is not attached.
+    // The continuation is attached under the lock. So shutdown() never finds a continuation that is not
+    // attached.
     return added.attach_(added) ? state::waits : state::ready;
 }
 
@@ -37,11 +38,12 @@ void continuations::remove(listed_continuation& begun) noexcept {
 }
 
 void continuations::done(const listed_continuation* begun) noexcept {
-    // [CN2] Release: the last use of the context. Pairs with the acquire in shutdown().
+    // [CN2] Release: this is the last use of the context. Pairs with the acquire in shutdown().
     list_of(begun).present.fetch_sub(1, sys::release);
 }
 
-/// Closes the list. Removes the continuations that have not begun, and returns them linked by next_.
+/// Closes the list. Removes the continuations that have not begun, and returns the first one of them. The
+/// others are linked by next_.
 listed_continuation* continuations::list::cancel_all() noexcept {
     const std::lock_guard guard(lock);
     is_closed.write(true);
@@ -61,7 +63,7 @@ listed_continuation* continuations::list::cancel_all() noexcept {
 void continuations::shutdown() noexcept {
     for (list& each : lists_) {
         for (listed_continuation* at = each.cancel_all(); at != nullptr;) {
-            listed_continuation* const next = at->next_.read(); // the call may destroy it
+            listed_continuation* const next = at->next_.read(); // the call may destroy the continuation
             at->cancel_(*at);
             each.present.fetch_sub(1, sys::relaxed);
             at = next;

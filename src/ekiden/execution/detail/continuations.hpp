@@ -1,18 +1,21 @@
-/// The list of continuations of futures that will run on a context. A context that ends before the result is
-/// set cancels them.
+/// The list of the continuations of futures that will run on a context. When the context ends, it cancels the
+/// continuations whose results have not been set.
 ///
 /// Part: execution. Used by: future::then(). Private.
 ///
 /// The protocol. Two threads compete for a continuation: the thread that sets the result, and the thread that
-/// ends the context. One compare-exchange of the phase decides between them [CN1].
+/// ends the context. One compare-exchange of the phase of the continuation decides between these two threads
+/// [CN1].
 ///
-/// If the result is first, its thread removes the continuation from the list, queues it, ends its outstanding
-/// work, and then calls done(). shutdown() waits for done() [CN2], so the context exists until then.
+/// If the result is set first, its thread removes the continuation from the list and queues it. Then the
+/// thread ends the outstanding work of the continuation and calls done(). The function shutdown() waits for
+/// done() [CN2], so the context exists until done() is called.
 ///
-/// If the end is first, shutdown() removes the continuation and cancels it. The thread that sets the result
-/// then uses the continuation only, not the context.
+/// If the context ends first, shutdown() removes the continuation from the list and cancels it. The thread
+/// that sets the result later uses only the continuation, but not the context.
 ///
-/// A continuation is attached to its result under the lock of its list. So shutdown() finds it attached.
+/// A continuation is attached to its result under the lock of its list. So every continuation that shutdown()
+/// finds in the list is attached.
 #pragma once
 
 #include <ekiden/execution/execution_context.hpp>
@@ -31,19 +34,21 @@ class listed_continuation {
 public:
     using function = void (*)(listed_continuation& self) noexcept;
 
-    /// `attach` attaches it to its result, and returns false if the result is set already. It is called under
-    /// a lock. `cancel` is called if the context ends first.
+    /// `attach` must attach the continuation to its result. `attach` returns false if the result is already
+    /// set. The lock of the list is held while `attach` runs. `cancel` is called if the context ends before
+    /// the result is set.
     listed_continuation(bool (*attach)(listed_continuation& self) noexcept, function cancel) noexcept
         : attach_(attach), cancel_(cancel) {}
     listed_continuation(const listed_continuation&) = delete;
     listed_continuation& operator=(const listed_continuation&) = delete;
 
-    /// Called when the result is set. Returns true if the caller must queue the continuation; the context
-    /// exists until continuations::done(). Returns false if the context has canceled the continuation. Then
-    /// the context may have been destroyed.
+    /// The thread that sets the result calls try_begin(). If try_begin() returns true, the caller must queue
+    /// the continuation, and the context exists until the caller calls continuations::done(). If try_begin()
+    /// returns false, the context has canceled the continuation, and may have been destroyed.
     [[nodiscard]] bool try_begin() noexcept {
         std::uint32_t expected = waits;
-        // [CN1] Relaxed: publishes nothing. Pairs with try_cancel(): only one of the two succeeds.
+        // [CN1] Relaxed: publishes nothing. Pairs with try_cancel(). Only one of these two compare-exchanges
+        // succeeds.
         return phase_.compare_exchange_strong(expected, begun, sys::relaxed, sys::relaxed);
     }
 
@@ -64,7 +69,7 @@ private:
     bool (*const attach_)(listed_continuation& self) noexcept;
     const function cancel_;
     sys::atomic<std::uint32_t> phase_{waits};
-    // Under the lock of its list.
+    // The lock of the list guards these two links.
     sys::cell<listed_continuation*> next_{nullptr};
     sys::cell<listed_continuation*> previous_{nullptr};
 };
@@ -75,15 +80,17 @@ public:
     explicit continuations(execution_context& owner) noexcept : service(owner) {}
 
     enum class state : std::uint8_t {
-        waits,  ///< listed
-        ready,  ///< listed, and the result is set already
-        refused ///< not listed, because the context has ended
+        waits,  ///< the continuation is in the list
+        ready,  ///< the continuation is in the list, and its result is set already
+        refused ///< the continuation is not in the list, because the context has ended
     };
     [[nodiscard]] state add(listed_continuation& added) noexcept;
 
-    /// Removes a continuation after its try_begin(). The continuation may be destroyed after this call.
+    /// Removes a continuation from the list, after its try_begin() has returned true. The continuation may be
+    /// destroyed after this call.
     void remove(listed_continuation& begun) noexcept;
-    /// Ends the use of the context, after remove(). `begun` is only an address.
+    /// Ends the use of the context. Call done() after remove(). Only the address in `begun` is used, not the
+    /// object.
     void done(const listed_continuation* begun) noexcept;
 
 private:
@@ -91,11 +98,11 @@ private:
         sys::slow_lock lock;
         sys::cell<bool> is_closed{false};                   // under lock
         sys::cell<listed_continuation*> newest{nullptr};    // under lock
-        sys::atomic<std::size_t> present{0};                // continuations before done() or cancel
+        sys::atomic<std::size_t> present{0};                // continuations before done() or cancellation
         void unlink(listed_continuation& removed) noexcept; // under lock
         listed_continuation* cancel_all() noexcept;
     };
-    static constexpr unsigned list_bits = 4; // several lists, so that threads rarely contend
+    static constexpr unsigned list_bits = 4; // there are several lists, so that threads rarely contend
 
     [[nodiscard]] list& list_of(const listed_continuation* one) noexcept {
         const auto address = reinterpret_cast<std::uintptr_t>(one);

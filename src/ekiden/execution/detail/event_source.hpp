@@ -1,7 +1,7 @@
 /// Interfaces for events of the system, such as data that arrives at a socket.
 ///
-/// Part: execution. Used by: loops, whose threads wait for events; adapters, which have sources (Asio's
-/// reactor). Private.
+/// Part: execution. Used by: loops, whose threads wait for events, and adapters, which provide event sources.
+/// Private.
 #pragma once
 
 #include <ekiden/sys/clock.hpp>
@@ -10,16 +10,18 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// The context's part of a wait for events.
+/// The functions that an event source calls when its thread waits for events. A context implements these
+/// functions.
 class event_wait {
 public:
-    /// Returns whether the source should return from run(), because the context has other work.
+    /// Returns whether the event source should return from run(), because the context has other work.
     [[nodiscard]] virtual bool is_wanted() noexcept = 0;
-    /// Called before the thread waits. Returns false if the thread must not wait, and should return. If it
-    /// returns true, end() must follow. `until` is then the latest end of the wait; time_point::max() means
-    /// no limit.
+    /// The event source calls begin() before the thread waits. If begin() returns false, the thread must not
+    /// wait, and run() should return. If begin() returns true, end() must be called after the wait, and
+    /// `until` is the time at which the wait must end. The value time_point::max() means that the wait has no
+    /// time limit.
     [[nodiscard]] virtual bool begin(sys::clock::time_point& until) noexcept = 0;
-    /// Called after the wait.
+    /// The event source calls end() after each wait.
     virtual void end() noexcept = 0;
 
 protected:
@@ -27,21 +29,22 @@ protected:
     ~event_wait() = default;
 };
 
-/// A source of events. It belongs to a service of the context, and exists until that service has been shut
-/// down.
+/// A source of events. An event source belongs to a service of a context, and exists until this service has
+/// been shut down.
 class event_source {
 public:
-    /// Runs the handlers of at most `most` events, and returns how many.
+    /// Runs the handlers of at most `most` events. Returns the number of events.
     ///
-    /// If `wait` is null, it does not wait. Otherwise, if there is no event, it calls wait->begin(), waits
-    /// for events, and calls wait->end(). It may return after any of these steps. Every few hundred events it
-    /// calls wait->is_wanted(), and returns if that is true.
+    /// If `wait` is null, run() does not wait. Otherwise, if there is no event, run() calls wait->begin(),
+    /// waits for events, and calls wait->end(). After any of these steps, run() may return. Every few hundred
+    /// events, run() calls wait->is_wanted(), and returns if the result is true.
     ///
-    /// A handler may call this function again. One thread at a time calls it, inside the context. Throws
-    /// whatever a handler throws.
+    /// A handler may call run() again. Only one thread at a time calls run(), and this thread is inside the
+    /// context. Throws whatever a handler throws.
     virtual std::size_t run(std::size_t most, event_wait* wait) = 0;
 
-    /// Ends the current wait between begin() and end(), or the next one. Any thread may call it.
+    /// Ends the current wait between begin() and end(), or the next wait if no thread waits. Any thread may
+    /// call interrupt().
     virtual void interrupt() noexcept = 0;
 
 protected:

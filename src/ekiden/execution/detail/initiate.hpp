@@ -1,4 +1,4 @@
-/// How post, dispatch and defer pass a handler to its executors.
+/// Implements how post, dispatch and defer pass a handler to executors.
 ///
 /// Part: execution. Used by: post.hpp, dispatch.hpp, defer.hpp. Private.
 #pragma once
@@ -16,7 +16,7 @@
 
 namespace ekiden::inline EKIDEN_ABI::detail {
 
-/// The function of an executor that accepts the handler.
+/// Selects the function of the executor to which a handler is passed.
 enum class way : std::uint8_t { post, dispatch, defer };
 
 template <way Way, class E, class F, class A>
@@ -29,16 +29,16 @@ void give_by(const E& e, F&& f, const A& allocator) {
         e.defer(std::forward<F>(f), allocator);
 }
 
-/// A function for one executor, which dispatches the handler to its associated executor. The context of that
-/// executor has outstanding work until then. If the handler is an executor_binder, only its target is passed
-/// on.
+/// A function that dispatches a handler to the associated executor of the handler. Until then, the function
+/// counts as outstanding work of the context of that executor. If the handler is an executor_binder, only the
+/// target of the binder is passed on.
 template <class Handler>
 class work_dispatcher {
     using executor_type = associated_executor_t<Handler>;
 
 public:
-    /// `runner` is the context that will run this function. If the handler has the same context, the queued
-    /// function keeps it from ending, and no work is counted.
+    /// `runner` is the context that will run this function. If the associated executor of the handler has the
+    /// same context, no work is counted. The queued function already keeps its own context running.
     template <class H>
     work_dispatcher(H&& handler, const execution_context& runner)
         : handler_(std::forward<H>(handler)),
@@ -55,7 +55,7 @@ public:
         const auto allocator = ekiden::get_associated_allocator(handler_);
         if constexpr (requires { is_binder(handler_); }) {
             handler_.get_executor().dispatch(std::move(handler_.get()), allocator);
-        } else { // the executor may be a part of the handler, which is moved away
+        } else { // copies the executor, which may be a part of the moved handler
             const struct kept {
                 executor_type where;
                 bool counts;
@@ -75,7 +75,7 @@ private:
     bool counts_;
 };
 
-/// Whether handlers of the type have an associated executor of their own.
+/// Whether handlers of this type have an associated executor.
 template <class Handler>
 inline constexpr bool has_own_executor =
     !std::same_as<associated_executor_t<Handler, inline_executor>, inline_executor>
@@ -83,7 +83,7 @@ inline constexpr bool has_own_executor =
 
 template <way Way>
 struct initiate_by {
-    /// Passes the handler to its own executor.
+    /// Passes the handler to the associated executor of the handler.
     template <class Handler>
     void operator()(Handler&& handler) const {
         const auto allocator = ekiden::get_associated_allocator(handler);
@@ -91,7 +91,8 @@ struct initiate_by {
         give_by<Way>(where, std::forward<Handler>(handler), allocator);
     }
 
-    /// Passes the handler to `first`, which passes it to the handler's own executor.
+    /// Passes the handler to `first`. If the associated executor of the handler is not `first`, `first`
+    /// dispatches the handler to that executor.
     template <class Handler, executor Executor>
     void operator()(Handler&& handler, const Executor& first) const {
         using handler_type = std::decay_t<Handler>;

@@ -1,4 +1,4 @@
-/// A sleep on a 32-bit word that also ends when a wait_limit is reached.
+/// A sleep on a 32-bit word. The sleep also ends when a wait_limit is reached.
 ///
 /// Part: execution. Used by: pool, loop. Private.
 #pragma once
@@ -13,15 +13,16 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// One wait of the calling thread. The thread loops: it reads the word and acquires, checks its condition and
-/// is_over(), and calls sleep() with what it has read.
+/// One wait of the calling thread. The thread repeats three steps. First, the thread reads the word with
+/// acquire. Second, the thread checks its condition and is_over(). Third, the thread calls sleep() with the
+/// value of the word that it has read.
 ///
-/// `Interrupt` is called at a stop request, by the thread that requests it. It changes the word with a
-/// read-modify-write that releases, and wakes all threads that sleep on the word.
+/// The thread that requests a stop calls the `Interrupt`. The `Interrupt` must change the word by a
+/// read-modify-write with release, and wake all threads that sleep on the word.
 ///
-/// [LS1] The thread that requests the stop: the request, then the word (release). The sleeper: the word
-/// (acquire), then the request. Either the sleeper sees the request, or it has read the word before the
-/// change, and does not sleep on it.
+/// [LS1] The thread that requests the stop sets the request, then changes the word (release). The sleeper
+/// reads the word (acquire), then checks for the request. If the sleeper does not see the request, it has
+/// read the word before the change. Then the futex call does not sleep, because the word has changed.
 template <class Interrupt>
 class limited_sleep {
 public:
@@ -33,7 +34,7 @@ public:
     /// Returns whether the limit is reached.
     [[nodiscard]] bool is_over() const noexcept { return limit_.is_reached(); }
 
-    /// Sleeps while `word` holds `seen`, until a wake-up or the deadline. May return at any time.
+    /// Sleeps while `word` contains `seen`, until a wake-up or the deadline. May also return earlier.
     void sleep(const sys::atomic<std::uint32_t>& word, std::uint32_t seen) const noexcept {
         if (limit_.is_timed())
             (void)sys::futex_wait_until(word, seen, limit_.deadline());
@@ -43,7 +44,7 @@ public:
 
 private:
     const wait_limit& limit_;
-    const std::stop_callback<Interrupt> on_stop_; // its destructor waits for a running call
+    const std::stop_callback<Interrupt> on_stop_; // the destructor waits for a running call
 };
 
 } // namespace ekiden::inline EKIDEN_ABI

@@ -3,7 +3,7 @@
 namespace ekiden::inline EKIDEN_ABI::detail {
 
 void run_traced(task& next) {
-    // The trace identifies the type of the task by its function.
+    // The trace identifies the type of a task by the address of the task's function.
     const void* const key = reinterpret_cast<const void*>(next.type());
     const std::uint64_t begun = trace::detail::begin(trace::kind::task, key, [](const void* function) {
         const auto answer = reinterpret_cast<task::function>(const_cast<void*>(function));

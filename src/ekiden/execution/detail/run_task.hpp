@@ -1,6 +1,6 @@
-/// Runs a task, and records it in a trace.
+/// Runs a task, and records the run in a trace.
 ///
-/// Part: execution. Used by: strands, lanes, and the contexts above. Private.
+/// Part: execution. Used by: strands, lanes, pools, loops. Private.
 #pragma once
 
 #include <ekiden/observe/trace.hpp>
@@ -12,7 +12,7 @@ namespace detail {
 void run_traced(task& next);
 } // namespace detail
 
-/// Runs the task. Exceptions of its callable pass through.
+/// Runs the task. Throws whatever the callable of the task throws.
 inline void run_task(task& next) {
     if (!trace::is_on()) [[likely]]
         next.run();

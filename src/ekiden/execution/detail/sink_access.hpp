@@ -8,7 +8,7 @@
 
 namespace ekiden::inline EKIDEN_ABI::detail {
 
-/// A friend of every executor of the library. See task_sink for the two functions.
+/// A friend of every executor of the library. The comment of task_sink describes the two functions.
 struct sink_access {
     template <class Sink>
     static bool accept(const Sink& sink, task* given, task_order order) {

@@ -14,8 +14,8 @@ namespace ekiden::inline EKIDEN_ABI {
 
 void strand_state::run_batch(const operations& how, const execution_context& inner) {
     if (std::exchange(is_in_passing_, false)) {
-        // A dispatch() runs the drain on its own stack, for its own function only. The other functions are
-        // posted.
+        // A dispatch() runs the drain on its own stack. It runs only its own function, and posts the other
+        // functions.
         const serial_scope here(this);
         try {
             task* own = next();
@@ -38,20 +38,21 @@ void strand_state::run_batch(const operations& how, const execution_context& inn
         try {
             if (!EKIDEN_MUTANT(strand_forgets_the_rest)) (void)offer(how, task_order::deferred);
             return;
-        } catch (...) { // the inner executor has not accepted the drain: this thread continues
+        } catch (...) { // the inner executor does not accept the drain, so this thread continues
             if (inner.refuses_tasks()) return abandon_all(how, nullptr, false);
         }
     }
 }
 
-/// Runs tasks until none is ready, the batch is full, or the inner context is paused or stopped. If
-/// `is_kept`, the inner executor did not accept the drain. Then the first task runs even in a paused context.
+/// Runs tasks until no task is ready, the batch is full, or the inner context is paused or stopped. If
+/// `is_kept` is true, the inner executor has not accepted the drain. Then the first task runs even in a
+/// paused context.
 void strand_state::run_tasks(const execution_context& inner, bool is_kept) {
     const serial_scope here(this);
     const trace::detail::interval turn(trace::kind::turn, "strand", trace::detail::id_of(this));
     batch_limit limit(tasks_are_long_);
-    // The task is seen first, and the gate is checked afterwards. So if the task was posted after pause(),
-    // the check sees the pause.
+    // The thread sees the task first, and checks the gate afterwards. So if the task was posted after
+    // pause(), the check sees the pause.
     while ((EKIDEN_MUTANT(strand_asks_the_gate_first) || has_next())
            && (std::exchange(is_kept, false) || !inner.holds_tasks())) {
         task* const taken = next();
@@ -63,13 +64,13 @@ void strand_state::run_tasks(const execution_context& inner, bool is_kept) {
 }
 
 /// Calls `check` until it returns a true value, the queue is empty, or a push takes long. Returns the last
-/// value.
+/// value of `check`.
 template <class Check>
 auto strand_state::after_pushes(Check check) noexcept {
     auto found = check();
     if (found || queue_.is_drained()) return found;
-    // A push is not complete, or the last handle has been destroyed. A push is short, unless its thread has
-    // been preempted. That thread may need this processor.
+    // A push is not complete, or the last handle has been destroyed. A push is short, unless the pushing
+    // thread has been preempted. The preempted thread may need this processor.
     for (int i = 0; i != 8; ++i) sys::spin_hint();
     found = check();
     if (!found && !queue_.has_ended()) {
@@ -79,18 +80,18 @@ auto strand_state::after_pushes(Check check) noexcept {
     return found;
 }
 
-/// Dequeues the oldest task. Returns null if there is none, or if a push takes long.
+/// Dequeues the oldest task. Returns null if there is no task, or if a push takes long.
 task* strand_state::next() noexcept {
     return after_pushes([this]() noexcept { return queue_.take(); });
 }
 
-/// Returns whether next() may find a task. Everything that happened before the post is visible.
+/// Returns whether next() may find a task. Everything that happened before the post of this task is visible.
 bool strand_state::has_next() noexcept {
     return after_pushes([this]() noexcept { return queue_.has_oldest(); });
 }
 
-/// Makes the strand idle if nothing is queued, or destroys it if its last handle is gone. Returns whether it
-/// has done so. Called by the owner of the drain.
+/// Makes the strand idle if no task is queued. Destroys the strand if its last handle has been destroyed.
+/// Returns whether one of the two has happened. Only the owner of the drain may call this function.
 bool strand_state::is_over(const operations& how) noexcept {
     if (queue_.try_rest()) return true;
     if (!queue_.has_ended()) return false;
@@ -98,8 +99,8 @@ bool strand_state::is_over(const operations& how) noexcept {
     return true;
 }
 
-/// Gives the drain to the inner executor. Returns false if the executor refuses it. Then all tasks have been
-/// abandoned. Throws whatever the executor throws. Then this thread still owns the drain.
+/// Gives the drain to the inner executor. If the executor refuses the drain, abandons all tasks and returns
+/// false. Throws whatever the executor throws. If it throws, this thread still owns the drain.
 bool strand_state::offer(const operations& how, task_order order) {
     const task_offer mine(*this);
     try {
@@ -137,7 +138,7 @@ task* strand_state::start_here(const operations& how, const task* given) {
     return now;
 }
 
-/// Gives up the drain: the strand becomes idle, is destroyed, or the drain is scheduled again.
+/// Gives up the drain. Makes the strand idle, destroys the strand, or schedules the drain again.
 void strand_state::leave(const operations& how, task_order order) noexcept {
     if (is_over(how)) return;
     try {
@@ -151,8 +152,8 @@ void strand_state::abandon(const operations& how) noexcept {
     if (!task_offer::take_back(*this)) abandon_all(how, nullptr, false);
 }
 
-/// Abandons all queued tasks. Called by the owner of the drain. If `reports`, each task except `own` is
-/// reported with the exception that is being handled.
+/// Abandons all queued tasks. Only the owner of the drain may call this function. If `reports` is true,
+/// reports the current exception for each task except `own`.
 void strand_state::abandon_all(const operations& how, const task* own, bool reports) noexcept {
     is_in_passing_ = false;
     for (;;) {

@@ -1,7 +1,7 @@
 /// The state of a strand without its executor: a queue, a drain that runs the queued tasks, and a count of
-/// handles. The protocol and its proof: strand.md.
+/// handles. strand.md explains the protocol and proves it.
 ///
-/// Part: execution. Used by: strand, which adds the executor. Private.
+/// Part: execution. Used by: strand. Private.
 #pragma once
 
 #include <ekiden/execution/execution_context.hpp>
@@ -16,34 +16,36 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// The state of a strand. It is also the strand's drain: a task that is queued in the inner context while
-/// tasks are queued here. So a strand allocates nothing when it becomes busy. It has 40 bytes, without the
-/// executor.
+/// The state of a strand. The state is also the drain of the strand: a task that is queued in the inner
+/// context while tasks are queued in the strand. So a strand allocates no memory when it becomes busy.
+/// Without the executor, the state has 40 bytes.
 class strand_state : public task {
 public:
     strand_state(const strand_state&) = delete;
     strand_state& operator=(const strand_state&) = delete;
 
-    /// Appends a task. Returns true if the strand was idle. Then the caller owns the drain, and must give it
-    /// to the inner executor. After false, the state may have been destroyed. Any thread with a handle may
-    /// call it.
+    /// Appends a task. If enqueue() returns true, the strand was idle, and the caller owns the drain. The
+    /// caller must give the drain to the inner executor. If enqueue() returns false, the state may have been
+    /// destroyed. Any thread with a handle may call enqueue().
     [[nodiscard]] bool enqueue(task* given) noexcept {
         trace::detail::moment(trace::kind::queued, given);
         return queue_.push(given);
     }
 
-    /// Tries to begin a call without a task, on a thread of the inner context. Returns true if the strand was
-    /// idle. Then the caller owns the drain. It must call one function inside a serial_scope of this strand,
-    /// and then leave_in_passing(). Any thread with a handle may call it.
+    /// Tries to begin a call of a function that is not in a task, on a thread of the inner context. If
+    /// begin_in_passing() returns true, the strand was idle, and the caller owns the drain. The caller must
+    /// then call one function inside a serial_scope of this strand, and then call leave_in_passing(). Any
+    /// thread with a handle may call begin_in_passing().
     [[nodiscard]] bool begin_in_passing() noexcept { return queue_.try_begin(); }
 
-    /// Adds a handle. The caller must have one.
+    /// Counts one more handle. The caller must have a handle.
     void add_handle() noexcept { handles_.fetch_add(1, sys::relaxed); }
 
-    /// Removes a handle. Returns true if the state is no longer used. Then the caller must destroy it.
+    /// Counts one handle less. Returns true if the state is no longer used, so that the caller must destroy
+    /// the state.
     [[nodiscard]] bool drop_handle() noexcept {
-        // [SN1] both sides. Release: what was done with this handle. Acquire: what was done with the other
-        // handles, if this is the last one.
+        // [SN1] both sides. Release: publishes what was done through this handle. Acquire: the last handle
+        // sees what was done through the other handles.
         if (handles_.fetch_sub(1, sys::acq_rel) != 1) return false;
         return queue_.end() || EKIDEN_MUTANT(strand_ends_under_its_drain);
     }
@@ -51,13 +53,11 @@ public:
 protected:
     /// The functions that depend on the type of the executor.
     struct operations {
-        /// Gives the drain to the inner executor, like its accept(). Afterwards the state may have been
-        /// destroyed.
+        /// Gives the drain to accept() of the inner executor. Afterwards the state may have been destroyed.
         bool (*schedule)(strand_state&, task_order);
-        /// Gives the drain to the inner executor, like its continue_with(). The caller must run the task that
-        /// it returns.
+        /// Gives the drain to continue_with() of the inner executor. The caller must run the returned task.
         task* (*continue_here)(strand_state&);
-        /// Reports the exception that is being handled as an exception of a function.
+        /// Reports the current exception as an exception of a function of the strand.
         void (*report)(strand_state&) noexcept;
         /// Destroys the state.
         void (*end)(strand_state&) noexcept;
@@ -66,29 +66,29 @@ protected:
     explicit strand_state(task::function drain) noexcept : task(drain) {}
     ~strand_state() = default;
 
-    /// Gives the drain to the inner executor, after enqueue(given) has returned true. Returns false if the
-    /// executor accepts no more tasks. Then all queued tasks have been abandoned. Throws whatever the
-    /// executor throws. Then all queued tasks have been abandoned, and all except `given` have been reported.
-    /// Afterwards the state may have been destroyed.
+    /// Gives the drain to the inner executor, after enqueue(given) has returned true. If the executor accepts
+    /// no more tasks, abandons all queued tasks and returns false. If the executor throws, abandons all
+    /// queued tasks, reports all of them except `given`, and throws the same exception. Afterwards the state
+    /// may have been destroyed.
     bool start(const operations& how, task_order order, const task* given);
 
-    /// Does the same for dispatch(): the inner executor may let the caller run the drain in its own function.
-    /// Returns the task that the caller must run, or null. The drain then runs `given` and no other function.
-    /// Exceptions of `given` may pass through.
+    /// Gives the drain to the inner executor, like start(), for dispatch(). The inner executor may let the
+    /// caller run the drain at once. Returns the task that the caller must run, or null. The drain runs only
+    /// `given`. An exception of `given` may reach the caller.
     [[nodiscard]] task* start_here(const operations& how, const task* given);
 
-    /// Runs the drain: a batch of tasks. Then it schedules the drain for the remaining tasks. An exception of
-    /// a task passes through after that. If `inner` is paused or stopped, no further task begins. Afterwards
-    /// the state may have been destroyed.
+    /// Runs a batch of tasks. Then schedules the drain for the remaining tasks. If a task throws, also
+    /// schedules the drain, and throws the exception of the task. If `inner` is paused or stopped, no further
+    /// task begins. Afterwards the state may have been destroyed.
     void run_batch(const operations& how, const execution_context& inner);
 
-    /// Ends a call after begin_in_passing(). Schedules the drain for tasks that were posted meanwhile.
-    /// Afterwards the state may have been destroyed.
+    /// Ends a call that begin_in_passing() has begun. Schedules the drain for tasks that were posted
+    /// meanwhile. Afterwards the state may have been destroyed.
     void leave_in_passing(const operations& how) noexcept { leave(how, task_order::usual); }
 
-    /// Abandons the drain. If this thread offers the drain to an executor, the drain belongs to this thread
-    /// again. Otherwise all queued tasks are abandoned, and the strand is idle. Afterwards the state may have
-    /// been destroyed.
+    /// Abandons the drain. If this thread has offered the drain to an executor, the drain belongs to this
+    /// thread again. If this thread has not offered the drain, all queued tasks are abandoned, and the strand
+    /// becomes idle. Afterwards the state may have been destroyed.
     void abandon(const operations& how) noexcept;
 
 private:
@@ -104,7 +104,7 @@ private:
 
     serial_queue queue_;
     sys::atomic<std::uint32_t> handles_{1};
-    // These belong to the owner of the drain.
+    // Only the owner of the drain uses these two flags.
     bool tasks_are_long_ = true;
     bool is_in_passing_ = false;
 };

@@ -1,6 +1,6 @@
-/// Lets a thread that gives a task to an executor find out whether the executor has abandoned the task.
+/// Tells a thread that gives a task to an executor whether the executor has abandoned the task.
 ///
-/// Part: execution. Used by: strands and lanes, for their drains; timers; bulk posts. Private.
+/// Part: execution. Used by: strands, lanes, timers, bulk posts. Private.
 #pragma once
 
 #include <ekiden/queue/task.hpp>
@@ -10,10 +10,11 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// The offer of a task to an executor. An executor that refuses a task, or throws, abandons the task in the
-/// same call. Some tasks must not be destroyed then: a drain, for example, has functions that were accepted
-/// earlier. Such a task calls take_back() when it is abandoned. So it belongs again to the thread that has
-/// offered it. An offer is a local variable around the call. The offers of a thread nest.
+/// The offer of a task to an executor. An offer is a local variable around the call that gives the task to
+/// the executor. The offers of a thread may be nested. An executor that refuses a task, or throws, abandons
+/// the task in the same call. Some abandoned tasks must not be destroyed. For example, the drain of a strand
+/// has functions that were accepted earlier. When a task of this kind is abandoned, it calls take_back().
+/// Then the task belongs again to the thread that has offered it.
 class task_offer {
 public:
     explicit task_offer(const task& offered) noexcept
@@ -22,11 +23,12 @@ public:
     task_offer(const task_offer&) = delete;
     task_offer& operator=(const task_offer&) = delete;
 
-    /// Returns whether the executor has abandoned the task. Then the task belongs to the caller again.
+    /// Returns whether the executor has abandoned the task. If the result is true, the task belongs to the
+    /// caller again.
     [[nodiscard]] bool came_back() const noexcept { return offered_ == nullptr; }
 
-    /// Called by a task that is abandoned. Returns true if this thread offers the task. Then the task must
-    /// not destroy itself, because it belongs to this thread again.
+    /// A task calls this function when it is abandoned. Returns true if this thread has offered the task. If
+    /// the result is true, the task must not destroy itself, because it belongs to this thread again.
     [[nodiscard]] static bool take_back(const task& abandoned) noexcept {
         for (task_offer* o = innermost(); o != nullptr; o = o->outer_) {
             if (o->offered_ != &abandoned) continue;
@@ -42,7 +44,7 @@ private:
     };
     static task_offer*& innermost() noexcept { return sys::local<of_thread>().innermost; }
 
-    const task* offered_; // null: it has come back
+    const task* offered_; // null if the task has come back
     task_offer* const outer_;
 };
 

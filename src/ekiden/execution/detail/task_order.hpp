@@ -11,13 +11,14 @@ namespace ekiden::inline EKIDEN_ABI {
 
 /// The position of a new task among the waiting tasks.
 enum class task_order : std::uint8_t {
-    usual, ///< the context chooses the position: a worker of a pool runs its own newest task first
-    last,  ///< behind the waiting tasks: for a task that yields to other tasks
-    /// Like `last`. If the caller works for this context, no other thread is woken for the task before the
-    /// current task ends, sleeps or blocks. In a blocking_region, it has no other effect than `last`.
+    usual, ///< The context chooses the position. A worker of a pool runs its newest task first.
+    last,  ///< Behind the waiting tasks, for a task that lets other tasks run first.
+    /// Like `last`. If the caller is a thread of this context, no other thread is woken for the task before
+    /// the caller's current task returns, sleeps or blocks. In a blocking_region, `deferred` has the same
+    /// effect as `last`.
     deferred,
-    /// Like `usual`, for a thread that must not wait, such as the thread that fires timers. A full lane
-    /// accepts the task beyond its capacity.
+    /// Like `usual`, for a thread that must not wait, such as a thread that fires timers. A full lane accepts
+    /// the task although this exceeds its capacity.
     immediate,
 };
 

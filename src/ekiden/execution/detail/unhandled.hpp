@@ -1,6 +1,7 @@
-/// Handles an exception that leaves a task without a future.
+/// Handles an exception that a task without a future has thrown.
 ///
-/// Part: execution. Used by: pools and loop pools, whose threads have no caller that could catch it. Private.
+/// Part: execution. Used by: pools and loop pools. Private. The threads of these pools have no caller that
+/// could catch an exception.
 #pragma once
 
 #include <ekiden/sys/config.hpp>
@@ -11,8 +12,9 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// Passes the exception that is being handled to `handler`, with the name of the type in `description` (see
-/// type_description()). If there is no handler, prints both to standard error and calls std::terminate.
+/// Passes the current exception to `handler`, with the name of the type in `description` (see
+/// type_description()). Without a handler, prints the exception and the name to standard error and calls
+/// std::terminate.
 void report_unhandled(const std::function<void(std::exception_ptr, std::string_view)>& handler,
                       const char* description) noexcept;
 

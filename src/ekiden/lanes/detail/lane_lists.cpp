@@ -8,7 +8,7 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-// ---- tasks. A lock orders all accesses to the links, so they are relaxed.
+// ---- tasks. A lock guards the links, so all accesses to the links are relaxed.
 
 void task_ring::push(task* newest) noexcept {
     newest->begin_link();
@@ -88,7 +88,7 @@ void lane_waiters::advance(const lane* where, std::uint32_t count, lane_waiters&
 void lane_waiters::complete() noexcept {
     while (first_ != nullptr) {
         lane_waiter& here = *std::exchange(first_, first_->next);
-        promise<void> done = std::move(here.done); // the waiter may be gone before set_value() returns
+        promise<void> done = std::move(here.done); // set_value() may destroy the waiter
         done.set_value();
     }
 }

@@ -1,4 +1,5 @@
-/// The lock of a shard: a spin_mutex that a thread does not acquire repeatedly in front of others.
+/// The lock of a shard. The lock is a spin_mutex that a thread cannot acquire repeatedly while another thread
+/// waits for a long time.
 ///
 /// Part: lanes. Used by: lanes_state.
 #pragma once
@@ -12,18 +13,19 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// Meets Lockable.
+/// A mutex that meets the requirements of Lockable.
 ///
-/// A thread that runs a full lane acquires the lock several times for each function. So does a function that
-/// posts to its own lane. With a spin_mutex alone, such a thread would nearly always find the lock free, and
-/// the other threads would nearly always find it taken. Therefore a thread that has waited for longer than a
-/// section lasts counts itself. While it waits, each other thread yields once before it acquires the lock.
+/// A thread that runs a full lane acquires the lock several times for each function. A function that posts to
+/// its own lane also acquires the lock often. With a spin_mutex alone, such a thread would nearly always find
+/// the lock free, and the other threads would nearly always find the lock held. Therefore the lock counts the
+/// threads that have waited for longer than a locked section lasts. While the count is not zero, each other
+/// thread yields once before it acquires the lock.
 class lane_lock {
 public:
     void lock() noexcept {
-        // Relaxed is enough: the count only decides about a yield.
+        // Relaxed is enough, because the count only decides whether this thread yields.
         if (waiting_long_.load(sys::relaxed) != 0) [[unlikely]]
-            sys::yield(); // once, because a third thread may have preempted the waiting thread
+            sys::yield(); // only once, because a third thread may have preempted the waiting thread
         if (!mutex_.try_lock()) [[unlikely]]
             lock_slow();
     }
@@ -32,7 +34,8 @@ public:
 
 private:
     void lock_slow() noexcept {
-        // An owner that has not unlocked after these pauses probably does not run, or has locked again.
+        // If the owner has not unlocked after these pauses, it has probably been preempted or has locked
+        // again.
         for (unsigned pauses = 1; pauses <= 64; pauses *= 2) {
             for (unsigned i = 0; i != pauses; ++i) sys::spin_hint();
             if (mutex_.try_lock()) return;
@@ -44,7 +47,7 @@ private:
     }
 
     spin_mutex mutex_;
-    sys::atomic<std::uint32_t> waiting_long_{0}; // threads that have waited for longer than a section lasts
+    sys::atomic<std::uint32_t> waiting_long_{0}; // the number of threads that have waited long
 };
 
 } // namespace ekiden::inline EKIDEN_ABI

@@ -16,12 +16,12 @@ void lane_table::remove(lane& gone) noexcept {
     while (*link != &gone) link = &(*link)->chain;
     *link = gone.chain;
     --size_;
-    // Merges late, so that a number of lanes that goes up and down costs nothing. Then merges several
-    // buckets, so that their memory is freed when the lanes are gone.
+    // Merges only if few lanes are left. So a number of lanes that often grows and shrinks causes no merges.
+    // One call merges several buckets, so the memory is freed when most lanes have been removed.
     for (int i = 0; i != 8 && size_ * 8 < buckets_.size() && buckets_.size() > fewest_buckets; ++i) merge();
 }
 
-/// Adds a bucket. Moves its lanes from the bucket whose number has one bit less.
+/// Adds a bucket. Moves its lanes from the bucket whose number lacks the highest bit.
 void lane_table::split() noexcept {
     const std::size_t fresh = buckets_.size();
     try {
@@ -41,7 +41,7 @@ void lane_table::split() noexcept {
     }
 }
 
-/// Removes the last bucket: the opposite of split().
+/// Removes the last bucket. Its lanes go back to the bucket from which split() took them.
 void lane_table::merge() noexcept {
     const std::size_t gone = buckets_.size() - 1;
     lane** link = &buckets_[gone - std::bit_floor(gone)];

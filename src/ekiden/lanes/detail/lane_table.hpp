@@ -1,9 +1,9 @@
-/// The active lanes of one shard, found by key.
+/// A hash table of the active lanes of one shard.
 ///
-/// Part: lanes. Used by: lanes_state; lanes, which knows the type of the key.
+/// Part: lanes. Used by: lanes_state, lanes.
 ///
-/// A hash table with chains that grows and shrinks by one bucket at a time (W. Litwin, "Linear Hashing",
-/// 1980), so no call takes long.
+/// The hash table has chains. The table grows and shrinks by one bucket at a time, like the linear hashing of
+/// Litwin (1980). So no call of a function of the table takes long.
 #pragma once
 
 #include <ekiden/lanes/detail/lane_lists.hpp>
@@ -15,36 +15,37 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// A lane without its key, which is in a derived class. Exists while it has tasks, or runs.
+/// A lane. A derived class adds the key. A lane exists while it has tasks or is running.
 struct lane {
     explicit lane(std::uint32_t of_key) noexcept : hash(of_key) {}
 
-    /// Returns whether nothing needs the lane.
+    /// Returns whether the lane may be erased, because it has no tasks, is not ready and is not running.
     [[nodiscard]] bool is_unused() const noexcept { return tasks.empty() && !is_ready && !is_running; }
 
-    task_ring tasks;            ///< the tasks that wait
-    lane* chain = nullptr;      ///< the next lane of the bucket. After remove(): free for use
+    task_ring tasks;            ///< the waiting tasks
+    lane* chain = nullptr;      ///< the next lane of the bucket; free for other use after remove()
     lane* next_ready = nullptr; ///< the next lane in the shard's list of ready lanes
     const std::uint32_t hash;
     std::uint32_t waiting = 0;           ///< the number of `tasks`
-    std::uint32_t dequeued = 0;          ///< the size of the batch that is run. With capacities: 0
-    bool is_ready = false;               ///< in the shard's list of ready lanes
+    std::uint32_t dequeued = 0;          ///< the size of the running batch; always 0 with a capacity
+    bool is_ready = false;               ///< the lane is in the shard's list of ready lanes
     bool is_running = false;             ///< a thread runs tasks of the lane
     bool has_waiters = false;            ///< threads may wait for the lane
-    sys::atomic<bool> is_closed = false; ///< accepts nothing until it is idle
+    sys::atomic<bool> is_closed = false; ///< the lane accepts no tasks until it is idle
 };
 
-/// The lanes of a shard. It does not own them.
+/// A hash table of lanes. The table does not own the lanes.
 ///
-/// Thread safety: none. The shard's lock guards the table. Hashes are mixed already: all their bits are good.
-/// The only function of the program that the table calls is the `==` of keys.
+/// Thread safety: none. The lock of the shard guards the table. Callers pass mixed hashes, in which all bits
+/// are well distributed. The only function of the program that the table calls is the `==` of keys.
 class lane_table {
 public:
     lane_table() : buckets_(fewest_buckets) {}
 
     [[nodiscard]] std::size_t size() const noexcept { return size_; }
 
-    /// Returns the lane with this hash for which `is_wanted(const lane&)` is true, or null.
+    /// Returns the lane with this hash for which `is_wanted(const lane&)` is true. Returns null if there is
+    /// no such lane.
     template <class Wanted>
     [[nodiscard]] lane* find(std::uint32_t hash, Wanted&& is_wanted) const {
         lane* here = buckets_[bucket_of(hash)];
@@ -54,14 +55,14 @@ public:
     void insert(lane& fresh) noexcept;
     void remove(lane& gone) noexcept;
 
-    /// Returns how many bytes of memory the table has allocated.
+    /// Returns the number of bytes that the table has allocated.
     [[nodiscard]] std::size_t footprint() const noexcept { return buckets_.capacity() * sizeof(lane*); }
 
 private:
     static constexpr std::size_t fewest_buckets = 8;
 
     [[nodiscard]] std::size_t bucket_of(std::uint32_t hash) const noexcept {
-        // If the bucket with this number does not exist yet, its lanes are in the one with one bit less.
+        // If this bucket does not exist yet, its lanes are in the bucket whose number lacks the highest bit.
         const std::size_t bucket = hash & mask_;
         return bucket < buckets_.size() ? bucket : bucket & (mask_ >> 1);
     }
@@ -69,7 +70,7 @@ private:
     void merge() noexcept;
 
     std::size_t size_ = 0;
-    std::size_t mask_ = fewest_buckets - 1; // the low bits that number all buckets
+    std::size_t mask_ = fewest_buckets - 1; // selects the low bits of a hash that number the buckets
     std::vector<lane*> buckets_;
 };
 

@@ -1,5 +1,5 @@
-// How tasks come into lanes: by a post, or from the inbox. How the drain comes to the inner executor, and
-// what happens if that refuses it.
+// Adds tasks to lanes, directly or from the inbox. Gives the drain to the inner executor, and handles
+// refusals.
 #include <ekiden/context/serial_scope.hpp>
 #include <ekiden/execution/detail/task_offer.hpp>
 #include <ekiden/lanes/detail/lanes_state.hpp>
@@ -19,13 +19,13 @@ bool lanes_state::enqueue(lane_shard& s, keyed_task* given, task_order order) {
     if (is_measured()) given->when = time();
     if (is_bounded_) return push(s, given, order);
     trace::detail::moment(trace::kind::queued, given);
-    // True means that no other thread has the drain.
+    // If push() returns true, no other thread owns the drain.
     return !s.inbox.push(given) || give_drain(s, order, given);
 }
 
 namespace {
 
-/// The state of a thread's random numbers. They need not differ between threads.
+/// The state of the random numbers of a thread. Two threads may have the same numbers.
 struct post_random {
     std::uint64_t last;
 };
@@ -33,7 +33,7 @@ struct post_random {
 } // namespace
 
 /// Returns whether the delay of the next task is measured. Chooses at random, because the posts of a program
-/// may have a rhythm.
+/// may follow a regular pattern.
 bool lanes_state::is_measured() const noexcept {
     if (measured_below_ == 0) return false;
     std::uint64_t& random = sys::local<post_random>().last; // a word of the shard would be contended
@@ -41,11 +41,11 @@ bool lanes_state::is_measured() const noexcept {
     return random >> 32 < measured_below_;
 }
 
-/// How a post waits, for room in its lane and in all lanes.
+/// The wait of a post for room in its lane, and for room in all lanes.
 struct lanes_state::post_wait {
     lane_waiter in_lane;
     lane_waiter in_all;
-    bool for_lane = false; // the waiter is in a list
+    bool for_lane = false; // `in_lane` is in a list
     bool for_all = false;
 
     void run() {
@@ -54,7 +54,7 @@ struct lanes_state::post_wait {
     }
 };
 
-/// Puts a task into its lane, if a capacity is set.
+/// Adds a task to its lane. Used if a capacity is set.
 bool lanes_state::push(lane_shard& s, keyed_task* given, task_order order) {
     lock guard(s.lock);
     lane* const found = how_.lane_of(s, *given);
@@ -66,14 +66,14 @@ bool lanes_state::push(lane_shard& s, keyed_task* given, task_order order) {
     }
     lane& here = *found;
     std::optional<post_wait> wait;
-    std::optional<bool> answer; // if the task does not enter the lane
+    std::optional<bool> answer; // the result, if the task is not added to the lane
     if (here.is_closed.load(sys::relaxed)) {
         ++s.rejected;
         answer = false;
     } else if ((lane_capacity_ != 0 && here.waiting >= lane_capacity_) || !room_.try_enter()) {
         try {
             answer = without_room(s, here, order, wait);
-        } catch (...) { // no memory to wait
+        } catch (...) { // there is no memory for the wait
             turn_away(guard, s, here, given);
             throw;
         }
@@ -87,7 +87,7 @@ bool lanes_state::push(lane_shard& s, keyed_task* given, task_order order) {
         unlock(guard, s);
         return !needs_drain || give_drain(s, order, given);
     }
-    add_handle(); // the task may drop the last one while this thread waits
+    add_handle(); // the task may drop the last handle while this thread waits
     unlock(guard, s);
     bool is_accepted = false;
     try {
@@ -102,8 +102,8 @@ bool lanes_state::push(lane_shard& s, keyed_task* given, task_order order) {
     return is_accepted;
 }
 
-/// Decides about a task without room. Returns nothing if the task enters the lane. Otherwise returns the
-/// result of the post.
+/// Decides what happens to a task without room. Returns std::nullopt if the task is added to the lane.
+/// Otherwise returns the result of the post.
 std::optional<bool> lanes_state::without_room(lane_shard& s, lane& here, task_order order,
                                               std::optional<post_wait>& wait) {
     switch (policy_) {
@@ -116,7 +116,7 @@ std::optional<bool> lanes_state::without_room(lane_shard& s, lane& here, task_or
     case when_full::drop_oldest:
         ++s.dropped;
         if (here.tasks.empty()) return true;
-        s.left.tasks.push(here.tasks.pop()); // the new task gets its room
+        s.left.tasks.push(here.tasks.pop()); // the new task gets the room of the oldest one
         --here.waiting;
         return std::nullopt;
     case when_full::block:
@@ -138,7 +138,7 @@ std::optional<bool> lanes_state::without_room(lane_shard& s, lane& here, task_or
     return std::nullopt;
 }
 
-/// A task does not enter its lane. Releases the lock, and abandons the task.
+/// Releases the lock, and abandons a task that is not added to its lane. Erases the lane if it is unused.
 void lanes_state::turn_away(lock& guard, lane_shard& s, lane& here, keyed_task* given) noexcept {
     if (here.is_unused()) erase(s, here);
     s.left.tasks.push(given);
@@ -151,7 +151,7 @@ void lanes_state::append(lane_shard& s, lane& here, keyed_task* given) noexcept 
     ++s.posted;
 }
 
-/// Lists the lane as ready. Returns false if it was ready, or is running.
+/// Adds the lane to the list of ready lanes. Returns false if the lane was ready already, or is running.
 bool lanes_state::make_ready(lane_shard& s, lane& here) noexcept {
     if (here.is_ready || here.is_running) return false;
     here.is_ready = true;
@@ -165,19 +165,20 @@ bool lanes_state::make_ready(lane_shard& s, lane& here) noexcept {
 
 namespace {
 
-/// Goes through an inbox behind the tasks that were pushed before.
+/// A mark in an inbox. All tasks in front of the mark were pushed earlier.
 struct marker final : task {
     marker() noexcept : task(&answer) {}
     static const char* answer(task*, task_request) { return nullptr; }
 };
 
-/// As many as a batch runs. So sorted tasks run soon, while they are in the cache, and the lock is held
-/// briefly.
+/// sort() moves at most as many tasks as a batch runs. So sorted tasks run soon, while they are in the cache,
+/// and the lock is held only briefly.
 constexpr std::uint32_t most_sorted = batch_limit::most_tasks;
 
 } // namespace
 
-/// Moves tasks from the inbox to their lanes. Returns false if some are left, or if a push is in progress.
+/// Moves tasks from the inbox to their lanes. Returns false if tasks are left in the inbox, or if a push is
+/// in progress.
 bool lanes_state::sort(lane_shard& s) noexcept {
     for (std::uint32_t n = 0; n != most_sorted; ++n) {
         task* const found = s.inbox.take();
@@ -189,7 +190,8 @@ bool lanes_state::sort(lane_shard& s) noexcept {
 
 void lanes_state::sort_all(lane_shard& s) noexcept {
     if (sort(s)) return;
-    // Another thread has the drain, since the inbox is not empty. It does not rest without the lock.
+    // The inbox is not empty, so another thread owns the drain. That thread cannot make the inbox idle
+    // without the lock.
     marker last;
     (void)s.inbox.push(&last);
     for (;;) {
@@ -216,10 +218,10 @@ void lanes_state::give_to_lane(lane_shard& s, keyed_task& given) noexcept {
 
 // ---- the drain comes to the inner executor
 
-/// Gives the drain, which this thread has, to the inner executor, with a handle. Returns false if the
-/// executor refuses it. Then all waiting tasks have been abandoned, and `given` was among them. (If `given`
-/// was not, another thread has run it, and this returns true.) Throws what the inner executor throws. Then
-/// this thread still has the drain and the handle.
+/// Gives the drain of this thread, with one handle, to the inner executor. If the executor refuses the drain,
+/// all waiting tasks are abandoned. Then returns false if `given` was among these tasks, and true if another
+/// thread has run `given`. Throws whatever the inner executor throws. If it throws, this thread still owns
+/// the drain and the handle.
 bool lanes_state::offer(lane_shard& s, task_order order, const task* given) {
     add_handle();
     const task_offer mine(s);
@@ -228,26 +230,27 @@ bool lanes_state::offer(lane_shard& s, task_order order, const task* given) {
         if (!mine.came_back()) return true;
     } catch (...) {
         if (!mine.came_back() || EKIDEN_MUTANT(lanes_forget_what_came_back))
-            return true; // the executor has the drain in spite of the exception
+            return true; // the executor has accepted the drain before it threw
         throw;
     }
     return !abandon_ready(s, given, false);
 }
 
-/// Offers the drain for a thread that can run the lanes itself. Returns false if the inner executor throws.
-/// Then the thread still has the drain.
+/// Offers the drain to the inner executor. Only for a thread that can also run the lanes. Returns false if
+/// the inner executor throws. Then the thread still owns the drain.
 bool lanes_state::passes_on(lane_shard& s, task_order order) noexcept {
     try {
         (void)offer(s, order, nullptr);
         return true;
     } catch (...) {
-        drop_handle(); // not the last one: the thread has its own
+        drop_handle(); // not the last handle, because the thread has another one
         return false;
     }
 }
 
-/// Offers the drain for a thread that cannot run the lanes itself. If the inner executor throws, all waiting
-/// tasks are abandoned, and those of other posts are reported. Throws only if `given` was among them.
+/// Offers the drain to the inner executor. For a thread that cannot run the lanes. If the inner executor
+/// throws, all waiting tasks are abandoned, and an exception is reported for each task of another post.
+/// Throws only if `given` was among the abandoned tasks.
 bool lanes_state::give_drain(lane_shard& s, task_order order, const task* given) {
     try {
         return offer(s, order, given);
@@ -257,9 +260,9 @@ bool lanes_state::give_drain(lane_shard& s, task_order order, const task* given)
     }
 }
 
-/// Consumes the drain and a handle. Abandons all tasks that are ready or in the inbox. Returns whether
-/// `given` was among them. If `reports` is true, all other tasks count as dropped, and are reported with the
-/// exception that is being handled.
+/// Consumes the drain and a handle. Abandons all tasks that are in ready lanes or in the inbox. Returns
+/// whether `given` was among these tasks. If `reports` is true, counts all other tasks as dropped, and
+/// reports the current exception for each of them.
 bool lanes_state::abandon_ready(lane_shard& s, const task* given, bool reports) noexcept {
     bool has_given = false;
     {
@@ -290,10 +293,11 @@ bool lanes_state::abandon_ready(lane_shard& s, const task* given, bool reports) 
     return has_given;
 }
 
-/// Releases the lock, and ends what is left: tasks and keys may call anything.
+/// Releases the lock. Then abandons, completes or destroys the leftovers, because tasks and keys may call any
+/// function.
 void lanes_state::end_leftovers(lock& guard, lane_shard& s) noexcept {
     lanes_state& all = *s.all;
-    all.add_handle(); // a key or a task may have the last one
+    all.add_handle(); // a key or a task may own the last handle
     lane_shard::leftovers left = std::exchange(s.left, {});
     guard.unlock();
     for (; left.failures != 0; --left.failures) {
@@ -305,7 +309,7 @@ void lanes_state::end_leftovers(lock& guard, lane_shard& s) noexcept {
     }
     left.tasks.abandon();
     while (left.gone != nullptr) all.how_.end_lane(*std::exchange(left.gone, left.gone->chain));
-    left.released.complete(); // last: when a lane is idle, its abandoned tasks and its key are gone
+    left.released.complete(); // last, so that waiters find abandoned tasks and keys destroyed
     all.drop_handle();
 }
 

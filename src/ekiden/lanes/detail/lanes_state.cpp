@@ -31,7 +31,7 @@ std::size_t shard_count_of(const lanes_options& options) {
                              "0 (one per usable processor) to " + std::to_string(most_shards));
     }
     if (options.shards != 0) return std::bit_ceil(options.shards);
-    if (simulation_here() != nullptr) return 4; // the same number on every machine
+    if (simulation_here() != nullptr) return 4; // so every machine has the same number
     // Two threads that run lanes of one shard delay each other. A shard without a thread of its own makes the
     // batches of the other shards short.
     return std::bit_floor(std::min(sys::usable_concurrency(), most_shards));
@@ -68,14 +68,14 @@ const char* lanes_state::answer_drain(task* drain, task_request request) {
     return nullptr;
 }
 
-/// The tasks that a thread has taken out of a lane, to run them.
+/// The tasks that a thread has dequeued from a lane, to run them.
 struct lanes_state::batch {
     task_ring tasks;
     std::uint32_t left = 0; // the number of `tasks`
     std::uint32_t run = 0;
 };
 
-/// Runs lanes until the inner executor has the drain again, or no drain is needed.
+/// Runs lanes until the inner executor has accepted the drain again, or no drain is needed.
 void lanes_state::run_ready(lane_shard& s) {
     lock guard(s.lock);
     for (bool is_kept = false;; is_kept = true, guard.lock()) {
@@ -92,18 +92,18 @@ void lanes_state::run_ready(lane_shard& s) {
     }
 }
 
-/// Runs ready lanes until the batch is full, no lane is ready, or the inner context holds tasks. If `is_kept`
-/// is true, the inner executor has not accepted the drain. Then at least one task is run.
+/// Runs ready lanes until the batch is full, no lane is ready, or the inner context is paused or stopped. If
+/// `is_kept` is true, the inner executor has not accepted the drain. Then at least one task is run.
 void lanes_state::run_some(lock& guard, lane_shard& s, bool& has_drain, bool is_kept) {
     batch_limit limit(s.tasks_are_long);
     simulated_thread* const simulation = simulation_here();
     const serial_scope inside(this);
-    (void)sort(s); // also if a lane is ready, so that other keys do not wait behind its tasks
+    (void)sort(s); // even if a lane is ready: other keys must not wait behind its tasks
     for (bool goes_on = true; goes_on;) {
         if (s.first_ready == nullptr) (void)sort(s);
         if (s.first_ready == nullptr) break;
-        // The tasks in lanes were posted before this check. If one was posted after pause(), this thread sees
-        // the paused gate.
+        // The tasks in lanes were posted before this check. If a task was posted after pause(), this thread
+        // sees that the gate is paused.
         if (!std::exchange(is_kept, false) && !EKIDEN_MUTANT(lanes_forget_the_gate) && inner_.holds_tasks())
             break;
         if (simulation != nullptr) [[unlikely]]
@@ -133,8 +133,8 @@ void lanes_state::choose_first(lane_shard& s, simulated_thread& simulation) noex
     chosen->next_ready = std::exchange(s.first_ready, chosen);
 }
 
-/// This thread runs no more lanes of the shard now. Releases the lock. Returns true if the thread has the
-/// drain and must give it to the inner executor.
+/// Ends the work of this thread for the shard. Releases the lock. Returns true if the thread owns the drain
+/// and must give the drain to the inner executor.
 bool lanes_state::leave(lock& guard, lane_shard& s, bool has_drain) noexcept {
     const bool needs_drain = !EKIDEN_MUTANT(lanes_forget_the_rest) && keep_drain(s, has_drain);
     const bool push_in_progress = s.first_ready == nullptr;
@@ -143,16 +143,16 @@ bool lanes_state::leave(lock& guard, lane_shard& s, bool has_drain) noexcept {
     return needs_drain;
 }
 
-/// Leaves the shard, and drops the thread's handle. The thread cannot run more lanes, even if the inner
+/// Leaves the shard, and drops the handle of the thread. The thread cannot run more lanes, even if the inner
 /// executor throws.
 void lanes_state::leave_for_good(lock& guard, lane_shard& s, bool has_drain) noexcept {
     if (leave(guard, s, has_drain)) (void)give_drain(s, task_order::last, nullptr);
     drop_handle();
 }
 
-/// Before a thread releases the lock: if there is something to run or to sort, a thread must have the drain,
-/// so that no lane waits behind a function that blocks. Returns true if this thread has the drain and must
-/// give it to the inner executor.
+/// A thread calls this before it releases the lock. If there is a task to run or to sort, some thread must
+/// own the drain, so that no lane waits behind a function that blocks. Returns true if the calling thread
+/// owns the drain and must give the drain to the inner executor.
 bool lanes_state::keep_drain(lane_shard& s, bool has_drain) noexcept {
     if (!has_drain) return s.first_ready != nullptr && s.inbox.try_begin();
     while (s.first_ready == nullptr) {
@@ -164,8 +164,8 @@ bool lanes_state::keep_drain(lane_shard& s, bool has_drain) noexcept {
 
 // ---- one lane
 
-/// Takes the tasks out that the thread is about to run: all of them. With capacities it takes only the oldest
-/// one, so that the numbers are exact.
+/// Dequeues the tasks that the thread is about to run. Without a capacity, these are all tasks of the lane.
+/// With a capacity, it is only the oldest task, so that the number of waiting tasks is exact.
 void lanes_state::begin_batch(lane_shard& s, lane& here, batch& taken) noexcept {
     if (!is_bounded_) {
         taken.tasks = std::exchange(here.tasks, {});
@@ -178,11 +178,12 @@ void lanes_state::begin_batch(lane_shard& s, lane& here, batch& taken) noexcept 
     }
 }
 
-/// Runs tasks of a lane that this thread has marked as running. Releases the lock meanwhile. Returns false if
-/// the batch is full.
+/// Runs tasks of a lane that this thread has marked as running. Releases the lock while it runs them. Returns
+/// false if the batch is full.
 bool lanes_state::run_taken(lock& guard, lane_shard& s, lane& here, batch& taken, batch_limit& limit,
                             bool& has_drain) {
-    // An idle thread may run other lanes meanwhile. The drain goes behind what waits in the context.
+    // Gives the drain away, so that an idle thread can run other lanes meanwhile. The drain is queued behind
+    // the tasks that wait in the context.
     const bool gives_drain = keep_drain(s, std::exchange(has_drain, false));
     unlock(guard, s);
     if (gives_drain) has_drain = !passes_on(s, task_order::last);
@@ -212,22 +213,22 @@ bool lanes_state::run_batch(const lane& here, batch& taken, batch_limit& limit) 
             how_.note_delay(*this, here, (std::uint64_t{time() - next.when} << 10) + 1);
         run_task(next);
         if (!limit.goes_on() || inner_.holds_tasks()) return false;
-        // Relaxed is enough: end_batch() checks again under the lock.
+        // Relaxed is enough, because end_batch() checks is_closed again under the lock.
         if (here.is_closed.load(sys::relaxed)) [[unlikely]]
             return true;
     }
     return true;
 }
 
-/// The lane is not running any more. It becomes ready again, or its entry is erased.
+/// Marks the lane as not running. Then makes the lane ready again, or erases it if it has no tasks.
 void lanes_state::end_batch(lock& guard, lane_shard& s, lane& here, batch& taken) noexcept {
     s.run += taken.run;
     if (here.is_closed.load(sys::relaxed)) [[unlikely]] {
         s.dropped += std::exchange(taken.left, 0);
         s.left.tasks.append(std::exchange(taken.tasks, {}));
-        unlock(guard, s); // the lane is idle after these tasks have been abandoned
+        unlock(guard, s); // abandons these tasks before the lane becomes idle
         guard.lock();
-        sort_all(s); // refuses what was posted before the end of the function
+        sort_all(s); // abandons tasks that were posted before the function returned
     }
     taken.tasks.append(here.tasks); // the taken tasks are older
     here.tasks = taken.tasks;
@@ -240,14 +241,14 @@ void lanes_state::end_batch(lock& guard, lane_shard& s, lane& here, batch& taken
         erase(s, here);
 }
 
-/// `count` tasks do not wait in the lane any more. Releases the posts that have room now.
+/// Tells the waiters that `count` tasks have left the lane. Releases the posts that have room now.
 void lanes_state::tasks_left(lane_shard& s, lane& here, std::uint32_t count) noexcept {
     if (here.has_waiters) [[unlikely]]
         s.waiters.advance(&here, count, s.left.released);
     room_.leave(count, s.left.released);
 }
 
-/// Takes out all tasks that wait in the lane. Returns their number.
+/// Removes all tasks that wait in the lane, and appends them to `to`. Returns the number of removed tasks.
 std::uint32_t lanes_state::drop_all(lane_shard& s, lane& here, task_ring& to) noexcept {
     const std::uint32_t count = std::exchange(here.waiting, 0);
     to.append(std::exchange(here.tasks, {}));
@@ -329,7 +330,7 @@ std::size_t lanes_state::close(lock guard, lane_shard& s, lane* here) noexcept {
 
 bool lanes_state::wait_idle(lock guard, lane_shard& s, lane* here, const wait_limit& limit) {
     if (here == nullptr) return unlock(guard, s), true;
-    if (serial_scope::is_beneath(here)) { // the function continues after this has returned
+    if (serial_scope::is_beneath(here)) { // the function runs until this wait returns
         unlock(guard, s);
         throw std::system_error(
             std::make_error_code(std::errc::resource_deadlock_would_occur),
@@ -346,7 +347,8 @@ bool lanes_state::wait_idle(lock guard, lane_shard& s, lane* here, const wait_li
     const bool gave_up = s.waiters.remove(me);
     guard.unlock();
     if (gave_up) return false;
-    // Another thread has taken the waiter out, and is about to complete it. It must exist until then.
+    // Another thread has removed the waiter from the list, and is about to complete it. The waiter must exist
+    // until then.
     me.is_done.wait(blocking);
     return true;
 }

@@ -1,5 +1,5 @@
-/// Lanes without the types of key and executor: the shards of active lanes, and the drains that run them. The
-/// protocol and its proof: execution/detail/strand.md.
+/// The part of lanes that does not depend on the types of key and executor: the shards of active lanes, and
+/// the drains that run the lanes. The protocol and its proof are in execution/detail/strand.md.
 ///
 /// Part: lanes. Used by: lanes.
 #pragma once
@@ -30,40 +30,41 @@ namespace ekiden::inline EKIDEN_ABI {
 class lanes_state;
 class simulated_thread;
 
-/// A task of a lane. The key follows, in a derived class.
+/// A task of a lane. A derived class adds the key.
 struct keyed_task : task {
     keyed_task(task::function answer, std::uint64_t mixed) noexcept
         : task(answer), hash(static_cast<std::uint32_t>(mixed)) {}
 
-    std::uint32_t hash;     // the part of the key's hash that the table uses
-    std::uint32_t when = 0; // the time of the post, as lanes_state::time(); 0: the delay is not measured
+    std::uint32_t hash;     // the bits of the key's hash that the table uses
+    std::uint32_t when = 0; // lanes_state::time() at the post; 0 if no delay is measured
 };
 
-/// A part of the keys. It is a task itself, its drain, which runs the lanes that are ready. The inbox is idle
-/// while no thread has the drain: it is not queued, no thread is about to queue it, and no thread runs it.
+/// The lanes of a part of the keys. A shard is also a task: its drain, which runs the lanes that are ready.
+/// While the inbox is idle, the drain is not queued, and no thread runs the drain or is about to queue it.
 struct alignas(sys::isolation) lane_shard final : task {
     lane_shard();
 
-    /// What the lock's owner has taken out of the lanes, for the thread that unlocks. Tasks and keys may call
-    /// anything when they are destroyed, so this happens outside of the lock.
+    /// The tasks, waiters and lanes that a thread has removed under the lock. After the thread has unlocked,
+    /// it abandons the tasks, completes the waiters and destroys the lanes. Destructors of tasks and keys may
+    /// call any function, so they must not run under the lock.
     struct leftovers {
-        task_ring tasks; // to be abandoned
+        task_ring tasks; // tasks to abandon
         lane_waiters released;
-        lane* gone = nullptr;       // lanes to be destroyed, linked by lane::chain
-        std::uint32_t failures = 0; // so many tasks failed, to be reported
-        std::exception_ptr failure; // the reason
+        lane* gone = nullptr;       // lanes to destroy, linked by lane::chain
+        std::uint32_t failures = 0; // the number of failed tasks to report
+        std::exception_ptr failure; // the exception to report
 
         [[nodiscard]] bool empty() const noexcept {
             return tasks.empty() && released.empty() && gone == nullptr;
         }
     };
 
-    serial_queue inbox; // any thread pushes; the consumer is the lock's owner
+    serial_queue inbox; // any thread pushes; only the owner of the lock consumes
 
-    alignas(sys::isolation) lane_lock lock; // guards what follows
+    alignas(sys::isolation) lane_lock lock; // guards all members below
     bool tasks_are_long = true;
     lane* first_ready = nullptr;
-    lane* last_ready = nullptr; // undefined if none is ready
+    lane* last_ready = nullptr; // undefined if no lane is ready
     lane_table table;
     lane* unused = nullptr; // entries without a key to destroy, for the next lanes, linked by lane::chain
     std::uint32_t unused_count = 0;
@@ -88,19 +89,19 @@ public:
         return shards_[static_cast<std::size_t>(hash >> 32) & shard_mask_];
     }
 
-    /// Takes ownership of a task. Returns false if it was refused, and abandoned. Throws what the inner
-    /// executor throws, and std::bad_alloc. Then the task has been abandoned.
+    /// Takes ownership of a task. Returns false if the task was refused and abandoned. Throws whatever the
+    /// inner executor throws, and std::bad_alloc. If it throws, the task has been abandoned.
     bool enqueue(lane_shard& s, keyed_task* given, task_order order);
 
-    /// If the lane of the task is idle, runs the task in this call and returns true. Exceptions of the task
-    /// pass through. Otherwise returns false, and the task still belongs to the caller. The caller must be
-    /// where the inner executor runs functions.
+    /// If the lane of the task is idle, runs the task and returns true. Throws whatever the task throws. If
+    /// the lane is not idle, returns false, and the task still belongs to the caller. The caller must be a
+    /// thread on which the inner executor may run functions.
     [[nodiscard]] bool runs_here(lane_shard& s, keyed_task* given);
 
-    /// Moves all tasks that were pushed before this call from the inbox to their lanes. The caller has the
-    /// lock, and releases it with unlock().
+    /// Moves all tasks that were pushed before this call from the inbox to their lanes. The caller must own
+    /// the lock, and must release the lock with unlock().
     void sort_all(lane_shard& s) noexcept;
-    /// Releases the lock. Then ends what is left.
+    /// Releases the lock. Then abandons, completes or destroys the objects in `left`.
     static void unlock(lock& guard, lane_shard& s) noexcept {
         if (s.left.empty()) [[likely]]
             guard.unlock();
@@ -108,14 +109,15 @@ public:
             end_leftovers(guard, s);
     }
 
-    // The caller passes the lock, after sort_all(). The lane may be null.
+    // The caller passes the owned lock, after sort_all(). `here` is the lane, or null if the lane does not
+    // exist.
     std::size_t close(lock guard, lane_shard& s, lane* here) noexcept;
     /// Returns whether the lane was idle before `limit` was reached. Throws
-    /// std::system_error(resource_deadlock_would_occur) inside the lane.
+    /// std::system_error(resource_deadlock_would_occur) in a function of the lane.
     [[nodiscard]] bool wait_idle(lock guard, lane_shard& s, lane* here, const wait_limit& limit);
 
-    /// Throws std::system_error(operation_not_permitted) in the child of a fork(), because another thread may
-    /// have held a lock.
+    /// Throws std::system_error(operation_not_permitted) in the child of a fork(). In the child, a lock may
+    /// stay locked, because another thread owned the lock during the fork().
     void refuse_in_child(const char* operation) const {
         if (is_in_child()) [[unlikely]]
             throw_in_child(operation);
@@ -125,25 +127,25 @@ public:
     void add_handle() noexcept { handles_.fetch_add(1, sys::relaxed); }
     void drop_handle() noexcept {
         // [LN1] acq_rel. Release: publishes what was done through this handle. Acquire: the thread that drops
-        // the last handle sees what was done through all others.
+        // the last handle sees what was done through all other handles.
         if (handles_.fetch_sub(1, sys::acq_rel) == 1) how_.end(*this);
     }
 
 protected:
-    /// What depends on the types of key and executor.
+    /// The functions that depend on the types of key and executor.
     struct operations {
         /// Gives a task to the inner executor, like accept() of an executor.
         bool (*schedule)(lanes_state&, task*, task_order);
-        /// Returns the lane of the task's key. Adds one if there is none. If this fails, returns null and
-        /// sets leftovers::failure.
+        /// Returns the lane of the task's key. Adds a lane if the key has none. If the lane cannot be added,
+        /// returns null and sets leftovers::failure.
         lane* (*lane_of)(lane_shard&, keyed_task&) noexcept;
-        /// Destroys a lane with its key.
+        /// Destroys a lane and its key.
         void (*end_lane)(lane&) noexcept;
-        /// Whether destroying a key runs no code. Then the shard keeps the entries of some ended lanes.
+        /// Whether keys have a trivial destructor. Then a shard keeps the entries of some ended lanes.
         bool keeps_entries;
-        /// Reports the exception that is being handled as an exception of a function.
+        /// Reports the current exception as an exception of a function of the lanes.
         void (*report)(lanes_state&) noexcept;
-        /// Notes how long a function has waited. The caller runs the lane, without the lock.
+        /// Notes how long a function has waited. The calling thread runs the lane, and does not own the lock.
         void (*note_delay)(lanes_state&, const lane&, std::uint64_t ns) noexcept;
         void (*end)(lanes_state&) noexcept;
     };
@@ -155,7 +157,8 @@ protected:
     /// Returns whether the inner context accepts no more tasks.
     [[nodiscard]] bool takes_no_more() const noexcept { return inner_.refuses_tasks(); }
 
-    /// Calls `use(shard)` for each shard, with its lock, after all tasks have been sorted.
+    /// Calls `use(shard)` for each shard under the lock of the shard, after all tasks of the inbox have been
+    /// sorted.
     template <class Use>
     void use_shards(Use&& use) {
         for (std::size_t n = 0; n <= shard_mask_; ++n) {
@@ -219,14 +222,14 @@ private:
     const execution_context& inner_;
     const std::size_t lane_capacity_;
     const bool
-        is_bounded_; // by a capacity: then a post puts its task into the lane, otherwise into the inbox
+        is_bounded_; // whether a capacity is set, so that posts add tasks to lanes, not to the inbox
     const when_full policy_;
     const std::uint16_t made_in_ = sys::fork_generation();
-    const std::uint64_t measured_below_; // a delay is measured if a random number of 32 bits is less
+    const std::uint64_t measured_below_; // a delay is measured if a random number of 32 bits is below this
     const std::size_t shard_mask_;
     const std::unique_ptr<lane_shard[]> shards_;
     shared_room room_;
-    // Handles, and drains that are queued or run.
+    // The number of handles, plus the number of drains that are queued or running.
     sys::atomic<std::uint64_t> handles_{1};
 };
 

@@ -1,4 +1,4 @@
-/// The longest delays of lanes, at most one for each key.
+/// Stores the longest delays of lanes, at most one delay for each key.
 ///
 /// Part: lanes. Used by: lanes.
 #pragma once
@@ -21,9 +21,9 @@ namespace ekiden::inline EKIDEN_ABI {
 template <class Delay>
 class longest_delays {
 public:
-    /// Notes a delay. Throws std::bad_alloc, and then has no effect.
+    /// Notes a delay. If note() throws std::bad_alloc, it has no effect.
     void note(const Delay& measured) {
-        // Relaxed is enough: a delay that just became too short has no effect below.
+        // Relaxed is enough. If the delay has become too short meanwhile, the code below drops it.
         if (measured.ns <= too_short_.load(sys::relaxed)) return;
         const std::lock_guard guard(lock_);
         auto known = std::find_if(kept_.begin(), kept_.end(),
@@ -36,7 +36,7 @@ public:
         too_short_.store(kept_.back().ns, sys::relaxed);
     }
 
-    /// Returns all delays. Throws std::bad_alloc.
+    /// Returns a copy of all stored delays. Throws std::bad_alloc.
     [[nodiscard]] std::vector<Delay> all() {
         const std::lock_guard guard(lock_);
         return kept_;
@@ -47,7 +47,7 @@ private:
 
     sys::slow_lock lock_; // guards the delays
     std::vector<Delay> kept_;
-    sys::atomic<std::uint64_t> too_short_{0}; // a delay of this length would not be kept
+    sys::atomic<std::uint64_t> too_short_{0}; // a delay of at most this time is not stored
 };
 
 } // namespace ekiden::inline EKIDEN_ABI

@@ -1,6 +1,6 @@
-/// The number of loops of a pool that have something to do.
+/// Counts the loops of a pool that have something to do.
 ///
-/// Part: loop. Used by: solo_loop, loop_pool. Private. The protocol and its proof: loop.md.
+/// Part: loop. Used by: solo_loop, loop_pool. Private. The protocol and its proof are in loop.md.
 #pragma once
 
 #include <ekiden/execution/detail/limited_sleep.hpp>
@@ -12,8 +12,8 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// Counts the busy loops of a pool, and the changes in progress that may make a loop busy. Thread-safe. One
-/// thread at a time calls await_none().
+/// Counts the busy loops of a pool, and the changes in progress that may make a loop busy. Thread-safe, but
+/// only one thread at a time may call await_none().
 class busy_loops {
 public:
     busy_loops() = default;
@@ -22,17 +22,18 @@ public:
 
     void add() noexcept { word_.fetch_add(1, sys::relaxed); }
 
-    /// The object may be destroyed as soon as the count is zero.
+    /// Decrements the count. The object may be destroyed as soon as the count is zero.
     void remove() noexcept {
-        // [LQ1] Release: what the loop has done. Pairs with the acquire in await_none(). The wake-up uses
-        // only the address of the word.
+        // [LQ1] Release: publishes what the loop has done. Pairs with the acquire in await_none(). The
+        // wake-up uses only the address of the word.
         if (word_.fetch_sub(1, sys::release) == (awaited | 1)) sys::futex_wake_all(word_);
     }
 
-    /// Waits until no loop is busy. Returns false if `limit` is reached before that.
+    /// Waits until no loop is busy. Returns false if `limit` is reached first.
     [[nodiscard]] bool await_none(const wait_limit& limit) noexcept {
         const limited_sleep asleep(limit, [this]() noexcept {
-            // [LS1] Release. Pairs with the acquire below. Clears the bit, so that the sleeper wakes.
+            // [LS1] Release: publishes the stop request. Pairs with the acquire below. Clearing the bit
+            // changes the word, so that the sleeping thread wakes.
             if (!EKIDEN_MUTANT(loops_stop_request_keeps_the_bit)) word_.fetch_and(~awaited, sys::release);
             sys::futex_wake_all(word_);
         });

@@ -12,17 +12,17 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// The alarm clock of one context. It exists until the end of the context. Thread-safe.
+/// The alarm clock of one context. The clock exists until the context ends. Thread-safe.
 class loop_alarms {
 public:
-    /// Returns false if there is an alarm clock already.
+    /// Sets the alarm clock. Returns false if the context has an alarm clock already.
     [[nodiscard]] bool adopt(alarm_clock& clock) noexcept {
         alarm_clock* expected = nullptr;
-        // [LO2] Release: the clock. Pairs with the acquire in next().
+        // [LO2] Release: publishes the clock. Pairs with the acquire in next().
         return clock_.compare_exchange_strong(expected, &clock, sys::release, sys::relaxed);
     }
 
-    /// Returns the time of the next alarm. Returns time_point::max() if there is none.
+    /// Returns the time of the next alarm. Returns time_point::max() if there is no alarm.
     [[nodiscard]] sys::clock::time_point next() const noexcept {
         const alarm_clock* const clock = clock_.load(sys::acquire); // [LO2]
         if (clock == nullptr) return sys::clock::time_point::max();
@@ -40,10 +40,10 @@ public:
     /// Returns whether a thread that spins for work would be late for the next alarm.
     [[nodiscard]] bool is_near() const noexcept { return is_due(std::chrono::nanoseconds(2 * sys::spin_ns)); }
 
-    /// Rings if the next alarm is due. Returns whether it has.
+    /// Fires the alarms if the next alarm is due. Returns whether an alarm was due.
     bool ring_if_due() noexcept {
         if (!is_due()) return false;
-        clock_.load(sys::relaxed)->ring(); // next() has acquired it
+        clock_.load(sys::relaxed)->ring(); // next() has acquired the clock
         return true;
     }
 

@@ -40,7 +40,7 @@ loop_context::loop_context(int concurrency_hint) : generation_(sys::fork_generat
 
 loop_context::~loop_context() {
     if (is_in_forked_child()) {
-        // The threads that used the context do not exist here. What they were doing is lost.
+        // The threads that used the context do not exist in the child. Their work is lost.
         abandon_services();
         (void)solo_.release();
         (void)shared_.release();
@@ -57,7 +57,7 @@ loop_context::~loop_context() {
     end_services();
 }
 
-/// Drops the tasks and refuses new ones. No thread is inside any more.
+/// Abandons the queued tasks and refuses new tasks. No thread may be inside run() any more.
 void loop_context::shut_down() noexcept {
     if ((gate_.load(sys::relaxed) & ends) != 0) return;
     gate_.fetch_or(ends, sys::relaxed);
@@ -111,7 +111,8 @@ std::size_t loop_context::do_run(const loop_request& request) {
     return with_engine([&](auto& engine) { return engine.run(request); });
 }
 
-/// In a debug build, warns a program that posts to a stopped context and runs it without restart().
+/// In a debug build, prints a warning if the program posts to a stopped context and runs the context without
+/// restart().
 void loop_context::warn_if_left_stopped() noexcept {
     if (!is_stopped() || running_in_this_thread()) return;
     if (!with_engine([](auto& engine) { return engine.was_left_stopped(); })) return;
@@ -145,7 +146,7 @@ bool loop_context::running_in_this_thread() const noexcept { return role_scope::
 
 void loop_context::stop() noexcept {
     if (is_in_forked_child()) return;
-    gate_.fetch_or(holds, sys::relaxed); // first: the context may be destroyed as soon as it has stopped
+    gate_.fetch_or(holds, sys::relaxed); // first, as the context may be destroyed once it has stopped
     with_engine([](auto& engine) { engine.stop(); });
 }
 

@@ -61,11 +61,11 @@ private:
     void report_unhandled(const solo_loop& loop) const noexcept;
     void end() noexcept;
 
-    const context_id id_ = context_id::next(); // owns its threads
+    const context_id id_ = context_id::next(); // the threads name it as their owner
     const loop_pool_options options_;
-    const std::uint16_t generation_; // of forks
+    const std::uint16_t generation_; // the fork generation in which the pool was constructed
     std::vector<std::unique_ptr<loop_context>> loops_;
-    std::vector<int> processors_; // where the threads are pinned; empty if they are not
+    std::vector<int> processors_; // to which the threads are pinned; empty if they are not pinned
     std::vector<sys::thread> threads_;
     sys::atomic<std::size_t> turn_{0};
     binary_semaphore joining_{1}; // the holder of the permit may end the pool
@@ -97,7 +97,8 @@ void loop_threads::end() noexcept {
 }
 
 loop_threads::~loop_threads() {
-    // Shuts all contexts down before one is destroyed: destructors of tasks may post to any of them.
+    // Shuts all contexts down before any of them is destroyed, because destructors of tasks may post to all
+    // contexts.
     for (auto& loop : loops_) loop->shut_down();
 }
 
@@ -110,7 +111,7 @@ void loop_threads::live(std::size_t index) noexcept {
     for (;;) {
         try {
             (void)loop.run();
-            loop.solo_->leave_pool(); // the pool or this loop alone has stopped
+            loop.solo_->leave_pool(); // the whole pool or only this loop has stopped
             return;
         } catch (...) {
             report_unhandled(*loop.solo_);
@@ -147,7 +148,7 @@ bool loop_threads::join(const wait_limit& limit) {
     }
     const blocked_here waiting("the end of a pool of loops"); // if this is a worker of a thread_pool
     if (!joining_.acquire(limit)) return false;
-    // A stop of the pool ends this wait, too: a loop is not busy after its thread has left.
+    // stop() also ends this wait, because a loop is not busy after its thread has left the pool.
     const bool is_over = threads_.empty() || busy_.await_none(limit);
     if (is_over) end();
     joining_.release();
@@ -160,7 +161,7 @@ loop_pool::loop_pool(options chosen) : threads_(std::make_unique<loop_threads>(s
 
 loop_pool::~loop_pool() {
     if (threads_->is_in_forked_child()) {
-        (void)threads_.release(); // its threads do not exist here
+        (void)threads_.release(); // the threads of the pool do not exist in the child
         return;
     }
     if (threads_->is_of_this_thread()) threads_->refuse_destruction_here();
@@ -182,7 +183,8 @@ loop_pool::executor_type loop_pool::get_executor() const noexcept {
 }
 
 loop_pool::executor_type loop_pool::of_hash(std::size_t hash) const noexcept {
-    // std::hash of a number is the number itself. Without mixing, multiples of the size would share a thread.
+    // std::hash of an integer is often the integer itself. Without mixing, all multiples of size() would
+    // share a thread.
     const auto mixed = static_cast<std::uint64_t>(hash) * 0x9E3779B97F4A7C15U;
     return threads_->executor(static_cast<std::size_t>((mixed >> 32) * size() >> 32));
 }

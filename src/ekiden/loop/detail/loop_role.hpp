@@ -17,20 +17,20 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// The arguments of the forms of run() and poll().
+/// The arguments of a call of run() or poll(), or of one of their variants.
 struct loop_request {
     static constexpr std::size_t all = std::numeric_limits<std::size_t>::max();
 
-    std::size_t most = all;                           ///< tasks to run
-    bool waits = true;                                ///< for tasks to come
-    const sys::clock::time_point* deadline = nullptr; ///< null: none
+    std::size_t most = all;                           ///< the maximum number of tasks to run
+    bool waits = true;                                ///< true if run() waits for further tasks
+    const sys::clock::time_point* deadline = nullptr; ///< null means no deadline
 
-    /// Returns how many more tasks may run after `count`.
+    /// Returns how many more tasks may run after `count` tasks have run.
     [[nodiscard]] std::size_t left(std::size_t count) const noexcept {
         return most == all ? all : most - count;
     }
 
-    /// Returns the deadline. Returns time_point::max() if there is none.
+    /// Returns the deadline. Returns time_point::max() if there is no deadline.
     [[nodiscard]] sys::clock::time_point until() const noexcept {
         return deadline != nullptr ? *deadline : sys::clock::time_point::max();
     }
@@ -44,8 +44,9 @@ struct loop_request {
     }
 };
 
-/// A task that waits for a result blocks its thread, because only run() runs tasks of a loop. If run() is
-/// called inside another context, that context is told that the thread blocks.
+/// The role of a thread inside run() of a loop. A task that waits for a result blocks its thread, because
+/// only run() runs tasks of a loop. If run() is called in a task of another context, that context is told
+/// that the thread blocks.
 class loop_role : public thread_role {
 public:
     explicit loop_role(context_id context) noexcept
@@ -61,14 +62,14 @@ public:
     }
     void end_blocking() noexcept override { around_->end_blocking(); }
 
-    /// Returns the role of this thread in the outer run() of the same context, if a task has called this
+    /// If a task of the same context has called this run(), returns the role of this thread in the outer
     /// run(). Otherwise returns null.
     [[nodiscard]] loop_role* outer() const noexcept { return outer_; }
 
-    // ---- in a loop that several threads run
+    // ---- for a loop that several threads run
 
-    bool runs_task = false;           ///< otherwise the thread is between two tasks
-    unsigned deferred = 0;            ///< tasks that this thread has posted without waking another thread
+    bool runs_task = false;           ///< false if the thread is between two tasks
+    unsigned deferred = 0;            ///< number of tasks that this thread has posted without a wake-up
     task::function running = nullptr; ///< the type of the running task
 
 private:
@@ -76,8 +77,9 @@ private:
     loop_role* const outer_;
 };
 
-/// Called after a task. The task may have forked, and this may be the child. The other threads that use the
-/// loop do not exist there.
+/// Ends the program if the calling process is a child in which the loop cannot be used. A loop calls this
+/// function after each task, because the task may have called fork(). The other threads of the loop do not
+/// exist in the child.
 inline void expect_no_child(std::uint16_t generation) noexcept {
     sys::expects(generation == sys::fork_generation(),
                  "a task that called fork() has returned in the child, where its loop cannot go on; a child "

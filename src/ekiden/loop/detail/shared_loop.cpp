@@ -14,18 +14,20 @@ shared_loop::shared_loop(context_id context) noexcept
     : context_(context), generation_(sys::fork_generation()) {}
 
 shared_loop::~shared_loop() {
-    // A thread that saw the loop stopped may destroy it before the call that stopped it has left the lock.
+    // A thread that has seen that the loop is stopped may destroy the loop. The thread that has stopped the
+    // loop may not have released the lock yet.
     if (!EKIDEN_MUTANT(loop_ends_in_a_hurry)) lock_.lock();
 }
 
-/// A section under the lock. Wakes the chosen threads after it has left the lock, because they need it next.
+/// A section under the lock. Wakes the chosen threads after it has released the lock, because these threads
+/// acquire the lock next.
 struct shared_loop::section {
     explicit section(loop_lock& of) noexcept : lock(of) {}
     ~section() {
         lock.unlock();
         while (chosen != nullptr) {
             sleeper* const one = std::exchange(chosen, chosen->next);
-            one->parker.unpark(); // then it may be destroyed
+            one->parker.unpark(); // the sleeper may be destroyed from here on
         }
     }
     section(const section&) = delete;
@@ -35,12 +37,12 @@ struct shared_loop::section {
     sleeper* chosen = nullptr;
 };
 
-/// The calling thread inside run().
+/// A scope in which the calling thread is inside run().
 class shared_loop::run_scope final : public loop_role {
 public:
     explicit run_scope(shared_loop& loop) noexcept : loop_role(loop.context_), loop_(loop), scope_(*this) {
         loop_.inside_.fetch_add(1, sys::relaxed);
-        // The tasks of the outer run() are announced by this one, which may take some of them.
+        // This run() announces the deferred tasks of the outer run(), because it may dequeue some of them.
         if (outer() != nullptr) deferred = std::exchange(outer()->deferred, 0);
     }
     ~run_scope() { loop_.leave(*this); }
@@ -56,14 +58,14 @@ public:
 private:
     shared_loop& loop_;
     const role_scope scope_;
-    const hidden_scopes strands_; // around this run: its tasks are outside of them
+    const hidden_scopes strands_; // tasks of this run() are outside of the surrounding strands
 };
 
 // ---- threads that bring work
 
 bool shared_loop::push(task* pushed, task_order order) noexcept {
     auto* const poster = static_cast<loop_role*>(role_scope::find(context_));
-    // A thread inside that runs no task fires alarms. It dequeues a task next.
+    // A thread that is inside run() but runs no task is firing alarms. It dequeues a task next.
     const bool is_deferred =
         poster != nullptr
         && (order == task_order::deferred ? thread_record::here().blocked == 0 : !poster->runs_task);
@@ -116,8 +118,8 @@ std::size_t shared_loop::run(const loop_request& request) {
     return count;
 }
 
-/// Ends the last task of this thread and returns the next one. Returns null if the loop has stopped, or the
-/// limit is reached, or no task is queued and the caller does not wait.
+/// Ends the last task of this thread and returns the next task. Returns null if the loop has stopped, or if
+/// the limit is reached. Also returns null if no task is queued and the request does not wait.
 task* shared_loop::next(run_scope& here, const loop_request& request) noexcept {
     section locked(lock_);
     end_task(here);
@@ -149,16 +151,16 @@ task* shared_loop::next(run_scope& here, const loop_request& request) noexcept {
     }
 }
 
-/// The end of run().
+/// Called at the end of run(). Wakes other threads if this is necessary.
 void shared_loop::leave(run_scope& here) noexcept {
     section locked(lock_);
     end_task(here);
     inside_.fetch_sub(1, sys::relaxed);
     if (is_out_of_work() && !here.has_thrown)
-        locked.chosen = halt(); // with its last task, also in run_one()
+        locked.chosen = halt(); // the loop stops after its last task, even in run_one()
     else if ((!queue_.is_empty() || is_out_of_work() || lacks_keeper())
              && !EKIDEN_MUTANT(loop_leaves_in_silence))
-        // This thread may have been woken for a task that it has not taken.
+        // This thread may have been woken for a task that it has not dequeued.
         locked.chosen = choose(here.deferred + 1);
 }
 
@@ -166,13 +168,13 @@ void shared_loop::end_task(run_scope& here) noexcept {
     if (std::exchange(here.runs_task, false)) --running_;
 }
 
-/// Returns whether the loop must stop: no task is queued or running, and no work is outstanding.
+/// Returns whether the loop must stop, because no task is queued or running and no work is outstanding.
 bool shared_loop::is_out_of_work() const noexcept {
     return queue_.is_empty() && (running_ == 0 || EKIDEN_MUTANT(loop_stops_during_a_task))
            && outstanding_ == 0 && !stopped_.load(sys::relaxed);
 }
 
-/// Returns whether threads sleep and none of them wakes for the next alarm.
+/// Returns whether threads sleep, an alarm is set, and none of these threads wakes for the alarm.
 bool shared_loop::lacks_keeper() const noexcept {
     return keeper_ == nullptr && sleepers_ != nullptr && alarms_.is_set()
            && !EKIDEN_MUTANT(loop_forgets_the_time);
@@ -180,16 +182,16 @@ bool shared_loop::lacks_keeper() const noexcept {
 
 // ---- stop
 
-/// Stops the loop because it is out of work. Returns the threads to wake.
+/// Stops the loop because no work is left. Returns the threads to wake.
 shared_loop::sleeper* shared_loop::halt() noexcept {
     has_run_dry_ = true;
-    stopped_.store(true, sys::release); // [LO1] Release: what the tasks and the ended work have done.
+    stopped_.store(true, sys::release); // [LO1] Release: publishes what tasks and work have done.
     return EKIDEN_MUTANT(loop_runs_dry_in_silence) ? nullptr : choose(all);
 }
 
 void shared_loop::stop() noexcept {
     section locked(lock_);
-    stopped_.store(true, sys::release); // [LO1] Release: what this thread has done.
+    stopped_.store(true, sys::release); // [LO1] Release: publishes what this thread has done.
     if (!EKIDEN_MUTANT(loop_stops_in_silence)) locked.chosen = choose(all);
 }
 
@@ -215,8 +217,8 @@ void shared_loop::abandon_all() noexcept {
 
 // ---- sleep
 
-/// Sleeps until another thread chooses this one, or until the time of the request. The keeper also wakes at
-/// the next alarm.
+/// Sleeps until another thread chooses this thread, or until the deadline of the request. The keeper also
+/// wakes at the next alarm.
 void shared_loop::sleep(unique_lock& lock, const loop_request& request) noexcept {
     sleeper self;
     sys::clock::time_point until = request.until();
@@ -239,14 +241,14 @@ void shared_loop::sleep(unique_lock& lock, const loop_request& request) noexcept
     }
     lock.lock();
     if (is_chosen || withdraw(self)) return;
-    // Chosen at the last moment: the other thread still uses `self`.
+    // Another thread has chosen this thread just before withdraw(), and still uses `self`.
     lock.unlock();
     if (!EKIDEN_MUTANT(loop_sleeper_leaves_its_waker)) self.parker.park();
     lock.lock();
 }
 
-/// Takes up to `most` threads off the lists. The keeper is the last: if it were woken earlier, another thread
-/// would have to replace it.
+/// Removes up to `most` threads from the lists and returns them. Chooses the keeper last, because another
+/// thread would have to replace the keeper.
 shared_loop::sleeper* shared_loop::choose(unsigned most) noexcept {
     sleeper* chosen = nullptr;
     for (; most != 0 && (sleepers_ != nullptr || keeper_ != nullptr); --most) {
@@ -258,7 +260,7 @@ shared_loop::sleeper* shared_loop::choose(unsigned most) noexcept {
     return chosen;
 }
 
-/// Takes the calling thread off the lists. Returns false if it has been chosen.
+/// Removes the calling thread from the lists. Returns false if another thread has chosen the calling thread.
 bool shared_loop::withdraw(const sleeper& self) noexcept {
     sleeper** link = keeper_ == &self ? &keeper_ : &sleepers_;
     while (*link != nullptr && *link != &self) link = &(*link)->next;

@@ -1,6 +1,7 @@
-/// The engine of a loop_context that any number of threads run at once: one list of tasks under one lock.
+/// The engine of a loop_context that any number of threads may run at the same time. The engine has one list
+/// of tasks, which one lock guards.
 ///
-/// Part: loop. Used by: loop_context. Private. The protocol: loop.md.
+/// Part: loop. Used by: loop_context. Private. The protocol is explained in loop.md.
 #pragma once
 
 #include <ekiden/execution/detail/task_order.hpp>
@@ -20,7 +21,7 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// A slow_lock for sections of a few steps: a thread spins before it sleeps.
+/// A slow_lock for short sections. A waiting thread spins before it sleeps.
 class loop_lock {
 public:
     void lock() noexcept {
@@ -31,48 +32,51 @@ public:
     void unlock() noexcept { lock_.unlock(); }
 
 private:
-    static constexpr std::uint64_t spin_ns = 2'000; // far more than a section takes; less than a sleep
+    static constexpr std::uint64_t spin_ns = 2'000; // longer than a locked section, but shorter than a sleep
 
     sys::slow_lock lock_;
 };
 
-/// Thread-safe, except for the destructor.
+/// The engine for many threads. All functions except the destructor are thread-safe.
 class shared_loop {
 public:
-    /// `context` names the loop to the threads inside.
+    /// `context` is the name of the context of this loop.
     explicit shared_loop(context_id context) noexcept;
-    /// Waits until other threads have left the lock. No thread is inside.
+    /// Waits until other threads have released the lock. No thread may be inside run().
     ~shared_loop();
     shared_loop(const shared_loop&) = delete;
     shared_loop& operator=(const shared_loop&) = delete;
 
-    /// Adds the task and wakes a thread that sleeps. A deferred task of a thread inside wakes no other thread
-    /// before that thread takes its next task, leaves or blocks. Returns false if the loop has been closed.
+    /// Adds the task and wakes a sleeping thread. If a thread inside run() posts a deferred task, no other
+    /// thread is woken at once. A sleeping thread is woken when the posting thread dequeues its next task,
+    /// leaves run() or blocks. Returns false if the loop has been closed.
     [[nodiscard]] bool push(task* pushed, task_order order) noexcept;
 
-    /// Runs tasks. Returns how many.
+    /// Runs tasks. Returns the number of tasks that this call has run.
     std::size_t run(const loop_request& request);
 
-    /// Closes the loop and drops the queued tasks. No thread is inside.
+    /// Closes the loop and abandons the queued tasks. No thread may be inside run().
     void abandon_all() noexcept;
 
-    /// Begins outstanding work. The loop does not run dry before that has ended.
+    /// Announces outstanding work. The loop does not stop for lack of work before this work has ended.
     void work_started() noexcept;
-    /// Ends outstanding work. Ends the program if there is none.
+    /// Ends outstanding work. Ends the program if no work is outstanding.
     void work_finished() noexcept;
 
     void stop() noexcept;
     void restart() noexcept;
     [[nodiscard]] bool is_stopped() const noexcept {
-        return stopped_.load(sys::acquire); // [LO1] Acquire: what was done before the stop.
+        // [LO1] Acquire: pairs with the releases in stop() and halt().
+        return stopped_.load(sys::acquire);
     }
-    /// Returns whether the loop has run dry and has tasks now. Returns true once.
+    /// Returns whether the loop has stopped for lack of work and has tasks now. Returns true at most once per
+    /// stop.
     [[nodiscard]] bool was_left_stopped() noexcept;
 
-    /// The next alarm may have become earlier.
+    /// Tells the loop that the next alarm may have become earlier.
     void alarm_moved() noexcept;
 
-    /// Returns whether no thread is inside. A hint.
+    /// Returns whether no thread is inside run(). The result is only a hint.
     [[nodiscard]] bool is_empty() const noexcept { return inside_.load(sys::relaxed) == 0; }
     [[nodiscard]] loop_alarms& alarms() noexcept { return alarms_; }
 
@@ -82,7 +86,7 @@ private:
     using lock_guard = std::lock_guard<loop_lock>;
     using unique_lock = std::unique_lock<loop_lock>;
 
-    /// A thread that sleeps. Lies on its stack.
+    /// A sleeping thread. The object is on the stack of the sleeping thread.
     struct sleeper {
         sys::parker parker;
         sleeper* next = nullptr;
@@ -93,7 +97,7 @@ private:
     void leave(run_scope& here) noexcept;
     void announce(unsigned tasks) noexcept;
 
-    // The caller of these holds the lock.
+    // The caller of these functions must own the lock.
     void end_task(run_scope& here) noexcept;
     [[nodiscard]] bool is_out_of_work() const noexcept;
     [[nodiscard]] bool lacks_keeper() const noexcept;
@@ -103,18 +107,18 @@ private:
     void sleep(unique_lock& lock, const loop_request& request) noexcept;
 
     const context_id context_;
-    const std::uint16_t generation_; // of forks
+    const std::uint16_t generation_; // the fork generation in which the loop was constructed
     loop_alarms alarms_;
-    sys::atomic<unsigned> inside_{0};  // calls of run()
+    sys::atomic<unsigned> inside_{0};  // the number of running calls of run()
     sys::atomic<bool> stopped_{false}; // written under the lock
 
-    alignas(sys::isolation) loop_lock lock_; // of all below
+    alignas(sys::isolation) loop_lock lock_; // guards all members below
     bool is_closed_ = false;
     bool has_run_dry_ = false;
-    unsigned running_ = 0;        // tasks that run
-    std::size_t outstanding_ = 0; // work
-    sleeper* keeper_ = nullptr;   // sleeps until the next alarm
-    sleeper* sleepers_ = nullptr; // the others that sleep, newest first
+    unsigned running_ = 0;        // the number of running tasks
+    std::size_t outstanding_ = 0; // the amount of outstanding work
+    sleeper* keeper_ = nullptr;   // the thread that sleeps until the next alarm
+    sleeper* sleepers_ = nullptr; // the other sleeping threads, newest first
     task_list queue_;
 };
 

@@ -16,26 +16,27 @@ namespace ekiden::inline EKIDEN_ABI {
 
 namespace {
 
-// A busy thread runs events after 50 us of tasks, and then for as long: to poll the system costs as much as
-// ten small tasks.
+// After 50 us of tasks, a busy thread runs events for at most 50 us. It does not poll more often, because one
+// poll of the system costs as much as ten small tasks.
 constexpr std::uint64_t events_every_ns = 50'000;
 constexpr unsigned most_events = 64;
 
 } // namespace
 
-// The thread is the consumer of the queue except while it sleeps, also while no thread is inside.
+// The thread of the loop is the consumer of the queue except while it sleeps. This is also true while no
+// thread is inside run().
 solo_loop::solo_loop(context_id context) noexcept : context_(context), generation_(sys::fork_generation()) {
     (void)queue_.try_begin();
 }
 
-/// The calling thread is inside run().
+/// A scope in which the calling thread is inside run().
 class solo_loop::run_scope {
 public:
     explicit run_scope(solo_loop& loop) noexcept : loop_(loop), role_(loop.context_), scope_(role_) {
         if (role_.outer() != nullptr)
-            loop_.work_started(); // the task that has called this run()
+            loop_.work_started(); // counts the task that has called this run()
         else
-            // Acquire: what the last thread inside has done. Pairs with the release below.
+            // Acquire: what the last thread inside run() has done is visible. Pairs with the release below.
             sys::expects(loop_.inside_.exchange(1, sys::acquire) == 0,
                          "two threads at once run a loop_context with the concurrency hint 1");
     }
@@ -52,10 +53,10 @@ private:
     solo_loop& loop_;
     loop_role role_;
     const role_scope scope_;
-    const hidden_scopes strands_; // around this run: its tasks are outside of them
+    const hidden_scopes strands_; // tasks of this run() are outside of the surrounding strands
 };
 
-/// A wait of the thread for events, instead of its sleep.
+/// A wait of the thread in the event source, instead of a sleep on the word.
 class solo_loop::external_wait final : public event_wait {
 public:
     external_wait(solo_loop& loop, const loop_request& request) noexcept : loop_(loop), request_(request) {}
@@ -63,7 +64,7 @@ public:
     external_wait& operator=(const external_wait&) = delete;
 
     [[nodiscard]] bool is_wanted() noexcept override {
-        expect_no_child(loop_.generation_); // of one of the events
+        expect_no_child(loop_.generation_); // one of the handlers may have called fork()
         return !loop_.is_drained() || (loop_.word_.load(sys::relaxed) & (work | look | stopped)) != 0
                || loop_.alarms_.is_due() || request_.is_over();
     }
@@ -77,7 +78,7 @@ public:
             loop_.get_up();
             return false;
         }
-        waiting_.emplace("work of a loop"); // if the thread works for another context, too
+        waiting_.emplace("work of a loop"); // if the thread also works for another context
         return true;
     }
     void end() noexcept override {
@@ -103,13 +104,13 @@ std::size_t solo_loop::run(const loop_request& request) {
         run_task(*found);
         expect_no_child(generation_);
     }
-    // The context stops with its last task, also in run_one().
+    // The context stops when its last task has run, even in run_one().
     if (is_drained() && !has_work_elsewhere() && !is_stopped()) (void)rest({.waits = false});
     return count;
 }
 
-/// Returns the next task. Returns null if the loop has stopped, or the limit is reached, or no task is queued
-/// and the caller does not wait. Runs events meanwhile, which count as tasks.
+/// Returns the next task. Returns null if the loop has stopped, or if the limit is reached. Also returns null
+/// if no task is queued and the request does not wait. Runs events meanwhile, and counts them as tasks.
 task* solo_loop::next(const loop_request& request, std::size_t& count) {
     for (;;) {
         if (is_stopped()) return nullptr;
@@ -125,7 +126,8 @@ task* solo_loop::next(const loop_request& request, std::size_t& count) {
             sys::yield(); // a push is under way
             continue;
         }
-        // Read after `look` has been cleared, which announces the source.
+        // The event source is read after `look` has been cleared, because `look` announces a new event
+        // source.
         if (event_source* const source = source_.load(sys::acquire); source != nullptr) { // [LP4]
             external_wait out(*this, request);
             const std::size_t ran = run_source(*source, request.left(count), request.waits ? &out : nullptr);
@@ -141,8 +143,8 @@ task* solo_loop::next(const loop_request& request, std::size_t& count) {
     }
 }
 
-/// Spins for a task. Does not spin if the last attempt was in vain and no task has ended a sleep since: a
-/// thread that runs only timers gains nothing.
+/// Spins until there is a task. Does not spin if the last spin found no task and no task has ended a sleep
+/// since then. So a thread that runs only timers does not spin.
 task* solo_loop::spin() noexcept {
     if (!is_spin_worth_ || alarms_.is_near()) return nullptr;
     task* found = nullptr;
@@ -173,8 +175,8 @@ bool solo_loop::reserve_source(const void* kind) noexcept {
 }
 
 void solo_loop::adopt(event_source& source) noexcept {
-    source_.store(&source, sys::release); // [LP4] Release: for the acquires above and below
-    look_again();                         // a sleeping thread must wait for events instead
+    source_.store(&source, sys::release); // [LP4] Release: publishes the event source
+    look_again();                         // a sleeping thread must wait in the event source instead
 }
 
 std::size_t solo_loop::run_source(event_source& source, std::size_t most, event_wait* wait) {
@@ -184,7 +186,8 @@ std::size_t solo_loop::run_source(event_source& source, std::size_t most, event_
     return ran;
 }
 
-/// Runs the pending events between two tasks of a busy thread. Takes no longer than the tasks before it.
+/// Runs pending events between two tasks of a busy thread. Takes no longer than the tasks since the last
+/// events.
 void solo_loop::run_events(const loop_request& request, std::size_t& count) {
     event_source& source = *source_.load(sys::acquire); // [LP4]
     const std::uint64_t begin = sys::now_ns();
@@ -199,12 +202,12 @@ void solo_loop::run_events(const loop_request& request, std::size_t& count) {
 
 // ---- steps of the word
 
-/// Changes the word to what `after` makes of it. Keeps the count of the pool: the loop is counted before it
-/// becomes busy, and until after it has become quiet. Returns the word before the change. The loop may be
-/// destroyed as soon as the word has changed. The pool may be destroyed as soon as it does not count this
-/// loop.
+/// Changes the word to the value that `after` returns. Also updates the count of the pool. The loop is
+/// counted before it becomes busy, and until it has become quiet. Returns the word before the change. The
+/// loop may be destroyed as soon as the word has changed. The pool may be destroyed as soon as it does not
+/// count this loop.
 ///
-/// Release and acquire: each change passes on what the changes before it have released. The callers name the
+/// Release and acquire: each change passes on what earlier changes have released. The callers name the
 /// labels.
 template <class After>
 std::uint32_t solo_loop::change(After after) noexcept {
@@ -227,33 +230,35 @@ std::uint32_t solo_loop::change(After after) noexcept {
     return before;
 }
 
-// [LP1] [LP2] Release: what this thread has done, such as its push. [LP3] Acquire: the source.
+// [LP1] [LP2] Release: publishes what this thread has done, such as its push. [LP3] Acquire: the event source
+// is visible.
 void solo_loop::ring(std::uint32_t why) noexcept {
     bool calls = false;
     const std::uint32_t before = change([&](std::uint32_t now) {
-        calls = must_call(now); // then the thread stays until rouse() is over
+        calls = must_call(now); // then the thread of the loop waits until rouse() clears `called`
         return now | why | (calls ? called : 0);
     });
     rouse(before, calls);
 }
 
-/// Wakes the thread after a change from `before`. Uses only the address of the word, unless this thread has
-/// set `called`.
+/// Wakes the thread of the loop after a change of the word from `before`. If this thread has not set
+/// `called`, uses only the address of the word.
 void solo_loop::rouse(std::uint32_t before, bool calls) noexcept {
     if (EKIDEN_MUTANT(solo_rings_in_silence)) return;
     if (calls) {
         source_.load(sys::relaxed)->interrupt(); // [LP3] acquired with the word
-        word_.fetch_and(~called, sys::release);  // [LP5] Release: the interruption. Pairs with get_up().
+        word_.fetch_and(~called, sys::release);  // [LP5] Release: pairs with the acquire in get_up()
     }
     if ((before & asleep) != 0) sys::futex_wake(word_);
 }
 
-// [LQ2] Release: the loop has been counted.
+// [LQ2] Release: publishes that the loop has been counted.
 void solo_loop::work_started() noexcept {
     (void)change([](std::uint32_t now) { return now + one_work; });
 }
 
-// [LP1] [LQ2] Release: what the work has done, and what it has counted. [LP3] Acquire: the source.
+// [LP1] [LQ2] Release: publishes what the work has done, and what it has counted. [LP3] Acquire: the event
+// source is visible.
 void solo_loop::work_finished() noexcept {
     const bool may_stop = pool_ == nullptr; // a loop of a pool does not stop for lack of work
     bool was_last = false;
@@ -273,17 +278,17 @@ void solo_loop::leave_pool() noexcept {
 
 // ---- sleep
 
-/// Stops the context if no work is outstanding. Otherwise sleeps, if asked to, until there may be something
-/// to do. Returns false if something is queued.
+/// Stops the context if no work is outstanding. Otherwise, if the request waits, sleeps until there may be
+/// something to do. Returns false if a task is queued.
 bool solo_loop::rest(const loop_request& request) noexcept {
     if (!try_rest()) return false;
     recycler::flush();
     const sys::clock::time_point until = request.until(alarms_);
-    // Relaxed until get_up(): each change of the word is a read-modify-write, so the last one acquires what
-    // all of them have released.
+    // Relaxed until get_up(). All changes of the word are read-modify-writes. So the last change acquires
+    // what all earlier changes have released.
     std::uint32_t now = go_to_rest(asleep);
     while (!is_needed(now) && request.waits) {
-        const blocked_here waiting("work of a loop"); // if the thread works for another context, too
+        const blocked_here waiting("work of a loop"); // if the thread also works for another context
         const trace::detail::interval parked(trace::kind::parked, "parked", 0);
         if (until == sys::clock::time_point::max())
             sys::futex_wait(word_, now);
@@ -295,18 +300,18 @@ bool solo_loop::rest(const loop_request& request) noexcept {
     return true;
 }
 
-/// Sets `how`, which is asleep or outside. Returns the word after that.
-// [LP3] Release: the source. [LQ2] Acquire: what ended work has counted in other loops.
+/// Sets `how`, which is asleep or outside. Returns the word after this change.
+// [LP3] Release: publishes the event source. [LQ2] Acquire: sees what ended work has counted in other loops.
 std::uint32_t solo_loop::go_to_rest(std::uint32_t how) noexcept {
     return change([how](std::uint32_t now) { return now | how; }) | how;
 }
 
 /// Returns whether the thread, which has set asleep or outside, must not sleep. Stops the context if no work
-/// is outstanding. `now` is the word, before and after the call.
+/// is outstanding. `now` is the value of the word. The call updates it.
 bool solo_loop::is_needed(std::uint32_t& now) noexcept {
     while ((now & (work | look | stopped)) == 0) {
         if (now >= one_work || pool_ != nullptr) return false;
-        // A push that has found no consumer has set `work`, or its call has not returned.
+        // A push that has found no consumer has set `work` already, or its call has not returned yet.
         if (word_.compare_exchange_strong(now, now | stopped, sys::relaxed, sys::relaxed)) {
             has_run_dry_.store(true, sys::relaxed);
             return true;
@@ -315,12 +320,12 @@ bool solo_loop::is_needed(std::uint32_t& now) noexcept {
     return true;
 }
 
-/// Makes the thread the consumer again.
-// [LP1] [LP2] [LP5] Acquire: a stop, a push or an interruption is over.
+/// Makes the thread of the loop the consumer again.
+// [LP1] [LP2] [LP5] Acquire: sees what the thread of a stop, a push or an interruption has done.
 void solo_loop::get_up() noexcept {
     if (!queue_.try_begin()) {
-        // A push has found no consumer. Its thread sets `work`, and does not use the loop after that. Before
-        // that, the loop must not be destroyed.
+        // A push has found no consumer. The pushing thread sets `work`, and does not use the loop afterwards.
+        // The loop must not be destroyed before `work` is set.
         while ((word_.load(sys::relaxed) & work) == 0 && !EKIDEN_MUTANT(solo_takes_over_early)) sys::yield();
         is_spin_worth_ = true;
     }

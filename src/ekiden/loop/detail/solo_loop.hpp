@@ -1,6 +1,7 @@
-/// The engine of a loop_context that one thread runs: a queue without locks, and one word to sleep on.
+/// The engine of a loop_context that only one thread runs. The engine has a queue without locks, and one word
+/// on which the thread sleeps.
 ///
-/// Part: loop. Used by: loop_context, loop_pool. Private. The protocol and its proof: loop.md.
+/// Part: loop. Used by: loop_context, loop_pool. Private. The protocol and its proof are in loop.md.
 #pragma once
 
 #include <ekiden/execution/detail/event_source.hpp>
@@ -18,16 +19,18 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// Any thread posts, stops, and begins and ends outstanding work. One thread at a time runs.
+/// The engine for one thread. Any thread may call push(), stop(), work_started() and work_finished(). Only
+/// one thread at a time may call run().
 class solo_loop {
 public:
-    /// `context` names the loop to the thread inside.
+    /// `context` is the name of the context of this loop.
     explicit solo_loop(context_id context) noexcept;
 
-    /// Adds the task. As soon as the task can run, the call uses nothing of the loop except the address of a
+    /// Adds the task. As soon as the task can run, push() uses nothing of the loop except the address of a
     /// word.
     void push(task* accepted) noexcept {
-        // A drained queue means that all earlier posts have been dequeued. So this task may bypass the queue.
+        // If the queue is drained, the tasks of all earlier posts have been dequeued. So this task may bypass
+        // the queue.
         if (role_scope::find(context_) != nullptr
             && (queue_.is_drained() || EKIDEN_MUTANT(solo_overtakes_others)))
             own_.push(accepted);
@@ -35,31 +38,34 @@ public:
             ring(work);
     }
 
-    /// Runs tasks. Returns how many. Ends the program if another thread is inside.
+    /// Runs tasks. Returns the number of tasks that this call has run. Ends the program if another thread is
+    /// inside run().
     std::size_t run(const loop_request& request);
 
-    /// Drops the queued tasks. No thread is inside. Only dropped tasks push meanwhile.
+    /// Abandons the queued tasks. No thread may be inside run(). During this call, only the destructors of
+    /// abandoned tasks may call push().
     void abandon_all() noexcept;
 
     void work_started() noexcept;
-    /// Ends the program if no work is outstanding.
+    /// Ends outstanding work. Ends the program if no work is outstanding.
     void work_finished() noexcept;
     void stop() noexcept { ring(stopped); }
     void restart() noexcept {
         has_run_dry_.store(false, sys::relaxed);
         word_.fetch_and(~stopped, sys::relaxed);
     }
-    /// Returns whether the loop has run dry and has tasks now. Returns true once. No thread is inside.
+    /// Returns whether the loop has stopped for lack of work and has tasks now. Returns true at most once per
+    /// stop. No thread may be inside run().
     [[nodiscard]] bool was_left_stopped() noexcept {
         return !queue_.is_drained() && has_run_dry_.exchange(false, sys::relaxed);
     }
     [[nodiscard]] bool is_stopped() const noexcept {
         return (word_.load(sys::acquire) & stopped) != 0; // [LP1]
     }
-    /// The next alarm may have become earlier. Any thread calls it.
+    /// Tells the loop that the next alarm may have become earlier. Any thread may call look_again().
     void look_again() noexcept { ring(look); }
 
-    /// See execution_context::service.
+    /// The comments of execution_context::service describe these two functions.
     [[nodiscard]] bool reserve_source(const void* kind) noexcept;
     void adopt(event_source& source) noexcept;
 
@@ -68,15 +74,17 @@ public:
 
     // ---- for loop_pool
 
-    /// Makes the loop a part of a pool, which counts it as busy now. Such a loop does not stop for lack of
-    /// work. Called before any other thread uses the loop.
+    /// Makes the loop a part of a pool. The pool counts the loop as busy at first. A loop of a pool does not
+    /// stop for lack of work. Call enter_pool() before any other thread uses the loop.
     void enter_pool(busy_loops& pool) noexcept {
         pool_ = &pool;
         pool.add();
     }
-    /// Makes the loop quiet for good. Called by the thread that ran the loop and will not run it again.
+    /// Makes the loop quiet for good, so the pool does not count it any more. The thread that has run the
+    /// loop calls leave_pool() when it will not run the loop again.
     void leave_pool() noexcept;
-    /// Returns the type of the task or event that runs, or has run last. Called by the thread inside.
+    /// Returns the type of the current or last task or event. Only the thread inside run() may call
+    /// running_type().
     [[nodiscard]] task::function running_type() const noexcept { return running_type_; }
 
 private:
@@ -84,15 +92,15 @@ private:
     class external_wait;
 
     // word_:
-    //   bit       meaning                                                                set by
-    //   asleep    the thread sleeps or is about to; the queue has no consumer            the thread
-    //   outside   the same, but the thread waits for events of the source                the thread
-    //   called    another thread interrupts that wait; the thread stays until then       ring, work_finished
-    //   work      a task was pushed when there was no consumer                           push
-    //   look      the thread must check the alarms and the source                        look_again, adopt
-    //   stopped   the loop has stopped                                                   stop, the thread
-    //   ended     the thread of the pool will not run the loop again                     leave_pool
-    //   the rest  outstanding work                                                       work_...
+    //   bit       meaning                                                                 set by
+    //   asleep    the thread sleeps or is about to sleep; the queue has no consumer       the thread
+    //   outside   the thread waits in the event source; the queue has no consumer         the thread
+    //   called    another thread interrupts the event source; the thread waits for this   ring, work_finished
+    //   work      a task was pushed when the queue had no consumer                        push
+    //   look      the thread must check the alarms and the event source                   look_again, adopt
+    //   stopped   the loop has stopped                                                    stop, the thread
+    //   ended     the thread of the pool will not run the loop again                      leave_pool
+    //   the rest  the amount of work that is outstanding                                  work_started
     static constexpr std::uint32_t asleep = 1;
     static constexpr std::uint32_t outside = 2;
     static constexpr std::uint32_t called = 4;
@@ -107,7 +115,7 @@ private:
     void ring(std::uint32_t why) noexcept;
     void rouse(std::uint32_t before, bool calls) noexcept;
 
-    // Called by the thread inside.
+    // Only the thread inside run() calls these functions.
     [[nodiscard]] task* take() noexcept {
         if (task* const found = own_.take()) return found;
         return queue_.take();
@@ -125,11 +133,11 @@ private:
     std::size_t run_source(event_source& source, std::size_t most, event_wait* wait);
     void run_events(const loop_request& request, std::size_t& count);
 
-    /// Returns whether the loop continues when nothing is queued.
+    /// Returns whether the loop must not stop although no task is queued.
     [[nodiscard]] bool has_work_elsewhere() const noexcept {
         return pool_ != nullptr || word_.load(sys::relaxed) >= one_work;
     }
-    /// Returns whether a thread that changes the word from `before` must end a wait outside.
+    /// Returns whether a thread that changes the word from `before` must interrupt the event source.
     [[nodiscard]] static bool must_call(std::uint32_t before) noexcept {
         return (before & (outside | called)) == outside;
     }
@@ -139,9 +147,9 @@ private:
     }
 
     const context_id context_;
-    const std::uint16_t generation_; // of forks
+    const std::uint16_t generation_; // the fork generation in which the loop was constructed
     sys::atomic<std::uint32_t> inside_{0};
-    busy_loops* pool_ = nullptr; // null: the loop belongs to no pool
+    busy_loops* pool_ = nullptr; // null if the loop belongs to no pool
     task::function running_type_ = nullptr;
     sys::atomic<bool> has_run_dry_{false};
     loop_alarms alarms_;
@@ -149,8 +157,8 @@ private:
     sys::atomic<const void*> kind_of_source_{nullptr};
     bool is_spin_worth_ = true;
     std::uint64_t last_events_ns_ = 0;
-    // Tasks that the thread inside has posted while the queue was drained. They are older than all tasks in
-    // the queue.
+    // The tasks that the thread inside run() has posted while the queue was drained. These tasks are older
+    // than all tasks in the queue.
     task_list own_;
     alignas(sys::isolation) sys::atomic<std::uint32_t> word_{0};
     alignas(sys::isolation) serial_queue queue_;

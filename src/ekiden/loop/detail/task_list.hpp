@@ -1,7 +1,6 @@
 /// A list of tasks in the order in which they were added.
 ///
-/// Part: loop. Used by: solo_loop, for the tasks that its thread posts to itself. shared_loop, under its
-/// lock. Private.
+/// Part: loop. Used by: solo_loop, shared_loop. Private.
 #pragma once
 
 #include <ekiden/queue/task.hpp>
@@ -9,7 +8,7 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// Used by one thread at a time. Does not own the tasks.
+/// A list of tasks. Only one thread at a time may use the list. The list does not own the tasks.
 class task_list {
 public:
     task_list() = default;
