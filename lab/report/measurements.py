@@ -71,11 +71,11 @@ def render(results):
     met, m = sum(1 for row in judged if row[3]), results.machine
     text = f"""# What was measured
 
-This page is made from the results of one run, [run.json.gz](run.json.gz), by `lab/report/measurements.py`. The run has all cells of all experiments (`./dev lab --quick`).
-Machine: {m["processor"]}, {m["all_cores"]} cores, {m["compiler"]}, {m["date"][:10]}. Run `./dev lab` to measure yours.
+The script `lab/report/measurements.py` makes this page from the results of one run, [run.json.gz](run.json.gz). The run measured every implementation in every variant of all experiments (`./dev lab --quick`).
+Processor: {m["processor"]} with {m["all_cores"]} cores. Compiler: {m["compiler"]}. Date: {m["date"][:10]}. To measure on your machine, run `./dev lab`.
 
-{met} of {len(judged)} goals were met. A figure is a median, with its quartiles in parentheses. "x its time" is ekiden's figure divided by the peer's, so less is better. If a goal has several settings, all of them must meet it.
-Compare ratios within one run only: the host moves the two cores, and the time of a cache line between them varies from 30 ns to 280 ns.
+{met} of {len(judged)} goals were met. Each figure is a median, with the quartiles in parentheses. "x its time" is ekiden's figure divided by the peer's figure, so less is better. Some rows have several variants, such as numbers of threads. Then the goal is met only if ekiden meets it in every variant. "The same" stands for the measurement in the row above. "The source" is the article or the program from which an experiment comes.
+Compare only ratios within one run. The host of the virtual machine moves its two cores, so the transfer of a cache line between the cores takes from 30 ns to 280 ns.
 """
     shown = set()
     for title, experiments, sentences in topics():
