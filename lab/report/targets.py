@@ -91,42 +91,45 @@ _CROWDS = tuple(str(n) for n in range(5_000, 30_001, 5_000))
 _CAPACITIES = ("1", "16", "1024")
 
 SYNCHRONISATION = [
-    _at_most("rwlock", _WAITING, "Read-write lock, five settings, forced waiting, against pthread_rwlock preferring "
-             "writers", "pthread-rwlock-writers", 1.05, "elapsed_ms"),
-    _at_most("rwlock", _WAITING, "the same, against mutex and condition variables", "condition-rw", 0.4, "elapsed_ms"),
-    _at_most("rwlock", _WAITING, "the same, against nsync", "nsync", 0.6, "elapsed_ms"),
-    _at_most("rwlock", "1:1 empty", "Read-write lock, empty sections 1:1, against nsync", "nsync", 0.6, "elapsed_ms"),
-    _at_most("rwlock", "1:1 empty", "the same, against pthread_rwlock", "pthread-rwlock", 0.4, "elapsed_ms"),
+    _at_most("rwlock", _WAITING, "Read-write lock whose threads must wait, against a "
+             "pthread_rwlock that prefers writers", "pthread-rwlock-writers", 1.05, "elapsed_ms"),
+    _at_most("rwlock", _WAITING, "Read-write lock whose threads must wait, against mutex and "
+             "condition variables", "condition-rw", 0.4, "elapsed_ms"),
+    _at_most("rwlock", _WAITING, "Read-write lock whose threads must wait, against nsync", "nsync", 0.6,
+             "elapsed_ms"),
+    _at_most("rwlock", "1:1 empty", "Read-write lock with empty sections, 1:1, against nsync", "nsync", 0.6, "elapsed_ms"),
+    _at_most("rwlock", "1:1 empty", "Read-write lock with empty sections, 1:1, against "
+             "pthread_rwlock", "pthread-rwlock", 0.4, "elapsed_ms"),
     _at_most("rwlock", ("free, reading", "free, writing"), "Read-write lock that is free, against nsync", "nsync", 1.0,
              "elapsed_ms"),
-    _at_most("rw-starvation", ("seldom", "waiting", "empty"), "A writer's longest wait among 8 readers, against pthread_rwlock "
-             "preferring writers", "pthread-rwlock-writers", 1.1, "longest_wait_us", noun="wait"),
-    _at_most("barrier", _BARRIERS, "Barrier that only sleeps, three settings, against pthread_barrier",
+    _at_most("rw-starvation", ("seldom", "waiting", "empty"), "Longest wait of a writer beside 8 readers, against a "
+             "pthread_rwlock that prefers writers", "pthread-rwlock-writers", 1.1, "longest_wait_us", noun="wait"),
+    _at_most("barrier", _BARRIERS, "Barrier that sleeps at once, against pthread_barrier",
              "pthread-barrier", 1.05, "elapsed_ms", "ekiden-parks"),
-    _at_most("barrier", _BARRIERS, "Barrier that yields first, three settings, against std::barrier", "std-barrier",
+    _at_most("barrier", _BARRIERS, "Barrier that yields before it sleeps, against std::barrier", "std-barrier",
              0.9, "elapsed_ms"),
     _at_most("elastic-barrier", _ELASTIC, "Elastic barrier, against condition variables", "condition-elastic", 0.35,
              "elapsed_ms"),
     _at_most("elastic-barrier", _ELASTIC, "Elastic barrier, against the source's two locks", "source-elastic", 0.5,
              "elapsed_ms"),
-    Target("request-order", _CROWDS, "Requests out of order with fifo_mutex", "id diff count"),
-    _at_most("request-order", _CROWDS, "Requests by fifo_mutex, against the source's chain of events", "orderlock", 0.7,
+    Target("request-order", _CROWDS, "Requests that a fifo_mutex served out of order", "id diff count"),
+    _at_most("request-order", _CROWDS, "Requests served by fifo_mutex, against the source's chain of events", "orderlock", 0.7,
              "second"),
-    _at_most("request-order", _CROWDS, "Requests by fifo_mutex, against an MCS lock with futex", "mcs", 1.1, "second"),
-    _at_most("request-order", _CROWDS, "Requests by bounded_buffer, consumer first, against mutex and condition "
-             "variable", "queue_new", 0.9, "second", "ekiden-buffer-first"),
-    _at_most("request-order", _CROWDS, "Requests by sequencer, with replies, against mutex and condition variable with "
-             "replies", "queue_new_reply", 0.9, "second", "ekiden-sequencer-first"),
-    Target("mutex", "64 threads", "Mutex, 64 threads, against nsync", "ns_per_section", peer="nsync", times=1.2),
-    Target("mutex", "64 threads", "Mutex, 64 threads, against std::mutex", "ns_per_section", peer="std-mutex", times=4),
-    _at_most("mutex", "64 threads", "Mutex, 64 threads, longest wait, against nsync", "nsync", 1.3, "longest_wait_ms",
+    _at_most("request-order", _CROWDS, "Requests served by fifo_mutex, against an MCS lock with futex", "mcs", 1.1, "second"),
+    _at_most("request-order", _CROWDS, "Requests served through a bounded_buffer, against mutex and "
+             "condition variable", "queue_new", 0.9, "second", "ekiden-buffer-first"),
+    _at_most("request-order", _CROWDS, "Requests with replies served by a sequencer, against mutex and "
+             "condition variable", "queue_new_reply", 0.9, "second", "ekiden-sequencer-first"),
+    Target("mutex", "64 threads", "Mutex with 64 threads, against nsync", "ns_per_section", peer="nsync", times=1.2),
+    Target("mutex", "64 threads", "Mutex with 64 threads, against std::mutex", "ns_per_section", peer="std-mutex", times=4),
+    _at_most("mutex", "64 threads", "Longest wait for a mutex with 64 threads, against nsync", "nsync", 1.3, "longest_wait_ms",
              noun="wait"),
-    _at_most("mutex", ("2 threads", "8 threads", "64 threads"), "Mutex, 2, 8 and 64 threads, against std::mutex",
+    _at_most("mutex", ("2 threads", "8 threads", "64 threads"), "Mutex with 2, 8 and 64 threads, against std::mutex",
              "std-mutex", 1.0, "ns_per_section"),
-    _at_most("mutex", ("2 threads", "8 threads", "64 threads"), "the same, against nsync", "nsync", 1.0,
-             "ns_per_section"),
-    _at_most("semaphore", ("1 permit", "2 permits", "4 permits", "answers"), "Semaphore taken and given back, against "
-             "std::counting_semaphore", "std-semaphore", 1.1, "ns_per_turn"),
+    _at_most("mutex", ("2 threads", "8 threads", "64 threads"), "Mutex with 2, 8 and 64 threads, against nsync", "nsync",
+             1.0, "ns_per_section"),
+    _at_most("semaphore", ("1 permit", "2 permits", "4 permits", "answers"), "Permit of a semaphore acquired and "
+             "released, against std::counting_semaphore", "std-semaphore", 1.1, "ns_per_turn"),
     _at_most("mutex", "free", "Mutex that is free, against std::mutex", "std-mutex", 0.7, "ns_per_section"),
     _at_most("mutex", "free", "Mutex that is free, against nsync", "nsync", 1.0, "ns_per_section"),
     _at_most("bounded-buffer", _CAPACITIES, "Bounded buffer, three capacities, against two semaphores and a mutex",
@@ -146,29 +149,31 @@ SYNCHRONISATION = [
 
 EXECUTION = [
     _at_most("strand", "strand", "Handlers posted to a strand, against Asio", "asio", 0.35, "ns_per_handler"),
-    _at_most("strand", "strand", "the same, against Boost.Asio", "boost-asio", 0.35, "ns_per_handler"),
+    _at_most("strand", "strand", "Handlers posted to a strand, against Boost.Asio", "boost-asio", 0.35, "ns_per_handler"),
     _at_most("strand", "bind", "Handlers posted with a strand bound to them, against Asio", "asio", 0.25,
              "ns_per_handler"),
-    _at_most("strand", "none", "A context of one thread, post and run, against Asio", "asio", 1.0, "ns_per_handler"),
-    _at_most("strands-hop", "1 thread", "Hops between 1,000 strands, 1 thread, against Asio", "asio", 0.4, "ns_per_hop"),
-    _at_most("strands-hop", "2 threads", "the same, 2 threads", "asio", 0.25, "ns_per_hop"),
-    _at_most("io-models", "beforehand, 1,000 turns, 2 threads", "A context shared by 2 threads, 1,000 turns, against "
-             "Asio's", "asio", 1.0, "ns_per_handler"),
-    Target("lanes", "idle", "Bytes of a strand that has nothing to do, with its handle", "bytes_per_key",
+    _at_most("strand", "none", "Handlers posted to a context of one thread and run, against Asio", "asio", 1.0, "ns_per_handler"),
+    _at_most("strands-hop", "1 thread", "Hops between 1,000 strands on 1 thread, against Asio", "asio", 0.4,
+             "ns_per_hop"),
+    _at_most("strands-hop", "2 threads", "Hops between 1,000 strands on 2 threads, against Asio", "asio", 0.25, "ns_per_hop"),
+    _at_most("io-models", "beforehand, 1,000 turns, 2 threads", "Handlers of a context that 2 threads run, against "
+             "Asio", "asio", 1.0, "ns_per_handler"),
+    Target("lanes", "idle", "Bytes of an idle strand and its handle", "bytes_per_key",
            "ekiden-strands", limit=64),
-    Target("lanes", "idle", "Bytes of a lane's key that has nothing to do (below 0.5: none)", "bytes_per_key", limit=0.5),
-    _at_most("timers", ("schedule-few", "schedule-many"), "Waits of a timer begun, 1,000 and 1,000,000, against Asio", "asio", 0.4,
-             "schedule_ns"),
-    _at_most("timers", ("cancel-few", "cancel-many"), "Waits of a timer cancelled, against Asio", "asio", 0.2, "cancel_ns"),
-    Target("timers", "remote-many", "1,000,000 timers cancelled by another thread, against 1,000", "remote_ns",
+    Target("lanes", "idle", "Bytes of a lane's key without work (below 0.5 means none)", "bytes_per_key", limit=0.5),
+    _at_most("timers", ("schedule-few", "schedule-many"), "Wait of a timer started, with 1,000 and 1,000,000 "
+             "timers, against Asio", "asio", 0.4, "schedule_ns"),
+    _at_most("timers", ("cancel-few", "cancel-many"), "Wait of a timer canceled, against Asio", "asio", 0.2,
+             "cancel_ns"),
+    Target("timers", "remote-many", "Timer canceled by another thread, 1,000,000 timers against 1,000", "remote_ns",
            peer="ekiden", most=2, peer_variant="remote-few"),
-    Target("timers", "memory", "Bytes of a timer with a wait", "armed_bytes", limit=96),
-    Target("timer-cancel", ("article", "one-thread", "several-threads"), "Cancelled handlers that say so", "cancelled",
-           least=1),
-    Target("server", "20 us", "Requests of 20 us to a server, on lanes, against an Asio strand per key", "us_per_request",
+    Target("timers", "memory", "Bytes of a timer that is waited for", "armed_bytes", limit=96),
+    Target("timer-cancel", ("article", "one-thread", "several-threads"), "Canceled handlers that report the "
+           "cancellation", "cancelled", least=1),
+    Target("server", "20 us", "Requests of 20 us to a server with lanes, against an Asio strand per key", "us_per_request",
            peer="asio", times=1.3),
-    Target("server", "20 us", "the same, against one mutex", "us_per_request", peer="global-mutex", times=2),
-    _at_most("server", "0", "Requests of no work, against one thread", "single", 1.05, "us_per_request"),
+    Target("server", "20 us", "Requests of 20 us to a server with lanes, against one mutex", "us_per_request", peer="global-mutex", times=2),
+    _at_most("server", "0", "Requests without work to a server, against one thread", "single", 1.05, "us_per_request"),
     Target("server", "checked", "Wrong replies of a server whose connections are killed", "violations"),
     Target("allocations", "context", "Allocations per handler posted to a context", "per_task"),
     Target("allocations", "strand", "Allocations per handler posted to a strand", "per_task"),
@@ -180,23 +185,24 @@ _BALANCED = ("8 to 8", "8 to 1")
 
 
 def _channel(peer, name):
-    return Target("channel", _BALANCED, f"the same, against {name}", "ns_per_item", peer=peer, times=1.5)
+    return Target("channel", _BALANCED, f"Item of a bounded channel between coroutines, against {name}", "ns_per_item", peer=peer, times=1.5)
 
 
 COROUTINES = [
-    Target("coroutine-hop", "immediate", "Await of a coroutine that ends at once", "ns_per_await", limit=5),
-    Target("coroutine-hop", "1 coroutine, 1 thread", "Coroutine's hop between strands, 1 thread", "ns_per_hop", limit=40),
-    _at_most("coroutine-hop", "1 coroutine, 1 thread", "the same, against Asio's awaitable", "asio", 0.3, "ns_per_hop"),
+    Target("coroutine-hop", "immediate", "Await of a coroutine that returns at once", "ns_per_await", limit=5),
+    Target("coroutine-hop", "1 coroutine, 1 thread", "Hop of a coroutine between strands, 1 thread", "ns_per_hop", limit=40),
+    _at_most("coroutine-hop", "1 coroutine, 1 thread", "Hop of a coroutine between strands, against Asio's awaitable", "asio", 0.3, "ns_per_hop"),
     Target("allocations", "hop", "Allocations per hop of a coroutine", "per_task"),
-    Target("channel", _BALANCED, "Item of a bounded channel between coroutines, 8 to 8 and 8 to 1, 2 threads",
+    Target("channel", _BALANCED, "Item of a bounded channel between coroutines, on 2 threads",
            "ns_per_item", limit=25),
     _channel("asio", "Asio's concurrent_channel"),
     _channel("tokio", "Tokio's mpsc"),
     _channel("async-channel", "async-channel on Tokio"),
     _channel("go", "Go"),
-    _at_most("socket-echo", ("1 connection", "100 connections"), "Echo over TCP, Asio's sockets on our contexts, against "
-             "Asio's callbacks", "asio", 1.03, "us_per_trip"),
-    _at_most("socket-echo", ("1 connection", "100 connections"), "the same, against Asio's awaitables",
+    _at_most("socket-echo", ("1 connection", "100 connections"), "Echo over TCP, Asio's sockets on ekiden's "
+             "contexts, against Asio's callbacks", "asio", 1.03, "us_per_trip"),
+    _at_most("socket-echo", ("1 connection", "100 connections"), "Echo over TCP, Asio's sockets on "
+             "ekiden's contexts, against Asio's awaitables",
              "asio-awaitables", 1, "us_per_trip"),
 ]
 
@@ -208,14 +214,14 @@ TARGETS = [
     _throughput("1 producer", "boost-asio", "Boost.Asio", 10),
     _throughput("4 producers", "onetbb", "oneTBB", 10),
     _throughput("4 producers", "shared-queue", "a lean shared queue", 4),
-    _at_most("throughput", ("1 producer", "4 producers"), "post_bulk, against as many posts", "ekiden", 1.0, "ns_per_task",
+    _at_most("throughput", ("1 producer", "4 producers"), "post_bulk, against the same number of posts", "ekiden", 1.0, "ns_per_task",
              "ekiden-post-bulk"),
-    _at_most("latency", "awake", "Submit to result, both awake, P50, against two threads that answer each other through "
-             "two flags", "two-flags", 2.5, "p50"),
-    Target("latency", "awake", "Submit to result, both awake, P99 over P50", "tail", limit=2),
-    Target("latency", "awake", "Submit to result, both awake, P99.9", "p999", limit=5000),
-    Target("latency", "awake", "P99.9 against a lean shared queue", "p999", peer="shared-queue", times=15),
-    Target("latency", "idle", "After 10 ms idle, P50, against a lean shared queue", "p50", peer="shared-queue",
+    _at_most("latency", "awake", "P50 from submit to result, threads awake, against two threads that "
+             "signal each other through flags", "two-flags", 2.5, "p50"),
+    Target("latency", "awake", "P99 divided by P50 from submit to result, threads awake", "tail", limit=2),
+    Target("latency", "awake", "P99.9 from submit to result, threads awake", "p999", limit=5000),
+    Target("latency", "awake", "P99.9 from submit to result, against a lean shared queue", "p999", peer="shared-queue", times=15),
+    Target("latency", "idle", "P50 from submit to result after 10 ms idle, against a lean shared queue", "p50", peer="shared-queue",
            most=1.2),
     Target("latency", "idle", "CPU time of an idle pool in 2 s", "idle_cpu_ms", limit=1),
     Target("nested-spawn", "tree", "Tasks that spawn tasks, against oneTBB", "ns_per_task", peer="onetbb", times=2.5),
@@ -230,7 +236,7 @@ TARGETS = [
     _at_most("fork-join", ("matmul", "matmul, 1 thread", "nested", "nested, 1 thread"), "Matrices and nested loops, 1 and 2 "
              "threads, against oneTBB", "onetbb", 1, "ms"),
     _at_most("fork-join", ("nested", "nested, 1 thread"), "Nested loops, against OpenMP", "openmp-libgomp", 1, "ms"),
-    *(_at_most("fork-join", _BUSY, f"Slower beside a busy process, against {name}", peer, 1, "slowdown",
+    *(_at_most("fork-join", _BUSY, f"Slowdown beside a busy process, against {name}", peer, 1, "slowdown",
                noun="slowdown") for name, peer in (("oneTBB", "onetbb"), ("OpenMP", "openmp-libgomp"),
                                                    ("rayon", "rayon"))),
     _at_most("parallel-for", "sort", "4 million 32-bit numbers sorted, against rayon", "rayon", 1.1, "ms"),
@@ -242,12 +248,13 @@ TARGETS = [
     _at_most("short-loops", SHORT_LOOPS, "Short loops back to back, against the serial loop", "serial", 1.05, "us"),
     _at_most("short-loops", AFTER_A_PAUSE, "Short loops after a pause, against the serial loop", "serial", 1.05, "us"),
     _at_most("bursts", BURSTS, "Bursts of tasks of 5 us, against Eigen's pool", "eigen", 1.03, "us"),
-    _at_most("bursts", BURSTS, "the same, CPU time", "eigen", 1, "cpu_us", noun="CPU time"),
-    _at_most("eigen-tensor", TENSORS, "Eigen's Tensor module on our pool, against its own", "eigen", 1.03, "us"),
-    _at_most("eigen-tensor", TENSORS, "the same, CPU time", "eigen", 1, "cpu_us", noun="CPU time"),
-    Target("async-growth", "64 tasks", "64 tasks that block, first round, against a thread per task", "first_ms",
+    _at_most("bursts", BURSTS, "CPU time of bursts of tasks of 5 us, against Eigen's pool", "eigen", 1, "cpu_us",
+             noun="CPU time"),
+    _at_most("eigen-tensor", TENSORS, "Eigen's Tensor module on ekiden's pool, against Eigen's own pool", "eigen", 1.03, "us"),
+    _at_most("eigen-tensor", TENSORS, "CPU time of Eigen's Tensor module on ekiden's pool, against Eigen's own pool", "eigen", 1, "cpu_us", noun="CPU time"),
+    Target("async-growth", "64 tasks", "First round of 64 tasks that block, against a thread per task", "first_ms",
            peer="thread-per-task", most=1.2),
-    Target("ablation", "submit", "All steps together against the source's shared queue", "ns_per_task",
+    Target("ablation", "submit", "ekiden's pool with all parts, against the source's shared queue", "ns_per_task",
            peer="shared-queue-source", times=10),
     Target("allocations", "post", "Allocations per posted task, steady state", "per_task"),
     Target("allocations", "submit", "Allocations per submitted task, steady state", "per_task"),
