@@ -11,16 +11,17 @@ namespace ekiden::inline EKIDEN_ABI {
 /// A mutex: the base of mutex, fifo_mutex and hybrid_mutex.
 ///
 /// Meets the standard's TimedMutex, so it works with std::unique_lock, std::scoped_lock and
-/// std::condition_variable_any. It is not recursive. If lock_checks is set, the program ends with a message
-/// at an unlock() by a thread that does not hold the mutex, at a lock() by the thread that holds it, and when
-/// a held mutex is destroyed.
+/// std::condition_variable_any. It is not recursive. If lock_checks is set, three errors end the program with
+/// a message. A thread unlocks a mutex that it does not hold. A thread locks a mutex that it already holds. A
+/// mutex is destroyed while a thread holds it.
 ///
-/// Thread safety: all members may be called concurrently. Destroy it when no thread holds or waits for it.
+/// Thread safety: all members may be called concurrently. Destroy the mutex when no thread holds the mutex or
+/// waits for it.
 /// Ordering: an unlock() happens before the next lock().
 /// Initialization: constant.
 class mutex_base {
 public:
-    /// The mask of the lock's one state.
+    /// The mask that contains the only state of the lock.
     static constexpr state_lock::mask free = 1;
 
     mutex_base(const mutex_base&) = delete;
@@ -48,9 +49,9 @@ public:
     }
 
 protected:
-    // Beside other waiters a thread sleeps at once: one processor with the lock in its cache gets more done
-    // than two that take the lock from each other. A thread that waits alone spins, because most sections are
-    // short.
+    // A thread sleeps at once if other threads wait already. Then the lock stays in the cache of one
+    // processor, which is faster than a lock that moves between processors. A thread spins if no other thread
+    // waits, because most sections are short.
     static constexpr state_rules plain{.spins = 12, .first_only = true, .name = "a mutex"};
 
     /// `rules` must outlive the mutex.
