@@ -1,4 +1,4 @@
-/// A reusable barrier: no thread continues before all have arrived.
+/// A reusable barrier, at which no thread continues before all threads have arrived.
 ///
 /// Part: sync. Used by: users. Source: the two-state barrier of Ohki and Kuno, whose states change their
 /// meaning from round to round. The barrier here needs one lock instead of two. The payload of the lock
@@ -28,14 +28,14 @@ struct no_completion {
 enum class barrier_wait : std::uint8_t {
     /// The thread yields a few times before it sleeps, as long as yields are brief.
     yields_first,
-    /// The thread sleeps at once. Use this if the threads arrive far apart in time.
+    /// The thread sleeps at once. Use `parks` if the threads arrive far apart in time.
     parks
 };
 
 /// A point that no participant passes before all participants have arrived. A barrier is reusable: when a
 /// round is complete, the next one begins.
 ///
-/// It has the operations of std::barrier.
+/// A barrier has the operations of std::barrier.
 ///
 /// Thread safety: all members may be called concurrently. Destroy the barrier when all waits have returned.
 /// Ordering: every arrival of a round happens before the completion function of the round. The completion
@@ -49,8 +49,8 @@ class barrier {
         "thread that comes last, while all others wait");
 
 public:
-    /// A token that identifies a round. arrive() returns it. The token is valid until the next round is
-    /// complete.
+    /// A token that identifies a round. The function arrive() returns a token. A token is valid until the
+    /// round after its own is complete.
     class arrival_token {
         friend class barrier;
         explicit arrival_token(std::uint32_t round) noexcept : round_(round) {}
@@ -169,7 +169,7 @@ private:
 
     mutable state_lock lock_; // if in_word_ is true, the payload is the number of missing arrivals
     sys::atomic<std::ptrdiff_t> expected_;
-    std::ptrdiff_t missing_; // the number of missing arrivals if in_word_ is false; lock_ guards it
+    std::ptrdiff_t missing_; // the number of missing arrivals if in_word_ is false; guarded by lock_
     const bool in_word_;
     [[no_unique_address]] Completion completion_;
 };

@@ -1,5 +1,5 @@
-/// The common base class of the buffers. It has the operations of a buffer, which use a lock and a ring
-/// buffer.
+/// The common base class of the buffers. This class has the operations of a buffer. The operations use a lock
+/// and a ring buffer.
 ///
 /// Part: sync. Used by: programs, through bounded_buffer and watermark_buffer.
 #pragma once
@@ -45,11 +45,12 @@ struct closable_states {
 ///       Returns the index of the state after a push or a pop.
 ///   closing(state)
 ///       Returns the index of the state after close().
-/// If a push has to wait, the thread that makes room runs it. If a pop has to wait, the thread that adds an
-/// item runs it.
+/// If a push has to wait, the thread that makes room runs the push. If a pop has to wait, the thread that
+/// adds an item runs the pop.
 ///
-/// If the buffer is closed, no operation throws for this reason: the status reports it. A push or a pop
-/// throws what the copy or move constructor of T throws. A push or a pop that throws has had no effect.
+/// If the buffer is closed, an operation returns the status closed instead of throwing an exception. A push
+/// or a pop throws what the copy or move constructor of T throws. A push or a pop that throws has had no
+/// effect.
 ///
 /// Thread safety: all members may be called concurrently.
 /// Ordering: a push happens before the pop of its item.
@@ -133,7 +134,8 @@ public:
         lock_.apply(state_lock::any_state,
                     [](state_value now) noexcept { return state_value{States::closing(now.state), 0}; });
     }
-    /// Returns whether close() has been called. Once a thread has read true, it always reads true.
+    /// Returns whether close() has been called. After a call has returned true, all later calls in the same
+    /// thread return true.
     [[nodiscard]] bool is_closed() const noexcept { return lock_.is_in(States::closed_states); }
 
     /// Returns the number of items that the buffer has room for.
@@ -148,8 +150,8 @@ public:
         return size;
     }
 
-    /// A push or a pop. A step runs once, inside the lock. It runs in the thread of the caller, or in the
-    /// thread that has made the step possible.
+    /// A step, which is a push or a pop. A step runs once, inside the lock. A step runs in the thread of its
+    /// caller, or in another thread that has made the step possible.
     struct step_base {
         buffer_base& buffer;
         std::exception_ptr error{};
@@ -227,8 +229,8 @@ private:
     [[nodiscard]] state_lock& core() noexcept { return lock_; }
 
     // A push or a pop is short, so it usually ends during one yield. If the buffer has room for only one
-    // item, producer and consumer take turns. If they run on different processors, a turn takes less time
-    // than a yield. So a thread spins first.
+    // item, producer and consumer take turns. If the producer and the consumer run on different processors, a
+    // turn takes less time than a yield. So a waiting thread spins before it yields.
     static constexpr state_rules yielding{.yields = 8, .name = "a buffer"};
     static constexpr state_rules spinning{.spins = 20, .yields = 2, .name = "a buffer"};
 
@@ -238,7 +240,7 @@ private:
 
     template <class Step>
     queue_status tried(state_lock::mask states, Step& step) {
-        for (sys::back_off others;; others.wait()) { // another thread is inside for a step that is also short
+        for (sys::back_off others;; others.wait()) { // waits only while another thread runs a short step
             const attempt result = lock_.try_run(states, step);
             if (result == attempt::done) return step.outcome();
             if (result == attempt::refused) return queue_status::would_wait;

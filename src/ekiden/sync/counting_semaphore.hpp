@@ -1,4 +1,5 @@
-/// A counting semaphore. Its waits can have a limit, and a coroutine can wait without blocking a thread.
+/// A counting semaphore. A wait for a permit can have a limit. A coroutine can wait without blocking a
+/// thread.
 ///
 /// Part: sync. Used by: users. A semaphore is a state_lock whose payload is the number of permits. While the
 /// payload can hold the number of permits, an acquire or a release of one permit is one atomic step. A
@@ -19,7 +20,8 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// A number of permits that threads acquire and release. It has the operations of std::counting_semaphore.
+/// A number of permits that threads acquire and release. This class has the operations of
+/// std::counting_semaphore.
 ///
 /// Thread safety: all members may be called concurrently.
 /// Ordering: a release() happens before the acquire() that gets its permit.
@@ -28,8 +30,8 @@ template <std::ptrdiff_t Max = std::numeric_limits<std::ptrdiff_t>::max()>
 class counting_semaphore {
     static_assert(Max >= 0, "counting_semaphore: the largest number of permits is negative");
 
-    // rest_ is the number of permits above the maximum of the payload. A thread may access rest_ only inside
-    // the lock.
+    // rest_ is the number of permits that the payload cannot hold. A thread may access rest_ only inside the
+    // lock.
     enum state : std::uint32_t {
         zero,  ///< there is no permit
         some,  ///< the payload is the number of permits, which is not 0
@@ -109,7 +111,8 @@ private:
                                              : state_value{some, static_cast<std::uint32_t>(permits)};
     }
 
-    // Returns the value for a number of permits that has changed by `by`. The caller must be inside the lock.
+    // Changes the number of permits by `by`, and returns the new value of the lock. The caller must be inside
+    // the lock.
     state_value changed(state_value now, std::ptrdiff_t by) noexcept {
         const std::ptrdiff_t permits = rest_ + in_word(now.payload) + by;
         rest_ = rest_of(permits);

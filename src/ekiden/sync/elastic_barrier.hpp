@@ -1,5 +1,5 @@
-/// A barrier with an entry and an exit. Threads work between the two. No thread leaves before all threads
-/// have entered.
+/// A barrier with an entry and an exit. Threads work between the entry and the exit. No thread leaves before
+/// all threads have entered.
 ///
 /// Part: sync. Used by: users. Source: the elastic barrier of Ohki and Kuno, with its states OPEN and CLOSE.
 /// Their barrier consists of two locks and two counters. The barrier here consists of one lock, and an entry
@@ -18,8 +18,9 @@ namespace ekiden::inline EKIDEN_ABI {
 /// A barrier with an entry and an exit. A thread can work between the entry and the exit, instead of waiting
 /// for the other threads.
 ///
-/// In each round, every participant calls enter() and then leave(). enter() waits until all participants have
-/// left the previous round. leave() waits until all participants have entered the round.
+/// In each round, every participant calls enter() and then leave(). The call of enter() waits until all
+/// participants have left the previous round. The call of leave() waits until all participants have entered
+/// the round.
 ///
 /// Thread safety: all members may be called concurrently.
 /// Ordering: an enter() happens before the return of every leave() of its round. A leave() happens before the

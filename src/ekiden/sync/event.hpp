@@ -7,7 +7,8 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// A flag that threads and coroutines can wait for. It stays set until it is reset (a manual-reset event).
+/// A flag that threads and coroutines can wait for. An event stays set until it is reset (a manual-reset
+/// event).
 ///
 /// Thread safety: all members may be called concurrently. When a thread has found the event set, it may
 /// destroy the event.
@@ -24,7 +25,8 @@ public:
     void set() noexcept { change(1); }
     /// Resets the event. Later waits block until the next set().
     void reset() noexcept { change(0); }
-    /// Returns whether the event is set. Once a thread has read true, it reads true until a reset().
+    /// Returns whether the event is set. After a call has returned true, later calls in the same thread
+    /// return true until a reset().
     [[nodiscard]] bool is_set() const noexcept { return lock_.is_in(is_one); }
 
     /// Waits until the event is set.

@@ -13,7 +13,7 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// A mutex that threads lock in the order of their calls. Its operations include those of mutex_base.
+/// A mutex that threads lock in the order of their calls. A fifo_mutex has the operations of mutex_base.
 ///
 /// One atomic step of a call locks the mutex or joins the queue. The order of these steps is the order of the
 /// calls. If a call gives up, it leaves the queue, and the order of the other calls is unchanged.

@@ -12,8 +12,8 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// A mutex whose waiting threads spin before they sleep. It does not guarantee any order of waiting threads.
-/// Its operations are the member functions of mutex_base.
+/// A mutex whose waiting threads spin before they sleep. A hybrid_mutex guarantees no order of waiting
+/// threads. Its operations are the member functions of mutex_base.
 ///
 /// `Spins` is the number of times that a waiting thread checks the mutex before it sleeps. Before each check,
 /// the thread executes a pause hint.

@@ -13,7 +13,8 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// A counter that threads count down to 0. Other threads wait until the counter is 0. It is not reusable.
+/// A counter that threads count down to 0. Other threads wait until the counter is 0. A latch is not
+/// reusable.
 ///
 /// A latch has the operations of std::latch. Its waits can also have a limit, and a coroutine can wait
 /// without blocking a thread.
@@ -44,7 +45,8 @@ public:
         const std::ptrdiff_t before = missing_.fetch_sub(count, sys::acq_rel);
         if (count < 0 || before < count)
             sys::contract_broken("latch::count_down: a negative count, or more than is missing");
-        // The latch may be destroyed as soon as done_ is set, so this is the last access to it.
+        // The latch may be destroyed as soon as done_ is set. So the call below is the last access to the
+        // latch.
         if (before == count && count > 0) done_.set();
     }
     /// Returns whether the counter is 0.
@@ -54,9 +56,9 @@ public:
     void wait() const noexcept { done_.wait(); }
     /// Waits until the counter is 0, or until `limit` is reached. Returns whether the counter is 0.
     [[nodiscard]] bool wait(const wait_limit& limit) const noexcept { return done_.wait(limit); }
-    /// Waits until the counter is 0, for `duration` at most. Returns whether the counter is 0.
+    /// Waits until the counter is 0, but no longer than `duration`. Returns whether the counter is 0.
     [[nodiscard]] bool wait_for(const wait_duration& duration) const { return wait(duration); }
-    /// Waits until the counter is 0, until `deadline` at most. Returns whether the counter is 0.
+    /// Waits until the counter is 0, or until `deadline`. Returns whether the counter is 0.
     [[nodiscard]] bool wait_until(const wait_deadline& deadline) const { return wait(deadline); }
 
     /// Calls count_down(count), then wait().

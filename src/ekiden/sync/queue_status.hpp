@@ -16,15 +16,16 @@ namespace ekiden::inline EKIDEN_ABI {
 /// The outcome of a push or a pop.
 enum class queue_status : std::uint8_t {
     done,
-    would_wait, ///< only for try_ functions: the push found a full queue, or the pop an empty queue
+    would_wait, ///< a try_ function found no room for a push, or found no item for a pop
     timed_out,  ///< the deadline of the limit has passed
     stopped,    ///< a stop was requested
     closed      ///< the queue is closed; for a pop, the queue is also empty
 };
 
-/// The result of a pop. It has an optional item and a status.
+/// The result of a pop, which consists of an optional item and a status.
 ///
-/// The status is queue_status::done if and only if there is an item. Otherwise the status gives the reason.
+/// The status is queue_status::done if and only if there is an item. Any other status is the reason why there
+/// is no item.
 template <class T>
 class [[nodiscard]] popped : public std::optional<T> {
 public:

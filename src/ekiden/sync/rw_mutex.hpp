@@ -1,8 +1,8 @@
 /// A read-write lock whose fairness is part of its type.
 ///
 /// Part: sync. Used by: users. An rw_mutex is a state_lock with the states and rules of rw_policy.hpp. While
-/// no thread waits, each lock and each unlock is one atomic step. While threads wait, this is still true for
-/// all readers except the first and the last one.
+/// no thread waits, each lock and each unlock is one atomic step. While threads wait, a lock and an unlock of
+/// a reader is still one step, except for the first reader and the last one.
 #pragma once
 
 #include <ekiden/sync/detail/lock_note.hpp>
@@ -19,11 +19,11 @@ namespace ekiden::inline EKIDEN_ABI {
 /// A lock that one writer holds alone, or that several readers hold together.
 ///
 /// Meets the standard's SharedTimedMutex, so it works with std::shared_lock, std::unique_lock and
-/// std::condition_variable_any. It is not recursive. If a reader locks it again while a writer waits, the
-/// reader and the writer can wait for each other. The program ends with a message at an unlock() or
-/// downgrade() while no writer is inside. It also does so at an unlock_shared() or upgrade() while no reader
-/// is inside. If lock_checks is set, the program checks that the calling thread itself is the writer or a
-/// reader. The program then also ends with a message if a thread would wait for itself, or if a held lock is
+/// std::condition_variable_any. The lock is not recursive. If a reader locks it again while a writer waits,
+/// the reader and the writer can wait for each other. The program ends with a message at an unlock() or
+/// downgrade() while no writer holds the lock, and at an unlock_shared() or upgrade() while no reader holds
+/// the lock. If lock_checks is set, these functions check that the calling thread itself holds the lock. With
+/// lock_checks, the program also ends with a message if a thread would wait for itself, or if a held lock is
 /// destroyed.
 ///
 /// Thread safety: all members may be called concurrently. Destroy the lock when no thread holds the lock or
@@ -60,8 +60,8 @@ public:
     [[nodiscard]] bool try_lock_for(const wait_duration& duration) { return lock(duration); }
     /// Locks for writing like lock(limit), where the limit is a deadline.
     [[nodiscard]] bool try_lock_until(const wait_deadline& deadline) { return lock(deadline); }
-    /// Locks for writing without waiting. Returns whether the lock is held for writing now. It can fail while
-    /// another thread is unlocking.
+    /// Locks for writing without waiting. Returns whether the lock is held for writing now. The call can fail
+    /// while another thread is unlocking.
     [[nodiscard]] bool try_lock() noexcept {
         return noted(try_now(rules::writer_enters, begin_writing), sys::hold::alone_tried);
     }
@@ -87,8 +87,8 @@ public:
     [[nodiscard]] bool try_lock_shared_for(const wait_duration& duration) { return lock_shared(duration); }
     /// Locks for reading like lock_shared(limit), where the limit is a deadline.
     [[nodiscard]] bool try_lock_shared_until(const wait_deadline& deadline) { return lock_shared(deadline); }
-    /// Locks for reading without waiting. Returns whether the lock is held for reading now. It can fail while
-    /// another thread is unlocking.
+    /// Locks for reading without waiting. Returns whether the lock is held for reading now. The call can fail
+    /// while another thread is unlocking.
     [[nodiscard]] bool try_lock_shared() noexcept {
         return noted(try_now(rules::reader_enters, begin_reading), sys::hold::shared_tried);
     }
@@ -247,7 +247,7 @@ private:
                 if (EKIDEN_MUTANT(rw_upgrade_forgets_its_reader))
                     return rules::value(rules::reading(now.payload), now.payload);
                 // No new reader has entered during the upgrade, so there is room for the caller. This step
-                // changes the state. So it also settles the state for the waiting threads.
+                // changes the state, and therefore also serves the waiting threads.
                 return rules::value(rules::reading(now.payload + 1), now.payload + 1);
             },
             "rw_mutex::upgrade: the lock was changed while a reader was upgrading");

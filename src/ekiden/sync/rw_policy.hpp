@@ -2,8 +2,9 @@
 /// header has the rules of the state_lock.
 ///
 /// Part: sync. Used by: programs, rw_mutex. Source: the read-write lock of Ohki and Kuno, with its variants
-/// (a) and (b). The function settle replaces the counter of waiting writers in their lock. ekiden adds the
-/// policy `fifo`, upgrades, a limit of the number of readers, and turns of the readers under `writer_first`.
+/// (a) and (b). The lock of Ohki and Kuno counts waiting writers; the function settle replaces this counter.
+/// ekiden adds the policy `fifo`, upgrades, a limit of the number of readers, and turns of the readers under
+/// `writer_first`.
 #pragma once
 
 #include <ekiden/sync/detail/state_lock.hpp>
@@ -16,7 +17,8 @@ namespace ekiden::inline EKIDEN_ABI {
 enum class rw_policy : std::uint8_t {
     /// When the lock becomes free, the first thread that tries to enter is next.
     basic,
-    /// After the last reader, a waiting writer is next. After a writer, the first thread that tries is next.
+    /// After the last reader, a waiting writer is next. After a writer, the first thread that tries to enter
+    /// is next.
     writer_next,
     /// No reader enters while a writer waits. But after 8,000 writers in a row, the waiting readers enter.
     writer_first,
@@ -24,8 +26,8 @@ enum class rw_policy : std::uint8_t {
     fifo
 };
 
-/// The states of a read-write lock. While readers are inside, the payload is the number of readers. Otherwise
-/// the payload is the number of writers that have entered in a row.
+/// The states of a read-write lock. While readers are inside, the payload is the number of readers. While no
+/// reader is inside, the payload is the number of writers that have entered in a row.
 enum class rw_state : std::uint8_t {
     /// No thread is inside.
     free,
@@ -39,7 +41,8 @@ enum class rw_state : std::uint8_t {
     writer_only,
     /// A writer is inside.
     write,
-    /// Readers are inside, and one more reader waits to become the writer. The payload does not count it.
+    /// Readers are inside, and one more reader waits to become the writer. The payload does not count the
+    /// waiting reader.
     upgrading,
     /// No thread is inside, and the upgrading reader is next.
     upgrade,

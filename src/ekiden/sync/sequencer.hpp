@@ -2,8 +2,9 @@
 /// numbered and processed in the order of arrival.
 ///
 /// Part: sync. Used by: users. Each request is stored on the stack of its caller. The requests form a linked
-/// stack (Treiber 1986), which the consumer removes as a whole and reverses. A bit of the stack's head tells
-/// whether the consumer sleeps. So the step that adds a request also finds whether to wake the consumer.
+/// stack (Treiber 1986). The consumer removes the whole stack and reverses it. A bit of the stack's head
+/// tells whether the consumer sleeps. So the step that adds a request also finds whether to wake the
+/// consumer.
 #pragma once
 
 #include <ekiden/context/thread_context.hpp>
@@ -25,7 +26,8 @@ namespace ekiden::inline EKIDEN_ABI {
 ///
 /// Thread safety: call() and close() may be called concurrently. One thread at a time may serve. Destroy the
 /// sequencer when no call() and no serve() is in progress.
-/// Ordering: a call() happens before the processing of its request, which happens before the call returns.
+/// Ordering: a call() happens before the processing of its request. The processing of a request happens
+/// before the return of the call.
 /// Initialization: constant.
 template <class Request, class Reply>
 class sequencer {
@@ -43,8 +45,8 @@ public:
 
     /// Adds a request, and waits for the reply. One atomic step adds the request and fixes its number.
     /// Returns the reply, or an empty optional if the sequencer is closed. Rethrows what the handler throws.
-    /// call() has no overload with a limit, because the request is stored on the stack of the caller, and its
-    /// number cannot be used again.
+    /// The function call() has no overload with a limit, because the request is stored on the stack of the
+    /// caller, and its number cannot be used again.
     [[nodiscard]] std::optional<numbered> call(Request request) {
         pending mine{.request = std::move(request)};
         std::uintptr_t head = head_.load(sys::relaxed);
@@ -57,7 +59,7 @@ public:
                 break;
         }
         if ((head & asleep) != 0) consumer_.unpark();
-        sleep(mine.done); // the consumer's writes of the reply happen before the return
+        sleep(mine.done); // after the return, this thread sees the reply that the consumer has written
         if (mine.error) std::rethrow_exception(std::move(mine.error));
         return numbered{mine.number, std::move(*mine.reply)};
     }
@@ -71,14 +73,15 @@ public:
     }
 
     /// Waits for requests and processes them. Returns when close() has been called and all earlier requests
-    /// are processed. `handler` is used like in serve_ready().
+    /// are processed. The handler is called like in serve_ready().
     template <class Handler>
     void serve(Handler&& handler) {
         (void)serve(wait_limit(), std::forward<Handler>(handler));
     }
     /// Serves like serve(handler), until `limit` at most. Returns whether the sequencer is closed and all
     /// requests are processed. If the result is false, the requests that have not been processed wait until a
-    /// thread serves again. All requests that have arrived before the call are processed.
+    /// thread serves again. Even if the limit is reached, all requests that have arrived before the call are
+    /// processed.
     template <class Handler>
     [[nodiscard]] bool serve(const wait_limit& limit, Handler&& handler) {
         const std::stop_callback stopper(limit.stop(), [this]() noexcept { end_sleep(); });
@@ -123,14 +126,12 @@ public:
     [[nodiscard]] std::size_t longest_queue() const noexcept { return longest_; }
 
 private:
-    // head_ has the address of the newest request, or 0, and two bits:
-    //   closed  close() has been called
-    //   asleep  the consumer sleeps, and there is no request
-    // serve() sets `asleep`. The bit is cleared by call(), by close(), by a stop request, and by serve() when
-    // the limit of serve() is reached. Each thread that clears `asleep`, except the consumer itself, must
-    // unpark the consumer once. The consumer waits for this unpark before it returns.
-    static constexpr std::uintptr_t closed = 1;
-    static constexpr std::uintptr_t asleep = 2;
+    // head_ consists of the address of the newest request, or 0, and of the bits `closed` and `asleep`. The
+    // function serve() sets `asleep`. The bit `asleep` is cleared by call(), by close(), by a stop request,
+    // and by serve() when its limit is reached. Each thread that clears `asleep`, except the consumer itself,
+    // must unpark the consumer once. The consumer waits for this unpark before serve() returns.
+    static constexpr std::uintptr_t closed = 1; // close() has been called
+    static constexpr std::uintptr_t asleep = 2; // the consumer sleeps, and there is no request
 
     struct pending {
         Request request;
@@ -155,7 +156,7 @@ private:
     void await_request(const wait_limit& limit) noexcept {
         std::uintptr_t head = 0;
         // [SQ2] Acquire. Pairs with the release in end_sleep(). If the stop was requested before this step,
-        // the thread reads the request below.
+        // this thread will find the stop request below.
         if (!head_.compare_exchange_strong(head, asleep, sys::acquire, sys::relaxed)) return;
         if (limit.is_endless()) {
             sleep(consumer_);
@@ -171,7 +172,7 @@ private:
         const bool is_own_end = is_over && (head_.fetch_and(~asleep, sys::relaxed) & asleep) != 0;
         if (!is_own_end && !EKIDEN_MUTANT(sequencer_leaves_before_the_wake_up)) consumer_.park();
     }
-    // Wakes the consumer. It is called in the thread that requests the stop.
+    // Wakes the consumer. The thread that requests the stop calls this function.
     void end_sleep() noexcept {
         // [SQ2] Release: publishes the stop request. Pairs with the acquire in await_request().
         if ((head_.fetch_and(~asleep, sys::release) & asleep) != 0) consumer_.unpark();
@@ -203,7 +204,7 @@ private:
         std::size_t count = 0;
         for (; request != nullptr; ++count) {
             pending& now = *request;
-            request = now.next; // read before the unpark, after which the caller may destroy `now`
+            request = now.next; // must be read before the unpark, because the caller then destroys `now`
             now.number = next_number_++;
             try {
                 now.reply.emplace(handler(now.number, now.request));

@@ -1,8 +1,8 @@
 /// A mutex of one byte without a list of waiters, for sections well below a microsecond.
 ///
 /// Part: sync. Used by: users. The algorithm is test-and-test-and-set with exponential back-off (Anderson
-/// 1990). Use a spin_mutex only if threads hold it for less than 1 us and contention is low. Otherwise use
-/// `mutex`.
+/// 1990). Use a spin_mutex only if threads hold it for less than 1 us and contention is low. In all other
+/// cases use `mutex`.
 #pragma once
 
 #include <ekiden/sync/detail/lock_note.hpp>
@@ -14,8 +14,8 @@ namespace ekiden::inline EKIDEN_ABI {
 ///
 /// Meets the standard's Lockable. A waiting thread first spins with exponential back-off. Then it yields, or
 /// sleeps for about 50 us at a time if yields are slow. Waiting threads have no order, so a thread can starve
-/// under constant contention. lock() has no overload with a limit, because the sections are short. A caller
-/// that may have to give up uses try_lock() or another mutex.
+/// under constant contention. The function lock() has no overload with a limit, because the sections are
+/// short. A caller that may have to give up uses try_lock() or another mutex.
 ///
 /// Thread safety: all members may be called concurrently.
 /// Ordering: an unlock() happens before the next lock().
@@ -29,7 +29,7 @@ public:
     ~spin_mutex() { note_.ended(name, !taken_.load(sys::relaxed)); }
 #endif
 
-    /// Locks the mutex. Waits while another thread holds it.
+    /// Locks the mutex. Waits while another thread holds the mutex.
     void lock() noexcept {
         note_.wanted(name, "lock");
         if (!take_now()) [[unlikely]]
@@ -40,7 +40,7 @@ public:
     [[nodiscard]] bool try_lock() noexcept {
         return note_.taken_if(take_now(), sys::hold::alone_tried, name);
     }
-    /// Unlocks the mutex. The calling thread must hold it.
+    /// Unlocks the mutex. The calling thread must hold the mutex.
     void unlock() noexcept {
         note_.released(sys::hold::alone, name, "unlock", lock_checks && !taken_.load(sys::relaxed));
         // [SM1] Release: publishes the work inside the lock. Pairs with the acquire in take_now().

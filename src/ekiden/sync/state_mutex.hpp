@@ -20,13 +20,14 @@ struct no_classifier {};
 
 /// A mutex with states. An operation can begin only in certain states, and waits for one of these states.
 ///
-/// `Table` is a constant state_table or refined_table. `Classifier` is used only with a refined table. It is
-/// a noexcept function object that is called inside the lock. An inherited operation ends in a state of the
-/// parent or of another ancestor. The classifier gets this state as its argument. It returns the part of this
-/// state that becomes the next state of the mutex.
+/// `Table` is a constant of type state_table or refined_table. `Classifier` is the type of a noexcept
+/// function object. The mutex calls this classifier inside the lock, and only if its table is a refined
+/// table. An inherited operation ends in a state of the parent table or of another ancestor. The classifier
+/// gets this state as its argument. The classifier returns the part of this state that becomes the next state
+/// of the mutex.
 ///
 /// Thread safety: all members may be called concurrently.
-/// Ordering: when a thread leaves the mutex, this happens before the next thread enters.
+/// Ordering: everything that a thread does before it leaves the mutex happens before the next thread enters.
 /// Initialization: constant.
 template <auto Table, class Classifier = no_classifier>
 class state_mutex {
@@ -81,10 +82,10 @@ public:
         : lock_({static_cast<std::uint32_t>(Table.initial), 0}, rules), classifier_(std::move(classifier)) {}
 
     /// A guard whose owner is inside the mutex with the operation `Op`. The owner must call leave() with the
-    /// next state. If an exception destroys the guard before that, the destructor leaves with the state
-    /// `Unwind`, a template argument of enter(). If enter() had no `Unwind`, the destructor leaves with the
-    /// state in which the guard entered. If the guard is destroyed without an exception before leave(), the
-    /// program ends with a message.
+    /// next state. If an exception destroys the guard before leave(), the destructor leaves the mutex with
+    /// the state `Unwind`, a template argument of enter(). If enter() had no argument `Unwind`, the mutex
+    /// keeps the state that it had when the guard entered. If the guard is destroyed without an exception
+    /// before leave(), the program ends with a message.
     template <auto Op>
     class [[nodiscard("the guard is what is inside the mutex")]] guard {
     public:
@@ -130,9 +131,9 @@ public:
         int exceptions_ = std::uncaught_exceptions();
     };
 
-    /// Enters with the operation `Op`. Waits until `Op` may begin. Returns the guard. `Unwind` is optional: a
-    /// state in which `Op` may end. If an exception destroys the guard, its destructor leaves with the state
-    /// `Unwind`. All functions below that return a guard also accept `Unwind`.
+    /// Enters with the operation `Op`. Waits until `Op` may begin. Returns the guard. The optional argument
+    /// `Unwind` is a state in which `Op` may end. If an exception destroys the guard, the destructor of the
+    /// guard leaves with the state `Unwind`. All functions below that return a guard also accept `Unwind`.
     template <auto Op, state... Unwind>
     guard<Op> enter() noexcept {
         lock_.enter(entry<Op>());

@@ -46,8 +46,8 @@ struct transition {
     states<State> to;    ///< the states in which the operation may end
 };
 
-/// A table with `Rows` rows. Use a state_table only as a constant. make_state_table creates the table and
-/// counts the rows.
+/// A table with `Rows` rows. Use a state_table only as a constant. The function make_state_table creates the
+/// table and counts the rows.
 template <class State, class Operation, std::size_t Rows>
 struct state_table {
     using state = State;
@@ -124,6 +124,7 @@ struct state_table {
 /// Returns the table with the initial state `initial` and the rows `list`:
 ///   constexpr auto table =
 ///       make_state_table<state, op>(state::a, {{op::x, state::a, {state::a, state::b}}, ...});
+///
 /// `final` is the set of states in which no operation needs to begin.
 template <class State, class Operation, std::size_t Rows>
 [[nodiscard]] consteval state_table<State, Operation, Rows>
@@ -142,8 +143,9 @@ struct split {
 enum class no_operation {};
 
 /// A table that splits the states of the table `Parent` into parts, and may add operations. The function
-/// make_refined_table creates it. An operation of the parent may begin in any part of a state in which it may
-/// begin in the parent. The classifier of the mutex chooses the part in which such an operation ends.
+/// make_refined_table creates such a table. An operation of the parent may begin in any part of a state in
+/// which it may begin in the parent. The classifier of the mutex chooses the part in which such an operation
+/// ends.
 template <auto Parent, class State, class Operation, std::size_t Splits, std::size_t Rows>
 struct refined_table {
     using state = State;
@@ -170,7 +172,7 @@ struct refined_table {
         else
             return Parent.is_allowed(op, whole_of(before), whole_of(after));
     }
-    /// Returns the parent's state of which `s` is a part.
+    /// Returns the state of the parent table of which `s` is a part.
     [[nodiscard]] constexpr whole whole_of(State s) const noexcept {
         for (const auto& piece : splits) {
             if (piece.parts.contains(s)) return piece.whole;
@@ -274,7 +276,7 @@ template <class Table>
     return reached.bits == (std::uint64_t{1} << enumerator_count<state>()) - 1;
 }
 
-/// Returns whether every state of `table`, except the final states, has an operation that may begin in it.
+/// Returns whether an operation may begin in every state of `table`, except in the final states.
 template <class Table>
 [[nodiscard]] constexpr bool has_no_dead_end(const Table& table) noexcept {
     std::uint64_t good = table.accepting().bits;

@@ -1,4 +1,4 @@
-/// The limit of a wait: the wait gives up at a deadline, at a stop request, or at the first of both.
+/// The limit of a wait, which is a deadline, a stop request, or the first of the two.
 ///
 /// Part: sync. Used by: programs, for every waiting call of this part.
 #pragma once
@@ -82,22 +82,24 @@ public:
 
 private:
     sys::clock::duration deadline_{}; // the time since the epoch of the deadline's clock
-    // Returns the time left until a deadline on another clock. Null for a deadline on the library's clock.
+
+    // A function that returns the time left until a deadline on another clock. The pointer is null for a
+    // deadline on the library's clock.
     sys::clock::duration (*left_)(sys::clock::duration) noexcept = nullptr;
     std::stop_token stop_;
     bool timed_ = false;
 };
 
-/// The parameter type of functions whose names end in `_for`. It is a limit that is reached some time after
-/// the call. See wait_limit::after().
+/// The parameter type of functions whose names end in `_for`. A wait_duration is a limit that is reached some
+/// time after the call. See wait_limit::after().
 class wait_duration : public wait_limit {
 public:
     template <class Rep, class Period>
     wait_duration(const std::chrono::duration<Rep, Period>& from_now) : wait_limit(after(from_now)) {}
 };
 
-/// The parameter type of functions whose names end in `_until`. It is a limit that is reached at a time
-/// point. See wait_limit::until().
+/// The parameter type of functions whose names end in `_until`. A wait_deadline is a limit that is reached at
+/// a time point. See wait_limit::until().
 class wait_deadline : public wait_limit {
 public:
     template <class Clock, class Duration>

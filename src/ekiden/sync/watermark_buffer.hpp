@@ -1,5 +1,5 @@
-/// A bounded queue with a low mark. If the queue has been full, producers wait until it holds no more items
-/// than the low mark.
+/// A bounded queue with a low mark. When the queue has become full, producers wait until the number of items
+/// has fallen to the low mark.
 ///
 /// Part: sync. Used by: users who want producers to work in long bursts. Source: the buffer with watermarks
 /// of Ohki and Kuno. They use this buffer as an example of a wait for several states at once, which a
@@ -13,7 +13,7 @@ namespace ekiden::inline EKIDEN_ABI {
 /// The states of a watermark_buffer, for its base class buffer_base.
 struct watermark_states : detail::closable_states {
     static constexpr std::uint32_t filling = 1;
-    static constexpr std::uint32_t draining = 2; // has been full, and holds more items than the low mark
+    static constexpr std::uint32_t draining = 2; // the number of items must first fall to the low mark
 
     static constexpr state_lock::mask push_states = 1U << empty | 1U << filling;
     static constexpr state_lock::mask pop_states = 1U << filling | 1U << draining;
@@ -27,8 +27,8 @@ struct watermark_states : detail::closable_states {
     }
 };
 
-/// A bounded queue with a low mark. If the queue has been full, producers wait until it holds no more items
-/// than the low mark. Its operations are the member functions of buffer_base.
+/// A bounded queue with a low mark. When the queue has become full, producers wait until the number of items
+/// has fallen to the low mark. Its operations are the member functions of buffer_base.
 template <class T>
 class watermark_buffer : public buffer_base<T, watermark_states> {
     using base = buffer_base<T, watermark_states>;

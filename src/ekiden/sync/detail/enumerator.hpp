@@ -41,13 +41,14 @@ constexpr std::size_t count(std::index_sequence<I...>) noexcept {
     return found;
 }
 
-// A variable, so that the compiler counts only once.
+// This is a variable, so that the compiler counts the enumerators of a type only once.
 template <class Enum>
 inline constexpr std::size_t number = count<Enum>(std::make_index_sequence<80>());
 
 } // namespace enumerators
 
-/// Returns the number of enumerators of `Enum`, up to 80. Their values must be 0, 1, 2, …
+/// Returns the number of enumerators of `Enum`, up to 80. The values of the enumerators must be 0, 1, 2 and
+/// so on.
 template <class Enum>
 [[nodiscard]] constexpr std::size_t enumerator_count() noexcept {
     return enumerators::number<Enum>;

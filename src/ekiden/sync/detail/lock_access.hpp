@@ -1,6 +1,6 @@
 /// Access to the private members of the locks.
 ///
-/// Part: sync. Used by: the awaited operations (async), tests and models. It is private to ekiden.
+/// Part: sync. Used by: the awaited operations (async), tests and models. This header is private to ekiden.
 #pragma once
 
 #include <ekiden/sync/detail/state_lock.hpp>
@@ -9,7 +9,8 @@ namespace ekiden::inline EKIDEN_ABI::detail {
 
 /// A friend class of each lock. Users of the library never need this class.
 struct lock_access {
-    /// Returns the state_lock inside `lock`. It is for waits that block no thread (state_lock::start).
+    /// Returns the state_lock inside `lock`. Waits that block no thread use the state_lock directly
+    /// (state_lock::start).
     template <class Lock>
     [[nodiscard]] static state_lock& core(Lock& lock) noexcept {
         return lock.core();

@@ -53,7 +53,8 @@ public:
     void ended(const char* kind, bool is_free) const noexcept {
         if constexpr (lock_checks) expect_free(kind, is_free);
     }
-    /// Returns the way in which the calling thread holds the lock. It is known only if lock_checks is set.
+    /// Returns the way in which the calling thread holds the lock. The result is known only if lock_checks is
+    /// set.
     [[nodiscard]] held by_this_thread() const noexcept { return is_held(this); }
 
 private:

@@ -11,7 +11,7 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// A queue of up to `capacity` objects in memory that is allocated once. It is not thread-safe.
+/// A queue of up to `capacity` objects in memory that is allocated once. The queue is not thread-safe.
 template <class T>
 class ring_buffer {
 public:

@@ -38,22 +38,23 @@ struct lock_access;
 struct state_rules {
     /// Returns the state for a lock with the value `value` while waiters for the states `queued` (a mask) are
     /// in the queue. The function is null if the state does not depend on the waiters. For example, settle
-    /// can return a special state while a writer waits. If settle gets its own result again, it returns that
-    /// result. If no thread waits, settle does not change the state that a transition returns. The number of
-    /// states of a lock with this rule is at most state_lock::max_settled_states.
+    /// can return a special state while a writer waits. If settle is called with its own result, it returns
+    /// this result unchanged. If no thread waits, settle does not change the state that a transition returns.
+    /// If a lock has this rule, the number of its states is at most max_settled_states.
     std::uint32_t (*settle)(state_value value, std::uint64_t queued) noexcept = nullptr;
 
     /// Returns the state for a lock with the settled value `value` when a waiter for the states `arriving`
-    /// joins the queue. The function is null if a new waiter does not change the state. close must agree with
-    /// settle, and can only close the lock. So the new state admits only waiters that `value` admits, too.
+    /// joins the queue. The function is null if a new waiter does not change the state. This function must
+    /// agree with settle, and can only close the lock. So the new state admits only waiters that the state of
+    /// `value` admits.
     std::uint32_t (*close)(state_value value, std::uint64_t arriving) noexcept = nullptr;
 
     /// The time for which running threads may overtake a waiter. After this time, the lock is handed to the
-    /// waiter. 0 means strict order, which costs a context switch per hand-over.
+    /// waiter. A time of 0 means strict order, which costs a context switch per hand-over.
     std::chrono::nanoseconds hand_over_after = std::chrono::microseconds(500);
 
-    /// If true, each exit checks the queue and settles the state. If false, an exit may leave this work to a
-    /// woken thread while a wake-up is in flight.
+    /// If true, each exit checks the queue and calls settle. If false, an exit may leave this work to a
+    /// thread that was woken and has not run yet.
     bool exact = false;
 
     /// If true, the lock admits waiters that begin a section (conduct::opens) in the order of the queue.
@@ -63,13 +64,14 @@ struct state_rules {
     /// If true, the payload counts arrivals (enter_numbered), and no exit changes the payload.
     bool counts_arrivals = false;
 
-    /// The number of times that a thread checks the lock again, after a pause hint each, before it sleeps.
+    /// The number of times that a thread spins before it sleeps. Each time, the thread executes a pause hint
+    /// and checks the lock again.
     std::uint16_t spins = 0;
-    /// The number of further checks before a thread sleeps, after a yield each. After a slow yield, the
-    /// thread yields no more (sys::yield_briefly).
+    /// The number of times that a thread yields before it sleeps. After each yield, the thread checks the
+    /// lock again. After a slow yield, the thread sleeps (sys::yield_briefly).
     std::uint16_t yields = 0;
-    /// If true, a thread checks the lock again only while no other thread waits. Otherwise the thread sleeps
-    /// at once.
+    /// If true, a thread spins and yields only while no other thread waits. If another thread waits, the
+    /// thread sleeps at once.
     bool first_only = false;
 
     /// The name of the lock in reports.
@@ -78,51 +80,46 @@ struct state_rules {
 
 /// The way in which a lock carries out an operation that must wait.
 enum class conduct : std::uint8_t {
-    opens,             ///< the operation begins a section: the waiter is woken and tries again
-    completes,         ///< the operation is a whole section: the releaser runs it on behalf of the waiter
-    completes_together ///< like completes, but one system call wakes all waiters that are served together
+    /// The operation begins a section. A thread that leaves the lock wakes the waiter, which then tries
+    /// again.
+    opens,
+    /// The operation is a whole section. A thread that leaves the lock runs the operation for the waiter.
+    completes,
+    /// Like `completes`, but one system call wakes all waiters whose operations were run together.
+    completes_together
 };
 
 /// The result of an attempt that does not wait.
 enum class attempt : std::uint8_t {
     done,
     refused, ///< the state does not admit the operation
-    busy     ///< a thread is inside at this moment, so the state is not decided
+    busy     ///< a thread is inside the lock, so the next state is not decided yet
 };
 
 /// A lock with up to 63 states.
 ///
-/// Thread safety: all members may be called concurrently. An exit does not access the lock after its effect
-/// is visible. So a thread may destroy the lock when the thread has seen the effect of every call.
+/// Thread safety: all members may be called concurrently. When another thread can see the effect of an exit,
+/// the exit no longer accesses the lock. So a thread may destroy the lock when the thread has seen the effect
+/// of every call.
 class state_lock {
 public:
     using mask = std::uint64_t; ///< a set of states, bit i for state i
 
     static constexpr unsigned max_states = 63;
-    static constexpr unsigned max_settled_states = wait_list::note_bits; ///< the most states with settle
+    static constexpr unsigned max_settled_states = wait_list::note_bits; ///< the maximum with settle
     static constexpr mask any_state = ~mask{0};
 
 private:
-    // The word (state_lock.md explains the protocol):
-    //   bits    name     meaning                               set by           cleared by
-    //   0       locked   a thread is inside, or decides        enter, cancel    exit
-    //   1       listing  a thread is changing list_            exit, cancel     the same thread
-    //   2       queued   list_ holds waiters, or waking        listing's owner  listing's owner
-    //   3       waking   a woken waiter is about to try again  exit             that waiter
-    //   4-9     state    the index of the state                exit, apply      -
-    //   10-     payload  a number for the lock's user          exit, apply      -
-    //   others  newest   the newest waiter that is not in      the waiter       listing's owner
-    //                    list_, linked to the previous one
-    // Only a thread that has set `locked`, or that cancels a wait, sets `listing`. It does so for a few
-    // steps.
+    // The parts of the word. A table in state_lock.md shows which threads set and clear each part.
     static constexpr unsigned alignment_bits = std::countr_zero(waiter_alignment);
     static constexpr unsigned newest_shift = 64 - (waiter_address_bits - alignment_bits);
     static constexpr unsigned state_shift = 4;
     static constexpr unsigned payload_shift = 10;
-    static constexpr std::uint64_t locked = 1;
-    static constexpr std::uint64_t listing = 2;
-    static constexpr std::uint64_t queued = 4;
-    static constexpr std::uint64_t waking = 8;
+    static constexpr std::uint64_t locked = 1;  // a thread is inside the lock, or decides the next state
+    static constexpr std::uint64_t listing = 2; // a thread is changing list_
+    static constexpr std::uint64_t queued = 4;  // list_ is not empty, or `waking` is set
+    static constexpr std::uint64_t waking = 8;  // a waiter was woken, and has not tried again yet
+    // The address of the newest waiter that is not in list_ yet. Each new waiter links to the previous one.
     static constexpr std::uint64_t newest = ~std::uint64_t{0} << newest_shift;
     static constexpr std::uint64_t state_bits = std::uint64_t{63} << state_shift;
     static constexpr std::uint64_t payload_bits = ~newest >> payload_shift << payload_shift;
@@ -145,29 +142,29 @@ public:
     state_lock& operator=(const state_lock&) = delete;
     ~state_lock();
 
-    /// Waits until no thread is inside and the state is one of `states`. Then the caller is inside. The exit
-    /// that set this state happens before the return. Returns false if `limit` was reached first. The call
-    /// then has had no effect.
+    /// Enters the lock. Waits until no thread is inside and the state is one of `states`. The exit that set
+    /// this state happens before the return of the call. Returns false if `limit` was reached first. In that
+    /// case, the call has had no effect.
     bool enter(mask states, const wait_limit& limit = never_) noexcept {
         return enter_now(states) || enter_slow(states, limit, false).granted;
     }
-    /// Enters like enter(), for locks whose only state is 0. Sets `locked` without an earlier read of the
-    /// word.
+    /// Enters a lock whose only state is 0, like enter(). Sets `locked` without an earlier read of the word.
     void enter_only() noexcept {
         // [SL1] Acquire. Pairs with the release of exit(). If the lock is held, the step changes nothing.
         if ((word_.fetch_or(locked, sys::acquire) & locked) != 0) [[unlikely]]
             enter(1);
     }
-    /// Enters without waiting. Returns false if a thread is inside, or if the state is not one of `states`.
+    /// Enters the lock without waiting. Returns false if a thread is inside, or if the state is not one of
+    /// `states`.
     [[nodiscard]] bool try_enter(mask states) noexcept { return enter_now(states); }
 
     struct numbered_result {
         bool granted;
         std::uint32_t number;
     };
-    /// Enters like enter(), for rules that count arrivals. Also returns the number of the arrival, modulo
-    /// max_payload + 1. The caller gets its number in the step in which it enters or joins the queue. If a
-    /// caller joins the queue and then gives up, its number is not used again.
+    /// Enters the lock like enter(), if its rules count arrivals. Also returns the number of the arrival,
+    /// modulo max_payload + 1. The caller gets its number in the step in which it enters or joins the queue.
+    /// If a caller joins the queue and then gives up, its number is not used again.
     numbered_result enter_numbered(mask states, const wait_limit& limit = never_) noexcept {
         std::uint64_t word = word_.load(sys::relaxed);
         while ((word & locked) == 0 && in(states, word)) {
@@ -179,19 +176,20 @@ public:
         return enter_slow(states, limit, true);
     }
 
-    /// Leaves the lock and sets the state to `next`. The payload is unchanged. The caller must be inside.
+    /// Leaves the lock and sets the state to `next`. The payload is unchanged. The caller must be inside the
+    /// lock.
     void exit(std::uint32_t next) noexcept { leave(word_.load(sys::relaxed), next); }
-    /// Leaves the lock and sets the state and the payload to `next`. The caller must be inside.
+    /// Leaves the lock and sets the state and the payload to `next`. The caller must be inside the lock.
     void exit(state_value next) noexcept { leave(word_.load(sys::relaxed), next); }
 
-    /// Returns the value of the lock. The caller must be inside.
+    /// Returns the value of the lock. The caller must be inside the lock.
     [[nodiscard]] state_value value() const noexcept { return value_of(word_.load(sys::relaxed)); }
 
     /// Waits until no thread is inside and the state is one of `states`. Then replaces the value of the lock
     /// by `change(value)`. The change must be a pure function: it may run several times, in any thread, and
     /// only the last result is used. If no thread waits, or if the change leaves the state unchanged, apply()
     /// is one atomic step. The exit that set the old value happens before the last run of the change. Returns
-    /// false if `limit` was reached first. The call then has had no effect. Callable:
+    /// false if `limit` was reached first. In that case, the call has had no effect. Callable:
     /// state_value(state_value) noexcept.
     template <class Change>
     bool apply(mask states, Change change, conduct how = conduct::completes,
@@ -199,10 +197,10 @@ public:
         return apply_now(states, change) == attempt::done
                || transition_slow(states, &call<Change>, std::addressof(change), true, how, limit);
     }
-    /// Replaces the value by `change(value)` like apply(), for a caller that holds a lock, such as an
-    /// rw_mutex, and ends or alters this hold. While the caller has this hold, the state is one of `states`.
-    /// So the call does not wait for a state. If the state is not one of `states`, the caller has no such
-    /// hold. The program then ends with the message `otherwise`.
+    /// Replaces the value by `change(value)` like apply(). A caller that holds, for example, an rw_mutex uses
+    /// this function to release it. While the caller holds the rw_mutex, the state is one of `states`. So the
+    /// call need not wait for a state. If the state is not one of `states`, the caller does not hold the
+    /// rw_mutex. In that case, the program ends with the message `otherwise`.
     template <class Change>
     void apply_held(mask states, Change change, const char* otherwise) noexcept {
         if (apply_now(states, change) != attempt::done) [[unlikely]]
@@ -216,11 +214,13 @@ public:
         return try_run(states, change); // no thread is inside, but there are waiters to serve
     }
 
-    /// Adds `By` to the payload in one step, without waiting. The lock must have the state 0 exactly while
-    /// the payload is 0. Otherwise it must have the state 1, or a state in which try_count() does nothing.
-    /// Returns false, without effect, in four cases. A thread is inside. The state is above 1. The new
-    /// payload would be below 0 or above `most`. Or the state would change while there are waiters. Orders
-    /// memory like apply().
+    /// Adds `By` to the payload in one step, without waiting. State 0 must mean that the payload is 0, and
+    /// state 1 must mean that the payload is not 0. The call orders memory like apply(). Returns false,
+    /// without effect, in these cases:
+    ///   Another thread is inside the lock.
+    ///   The state is neither 0 nor 1.
+    ///   The new payload would be below 0 or above `most`.
+    ///   The state would change while there are waiters.
     template <int By>
     [[nodiscard]] bool try_count(std::uint32_t most) noexcept {
         static_assert(By != 0);
@@ -247,8 +247,8 @@ public:
     /// Waits until no thread is inside and the state is one of `states`. Then runs `change(value)` once,
     /// inside the lock, and sets the value of the lock to the result. If the caller has to wait, the thread
     /// that leaves the lock runs the change. The change must be short, must not throw, and must not use this
-    /// lock. Returns false if `limit` was reached first. The change then has not run and will not run.
-    /// Callable: state_value(state_value) noexcept.
+    /// lock. Returns false if `limit` was reached first. In that case, the change has not run and will not
+    /// run. Callable: state_value(state_value) noexcept.
     template <class Change>
     bool run(mask states, Change&& change, conduct how = conduct::completes,
              const wait_limit& limit = never_) noexcept {
@@ -262,16 +262,15 @@ public:
         return run_now(states, change);
     }
 
-    /// Waits until the state is one of `states`. The call does not change the lock. When the lock gets such a
-    /// state, all threads that wait for it by pass() are released together. Returns false if `limit` was
-    /// reached first.
+    /// Waits until the state is one of `states`. The call does not change the lock. All threads that wait in
+    /// pass() for a state are released together. Returns false if `limit` was reached first.
     bool pass(mask states, const wait_limit& limit = never_) noexcept {
         return is_in(states)
                || transition_slow(states, &unchanged, nullptr, true, conduct::completes_together, limit);
     }
     /// Returns whether the state is one of `states`. The answer is also exact while a thread is inside,
     /// because a thread changes the state only in the step in which it leaves. The exit that set this state
-    /// happens before the return.
+    /// happens before the return of the call.
     [[nodiscard]] bool is_in(mask states) const noexcept {
         // [SL1] Acquire. Pairs with the release of exit(). An entry after this exit continues the release
         // sequence of the exit.
@@ -288,27 +287,27 @@ public:
 
     /// Starts a wait that blocks no thread. The caller has set the members mask, resume, context and
     /// transition of `who`. If transition is null, the operation enters the lock. Returns true if the
-    /// operation is done at once. In this case resume is not called. Otherwise returns false, and `who` is in
-    /// the queue until a releaser serves it or withdraw() removes it. A releaser calls resume after it has
-    /// left the lock. The function resume must only post the operation to an executor. If this post makes a
-    /// thread leave another lock, the waiters of that lock are resumed after the post. start() may be called
-    /// once per waiter.
+    /// operation is done at once. In this case resume is not called. Otherwise returns false, and `who` stays
+    /// in the queue until its operation is done or withdraw() removes `who`. If a thread that leaves the lock
+    /// completes the operation, this thread calls resume after it has left the lock. The function resume must
+    /// only post the operation to an executor. If this post makes the thread leave another lock, the waiters
+    /// of that lock are resumed after the post. Call start() only once for each waiter.
     [[nodiscard]] bool start(waiter& who) noexcept;
 
-    /// Removes a waiter of start() from the queue. Any thread may call it, even while start() is in progress.
-    /// The waiter and the lock must exist until the call returns. So an operation that is resumed meanwhile
-    /// must wait for the return of this call.
+    /// Removes a waiter from the queue that start() has put there. Any thread may call this function, even
+    /// while start() is in progress. The waiter and the lock must exist until the call returns. So if the
+    /// operation is resumed meanwhile, it must wait for the return of this call.
     [[nodiscard]] withdrawal withdraw(waiter& who) noexcept;
     /// Removes a waiter for which start() has returned false. Returns true if the waiter was removed, and
-    /// false if it was served.
+    /// false if its operation was done.
     [[nodiscard]] bool cancel(waiter& who) noexcept { return withdraw(who) == withdrawal::taken_out; }
 
     /// Returns the name of the lock in reports.
     [[nodiscard]] const char* name() const noexcept { return rules_->name; }
 
     /// Returns the largest number of waiters that a release of the lock has found so far, at most
-    /// wait_list::max_note. Returns 0 for rules with settle. Any thread may call this function. It does not
-    /// order memory.
+    /// wait_list::max_note. Returns 0 if the rules have the function settle. Any thread may call this
+    /// function. The call does not order memory.
     [[nodiscard]] std::size_t longest_queue() const noexcept {
         return rules_->settle == nullptr ? list_.note() : 0;
     }
@@ -346,7 +345,7 @@ private:
         return (word & (newest | listing)) != 0 || (word & waking) == 0 || rules_->exact;
     }
 
-    // Leaves with a new state. `word` is the last value of the word that the caller has read.
+    // Leaves the lock with a new state. `word` is the last value of the word that the caller has read.
     void leave(std::uint64_t word, std::uint32_t next) noexcept {
         while (!must_serve(word)) {
             // [SL1] Release: publishes the work inside the lock. Pairs with the acquires of enter() and
@@ -357,18 +356,19 @@ private:
         exit_slow({next, value_of(word).payload});
     }
 
-    // Leaves with a new state and payload.
+    // Leaves the lock with a new state and a new payload.
     void leave(std::uint64_t word, state_value next) noexcept {
         while (!must_serve(word)) {
-            // [SL1] Release: publishes the work inside the lock, like the other leave().
+            // [SL1] Release: publishes the work inside the lock. Pairs with the acquires of enter() and
+            // apply().
             if (word_.compare_exchange_weak(word, with(word & ~locked, next), sys::release, sys::relaxed))
                 return;
         }
         exit_slow(next);
     }
 
-    // The exit does not read the word, because a read between two atomic steps is expensive. It expects the
-    // word that the entry has written.
+    // The exit does not read the word, because a read between two atomic steps is expensive. The step of the
+    // exit expects the word that the entry has written.
     template <class Change>
     attempt run_now(mask states, Change& change) noexcept {
         std::uint64_t word = word_.load(sys::relaxed);
@@ -410,8 +410,8 @@ private:
 
     template <class Change>
     [[gnu::noinline]] void apply_held_slow(mask states, Change change, const char* otherwise) noexcept {
-        // The result can be `busy` only while another thread is inside for a few steps. A longer hold is not
-        // a stay inside the lock: it is a state.
+        // The result can be `busy` only while another thread is inside the state_lock for a few steps. A
+        // thread that holds, for example, an rw_mutex for longer is not inside its state_lock.
         for (sys::back_off others;; others.wait()) {
             const attempt result = try_apply(states, change);
             if (result == attempt::done) return;
@@ -449,10 +449,11 @@ private:
     static const wait_limit never_;
 
     sys::atomic<std::uint64_t> word_;
-    const state_rules* rules_; // never null; it is a pointer, so that locks have standard layout
+    // A pointer that is never null. It is not a reference, so that locks have standard layout.
+    const state_rules* rules_;
     // Only the thread that has set `listing` may change the list. With a settle rule, the note of the list is
-    // the mask of the woken waiter while `waking` is set. Otherwise the note is the length of the longest
-    // queue.
+    // the mask of the woken waiter while `waking` is set. Without a settle rule, the note is the length of
+    // the longest queue.
     wait_list list_;
 };
 

@@ -1,4 +1,4 @@
-/// The list of the waiters of a lock. It finds the oldest waiter that a state admits.
+/// The list of the waiters of a lock, which finds the oldest waiter that a state admits.
 ///
 /// Part: sync. Used by: state_lock.
 ///
@@ -45,13 +45,14 @@ private:
     enum class place : std::uint8_t { nowhere, out, queued, head };
 
     friend class wait_list;
-    // The next older waiter with the same mask. In the head of a queue, it is the youngest waiter.
+    // The next older waiter with the same mask. In the head of a queue, older_ is the youngest waiter.
     wait_link* older_ = nullptr;
-    // The first head of the chain stores here the number of waiters and, in the upper half, the next ticket.
-    // The two are one member, because one load that reads two smaller stores would defeat store forwarding.
+    // In the first head of the chain, the lower half is the number of waiters, and the upper half is the next
+    // ticket. The two halves are one member, because a load that reads two smaller stores cannot use store
+    // forwarding.
     sys::cell<std::uint64_t> totals_{0};
     wait_link* next_queue_ = nullptr; // in the head of a queue, this is the next head in the chain
-    std::uint32_t ticket_ = 0;        // gives the order of arrival; compared by signed difference
+    std::uint32_t ticket_ = 0;        // the ticket gives the order of arrival
     place place_ = place::nowhere;
 };
 
@@ -66,8 +67,8 @@ public:
     wait_list(const wait_list&) = delete;
     wait_list& operator=(const wait_list&) = delete;
 
-    /// Adds a waiter as the youngest one. But if the waiter has a ticket, it must be the waiter that was lent
-    /// last. It then returns to its old place.
+    /// Adds a waiter. A waiter without a ticket becomes the youngest one. A waiter with a ticket must be the
+    /// waiter that was lent last, and returns to its old place.
     void insert(wait_link& waiter) noexcept {
         const std::uint64_t word = word_.load(sys::relaxed);
         wait_link* const first = first_in(word);
@@ -99,8 +100,8 @@ public:
         }
     }
 
-    /// Returns the oldest waiter whose mask contains `state`, or null. It takes as many steps as there are
-    /// distinct masks.
+    /// Returns the oldest waiter whose mask contains `state`, or null. The search takes as many steps as
+    /// there are distinct masks.
     [[nodiscard]] wait_link* oldest(unsigned state) const noexcept {
         return oldest_head([state](const wait_link& head) { return ((head.mask >> state) & 1U) != 0; });
     }
@@ -121,7 +122,7 @@ public:
         return found;
     }
 
-    /// Removes a waiter. It takes at most as many steps as there are distinct masks.
+    /// Removes a waiter. The call takes at most as many steps as there are distinct masks.
     void remove(wait_link& waiter) noexcept {
         wait_link* const first = first_head();
         first->totals_.write(first->totals_.read() - 1);
@@ -166,8 +167,8 @@ public:
         return first == nullptr ? 0 : static_cast<std::uint32_t>(first->totals_.read());
     }
 
-    /// Returns the note: a number, at most max_note, that the owner of the list stores in it. The note is 0
-    /// at first. Any thread may read the note. The read does not order memory.
+    /// Returns the note, a number that the owner of the list stores in the list. The note is at most
+    /// max_note, and 0 at first. Any thread may read the note. The read does not order memory.
     [[nodiscard]] std::uint32_t note() const noexcept {
         return static_cast<std::uint32_t>(word_.load(sys::relaxed)) & max_note;
     }
@@ -181,14 +182,13 @@ public:
 private:
     using place = wait_link::place;
 
-    // The word:
-    //   bits     name        meaning
-    //   lowest   note
-    //   next     began anew  the list has been empty since a waiter was lent. The list then started its
-    //                        tickets again, so the ticket of the lent waiter is invalid. The lent waiter is
-    //                        older than all waiters in the list
-    //   others   first       the address of the head of the first queue. The bit `began anew` is stored in
-    //                        place of the lowest bit of this address, which is always 0
+    // The lowest bits of the word are the note, and the next bit is began_anew. The other bits are the
+    // address of the head of the first queue. The bit began_anew takes the place of the lowest bit of the
+    // address, which is always 0.
+    //
+    // began_anew is set if the list has been empty since a waiter was lent. The list has then started its
+    // tickets again, so the ticket of the lent waiter is invalid. In this case the lent waiter is older than
+    // all waiters in the list.
     static constexpr std::uint64_t began_anew = std::uint64_t{1} << note_bits;
     static constexpr std::uint64_t lowest_address = began_anew << 1;
     static_assert(alignof(wait_link) > 1);

@@ -1,4 +1,4 @@
-/// A waiter: one wait of a thread or of a coroutine for a state_lock.
+/// A waiter, which stands for one wait of a thread or of a coroutine for a state_lock.
 ///
 /// Part: sync. Used by: state_lock, awaitable locks (async).
 #pragma once
@@ -12,7 +12,7 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// The value of a state_lock: its state and its payload.
+/// The value of a state_lock, which consists of a state and a payload.
 struct state_value {
     /// The index of the state, which is below state_lock::max_states.
     std::uint32_t state = 0;
@@ -32,34 +32,32 @@ enum class withdrawal : std::uint8_t {
     not_there  ///< state_lock::start() has not pushed the waiter yet
 };
 
-/// A waiter lies on the stack of the waiting thread, or in the frame of a coroutine. Its address is a
-/// multiple of `waiter_alignment`. The word of the lock stores the address without the low bits.
-///
-/// status       meaning                                      set by
-/// waiting      the waiter is queued, its thread is awake    the thread, before it pushes the waiter
-/// parked       the waiter is queued, its thread sleeps      the thread
-/// granted      the operation is done                        the releaser
-/// retry        the thread was woken to try again            the releaser
-/// interrupted  an additional bit: a stop was requested      the stop callback
+/// A waiter lies on the stack of the waiting thread, or in the frame of a coroutine. The address of a waiter
+/// is a multiple of `waiter_alignment`. The word of the lock stores this address without the low bits.
 struct waiter : wait_link {
-    static constexpr std::uint32_t waiting = 0;
-    static constexpr std::uint32_t parked = 1;
-    static constexpr std::uint32_t granted = 2;
-    static constexpr std::uint32_t retry = 3;
-    static constexpr std::uint32_t phase = 3;
+    // The values of the status. The waiting thread sets `waiting` and `parked`. A thread that leaves the lock
+    // sets `granted` or `retry`.
+    static constexpr std::uint32_t waiting = 0; // the waiter is queued, and its thread is awake
+    static constexpr std::uint32_t parked = 1;  // the waiter is queued, and its thread sleeps
+    static constexpr std::uint32_t granted = 2; // the operation is done
+    static constexpr std::uint32_t retry = 3;   // the thread was woken, and must try again
+
+    static constexpr std::uint32_t phase = 3; // masks the values above
+    // An additional bit of the status, which the stop callback sets: a stop was requested.
     static constexpr std::uint32_t interrupted = 4;
 
     bool numbered : 1 = false; ///< the waiter gets a number at the push (see state_lock::enter_numbered)
     bool pure : 1 = false;     ///< the transition is a pure function: it may run again for a new value
-    bool direct : 1 = false;   ///< the releaser completes the operation; the waiter never tries again
+    bool direct : 1 = false;   ///< a thread that leaves the lock must complete the operation of the waiter
     bool opens : 1 = true;     ///< the operation begins a section, see state_rules::queue_order
     bool group : 1 = false;    ///< the thread sleeps on a shared word, and one system call wakes a group
     state_transition transition = nullptr;      ///< null if the waiter wants to hold the lock
     void* context = nullptr;                    ///< the data of the operation, for transition and resume
     void (*resume)(waiter&) noexcept = nullptr; ///< posts the coroutine to its executor; null for a thread
     std::uint32_t number = 0;                   ///< the number of the arrival, if `numbered` is set
-    // The status is not in the cache line of the links, because a releaser may set the links while the thread
-    // goes to sleep.
+
+    // The status is not in the cache line of the links, because another thread may set the links while the
+    // waiting thread goes to sleep.
     sys::atomic<std::uint32_t> status{waiting};
 };
 
