@@ -142,7 +142,7 @@ public:
 private:
     friend struct detail::lock_access;
     [[nodiscard]] state_lock& core() const noexcept { return lock_; }
-    /// Returns a mask with the state that follows the round of `token`.
+    /// Returns the mask of the state that the barrier has after the round of `token`.
     [[nodiscard]] static state_lock::mask after(arrival_token token) noexcept {
         return state_lock::mask{1} << (1 - token.round_);
     }

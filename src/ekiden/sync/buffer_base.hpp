@@ -188,8 +188,8 @@ public:
         std::optional<T>& item;
 
         pop_step(buffer_base& b, std::optional<T>& i) noexcept : step_base(b), item(i) {}
-        /// Returns whether the buffer is empty. The caller must be inside the lock. A pop that runs finds an
-        /// empty buffer only if the buffer is closed.
+        /// Returns whether the buffer is empty. The caller must be inside the lock. A pop waits while the
+        /// buffer is empty and not closed. So if the result is true, the buffer is closed.
         [[nodiscard]] bool finds_nothing() const noexcept { return this->buffer.ring_.size() == 0; }
         state_value operator()(state_value now) noexcept {
             ring_buffer<T>& ring = this->buffer.ring_;

@@ -40,8 +40,8 @@ public:
 
     /// Subtracts `count` from the counter. `count` must not be negative or above the value of the counter.
     void count_down(std::ptrdiff_t count = 1) noexcept {
-        // [LA1] acq_rel: the last count_down() acquires what the others have released. So done_ publishes the
-        // work before every count_down().
+        // [LA1] acq_rel: the last count_down() acquires what the others have released. So the event
+        // done_ publishes the work that precedes each count_down().
         const std::ptrdiff_t before = missing_.fetch_sub(count, sys::acq_rel);
         if (count < 0 || before < count)
             sys::contract_broken("latch::count_down: a negative count, or more than is missing");

@@ -24,8 +24,8 @@ namespace ekiden::inline EKIDEN_ABI {
 
 /// A queue of requests. One thread processes the requests of all threads in the order of arrival.
 ///
-/// Thread safety: call() and close() may be called concurrently. One thread at a time may serve. Destroy the
-/// sequencer when no call() and no serve() is in progress.
+/// Thread safety: call() and close() may be called concurrently. Only one thread at a time may call serve().
+/// Destroy the sequencer when no call() and no serve() is in progress.
 /// Ordering: a call() happens before the processing of its request. The processing of a request happens
 /// before the return of the call.
 /// Initialization: constant.

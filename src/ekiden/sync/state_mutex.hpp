@@ -21,7 +21,7 @@ struct no_classifier {};
 /// A mutex with states. An operation can begin only in certain states, and waits for one of these states.
 ///
 /// `Table` is a constant of type state_table or refined_table. `Classifier` is the type of a noexcept
-/// function object. The mutex calls this classifier inside the lock, and only if its table is a refined
+/// function object. The mutex calls this classifier inside the lock, and only if `Table` is a refined
 /// table. An inherited operation ends in a state of the parent table or of another ancestor. The classifier
 /// gets this state as its argument. The classifier returns the part of this state that becomes the next state
 /// of the mutex.

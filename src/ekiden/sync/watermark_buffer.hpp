@@ -13,7 +13,7 @@ namespace ekiden::inline EKIDEN_ABI {
 /// The states of a watermark_buffer, for its base class buffer_base.
 struct watermark_states : detail::closable_states {
     static constexpr std::uint32_t filling = 1;
-    static constexpr std::uint32_t draining = 2; // the number of items must first fall to the low mark
+    static constexpr std::uint32_t draining = 2; // producers wait for the low mark
 
     static constexpr state_lock::mask push_states = 1U << empty | 1U << filling;
     static constexpr state_lock::mask pop_states = 1U << filling | 1U << draining;

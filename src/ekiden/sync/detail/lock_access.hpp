@@ -38,7 +38,7 @@ struct lock_access {
         return Mutex::begin_reading(now);
     }
 
-    /// Returns a mask with the state of a barrier after the round of `token`.
+    /// Returns the mask of the state that a barrier has after the round of `token`.
     template <class Barrier>
     [[nodiscard]] static state_lock::mask after(typename Barrier::arrival_token token) noexcept {
         return Barrier::after(token);

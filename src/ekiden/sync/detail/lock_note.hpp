@@ -37,8 +37,8 @@ public:
         }
         annotation_.released(how);
     }
-    /// Calls `section()`. The caller is inside the lock, so the section must not use the lock. The section
-    /// may belong to a waiting thread.
+    /// Calls `section()`. The caller is inside the lock, so the section must not use the lock. The calling
+    /// thread may run the section on behalf of a waiting thread.
     template <class Section>
     void run_inside(const char* kind, Section section) noexcept {
         if constexpr (lock_checks) note_held(this, kind, held::inside);

@@ -11,7 +11,7 @@
 ///   One atomic step finds that the lock is closed and pushes the waiter.
 ///   A thread that releases the lock runs the transitions of waiters (delegation).
 ///   Running threads may overtake a woken thread until the woken thread has waited for some time.
-///   At most one wake-up of a thread that can be overtaken is in flight.
+///   Among the threads that can be overtaken, the lock wakes only one at a time.
 ///   The state may depend on the waiters (settle).
 #pragma once
 
@@ -117,7 +117,7 @@ private:
     static constexpr unsigned payload_shift = 10;
     static constexpr std::uint64_t locked = 1;  // a thread is inside the lock, or decides the next state
     static constexpr std::uint64_t listing = 2; // a thread is changing list_
-    static constexpr std::uint64_t queued = 4;  // list_ is not empty, or `waking` is set
+    static constexpr std::uint64_t queued = 4;  // set if list_ is not empty, or if `waking` is set
     static constexpr std::uint64_t waking = 8;  // a waiter was woken, and has not tried again yet
     // The address of the newest waiter that is not in list_ yet. Each new waiter links to the previous one.
     static constexpr std::uint64_t newest = ~std::uint64_t{0} << newest_shift;
@@ -199,8 +199,8 @@ public:
     }
     /// Replaces the value by `change(value)` like apply(). A caller that holds, for example, an rw_mutex uses
     /// this function to release it. While the caller holds the rw_mutex, the state is one of `states`. So the
-    /// call need not wait for a state. If the state is not one of `states`, the caller does not hold the
-    /// rw_mutex. In that case, the program ends with the message `otherwise`.
+    /// call need not wait for one of these states. If the state is not one of `states`, the caller does not
+    /// hold the rw_mutex. In that case, the program ends with the message `otherwise`.
     template <class Change>
     void apply_held(mask states, Change change, const char* otherwise) noexcept {
         if (apply_now(states, change) != attempt::done) [[unlikely]]
@@ -211,7 +211,7 @@ public:
     [[nodiscard]] attempt try_apply(mask states, Change change) noexcept {
         const attempt result = apply_now(states, change);
         if (result != attempt::busy || (word_.load(sys::relaxed) & locked) != 0) return result;
-        return try_run(states, change); // no thread is inside, but there are waiters to serve
+        return try_run(states, change); // enters the lock, because there are waiters to serve
     }
 
     /// Adds `By` to the payload in one step, without waiting. State 0 must mean that the payload is 0, and
@@ -294,7 +294,7 @@ public:
     /// of that lock are resumed after the post. Call start() only once for each waiter.
     [[nodiscard]] bool start(waiter& who) noexcept;
 
-    /// Removes a waiter from the queue that start() has put there. Any thread may call this function, even
+    /// Removes a waiter that start() has put into the queue. Any thread may call this function, even
     /// while start() is in progress. The waiter and the lock must exist until the call returns. So if the
     /// operation is resumed meanwhile, it must wait for the return of this call.
     [[nodiscard]] withdrawal withdraw(waiter& who) noexcept;
@@ -449,7 +449,7 @@ private:
     static const wait_limit never_;
 
     sys::atomic<std::uint64_t> word_;
-    // A pointer that is never null. It is not a reference, so that locks have standard layout.
+    // A pointer, because locks with a reference would not have standard layout. The pointer is never null.
     const state_rules* rules_;
     // Only the thread that has set `listing` may change the list. With a settle rule, the note of the list is
     // the mask of the woken waiter while `waking` is set. Without a settle rule, the note is the length of

@@ -68,7 +68,7 @@ public:
     wait_list& operator=(const wait_list&) = delete;
 
     /// Adds a waiter. A waiter without a ticket becomes the youngest one. A waiter with a ticket must be the
-    /// waiter that was lent last, and returns to its old place.
+    /// waiter that lend() has removed last. This waiter returns to its old place.
     void insert(wait_link& waiter) noexcept {
         const std::uint64_t word = word_.load(sys::relaxed);
         wait_link* const first = first_in(word);
@@ -183,8 +183,8 @@ private:
     using place = wait_link::place;
 
     // The lowest bits of the word are the note, and the next bit is began_anew. The other bits are the
-    // address of the head of the first queue. The bit began_anew takes the place of the lowest bit of the
-    // address, which is always 0.
+    // address of the head of the first queue. The lowest bit of this address is always 0, so
+    // began_anew is stored in its place.
     //
     // began_anew is set if the list has been empty since a waiter was lent. The list has then started its
     // tickets again, so the ticket of the lent waiter is invalid. In this case the lent waiter is older than

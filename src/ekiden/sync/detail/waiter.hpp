@@ -42,8 +42,9 @@ struct waiter : wait_link {
     static constexpr std::uint32_t granted = 2; // the operation is done
     static constexpr std::uint32_t retry = 3;   // the thread was woken, and must try again
 
-    static constexpr std::uint32_t phase = 3; // masks the values above
-    // An additional bit of the status, which the stop callback sets: a stop was requested.
+    static constexpr std::uint32_t phase = 3; // the mask of the values above
+
+    // An additional bit of the status. The stop callback sets this bit when a stop is requested.
     static constexpr std::uint32_t interrupted = 4;
 
     bool numbered : 1 = false; ///< the waiter gets a number at the push (see state_lock::enter_numbered)
