@@ -49,8 +49,8 @@ class barrier {
         "thread that comes last, while all others wait");
 
 public:
-    /// A token that identifies a round. The function arrive() returns a token. A token is valid until the
-    /// round after its own is complete.
+    /// A token that identifies a round. The function arrive() returns a token. A token for a
+    /// round is valid until the next round is complete.
     class arrival_token {
         friend class barrier;
         explicit arrival_token(std::uint32_t round) noexcept : round_(round) {}
@@ -132,7 +132,7 @@ public:
         return arrive_and_wait(deadline);
     }
 
-    /// Arrives at the barrier, and reduces the number of arrivals that later rounds expect by one.
+    /// Arrives at the barrier. From then on, each later round expects one arrival less.
     void arrive_and_drop() {
         // [BA1] Relaxed: the arrival below publishes the new number.
         expected_.fetch_sub(1, sys::relaxed);

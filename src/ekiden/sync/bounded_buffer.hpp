@@ -23,7 +23,8 @@ struct bounded_states : detail::closable_states {
 
 /// A bounded first-in-first-out queue. Waiting producers and consumers are served in the order of arrival.
 ///
-/// Its operations are the member functions of buffer_base. The destructor destroys all items in the queue.
+/// The operations of a bounded_buffer are the member functions of buffer_base. The destructor destroys all
+/// items in the queue.
 template <class T>
 class bounded_buffer : public buffer_base<T, bounded_states> {
     using base = buffer_base<T, bounded_states>;

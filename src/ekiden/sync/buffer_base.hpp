@@ -128,8 +128,8 @@ public:
         });
     }
 
-    /// Closes the buffer. From now on, no item can be added. Waiting pushes return. Waiting pops return when
-    /// the buffer is empty. Has no effect if the buffer is closed already.
+    /// Closes the buffer. After this, no item can be added. Waiting pushes return. A waiting pop returns when
+    /// no item is left. Has no effect if the buffer is closed already.
     void close() noexcept {
         lock_.apply(state_lock::any_state,
                     [](state_value now) noexcept { return state_value{States::closing(now.state), 0}; });

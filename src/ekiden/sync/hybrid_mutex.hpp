@@ -13,7 +13,7 @@
 namespace ekiden::inline EKIDEN_ABI {
 
 /// A mutex whose waiting threads spin before they sleep. A hybrid_mutex guarantees no order of waiting
-/// threads. Its operations are the member functions of mutex_base.
+/// threads. The operations of a hybrid_mutex are the member functions of mutex_base.
 ///
 /// `Spins` is the number of times that a waiting thread checks the mutex before it sleeps. Before each check,
 /// the thread executes a pause hint.

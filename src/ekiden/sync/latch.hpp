@@ -16,8 +16,8 @@ namespace ekiden::inline EKIDEN_ABI {
 /// A counter that threads count down to 0. Other threads wait until the counter is 0. A latch is not
 /// reusable.
 ///
-/// A latch has the operations of std::latch. Its waits can also have a limit, and a coroutine can wait
-/// without blocking a thread.
+/// A latch has the operations of std::latch. Waits for a latch can also have a limit, and a coroutine can
+/// wait without blocking a thread.
 ///
 /// Thread safety: all members may be called concurrently. When a thread has returned from a wait, it may
 /// destroy the latch.

@@ -10,7 +10,7 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// A mutex for general use. Its operations are the member functions of mutex_base.
+/// A mutex for general use. The operations of this class are the member functions of mutex_base.
 class mutex : public mutex_base {
 public:
     constexpr mutex() noexcept = default;

@@ -19,12 +19,12 @@ namespace ekiden::inline EKIDEN_ABI {
 /// A lock that one writer holds alone, or that several readers hold together.
 ///
 /// Meets the standard's SharedTimedMutex, so it works with std::shared_lock, std::unique_lock and
-/// std::condition_variable_any. The lock is not recursive. If a reader locks it again while a writer waits,
-/// the reader and the writer can wait for each other. The program ends with a message at an unlock() or
-/// downgrade() while no writer holds the lock, and at an unlock_shared() or upgrade() while no reader holds
-/// the lock. If lock_checks is set, these functions check that the calling thread itself holds the lock. With
-/// lock_checks, the program also ends with a message if a thread would wait for itself, or if a held lock is
-/// destroyed.
+/// std::condition_variable_any. The lock is not recursive. If a reader locks the lock again while a writer
+/// waits, the reader and the writer can wait for each other. An unlock() or a downgrade() ends the program
+/// with a message if no writer holds the lock. An unlock_shared() or an upgrade() ends the program with a
+/// message if no reader holds the lock. If lock_checks is set, these functions check that the calling thread
+/// itself holds the lock. With lock_checks, the program also ends with a message if a thread would wait for
+/// itself, or if a held lock is destroyed.
 ///
 /// Thread safety: all members may be called concurrently. Destroy the lock when no thread holds the lock or
 /// waits for it.

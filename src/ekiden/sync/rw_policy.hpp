@@ -77,7 +77,7 @@ struct rw_rules {
     /// The number of writers in a row, under writer_first, after which waiting readers enter. A smaller
     /// number would be expensive, because after each turn of the readers, all readers have to wait again.
 #if defined(EKIDEN_CHECKING)
-    static constexpr std::uint32_t writers_in_turn = 1; // so that a model reaches a turn of the readers
+    static constexpr std::uint32_t writers_in_turn = 1; // 1, so that a model reaches a turn of the readers
 #else
     static constexpr std::uint32_t writers_in_turn = 8000;
 #endif

@@ -145,7 +145,7 @@ private:
 
     static void sleep(sys::parker& place) noexcept {
         if (place.has_token()) {
-            place.park(); // returns without a sleep
+            place.park(); // this call returns without a sleep
         } else {
             const blocked_here here("a sequencer");
             place.park();
@@ -204,7 +204,7 @@ private:
         std::size_t count = 0;
         for (; request != nullptr; ++count) {
             pending& now = *request;
-            request = now.next; // must be read before the unpark, because the caller then destroys `now`
+            request = now.next; // read before the unpark, because the caller may then destroy `now`
             now.number = next_number_++;
             try {
                 now.reply.emplace(handler(now.number, now.request));

@@ -1,7 +1,7 @@
 /// A mutex with typed states and operations, whose transition table the compiler checks.
 ///
-/// Part: sync. Used by: users. A state_mutex is a typed interface of state_lock. The states take the place of
-/// conditions that waiting threads would evaluate. A thread that enters with an operation waits until the
+/// Part: sync. Used by: users. A state_mutex is a typed interface of state_lock. A waiting thread waits for
+/// certain states, and does not evaluate a condition. A thread that enters with an operation waits until the
 /// table allows the operation to begin in the current state. A thread that leaves names the next state.
 #pragma once
 

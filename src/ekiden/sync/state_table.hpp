@@ -2,8 +2,8 @@
 /// it may end. A transition table is a constant, and the compiler checks it.
 ///
 /// Part: sync. Used by: programs, state_mutex, state_diagram. Source: the abstract states of Ohki and Kuno.
-/// They solve the inheritance anomaly with refined tables, in which a derived object splits the states of its
-/// parent.
+/// Ohki and Kuno solve the inheritance anomaly with refined tables, in which a derived object splits the
+/// states of its parent.
 #pragma once
 
 #include <ekiden/sync/detail/enumerator.hpp>
@@ -156,8 +156,9 @@ struct refined_table {
     std::array<split<whole, State>, Splits> splits;
     state_table<State, Operation, Rows> own_rows; ///< the rows of the new operations, if there are any
 
-    /// Returns the states in which `op` may begin. The rows of a new operation name these states. An
-    /// operation of an ancestor may begin in all parts of the states that the ancestor's rows name.
+    /// Returns the states in which `op` may begin. If this table adds `op`, the rows of `op` name these
+    /// states. If an ancestor has added `op`, the result has all parts of the states that the ancestor's rows
+    /// name.
     template <class Op>
     [[nodiscard]] constexpr states<State> from(Op op) const noexcept {
         if constexpr (std::is_same_v<Op, Operation>)
@@ -276,7 +277,7 @@ template <class Table>
     return reached.bits == (std::uint64_t{1} << enumerator_count<state>()) - 1;
 }
 
-/// Returns whether an operation may begin in every state of `table`, except in the final states.
+/// Returns whether every state of `table` that is not final has an operation that may begin in this state.
 template <class Table>
 [[nodiscard]] constexpr bool has_no_dead_end(const Table& table) noexcept {
     std::uint64_t good = table.accepting().bits;

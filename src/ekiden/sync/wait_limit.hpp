@@ -17,7 +17,7 @@ namespace ekiden::inline EKIDEN_ABI {
 /// A limit is a value type. A copy of a limit has a copy of its stop token. A stop token converts to a limit,
 /// so a function that has a limit as a parameter also accepts a stop token.
 ///
-/// Thread safety: like an int.
+/// Thread safety: the same as for an int.
 class wait_limit {
 public:
     /// Constructs a limit that is never reached.

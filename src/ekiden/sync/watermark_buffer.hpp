@@ -2,8 +2,8 @@
 /// has fallen to the low mark.
 ///
 /// Part: sync. Used by: users who want producers to work in long bursts. Source: the buffer with watermarks
-/// of Ohki and Kuno. They use this buffer as an example of a wait for several states at once, which a
-/// condition variable cannot express.
+/// of Ohki and Kuno. Ohki and Kuno use this buffer as an example of a wait for several states at once, which
+/// a condition variable cannot express.
 #pragma once
 
 #include <ekiden/sync/buffer_base.hpp>
@@ -13,7 +13,7 @@ namespace ekiden::inline EKIDEN_ABI {
 /// The states of a watermark_buffer, for its base class buffer_base.
 struct watermark_states : detail::closable_states {
     static constexpr std::uint32_t filling = 1;
-    static constexpr std::uint32_t draining = 2; // producers wait for the low mark
+    static constexpr std::uint32_t draining = 2; // producers wait until the low mark is reached
 
     static constexpr state_lock::mask push_states = 1U << empty | 1U << filling;
     static constexpr state_lock::mask pop_states = 1U << filling | 1U << draining;
@@ -28,7 +28,7 @@ struct watermark_states : detail::closable_states {
 };
 
 /// A bounded queue with a low mark. When the queue has become full, producers wait until the number of items
-/// has fallen to the low mark. Its operations are the member functions of buffer_base.
+/// has fallen to the low mark. The operations of a watermark_buffer are the member functions of buffer_base.
 template <class T>
 class watermark_buffer : public buffer_base<T, watermark_states> {
     using base = buffer_base<T, watermark_states>;

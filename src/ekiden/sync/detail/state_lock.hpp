@@ -4,9 +4,9 @@
 /// Part: sync. Used by: every lock of this part. state_mutex is a typed interface of state_lock. Protocol:
 /// sync/detail/state_lock.md.
 ///
-/// Source: abstract-state synchronization (Ohki and Kuno, IPSJ). The conditions of waiting threads are data.
-/// So the lock wakes a thread only if the condition of the thread holds. The lock differs from its model in
-/// these points:
+/// Source: abstract-state synchronization (Ohki and Kuno, IPSJ). The condition for which a thread waits is a
+/// set of states. So the lock can check this condition, and wakes the thread only if the condition holds. A
+/// state_lock differs from the lock of Ohki and Kuno in these points:
 ///   The lock needs no kernel support, because it has its own list of waiters.
 ///   One atomic step finds that the lock is closed and pushes the waiter.
 ///   A thread that releases the lock runs the transitions of waiters (delegation).
@@ -34,19 +34,20 @@ namespace detail {
 struct lock_access;
 }
 
-/// The rules of a kind of lock. The rules must be a constant, because each lock refers to its rules.
+/// The rules that all locks of one kind share. The rules must be a constant, because each lock refers to its
+/// rules.
 struct state_rules {
-    /// Returns the state for a lock with the value `value` while waiters for the states `queued` (a mask) are
-    /// in the queue. The function is null if the state does not depend on the waiters. For example, settle
-    /// can return a special state while a writer waits. If settle is called with its own result, it returns
-    /// this result unchanged. If no thread waits, settle does not change the state that a transition returns.
-    /// If a lock has this rule, the number of its states is at most max_settled_states.
+    /// Returns the state that the lock gets if it has the value `value` and its waiters wait for the states
+    /// `queued`, which is a mask. The function is null if the state does not depend on the waiters. For
+    /// example, settle can return a special state while a writer waits. If settle is called with its own
+    /// result, it returns this result unchanged. If no thread waits, settle does not change the state that a
+    /// transition returns. If a lock has this rule, the number of its states is at most max_settled_states.
     std::uint32_t (*settle)(state_value value, std::uint64_t queued) noexcept = nullptr;
 
-    /// Returns the state for a lock with the settled value `value` when a waiter for the states `arriving`
-    /// joins the queue. The function is null if a new waiter does not change the state. This function must
-    /// agree with settle, and can only close the lock. So the new state admits only waiters that the state of
-    /// `value` admits.
+    /// Returns the state that the lock gets if it has the value `value` and a waiter for the states
+    /// `arriving`, which is a mask, joins the queue. The function is null if a new waiter does not change the
+    /// state. This function must agree with settle, and can only close the lock. So the new state admits only
+    /// waiters that the state of `value` admits.
     std::uint32_t (*close)(state_value value, std::uint64_t arriving) noexcept = nullptr;
 
     /// The time for which running threads may overtake a waiter. After this time, the lock is handed to the
@@ -57,7 +58,7 @@ struct state_rules {
     /// thread that was woken and has not run yet.
     bool exact = false;
 
-    /// If true, the lock admits waiters that begin a section (conduct::opens) in the order of the queue.
+    /// If true, waiters that begin a section (conduct::opens) get the lock in the order of the queue.
     /// Requires hand_over_after = 0.
     bool queue_order = false;
 
@@ -103,10 +104,12 @@ enum class attempt : std::uint8_t {
 /// of every call.
 class state_lock {
 public:
-    using mask = std::uint64_t; ///< a set of states, bit i for state i
+    using mask = std::uint64_t; ///< a set of states; bit i stands for state i
 
+    /// The largest number of states of a lock.
     static constexpr unsigned max_states = 63;
-    static constexpr unsigned max_settled_states = wait_list::note_bits; ///< the maximum with settle
+    /// The largest number of states of a lock whose rules have the function settle.
+    static constexpr unsigned max_settled_states = wait_list::note_bits;
     static constexpr mask any_state = ~mask{0};
 
 private:
@@ -119,6 +122,7 @@ private:
     static constexpr std::uint64_t listing = 2; // a thread is changing list_
     static constexpr std::uint64_t queued = 4;  // set if list_ is not empty, or if `waking` is set
     static constexpr std::uint64_t waking = 8;  // a waiter was woken, and has not tried again yet
+
     // The address of the newest waiter that is not in list_ yet. Each new waiter links to the previous one.
     static constexpr std::uint64_t newest = ~std::uint64_t{0} << newest_shift;
     static constexpr std::uint64_t state_bits = std::uint64_t{63} << state_shift;

@@ -2,12 +2,12 @@
 ///
 /// Part: sync. Used by: state_lock.
 ///
-/// Each waiter waits for a set of states, which is a mask. The list has one first-in-first-out queue for each
-/// distinct mask. The heads of these queues form a chain. So the search for the oldest waiter that a state
-/// admits takes as many steps as there are distinct masks, for any number of waiters. The links lie in the
-/// waiters, and the first waiter also stores the data of the list. So the list itself is one word, and never
-/// allocates memory. Source: the queue of masks in the abstract-state locks of Ohki and Kuno. ekiden adds
-/// the queue for each mask.
+/// Each waiter waits for a set of states, which is represented by a mask. The list has one first-in-first-out
+/// queue for each distinct mask. The heads of these queues form a chain. So the search for the oldest waiter
+/// that a state admits takes as many steps as there are distinct masks, for any number of waiters. The links
+/// lie in the waiters, and the first waiter also stores the data of the list. So the list itself is one word,
+/// and never allocates memory. Source: the queue of masks in the abstract-state locks of Ohki and Kuno.
+/// ekiden adds the queue for each mask.
 #pragma once
 
 #include <ekiden/sys/atomic.hpp>
@@ -33,7 +33,7 @@ inline constexpr unsigned waiter_address_bits =
 /// move while it is linked(). Only a thread that may use the list may access the members, with one exception.
 /// Before a waiter is inserted, its own thread sets `mask`, and uses `next` to push the waiter.
 struct wait_link {
-    std::uint64_t mask = 0;    ///< the states that the waiter waits for, bit i for state i
+    std::uint64_t mask = 0;    ///< the states that the waiter waits for; bit i stands for state i
     wait_link* next = nullptr; ///< the next younger waiter with the same mask
 
     /// Returns whether the waiter is in a list.
@@ -47,9 +47,9 @@ private:
     friend class wait_list;
     // The next older waiter with the same mask. In the head of a queue, older_ is the youngest waiter.
     wait_link* older_ = nullptr;
-    // In the first head of the chain, the lower half is the number of waiters, and the upper half is the next
-    // ticket. The two halves are one member, because a load that reads two smaller stores cannot use store
-    // forwarding.
+    // In the first head of the chain, the lower half of totals_ is the number of waiters, and the upper half
+    // is the next ticket. The two halves are one member, because a load that reads two smaller stores cannot
+    // use store forwarding.
     sys::cell<std::uint64_t> totals_{0};
     wait_link* next_queue_ = nullptr; // in the head of a queue, this is the next head in the chain
     std::uint32_t ticket_ = 0;        // the ticket gives the order of arrival
@@ -95,7 +95,7 @@ public:
             push_front(*head, waiter);
         } else {
             wait_link* older = head->older_;                      // the youngest waiter of the queue
-            while (before(waiter, *older)) older = older->older_; // stops at the head at the latest
+            while (before(waiter, *older)) older = older->older_; // the head is not younger
             insert_after(*older, *head, waiter);
         }
     }
@@ -111,7 +111,7 @@ public:
         return oldest_head([](const wait_link&) { return true; });
     }
 
-    /// Compares the oldest waiter of each mask. Returns the oldest of these waiters for which
+    /// Compares the oldest waiters of all masks. Returns the oldest of these waiters for which
     /// `accept(const wait_link&)` returns true, or null.
     template <class Accept>
     [[nodiscard]] wait_link* oldest_head(Accept accept) const noexcept {
@@ -131,7 +131,7 @@ public:
             if (waiter.next != nullptr)
                 waiter.next->older_ = waiter.older_;
             else
-                queue_of(waiter.mask, first)->older_ = waiter.older_; // the new youngest waiter, or the head
+                queue_of(waiter.mask, first)->older_ = waiter.older_; // this waiter is the youngest one now
             return;
         }
         wait_link* heir = waiter.next;
@@ -186,8 +186,8 @@ private:
     // address of the head of the first queue. The lowest bit of this address is always 0, so
     // began_anew is stored in its place.
     //
-    // began_anew is set if the list has been empty since a waiter was lent. The list has then started its
-    // tickets again, so the ticket of the lent waiter is invalid. In this case the lent waiter is older than
+    // began_anew is set if the list has been empty since a waiter was lent. The tickets have then started
+    // again, so the ticket of the lent waiter is invalid. In this case the lent waiter is older than
     // all waiters in the list.
     static constexpr std::uint64_t began_anew = std::uint64_t{1} << note_bits;
     static constexpr std::uint64_t lowest_address = began_anew << 1;
