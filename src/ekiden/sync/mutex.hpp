@@ -3,7 +3,7 @@
 /// Part: sync. Used by: users. A running thread may lock the free mutex before a woken thread does, which
 /// preserves the throughput. If a thread has waited for more than 500 us, an unlock hands the mutex to that
 /// thread. WebKit's WTF::Lock and parking_lot have the same eventual fairness. If no other thread waits, a
-/// thread spins briefly before it sleeps. If another thread waits, a thread sleeps at once.
+/// thread spins briefly before it sleeps. If another thread waits already, a thread sleeps at once.
 #pragma once
 
 #include <ekiden/sync/detail/mutex_base.hpp>

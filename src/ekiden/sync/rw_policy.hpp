@@ -12,8 +12,8 @@
 namespace ekiden::inline EKIDEN_ABI {
 
 /// The policy of a read-write lock. Under each policy, no new reader enters while a writer waits and readers
-/// are inside, so writers do not starve. Other threads can overtake a waiting thread only for a limited time
-/// (see state_rules::hand_over_after).
+/// are inside, so writers do not starve. The only exception is the turn of the readers under `writer_first`.
+/// Other threads can overtake a waiting thread only for a limited time (see state_rules::hand_over_after).
 enum class rw_policy : std::uint8_t {
     /// When the lock becomes free, the first thread that tries to enter is next.
     basic,

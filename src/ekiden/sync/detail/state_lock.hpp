@@ -203,8 +203,8 @@ public:
     }
     /// Replaces the value by `change(value)` like apply(). A caller that holds, for example, an rw_mutex uses
     /// this function to release it. While the caller holds the rw_mutex, the state is one of `states`. So the
-    /// call need not wait for one of these states. If the state is not one of `states`, the caller does not
-    /// hold the rw_mutex. In that case, the program ends with the message `otherwise`.
+    /// call need not wait until the state is one of `states`. If the state is not one of `states`, the caller
+    /// does not hold the rw_mutex. In that case, the program ends with the message `otherwise`.
     template <class Change>
     void apply_held(mask states, Change change, const char* otherwise) noexcept {
         if (apply_now(states, change) != attempt::done) [[unlikely]]

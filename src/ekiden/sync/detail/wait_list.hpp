@@ -196,7 +196,7 @@ private:
     // The first ticket. Tickets start shortly before they wrap around, so that tests with short queues reach
     // this case. Fewer than 2^31 tickets may be in use at once.
     static constexpr std::uint32_t first_ticket = ~std::uint32_t{0} - 1;
-    static constexpr std::uint64_t one_ticket = std::uint64_t{1} << 32; // the unit of tickets in totals_
+    static constexpr std::uint64_t one_ticket = std::uint64_t{1} << 32; // one ticket in totals_
 
     static bool before(const wait_link& a, const wait_link& b) noexcept {
         return static_cast<std::int32_t>(a.ticket_ - b.ticket_) < 0;
