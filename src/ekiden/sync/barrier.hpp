@@ -1,10 +1,10 @@
-/// A reusable barrier: no thread continues before all have arrived.
+/// A reusable barrier, at which no thread continues before all threads have arrived.
 ///
 /// Part: sync. Used by: users. Source: the two-state barrier of Ohki and Kuno, whose states change their
-/// meaning from round to round. This barrier needs one lock instead of two. The payload of the lock counts
-/// the missing arrivals. So an arrival is one atomic step, and one system call releases all waiting threads.
-/// If the barrier has a completion, or if the payload cannot hold the count, the count is stored next to the
-/// word, inside the lock.
+/// meaning from round to round. The barrier here needs one lock instead of two. The payload of the lock
+/// counts the missing arrivals. So an arrival is one atomic step, and one system call releases all waiting
+/// threads. If the barrier has a completion function, or if the payload cannot hold the number of missing
+/// arrivals, the number is stored in a member that the lock guards.
 #pragma once
 
 #include <ekiden/sync/detail/state_lock.hpp>
@@ -19,23 +19,28 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// The default completion of a barrier. It does nothing.
+/// The default completion function of a barrier, which does nothing.
 struct no_completion {
     void operator()() const noexcept {}
 };
 
-/// The action of a thread before it sleeps at a barrier.
+/// The way in which a thread waits at a barrier.
 enum class barrier_wait : std::uint8_t {
-    yields_first, ///< first yields a few times, while yields are brief: saves wall and CPU time
-    parks         ///< sleeps at once: for threads that arrive far apart in time
+    /// The thread yields a few times before it sleeps, as long as yields are brief.
+    yields_first,
+    /// The thread sleeps at once. Use `parks` if the threads arrive far apart in time.
+    parks
 };
 
-/// A point that no participant passes before all have arrived. It is reusable: one round follows another.
+/// A point that no participant passes before all participants have arrived. A barrier is reusable: when a
+/// round is complete, the next one begins.
 ///
-/// Like std::barrier. Thread safety: all members may be called concurrently. Destroy it when all waits have
-/// returned.
-/// Ordering: every arrival happens before the completion, which happens before the return of the round's
-/// waits. Initialization: constant.
+/// A barrier has the operations of std::barrier.
+///
+/// Thread safety: all members may be called concurrently. Destroy the barrier when all waits have returned.
+/// Ordering: every arrival of a round happens before the completion function of the round. The completion
+/// function happens before the return of the waits for this round.
+/// Initialization: constant.
 template <class Completion = no_completion>
 class barrier {
     static_assert(
@@ -44,7 +49,8 @@ class barrier {
         "thread that comes last, while all others wait");
 
 public:
-    /// Identifies a round. arrive() returns it. A thread may wait for a round until the end of the next one.
+    /// A token that identifies a round. The function arrive() returns a token. A token for a
+    /// round is valid until the next round is complete.
     class arrival_token {
         friend class barrier;
         explicit arrival_token(std::uint32_t round) noexcept : round_(round) {}
@@ -56,8 +62,8 @@ public:
         return std::numeric_limits<std::ptrdiff_t>::max();
     }
 
-    /// Constructs a barrier at which `expected` arrivals complete a round. Throws std::invalid_argument if it
-    /// is negative.
+    /// Constructs a barrier at which `expected` arrivals complete a round. Throws std::invalid_argument if
+    /// `expected` is negative.
     constexpr explicit barrier(std::ptrdiff_t expected, Completion completion = Completion(),
                                barrier_wait how = barrier_wait::yields_first)
         : lock_(state_value{0, in_word(checked(expected)) ? static_cast<std::uint32_t>(expected) : 0},
@@ -65,9 +71,9 @@ public:
           expected_(expected), missing_(expected), in_word_(in_word(expected)),
           completion_(std::move(completion)) {}
 
-    /// Counts `count` arrivals and returns the round. `count` is 1 to the number of missing arrivals. The
-    /// last arrival of a round runs the completion, in its own thread or in that of another arrival, and
-    /// starts the next round.
+    /// Counts `count` arrivals and returns a token for the round. `count` must be at least 1, and at most the
+    /// number of missing arrivals. The last arrival of a round runs the completion function and starts the
+    /// next round. The completion function runs in a thread that arrives at the barrier.
     [[nodiscard]] arrival_token arrive(std::ptrdiff_t count = 1) {
         std::uint32_t round = 0;
         if (in_word_) {
@@ -75,7 +81,7 @@ public:
                 round = now.state;
                 const std::ptrdiff_t left = after_arrival(static_cast<std::ptrdiff_t>(now.payload), count);
                 if (left > 0) return state_value{now.state, static_cast<std::uint32_t>(left)};
-                // [BA1] relaxed: every arrive_and_drop() has happened before this last arrival.
+                // [BA1] Relaxed: every arrive_and_drop() of the round has happened before this last arrival.
                 return state_value{1 - now.state, static_cast<std::uint32_t>(expected_.load(sys::relaxed))};
             });
         } else {
@@ -84,7 +90,8 @@ public:
                 missing_ = after_arrival(missing_, count);
                 if (missing_ > 0) return now;
                 completion_();
-                missing_ = expected_.load(sys::relaxed); // [BA1] relaxed, as above
+                // [BA1] Relaxed: every arrive_and_drop() of the round has happened before this last arrival.
+                missing_ = expected_.load(sys::relaxed);
                 return state_value{1 - now.state, 0};
             });
         }
@@ -97,23 +104,24 @@ public:
     /// Waits until the round of `token` is complete.
     void wait(arrival_token token) const noexcept { lock_.pass(after(token)); }
     /// Waits until the round of `token` is complete, or until `limit` is reached. Returns whether the round
-    /// is complete. The arrival counts in any case.
+    /// is complete. The arrival of the caller counts even if the result is false.
     [[nodiscard]] bool wait(arrival_token token, const wait_limit& limit) const noexcept {
         return lock_.pass(after(token), limit);
     }
-    /// Waits like wait(token, limit), where the limit is a duration.
+    /// Waits for a round like wait(token, limit), where the limit is a duration.
     [[nodiscard]] bool wait_for(arrival_token token, const wait_duration& duration) const {
         return wait(token, duration);
     }
-    /// Waits like wait(token, limit), where the limit is a deadline.
+    /// Waits for a round like wait(token, limit), where the limit is a deadline.
     [[nodiscard]] bool wait_until(arrival_token token, const wait_deadline& deadline) const {
         return wait(token, deadline);
     }
 
-    /// Arrives, and waits until the round is complete.
+    /// Arrives at the barrier, and waits until the round is complete.
     void arrive_and_wait() { wait(arrive()); }
-    /// Arrives, and waits until the round is complete or `limit` is reached. Returns whether the round is
-    /// complete. The arrival counts in any case, so a later round expects the thread again.
+    /// Arrives at the barrier, and waits until the round is complete or `limit` is reached. Returns whether
+    /// the round is complete. The arrival counts even if the result is false. So the thread must arrive again
+    /// in the next round.
     [[nodiscard]] bool arrive_and_wait(const wait_limit& limit) { return wait(arrive(), limit); }
     /// Arrives and waits like arrive_and_wait(limit), where the limit is a duration.
     [[nodiscard]] bool arrive_and_wait_for(const wait_duration& duration) {
@@ -124,9 +132,9 @@ public:
         return arrive_and_wait(deadline);
     }
 
-    /// Arrives. Later rounds expect one arrival less.
+    /// Arrives at the barrier. From then on, each later round expects one arrival less.
     void arrive_and_drop() {
-        // [BA1] relaxed: the arrival below publishes it.
+        // [BA1] Relaxed: the arrival below publishes the new number.
         expected_.fetch_sub(1, sys::relaxed);
         (void)arrive();
     }
@@ -134,14 +142,14 @@ public:
 private:
     friend struct detail::lock_access;
     [[nodiscard]] state_lock& core() const noexcept { return lock_; }
-    /// The state after the round of `token`.
+    /// Returns the mask of the state that the barrier has after the round of `token`.
     [[nodiscard]] static state_lock::mask after(arrival_token token) noexcept {
         return state_lock::mask{1} << (1 - token.round_);
     }
 
     static constexpr state_rules parking{.name = "a barrier"};
     static constexpr state_rules yielding{.yields = 8, .name = "a barrier"};
-    static constexpr state_lock::mask both = 3; // the states 0 and 1: even and odd rounds
+    static constexpr state_lock::mask both = 3; // state 0 is for even rounds, state 1 for odd rounds
 
     static constexpr std::ptrdiff_t checked(std::ptrdiff_t expected) {
         if (expected < 0)
@@ -159,9 +167,9 @@ private:
         return missing - count;
     }
 
-    mutable state_lock lock_; // payload, if in_word_: arrivals that this round still waits for
+    mutable state_lock lock_; // if in_word_ is true, the payload is the number of missing arrivals
     sys::atomic<std::ptrdiff_t> expected_;
-    std::ptrdiff_t missing_; // the missing arrivals if not in_word_; guarded by lock_
+    std::ptrdiff_t missing_; // the number of missing arrivals if in_word_ is false; guarded by lock_
     const bool in_word_;
     [[no_unique_address]] Completion completion_;
 };

@@ -1,13 +1,13 @@
 /// A queue of bounded capacity between producers and consumers.
 ///
-/// Part: sync. Used by: users. Source: the bounded buffer of Ohki and Kuno. Closing is added here.
+/// Part: sync. Used by: users. Source: the bounded buffer of Ohki and Kuno. ekiden adds the function close.
 #pragma once
 
 #include <ekiden/sync/buffer_base.hpp>
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// The states of a bounded buffer, for buffer_base.
+/// The states of a bounded_buffer, for its base class buffer_base.
 struct bounded_states : detail::closable_states {
     static constexpr std::uint32_t some = 1;
     static constexpr std::uint32_t full = 2;
@@ -23,14 +23,15 @@ struct bounded_states : detail::closable_states {
 
 /// A bounded first-in-first-out queue. Waiting producers and consumers are served in the order of arrival.
 ///
-/// Its operations are those of buffer_base. The destructor destroys the items inside.
+/// The operations of a bounded_buffer are the member functions of buffer_base. The destructor destroys all
+/// items in the queue.
 template <class T>
 class bounded_buffer : public buffer_base<T, bounded_states> {
     using base = buffer_base<T, bounded_states>;
 
 public:
-    /// Constructs a buffer with room for `capacity` items. Throws std::invalid_argument for 0, and
-    /// std::bad_alloc.
+    /// Constructs a buffer with room for `capacity` items. Throws std::invalid_argument if `capacity` is 0.
+    /// Can also throw std::bad_alloc.
     explicit bounded_buffer(std::size_t capacity) : base(base::checked(capacity, "bounded_buffer")) {}
 };
 

@@ -1,5 +1,5 @@
-/// The common base of the buffers: their operations on a lock and a ring, and the results of these
-/// operations.
+/// The common base class of the buffers. This class has the operations of a buffer. The operations use a lock
+/// and a ring buffer.
 ///
 /// Part: sync. Used by: programs, through bounded_buffer and watermark_buffer.
 #pragma once
@@ -20,7 +20,7 @@ namespace ekiden::inline EKIDEN_ABI {
 
 namespace detail {
 
-/// The states that all buffers have.
+/// The states that every kind of buffer has.
 struct closable_states {
     static constexpr std::uint32_t empty = 0;
     static constexpr std::uint32_t closed_some = 3;
@@ -36,17 +36,21 @@ struct closable_states {
 
 } // namespace detail
 
-/// A buffer. `States` defines the states of its lock. It is a class with these members:
-///   initial, push_states, pop_states, closed_states
-///       The initial state, and masks of states. Pushes and pops also begin in closed_states.
+/// A bounded queue. `States` is a class that defines the states of the lock, and has these members:
+///   initial
+///       The index of the initial state.
+///   push_states, pop_states, closed_states
+///       Masks of states. A push or a pop may also begin in closed_states.
 ///   next(state, size, capacity)
 ///       Returns the index of the state after a push or a pop.
 ///   closing(state)
 ///       Returns the index of the state after close().
-/// If a push or a pop has to wait, the thread that makes room or adds an item runs it.
+/// If a push has to wait, the thread that makes room runs the push. If a pop has to wait, the thread that
+/// adds an item runs the pop.
 ///
-/// No operation throws because the buffer is closed; the status reports it. A push or a pop throws what T's
-/// copy or move constructor throws. Then it has had no effect.
+/// If the buffer is closed, an operation returns the status closed instead of throwing an exception. A push
+/// or a pop throws what the copy or move constructor of T throws. A push or a pop that throws has had no
+/// effect.
 ///
 /// Thread safety: all members may be called concurrently.
 /// Ordering: a push happens before the pop of its item.
@@ -55,8 +59,9 @@ class buffer_base {
 public:
     using value_type = T;
 
-    /// Adds `item`. Waits while the buffer is full, until `limit` at most. Returns done or closed, or
-    /// timed_out or stopped if the limit was reached. Unless done, `item` is unchanged.
+    /// Adds `item`. Waits while the buffer is full, until `limit` at most. Returns done, or closed if the
+    /// buffer is closed. Returns timed_out or stopped if the limit was reached. If the result is not done,
+    /// `item` is unchanged.
     [[nodiscard]] queue_status push(T&& item, const wait_limit& limit = wait_limit()) {
         push_step step{*this, item};
         return lock_.run(may_push, step, conduct::completes, limit) ? step.outcome() : given_up(limit);
@@ -69,7 +74,8 @@ public:
     [[nodiscard]] queue_status push_until(T&& item, const wait_deadline& deadline) {
         return push(std::move(item), deadline);
     }
-    /// Adds `item` if there is room. Returns done, would_wait or closed. Unless done, `item` is unchanged.
+    /// Adds `item` if there is room, without waiting. Returns done, would_wait or closed. If the result is
+    /// not done, `item` is unchanged.
     [[nodiscard]] queue_status try_push(T&& item) {
         push_step step{*this, item};
         return tried(may_push, step);
@@ -101,8 +107,8 @@ public:
     }
 
     /// Removes the oldest item. Waits while the buffer is empty, until `limit` at most. Returns the item, or
-    /// an empty result. The status is then closed if the buffer is closed and empty, and timed_out or stopped
-    /// if the limit was reached.
+    /// an empty result whose status gives the reason. The status is closed if the buffer is closed and empty.
+    /// The status is timed_out or stopped if the limit was reached.
     [[nodiscard]] popped<T> pop(const wait_limit& limit = wait_limit()) {
         return popped<T>::from([&](std::optional<T>& item) {
             pop_step step{*this, item};
@@ -113,8 +119,8 @@ public:
     [[nodiscard]] popped<T> pop_for(const wait_duration& duration) { return pop(duration); }
     /// Removes the oldest item like pop(limit), where the limit is a deadline.
     [[nodiscard]] popped<T> pop_until(const wait_deadline& deadline) { return pop(deadline); }
-    /// Removes the oldest item if there is one. Returns the item, or an empty result with the status
-    /// would_wait or closed.
+    /// Removes the oldest item, if the buffer has one, without waiting. Returns the item, or an empty result
+    /// with the status would_wait or closed.
     [[nodiscard]] popped<T> try_pop() {
         return popped<T>::from([&](std::optional<T>& item) {
             pop_step step{*this, item};
@@ -122,18 +128,19 @@ public:
         });
     }
 
-    /// Closes the buffer. No item can be added from now on. Waiting pushes return, and waiting pops return
-    /// when the items inside are removed. Has no effect if the buffer is closed already.
+    /// Closes the buffer. After this, no item can be added. Waiting pushes return. A waiting pop returns when
+    /// no item is left. Has no effect if the buffer is closed already.
     void close() noexcept {
         lock_.apply(state_lock::any_state,
                     [](state_value now) noexcept { return state_value{States::closing(now.state), 0}; });
     }
-    /// Returns whether close() has been called. Once a thread has read true, it always reads true.
+    /// Returns whether close() has been called. After a call has returned true, all later calls in the same
+    /// thread return true.
     [[nodiscard]] bool is_closed() const noexcept { return lock_.is_in(States::closed_states); }
 
     /// Returns the number of items that the buffer has room for.
     [[nodiscard]] std::size_t capacity() const noexcept { return ring_.capacity(); }
-    /// Returns the number of items at some moment during the call.
+    /// Returns the number of items that the buffer holds at some moment during the call.
     [[nodiscard]] std::size_t size() const noexcept {
         std::size_t size = 0;
         lock_.run(state_lock::any_state, [&](state_value now) noexcept {
@@ -143,14 +150,15 @@ public:
         return size;
     }
 
-    /// A push or a pop. It runs once, inside the lock, in the caller or in the thread that made it possible.
+    /// A step, which is a push or a pop. A step runs once, inside the lock. A step runs in the thread of its
+    /// caller, or in another thread that has made the step possible.
     struct step_base {
         buffer_base& buffer;
         std::exception_ptr error{};
         bool ended = false;
 
         explicit step_base(buffer_base& b) noexcept : buffer(b) {}
-        /// Returns the outcome. Rethrows what T's move constructor threw.
+        /// Returns the outcome of the step. Rethrows what the move constructor of T has thrown.
         [[nodiscard]] queue_status outcome() {
             if (error) std::rethrow_exception(std::move(error));
             return ended ? queue_status::closed : queue_status::done;
@@ -180,8 +188,8 @@ public:
         std::optional<T>& item;
 
         pop_step(buffer_base& b, std::optional<T>& i) noexcept : step_base(b), item(i) {}
-        /// Returns whether there is no item. Called inside the lock. It begins without an item only if the
-        /// buffer is closed.
+        /// Returns whether the buffer is empty. The caller must be inside the lock. A pop waits while the
+        /// buffer is empty and not closed. So if the result is true, the buffer is closed.
         [[nodiscard]] bool finds_nothing() const noexcept { return this->buffer.ring_.size() == 0; }
         state_value operator()(state_value now) noexcept {
             ring_buffer<T>& ring = this->buffer.ring_;
@@ -198,8 +206,9 @@ public:
         }
     };
 
-    /// The masks of the states in which a push_step, or a pop_step, may begin.
+    /// The mask of the states in which a push_step may begin.
     static constexpr state_lock::mask may_push = States::push_states | States::closed_states;
+    /// The mask of the states in which a pop_step may begin.
     static constexpr state_lock::mask may_pop = States::pop_states | States::closed_states;
 
 protected:
@@ -219,9 +228,9 @@ private:
     friend struct detail::lock_access;
     [[nodiscard]] state_lock& core() noexcept { return lock_; }
 
-    // A push or a pop is so short that one yield is usually enough to see its end. In a buffer with room for
-    // one item, each item needs an answer of the other side. If the other side runs on another processor, the
-    // answer arrives sooner than a yield takes.
+    // A push or a pop is short, so it usually ends during one yield. If the buffer has room for only one
+    // item, producer and consumer take turns. If the producer and the consumer run on different processors, a
+    // turn takes less time than a yield. So a waiting thread spins before it yields.
     static constexpr state_rules yielding{.yields = 8, .name = "a buffer"};
     static constexpr state_rules spinning{.spins = 20, .yields = 2, .name = "a buffer"};
 
@@ -231,7 +240,7 @@ private:
 
     template <class Step>
     queue_status tried(state_lock::mask states, Step& step) {
-        for (sys::back_off others;; others.wait()) { // another thread is inside for an equally short step
+        for (sys::back_off others;; others.wait()) { // waits only while another thread runs a short step
             const attempt result = lock_.try_run(states, step);
             if (result == attempt::done) return step.outcome();
             if (result == attempt::refused) return queue_status::would_wait;

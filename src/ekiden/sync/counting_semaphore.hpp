@@ -1,9 +1,10 @@
-/// A counting semaphore whose waits can have a limit, and need not block a thread.
+/// A counting semaphore. A wait for a permit can have a limit. A coroutine can wait without blocking a
+/// thread.
 ///
-/// Part: sync. Used by: users. It is a state_lock whose payload is the number of permits. While the payload
-/// can hold that number, an acquire and a release of one permit are one atomic step each. A running thread
-/// may acquire a permit before a woken one does. A thread that has waited for more than 500 us gets the next
-/// permit.
+/// Part: sync. Used by: users. A semaphore is a state_lock whose payload is the number of permits. While the
+/// payload can hold the number of permits, an acquire or a release of one permit is one atomic step. A
+/// running thread may acquire a permit before a woken thread does. If a thread has waited for more than
+/// 500 us, it gets the next permit.
 #pragma once
 
 #include <ekiden/sync/detail/state_lock.hpp>
@@ -19,30 +20,32 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// A number of permits that threads acquire and release.
+/// A number of permits that threads acquire and release. This class has the operations of
+/// std::counting_semaphore.
 ///
-/// Like std::counting_semaphore. Thread safety: all members may be called concurrently.
+/// Thread safety: all members may be called concurrently.
 /// Ordering: a release() happens before the acquire() that gets its permit.
 /// Initialization: constant.
 template <std::ptrdiff_t Max = std::numeric_limits<std::ptrdiff_t>::max()>
 class counting_semaphore {
     static_assert(Max >= 0, "counting_semaphore: the largest number of permits is negative");
 
-    // rest_ holds the permits that the payload cannot hold. Only a change inside the lock may access it.
+    // rest_ is the number of permits that the payload cannot hold. A thread may access rest_ only inside the
+    // lock.
     enum state : std::uint32_t {
-        zero,  ///< no permit
-        some,  ///< the payload is the number of permits, not 0
-        plenty ///< more permits than the payload holds: changed inside the lock only
+        zero,  ///< there is no permit
+        some,  ///< the payload is the number of permits, which is not 0
+        plenty ///< the payload cannot hold all permits, so a change must be made inside the lock
     };
     static constexpr auto most_quick =
         static_cast<std::uint32_t>(std::min(Max, std::ptrdiff_t{state_lock::max_payload}));
 
 public:
-    /// Returns the largest number of permits: exactly `Max`.
+    /// Returns the largest number of permits, which is `Max`.
     [[nodiscard]] static constexpr std::ptrdiff_t max() noexcept { return Max; }
 
-    /// Constructs the semaphore with `permits` permits. Throws std::invalid_argument unless they are 0 to
-    /// max().
+    /// Constructs the semaphore with `permits` permits. Throws std::invalid_argument if `permits` is negative
+    /// or greater than max().
     constexpr explicit counting_semaphore(std::ptrdiff_t permits)
         : lock_(value_of(permits), rules), rest_(rest_of(permits)) {
         if (permits < 0 || permits > max())
@@ -50,7 +53,7 @@ public:
                                         + ", allowed is 0 to " + std::to_string(max()));
     }
 
-    /// Acquires a permit. Waits while there is none.
+    /// Acquires a permit. Waits while there is no permit.
     void acquire() noexcept {
         if (!lock_.try_count<-1>(most_quick)) [[unlikely]]
             lock_.run(is_some, take{*this}, conduct::opens);
@@ -59,21 +62,22 @@ public:
     [[nodiscard]] bool acquire(const wait_limit& limit) noexcept {
         return lock_.try_count<-1>(most_quick) || lock_.run(is_some, take{*this}, conduct::opens, limit);
     }
-    /// Acquires a permit. Waits for `duration` at most. Returns whether a permit was acquired.
+    /// Acquires a permit. Waits no longer than `duration`. Returns whether a permit was acquired.
     [[nodiscard]] bool try_acquire_for(const wait_duration& duration) { return acquire(duration); }
     /// Acquires a permit. Waits until `deadline` at most. Returns whether a permit was acquired.
     [[nodiscard]] bool try_acquire_until(const wait_deadline& deadline) { return acquire(deadline); }
     /// Acquires a permit if there is one. Does not wait, and does not fail spuriously. Returns whether a
     /// permit was acquired.
     [[nodiscard]] bool try_acquire() noexcept {
-        for (sys::back_off others;; others.wait()) { // another thread is inside for a few steps
+        for (sys::back_off others;; others.wait()) { // waits only while another thread makes a few steps
             const attempt result =
                 lock_.try_count<-1>(most_quick) ? attempt::done : lock_.try_run(is_some, take{*this});
             if (result != attempt::busy) return result == attempt::done;
         }
     }
 
-    /// Adds `count` permits. `count` is 0 or more, and the number of permits stays at most max().
+    /// Adds `count` permits. `count` must not be negative, and the new number of permits must not be greater
+    /// than max().
     void release(std::ptrdiff_t count = 1) noexcept {
         if (count != 1 || !lock_.try_count<1>(most_quick)) [[unlikely]]
             lock_.run(state_lock::any_state, [&](state_value now) noexcept { return added(now, count); });
@@ -107,7 +111,8 @@ private:
                                              : state_value{some, static_cast<std::uint32_t>(permits)};
     }
 
-    // Inside the lock.
+    // Changes the number of permits by `by`, and returns the new value of the lock. The caller must be inside
+    // the lock.
     state_value changed(state_value now, std::ptrdiff_t by) noexcept {
         const std::ptrdiff_t permits = rest_ + in_word(now.payload) + by;
         rest_ = rest_of(permits);
@@ -120,7 +125,7 @@ private:
     }
 
     state_lock lock_;
-    std::ptrdiff_t rest_; // guarded by lock_
+    std::ptrdiff_t rest_; // lock_ guards this number
 };
 
 /// A semaphore with at most one permit.

@@ -1,9 +1,9 @@
-/// A barrier with a width: threads work between its entry and its exit, and no thread leaves before all have
-/// entered.
+/// A barrier with an entry and an exit. Threads work between the entry and the exit. No thread leaves before
+/// all threads have entered.
 ///
 /// Part: sync. Used by: users. Source: the elastic barrier of Ohki and Kuno, with its states OPEN and CLOSE.
-/// Theirs consists of two locks and two counters. This one consists of one lock, and an entry or an exit is
-/// one atomic step.
+/// Their barrier consists of two locks and two counters. The barrier here consists of one lock, and an entry
+/// or an exit is one atomic step.
 #pragma once
 
 #include <ekiden/sync/detail/state_lock.hpp>
@@ -15,23 +15,25 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// A barrier with an entry and an exit. Work between the two overlaps with the waiting of other threads.
+/// A barrier with an entry and an exit. A thread can work between the entry and the exit, instead of waiting
+/// for the other threads.
 ///
-/// In each round, every participant calls enter() and then leave(). enter() waits while participants still
-/// have to leave the round before. leave() waits until all have entered.
+/// In each round, every participant calls enter() and then leave(). The call of enter() waits until all
+/// participants have left the previous round. The call of leave() waits until all participants have entered
+/// the round.
 ///
 /// Thread safety: all members may be called concurrently.
-/// Ordering: an enter() happens before every leave() of its round returns. A leave() happens before every
-/// enter() of the next round returns.
+/// Ordering: an enter() happens before the return of every leave() of its round. A leave() happens before the
+/// return of every enter() of the next round.
 class elastic_barrier {
-    static constexpr std::uint32_t entering = 0; // the source's OPEN
-    static constexpr std::uint32_t leaving = 1;  // the source's CLOSE
+    static constexpr std::uint32_t entering = 0; // Ohki and Kuno call this state OPEN
+    static constexpr std::uint32_t leaving = 1;  // Ohki and Kuno call this state CLOSE
 
     static constexpr state_lock::mask bit(std::uint32_t state) noexcept {
         return state_lock::mask{1} << state;
     }
 
-    // Counts one more call. The last call of all switches the barrier to its other state.
+    // Counts one more call. The call of the last participant switches the barrier to its other state.
     struct count {
         std::uint32_t all;
         std::uint32_t other;
@@ -45,36 +47,37 @@ public:
     /// Returns the largest number of participants: 16,383 on x86-64, 8,191 on other 64-bit systems.
     [[nodiscard]] static constexpr std::ptrdiff_t max() noexcept { return state_lock::max_payload; }
 
-    /// Constructs a barrier for `participants` threads. Throws std::invalid_argument unless they are 1 to
-    /// max().
+    /// Constructs a barrier for `participants` threads. Throws std::invalid_argument if `participants` is
+    /// less than 1 or greater than max().
     constexpr explicit elastic_barrier(std::ptrdiff_t participants)
         : lock_({entering, checked(participants)}, rules),
           participants_(static_cast<std::uint32_t>(participants)) {}
 
-    /// Enters the round. Waits until all participants have left the round before.
+    /// Enters the next round. Waits until all participants have left the previous round.
     void enter() noexcept {
         lock_.apply(bit(entering), count{participants_, leaving}, conduct::completes_together);
     }
-    /// Calls enter(), unless `limit` is reached first. Returns whether the call was counted.
+    /// Enters the next round like enter(). Waits until `limit` at most. Returns whether the caller has
+    /// entered.
     [[nodiscard]] bool enter(const wait_limit& limit) noexcept {
         return lock_.apply(bit(entering), count{participants_, leaving}, conduct::completes_together, limit);
     }
-    /// Calls enter(), unless `duration` passes first. Returns whether the call was counted.
+    /// Enters the next round like enter(limit), where the limit is a duration.
     [[nodiscard]] bool enter_for(const wait_duration& duration) { return enter(duration); }
-    /// Calls enter(), unless `deadline` passes first. Returns whether the call was counted.
+    /// Enters the next round like enter(limit), where the limit is a deadline.
     [[nodiscard]] bool enter_until(const wait_deadline& deadline) { return enter(deadline); }
 
-    /// Leaves the round. Waits until all participants have entered it.
+    /// Leaves the round. Waits until all participants have entered this round.
     void leave() noexcept {
         lock_.apply(bit(leaving), count{participants_, entering}, conduct::completes_together);
     }
-    /// Calls leave(), unless `limit` is reached first. Returns whether the call was counted.
+    /// Leaves the round like leave(). Waits until `limit` at most. Returns whether the caller has left.
     [[nodiscard]] bool leave(const wait_limit& limit) noexcept {
         return lock_.apply(bit(leaving), count{participants_, entering}, conduct::completes_together, limit);
     }
-    /// Calls leave(), unless `duration` passes first. Returns whether the call was counted.
+    /// Leaves the round like leave(limit), where the limit is a duration.
     [[nodiscard]] bool leave_for(const wait_duration& duration) { return leave(duration); }
-    /// Calls leave(), unless `deadline` passes first. Returns whether the call was counted.
+    /// Leaves the round like leave(limit), where the limit is a deadline.
     [[nodiscard]] bool leave_until(const wait_deadline& deadline) { return leave(deadline); }
 
 private:
@@ -87,7 +90,7 @@ private:
         return static_cast<std::uint32_t>(participants);
     }
 
-    state_lock lock_; // payload: the number of participants that must still enter, or leave
+    state_lock lock_; // the payload is the number of participants that must still enter, or still leave
     const std::uint32_t participants_;
 };
 

@@ -1,16 +1,17 @@
 /// A flag that threads can wait for.
 ///
-/// Part: sync. Used by: users; latch.
+/// Part: sync. Used by: users, latch.
 #pragma once
 
 #include <ekiden/sync/detail/state_lock.hpp>
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// A flag that threads and coroutines can wait for. It stays set until it is reset (a manual-reset event).
+/// A flag that threads and coroutines can wait for. An event stays set until it is reset (a manual-reset
+/// event).
 ///
-/// Thread safety: all members may be called concurrently. A thread that has seen the event set may destroy
-/// it.
+/// Thread safety: all members may be called concurrently. When a thread has found the event set, it may
+/// destroy the event.
 /// Ordering: a set() happens before the return of every wait that it ends.
 /// Initialization: constant.
 class event {
@@ -24,19 +25,20 @@ public:
     void set() noexcept { change(1); }
     /// Resets the event. Later waits block until the next set().
     void reset() noexcept { change(0); }
-    /// Returns whether the event is set. Once a thread has read true, it reads true until a reset().
+    /// Returns whether the event is set. After a call has returned true, later calls in the same thread
+    /// return true until a reset().
     [[nodiscard]] bool is_set() const noexcept { return lock_.is_in(is_one); }
 
     /// Waits until the event is set.
     void wait() const noexcept { lock_.pass(is_one); }
     /// Waits until the event is set, or until `limit` is reached. Returns whether the event was set.
     [[nodiscard]] bool wait(const wait_limit& limit) const noexcept { return lock_.pass(is_one, limit); }
-    /// Waits until the event is set, for `duration` at most. Returns whether the event was set.
+    /// Waits until the event is set, but no longer than `duration`. Returns whether the event was set.
     [[nodiscard]] bool wait_for(const wait_duration& duration) const { return wait(duration); }
-    /// Waits until the event is set, until `deadline` at most. Returns whether the event was set.
+    /// Waits until the event is set, or until `deadline`. Returns whether the event was set.
     [[nodiscard]] bool wait_until(const wait_deadline& deadline) const { return wait(deadline); }
 
-    /// The mask of the state in which the event is set.
+    /// The mask that contains the state in which the event is set.
     static constexpr state_lock::mask is_one = 2;
 
 private:

@@ -1,8 +1,8 @@
 /// A mutex that threads lock exactly in the order of their calls to lock.
 ///
-/// Part: sync. Used by: users whose requests are processed in order of arrival. An unlock hands the mutex to
-/// the next thread. This order costs a context switch per hand-over. With short sections and many threads it
-/// is far slower than `mutex` (a lock convoy).
+/// Part: sync. Used by: users whose requests must be processed in order of arrival. An unlock hands the mutex
+/// to the next thread, which costs a context switch. If sections are short and many threads compete, a
+/// fifo_mutex is far slower than `mutex` (a lock convoy).
 #pragma once
 
 #include <ekiden/sync/detail/mutex_base.hpp>
@@ -13,16 +13,17 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// A mutex_base that threads lock in the order of their calls.
+/// A mutex that threads lock in the order of their calls. A fifo_mutex has the operations of mutex_base.
 ///
-/// The atomic step in which a call locks the mutex or joins the queue fixes its place in the order. A call
-/// that gives up leaves the queue, and the order of the others stays.
+/// One atomic step of a call locks the mutex or joins the queue. The order of these steps is the order of the
+/// calls. If a call gives up, it leaves the queue, and the order of the other calls is unchanged.
 class fifo_mutex : public mutex_base {
 public:
     constexpr fifo_mutex() noexcept : mutex_base(in_order) {}
 
-    /// Locks the mutex like lock(), and returns the number of this arrival, modulo `numbers`. The step that
-    /// fixes the place of the call also assigns the number, so successive owners have successive numbers.
+    /// Locks the mutex like lock(), and returns the number of this arrival, modulo `numbers`. The atomic step
+    /// that fixes the place of the call in the order also assigns the number. So the numbers follow
+    /// the order in which threads lock the mutex.
     std::uint32_t lock_numbered() noexcept {
         note_.wanted(lock_.name(), "lock_numbered");
         const std::uint32_t number = lock_.enter_numbered(free).number;
@@ -30,7 +31,7 @@ public:
         return number;
     }
     /// Locks the mutex like lock_numbered(). Waits until `limit` at most. Returns an empty optional if the
-    /// mutex was not locked. A call that has joined the queue uses up its number even if it gives up.
+    /// mutex was not locked. If a call joins the queue and then gives up, its number is not used again.
     [[nodiscard]] std::optional<std::uint32_t> lock_numbered(const wait_limit& limit) noexcept {
         const auto [is_granted, number] = lock_.enter_numbered(free, limit);
         if (!note_.taken_if(is_granted, sys::hold::alone_tried, lock_.name())) return std::nullopt;
@@ -47,7 +48,8 @@ public:
     /// The modulus of the arrival numbers.
     static constexpr std::uint32_t numbers = state_lock::max_payload + 1;
 
-    /// Returns the length of the longest queue that an unlock has found so far. Any thread may call it.
+    /// Returns the largest number of waiting threads that an unlock has found so far. Any thread may call
+    /// this function.
     [[nodiscard]] std::size_t longest_queue() const noexcept { return lock_.longest_queue(); }
 
 private:

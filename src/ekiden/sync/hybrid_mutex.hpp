@@ -1,8 +1,9 @@
-/// A mutex that spins briefly before it sleeps.
+/// A mutex whose waiting threads spin before they sleep.
 ///
-/// Part: sync. Used by: users whose sections are about as long as a wake-up (a few microseconds). The type
-/// sets how often a waiting thread checks the mutex before it sleeps. It spins even if other threads wait. A
-/// thread that waits for a `mutex` spins only briefly, and only if no other thread waits.
+/// Part: sync. Used by: users whose sections take about as long as a wake-up (a few microseconds). A template
+/// argument sets how often a waiting thread checks the mutex before it sleeps. A thread that waits for a
+/// hybrid_mutex spins even if other threads wait. A thread that waits for a `mutex` spins only briefly, and
+/// only if no other thread waits.
 #pragma once
 
 #include <ekiden/sync/detail/mutex_base.hpp>
@@ -11,9 +12,11 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// A mutex_base whose waiting threads spin before they sleep. Threads lock it in the order of a mutex.
+/// A mutex whose waiting threads spin before they sleep. A hybrid_mutex guarantees no order of waiting
+/// threads. The operations of a hybrid_mutex are the member functions of mutex_base.
 ///
-/// `Spins` is the number of checks of the mutex before a waiting thread sleeps. A pause hint separates them.
+/// `Spins` is the number of times that a waiting thread checks the mutex before it sleeps. Before each check,
+/// the thread executes a pause hint.
 template <std::uint16_t Spins>
 class basic_hybrid_mutex : public mutex_base {
 public:

@@ -1,6 +1,6 @@
-/// A countdown that threads wait for, once.
+/// A counter that threads count down to 0. Other threads wait until the counter is 0.
 ///
-/// Part: sync. Used by: users. Like std::latch. Its waits can have a limit, and need not block a thread.
+/// Part: sync. Used by: users.
 #pragma once
 
 #include <ekiden/sync/event.hpp>
@@ -13,10 +13,14 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// A counter that threads count down to 0, once, and wait for.
+/// A counter that threads count down to 0. Other threads wait until the counter is 0. A latch is not
+/// reusable.
 ///
-/// Like std::latch. Thread safety: all members may be called concurrently. A thread that has returned from a
-/// wait may destroy it.
+/// A latch has the operations of std::latch. Waits for a latch can also have a limit, and a coroutine can
+/// wait without blocking a thread.
+///
+/// Thread safety: all members may be called concurrently. When a thread has returned from a wait, it may
+/// destroy the latch.
 /// Ordering: a count_down() happens before the return of every wait.
 /// Initialization: constant.
 class latch {
@@ -26,20 +30,23 @@ public:
         return std::numeric_limits<std::ptrdiff_t>::max();
     }
 
-    /// Constructs a latch with the count `expected`. Throws std::invalid_argument if it is negative.
+    /// Constructs a latch whose counter is `expected`. Throws std::invalid_argument if `expected` is
+    /// negative.
     constexpr explicit latch(std::ptrdiff_t expected) : missing_(expected), done_(expected == 0, rules) {
         if (expected < 0)
             throw std::invalid_argument("latch: expected is " + std::to_string(expected)
                                         + ", allowed is 0 or more");
     }
 
-    /// Subtracts `count` from the counter. `count` is 0 to the counter's value.
+    /// Subtracts `count` from the counter. `count` must not be negative or above the value of the counter.
     void count_down(std::ptrdiff_t count = 1) noexcept {
-        // [LA1] acq_rel: a release for the last one, an acquire in it, so that done_ publishes all.
+        // [LA1] acq_rel: the last count_down() acquires what the others have released. So the event
+        // done_ publishes the work that precedes each count_down().
         const std::ptrdiff_t before = missing_.fetch_sub(count, sys::acq_rel);
         if (count < 0 || before < count)
             sys::contract_broken("latch::count_down: a negative count, or more than is missing");
-        // The latch may be destroyed as soon as done_ is set, so this is the last access to it.
+        // The latch may be destroyed as soon as done_ is set. So the call below is the last access to the
+        // latch.
         if (before == count && count > 0) done_.set();
     }
     /// Returns whether the counter is 0.
@@ -49,9 +56,9 @@ public:
     void wait() const noexcept { done_.wait(); }
     /// Waits until the counter is 0, or until `limit` is reached. Returns whether the counter is 0.
     [[nodiscard]] bool wait(const wait_limit& limit) const noexcept { return done_.wait(limit); }
-    /// Waits until the counter is 0, for `duration` at most. Returns whether the counter is 0.
+    /// Waits until the counter is 0, but no longer than `duration`. Returns whether the counter is 0.
     [[nodiscard]] bool wait_for(const wait_duration& duration) const { return wait(duration); }
-    /// Waits until the counter is 0, until `deadline` at most. Returns whether the counter is 0.
+    /// Waits until the counter is 0, or until `deadline`. Returns whether the counter is 0.
     [[nodiscard]] bool wait_until(const wait_deadline& deadline) const { return wait(deadline); }
 
     /// Calls count_down(count), then wait().
@@ -59,19 +66,19 @@ public:
         count_down(count);
         wait();
     }
-    /// Calls count_down(), then wait(limit). The arrival counts in any case. Returns whether the counter is
-    /// 0.
+    /// Calls count_down(), then wait(limit). Returns whether the counter is 0. The counter is reduced even if
+    /// the result is false.
     [[nodiscard]] bool arrive_and_wait(const wait_limit& limit) noexcept {
         count_down();
         return wait(limit);
     }
-    /// Calls count_down(), then wait_for(duration). The arrival counts in any case. Returns whether the
-    /// counter is 0.
+    /// Calls count_down(), then wait_for(duration). Returns whether the counter is 0. The counter is reduced
+    /// even if the result is false.
     [[nodiscard]] bool arrive_and_wait_for(const wait_duration& duration) {
         return arrive_and_wait(duration);
     }
-    /// Calls count_down(), then wait_until(deadline). The arrival counts in any case. Returns whether the
-    /// counter is 0.
+    /// Calls count_down(), then wait_until(deadline). Returns whether the counter is 0. The counter is
+    /// reduced even if the result is false.
     [[nodiscard]] bool arrive_and_wait_until(const wait_deadline& deadline) {
         return arrive_and_wait(deadline);
     }

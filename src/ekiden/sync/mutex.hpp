@@ -1,16 +1,16 @@
-/// A mutex for general use: small, fast when free, and without starvation when contended.
+/// A mutex for general use, which is small, fast when it is free, and lets no thread starve.
 ///
-/// Part: sync. Used by: users. A running thread may lock the free mutex before a woken one does, which
-/// preserves the throughput. A thread that has waited for more than 500 us is handed the mutex. (Eventual
-/// fairness: WebKit's WTF::Lock and parking_lot.) A thread that waits alone spins for a third of a
-/// microsecond. Other waiting threads sleep at once.
+/// Part: sync. Used by: users. A running thread may lock the free mutex before a woken thread does, which
+/// preserves the throughput. If a thread has waited for more than 500 us, an unlock hands the mutex to that
+/// thread. WebKit's WTF::Lock and parking_lot have the same eventual fairness. If no other thread waits, a
+/// thread spins briefly before it sleeps. If another thread waits already, a thread sleeps at once.
 #pragma once
 
 #include <ekiden/sync/detail/mutex_base.hpp>
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// A mutex_base for general use.
+/// A mutex for general use. The operations of this class are the member functions of mutex_base.
 class mutex : public mutex_base {
 public:
     constexpr mutex() noexcept = default;

@@ -1,8 +1,8 @@
 /// A read-write lock whose fairness is part of its type.
 ///
-/// Part: sync. Used by: users. It is a state_lock with the states and rules of rw_policy.hpp. While no thread
-/// waits, locking and unlocking are one atomic step each. While threads wait, this still holds for all
-/// readers except the first and the last one.
+/// Part: sync. Used by: users. An rw_mutex is a state_lock with the states and rules of rw_policy.hpp. While
+/// no thread waits, each lock and each unlock is one atomic step. While threads wait, a lock and an unlock of
+/// a reader is still one step, except for the first reader and the last one.
 #pragma once
 
 #include <ekiden/sync/detail/lock_note.hpp>
@@ -16,16 +16,18 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// A lock that one writer holds alone, or readers hold together.
+/// A lock that one writer holds alone, or that several readers hold together.
 ///
 /// Meets the standard's SharedTimedMutex, so it works with std::shared_lock, std::unique_lock and
-/// std::condition_variable_any. It is not recursive: a reader that enters a second time can wait for a writer
-/// that waits for that reader. The program ends with a message at an unlock() or downgrade() while no writer
-/// is inside, and at an unlock_shared() or upgrade() while no reader is inside. If lock_checks is set, the
-/// calling thread must be that writer or reader. The program then also ends with a message if a thread would
-/// wait for itself, or if a held lock is destroyed.
+/// std::condition_variable_any. The lock is not recursive. If a reader locks the lock again while a writer
+/// waits, the reader and the writer can wait for each other. An unlock() or a downgrade() ends the program
+/// with a message if no writer holds the lock. An unlock_shared() or an upgrade() ends the program with a
+/// message if no reader holds the lock. If lock_checks is set, these functions check that the calling thread
+/// itself holds the lock. With lock_checks, the program also ends with a message if a thread would wait for
+/// itself, or if a held lock is destroyed.
 ///
-/// Thread safety: all members may be called concurrently. Destroy it when no thread holds or waits for it.
+/// Thread safety: all members may be called concurrently. Destroy the lock when no thread holds the lock or
+/// waits for it.
 /// Ordering: an unlock happens before the locks that it makes possible.
 /// Initialization: constant.
 template <rw_policy Policy = rw_policy::writer_first>
@@ -33,9 +35,9 @@ class rw_mutex {
     using rules = rw_rules<Policy>;
 
 public:
-    /// The policy: it defines which waiting thread enters first.
+    /// The policy, which defines which waiting thread enters first.
     static constexpr rw_policy policy = Policy;
-    /// The largest number of readers inside. Further readers wait until one leaves.
+    /// The largest number of readers that hold the lock together. Further readers wait until a reader leaves.
     static constexpr unsigned max_readers = state_lock::max_payload;
 
     constexpr rw_mutex() noexcept : lock_({}, rules::rules) {}
@@ -58,8 +60,8 @@ public:
     [[nodiscard]] bool try_lock_for(const wait_duration& duration) { return lock(duration); }
     /// Locks for writing like lock(limit), where the limit is a deadline.
     [[nodiscard]] bool try_lock_until(const wait_deadline& deadline) { return lock(deadline); }
-    /// Locks for writing without waiting. Returns whether the lock is held for writing now. It can fail while
-    /// another thread is unlocking.
+    /// Locks for writing without waiting. Returns whether the lock is held for writing now. The call can fail
+    /// while another thread is unlocking.
     [[nodiscard]] bool try_lock() noexcept {
         return noted(try_now(rules::writer_enters, begin_writing), sys::hold::alone_tried);
     }
@@ -69,7 +71,8 @@ public:
         end_hold();
     }
 
-    /// Locks for reading. Waits while a writer is inside, or as long as the policy says.
+    /// Locks for reading. Waits while a writer is inside, and while the policy lets other threads enter
+    /// first.
     void lock_shared() noexcept {
         if constexpr (lock_checks) check_recursion();
         lock_.apply(rules::reader_enters, begin_reading, conduct::opens);
@@ -84,8 +87,8 @@ public:
     [[nodiscard]] bool try_lock_shared_for(const wait_duration& duration) { return lock_shared(duration); }
     /// Locks for reading like lock_shared(limit), where the limit is a deadline.
     [[nodiscard]] bool try_lock_shared_until(const wait_deadline& deadline) { return lock_shared(deadline); }
-    /// Locks for reading without waiting. Returns whether the lock is held for reading now. It can fail while
-    /// another thread is unlocking.
+    /// Locks for reading without waiting. Returns whether the lock is held for reading now. The call can fail
+    /// while another thread is unlocking.
     [[nodiscard]] bool try_lock_shared() noexcept {
         return noted(try_now(rules::reader_enters, begin_reading), sys::hold::shared_tried);
     }
@@ -96,12 +99,13 @@ public:
     }
 
     /// Upgrades a shared lock: the calling reader becomes the writer, and no other writer enters in between.
-    /// Waits for the other readers to leave. Returns false at once if another reader is upgrading. The caller
-    /// then still is a reader and must unlock_shared(), because the two would wait for each other.
+    /// Waits until all other readers have left. Returns false at once if another reader is upgrading. The
+    /// caller then is still a reader, and must call unlock_shared(). Otherwise, the two upgrading readers
+    /// would wait for each other.
     [[nodiscard]] bool upgrade() noexcept { return upgrade_within(wait_limit(), sys::hold::alone); }
-    /// Upgrades a shared lock. Waits until `limit` at most. Returns false if the limit was reached first, or
-    /// at once if another reader is upgrading. The caller then still is a reader: it has been inside all the
-    /// time. While it waits, no new reader enters.
+    /// Upgrades a shared lock like upgrade(). Waits until `limit` at most. Returns false if the limit was
+    /// reached first. Returns false at once if another reader is upgrading. If the result is false, the
+    /// caller has been a reader all the time, and is still one. While the caller waits, no new reader enters.
     [[nodiscard]] bool upgrade(const wait_limit& limit) noexcept {
         return upgrade_within(limit, sys::hold::alone_tried);
     }
@@ -109,8 +113,8 @@ public:
     [[nodiscard]] bool try_upgrade_for(const wait_duration& duration) { return upgrade(duration); }
     /// Upgrades a shared lock like upgrade(limit), where the limit is a deadline.
     [[nodiscard]] bool try_upgrade_until(const wait_deadline& deadline) { return upgrade(deadline); }
-    /// Upgrades a shared lock without waiting. Returns false if another reader is inside. The caller then
-    /// still is a reader.
+    /// Upgrades a shared lock without waiting. Returns false if another reader is inside. The caller then is
+    /// still a reader.
     [[nodiscard]] bool try_upgrade() noexcept {
         bool alone = false;
         lock_.apply_held(
@@ -125,7 +129,7 @@ public:
         note_.taken(sys::hold::alone_tried, lock_.name());
         return true;
     }
-    /// Downgrades: the calling writer becomes a reader, and no writer enters in between.
+    /// Downgrades the lock: the calling writer becomes a reader, and no other writer enters in between.
     void downgrade() noexcept {
         note_gone(sys::hold::alone, "downgrade");
         lock_.apply_held(
@@ -135,17 +139,17 @@ public:
         note_.taken(sys::hold::shared_tried, lock_.name());
     }
 
-    /// Runs `section()` as a writer that holds the inner lock. For short sections this is cheaper than lock()
-    /// and unlock(). If the caller has to wait, the thread that makes room runs the section. Returns when it
-    /// has run, and rethrows what it throws. The section must not use this lock. If lock_checks is set, the
-    /// program ends with a message if it does.
+    /// Runs `section()` as a writer. For short sections this is cheaper than lock() and unlock(). If the
+    /// caller has to wait, the thread that makes room for the writer runs the section. Returns when the
+    /// section has run, and rethrows what the section throws. The section must not use this lock. If
+    /// lock_checks is set and the section uses this lock, the program ends with a message.
     template <class Section>
     void run(Section&& section) {
         note_.wanted(lock_.name(), "run");
         (void)run(wait_limit(), std::forward<Section>(section));
     }
     /// Runs `section()` like run(section). Waits until `limit` at most. Returns whether the section has run.
-    /// If it returns false, the section has not run and will not.
+    /// If the result is false, the section has not run and will not run.
     template <class Section>
     [[nodiscard]] bool run(const wait_limit& limit, Section&& section) {
         std::exception_ptr error;
@@ -202,8 +206,8 @@ private:
                          "rw_mutex::unlock_shared: no reader is inside (a writer leaves by unlock)");
     }
 
-    // While the caller waits, it does not count as a reader. The last of the other readers leaves the lock to
-    // it (the state `upgrade`), and no other thread can enter.
+    // While the caller waits, the payload does not count it as a reader. The last of the other readers sets
+    // the state `upgrade`. In this state, only the caller can enter.
     bool upgrade_within(const wait_limit& limit, sys::hold how) noexcept {
         bool first = false;
         bool alone = false;
@@ -227,9 +231,9 @@ private:
         note_.taken(how, lock_.name());
         return true;
     }
-    // The limit was reached: the caller becomes a reader again, unless the last of the other readers has left
-    // since. In that case the caller is the writer, and the result is true. One step decides, so neither case
-    // can be missed.
+    // Ends an upgrade whose limit was reached. If other readers are still inside, the caller becomes a reader
+    // again, and the result is false. If the last of the other readers has left meanwhile, the caller becomes
+    // the writer, and the result is true. One atomic step decides between the two cases.
     bool end_upgrading() noexcept {
         bool is_writer = false;
         const state_lock::mask states = EKIDEN_MUTANT(rw_upgrade_overlooks_the_last_reader)
@@ -242,8 +246,8 @@ private:
                 if (is_writer) return begin_writing(now);
                 if (EKIDEN_MUTANT(rw_upgrade_forgets_its_reader))
                     return rules::value(rules::reading(now.payload), now.payload);
-                // No reader has entered since, so there is room for this one. The step changes the state, so
-                // it also settles it for the waiting threads.
+                // No new reader has entered during the upgrade, so there is room for the caller. This step
+                // changes the state, and therefore also serves the waiting threads.
                 return rules::value(rules::reading(now.payload + 1), now.payload + 1);
             },
             "rw_mutex::upgrade: the lock was changed while a reader was upgrading");

@@ -1,9 +1,10 @@
-/// The policies of a read-write lock: they define which waiting thread enters first. For each policy, this
-/// header has the rules of its state_lock.
+/// The policies of a read-write lock, which define which waiting thread enters first. For each policy, this
+/// header has the rules of the state_lock.
 ///
-/// Part: sync. Used by: programs, as the argument of rw_mutex. Source: the read-write lock and its variants
-/// (a) and (b) of Ohki and Kuno. The settle rule replaces their counter of waiting writers. The policy
-/// `fifo`, upgrading, the limit of readers and the readers' turn are added here.
+/// Part: sync. Used by: programs, rw_mutex. Source: the read-write lock of Ohki and Kuno, with its variants
+/// (a) and (b). The lock of Ohki and Kuno counts waiting writers; the function settle replaces this counter.
+/// ekiden adds the policy `fifo`, upgrades, a limit of the number of readers, and turns of the readers under
+/// `writer_first`.
 #pragma once
 
 #include <ekiden/sync/detail/state_lock.hpp>
@@ -11,30 +12,47 @@
 namespace ekiden::inline EKIDEN_ABI {
 
 /// The policy of a read-write lock. Under each policy, no new reader enters while a writer waits and readers
-/// are inside, so writers do not starve. No thread is overtaken for long (see state_rules::hand_over_after).
+/// are inside, so writers do not starve. The only exception is the turn of the readers under `writer_first`.
+/// Other threads can overtake a waiting thread only for a limited time (see state_rules::hand_over_after).
 enum class rw_policy : std::uint8_t {
-    basic,        ///< after the last reader, and after a writer: the first thread to come
-    writer_next,  ///< after the last reader: a waiting writer; after a writer: the first to come
-    writer_first, ///< no reader enters as long as any writer waits, up to 8000 of them in a row
-    fifo          ///< in order of arrival, successive readers together
+    /// When the lock becomes free, the first thread that tries to enter is next.
+    basic,
+    /// After the last reader, a waiting writer is next. After a writer, the first thread that tries to enter
+    /// is next.
+    writer_next,
+    /// No reader enters while a writer waits. But after 8,000 writers in a row, the waiting readers enter.
+    writer_first,
+    /// Threads lock in the order of arrival. Readers that arrive one after the other enter together.
+    fifo
 };
 
-/// The states of a read-write lock. The payload is the number of readers inside. Without readers, it is the
-/// number of writers in a row.
+/// The states of a read-write lock. While readers are inside, the payload is the number of readers. While no
+/// reader is inside, the payload is the number of writers that have entered in a row.
 enum class rw_state : std::uint8_t {
+    /// No thread is inside.
     free,
-    read,        ///< readers inside, more may enter
-    full,        ///< like `read`, but the number of readers has reached its limit
-    drain,       ///< readers inside, a writer waits, no reader may enter (the source's RTOW)
-    writer_only, ///< no thread inside, a writer waits and is next (the source's WONLY)
-    write,       ///< a writer inside
-    upgrading,   ///< readers inside; one more, not counted, waits to become the writer, or a reader again
-    upgrade,     ///< no thread inside, the upgrading reader is next
-    reader_only, ///< no thread inside, readers wait and are next
-    readers_turn ///< readers inside; waiting readers enter, too, even if writers wait
+    /// Readers are inside, and more readers may enter.
+    read,
+    /// Readers are inside, and the number of readers has reached its limit.
+    full,
+    /// Readers are inside, a writer waits, and no reader may enter. Ohki and Kuno call this state RTOW.
+    drain,
+    /// No thread is inside, and a waiting writer is next. Ohki and Kuno call this state WONLY.
+    writer_only,
+    /// A writer is inside.
+    write,
+    /// Readers are inside, and one more reader waits to become the writer. The payload does not count the
+    /// waiting reader.
+    upgrading,
+    /// No thread is inside, and the upgrading reader is next.
+    upgrade,
+    /// No thread is inside, and the waiting readers are next.
+    reader_only,
+    /// Readers are inside, and waiting readers may enter even if writers wait.
+    readers_turn
 };
 
-/// The rules of a read-write lock: masks, settling, and the state after the last reader.
+/// The rules of a read-write lock: its masks of states, and the functions that compute the next state.
 template <rw_policy Policy>
 struct rw_rules {
     template <class... States>
@@ -56,10 +74,10 @@ struct rw_rules {
     static constexpr state_lock::mask reader_inside =
         any_of(rw_state::read, rw_state::full, rw_state::drain, rw_state::upgrading, rw_state::readers_turn);
 
-    /// The number of writers in a row under writer_first, after which waiting readers enter. A smaller number
-    /// would be expensive, because each turn of the readers makes all of them wait once more.
+    /// The number of writers in a row, under writer_first, after which waiting readers enter. A smaller
+    /// number would be expensive, because after each turn of the readers, all readers have to wait again.
 #if defined(EKIDEN_CHECKING)
-    static constexpr std::uint32_t writers_in_turn = 1; // so that a model reaches a turn of the readers
+    static constexpr std::uint32_t writers_in_turn = 1; // 1, so that a model reaches a turn of the readers
 #else
     static constexpr std::uint32_t writers_in_turn = 8000;
 #endif
@@ -103,8 +121,8 @@ struct rw_rules {
         return static_cast<std::uint32_t>(state);
     }
 
-    /// Returns what settle would return when one more waiter arrives. It can only close a lock that readers
-    /// hold.
+    /// Returns the result of settle for a queue with one more waiter. This function changes the state only if
+    /// readers hold the lock, and can only close the lock.
     static constexpr std::uint32_t close(state_value now, state_lock::mask arriving) noexcept {
         const auto state = static_cast<rw_state>(now.state);
         if (state == rw_state::read || state == rw_state::full) return settle(now, arriving);

@@ -1,9 +1,10 @@
-/// Requests from many threads, which one thread processes. They are numbered and processed in order of
-/// arrival.
+/// A queue of requests from many threads to one consumer, which replies to each request. Requests are
+/// numbered and processed in the order of arrival.
 ///
-/// Part: sync. Used by: users. Each request is stored on the caller's own stack. The requests form a linked
-/// stack, which the consumer removes as a whole and reverses (Treiber 1986). Added here: the consumer's sleep
-/// is a bit of the same word. So the step that adds a request also tells whether to wake the consumer.
+/// Part: sync. Used by: users. Each request is stored on the stack of its caller. The requests form a linked
+/// stack (Treiber 1986). The consumer removes the whole stack and reverses it. A bit of the stack's head
+/// tells whether the consumer sleeps. So the step that adds a request also finds whether to wake the
+/// consumer.
 #pragma once
 
 #include <ekiden/context/thread_context.hpp>
@@ -21,18 +22,20 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// A queue in which threads leave requests, and one thread processes them in the order of arrival.
+/// A queue of requests. One thread processes the requests of all threads in the order of arrival.
 ///
-/// Thread safety: call() and close() may be called concurrently. One thread at a time serves. Destroy it when
-/// no call() and no serve() is in progress.
-/// Ordering: a call() happens before the processing of its request, which happens before the call returns.
+/// Thread safety: call() and close() may be called concurrently. Only one thread at a time may call serve().
+/// Destroy the sequencer when no call() and no serve() is in progress.
+/// Ordering: a call() happens before the processing of its request. The processing of a request happens
+/// before the return of the call.
 /// Initialization: constant.
 template <class Request, class Reply>
 class sequencer {
 public:
-    /// A reply and the number of its request. The first request has number 0, and numbers have no gaps.
+    /// A reply and the number of its request. The first request has the number 0, and the numbers have no
+    /// gaps.
     struct numbered {
-        std::uint64_t number; ///< of the request
+        std::uint64_t number; ///< the number of the request
         Reply reply;          ///< the result of the handler
     };
 
@@ -40,49 +43,51 @@ public:
     sequencer(const sequencer&) = delete;
     sequencer& operator=(const sequencer&) = delete;
 
-    /// Leaves a request, and waits for the reply. One atomic step adds the request and fixes its number.
+    /// Adds a request, and waits for the reply. One atomic step adds the request and fixes its number.
     /// Returns the reply, or an empty optional if the sequencer is closed. Rethrows what the handler throws.
-    /// It has no form with a limit, because the request is stored on the caller's stack and its number is
-    /// used up.
+    /// The function call() has no overload with a limit, because the request is stored on the stack of the
+    /// caller, and its number cannot be used again.
     [[nodiscard]] std::optional<numbered> call(Request request) {
         pending mine{.request = std::move(request)};
         std::uintptr_t head = head_.load(sys::relaxed);
         for (;;) {
             if ((head & closed) != 0) return std::nullopt;
             mine.next = to_pending(head);
-            // [SQ1] release; pairs with the acquire in take_all().
+            // [SQ1] Release: publishes the request. Pairs with the acquire in take_all().
             if (head_.compare_exchange_weak(head, reinterpret_cast<std::uintptr_t>(&mine), sys::release,
                                             sys::relaxed))
                 break;
         }
         if ((head & asleep) != 0) consumer_.unpark();
-        sleep(mine.done); // the parker orders the reply
+        sleep(mine.done); // after the return, this thread sees the reply that the consumer has written
         if (mine.error) std::rethrow_exception(std::move(mine.error));
         return numbered{mine.number, std::move(*mine.reply)};
     }
 
-    /// Processes the requests that have arrived. Returns their number. Does not wait. `handler(number,
-    /// request)` returns the Reply. It may call close(), but not call().
+    /// Processes the requests that have arrived, without waiting. Returns the number of these requests.
+    /// Calls `handler(number, request)` for each request. The handler returns the Reply. The handler may call
+    /// close(), but not call().
     template <class Handler>
     std::size_t serve_ready(Handler&& handler) {
         return process(take_all(), handler);
     }
 
-    /// Waits for requests and processes them, until close() has been called and all earlier requests are
-    /// processed. The handler is that of serve_ready().
+    /// Waits for requests and processes them. Returns when close() has been called and all earlier requests
+    /// are processed. The handler is called like in serve_ready().
     template <class Handler>
     void serve(Handler&& handler) {
         (void)serve(wait_limit(), std::forward<Handler>(handler));
     }
     /// Serves like serve(handler), until `limit` at most. Returns whether the sequencer is closed and all
-    /// requests are processed. If not, processed requests stay processed, later requests wait, and the thread
-    /// may serve again. Requests that have arrived before the call are processed in any case.
+    /// requests are processed. If the result is false, the requests that have not been processed wait until a
+    /// thread serves again. Even if the limit is reached, all requests that have arrived before the call are
+    /// processed.
     template <class Handler>
     [[nodiscard]] bool serve(const wait_limit& limit, Handler&& handler) {
         const std::stop_callback stopper(limit.stop(), [this]() noexcept { end_sleep(); });
         for (;;) {
             const bool has_processed = process(take_all(), handler) > 0;
-            // [SQ1] acquire; pairs with the release in close().
+            // [SQ1] Acquire. Pairs with the release in close().
             if (head_.load(sys::acquire) == closed) return true;
             if (!limit.is_endless() && limit.is_reached()) return false;
             if (!has_processed) await_request(limit);
@@ -99,12 +104,14 @@ public:
         return serve(deadline, std::forward<Handler>(handler));
     }
 
-    /// Closes the sequencer: later calls are refused. Has no effect if it is closed already.
+    /// Closes the sequencer. Each later call() returns an empty optional. Has no effect if the sequencer is
+    /// closed already.
     void close() noexcept {
-        // Atomic with the end of the sleep: a server whose limit is reached may return, and destroy the
-        // sequencer, as soon as it reads `closed`.
+        // One step sets `closed` and clears `asleep`, and close() does not access `head_` afterwards. So the
+        // consumer may destroy the sequencer when it has read `closed`. If this step clears `asleep`, the
+        // consumer first waits for the unpark below.
         std::uintptr_t head = head_.load(sys::relaxed);
-        // [SQ1] release: what happens before close() happens before the end of serve().
+        // [SQ1] Release: publishes the work before close(). Pairs with the acquire in serve().
         while (!head_.compare_exchange_weak(head, (head & ~asleep) | closed, sys::release, sys::relaxed)) {
         }
         if ((head & asleep) != 0) consumer_.unpark();
@@ -112,20 +119,19 @@ public:
     /// Returns whether close() has been called.
     [[nodiscard]] bool is_closed() const noexcept { return (head_.load(sys::acquire) & closed) != 0; }
 
-    /// Returns the number of requests processed so far. For the serving thread.
+    /// Returns the number of requests processed so far. Only the serving thread may call this function.
     [[nodiscard]] std::uint64_t processed() const noexcept { return next_number_; }
-    /// Returns the largest number of requests that were found waiting at once. For the serving thread.
+    /// Returns the largest number of requests that were found waiting at once. Only the serving thread may
+    /// call this function.
     [[nodiscard]] std::size_t longest_queue() const noexcept { return longest_; }
 
 private:
-    // head_ is the newest request, or 0, and two bits:
-    //   closed  no more calls                                   set by close
-    //   asleep  the consumer sleeps (and there is no request)   set by serve; cleared by call, close, a stop
-    //                                                           request, or serve when its limit is reached
-    // A thread that clears `asleep` must unpark the consumer once, unless it is the consumer itself. The
-    // consumer waits for that unpark, so none arrives late.
-    static constexpr std::uintptr_t closed = 1;
-    static constexpr std::uintptr_t asleep = 2;
+    // head_ consists of the address of the newest request, or 0, and of the bits `closed` and `asleep`. The
+    // function serve() sets `asleep`. The bit `asleep` is cleared by call(), by close(), by a stop request,
+    // and by serve() when its limit is reached. Each thread that clears `asleep`, except the consumer itself,
+    // must unpark the consumer once. The consumer waits for this unpark before serve() returns.
+    static constexpr std::uintptr_t closed = 1; // close() has been called
+    static constexpr std::uintptr_t asleep = 2; // the consumer sleeps, and there is no request
 
     struct pending {
         Request request;
@@ -139,18 +145,18 @@ private:
 
     static void sleep(sys::parker& place) noexcept {
         if (place.has_token()) {
-            place.park(); // does not sleep
+            place.park(); // this call returns without a sleep
         } else {
             const blocked_here here("a sequencer");
             place.park();
         }
     }
 
-    // Sleeps until a request, close() or the limit ends it.
+    // Sleeps until a request arrives, the sequencer is closed, or the limit is reached.
     void await_request(const wait_limit& limit) noexcept {
         std::uintptr_t head = 0;
-        // [SQ2] acquire; pairs with the release in end_sleep(): if the stop was requested before this step,
-        // the thread reads it below.
+        // [SQ2] Acquire. Pairs with the release in end_sleep(). If the stop was requested before this step,
+        // this thread will find the stop request below.
         if (!head_.compare_exchange_strong(head, asleep, sys::acquire, sys::relaxed)) return;
         if (limit.is_endless()) {
             sleep(consumer_);
@@ -162,13 +168,13 @@ private:
             if (consumer_.park_until(limit.deadline())) return;
             is_over = limit.is_reached();
         }
-        // relaxed: publishes nothing.
+        // Relaxed is enough, because the step publishes nothing.
         const bool is_own_end = is_over && (head_.fetch_and(~asleep, sys::relaxed) & asleep) != 0;
         if (!is_own_end && !EKIDEN_MUTANT(sequencer_leaves_before_the_wake_up)) consumer_.park();
     }
-    // Called in the thread that requests the stop.
+    // Wakes the consumer. The thread that requests the stop calls this function.
     void end_sleep() noexcept {
-        // [SQ2] release; pairs with the acquire in await_request().
+        // [SQ2] Release: publishes the stop request. Pairs with the acquire in await_request().
         if ((head_.fetch_and(~asleep, sys::release) & asleep) != 0) consumer_.unpark();
     }
 
@@ -176,9 +182,9 @@ private:
         return reinterpret_cast<pending*>(head & ~(closed | asleep));
     }
 
-    // Takes the requests that have arrived, oldest first.
+    // Removes the requests that have arrived. Returns the oldest one, which is linked to the younger ones.
     pending* take_all() noexcept {
-        // [SQ1] acquire; pairs with the release in call().
+        // [SQ1] Acquire. Pairs with the release in call().
         pending* newest = to_pending(head_.fetch_and(closed, sys::acquire));
         pending* oldest = nullptr;
         std::size_t count = 0;
@@ -198,7 +204,7 @@ private:
         std::size_t count = 0;
         for (; request != nullptr; ++count) {
             pending& now = *request;
-            request = now.next; // the unpark below lets the caller destroy `now`
+            request = now.next; // read before the unpark, because the caller may then destroy `now`
             now.number = next_number_++;
             try {
                 now.reply.emplace(handler(now.number, now.request));
@@ -212,7 +218,7 @@ private:
 
     sys::atomic<std::uintptr_t> head_{0};
     sys::parker consumer_;
-    // Used only by the serving thread:
+    // Only the serving thread uses the two members below.
     std::uint64_t next_number_ = 0;
     std::size_t longest_ = 0;
 };

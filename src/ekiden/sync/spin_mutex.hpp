@@ -1,7 +1,8 @@
 /// A mutex of one byte without a list of waiters, for sections well below a microsecond.
 ///
-/// Part: sync. Used by: users. Test-and-test-and-set with exponential back-off (Anderson 1990). The rule:
-/// hold it for less than 1 us, and with little contention. Otherwise use `mutex`.
+/// Part: sync. Used by: users. The algorithm is test-and-test-and-set with exponential back-off (Anderson
+/// 1990). Use a spin_mutex only if threads hold it for less than 1 us and contention is low. In all other
+/// cases use `mutex`.
 #pragma once
 
 #include <ekiden/sync/detail/lock_note.hpp>
@@ -11,24 +12,24 @@ namespace ekiden::inline EKIDEN_ABI {
 
 /// A mutex of one byte whose waiting threads spin.
 ///
-/// Meets the standard's Lockable. A waiting thread spins with exponential back-off. It then yields, or sleeps
-/// for some 50 us at a time where yields are slow. Waiting threads have no order, so one can starve under
-/// constant contention. lock() has no form with a limit, because its sections are too short for one. A caller
-/// that may have to give up calls try_lock(), or uses a mutex.
+/// Meets the standard's Lockable. A waiting thread first spins with exponential back-off. Then it yields, or
+/// sleeps for about 50 us at a time if yields are slow. Waiting threads have no order, so a thread can starve
+/// under constant contention. The function lock() has no overload with a limit, because the sections are
+/// short. A caller that may have to give up uses try_lock() or another mutex.
 ///
 /// Thread safety: all members may be called concurrently.
 /// Ordering: an unlock() happens before the next lock().
 /// Initialization: constant.
 class spin_mutex {
 public:
-#if defined(EKIDEN_LOCK_CHECKS) // without, it is trivially destructible
+#if defined(EKIDEN_LOCK_CHECKS) // without the checks, a spin_mutex is trivially destructible
     constexpr spin_mutex() noexcept = default;
     spin_mutex(const spin_mutex&) = delete;
     spin_mutex& operator=(const spin_mutex&) = delete;
     ~spin_mutex() { note_.ended(name, !taken_.load(sys::relaxed)); }
 #endif
 
-    /// Locks the mutex. Waits while another thread holds it.
+    /// Locks the mutex. Waits while another thread holds the mutex.
     void lock() noexcept {
         note_.wanted(name, "lock");
         if (!take_now()) [[unlikely]]
@@ -39,17 +40,18 @@ public:
     [[nodiscard]] bool try_lock() noexcept {
         return note_.taken_if(take_now(), sys::hold::alone_tried, name);
     }
-    /// Unlocks the mutex. The calling thread must hold it.
+    /// Unlocks the mutex. The calling thread must hold the mutex.
     void unlock() noexcept {
         note_.released(sys::hold::alone, name, "unlock", lock_checks && !taken_.load(sys::relaxed));
-        taken_.store(false, sys::release); // [SM1] release
+        // [SM1] Release: publishes the work inside the lock. Pairs with the acquire in take_now().
+        taken_.store(false, sys::release);
     }
 
 private:
     static constexpr const char* name = "a spin_mutex";
 
     bool take_now() noexcept {
-        // [SM1] acquire; pairs with the release in unlock().
+        // [SM1] Acquire. Pairs with the release in unlock().
         return !taken_.load(sys::relaxed) && !taken_.exchange(true, sys::acquire);
     }
     void lock_slow() noexcept;

@@ -1,9 +1,9 @@
-/// Transition tables: they define which operation leads from which states to which states. A table is a
-/// constant that the compiler checks.
+/// Transition tables. The rows of a table define in which states an operation may begin, and in which states
+/// it may end. A transition table is a constant, and the compiler checks it.
 ///
-/// Part: sync. Used by: programs, for state_mutex, state_diagram. Source: the abstract states of Ohki and
-/// Kuno. Refined tables are their solution of the inheritance anomaly: a derived object splits the states of
-/// its parent.
+/// Part: sync. Used by: programs, state_mutex, state_diagram. Source: the abstract states of Ohki and Kuno.
+/// Ohki and Kuno solve the inheritance anomaly with refined tables, in which a derived object splits the
+/// states of its parent.
 #pragma once
 
 #include <ekiden/sync/detail/enumerator.hpp>
@@ -16,12 +16,12 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// A set of states. Converts implicitly from a state and from a list of states.
+/// A set of states. A state and a list of states convert implicitly to a set.
 template <class State>
 struct states {
     static_assert(std::is_enum_v<State>, "states: the states of a table are an enum class");
 
-    std::uint64_t bits = 0; ///< bit i for state i
+    std::uint64_t bits = 0; ///< bit i is set if the set contains state i
 
     constexpr states() = default;
     constexpr states(State one) : states({one}) {}
@@ -31,22 +31,23 @@ struct states {
 
     /// Returns whether the set contains the state.
     [[nodiscard]] constexpr bool contains(State s) const noexcept { return (bits & bit(s)) != 0; }
-    /// Returns the bit of a state.
+    /// Returns the bit that stands for the state `s`.
     [[nodiscard]] static constexpr std::uint64_t bit(State s) noexcept {
         return std::uint64_t{1} << (static_cast<unsigned>(s) & 63);
     }
 };
 
-/// One row: `operation` may begin in the states `from` and ends in one of `to`. An operation may have several
-/// rows.
+/// A row of a table. The operation may begin in each state of `from`, and ends in a state of `to`. An
+/// operation may have several rows.
 template <class State, class Operation>
 struct transition {
-    Operation operation; ///< the operation
-    states<State> from;  ///< the states in which it may begin
-    states<State> to;    ///< the states in one of which it ends
+    Operation operation; ///< the operation of this row
+    states<State> from;  ///< the states in which the operation may begin
+    states<State> to;    ///< the states in which the operation may end
 };
 
-/// A table of `Rows` rows. Use it as a constant. make_state_table creates it and counts the rows.
+/// A table with `Rows` rows. Use a state_table only as a constant. The function make_state_table creates the
+/// table and counts the rows.
 template <class State, class Operation, std::size_t Rows>
 struct state_table {
     using state = State;
@@ -54,18 +55,18 @@ struct state_table {
 
     State initial;
     std::array<transition<State, Operation>, Rows> rows;
-    states<State> final_states; ///< states that no operation needs to accept
+    states<State> final_states; ///< the states in which no operation needs to begin
 
     template <std::size_t N>
     consteval state_table(State start, const transition<State, Operation> (&list)[N],
                           states<State> final = {})
         : initial(start), rows(counted(list)), final_states(final) {}
-    /// Constructs the table of a refined table that adds no operation.
+    /// Constructs an empty table, for a refined table that adds no operation.
     consteval explicit state_table(State start)
         requires(Rows == 0)
         : initial(start), rows{}, final_states{} {}
 
-    /// Returns the states in which `op` may begin, or none if it has no row.
+    /// Returns the states in which `op` may begin. Returns an empty set if `op` has no row.
     [[nodiscard]] constexpr states<State> from(Operation op) const noexcept {
         states<State> all;
         for (const auto& row : rows) {
@@ -80,7 +81,7 @@ struct state_table {
         }
         return false;
     }
-    /// Returns whether `s` is the state `whole`, or a part of it.
+    /// Returns whether `s` is the state `whole`. In a refined table, `s` can also be a part of `whole`.
     [[nodiscard]] constexpr bool is_part(State s, State whole) const noexcept { return s == whole; }
     [[nodiscard]] constexpr states<State> parts_of(states<State> set) const noexcept { return set; }
     /// Returns the states that one step of any operation can reach from any state in `set`.
@@ -97,7 +98,8 @@ struct state_table {
         for (const auto& row : rows) all.bits |= row.from.bits;
         return all;
     }
-    /// Calls `visit(name, before, after)` for each edge, with the name of its operation.
+    /// Calls `visit(name, before, after)` for each transition. `name` is the name of the operation, which
+    /// leads from the state `before` to the state `after`.
     template <class Visit>
     constexpr void each_edge(Visit visit) const {
         for (const auto& row : rows) {
@@ -122,26 +124,28 @@ struct state_table {
 /// Returns the table with the initial state `initial` and the rows `list`:
 ///   constexpr auto table =
 ///       make_state_table<state, op>(state::a, {{op::x, state::a, {state::a, state::b}}, ...});
-/// `final` are the states that no operation needs to accept.
+///
+/// `final` is the set of states in which no operation needs to begin.
 template <class State, class Operation, std::size_t Rows>
 [[nodiscard]] consteval state_table<State, Operation, Rows>
 make_state_table(State initial, const transition<State, Operation> (&list)[Rows], states<State> final = {}) {
     return {initial, list, final};
 }
 
-/// How a refined table splits one state of its parent.
+/// A split of one state of the parent table into parts.
 template <class Whole, class State>
 struct split {
-    Whole whole;         ///< a state of the parent
-    states<State> parts; ///< the parts of that state
+    Whole whole;         ///< a state of the parent table
+    states<State> parts; ///< the states of the refined table that are parts of `whole`
 };
 
 /// The operation type of a table that has no operations of its own.
 enum class no_operation {};
 
-/// A table that splits the states of the table `Parent`, and may add operations. make_refined_table creates
-/// it. The operations of the parent work on the parts in the same way as on the whole. They begin in any part
-/// of a state in which they could begin. They end in the part that the mutex's classifier chooses.
+/// A table that splits the states of the table `Parent` into parts, and may add operations. The function
+/// make_refined_table creates such a table. An operation of the parent may begin in any part of a state in
+/// which it may begin in the parent. The classifier of the mutex chooses the part in which such an operation
+/// ends.
 template <auto Parent, class State, class Operation, std::size_t Splits, std::size_t Rows>
 struct refined_table {
     using state = State;
@@ -150,10 +154,11 @@ struct refined_table {
 
     State initial;
     std::array<split<whole, State>, Splits> splits;
-    state_table<State, Operation, Rows> own_rows; ///< the rows of the new operations; can be empty
+    state_table<State, Operation, Rows> own_rows; ///< the rows of the new operations, if there are any
 
-    /// Returns the states in which `op` may begin. For an own operation these are parts. For an operation
-    /// that is inherited from any ancestor, it is the union of the parts.
+    /// Returns the states in which `op` may begin. If this table adds `op`, the rows of `op` name these
+    /// states. If an ancestor has added `op`, the result has all parts of the states that the ancestor's rows
+    /// name.
     template <class Op>
     [[nodiscard]] constexpr states<State> from(Op op) const noexcept {
         if constexpr (std::is_same_v<Op, Operation>)
@@ -168,7 +173,7 @@ struct refined_table {
         else
             return Parent.is_allowed(op, whole_of(before), whole_of(after));
     }
-    /// Returns the parent's state of which `s` is a part.
+    /// Returns the state of the parent table of which `s` is a part.
     [[nodiscard]] constexpr whole whole_of(State s) const noexcept {
         for (const auto& piece : splits) {
             if (piece.parts.contains(s)) return piece.whole;
@@ -220,8 +225,8 @@ struct refined_table {
         own_rows.each_edge(visit);
     }
 
-    /// Returns whether the splits are exact: each state of the parent has parts, and each state is part of
-    /// exactly one.
+    /// Returns whether the splits are exact. In exact splits, each state of the parent has parts, and each
+    /// state of this table is part of exactly one state of the parent.
     [[nodiscard]] constexpr bool has_exact_splits() const noexcept {
         std::uint64_t seen = 0;
         std::uint64_t wholes = 0;
@@ -235,15 +240,16 @@ struct refined_table {
     }
 };
 
-/// Returns the table with the initial state `initial` that splits the states of `Parent` into `pieces`, and
-/// adds the rows `list` of new operations. `final` are the states that no operation needs to accept.
+/// Returns a refined table with the initial state `initial`. The table splits the states of `Parent` as
+/// `pieces` defines, and adds the rows `list` of new operations. `final` is the set of states in which no
+/// operation needs to begin.
 template <auto Parent, class State, class Operation, std::size_t Splits, std::size_t Rows>
 [[nodiscard]] consteval refined_table<Parent, State, Operation, Splits, Rows>
 make_refined_table(State initial, const split<typename decltype(Parent)::state, State> (&pieces)[Splits],
                    const transition<State, Operation> (&list)[Rows], states<State> final = {}) {
     return {initial, std::to_array(pieces), {initial, list, final}};
 }
-/// Returns a refined table without new operations. It has only the operations of the parent.
+/// Returns a refined table that has only the operations of the parent.
 template <auto Parent, class State, std::size_t Splits>
 [[nodiscard]] consteval auto
 make_refined_table(State initial, const split<typename decltype(Parent)::state, State> (&pieces)[Splits]) {
@@ -252,8 +258,8 @@ make_refined_table(State initial, const split<typename decltype(Parent)::state, 
                                                                  own(initial)};
 }
 
-/// Returns whether `table` makes each state part of exactly one state of its parent. Returns true if `table`
-/// refines no other table.
+/// Returns whether each state of `table` is part of exactly one state of the parent table. Returns true if
+/// `table` has no parent.
 template <class Table>
 [[nodiscard]] constexpr bool has_exact_splits(const Table& table) noexcept {
     if constexpr (requires { table.has_exact_splits(); })
@@ -271,7 +277,7 @@ template <class Table>
     return reached.bits == (std::uint64_t{1} << enumerator_count<state>()) - 1;
 }
 
-/// Returns whether some operation may begin in every state of `table`, except the final ones.
+/// Returns whether every state of `table` that is not final has an operation that may begin in this state.
 template <class Table>
 [[nodiscard]] constexpr bool has_no_dead_end(const Table& table) noexcept {
     std::uint64_t good = table.accepting().bits;

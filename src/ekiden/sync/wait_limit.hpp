@@ -1,4 +1,4 @@
-/// The limit at which a wait gives up: a deadline, a stop request, either, or never.
+/// The limit of a wait, which is a deadline, a stop request, or the first of the two.
 ///
 /// Part: sync. Used by: programs, for every waiting call of this part.
 #pragma once
@@ -12,29 +12,29 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// The limit of a wait: a deadline, a stop request, both, or neither.
+/// The limit of a wait. A limit has a deadline, a stop token, both, or neither.
 ///
-/// A limit is a value. Copies share the stop state of its token. A stop token converts to a limit, so a
-/// function with a limit accepts a stop token, too.
+/// A limit is a value type. A copy of a limit has a copy of its stop token. A stop token converts to a limit,
+/// so a function that has a limit as a parameter also accepts a stop token.
 ///
-/// Thread safety: like an int.
+/// Thread safety: the same as for an int.
 class wait_limit {
 public:
     /// Constructs a limit that is never reached.
     constexpr wait_limit() noexcept = default;
 
-    /// Constructs a limit that is reached at a stop request.
+    /// Constructs a limit that is reached when a stop is requested.
     wait_limit(std::stop_token stop) noexcept : stop_(std::move(stop)) {}
 
-    /// Returns a limit that is reached `duration` from now, or at once for durations <= 0. Durations beyond
-    /// the clock's range are cut to 146 years.
+    /// Returns a limit that is reached `duration` from now. If the duration is 0 or less, the limit is
+    /// reached at once. A duration beyond the range of the clock is treated as 146 years.
     template <class Rep, class Period>
     [[nodiscard]] static wait_limit after(const std::chrono::duration<Rep, Period>& duration) {
         return until(now_here<sys::clock>() + sys::bounded(duration));
     }
 
-    /// Returns a limit that is reached at `deadline`, by the deadline's own clock. If that is not the
-    /// library's clock, a waiting thread reads it each time that a sleep ends.
+    /// Returns a limit that is reached at `deadline`, on the clock of the deadline. If this is not the clock
+    /// of the library, a waiting thread reads the deadline's clock each time that its sleep ends.
     template <class Clock, class Duration>
     [[nodiscard]] static wait_limit until(const std::chrono::time_point<Clock, Duration>& deadline) {
         wait_limit limit;
@@ -51,7 +51,7 @@ public:
         return limit;
     }
 
-    /// Returns a limit with the deadline of this one that is also reached at a stop request.
+    /// Returns a limit with the deadline of this limit and the stop token `stop`.
     [[nodiscard]] wait_limit with(std::stop_token stop) const {
         wait_limit both = *this;
         both.stop_ = std::move(stop);
@@ -62,13 +62,14 @@ public:
     [[nodiscard]] bool is_endless() const noexcept { return !timed_ && !stop_.stop_possible(); }
     /// Returns whether the limit has a deadline.
     [[nodiscard]] bool is_timed() const noexcept { return timed_; }
-    /// Returns the time at which a sleep has to end so that the limit is checked again. The limit must be
-    /// timed. For a deadline of another clock, this is an estimate.
+    /// Returns the time at which a waiting thread must check the limit again. The limit must have a deadline.
+    /// If the deadline is on another clock, the returned time is an estimate.
     [[nodiscard]] sys::clock::time_point deadline() const noexcept {
         return left_ == nullptr ? sys::clock::time_point(deadline_)
                                 : now_here<sys::clock>() + left_(deadline_);
     }
-    /// Returns the stop token. It has no stop state if the limit has none.
+    /// Returns the stop token of the limit. The token has no stop state if the limit was made without a
+    /// token.
     [[nodiscard]] const std::stop_token& stop() const noexcept { return stop_; }
 
     /// Returns whether the limit is reached: a stop was requested, or the deadline has passed.
@@ -80,22 +81,25 @@ public:
     }
 
 private:
-    sys::clock::duration deadline_{}; // since the epoch of its clock
-    // Returns the time left until the deadline of another clock. Null for the library's clock.
+    sys::clock::duration deadline_{}; // the time since the epoch of the deadline's clock
+
+    // A function that returns the time left until a deadline on another clock. The pointer is null for a
+    // deadline on the library's clock.
     sys::clock::duration (*left_)(sys::clock::duration) noexcept = nullptr;
     std::stop_token stop_;
     bool timed_ = false;
 };
 
-/// The parameter of the `_for` forms: a limit that is reached a duration after the call. See
-/// wait_limit::after().
+/// The parameter type of functions whose names end in `_for`. A wait_duration is a limit that is reached some
+/// time after the call. See wait_limit::after().
 class wait_duration : public wait_limit {
 public:
     template <class Rep, class Period>
     wait_duration(const std::chrono::duration<Rep, Period>& from_now) : wait_limit(after(from_now)) {}
 };
 
-/// The parameter of the `_until` forms: a limit that is reached at a time point. See wait_limit::until().
+/// The parameter type of functions whose names end in `_until`. A wait_deadline is a limit that is reached at
+/// a time point. See wait_limit::until().
 class wait_deadline : public wait_limit {
 public:
     template <class Clock, class Duration>

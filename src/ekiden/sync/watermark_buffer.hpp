@@ -1,18 +1,19 @@
-/// A bounded queue whose producers, once it is full, wait until it has drained to a low mark.
+/// A bounded queue with a low mark. When the queue has become full, producers wait until the number of items
+/// has fallen to the low mark.
 ///
 /// Part: sync. Used by: users who want producers to work in long bursts. Source: the buffer with watermarks
-/// of Ohki and Kuno. It is their example of a wait for several states at once, which a condition variable
-/// cannot express.
+/// of Ohki and Kuno. Ohki and Kuno use this buffer as an example of a wait for several states at once, which
+/// a condition variable cannot express.
 #pragma once
 
 #include <ekiden/sync/buffer_base.hpp>
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// The states of a watermark buffer, for buffer_base.
+/// The states of a watermark_buffer, for its base class buffer_base.
 struct watermark_states : detail::closable_states {
     static constexpr std::uint32_t filling = 1;
-    static constexpr std::uint32_t draining = 2; // was full, and still holds more than the low mark
+    static constexpr std::uint32_t draining = 2; // producers wait until the low mark is reached
 
     static constexpr state_lock::mask push_states = 1U << empty | 1U << filling;
     static constexpr state_lock::mask pop_states = 1U << filling | 1U << draining;
@@ -26,14 +27,15 @@ struct watermark_states : detail::closable_states {
     }
 };
 
-/// A bounded_buffer whose producers, once it is full, wait until it has drained to a low mark.
+/// A bounded queue with a low mark. When the queue has become full, producers wait until the number of items
+/// has fallen to the low mark. The operations of a watermark_buffer are the member functions of buffer_base.
 template <class T>
 class watermark_buffer : public buffer_base<T, watermark_states> {
     using base = buffer_base<T, watermark_states>;
 
 public:
-    /// Constructs a buffer. Once it holds `high` items, producers wait until it holds at most `low`. Throws
-    /// std::invalid_argument unless low < high, and std::bad_alloc.
+    /// Constructs a buffer with room for `high` items and the low mark `low`. Throws std::invalid_argument
+    /// unless low < high. Can also throw std::bad_alloc.
     watermark_buffer(std::size_t low, std::size_t high)
         : base(base::checked(high, "watermark_buffer"), watermark_states{{}, checked_low(low, high)}) {}
 

@@ -1,7 +1,7 @@
-/// The enumerators of an enum class, by name, at compile time.
+/// Functions that count and name the enumerators of an enum class at compile time.
 ///
-/// Part: sync. Used by: state_table (to count states), state_diagram (to print them). It parses the name of a
-/// template argument in the compiler's name of a function, which g++ and clang provide.
+/// Part: sync. Used by: state_table, state_diagram. The functions parse __PRETTY_FUNCTION__ of g++ and clang,
+/// which contains the name of a template argument.
 #pragma once
 
 #include <ekiden/sys/config.hpp>
@@ -12,11 +12,12 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// Returns the name of the enumerator `Value`, without scope. Empty if no enumerator has this value.
+/// Returns the name of the enumerator `Value`, without its scope. Returns an empty string if no enumerator
+/// has this value.
 template <auto Value>
 [[nodiscard]] constexpr std::string_view enumerator_name() noexcept {
-    // "... [with auto Value = scope::name; ...]" or "... [Value = scope::name]". Without a name, it is
-    // "(type)7".
+    // The text is "... [with auto Value = scope::name; ...]" or "... [Value = scope::name]". If no enumerator
+    // has the value 7, the text has "(type)7" instead of the name.
     std::string_view text = __PRETTY_FUNCTION__;
     text.remove_prefix(text.find("Value = ") + 8);
     text = text.substr(0, text.find_first_of(";]"));
@@ -35,24 +36,26 @@ namespace enumerators {
 template <class Enum, std::size_t... I>
 constexpr std::size_t count(std::index_sequence<I...>) noexcept {
     std::size_t found = 0;
-    // Stops at the first gap.
+    // Stops at the first value that has no enumerator.
     (void)((enumerator_name<static_cast<Enum>(I)>().empty() ? false : (++found, true)) && ...);
     return found;
 }
 
-// A variable, so that the compiler counts only once.
+// This is a variable, so that the compiler counts the enumerators of a type only once.
 template <class Enum>
 inline constexpr std::size_t number = count<Enum>(std::make_index_sequence<80>());
 
 } // namespace enumerators
 
-/// Returns the number of enumerators of `Enum`, up to 80. Their values must be 0, 1, 2, …
+/// Returns the number of enumerators of `Enum`, up to 80. The values of the enumerators must be 0, 1, 2 and
+/// so on.
 template <class Enum>
 [[nodiscard]] constexpr std::size_t enumerator_count() noexcept {
     return enumerators::number<Enum>;
 }
 
-/// Returns the name of the enumerator `value`, which is known at run time only. Empty if it has no name.
+/// Returns the name of the enumerator `value`, which is known only at run time. Returns an empty string if no
+/// enumerator has this value.
 template <class Enum>
 [[nodiscard]] constexpr std::string_view enumerator_name(Enum value) noexcept {
     return [value]<std::size_t... I>(std::index_sequence<I...>) {

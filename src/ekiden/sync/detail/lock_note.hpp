@@ -1,7 +1,7 @@
-/// The reports of a lock: to ThreadSanitizer, and to the checks for misuse.
+/// The reports of a lock to ThreadSanitizer, and to the checks for misuse of locks.
 ///
-/// Part: sync. Used by: the mutexes of this part. It is empty and does nothing unless the program defines
-/// EKIDEN_ANNOTATE_LOCKS or EKIDEN_LOCK_CHECKS.
+/// Part: sync. Used by: the mutexes of this part. A lock_note is empty and does nothing unless the program
+/// defines EKIDEN_ANNOTATE_LOCKS or EKIDEN_LOCK_CHECKS.
 #pragma once
 
 #include <ekiden/context/held_locks.hpp>
@@ -9,26 +9,27 @@
 
 namespace ekiden::inline EKIDEN_ABI::detail {
 
-/// A member of each lock. Its address identifies the lock. `kind` is the name of the lock in messages.
+/// A member of each lock. The address of this member identifies the lock. The parameter `kind` of a member
+/// function is the name of the lock in messages.
 class lock_note {
 public:
-    /// The calling thread is about to wait for the lock without a limit. If it holds the lock, it would wait
-    /// forever.
+    /// Reports that the calling thread is about to wait for the lock without a limit. If lock_checks is set
+    /// and the thread holds the lock already, the program ends with a message.
     void wanted(const char* kind, const char* operation) const noexcept {
         if constexpr (lock_checks) expect_not_held(this, kind, operation);
     }
-    /// The calling thread has acquired the lock.
+    /// Reports that the calling thread has acquired the lock.
     void taken(sys::hold how, const char* kind) noexcept {
         if constexpr (lock_checks) note_held(this, kind, held_as(how));
         annotation_.taken(how);
     }
-    /// Calls taken() if `is_taken`. Returns `is_taken`.
+    /// Calls taken() if `is_taken` is true. Returns `is_taken`.
     bool taken_if(bool is_taken, sys::hold how, const char* kind) noexcept {
         if (is_taken) taken(how, kind);
         return is_taken;
     }
-    /// The calling thread is about to release the lock, which it holds as `how`. `is_free` is read only if
-    /// lock_checks is set.
+    /// Reports that the calling thread is about to release the lock. `how` is the way in which the thread
+    /// holds the lock. `is_free` is read only if lock_checks is set.
     void released(sys::hold how, const char* kind, const char* operation, bool is_free) noexcept {
         if constexpr (lock_checks) {
             expect_held(this, kind, held_as(how), operation, is_free);
@@ -36,23 +37,24 @@ public:
         }
         annotation_.released(how);
     }
-    /// Calls `section()` inside the lock, which the section must not use. It may be the section of a waiting
-    /// thread.
+    /// Calls `section()`. The caller is inside the lock, so the section must not use the lock. The calling
+    /// thread may run the section on behalf of a waiting thread.
     template <class Section>
     void run_inside(const char* kind, Section section) noexcept {
         if constexpr (lock_checks) note_held(this, kind, held::inside);
         section();
         if constexpr (lock_checks) note_released(this);
     }
-    /// The operation of wanted() is done, although the calling thread has not acquired the lock.
+    /// Reports that the operation of wanted() is done, although the calling thread has not acquired the lock.
     void served() const noexcept {
         if constexpr (lock_checks) note_served();
     }
-    /// The lock is being destroyed. `is_free` is read only if lock_checks is set.
+    /// Reports that the lock is being destroyed. `is_free` is read only if lock_checks is set.
     void ended(const char* kind, bool is_free) const noexcept {
         if constexpr (lock_checks) expect_free(kind, is_free);
     }
-    /// Returns how the calling thread holds the lock, if lock_checks is set.
+    /// Returns the way in which the calling thread holds the lock. The result is known only if lock_checks is
+    /// set.
     [[nodiscard]] held by_this_thread() const noexcept { return is_held(this); }
 
 private:

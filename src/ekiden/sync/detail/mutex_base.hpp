@@ -8,25 +8,26 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// A mutex: the base of mutex, fifo_mutex and hybrid_mutex.
+/// The base class of mutex, fifo_mutex and hybrid_mutex.
 ///
 /// Meets the standard's TimedMutex, so it works with std::unique_lock, std::scoped_lock and
-/// std::condition_variable_any. It is not recursive. If lock_checks is set, the program ends with a message
-/// at an unlock() by a thread that does not hold the mutex, at a lock() by the thread that holds it, and when
-/// a held mutex is destroyed.
+/// std::condition_variable_any. The mutex is not recursive. If lock_checks is set, three errors end the
+/// program with a message. A thread unlocks a mutex that it does not hold. A thread locks a mutex that it
+/// already holds. A mutex is destroyed while a thread holds it.
 ///
-/// Thread safety: all members may be called concurrently. Destroy it when no thread holds or waits for it.
+/// Thread safety: all members may be called concurrently. Destroy the mutex when no thread holds the mutex or
+/// waits for it.
 /// Ordering: an unlock() happens before the next lock().
 /// Initialization: constant.
 class mutex_base {
 public:
-    /// The mask of the lock's one state.
+    /// The mask that contains the only state of the lock.
     static constexpr state_lock::mask free = 1;
 
     mutex_base(const mutex_base&) = delete;
     mutex_base& operator=(const mutex_base&) = delete;
 
-    /// Locks the mutex. Waits while another thread holds it.
+    /// Locks the mutex. Waits while another thread holds the mutex.
     void lock() noexcept {
         note_.wanted(lock_.name(), "lock");
         lock_.enter_only();
@@ -41,16 +42,16 @@ public:
     /// Locks the mutex if it is free. Does not wait, and does not fail spuriously. Returns whether the mutex
     /// is locked now.
     [[nodiscard]] bool try_lock() noexcept { return noted(lock_.try_enter(free)); }
-    /// Unlocks the mutex. The calling thread must hold it.
+    /// Unlocks the mutex. The calling thread must hold the mutex.
     void unlock() noexcept {
         note_.released(sys::hold::alone, lock_.name(), "unlock", lock_checks && lock_.passes(free));
         end_hold();
     }
 
 protected:
-    // Beside other waiters a thread sleeps at once: one processor with the lock in its cache gets more done
-    // than two that take the lock from each other. A thread that waits alone spins, because most sections are
-    // short.
+    // A thread sleeps at once if other threads wait already. So the lock stays in the cache of one processor,
+    // which is faster than a lock that moves between processors. A thread spins if no other thread waits,
+    // because most sections are short.
     static constexpr state_rules plain{.spins = 12, .first_only = true, .name = "a mutex"};
 
     /// `rules` must outlive the mutex.

@@ -1,6 +1,6 @@
-/// A first-in-first-out store of fixed capacity, for one thread at a time.
+/// A first-in-first-out queue of fixed capacity, for one thread at a time.
 ///
-/// Part: sync. Used by: bounded_buffer, watermark_buffer (inside their locks).
+/// Part: sync. Used by: bounded_buffer, watermark_buffer.
 #pragma once
 
 #include <ekiden/sys/config.hpp>
@@ -11,11 +11,11 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// Holds up to `capacity` objects in memory that is allocated once. Not thread-safe.
+/// A queue of up to `capacity` objects in memory that is allocated once. The queue is not thread-safe.
 template <class T>
 class ring_buffer {
 public:
-    /// Throws std::bad_alloc.
+    /// Constructs an empty queue. Throws std::bad_alloc.
     explicit ring_buffer(std::size_t capacity)
         : capacity_(capacity), items_(std::allocator<T>().allocate(capacity)) {}
     ring_buffer(const ring_buffer&) = delete;

@@ -1,4 +1,5 @@
-// The slow paths of state_lock: waits, exits with a queue, cancellation. Protocol: sync/detail/state_lock.md.
+// The slow paths of state_lock are waits, exits with a queue, and cancellation. Protocol:
+// sync/detail/state_lock.md.
 #include <ekiden/context/thread_context.hpp>
 #include <ekiden/observe/trace.hpp>
 #include <ekiden/sync/detail/state_lock.hpp>
@@ -16,13 +17,13 @@
 namespace ekiden::inline EKIDEN_ABI {
 namespace {
 
-/// How many transitions of waiters a releaser runs before it wakes a waiter that runs the rest.
+/// The number of transitions of waiters that a releaser runs before it wakes a waiter that runs the rest.
 constexpr unsigned most_served = 1000;
 
-/// The words on which groups of waiters sleep. Locks whose addresses collide share a word. A thread that is
-/// woken by another lock only checks its status again. The words are not part of the locks, because a
-/// releaser increments a word when its lock may have been destroyed already. They start shortly before they
-/// wrap.
+/// A word on which groups of waiters sleep. Locks whose addresses have the same hash share a word. If a
+/// thread is woken by another lock, the thread only checks its status again. The words are not part of the
+/// locks, because a releaser increments a word when its lock may have been destroyed already. Each word
+/// starts shortly before it wraps around, so that tests reach this case.
 struct alignas(sys::isolation) shared_word {
     sys::atomic<std::uint32_t> generation{~std::uint32_t{0} - 100};
 };
@@ -32,20 +33,20 @@ waiter* to_waiter(std::uint64_t address) noexcept {
     return reinterpret_cast<waiter*>(static_cast<std::uintptr_t>(address));
 }
 
-/// Sets the outcome of a thread's wait and wakes the thread, which may destroy the waiter as soon as it is
-/// set.
+/// Sets the outcome of a thread's wait and wakes the thread. The thread may destroy the waiter as soon as the
+/// outcome is set.
 void tell(waiter& who, std::uint32_t outcome) noexcept {
     sys::atomic<std::uint32_t>& status = who.status;
-    // [SL3] Release: the outcome. Pairs with the acquires in sleep(). A read-modify-write, because it
-    // continues the release sequence of the stop callback's mark [SL4].
+    // [SL3] Release: publishes the outcome. Pairs with the acquires in sleep(). The step is a
+    // read-modify-write, because it continues the release sequence of the stop callback's mark [SL4].
     const std::uint32_t before = status.exchange(outcome, sys::release);
     if ((before & waiter::phase) == waiter::parked && !EKIDEN_MUTANT(state_lock_forgets_to_wake))
         sys::futex_wake(status);
 }
 
 /// The waiters that a thread still has to resume. If an executor refuses a coroutine, the coroutine may be
-/// destroyed at once and unlock a lock, which resumes the next waiter, and so on. The list makes this a loop
-/// instead of a recursion.
+/// destroyed at once and unlock a lock. This unlock resumes the next waiter, whose coroutine may be refused
+/// and destroyed as well. The list turns this recursion into a loop.
 struct resuming {
     bool busy = false;
     wait_link* first = nullptr;
@@ -74,8 +75,9 @@ void resume_in_turn(waiter& who) noexcept {
 
 constinit const state_rules state_lock::overtaking{};
 constinit const state_rules state_lock::strict{.hand_over_after = std::chrono::nanoseconds(0)};
-// Not constinit, because std::stop_token is not a literal type everywhere. Before its construction it is all
-// zeros, which means the same. So locks work while static objects are constructed.
+// This object is not constinit, because std::stop_token is not a literal type in every standard library.
+// Before the object is constructed, all its bytes are 0. This is also a limit that is never reached. So locks
+// work while static objects are constructed.
 const wait_limit state_lock::never_{};
 
 state_lock::~state_lock() {
@@ -83,8 +85,9 @@ state_lock::~state_lock() {
         sys::contract_broken("state_lock: destroyed while a thread or a coroutine waits for it");
 }
 
-// A step has failed, because another processor has just made one. If the word stays in the cache of that
-// processor for some steps, all processors together need less time than if they fetch the word for each step.
+// Pauses after a failed compare-exchange, which means that another processor has just changed the word.
+// During the pause the word stays in the cache of that processor, which can then make several steps. This is
+// faster for all processors together than a transfer of the word for each step.
 void state_lock::step_aside() noexcept {
     constexpr unsigned pauses = 8;
     for (unsigned i = 0; i != pauses; ++i) sys::spin_hint();
@@ -92,7 +95,7 @@ void state_lock::step_aside() noexcept {
 
 // ---- waiting -----------------------------------------------------
 
-/// Ends the sleep of a waiter when a stop is requested.
+/// Wakes the thread of a waiter when a stop is requested.
 class state_lock::interrupter {
 public:
     interrupter(waiter& who, const std::stop_token& stop) {
@@ -104,7 +107,7 @@ private:
         waiter& who;
 
         void operator()() const noexcept {
-            // [SL4] Release: the stop request. Pairs with the acquire of the status in sleep().
+            // [SL4] Release: publishes the stop request. Pairs with the acquire of the status in sleep().
             const std::uint32_t before = who.status.fetch_or(waiter::interrupted, sys::release);
             if ((before & waiter::phase) == waiter::parked) sys::futex_wake(who.status);
         }
@@ -142,8 +145,8 @@ bool state_lock::wait(waiter& me, const wait_limit& limit) noexcept {
     const unsigned rounds = unsigned{rules_->spins} + rules_->yields;
     unsigned looks = 0;
     bool woken = false; // this thread has been woken to try again, and `waking` is set for it
-    bool late = false;
-    std::optional<blocked_here> asleep; // from the first sleep on
+    bool late = false;  // the limit was reached, but a releaser had chosen this waiter before
+    std::optional<blocked_here> asleep; // has a value from the first sleep on
     std::uint64_t word = word_.load(sys::relaxed);
     for (;;) {
         if ((word & locked) == 0 && in(me.mask, word)) {
@@ -162,7 +165,7 @@ bool state_lock::wait(waiter& me, const wait_limit& limit) noexcept {
             word = word_.load(sys::relaxed);
             continue;
         }
-        // Reported before the waiter is pushed: a lock must not be handed to a thread that still reports.
+        // Reports the wait before the push, because a lock must not be handed to a thread that still reports.
         if (!asleep) asleep.emplace(rules_->name);
         if (!me.direct) {
             const std::uint64_t now = sys::now_ns();
@@ -174,21 +177,22 @@ bool state_lock::wait(waiter& me, const wait_limit& limit) noexcept {
         wake how = sleep(me, limit);
         if (how == wake::gave_up) {
             if (cancel(me)) return false;
-            // The releaser has chosen this waiter already, so its grant is on the way.
+            // A releaser has chosen this waiter already and is about to set its status.
             how = sleep(me, never_);
             late = true;
         }
         if (how == wake::granted) return true;
         woken = true;
         looks = 0;
-        // [SL4] Relaxed: only this thread reads it. The mark of a stop request stays for the next sleep.
+        // [SL4] Relaxed: only this thread reads the new status. The mark of a stop request stays for the next
+        // sleep.
         me.status.fetch_and(waiter::interrupted, sys::relaxed);
         word = word_.load(sys::relaxed);
     }
 }
 
-// Tries the operation once. No thread is inside, and the state admits `me`. On failure `word` is the new
-// word.
+// Tries the operation once. The caller has read a word without `locked` and with a state that admits `me`. If
+// the step fails, the function sets `word` to the new word.
 bool state_lock::take(waiter& me, std::uint64_t& word, bool woken) noexcept {
     const std::uint64_t seen = woken ? word & ~waking : word;
     if (me.transition == nullptr) {
@@ -198,7 +202,8 @@ bool state_lock::take(waiter& me, std::uint64_t& word, bool woken) noexcept {
         return word_.compare_exchange_weak(word, next, sys::acquire, sys::relaxed);
     }
     if (me.pure && !woken) {
-        // [SL1] Acquire before the transition, which may depend on what was done before.
+        // [SL1] Acquire, because the transition may read data that an earlier holder has written. Pairs with
+        // the release of an exit.
         const std::uint64_t now = word_.load(sys::acquire);
         if (now != word) {
             word = now;
@@ -206,7 +211,7 @@ bool state_lock::take(waiter& me, std::uint64_t& word, bool woken) noexcept {
         }
         const std::uint64_t next = with(word, me.transition(me.context, value_of(word)));
         if (((word ^ next) & state_bits) == 0 || !must_serve(word)) {
-            // [SL1] Acquire and release: an entry and an exit in one step.
+            // [SL1] Acquire and release, because this step is both an entry and an exit.
             return word_.compare_exchange_weak(word, next, sys::acq_rel, sys::relaxed);
         }
     }
@@ -216,8 +221,8 @@ bool state_lock::take(waiter& me, std::uint64_t& word, bool woken) noexcept {
     return true;
 }
 
-// The lock is closed to `me`. Pushes `me` in front of the newest waiter. The same step checks that the lock
-// is still closed.
+// Pushes `me` in front of the newest waiter. The lock is closed to `me`, and the step of the push checks that
+// the lock is still closed.
 bool state_lock::push(waiter& me, std::uint64_t& word, bool woken) noexcept {
     const std::uint64_t address = reinterpret_cast<std::uintptr_t>(&me);
     if (address >> waiter_address_bits != 0)
@@ -225,7 +230,7 @@ bool state_lock::push(waiter& me, std::uint64_t& word, bool woken) noexcept {
     me.next = to_waiter((word & newest) >> newest_shift << alignment_bits);
     std::uint64_t next = (word & ~newest) | address >> alignment_bits << newest_shift;
     if (woken && !EKIDEN_MUTANT(state_lock_wakes_for_ever))
-        next &= ~waking; // a thread is inside, and will serve the queue when it leaves
+        next &= ~waking; // the thread that is inside will serve the queue when it leaves
     if (me.numbered) {
         me.number = value_of(word).payload;
         next = count_arrival(next);
@@ -234,14 +239,15 @@ bool state_lock::push(waiter& me, std::uint64_t& word, bool woken) noexcept {
         const std::uint64_t state = rules_->close(value_of(word), me.mask);
         next = (next & ~state_bits) | state << state_shift;
     }
-    // [SL2] Release: the waiter. Pairs with the acquire in take_list().
+    // [SL2] Release: publishes the waiter. Pairs with the acquire in take_list().
     return word_.compare_exchange_weak(word, next, sys::release, sys::relaxed);
 }
 
-// A woken waiter has found the lock free but closed. It returns to its place in the queue and serves the
-// other waiters, because no other wake-up was in flight for them.
+// Returns `me` to its old place in the queue, and serves the other waiters. A woken waiter calls this if no
+// thread is inside and the state does not admit the waiter. The waiter must serve, because no other thread
+// was woken meanwhile.
 bool state_lock::requeue(waiter& me, std::uint64_t& word) noexcept {
-    // Relaxed: take_list() acquires.
+    // Relaxed is enough, because take_list() acquires.
     if (!word_.compare_exchange_weak(word, (word & ~waking) | locked, sys::relaxed, sys::relaxed))
         return false;
     const state_value value = value_of(word);
@@ -251,14 +257,15 @@ bool state_lock::requeue(waiter& me, std::uint64_t& word) noexcept {
     return true;
 }
 
-// A woken waiter gives up. Passes its wake-up on to the other waiters.
+// Passes the wake-up of a woken waiter that gives up on to the other waiters.
 void state_lock::pass_on() noexcept {
     std::uint64_t word = word_.load(sys::relaxed);
     for (;;) {
         if ((word & locked) != 0) {
-            // The thread inside finds no wake-up in flight and serves the queue. Relaxed: publishes nothing.
+            // The thread inside will find `waking` clear, and will serve the queue. Relaxed is enough,
+            // because the step publishes nothing.
             if (word_.compare_exchange_weak(word, word & ~waking, sys::relaxed, sys::relaxed)) return;
-            // Relaxed: take_list() acquires.
+            // Relaxed is enough, because take_list() acquires.
         } else if (word_.compare_exchange_weak(word, (word & ~waking) | locked, sys::relaxed, sys::relaxed)) {
             exit_slow(value_of(word));
             return;
@@ -267,7 +274,8 @@ void state_lock::pass_on() noexcept {
 }
 
 sys::atomic<std::uint32_t>& state_lock::group_word(const state_lock* lock) noexcept {
-    // Fibonacci hashing (Knuth): it spreads locks that lie some bytes, cache lines or pages apart.
+    // Fibonacci hashing (Knuth) gives different words to locks that lie some bytes, cache lines or pages
+    // apart.
     constexpr std::uint64_t golden_ratio = 0x9e3779b97f4a7c15;
     static_assert(shared_words.size() == 64);
     return shared_words[reinterpret_cast<std::uintptr_t>(lock) * golden_ratio >> (64 - 6)].generation;
@@ -280,10 +288,10 @@ state_lock::wake state_lock::sleep(waiter& me, const wait_limit& limit) noexcept
     sys::atomic<std::uint32_t>& group = group_word(this);
     for (;;) {
         // [SL5] Acquire. Pairs with the release in grant(), which increments the generation after it has set
-        // the statuses. A thread that reads the new generation sees its own status. With the old one, it does
-        // not fall asleep or is woken.
+        // the statuses. A thread that reads the new generation sees its own status. A thread that reads the
+        // old generation does not fall asleep, or is woken.
         const std::uint32_t generation = me.group ? group.load(sys::acquire) : 0;
-        // [SL3] Acquire: the outcome. Pairs with the release in tell() and grant().
+        // [SL3] Acquire: reads the outcome. Pairs with the release in tell() and grant().
         std::uint32_t status = me.status.load(sys::acquire);
         if ((status & waiter::phase) == waiter::granted) return wake::granted;
         if ((status & waiter::phase) == waiter::retry) return wake::retry;
@@ -294,7 +302,8 @@ state_lock::wake state_lock::sleep(waiter& me, const wait_limit& limit) noexcept
         }
         if ((status & waiter::phase) == waiter::waiting) {
             const std::uint32_t asleep = status | waiter::parked;
-            // Relaxed: publishes nothing. After a failure the status is read again.
+            // Relaxed is enough, because the step publishes nothing. If it fails, the thread reads the status
+            // again.
             if (!me.status.compare_exchange_strong(status, asleep, sys::relaxed, sys::relaxed)) continue;
             status = asleep;
         }
@@ -307,34 +316,35 @@ state_lock::wake state_lock::sleep(waiter& me, const wait_limit& limit) noexcept
 
 // ---- leaving with a queue ----------------------------------------
 
-/// The waiters that a releaser serves.
+/// The waiters that a releaser has chosen to serve.
 struct state_lock::choice {
-    state_value value;              ///< the value of the lock, after the transitions that were run
-    wait_link* completed = nullptr; ///< waiters whose transitions were run, in this order, linked by next
+    state_value value; ///< the value of the lock, after the transitions that the releaser has run
+    /// The waiters whose transitions the releaser has run. They are linked by `next`, in this order.
+    wait_link* completed = nullptr;
     wait_link** end = &completed;
-    waiter* owner = nullptr;       ///< gets the lock, which stays locked
-    waiter* overtakable = nullptr; ///< is woken and tries again
+    waiter* owner = nullptr;       ///< this waiter gets the lock by hand-over
+    waiter* overtakable = nullptr; ///< this waiter is woken and tries again
     unsigned served = 0;
 };
 
 void state_lock::exit_slow(state_value next) noexcept { serve_and_leave(next, take_list()); }
 
-// Sets listing, which is the right to change list_, and moves the new waiters into the list. With `lock_too`,
-// also enters the lock if no thread is inside, and sets *lock_too to whether it has entered. Returns the new
-// word.
+// Sets `listing`, and moves the new waiters into the list. Only the thread that has set `listing` may change
+// the list. If `lock_too` is not null, the function also enters the lock if no thread is inside. It then sets
+// *lock_too to whether it has entered. Returns the new word.
 std::uint64_t state_lock::take_list(bool* lock_too) noexcept {
     std::uint64_t word = word_.load(sys::relaxed);
     sys::back_off canceler;
     for (;;) {
-        if ((word & listing) != 0) { // a canceler has set it, for a few steps
+        if ((word & listing) != 0) { // a thread that cancels a wait holds the list for a few steps
             canceler.wait();
             word = word_.load(sys::relaxed);
             continue;
         }
         const std::uint64_t found = (word & newest) != 0 ? queued : 0;
         const std::uint64_t next = (word & ~newest) | listing | found | (lock_too != nullptr ? locked : 0);
-        // [SL2] Acquire: the waiters and the list. Pairs with the release in push() and in the steps that
-        // clear listing.
+        // [SL2] Acquire: reads the waiters and the list. Pairs with the release in push() and in the steps
+        // that clear `listing`.
         if (!word_.compare_exchange_weak(word, next, sys::acquire, sys::relaxed)) continue;
         if (lock_too != nullptr) *lock_too = (word & locked) == 0;
         gather(word);
@@ -342,7 +352,7 @@ std::uint64_t state_lock::take_list(bool* lock_too) noexcept {
     }
 }
 
-// Moves the new waiters of `word`, which are linked newest first, into list_.
+// Moves the new waiters in `word` into list_. The new waiters are linked from the newest to the oldest.
 void state_lock::gather(std::uint64_t word) noexcept {
     if ((word & newest) == 0) return;
     wait_link* newer = nullptr;
@@ -358,14 +368,14 @@ void state_lock::gather(std::uint64_t word) noexcept {
         list_.insert(*newer);
         newer = following;
     }
-    if (rules_->settle != nullptr) return; // the note has another use
+    if (rules_->settle != nullptr) return; // the note is then the mask of the woken waiter
     const std::uint32_t length = std::min(list_.size(), wait_list::max_note);
     if (length > list_.note()) list_.set_note(length);
 }
 
-// Settles the state, serves the waiters that it admits, and leaves in one step. If new waiters arrive
-// meanwhile, repeats this with them. The caller has set locked and listing. `word` is the result of
-// take_list().
+// Settles the state, serves the waiters that the state admits, and then leaves the lock in one step. If new
+// waiters arrive meanwhile, the function serves again. The caller has set `locked` and `listing`. `word` is
+// the result of take_list().
 void state_lock::serve_and_leave(state_value next, std::uint64_t word) noexcept {
     choice chosen{.value = next};
     for (;;) {
@@ -375,13 +385,13 @@ void state_lock::serve_and_leave(state_value next, std::uint64_t word) noexcept 
         if (rules_->counts_arrivals) chosen.value.payload = value_of(word).payload;
         const std::uint64_t left = pack(chosen.value) | (!list_.empty() || now_waking ? queued : 0)
                                    | (chosen.owner != nullptr ? locked : 0) | (now_waking ? waking : 0);
-        // Only new waiters can change the word meanwhile. The woken waiter may be one of them.
+        // Only new waiters and the woken waiter can change the word meanwhile.
         std::uint64_t expected = word;
-        // [SL1] [SL2] Release: what was done inside, and the list. Pairs with the acquires of enter() and
-        // apply(), and with the next take_list().
+        // [SL1] [SL2] Release: publishes the work inside the lock, and the list. Pairs with the acquires of
+        // enter() and apply(), and with the next take_list().
         if (word_.compare_exchange_strong(expected, left, sys::release, sys::relaxed)) break;
         if ((expected & newest) != 0) {
-            // [SL2] Acquire: the new waiters. Pairs with the release in push().
+            // [SL2] Acquire: reads the new waiters. Pairs with the release in push().
             const std::uint64_t found = word_.fetch_and(~newest, sys::acquire);
             gather(found);
             word = found & ~newest;
@@ -389,20 +399,21 @@ void state_lock::serve_and_leave(state_value next, std::uint64_t word) noexcept 
             word = expected;
         }
     }
-    // From here on, the lock may have been destroyed. Only the chosen waiters are touched, each for the last
-    // time.
+    // From here on, the lock may have been destroyed. So this thread accesses only the chosen waiters, and
+    // each of them for the last time.
     if (chosen.owner != nullptr || chosen.overtakable != nullptr || chosen.completed != nullptr)
-        trace::detail::moment(trace::kind::granted, this); // its address
+        trace::detail::moment(trace::kind::granted, this); // records only the address of the lock
     grant(chosen, this);
 }
 
-// Returns the oldest waiter that may be served in `state`, or null. With `direct_only`, another waiter's
-// wake-up is in flight, and only waiters count that the releaser serves completely.
+// Returns the oldest waiter that may be served in `state`, or null. If `direct_only` is true, returns only a
+// waiter that the releaser serves completely. It is true while the wake-up of another waiter is in flight.
 waiter* state_lock::next_for(unsigned state, bool direct_only) const noexcept {
     const auto admitted = [state](const wait_link& head) { return ((head.mask >> state) & 1) != 0; };
     const auto opens = [](const wait_link& head) { return static_cast<const waiter&>(head).opens; };
     if (rules_->queue_order) {
-        // Waiters that end a section (unlock) are not part of the order of waiters that begin one.
+        // The queue order applies only to waiters that begin a section. Other waiters, for example a waiting
+        // upgrade, come first.
         wait_link* link =
             list_.oldest_head([&](const wait_link& head) { return admitted(head) && !opens(head); });
         if (link == nullptr) {
@@ -416,19 +427,20 @@ waiter* state_lock::next_for(unsigned state, bool direct_only) const noexcept {
         [&](const wait_link& head) { return admitted(head) && static_cast<const waiter&>(head).direct; }));
 }
 
-// Adds to `chosen` the waiters that its value admits, in queue order, and runs their transitions.
+// Adds waiters to `chosen` in queue order, as long as the value of `chosen` admits one. Runs the transitions
+// of these waiters.
 void state_lock::choose(choice& chosen, bool wake_on_its_way) noexcept {
     const auto settle = [&](mask waiting) { chosen.value.state = rules_->settle(chosen.value, waiting); };
     while (chosen.owner == nullptr) {
         const bool direct_only = wake_on_its_way || chosen.overtakable != nullptr;
         const auto waiting = [&] { return list_.masks() | (direct_only ? list_.note() : 0); };
-        // In strict queue order, a state may be closed to new threads and open to waiting ones.
+        // In strict queue order, a state can be closed to new threads and open to waiting threads.
         if (rules_->settle != nullptr) settle(rules_->queue_order ? 0 : waiting());
         const unsigned state = chosen.value.state;
         waiter* const who = next_for(state, direct_only);
         if (waiter* const woken = chosen.overtakable; woken != nullptr) {
-            // The wake-up is withdrawn if the lock is handed to another waiter, or if the state does not
-            // admit the woken waiter any more.
+            // Cancels the planned wake-up if the lock is handed to another waiter, or if the state no longer
+            // admits the waiter that was to be woken.
             const bool handed = who != nullptr && who->transition == nullptr;
             if (handed || (who == nullptr && ((woken->mask >> state) & 1) == 0)) {
                 list_.insert(*woken);
@@ -464,8 +476,8 @@ void state_lock::choose(choice& chosen, bool wake_on_its_way) noexcept {
     }
 }
 
-// Tells the chosen waiters their outcomes. Each may be destroyed as soon as it is told. The lock may have
-// been destroyed already.
+// Sets the outcomes of the chosen waiters. A waiter may be destroyed as soon as its outcome is set. The lock
+// may have been destroyed already.
 void state_lock::grant(const choice& chosen, const state_lock* lock) noexcept {
     const auto give = [](waiter& who) {
         if (who.resume != nullptr)
@@ -481,7 +493,7 @@ void state_lock::grant(const choice& chosen, const state_lock* lock) noexcept {
         link = link->next;
         if (who.group) {
             groups = true;
-            // [SL3] Release, like in tell().
+            // [SL3] Release: publishes the outcome. Pairs with the acquire in sleep().
             who.status.store(waiter::granted, sys::release);
         } else {
             give(who);
@@ -489,7 +501,7 @@ void state_lock::grant(const choice& chosen, const state_lock* lock) noexcept {
     }
     if (groups) {
         sys::atomic<std::uint32_t>& group = group_word(lock);
-        // [SL5] Release: the statuses. Pairs with the acquire in sleep().
+        // [SL5] Release: publishes the statuses. Pairs with the acquire in sleep().
         if (!EKIDEN_MUTANT(state_lock_group_is_not_counted)) group.fetch_add(1, sys::release);
         sys::futex_wake_all(group);
     }
@@ -512,25 +524,26 @@ bool state_lock::start(waiter& who) noexcept {
 withdrawal state_lock::withdraw(waiter& who) noexcept {
     bool entered = false;
     std::uint64_t word = take_list(&entered);
-    // take_list() has moved every pushed waiter into the list, where it stays until a releaser chooses it. In
-    // the list it has got a ticket, which it keeps. So a waiter without a ticket has not been pushed yet.
+    // take_list() has moved every pushed waiter into the list. A waiter gets a ticket in the list, and keeps
+    // the ticket after it has left the list. So a waiter without a ticket has not been pushed yet.
     const bool never_came = !who.has_ticket() && !EKIDEN_MUTANT(state_lock_withdraw_overlooks_who_comes);
     const withdrawal result = who.linked() ? withdrawal::taken_out
                               : never_came ? withdrawal::not_there
                                            : withdrawal::served;
     if (who.linked() && !EKIDEN_MUTANT(state_lock_cancel_leaves_a_trace)) list_.remove(who);
     if (entered) {
-        // Without this waiter, the state may be another one (settle) and admit other waiters.
+        // Without this waiter, settle may return a state that admits other waiters.
         serve_and_leave(value_of(word), word);
         return result;
     }
-    // A thread is inside, and cannot leave while listing is set. It settles the state when it leaves. With a
-    // settle rule it must check the queue, even an empty one.
+    // Another thread is inside, and settles the state when it leaves. It cannot change the state while
+    // `listing` is set. If the rules have settle, that thread must check the queue even if the queue is
+    // empty. So `queued` stays set.
     for (;;) {
         const bool look = !list_.empty() || (word & waking) != 0
                           || (rules_->settle != nullptr && !EKIDEN_MUTANT(state_lock_cancel_settles_nothing));
         const std::uint64_t still = look ? queued : 0;
-        // [SL2] Release: the list. Pairs with the acquire in the next take_list().
+        // [SL2] Release: publishes the list. Pairs with the acquire in the next take_list().
         if (word_.compare_exchange_weak(word, (word & ~(listing | queued)) | still, sys::release,
                                         sys::relaxed))
             return result;

@@ -1,13 +1,18 @@
-/// A lock with named states. An entry names the states in which it may begin. An exit names the next state.
+/// A lock with named states. A thread that enters the lock names the states in which it may enter. A thread
+/// that leaves the lock names the next state.
 ///
-/// Part: sync. Used by: every lock of this part. state_mutex is its typed interface. Protocol:
+/// Part: sync. Used by: every lock of this part. state_mutex is a typed interface of state_lock. Protocol:
 /// sync/detail/state_lock.md.
 ///
-/// Source: abstract-state synchronization (Ohki and Kuno, IPSJ). Conditions are data, so no thread is woken
-/// to find that its condition does not hold. Differences: the lock needs no kernel support, because the
-/// waiters lie in a list of its own. The step that finds the lock closed also pushes the waiter. The releaser
-/// runs the transitions of waiters (delegation). Running threads may overtake a woken thread until it has
-/// waited for some time. At most one such wake-up is in flight. The state may depend on the waiters (settle).
+/// Source: abstract-state synchronization (Ohki and Kuno, IPSJ). The condition for which a thread waits is a
+/// set of states. So the lock can check this condition, and wakes the thread only if the condition holds. A
+/// state_lock differs from the lock of Ohki and Kuno in these points:
+///   The lock needs no kernel support, because it has its own list of waiters.
+///   One atomic step finds that the lock is closed and pushes the waiter.
+///   A thread that releases the lock runs the transitions of waiters (delegation).
+///   Running threads may overtake a woken thread until the woken thread has waited for some time.
+///   Among the threads that can be overtaken, the lock wakes only one at a time.
+///   The state may depend on the waiters (settle).
 #pragma once
 
 #include <ekiden/sync/detail/waiter.hpp>
@@ -29,90 +34,96 @@ namespace detail {
 struct lock_access;
 }
 
-/// The rules of a kind of lock. They are a constant, because locks keep a reference to them.
+/// The rules that all locks of one kind share. The rules must be a constant, because each lock refers to its
+/// rules.
 struct state_rules {
-    /// Returns the state that `value` becomes when the queue holds waiters for the states `queued` (a mask).
-    /// Null if the state does not depend on the waiters. It turns "a writer waits" into a state. It only
-    /// changes the state, and returns its own results unchanged. It also leaves the values that transitions
-    /// return unchanged if no thread waits. A lock with such a rule has at most
-    /// state_lock::max_settled_states states.
+    /// Returns the state that the lock gets if it has the value `value` and its waiters wait for the states
+    /// `queued`, which is a mask. The function is null if the state does not depend on the waiters. For
+    /// example, settle can return a special state while a writer waits. If settle is called with its own
+    /// result, it returns this result unchanged. If no thread waits, settle does not change the state that a
+    /// transition returns. If a lock has this rule, the number of its states is at most max_settled_states.
     std::uint32_t (*settle)(state_value value, std::uint64_t queued) noexcept = nullptr;
 
-    /// Returns the state that a settled `value` becomes when one more waiter, for the states `arriving`,
-    /// joins the queue. Null if the state stays. It agrees with settle, and it only closes the lock: the new
-    /// state admits no waiter that `value` does not admit.
+    /// Returns the state that the lock gets if it has the value `value` and a waiter for the states
+    /// `arriving`, which is a mask, joins the queue. The function is null if a new waiter does not change the
+    /// state. This function must agree with settle, and can only close the lock. So the new state admits only
+    /// waiters that the state of `value` admits.
     std::uint32_t (*close)(state_value value, std::uint64_t arriving) noexcept = nullptr;
 
-    /// How long running threads may overtake a waiter before the lock is handed to it. 0 means strict order,
-    /// which costs a context switch per hand-over.
+    /// The time for which running threads may overtake a waiter. After this time, the lock is handed to the
+    /// waiter. A time of 0 means strict order, which costs a context switch per hand-over.
     std::chrono::nanoseconds hand_over_after = std::chrono::microseconds(500);
 
-    /// While a wake-up is in flight, an exit may leave the rest of the queue to the woken thread. With
-    /// `exact`, each exit checks the queue and settles the state.
+    /// If true, each exit checks the queue and calls settle. If false, an exit may leave this work to a
+    /// thread that was woken and has not run yet.
     bool exact = false;
 
-    /// Of the waiters that begin a section (conduct::opens), only the oldest may be admitted. Requires
-    /// hand_over_after = 0.
+    /// If true, waiters that begin a section (conduct::opens) get the lock in the order of the queue.
+    /// Requires hand_over_after = 0.
     bool queue_order = false;
 
-    /// The payload counts arrivals (enter_numbered), and every exit keeps it.
+    /// If true, the payload counts arrivals (enter_numbered), and no exit changes the payload.
     bool counts_arrivals = false;
 
-    /// How often a thread checks the lock again before it sleeps: first with a pause hint before each check,
-    /// then with a yield. A slow yield is the last one (sys::yield_briefly).
+    /// The number of times that a thread spins before it sleeps. Each time, the thread executes a pause hint
+    /// and checks the lock again.
     std::uint16_t spins = 0;
+    /// The number of times that a thread yields before it sleeps. After each yield, the thread checks the
+    /// lock again. After a slow yield, the thread sleeps (sys::yield_briefly).
     std::uint16_t yields = 0;
-    /// The thread checks again only while no other thread waits. Beside other waiters it sleeps at once.
+    /// If true, a thread spins and yields only while no other thread waits. If another thread waits, the
+    /// thread sleeps at once.
     bool first_only = false;
 
     /// The name of the lock in reports.
     const char* name = "a lock";
 };
 
-/// How an operation that must wait is carried out.
+/// The way in which a lock carries out an operation that must wait.
 enum class conduct : std::uint8_t {
-    opens,             ///< it begins a section: the waiter is woken and tries again, see hand_over_after
-    completes,         ///< it is the whole section: the releaser runs it on behalf of the waiter
-    completes_together ///< like completes, and one system call wakes many such waiters
+    /// The operation begins a section. A thread that leaves the lock wakes the waiter, which then tries
+    /// again.
+    opens,
+    /// The operation is a whole section. A thread that leaves the lock runs the operation for the waiter.
+    completes,
+    /// Like `completes`, but one system call wakes all waiters whose operations were run together.
+    completes_together
 };
 
 /// The result of an attempt that does not wait.
 enum class attempt : std::uint8_t {
     done,
     refused, ///< the state does not admit the operation
-    busy     ///< a thread is inside at this moment, so the state is not decided
+    busy     ///< a thread is inside the lock, so the next state is not decided yet
 };
 
-/// Thread-safe. An exit touches nothing of the lock after its effect is visible. So a thread may destroy the
-/// lock when it has seen the effect of every call. Neither copied nor moved.
+/// A lock with up to 63 states.
+///
+/// Thread safety: all members may be called concurrently. When another thread can see the effect of an exit,
+/// the exit no longer accesses the lock. So a thread may destroy the lock when the thread has seen the effect
+/// of every call.
 class state_lock {
 public:
-    using mask = std::uint64_t; ///< a set of states, bit i for state i
+    using mask = std::uint64_t; ///< a set of states; bit i stands for state i
 
+    /// The largest number of states of a lock.
     static constexpr unsigned max_states = 63;
-    static constexpr unsigned max_settled_states = wait_list::note_bits; ///< for rules with settle
+    /// The largest number of states of a lock whose rules have the function settle.
+    static constexpr unsigned max_settled_states = wait_list::note_bits;
     static constexpr mask any_state = ~mask{0};
 
 private:
-    // The word (state_lock.md explains the protocol):
-    //   bits    name     meaning                               set by           cleared by
-    //   0       locked   a thread is inside, or decides        enter, cancel    exit
-    //   1       listing  list_ is being changed                exit, cancel     the same thread
-    //   2       queued   list_ holds waiters, or waking        listing's owner  listing's owner
-    //   3       waking   a woken waiter is on its way back     exit             that waiter
-    //   4-9     state    index of the state                    exit, apply      -
-    //   10-     payload  the number beside it                  exit, apply      -
-    //   others  newest   the newest waiter that is not in      the waiter       listing's owner
-    //                    list_, linked to the previous one
-    // A thread sets listing for a few steps: a thread that has set locked, or a canceler.
+    // The parts of the word. A table in state_lock.md shows which threads set and clear each part.
     static constexpr unsigned alignment_bits = std::countr_zero(waiter_alignment);
     static constexpr unsigned newest_shift = 64 - (waiter_address_bits - alignment_bits);
     static constexpr unsigned state_shift = 4;
     static constexpr unsigned payload_shift = 10;
-    static constexpr std::uint64_t locked = 1;
-    static constexpr std::uint64_t listing = 2;
-    static constexpr std::uint64_t queued = 4;
-    static constexpr std::uint64_t waking = 8;
+    static constexpr std::uint64_t locked = 1;  // a thread is inside the lock, or decides the next state
+    static constexpr std::uint64_t listing = 2; // a thread is changing list_
+    static constexpr std::uint64_t queued = 4;  // set if list_ is not empty, or if `waking` is set
+    static constexpr std::uint64_t waking = 8;  // a waiter was woken, and has not tried again yet
+
+    // The address of the newest waiter that is not in list_ yet. Each new waiter links to the previous one.
     static constexpr std::uint64_t newest = ~std::uint64_t{0} << newest_shift;
     static constexpr std::uint64_t state_bits = std::uint64_t{63} << state_shift;
     static constexpr std::uint64_t payload_bits = ~newest >> payload_shift << payload_shift;
@@ -122,7 +133,7 @@ public:
 
     /// The default rules: running threads may overtake a waiter for 500 us.
     static const state_rules overtaking;
-    /// Hands over to the first waiter in queue order that the state admits.
+    /// Rules for strict order: an exit hands the lock to the oldest waiter that the state admits.
     static const state_rules strict;
 
     // In the functions below, a call without a limit always returns true.
@@ -135,78 +146,85 @@ public:
     state_lock& operator=(const state_lock&) = delete;
     ~state_lock();
 
-    /// Waits until no thread is inside and the state is one of `states`. Then the caller is inside. The exit
-    /// that set this state happens before. Returns false if `limit` was reached first; then the call has had
-    /// no effect.
+    /// Enters the lock. Waits until no thread is inside and the state is one of `states`. The exit that set
+    /// this state happens before the return of the call. Returns false if `limit` was reached first. In that
+    /// case, the call has had no effect.
     bool enter(mask states, const wait_limit& limit = never_) noexcept {
         return enter_now(states) || enter_slow(states, limit, false).granted;
     }
-    /// Enters like enter(), for locks with state 0 alone. Sets `locked` without a read of the word before.
+    /// Enters a lock whose only state is 0, like enter(). Sets `locked` without an earlier read of the word.
     void enter_only() noexcept {
-        // [SL1] Acquire. Pairs with the release of exit(). If the lock is locked, the step changes nothing.
+        // [SL1] Acquire. Pairs with the release of exit(). If the lock is held, the step changes nothing.
         if ((word_.fetch_or(locked, sys::acquire) & locked) != 0) [[unlikely]]
             enter(1);
     }
-    /// Enters without waiting. Returns false if a thread is inside or the state is none of `states`.
+    /// Enters the lock without waiting. Returns false if a thread is inside, or if the state is not one of
+    /// `states`.
     [[nodiscard]] bool try_enter(mask states) noexcept { return enter_now(states); }
 
     struct numbered_result {
         bool granted;
         std::uint32_t number;
     };
-    /// Enters like enter(), for rules that count arrivals. Also returns the number of the arrival, modulo
-    /// max_payload + 1. The step in which the caller enters or joins the queue takes the number. A caller
-    /// that has joined the queue uses up its number even if it gives up.
+    /// Enters the lock like enter(), if its rules count arrivals. Also returns the number of the arrival,
+    /// modulo max_payload + 1. The caller gets its number in the step in which it enters or joins the queue.
+    /// If a caller joins the queue and then gives up, its number is not used again.
     numbered_result enter_numbered(mask states, const wait_limit& limit = never_) noexcept {
         std::uint64_t word = word_.load(sys::relaxed);
         while ((word & locked) == 0 && in(states, word)) {
             const std::uint64_t next = count_arrival(word | locked);
-            // [SL1] Acquire.
+            // [SL1] Acquire. Pairs with the release of exit().
             if (word_.compare_exchange_weak(word, next, sys::acquire, sys::relaxed))
                 return {true, value_of(word).payload};
         }
         return enter_slow(states, limit, true);
     }
 
-    /// Leaves with `next` as the new state. The payload stays. The caller must be inside.
+    /// Leaves the lock and sets the state to `next`. The payload is unchanged. The caller must be inside the
+    /// lock.
     void exit(std::uint32_t next) noexcept { leave(word_.load(sys::relaxed), next); }
-    /// Leaves with `next` as the new state and payload. The caller must be inside.
+    /// Leaves the lock and sets the state and the payload to `next`. The caller must be inside the lock.
     void exit(state_value next) noexcept { leave(word_.load(sys::relaxed), next); }
 
-    /// Returns the value that the caller, who is inside, has found.
+    /// Returns the value of the lock. The caller must be inside the lock.
     [[nodiscard]] state_value value() const noexcept { return value_of(word_.load(sys::relaxed)); }
 
-    /// Waits until no thread is inside and the state is one of `states`, and makes the value `change(value)`.
-    /// The change is a pure function: it may run several times, in any thread, and only the last result
-    /// counts. It takes one atomic step while no thread waits, or if the change keeps the state. Everything
-    /// before the lock got its old value happens before the run that counts. Returns false if `limit` was
-    /// reached first; then nothing has changed. Callable: state_value(state_value) noexcept.
+    /// Waits until no thread is inside and the state is one of `states`. Then replaces the value of the lock
+    /// by `change(value)`. The change must be a pure function: it may run several times, in any thread, and
+    /// only the last result is used. If no thread waits, or if the change leaves the state unchanged, apply()
+    /// is one atomic step. The exit that set the old value happens before the last run of the change. Returns
+    /// false if `limit` was reached first. In that case, the call has had no effect. Callable:
+    /// state_value(state_value) noexcept.
     template <class Change>
     bool apply(mask states, Change change, conduct how = conduct::completes,
                const wait_limit& limit = never_) noexcept {
         return apply_now(states, change) == attempt::done
                || transition_slow(states, &call<Change>, std::addressof(change), true, how, limit);
     }
-    /// Makes the value `change(value)` like apply(), for a change that ends or alters a hold. The hold keeps
-    /// the state in `states`, so there is nothing to wait for. If the state is another one, the caller has no
-    /// such hold: the program ends with the message `otherwise`.
+    /// Replaces the value by `change(value)` like apply(). A caller that holds, for example, an rw_mutex uses
+    /// this function to release it. While the caller holds the rw_mutex, the state is one of `states`. So the
+    /// call need not wait until the state is one of `states`. If the state is not one of `states`, the caller
+    /// does not hold the rw_mutex. In that case, the program ends with the message `otherwise`.
     template <class Change>
     void apply_held(mask states, Change change, const char* otherwise) noexcept {
         if (apply_now(states, change) != attempt::done) [[unlikely]]
             apply_held_slow(states, change, otherwise);
     }
-    /// Makes the value `change(value)` like apply(), without waiting.
+    /// Replaces the value by `change(value)` like apply(), but does not wait.
     template <class Change>
     [[nodiscard]] attempt try_apply(mask states, Change change) noexcept {
         const attempt result = apply_now(states, change);
         if (result != attempt::busy || (word_.load(sys::relaxed) & locked) != 0) return result;
-        return try_run(states, change); // no thread is inside, but there are waiters to serve
+        return try_run(states, change); // enters the lock, because there are waiters to serve
     }
 
-    /// Adds `By` to the payload in one step, without waiting. State 0 of the lock must mean that the payload
-    /// is 0, and state 1 that it is not. Returns false, and changes nothing, if a thread is inside, if the
-    /// state is another one, if the new payload would be below 0 or above `most`, or if the step would have
-    /// to check the waiters. Everything before the lock got its value happens before, like in apply().
+    /// Adds `By` to the payload in one step, without waiting. State 0 must mean that the payload is 0, and
+    /// state 1 must mean that the payload is not 0. The call orders memory like apply(). Returns false,
+    /// without effect, in these cases:
+    ///   Another thread is inside the lock.
+    ///   The state is neither 0 nor 1.
+    ///   The new payload would be below 0 or above `most`.
+    ///   The state would change while there are waiters.
     template <int By>
     [[nodiscard]] bool try_count(std::uint32_t most) noexcept {
         static_assert(By != 0);
@@ -224,17 +242,17 @@ public:
                 if (must_serve(word) && !EKIDEN_MUTANT(state_lock_count_overlooks_waiters)) return false;
                 next ^= some;
             }
-            // [SL1] Acquire and release: an entry and an exit in one step.
+            // [SL1] Acquire and release, because this step is both an entry and an exit.
             if (word_.compare_exchange_weak(word, next, sys::acq_rel, sys::relaxed)) [[likely]]
                 return true;
         }
     }
 
-    /// Waits until no thread is inside and the state is one of `states`, runs `change(value)` inside, once,
-    /// and leaves with the value that it returns. If the caller has to wait, the thread that leaves the lock
-    /// runs it. The change must be short, must not throw, and must not use this lock. Returns false if
-    /// `limit` was reached first; then `change` has not run and will not. Callable: state_value(state_value)
-    /// noexcept.
+    /// Waits until no thread is inside and the state is one of `states`. Then runs `change(value)` once,
+    /// inside the lock, and sets the value of the lock to the result. If the caller has to wait, the thread
+    /// that leaves the lock runs the change. The change must be short, must not throw, and must not use this
+    /// lock. Returns false if `limit` was reached first. In that case, the change has not run and will not
+    /// run. Callable: state_value(state_value) noexcept.
     template <class Change>
     bool run(mask states, Change&& change, conduct how = conduct::completes,
              const wait_limit& limit = never_) noexcept {
@@ -242,53 +260,58 @@ public:
                || transition_slow(states, &call<std::remove_reference_t<Change>>, context(change), false, how,
                                   limit);
     }
-    /// Runs `change` like run(), without waiting.
+    /// Runs `change` like run(), but does not wait.
     template <class Change>
     [[nodiscard]] attempt try_run(mask states, Change&& change) noexcept {
         return run_now(states, change);
     }
 
-    /// Waits until the state is one of `states`, and changes nothing. All threads that wait like this for a
-    /// state are released together. Returns false if `limit` was reached first.
+    /// Waits until the state is one of `states`. The call does not change the lock. All threads that wait in
+    /// pass() for a state are released together. Returns false if `limit` was reached first.
     bool pass(mask states, const wait_limit& limit = never_) noexcept {
         return is_in(states)
                || transition_slow(states, &unchanged, nullptr, true, conduct::completes_together, limit);
     }
-    /// Returns whether the state is one of `states`, also while a thread is inside: that thread changes the
-    /// state in the step in which it leaves. So the answer is exact. Everything before the lock got this
-    /// state happens before.
+    /// Returns whether the state is one of `states`. The answer is also exact while a thread is inside,
+    /// because a thread changes the state only in the step in which it leaves. The exit that set this state
+    /// happens before the return of the call.
     [[nodiscard]] bool is_in(mask states) const noexcept {
-        // [SL1] Acquire. An entry after the exit that set the state continues that exit's release sequence.
+        // [SL1] Acquire. Pairs with the release of exit(). An entry after this exit continues the release
+        // sequence of the exit.
         const std::uint64_t word = word_.load(sys::acquire);
         if (EKIDEN_MUTANT(state_lock_query_fails_while_locked) && (word & locked) != 0) return false;
         return in(states, word);
     }
     /// Returns whether the state is one of `states` and no thread is inside.
     [[nodiscard]] bool passes(mask states) const noexcept {
-        // [SL1] Acquire.
+        // [SL1] Acquire. Pairs with the release of exit().
         const std::uint64_t word = word_.load(sys::acquire);
         return (word & locked) == 0 && in(states, word);
     }
 
-    /// Starts a wait that blocks no thread. `who` has its mask, resume, context, and its transition or null.
-    /// With null, the lock is entered. Returns true if the operation is done at once; then resume is not
-    /// called. Returns false if the lock keeps `who` until the releaser, which has left the lock, calls
-    /// resume, or until withdraw() takes `who` out. `resume` only posts. If the call leaves another lock, the
-    /// waiters served there are resumed after it returns. A waiter is started once.
+    /// Starts a wait that blocks no thread. The caller has set the members mask, resume, context and
+    /// transition of `who`. If transition is null, the operation enters the lock. Returns true if the
+    /// operation is done at once. In this case resume is not called. Otherwise returns false, and `who` stays
+    /// in the queue until its operation is done or withdraw() removes `who`. If a thread that leaves the lock
+    /// completes the operation, this thread calls resume after it has left the lock. The function resume must
+    /// only post the operation to an executor. If this post makes the thread leave another lock, the waiters
+    /// of that lock are resumed after the post. Call start() only once for each waiter.
     [[nodiscard]] bool start(waiter& who) noexcept;
 
-    /// Takes a waiter of start() out, in any thread, also while start() is still in progress. The waiter and
-    /// the lock must exist until the call returns: the operation that resume has posted waits for this call.
+    /// Removes a waiter that start() has put into the queue. Any thread may call this function, even
+    /// while start() is in progress. The waiter and the lock must exist until the call returns. So if the
+    /// operation is resumed meanwhile, it must wait for the return of this call.
     [[nodiscard]] withdrawal withdraw(waiter& who) noexcept;
-    /// Takes out a waiter for which start() has returned false. Returns true if it was taken out, and false
-    /// if it was served.
+    /// Removes a waiter for which start() has returned false. Returns true if the waiter was removed, and
+    /// false if its operation was done.
     [[nodiscard]] bool cancel(waiter& who) noexcept { return withdraw(who) == withdrawal::taken_out; }
 
     /// Returns the name of the lock in reports.
     [[nodiscard]] const char* name() const noexcept { return rules_->name; }
 
-    /// Returns the length of the longest queue of waiters that a release has found so far, at most
-    /// wait_list::max_note. Returns 0 for rules with settle. Any thread may call it. It orders nothing.
+    /// Returns the largest number of waiters that a release of the lock has found so far, at most
+    /// wait_list::max_note. Returns 0 if the rules have the function settle. Any thread may call this
+    /// function. The call does not order memory.
     [[nodiscard]] std::size_t longest_queue() const noexcept {
         return rules_->settle == nullptr ? list_.note() : 0;
     }
@@ -318,7 +341,7 @@ private:
         return ((states >> ((word >> state_shift) & 63)) & 1) != 0;
     }
 
-    // Returns whether a step that changes the state of `word` must check the waiters.
+    // Returns whether a step that changes the state in `word` must check the waiters.
     bool must_serve(std::uint64_t word) const noexcept {
         if ((word & (newest | listing | queued)) == 0) [[likely]]
             return false;
@@ -326,35 +349,37 @@ private:
         return (word & (newest | listing)) != 0 || (word & waking) == 0 || rules_->exact;
     }
 
-    // Leaves with a new state. `word` is the word of the lock, as read or as a failed step has found it.
+    // Leaves the lock with a new state. `word` is the last value of the word that the caller has read.
     void leave(std::uint64_t word, std::uint32_t next) noexcept {
         while (!must_serve(word)) {
-            // [SL1] Release: what the caller did inside. Pairs with the acquires of enter() and apply().
+            // [SL1] Release: publishes the work inside the lock. Pairs with the acquires of enter() and
+            // apply().
             const std::uint64_t left = (word & ~(locked | state_bits)) | std::uint64_t{next} << state_shift;
             if (word_.compare_exchange_weak(word, left, sys::release, sys::relaxed)) return;
         }
         exit_slow({next, value_of(word).payload});
     }
 
-    // Leaves with a new state and payload.
+    // Leaves the lock with a new state and a new payload.
     void leave(std::uint64_t word, state_value next) noexcept {
         while (!must_serve(word)) {
-            // [SL1] Release, like above.
+            // [SL1] Release: publishes the work inside the lock. Pairs with the acquires of enter() and
+            // apply().
             if (word_.compare_exchange_weak(word, with(word & ~locked, next), sys::release, sys::relaxed))
                 return;
         }
         exit_slow(next);
     }
 
-    // The exit expects the word that the entry has left, because a read between two atomic steps is
-    // expensive.
+    // The exit does not read the word, because a read between two atomic steps is expensive. The step of the
+    // exit expects the word that the entry has written.
     template <class Change>
     attempt run_now(mask states, Change& change) noexcept {
         std::uint64_t word = word_.load(sys::relaxed);
         do {
             if ((word & locked) != 0) return attempt::busy;
             if (!in(states, word)) return attempt::refused;
-            // [SL1] Acquire.
+            // [SL1] Acquire. Pairs with the release of exit().
         } while (!word_.compare_exchange_weak(word, word | locked, sys::acquire, sys::relaxed));
         leave(word | locked, change(value_of(word)));
         return attempt::done;
@@ -372,13 +397,14 @@ private:
     template <class Change>
     attempt apply_now(mask states, Change& change) noexcept {
         for (;; step_aside()) {
-            // [SL1] Acquire, because the change may depend on what was done before.
+            // [SL1] Acquire, because the change may read data that an earlier holder has written. Pairs with
+            // the release of exit().
             std::uint64_t word = word_.load(sys::acquire);
             if ((word & locked) != 0) return attempt::busy;
             if (!in(states, word)) return attempt::refused;
             const std::uint64_t next = with(word, change(value_of(word)));
             if (((word ^ next) & state_bits) != 0 && must_serve(word)) return attempt::busy;
-            // [SL1] Acquire and release: an entry and an exit in one step.
+            // [SL1] Acquire and release, because this step is both an entry and an exit.
             if (word_.compare_exchange_weak(word, next, sys::acq_rel, sys::relaxed)) [[likely]]
                 return attempt::done;
         }
@@ -388,7 +414,8 @@ private:
 
     template <class Change>
     [[gnu::noinline]] void apply_held_slow(mask states, Change change, const char* otherwise) noexcept {
-        // Another thread is inside for a few steps. A longer hold has another state.
+        // The result can be `busy` only while another thread is inside the state_lock for a few steps. A
+        // thread that holds, for example, an rw_mutex for longer is not inside its state_lock.
         for (sys::back_off others;; others.wait()) {
             const attempt result = try_apply(states, change);
             if (result == attempt::done) return;
@@ -426,9 +453,11 @@ private:
     static const wait_limit never_;
 
     sys::atomic<std::uint64_t> word_;
-    const state_rules* rules_; // never null; a pointer, so that locks have standard layout
-    // Only the thread that has set listing may change it. With a settle rule, its note is the mask of the
-    // woken waiter while waking is set. Otherwise the note is the length of the longest queue.
+    // A pointer, because locks with a reference would not have standard layout. The pointer is never null.
+    const state_rules* rules_;
+    // Only the thread that has set `listing` may change the list. With a settle rule, the note of the list is
+    // the mask of the woken waiter while `waking` is set. Without a settle rule, the note is the length of
+    // the longest queue.
     wait_list list_;
 };
 

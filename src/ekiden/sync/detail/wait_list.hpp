@@ -1,13 +1,13 @@
-/// The waiters of a lock, each for a set of states, oldest first.
+/// The list of the waiters of a lock, which finds the oldest waiter that a state admits.
 ///
 /// Part: sync. Used by: state_lock.
 ///
-/// A waiter waits for a set of states, given as a mask. The list keeps one first-in-first-out queue per
-/// distinct mask. The heads of these queues form a chain. So the search for the oldest waiter that a state
-/// admits takes as many steps as there are distinct masks, for any number of waiters. The links lie in the
-/// waiters, and the first waiter also has the data of the list. The list itself is one word, and nothing is
-/// allocated. Source: the queue of masks of the abstract-state locks of Ohki and Kuno. The queues per mask
-/// are added here.
+/// Each waiter waits for a set of states, which is represented by a mask. The list has one first-in-first-out
+/// queue for each distinct mask. The heads of these queues form a chain. So the search for the oldest waiter
+/// that a state admits takes as many steps as there are distinct masks, for any number of waiters. The links
+/// lie in the waiters, and the first waiter also stores the data of the list. So the list itself is one word,
+/// and never allocates memory. Source: the queue of masks in the abstract-state locks of Ohki and Kuno.
+/// ekiden adds the queue for each mask.
 #pragma once
 
 #include <ekiden/sys/atomic.hpp>
@@ -19,7 +19,7 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// Addresses of waiters have this many bits.
+/// The number of bits in the address of a waiter.
 inline constexpr unsigned waiter_address_bits =
 #if defined(__x86_64__)
     47;
@@ -29,42 +29,46 @@ inline constexpr unsigned waiter_address_bits =
     32;
 #endif
 
-/// The base of a waiter: its place in a wait_list. The waiter must exist and must not move while it is
-/// linked(). Only a thread that may use the list uses the members. There is one exception: the waiter sets
-/// `mask`, and `next` for the stack of new waiters, before it is inserted.
+/// The base class of a waiter, which links the waiter into a wait_list. The waiter must exist and must not
+/// move while it is linked(). Only a thread that may use the list may access the members, with one exception.
+/// Before a waiter is inserted, its own thread sets `mask`, and uses `next` to push the waiter.
 struct wait_link {
-    std::uint64_t mask = 0;    ///< the states waited for, bit i for state i
+    std::uint64_t mask = 0;    ///< the states that the waiter waits for; bit i stands for state i
     wait_link* next = nullptr; ///< the next younger waiter with the same mask
 
     /// Returns whether the waiter is in a list.
     [[nodiscard]] bool linked() const noexcept { return place_ >= place::queued; }
-    /// Returns whether the waiter is in a list or has been in one. A waiter that was lent returns to its old
-    /// place.
+    /// Returns whether the waiter is in a list or has been in one.
     [[nodiscard]] bool has_ticket() const noexcept { return place_ != place::nowhere; }
 
 private:
     enum class place : std::uint8_t { nowhere, out, queued, head };
 
     friend class wait_list;
-    wait_link* older_ = nullptr; // the next older waiter with the same mask; in the head: the youngest
-    // In the first head of the chain: the number of waiters, and in the upper half the next ticket. They
-    // share one word, because reading two halves by one load would defeat store forwarding.
+    // The next older waiter with the same mask. In the head of a queue, older_ is the youngest waiter.
+    wait_link* older_ = nullptr;
+    // In the first head of the chain, the lower half of totals_ is the number of waiters, and the upper half
+    // is the next ticket. The two halves are one member, because a load that reads two smaller stores cannot
+    // use store forwarding.
     sys::cell<std::uint64_t> totals_{0};
-    wait_link* next_queue_ = nullptr; // in the head of a queue: the head of another mask's queue
-    std::uint32_t ticket_ = 0;        // order of arrival, compared by signed difference
+    wait_link* next_queue_ = nullptr; // in the head of a queue, this is the next head in the chain
+    std::uint32_t ticket_ = 0;        // the ticket gives the order of arrival
     place place_ = place::nowhere;
 };
 
-/// Not thread-safe, except note(): the lock that owns it decides which thread may use it. It must be empty
-/// when it is destroyed.
+/// A list of waiters in the order of arrival.
+///
+/// Thread safety: one thread at a time may use the list, and the lock that owns the list chooses this thread.
+/// But any thread may call note().
+/// Lifetime: the list must be empty when it is destroyed.
 class wait_list {
 public:
     constexpr wait_list() noexcept = default;
     wait_list(const wait_list&) = delete;
     wait_list& operator=(const wait_list&) = delete;
 
-    /// Adds a waiter as the youngest one. A waiter that has_ticket() was lent last, and returns to its old
-    /// place.
+    /// Adds a waiter. A waiter without a ticket becomes the youngest one. A waiter with a ticket must be the
+    /// waiter that lend() has removed last. This waiter returns to its old place.
     void insert(wait_link& waiter) noexcept {
         const std::uint64_t word = word_.load(sys::relaxed);
         wait_link* const first = first_in(word);
@@ -90,13 +94,14 @@ public:
         } else if (before(waiter, *head)) {
             push_front(*head, waiter);
         } else {
-            wait_link* older = head->older_;                      // the youngest
-            while (before(waiter, *older)) older = older->older_; // stops at the head at the latest
+            wait_link* older = head->older_;                      // the youngest waiter of the queue
+            while (before(waiter, *older)) older = older->older_; // the head is not younger
             insert_after(*older, *head, waiter);
         }
     }
 
-    /// Returns the oldest waiter whose mask contains `state`, or null. Steps: the number of distinct masks.
+    /// Returns the oldest waiter whose mask contains `state`, or null. The search takes as many steps as
+    /// there are distinct masks.
     [[nodiscard]] wait_link* oldest(unsigned state) const noexcept {
         return oldest_head([state](const wait_link& head) { return ((head.mask >> state) & 1U) != 0; });
     }
@@ -106,8 +111,8 @@ public:
         return oldest_head([](const wait_link&) { return true; });
     }
 
-    /// Of the oldest waiters of each mask, returns the oldest one that `accept(const wait_link&)` accepts, or
-    /// null.
+    /// Compares the oldest waiters of all masks. Returns the oldest of these waiters for which
+    /// `accept(const wait_link&)` returns true, or null.
     template <class Accept>
     [[nodiscard]] wait_link* oldest_head(Accept accept) const noexcept {
         wait_link* found = nullptr;
@@ -117,7 +122,7 @@ public:
         return found;
     }
 
-    /// Removes a waiter. Steps: at most the number of distinct masks.
+    /// Removes a waiter. The call takes at most as many steps as there are distinct masks.
     void remove(wait_link& waiter) noexcept {
         wait_link* const first = first_head();
         first->totals_.write(first->totals_.read() - 1);
@@ -126,13 +131,13 @@ public:
             if (waiter.next != nullptr)
                 waiter.next->older_ = waiter.older_;
             else
-                queue_of(waiter.mask, first)->older_ = waiter.older_; // the youngest now, perhaps the head
+                queue_of(waiter.mask, first)->older_ = waiter.older_; // this waiter is the youngest one now
             return;
         }
         wait_link* heir = waiter.next;
         if (heir != nullptr) {
             heir->place_ = place::head;
-            heir->older_ = waiter.older_; // the youngest, perhaps the heir itself
+            heir->older_ = waiter.older_; // the youngest waiter, which can be the heir itself
             heir->next_queue_ = waiter.next_queue_;
         } else {
             heir = waiter.next_queue_;
@@ -140,15 +145,15 @@ public:
         replace_head(waiter, heir);
     }
 
-    /// Removes a waiter that may be inserted again. Only one waiter is lent at a time: the previous one has
-    /// been inserted again, or never will be.
+    /// Lends a waiter: removes a waiter that may be inserted again later. At most one waiter is lent at a
+    /// time. So the previous lent waiter must have been inserted again, or must never be inserted again.
     void lend(wait_link& waiter) noexcept {
         remove(waiter);
         const std::uint64_t word = word_.load(sys::relaxed);
         if (first_in(word) != nullptr) word_.store(word & ~began_anew, sys::relaxed);
     }
 
-    /// Returns the union of all masks; 0 if the list is empty.
+    /// Returns the union of all masks, or 0 if the list is empty.
     [[nodiscard]] std::uint64_t masks() const noexcept {
         std::uint64_t all = 0;
         for (const wait_link* head = first_head(); head != nullptr; head = head->next_queue_)
@@ -162,8 +167,8 @@ public:
         return first == nullptr ? 0 : static_cast<std::uint32_t>(first->totals_.read());
     }
 
-    /// Returns a number that the owner keeps here, at most max_note. It is 0 at first. Any thread may read
-    /// it, which orders nothing.
+    /// Returns the note, a number that the owner of the list stores in the list. The note is at most
+    /// max_note, and 0 at first. Any thread may read the note. The read does not order memory.
     [[nodiscard]] std::uint32_t note() const noexcept {
         return static_cast<std::uint32_t>(word_.load(sys::relaxed)) & max_note;
     }
@@ -177,21 +182,21 @@ public:
 private:
     using place = wait_link::place;
 
-    // The word:
-    //   bits     name        meaning
-    //   lowest   note
-    //   next     began anew  the list has been empty since a waiter was lent. Tickets then began again, so
-    //                        the ticket of that waiter is invalid. It is older than all waiters in the list
-    //   others   first       the address of the head of the first queue. `began anew` uses the place of its
-    //                        lowest bit, which is always 0
+    // The lowest bits of the word are the note, and the next bit is began_anew. The other bits are the
+    // address of the head of the first queue. The lowest bit of this address is always 0, so
+    // began_anew is stored in its place.
+    //
+    // began_anew is set if the list has been empty since a waiter was lent. The tickets have then started
+    // again, so the ticket of the lent waiter is invalid. In this case the lent waiter is older than
+    // all waiters in the list.
     static constexpr std::uint64_t began_anew = std::uint64_t{1} << note_bits;
     static constexpr std::uint64_t lowest_address = began_anew << 1;
     static_assert(alignof(wait_link) > 1);
 
-    // The first ticket. Tickets start shortly before they wrap, so that short queues test the wrap. Fewer
-    // than 2^31 may be in use at once.
+    // The first ticket. Tickets start shortly before they wrap around, so that tests with short queues reach
+    // this case. Fewer than 2^31 tickets may be in use at once.
     static constexpr std::uint32_t first_ticket = ~std::uint32_t{0} - 1;
-    static constexpr std::uint64_t one_ticket = std::uint64_t{1} << 32; // in the totals
+    static constexpr std::uint64_t one_ticket = std::uint64_t{1} << 32; // one ticket in totals_
 
     static bool before(const wait_link& a, const wait_link& b) noexcept {
         return static_cast<std::int32_t>(a.ticket_ - b.ticket_) < 0;
@@ -213,7 +218,7 @@ private:
         return head;
     }
 
-    // Replaces `head` in the chain by `now`, or removes it if `now` is null.
+    // Replaces `head` in the chain by `now`, or removes `head` if `now` is null.
     void replace_head(const wait_link& head, wait_link* now) noexcept {
         const std::uint64_t word = word_.load(sys::relaxed);
         wait_link* queue = first_in(word);
@@ -237,7 +242,7 @@ private:
 
     void push_front(wait_link& head, wait_link& waiter) noexcept {
         waiter.next = &head;
-        waiter.older_ = head.older_; // the youngest, perhaps the old head itself
+        waiter.older_ = head.older_; // the youngest waiter, which can be the old head itself
         waiter.next_queue_ = head.next_queue_;
         waiter.place_ = place::head;
         head.older_ = &waiter;
@@ -250,13 +255,14 @@ private:
         if (older.next != nullptr)
             older.next->older_ = &waiter;
         else
-            head.older_ = &waiter; // the youngest
+            head.older_ = &waiter; // `waiter` is the youngest one now
         waiter.older_ = &older;
         waiter.place_ = place::queued;
         older.next = &waiter;
     }
 
-    sys::atomic<std::uint64_t> word_{0}; // relaxed: the owner orders all accesses except note()
+    // Relaxed is enough, because the owner orders all accesses except note().
+    sys::atomic<std::uint64_t> word_{0};
 };
 
 } // namespace ekiden::inline EKIDEN_ABI

@@ -1,6 +1,6 @@
-/// One wait on a state_lock, by a thread or by a coroutine.
+/// A waiter, which stands for one wait of a thread or of a coroutine for a state_lock.
 ///
-/// Part: sync. Used by: state_lock; awaitable locks (async) through async_waiter.
+/// Part: sync. Used by: state_lock, awaitable locks (async).
 #pragma once
 
 #include <ekiden/sync/detail/wait_list.hpp>
@@ -12,51 +12,53 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// A state and the number beside it in a state_lock's word.
+/// The value of a state_lock, which consists of a state and a payload.
 struct state_value {
-    std::uint32_t state = 0;   ///< index, below state_lock::max_states
-    std::uint32_t payload = 0; ///< for the user of the lock (readers inside, arrivals), at most max_payload
+    /// The index of the state, which is below state_lock::max_states.
+    std::uint32_t state = 0;
+    /// A number for the user of the lock, such as the number of readers inside. At most max_payload.
+    std::uint32_t payload = 0;
 
     friend constexpr bool operator==(state_value, state_value) = default;
 };
 
-/// A change of the value by an operation. `context` belongs to the operation.
+/// A function that changes the value of a lock for an operation. `context` is the data of the operation.
 using state_transition = state_value (*)(void* context, state_value) noexcept;
 
-/// The result of an attempt to take a waiter out of the queue of a lock.
+/// The result of an attempt to remove a waiter from the queue of a lock.
 enum class withdrawal : std::uint8_t {
     taken_out, ///< the wait has had no effect, and the waiter will not be resumed
     served,    ///< the operation is done, and the waiter has been resumed or is being resumed
-    not_there  ///< state_lock::start() has not pushed it yet
+    not_there  ///< state_lock::start() has not pushed the waiter yet
 };
 
-/// A waiter lies on the waiting thread's stack or in a coroutine's frame. Its address, a multiple of
-/// `waiter_alignment`, is stored in the lock's word without its low bits.
-///
-/// status       meaning                                   set by
-/// waiting      the lock has it, its thread is awake      the thread, before it pushes the waiter
-/// parked       the lock has it, its thread sleeps        the thread
-/// granted      the operation is done                     the releaser
-/// retry        the thread was woken to try again         the releaser
-/// interrupted  an additional bit: a stop was requested   the stop callback
+/// A waiter lies on the stack of the waiting thread, or in the frame of a coroutine. The address of a waiter
+/// is a multiple of `waiter_alignment`. The word of the lock stores this address without the low bits.
 struct waiter : wait_link {
-    static constexpr std::uint32_t waiting = 0;
-    static constexpr std::uint32_t parked = 1;
-    static constexpr std::uint32_t granted = 2;
-    static constexpr std::uint32_t retry = 3;
-    static constexpr std::uint32_t phase = 3;
+    // The values of the status. The waiting thread sets `waiting` and `parked`. A thread that leaves the lock
+    // sets `granted` or `retry`.
+    static constexpr std::uint32_t waiting = 0; // the waiter is queued, and its thread is awake
+    static constexpr std::uint32_t parked = 1;  // the waiter is queued, and its thread sleeps
+    static constexpr std::uint32_t granted = 2; // the operation is done
+    static constexpr std::uint32_t retry = 3;   // the thread was woken, and must try again
+
+    static constexpr std::uint32_t phase = 3; // the mask of the values above
+
+    // An additional bit of the status. The stop callback sets this bit when a stop is requested.
     static constexpr std::uint32_t interrupted = 4;
 
-    bool numbered : 1 = false; ///< takes a number when it is pushed (see state_lock::enter_numbered)
-    bool pure : 1 = false;     ///< the transition reads nothing but the value: it may run and be discarded
-    bool direct : 1 = false;   ///< the releaser serves it: it is never woken to try again
-    bool opens : 1 = true;     ///< begins a section, see state_rules::queue_order
-    bool group : 1 = false;    ///< sleeps on the lock's shared word: many are woken by one system call
-    state_transition transition = nullptr;      ///< null: the waiter wants to hold the lock
-    void* context = nullptr;                    ///< belongs to the operation, for transition and resume
-    void (*resume)(waiter&) noexcept = nullptr; ///< set for a coroutine: posts it to its executor
-    std::uint32_t number = 0;                   ///< of the arrival, if numbered
-    // In another cache line than the links, because a releaser may set those while the thread goes to sleep.
+    bool numbered : 1 = false; ///< the waiter gets a number at the push (see state_lock::enter_numbered)
+    bool pure : 1 = false;     ///< the transition is a pure function: it may run again for a new value
+    bool direct : 1 = false;   ///< a thread that leaves the lock must complete the operation of the waiter
+    bool opens : 1 = true;     ///< the operation begins a section, see state_rules::queue_order
+    bool group : 1 = false;    ///< the thread sleeps on a shared word, and one system call wakes a group
+    state_transition transition = nullptr;      ///< null if the waiter wants to hold the lock
+    void* context = nullptr;                    ///< the data of the operation, for transition and resume
+    void (*resume)(waiter&) noexcept = nullptr; ///< posts the coroutine to its executor; null for a thread
+    std::uint32_t number = 0;                   ///< the number of the arrival, if `numbered` is set
+
+    // The status is not in the cache line of the links, because another thread may set the links while the
+    // waiting thread goes to sleep.
     sys::atomic<std::uint32_t> status{waiting};
 };
 
@@ -68,13 +70,13 @@ public:
     async_waiter() noexcept { new (place()) waiter; }
     async_waiter(const async_waiter&) = delete;
     async_waiter& operator=(const async_waiter&) = delete;
-    ~async_waiter() = default; // the waiter owns nothing, so it is not destroyed
+    ~async_waiter() = default; // does not destroy the waiter, because the waiter owns nothing
 
     waiter& operator*() noexcept { return *std::launder(static_cast<waiter*>(place())); }
     waiter* operator->() noexcept { return &**this; }
 
 private:
-    static constexpr std::size_t alignment = 16; // of operator new
+    static constexpr std::size_t alignment = 16; // the alignment that operator new guarantees
 
     void* place() noexcept {
         const auto address = reinterpret_cast<std::uintptr_t>(room_);
