@@ -126,7 +126,7 @@ class state_lock:
         self.payload = (self.word & (1 << self.shift) - 1) >> 10
 
     def waiters(self):
-        """Returns the number of waiters: those in the list, the newcomers, and the woken one that is about to return."""
+        """Returns the number of waiters: the listed ones, the new ones, and the woken one that is about to return."""
         count = self.listed() + (self.word >> 3 & 1)
         alignment = int(self.lock["alignment_bits"])
         link = gdb.Value(self.word >> self.shift << alignment).cast(beside(self.lock, "wait_link").pointer())
