@@ -40,9 +40,9 @@ public:
     fork_scope(const fork_scope&) = delete;
     fork_scope& operator=(const fork_scope&) = delete;
 
-    /// Returns true if another thread asks for work and this thread has no forked call to offer. Then a long
-    /// loop should fork the rest of its iterations. If this thread has a forked call to offer, offers it and
-    /// returns false. Costs one relaxed load if no thread asks for work.
+    /// Returns true if another thread asks for work and this thread has no forked call to offer. In this
+    /// case, a long loop should fork its remaining iterations. If this thread has a forked call to offer,
+    /// offers it and returns false. Costs one relaxed load if no thread asks for work.
     [[nodiscard]] bool is_work_wanted() noexcept {
         return participant_->asked.load(sys::relaxed) == fork_request::wanted && !share();
     }

@@ -7,9 +7,9 @@
 /// calls is on offer, or more threads have asked for work. If no other thread has stolen g, this thread calls
 /// g after f.
 ///
-/// The algorithm is lazy task creation (E. Mohr, D. A. Kranz, R. H. Halstead 1991). The victim polls for
-/// requests of thieves (like in U. A. Acar, A. Charguéraud, M. Rainwater, PPoPP 2013). Thieves steal the
-/// oldest forked call first. Unlike in these papers, a request also stays set while workers sleep.
+/// The algorithm is lazy task creation (Mohr, Kranz, Halstead, 1991). The victim polls for requests of
+/// thieves (like in Acar, Charguéraud, Rainwater, PPoPP 2013). Thieves steal the oldest forked call first.
+/// Unlike in these papers, a request also stays set while workers sleep.
 #pragma once
 
 #include <ekiden/context/suppressed_exceptions.hpp>
@@ -38,9 +38,9 @@ concept fork_callable = std::invocable<F, fork_scope&> || std::invocable<F>;
 
 namespace detail {
 
-/// Remembers whether the loops with one body are short. A loop is short if waking a worker for it saves
-/// little or no time. Each short loop adds one point. A long loop that was expected to be short removes one
-/// point for each 5 us of its duration. The next loop is expected to be short if the number of points is
+/// Remembers whether the loops that run the same body are short. A loop is short if waking a worker for it
+/// saves little or no time. Each short loop adds one point. A long loop that was expected to be short removes
+/// one point for each 5 us of its duration. The next loop is expected to be short if the number of points is
 /// positive. Thread-safe.
 class loop_history {
 public:
@@ -188,8 +188,8 @@ private:
 template <class F, class G>
 [[gnu::always_inline]] inline fork_result<F, G> invoke_two(fork_scope& scope, F&& f, G&& g) {
     std::optional<fork_result<F>> first;
-    { // The child is destroyed before its call if this thread makes the call: then a tail call may become a
-      // loop.
+    { // If this thread makes the child's call, the child is destroyed first. Then the compiler may turn a
+      // tail call into a loop.
         forked_call<G> child(scope, g);
         bool is_whole = true;
         try {
@@ -216,7 +216,7 @@ fork_result<F...> invoke_many(fork_scope& scope, std::index_sequence<I...>, F&&.
             if (outcome.has_thrown()) has_thrown.store(true, sys::relaxed); // the loop's end publishes it
             return true;
         };
-        // The compiler turns this into a jump table.
+        // The compiler turns this expression into a jump table.
         (void)((place == I && call_one(std::get<I>(outcomes), std::get<I>(std::move(callables)))) || ...);
     };
     plain_run run; // `call` throws nothing, so only the last call ends the loop

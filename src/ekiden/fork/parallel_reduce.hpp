@@ -141,7 +141,7 @@ T reduce_elements(thread_pool* pool, Range& range, const T& identity, Map& map, 
 // ---- the calls
 
 /// Combines `map(i)` for each i in [first, last), in this thread and in workers of this_pool(). Returns the
-/// combined value. For an empty range this is `identity`.
+/// combined value, or `identity` if the range is empty.
 ///
 /// `map` is called as map(i) with a number of the common type of the bounds. `combine(a, b)` must be
 /// associative, and `identity` must be the neutral element of `combine`. `combine` need not be commutative,

@@ -2,11 +2,10 @@
 ///
 /// Part: fork. Used by: programs.
 ///
-/// The algorithm is quicksort (C. A. R. Hoare 1962). It forks the two parts of each partition. std::sort
-/// sorts small parts. It also sorts parts that are too deep in the recursion because of bad pivots, like in
-/// introsort (D. R. Musser 1997). branchless_sort sorts numbers in ascending or descending order. One thread
-/// alone makes the first partition. This limits the speedup to about half the logarithm of the number of
-/// elements.
+/// The algorithm is quicksort (Hoare, 1962). It forks the two parts of each partition. std::sort sorts small
+/// parts. It also sorts parts that are too deep in the recursion because of bad pivots, like in introsort
+/// (Musser, 1997). branchless_sort sorts numbers in ascending or descending order. One thread alone makes the
+/// first partition. This limits the speedup to about half the logarithm of the number of elements.
 #pragma once
 
 #include <ekiden/fork/detail/branchless_sort.hpp>
@@ -172,8 +171,8 @@ bool sort_elements(thread_pool* pool, Iterator first, Iterator last, Compare& co
 
 // ---- the calls
 
-/// Sorts [first, last) with the order `compare`, like std::sort. This thread and workers of this_pool() take
-/// part. The sort is not stable.
+/// Sorts [first, last) with the order `compare`, like std::sort. This thread and workers of this_pool() sort
+/// in parallel. The sort is not stable.
 ///
 /// All threads share one `compare`. If `compare` throws, the rest of the elements is left unsorted. The
 /// exception is thrown when all threads have left the sort. Some elements may then be in a moved-from state.

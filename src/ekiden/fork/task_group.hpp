@@ -23,8 +23,8 @@ namespace ekiden::inline EKIDEN_ABI {
 
 /// What a task_group does when one of its tasks throws an exception.
 enum class on_error : std::uint8_t {
-    run_all,  ///< runs the other tasks
-    stop_rest ///< calls request_stop()
+    run_all,  ///< the other tasks still run
+    stop_rest ///< the group calls its request_stop()
 };
 
 /// A group of tasks of one pool.
@@ -87,7 +87,8 @@ public:
     /// ended.
     void wait() { (void)wait(wait_limit()); }
 
-    /// Waits like wait(), until `stop` is requested. Returns and throws like wait(limit).
+    /// Waits like wait(), but gives up when a stop is requested through `stop`. Returns and throws like
+    /// wait(limit).
     [[nodiscard]] bool wait(std::stop_token stop) { return wait(wait_limit(std::move(stop))); }
 
     /// Waits like wait(), but gives up when `limit` is reached. A limit is a deadline, a stop request, or
@@ -113,7 +114,7 @@ public:
     }
 
     /// Requests a stop. Tasks that have not begun are dropped. Tasks that have begun see the request in their
-    /// stop token. Returns false if a stop had been requested before.
+    /// stop token. Returns false if a stop was already requested.
     ///
     /// The request lasts until a wait returns true or throws. A request that comes just before that moment
     /// may last until the end of the next wait.
@@ -129,7 +130,7 @@ public:
     [[nodiscard]] std::stop_token get_stop_token() const noexcept;
 
 private:
-    /// Counts one task as a member, from construction to destruction.
+    /// Counts one task as a member of the group, from the construction of the ticket to its destruction.
     class ticket {
     public:
         explicit ticket(task_group& group) noexcept : group_(&group) { group.tasks_.add(); }
@@ -157,7 +158,7 @@ private:
 
     template <class F>
     struct member {
-        ticket place; // declared first, so that f is destroyed before it
+        ticket place; // declared before f, so that f is destroyed first
         F f;
 
         void operator()() {

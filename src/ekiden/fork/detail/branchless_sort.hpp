@@ -3,11 +3,11 @@
 ///
 /// Part: fork. Used by: parallel_sort. Private.
 ///
-/// The algorithm is quicksort with N. Lomuto's partition. Each step executes the same instructions for both
-/// results of the comparison (A. Alexandrescu, "Lomuto's comeback", 2020). The partition has the cyclic form
-/// of ipnsort (L. Bergdoll, O. Peters, 2023), which needs one move less per element than swaps. Elements that
-/// are equal to a pivot are not sorted again, like in pdqsort (O. Peters, 2021). M. W. Green's sorting
-/// network for 16 elements sorts small parts.
+/// The algorithm is quicksort with Lomuto's partition. Each step executes the same instructions for both
+/// results of the comparison (Alexandrescu, "Lomuto's comeback", 2020). The partition has the cyclic form of
+/// ipnsort (Bergdoll, Peters, 2023), which needs one move less per element than swaps. Elements that are
+/// equal to a pivot are not sorted again, like in pdqsort (Peters, 2021). Green's sorting network for 16
+/// elements sorts small parts.
 #pragma once
 
 #include <ekiden/sys/config.hpp>
@@ -96,7 +96,7 @@ struct branchless_sort {
     static bool looks_sorted(const T* first, const T* last) noexcept {
         const std::ptrdiff_t step = (last - first) / 16;
         if (step < 16) return false;
-        int rise = 0; // steps up minus steps down: near 0 if there is no order
+        int rise = 0; // number of steps up minus number of steps down; near 0 without any order
         for (int i = 0; i != 15; ++i) {
             const T one = first[i * step];
             const T next = first[(i + 1) * step];

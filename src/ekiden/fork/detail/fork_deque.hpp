@@ -3,8 +3,8 @@
 ///
 /// Part: fork. Used by: fork_participant. Private. fork_join.md describes the protocol.
 ///
-/// The algorithm is a bounded Chase-Lev deque (SPAA 2005; orderings modeled on N. M. Lê et al., PPoPP 2013).
-/// It differs from chase_lev_deque in two points. First, the indices are visible, so that a thief can refuse
+/// The algorithm is a bounded Chase-Lev deque (SPAA 2005) with the orderings of Lê et al. (PPoPP 2013). It
+/// differs from chase_lev_deque in two points. First, the indices are visible, so that a thief can refuse
 /// children that were pushed before a certain moment. Second, push() fails if the ring is full. The owner and
 /// the thieves use full fences, because a thread seldom publishes a child.
 #pragma once
@@ -42,7 +42,7 @@ public:
     /// Owner: removes and returns the newest child. Returns null if thieves have stolen all children.
     [[nodiscard]] fork_child* pop() noexcept {
         const std::uint64_t bottom = bottom_.load(sys::relaxed) - 1;
-        bottom_.store(bottom, sys::release); // [FD1] Release: a thief may read this value of bottom_.
+        bottom_.store(bottom, sys::release); // [FD1] Release: publishes the slots to a thief that reads this value.
         // [FD2] Orders the claim in bottom_ before the load of top_. Pairs with the fence in steal_if().
         sys::fence(sys::seq_cst);
         std::uint64_t top = top_.load(sys::relaxed);

@@ -129,10 +129,10 @@ bool fork_participant::may_find_inside(const fork_child& child) noexcept {
     return thief != nullptr && thief->ring_.has_from(child.shared_.first_own.load(sys::relaxed));
 }
 
-/// Steals a call that the thief of `child` has forked inside `child` (leapfrogging: D. B. Wagner, B. G.
-/// Calder, PPoPP 1993). So this thread helps to complete the child that it waits for. The stack of this
-/// thread grows no deeper than with plain calls, except for one frame per level. The stolen call needs no
-/// lock that a caller of this thread holds.
+/// Steals a call that the thief of `child` has forked inside `child` (leapfrogging: Wagner, Calder, PPoPP
+/// 1993). So this thread helps to complete the child that it waits for. The stack of this thread grows no
+/// deeper than with plain calls, except for one frame per level. The stolen call needs no lock that a caller
+/// of this thread holds.
 fork_child* fork_participant::find_inside(const fork_child& child) noexcept {
     if (!may_find_inside(child)) return nullptr;
     // Relaxed: may_find_inside() has acquired `thief`, which is set only once.

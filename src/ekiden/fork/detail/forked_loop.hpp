@@ -5,7 +5,8 @@
 /// One child stands for all iterations that have not begun. While no thread steals the child, the loop
 /// removes one iteration after the other from it. So an iteration costs less than a fork. A thread that
 /// steals the child halves it while it is large. So threads need not steal the child from each other for each
-/// iteration. A small child becomes a loop of the same kind. So as many threads as iterations can take part.
+/// iteration. A thread that steals a small child runs it as a loop of the same kind. So as many threads as
+/// iterations can take part.
 #pragma once
 
 #include <ekiden/fork/fork_child.hpp>
@@ -76,7 +77,7 @@ private:
     }
     static constexpr std::size_t small = 16;
 
-    /// The iterations that have not begun.
+    /// The child that stands for all iterations that have not begun.
     class rest final : public fork_child {
     public:
         rest(forked_loop& loop, fork_scope& scope, std::size_t first, std::size_t last) noexcept

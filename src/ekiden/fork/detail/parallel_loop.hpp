@@ -6,10 +6,10 @@
 /// in parallel_for(pool, 0, n, body). Without this argument, the algorithm uses this_pool(). The same is true
 /// for parallel_invoke() and task_group.
 ///
-/// The algorithm is lazy binary splitting (A. Tzannes, G. C. Caragea, R. Barua, U. Vishkin, PPoPP 2010). A
-/// loop runs as one piece until another thread asks for work. Then it forks half of the remaining iterations.
-/// So the program need not choose the size of the pieces. One thing is new: other threads can steal the
-/// remaining iterations while a long iteration runs.
+/// The algorithm is lazy binary splitting (Tzannes, Caragea, Barua, Vishkin, PPoPP 2010). A loop runs as one
+/// piece until another thread asks for work. Then the loop forks half of its remaining iterations. So the
+/// program need not choose the size of the pieces. One thing is new: other threads can steal the remaining
+/// iterations while a long iteration runs.
 #pragma once
 
 #include <ekiden/fork/fork_join.hpp>
@@ -180,8 +180,7 @@ struct splitting_loop {
                         make_step();
                     },
                     [&](fork_scope& s) {
-                        // If no thread has stolen this child, it does nothing. The loop around it continues
-                        // instead.
+                        // If no thread has stolen the child, this call does nothing, and the loop continues.
                         if (&s != &scope) of_thief.emplace((*this)(s, next, last));
                     });
                 if (of_thief) return combined(std::move(value), *std::move(of_thief));
