@@ -42,7 +42,7 @@ public:
     /// Owner: removes and returns the newest child. Returns null if thieves have stolen all children.
     [[nodiscard]] fork_child* pop() noexcept {
         const std::uint64_t bottom = bottom_.load(sys::relaxed) - 1;
-        bottom_.store(bottom, sys::release); // [FD1] Release: publishes the slots to a thief that reads this value.
+        bottom_.store(bottom, sys::release); // [FD1] Release: publishes the slots.
         // [FD2] Orders the claim in bottom_ before the load of top_. Pairs with the fence in steal_if().
         sys::fence(sys::seq_cst);
         std::uint64_t top = top_.load(sys::relaxed);
