@@ -1,6 +1,6 @@
 /// Writes metrics as text for Prometheus (exposition format 0.0.4).
 ///
-/// Part: observe. Used by: pool (add_metrics), programs.
+/// Part: observe. Used by: pool, programs.
 #pragma once
 
 #include <ekiden/observe/detail/histogram.hpp>
@@ -15,34 +15,35 @@ namespace ekiden::inline EKIDEN_ABI {
 
 /// A label of a value.
 struct prometheus_label {
-    std::string_view name;  ///< must be a name that the format allows
-    std::string_view value; ///< any bytes; bytes that are not UTF-8 become U+FFFD
+    std::string_view name;  ///< must be a label name that the format allows
+    std::string_view value; ///< may have any bytes; bytes that are not UTF-8 become U+FFFD
 };
 
-/// A page of metrics: their values at one moment.
+/// A page with the values of metrics at one moment.
 ///
-/// The text groups the values of each metric, in whatever order they are added. So several pools can be on
-/// one page. The program chooses names and units by the conventions of Prometheus: seconds, bytes, and
-/// "_total" at the end of a counter's name. Each metric may be added once for each set of labels. Not
-/// thread-safe.
+/// The text groups the values of each metric. So values may be added in any order, and several pools can be
+/// on one page. The program should choose names and units by the conventions of Prometheus. Durations are in
+/// seconds, sizes are in bytes, and the name of a counter ends in "_total". A program may add each metric
+/// once for each set of labels. Not thread-safe.
 ///
-/// All members that add a value throw std::bad_alloc. They throw std::invalid_argument for a name that the
-/// format does not allow, and for a counter whose name does not end in "_total". They also throw it if the
-/// name, without "_total", was used for another kind of metric.
+/// Each member that adds a value can throw std::bad_alloc. It throws std::invalid_argument if the format does
+/// not allow the name, or if the name of a counter does not end in "_total". It also throws
+/// std::invalid_argument if the name, without "_total", is already the name of another kind of metric.
 class prometheus_page {
 public:
     /// The labels of one value.
     using labels = std::initializer_list<prometheus_label>;
 
-    /// Adds a counter: a value that only grows while the program runs.
+    /// Adds a counter. A counter only grows while the program runs.
     void counter(std::string_view name, std::string_view help, std::uint64_t value, labels with = {});
-    /// Adds a gauge: a current value.
+    /// Adds a gauge. A gauge is a current value, which can grow and shrink.
     void gauge(std::string_view name, std::string_view help, double value, labels with = {});
-    /// Adds a histogram of durations, in seconds. The bounds of its buckets double, from 1 us to 17 s.
+    /// Adds a histogram of durations in seconds. Each bucket has twice the bound of the bucket before it,
+    /// from 1 us to 17 s.
     void histogram(std::string_view name, std::string_view help, const histogram_snapshot& of,
                    labels with = {});
 
-    /// Returns the page. Serve it with the content type "text/plain; version=0.0.4".
+    /// Returns the text of the page. Serve the text with the content type "text/plain; version=0.0.4".
     [[nodiscard]] std::string text() const;
 
 private:

@@ -79,9 +79,9 @@ template <class Clock>
 /// The associated executor of a handler calls the handler. If the handler has no associated executor, the
 /// timer's executor calls it. A handler is never called inside async_wait() or cancel(). The handlers of one
 /// timer are posted in the order in which their waits began. If the expiry has already passed, a wait posts
-/// its handler immediately. A loop is an exception, because a loop checks its timers itself. It queues the
-/// handler at its next check of the timers. The handler then comes after the tasks that are already queued,
-/// and after the timers that expired earlier.
+/// its handler immediately. A loop is an exception, because a loop checks its timers itself. A loop queues
+/// the handler at its next check of the timers. The handler then comes after the tasks that are already
+/// queued, and after the timers that expired earlier.
 ///
 /// A pending wait counts as work of the timer's context and of the handler's context, until the handler
 /// begins. A context that ends destroys waiting and queued handlers without calling them. A handler may
@@ -92,9 +92,9 @@ template <class Clock>
 ///
 /// Thread safety: only one thread at a time may use a timer. But any thread may call cancel(), cancel_one()
 /// and cancel_and_wait() at any time. A handler of the timer may also call these three functions.
-/// Lifetime: a timer without pending waits may outlive its context. Then the program may only destroy the
-/// timer. In the child process of a fork(), the parent's waits never end and cannot be canceled. A new wait
-/// throws there.
+/// Lifetime: a timer without pending waits may outlive its context. After the end of the context, the program
+/// may only destroy the timer. In the child process of a fork(), the parent's waits never end and cannot be
+/// canceled. A new wait throws there.
 template <class Clock, executor Executor = any_executor>
 class basic_waitable_timer {
 public:
@@ -143,8 +143,8 @@ public:
     /// Calls cancel(). Running handlers continue.
     ~basic_waitable_timer() { leave(); }
 
-    /// Returns the current time for timers in the calling thread. This is the time of the clock, or the
-    /// virtual time in a simulation. Use it to compute a time for expires_at().
+    /// Returns the current time for timers in the calling thread: the time of the clock, or the virtual time
+    /// in a simulation. Use it to compute a time for expires_at().
     [[nodiscard]] static time_point now() noexcept { return now_here<Clock>(); }
 
     [[nodiscard]] executor_type get_executor() const noexcept { return executor_; }
@@ -164,7 +164,7 @@ public:
     /// Cancels all handlers that have not begun, and returns the number of these handlers. A canceled handler
     /// is called with std::errc::operation_canceled. The expiry of a canceled handler may have passed
     /// already, and the handler may already be queued. The returned number is exact, even if other threads
-    /// use the timer. A counted handler never reports success, and every handler that is not counted had
+    /// use the timer. A counted handler never reports success. A handler that is not counted has already
     /// begun. Acquires no lock if no wait is pending.
     std::size_t cancel() noexcept {
         timer_state* const state = known_state();

@@ -1,4 +1,4 @@
-/// The timers of one context and one clock. They are in a timing wheel, which a lock protects.
+/// The timers of one context and one clock. The timers are in a timing wheel, which a lock protects.
 ///
 /// Part: timer. Used by: timer_state, timer_driver, timer_service.
 #pragma once
@@ -20,8 +20,8 @@ class timer_state;
 /// The clock of a queue. Times are nanoseconds, mapped to unsigned numbers in the same order.
 struct timer_clock {
     std::uint64_t (*now)() noexcept;
-    /// True for the library's own clock. Any other clock may be set, so the queue reads such a clock
-    /// periodically.
+    /// True if the clock is the library's own clock. Any other clock may be set, so the queue reads such a
+    /// clock periodically.
     bool is_own;
     /// True if a simulation provides virtual time for this clock. No program can set the virtual time.
     bool is_simulated;
@@ -100,7 +100,7 @@ private:
     timer_wheel wheel_;
 
     friend class timer_driver;
-    timer_queue* older_ = nullptr; // next in the driver's list
+    timer_queue* older_ = nullptr; // the next queue in the driver's list
 };
 
 } // namespace ekiden::inline EKIDEN_ABI

@@ -1,5 +1,5 @@
-/// The state that a timer shares with its pending waits. It holds the lists of waits, which waits are
-/// canceled, and how many handlers run. timer.md explains and proves the protocol.
+/// The state that a timer shares with its pending waits. The state holds the lists of waits, the marks of
+/// canceled waits, and the number of running handlers. timer.md explains and proves the protocol.
 ///
 /// Part: timer. Used by: basic_waitable_timer, timer_queue. A timer creates its state at its first wait.
 #pragma once
@@ -82,7 +82,7 @@ public:
     void add(timer_wait& fresh, std::uint64_t deadline);
 
     /// Cancels all handlers that have not begun, and returns their number. Because of this call, these
-    /// handlers will report operation_canceled. Acquires no lock if there are no such handlers. Does not wait
+    /// handlers will report operation_canceled. Acquires no lock if all handlers have begun. Does not wait
     /// for the handlers.
     std::size_t cancel() noexcept;
     /// Cancels like cancel(), but only the oldest wait.
@@ -117,7 +117,7 @@ private:
 
         void append(timer_wait& fresh) noexcept;
         void remove(timer_wait& one) noexcept;
-        /// Abandons all waits of the list. They must no longer belong to a state.
+        /// Abandons all waits of the list. The waits must no longer belong to a state.
         void abandon_all() noexcept;
     };
     using lock_guard = std::unique_lock<sys::slow_lock>;
@@ -126,7 +126,7 @@ private:
     [[nodiscard]] bool begin(timer_wait& begun) noexcept;
     void end() noexcept;
 
-    // Call these with the lock held:
+    // Call these functions with the lock held.
     std::size_t cancel_all() noexcept;
     std::size_t cancel_oldest() noexcept;
     void disarm() noexcept;
@@ -141,11 +141,11 @@ private:
     [[nodiscard]] bool is_in_handler() const noexcept;
 
     timer_queue& queue_;
-    list waiting_; // waits that are not posted yet; the waits that are due come first
+    list waiting_; // Waits that are not posted yet. The waits that are due come first.
     // Waits that are posted and have not begun. Canceled waits come first, except after cancel_one().
     list posted_;
     sys::slow_lock lock_;
-    sys::atomic<std::uint32_t> count_{0};   // number of waits in both lists that are not canceled
+    sys::atomic<std::uint32_t> count_{0};   // number of waits in waiting_ and posted_ that are not canceled
     sys::atomic<std::uint32_t> running_{0}; // number of handlers that run now
     const std::uint16_t generation_;        // generation of the process that created the queue
     bool is_owned_ : 1 = true;              // whether the timer exists

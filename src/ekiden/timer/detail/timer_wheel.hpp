@@ -9,9 +9,9 @@
 /// its deadline differs from the current time. So all nodes of a level are due before all nodes of higher
 /// levels. One bit mask per level finds the next slot.
 ///
-/// Two things are new. First, next() returns the exact deadline while few nodes share the next slot. So the
-/// thread need not wake up at each level. Second, the nodes of a crowded slot move to lower levels in several
-/// steps.
+/// Two things are new. First, next() returns the exact deadline while few nodes share the next slot. So a
+/// thread that waits for a deadline need not wake up at each level. Second, the nodes of a crowded slot move
+/// to lower levels in several steps.
 #pragma once
 
 #include <ekiden/sys/config.hpp>
@@ -24,7 +24,7 @@ namespace ekiden::inline EKIDEN_ABI {
 
 /// A queue of nodes in the order of their deadlines. Nodes with the same deadline are in the order of their
 /// schedule() calls. Times may have any unit and use all 64 bits. Every call takes constant time. Not
-/// thread-safe. The wheel does not own the nodes. It must be empty when it is destroyed.
+/// thread-safe. The wheel does not own the nodes. A wheel must be empty when it is destroyed.
 class timer_wheel {
     struct link {
         link* next = nullptr;
@@ -59,7 +59,7 @@ public:
     timer_wheel(const timer_wheel&) = delete;
     timer_wheel& operator=(const timer_wheel&) = delete;
 
-    /// Returns the time up to which pop() has searched. Only restart() moves it backwards.
+    /// Returns the time up to which pop() has searched. Only restart() moves this time backwards.
     [[nodiscard]] std::uint64_t now() const noexcept { return now_; }
 
     /// Adds `fresh`, which must not be in a wheel. If the deadline is at most now(), the node is due. Nodes
@@ -75,7 +75,7 @@ public:
     /// returns null too, and is_busy() returns true afterwards.
     [[nodiscard]] node* pop(std::uint64_t until) noexcept;
 
-    /// Returns true if pop() has ended its search early. Then call pop() again.
+    /// Returns true if pop() has ended its search early. In this case, call pop() again.
     [[nodiscard]] bool is_busy() const noexcept { return moving_.next != &moving_; }
 
     /// Returns the time at which pop() must be called next. This is the first deadline, or an earlier time if
