@@ -24,7 +24,7 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// One line of a live_view. It shows one moment.
+/// One line of a live_view, which shows one moment.
 struct live_line {
     double seconds = 0;       ///< seconds since the view began
     std::string columns = {}; ///< one character for each column
@@ -36,9 +36,9 @@ struct live_line {
 
 /// The options of a live_view.
 struct live_view_options {
-    std::chrono::milliseconds interval{200}; ///< time between two lines; at least 1 ms
-    /// The view calls `show` with each line, in a thread of the view. The destructor calls it with the last
-    /// line. `show` must not throw. If `show` is empty, the view prints the line to standard error.
+    std::chrono::milliseconds interval{200}; ///< Time between two lines; at least 1 ms.
+    /// The view calls `show` with each line, in a thread of the view. The destructor calls `show` with the
+    /// last line. `show` must not throw. If `show` is empty, the view prints the line to standard error.
     std::function<void(const live_line&)> show = {};
 };
 
@@ -90,8 +90,9 @@ public:
     static constexpr std::string_view letters =
         "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ@#$&";
 
-    /// Returns how many threads have run tasks of the view. If the system has reused the number of a thread,
-    /// both threads count as one. Returns 0 in the child of a fork(). Any thread may call it.
+    /// Returns how many threads have run tasks of the view. If the system has reused the id of an ended
+    /// thread, both threads count as one thread. Returns 0 in the child process of a fork(). Any thread may
+    /// call this function.
     [[nodiscard]] std::size_t threads() const noexcept;
 
 private:

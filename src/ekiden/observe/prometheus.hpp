@@ -15,8 +15,8 @@ namespace ekiden::inline EKIDEN_ABI {
 
 /// A label of a value.
 struct prometheus_label {
-    std::string_view name;  ///< must be a label name that the format allows
-    std::string_view value; ///< may have any bytes; bytes that are not UTF-8 become U+FFFD
+    std::string_view name;  ///< the name of the label; the format must allow this name
+    std::string_view value; ///< the value of the label; bytes that are not UTF-8 become U+FFFD
 };
 
 /// A page with the values of metrics at one moment.
@@ -26,8 +26,8 @@ struct prometheus_label {
 /// seconds, sizes are in bytes, and the name of a counter ends in "_total". A program may add each metric
 /// once for each set of labels. Not thread-safe.
 ///
-/// Each member that adds a value can throw std::bad_alloc. It throws std::invalid_argument if the format does
-/// not allow the name, or if the name of a counter does not end in "_total". It also throws
+/// Adding a value can throw std::bad_alloc. Adding a value throws std::invalid_argument if the format does
+/// not allow the name, or if the name of a counter does not end in "_total". Adding a value also throws
 /// std::invalid_argument if the name, without "_total", is already the name of another kind of metric.
 class prometheus_page {
 public:
@@ -38,8 +38,8 @@ public:
     void counter(std::string_view name, std::string_view help, std::uint64_t value, labels with = {});
     /// Adds a gauge. A gauge is a current value, which can grow and shrink.
     void gauge(std::string_view name, std::string_view help, double value, labels with = {});
-    /// Adds a histogram of durations in seconds. Each bucket has twice the bound of the bucket before it,
-    /// from 1 us to 17 s.
+    /// Adds a histogram of durations in seconds. The upper bound of each bucket is twice the upper bound of
+    /// the previous bucket. The upper bounds range from 1 us to 17 s.
     void histogram(std::string_view name, std::string_view help, const histogram_snapshot& of,
                    labels with = {});
 
@@ -55,7 +55,7 @@ private:
 
     std::string& text_of(std::string_view name, std::string_view help, std::string_view type);
 
-    std::deque<metric> metrics_; // in the order in which they were added
+    std::deque<metric> metrics_; // the metrics in the order in which the program added them
 };
 
 } // namespace ekiden::inline EKIDEN_ABI

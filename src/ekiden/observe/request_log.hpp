@@ -22,7 +22,7 @@ namespace ekiden::inline EKIDEN_ABI {
 
 /// The options of a request_log.
 struct request_log_options {
-    std::size_t capacity = 1'000'000; ///< number of requests that are recorded, the first ones; 32 bytes each
+    std::size_t capacity = 1'000'000; ///< Largest number of recorded requests. Each request needs 32 bytes.
     /// If true, separates the time in which a function waits from the time in which the function works. The
     /// waiting time is the elapsed time minus the processor time. So the waiting time includes the time in
     /// which the system runs other threads. Costs two system calls for each request. Has an effect only on
@@ -31,8 +31,8 @@ struct request_log_options {
     /// If true, writes keys that are numbers unchanged. If false, writes a hash of the key. The hash reveals
     /// nothing about the key to a reader without the salt. Keys that are text are always hashed.
     bool plain_numbers = false;
-    std::array<std::uint64_t, 2>
-        salt{}; ///< set it to get the same hashes in two recordings; both 0: drawn at random
+    /// Two recordings with the same salt have the same hashes. If both numbers are 0, the salt is random.
+    std::array<std::uint64_t, 2> salt{};
 };
 
 /// A log of requests with a bounded capacity. The log never waits. When the log is full, further requests are
@@ -42,9 +42,9 @@ struct request_log_options {
 /// Thread safety: all members may be called concurrently. Lifetime: the log must outlive the functions that
 /// wrap() has returned.
 class request_log {
-    /// The record of one request. First the thread that receives the request writes to it, and then the
-    /// thread that serves the request. The transfer of the function between the two threads orders these
-    /// writes.
+    /// The record of one request. The thread that receives the request writes to the record first. The thread
+    /// that serves the request writes to the record later. The transfer of the function between the two
+    /// threads orders these writes.
     struct entry {
         sys::cell<std::uint64_t> arrival_ns;
         sys::cell<std::uint64_t> key;
@@ -61,13 +61,13 @@ public:
     /// if the capacity is 0.
     explicit request_log(const options& chosen = {});
 
-    /// A wrapped function. It has the size of the function plus a pointer.
+    /// A wrapped function, which is larger than the function by one pointer.
     template <class F>
     class timed;
 
     /// Records the arrival of a request for `key`. Returns `f` as a wrapped function, which must be called
-    /// once. The duration of that call is the service time of the request. A function may only start an
-    /// operation, for example by returning a coroutine. Then only the start is measured. Throws whatever
+    /// once. The duration of that call is the service time of the request. If the function only starts an
+    /// operation, for example because it returns a coroutine, only the start is measured. Throws whatever
     /// copying `f` throws.
     template <std::integral Key, class F>
     [[nodiscard]] timed<std::decay_t<F>> wrap(Key key, F&& f) {
@@ -140,8 +140,8 @@ struct allocator_of<F> {
 
 } // namespace detail
 
-/// A wrapped function. It has the same associated executor and allocator as the function, if the function has
-/// any.
+/// A wrapped function. The wrapped function has the same associated executor and allocator as the function,
+/// if the function has any.
 template <class F>
 class request_log::timed : public detail::executor_of<F>, public detail::allocator_of<F> {
 public:

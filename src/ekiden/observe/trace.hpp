@@ -16,19 +16,20 @@
 
 namespace ekiden::inline EKIDEN_ABI::trace {
 
-/// The kinds of events. An interval is one event, recorded at its end. All other events are moments.
+/// The kinds of events. An interval is one event, which is recorded when the interval ends. All other events
+/// are moments.
 enum class kind : std::uint8_t {
-    task = 1,  ///< Interval: a task has run. The name is the type of its callable. The id is the task.
-    queued,    ///< Moment: a task has been posted. The id is the task.
-    stolen,    ///< Moment: a worker has stolen a task from another worker. The id is the task.
+    task = 1,  ///< Interval: a task has run. The name is the callable's type. The id identifies the task.
+    queued,    ///< Moment: a task has been posted. The id identifies the task.
+    stolen,    ///< Moment: a worker has stolen a task from another worker. The id identifies the task.
     parked,    ///< Interval: a thread without work has slept.
     woken,     ///< Moment: this thread has woken a worker. The id is the index of the worker in its pool.
-    lock_wait, ///< Interval: this thread has slept for a lock. The name is its kind. The id is the lock.
-    granted,   ///< Moment: this thread has handed a lock to the next waiter. The id is the lock.
-    turn,      ///< Interval: tasks of one strand or lane have run. The id is the strand or lane.
-    timer,     ///< Moment: a timer has fired. The id is the timer.
-    suspended, ///< Moment: a coroutine begins to wait. The id is the coroutine.
-    resumed,   ///< Moment: a coroutine resumes. The id is the coroutine.
+    lock_wait, ///< Interval: a thread slept for a lock. The name is the lock kind. The id identifies the lock.
+    granted,   ///< Moment: this thread has handed a lock to the next waiter. The id identifies the lock.
+    turn,      ///< Interval: tasks of one strand or lane have run. The id identifies the strand or lane.
+    timer,     ///< Moment: a timer has fired. The id identifies the timer.
+    suspended, ///< Moment: a coroutine begins to wait. The id identifies the coroutine.
+    resumed,   ///< Moment: a coroutine resumes. The id identifies the coroutine.
     blocked,   ///< Interval: a worker has blocked. The name is the text of the blocking_region.
     span,      ///< Interval that the program records. The program chooses the name.
     mark       ///< Moment that the program records. The program chooses the name and the id.
@@ -46,8 +47,9 @@ struct options {
 };
 
 /// Starts a recording and drops the previous recording. A thread allocates memory (16 bytes for each event)
-/// at its first event. It keeps this memory for later recordings, so `events` has no effect on that thread
-/// then. Throws std::invalid_argument if an option is out of range. Any thread may call this function.
+/// at its first event. The thread keeps this memory for later recordings. So the size of the memory stays the
+/// same, even if a later recording has other options. Throws std::invalid_argument if an option is out of
+/// range. Any thread may call this function.
 void start(const options& chosen = {});
 
 /// Stops the recording. The recorded events stay available. Has no effect if tracing is off. Any thread may
@@ -69,11 +71,12 @@ private:
 /// One event of a thread.
 struct event {
     trace::kind kind = trace::kind::mark; ///< the kind of the event
-    bool is_open = false;       ///< whether the interval had not ended; `length` then reaches to the snapshot
-    std::string_view name = {}; ///< valid until the program ends
-    std::uint64_t id = 0;       ///< identifies an object until its destruction; a later object may get it
-    std::int64_t begin = 0;     ///< nanoseconds since the start
-    std::int64_t length = 0;    ///< nanoseconds; 0 for moments
+    bool is_open = false;       ///< true if the interval had not ended; `length` then ends at the snapshot
+    std::string_view name = {}; ///< Valid until the program ends.
+    /// Identifies an object. After the destruction of the object, another object may get the same id.
+    std::uint64_t id = 0;
+    std::int64_t begin = 0;     ///< nanoseconds from the start of the recording to the event
+    std::int64_t length = 0;    ///< Duration in nanoseconds; 0 for a moment.
     /// Returns the end of the event in nanoseconds since the start of the recording.
     [[nodiscard]] std::int64_t end() const noexcept { return begin + length; }
 };
@@ -88,9 +91,9 @@ struct track {
 
 /// A copy of the recorded events, as a plain value.
 struct snapshot {
-    std::vector<track> tracks; ///< one for each thread with events
+    std::vector<track> tracks; ///< one track for each thread with events
     std::int64_t length = 0;   ///< nanoseconds from the start of the recording to this copy, or to stop()
-    std::uint64_t lost = 0; ///< events of threads without memory: too many threads, or the allocation failed
+    std::uint64_t lost = 0; ///< number of events of threads that got no memory for their events
 };
 
 /// Returns a copy of the events since the last start(). Threads keep running during the call. The copy may or
@@ -110,7 +113,7 @@ inline constexpr std::uint32_t by_counter = 2;
 inline constexpr std::uint32_t recording = 4; // the lowest bit of the number of the recording
 extern sys::atomic<std::uint32_t> state;
 
-/// The result of begin() if tracing is off. Such an interval is not recorded.
+/// The result of begin() if tracing is off. An interval that begins then is not recorded.
 inline constexpr std::uint64_t nothing = 0;
 
 /// A function that returns the text of a name. `key` is the key of the name that the hot path stores. The
@@ -127,8 +130,8 @@ inline std::string_view literal(const void* key) { return static_cast<const char
 void end(std::uint64_t begun, std::uint64_t id) noexcept;
 void record(kind what, std::uint64_t id, const void* key = nullptr, text_of text = nullptr) noexcept;
 
-/// Returns the id that events use for an object. The id is derived from the address of the object. It
-/// distinguishes objects within 64 GiB of address space.
+/// Returns the id that events use for an object. The id is derived from the address of the object. Objects
+/// within 64 GiB of address space have different ids.
 [[nodiscard]] inline std::uint64_t id_of(const void* object) noexcept {
     return (reinterpret_cast<std::uintptr_t>(object) >> 4) & 0xffff'ffffU;
 }
@@ -180,9 +183,9 @@ private:
 
 } // namespace detail
 
-/// Records an interval that the program chooses, from the construction of this object to its destruction.
-/// Both must happen in the same thread. So do not use a span across a co_await, because the coroutine may
-/// resume in another thread.
+/// Records an interval that the program chooses, from the construction of this object to its destruction. The
+/// construction and the destruction must happen in the same thread. So do not use a span across a co_await,
+/// because the coroutine may resume in another thread.
 class [[nodiscard]] span : detail::interval {
 public:
     explicit span(name what) noexcept : interval(kind::span, what.text(), 0) {}

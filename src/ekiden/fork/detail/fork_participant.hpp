@@ -102,7 +102,7 @@ private:
     fork_participant* victim_ = nullptr; // the last participant from which this thread has stolen
     std::uint64_t quiet_until_ns_ = 0;   // if 0, a published child wakes workers
     fork_deque ring_;
-    sys::parker parker_; // may hold an old token, so a sleep may end early
+    sys::parker parker_; // May hold an old token, so a sleep may end early.
     // The arena uses these members. `next_` and `is_guest_` are constant once the participant is in the
     // arena's list.
     sys::atomic<bool> is_taken_{false}; // whether a guest uses this participant now

@@ -1,5 +1,5 @@
-/// The recorder of the process. It holds the rings of all threads and the names in their records, and
-/// converts records to events.
+/// The recorder of the process. The recorder holds the rings of all threads and the names in these rings. The
+/// recorder also converts records to events.
 ///
 /// Part: observe. Used by: trace. Private.
 #pragma once
@@ -22,7 +22,7 @@ namespace ekiden::inline EKIDEN_ABI::trace {
 // first    48 bits  the time when the event began, in ticks; wraps around after a day at 3 GHz
 //          12 bits  the number of the event's name
 //           4 bits  the kind of the event
-// second   32 bits  the length in ticks: a number of 27 bits, and in 5 bits how far it must be shifted left
+// second   32 bits  the length in ticks: 27 bits are a number that is shifted left by the other 5 bits
 //          32 bits  the id of the event
 struct packed {
     static constexpr unsigned time_bits = 48;
@@ -71,8 +71,9 @@ public:
     static constexpr std::size_t remembered_names = 64;
 
     trace_ring ring;
-    /// The intervals that have begun and not ended, outermost first. An element is the first word of the
-    /// later record. Intervals that are nested more deeply than `most_open` are not shown before they end.
+    /// The intervals that have begun and not ended, outermost first. When an interval ends, its element
+    /// becomes the first word of its record. Intervals that are nested more deeply than `most_open` are not
+    /// shown before they end.
     std::array<sys::atomic<std::uint64_t>, most_open> open{};
     std::size_t depth = 0;
 
@@ -139,7 +140,7 @@ private:
     std::uint64_t leavers_ = 0;
     std::uint64_t begun_ = 0; // start of the recording, in ticks
     std::uint64_t begun_ns_ = 0;
-    std::uint64_t ended_ = 0; // end of the recording, in ticks; 0 while tracing is on
+    std::uint64_t ended_ = 0; // End of the recording, in ticks; 0 while tracing is on.
     // The first snapshot of a finished recording sets this, so that the times of later snapshots are the
     // same.
     double ns_a_tick_ = 0;

@@ -41,9 +41,8 @@ public:
     /// Adds a record. Overwrites the oldest record if the ring is full. Only the writer may call this.
     void write(trace_record record) noexcept {
         const std::uint64_t n = written_.load(sys::relaxed);
-        // [TR1] Release fence: a reader that sees a word of this record also sees that n records were
-        // complete. So the reader knows that this record may be incomplete. Pairs with the acquire fence in
-        // copy().
+        // [TR1] Release fence: a reader that sees a word of record n also sees that n records were complete.
+        // So the reader knows that record n may be incomplete. Pairs with the acquire fence in copy().
         if (!EKIDEN_MUTANT(trace_ring_announces_nothing)) sys::fence(sys::release);
         slot& here = slots_[n & mask_];
         here.first.store(record.first, sys::relaxed);
@@ -68,7 +67,7 @@ public:
             to[before + static_cast<std::size_t>(n - begin)] = {here.first.load(sys::relaxed),
                                                                 here.second.load(sys::relaxed)};
         }
-        sys::fence(sys::acquire); // [TR1] Acquire: pairs with the release fence in write()
+        sys::fence(sys::acquire); // [TR1] Acquire: pairs with the release fence in write().
         // Some words of record number `now` may already be written. This record overwrites the record that is
         // one ring capacity older.
         const std::uint64_t now =

@@ -94,7 +94,7 @@ private:
     sys::atomic<std::int64_t> next_ns_; // written under lock_
     sys::slow_lock lock_;
     bool is_closed_ = false;
-    batch* ringing_ = nullptr; // the batch of the thread that fires
+    batch* ringing_ = nullptr; // The batch of the thread that fires.
     // The alarm of next_ns_ as a time of this clock. No deadline in the wheel is earlier.
     std::uint64_t planned_ = timer_wheel::never;
     timer_wheel wheel_;
