@@ -24,7 +24,7 @@ enum class kind : std::uint8_t {
     stolen,    ///< Moment: a worker has stolen a task from another worker. The id identifies the task.
     parked,    ///< Interval: a thread without work has slept.
     woken,     ///< Moment: this thread has woken a worker. The id is the index of the worker in its pool.
-    lock_wait, ///< Interval: a thread slept for a lock. The name is the lock kind. The id identifies the lock.
+    lock_wait, ///< Interval: a thread slept for a lock. The name is the lock kind. The id denotes the lock.
     granted,   ///< Moment: this thread has handed a lock to the next waiter. The id identifies the lock.
     turn,      ///< Interval: tasks of one strand or lane have run. The id identifies the strand or lane.
     timer,     ///< Moment: a timer has fired. The id identifies the timer.

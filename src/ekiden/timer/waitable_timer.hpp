@@ -32,7 +32,7 @@ namespace ekiden::inline EKIDEN_ABI {
 
 namespace detail {
 
-/// A blocking wait of the calling thread. It sleeps in steps until a time or a limit is reached.
+/// A blocking wait of the calling thread. The wait sleeps in steps until a time or a limit is reached.
 class timer_sleep {
 public:
     /// Constructs a wait. `limit` must outlive the wait.
@@ -87,14 +87,14 @@ template <class Clock>
 /// begins. A context that ends destroys waiting and queued handlers without calling them. A handler may
 /// destroy the timer.
 ///
-/// `Clock::now()` must not throw. Any clock except std::chrono::steady_clock may be set. So such a clock is
-/// read every tenth of a second while a wait is pending.
+/// `Clock::now()` must not throw. Any clock except std::chrono::steady_clock may be set. So the context reads
+/// such a clock every tenth of a second while a wait is pending.
 ///
 /// Thread safety: only one thread at a time may use a timer. But any thread may call cancel(), cancel_one()
 /// and cancel_and_wait() at any time. A handler of the timer may also call these three functions.
 /// Lifetime: a timer without pending waits may outlive its context. After the end of the context, the program
 /// may only destroy the timer. In the child process of a fork(), the parent's waits never end and cannot be
-/// canceled. A new wait throws there.
+/// canceled. A new wait in the child process throws.
 template <class Clock, executor Executor = any_executor>
 class basic_waitable_timer {
 public:
@@ -144,7 +144,7 @@ public:
     ~basic_waitable_timer() { leave(); }
 
     /// Returns the current time for timers in the calling thread: the time of the clock, or the virtual time
-    /// in a simulation. Use it to compute a time for expires_at().
+    /// in a simulation. Use this time to compute an argument for expires_at().
     [[nodiscard]] static time_point now() noexcept { return now_here<Clock>(); }
 
     [[nodiscard]] executor_type get_executor() const noexcept { return executor_; }
@@ -170,7 +170,7 @@ public:
         timer_state* const state = known_state();
         return state != nullptr ? state->cancel() : 0;
     }
-    /// Cancels like cancel(), but only the oldest wait. Returns 1 if it has canceled a wait, and 0 otherwise.
+    /// Cancels like cancel(), but only the oldest wait. Returns 1 if a wait was canceled, and 0 otherwise.
     std::size_t cancel_one() noexcept {
         timer_state* const state = known_state();
         return state != nullptr ? state->cancel_one() : 0;
@@ -215,7 +215,7 @@ public:
     /// Calls the handler of `token` when the clock reaches the expiry. The handler's signature is
     /// void(std::error_code). If the wait is canceled, calls the handler with std::errc::operation_canceled.
     /// The token determines the return value of async_wait(). The memory of the wait comes from the handler's
-    /// associated allocator. It is freed before the handler is called.
+    /// associated allocator. The memory is freed before the handler is called.
     ///
     /// If the context has shut down, the handler is destroyed without a call. The handler is also destroyed
     /// if the timer passes it to the handler's executor and the executor throws. This exception is reported

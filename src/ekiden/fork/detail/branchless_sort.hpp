@@ -154,7 +154,7 @@ private:
     }
 
     /// Sorts at most `small` elements with a sorting network. The unused inputs of the network get a value
-    /// that comes last in the order, so it stays at the end.
+    /// that comes last in the order, so this value stays at the end.
     static void sort_small(T* first, T* last) noexcept {
         const auto count = static_cast<std::size_t>(last - first);
         if (count < 2) return;

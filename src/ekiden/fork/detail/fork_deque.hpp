@@ -3,10 +3,10 @@
 ///
 /// Part: fork. Used by: fork_participant. Private. fork_join.md describes the protocol.
 ///
-/// The algorithm is a bounded Chase-Lev deque (SPAA 2005) with the orderings of Lê et al. (PPoPP 2013). It
-/// differs from chase_lev_deque in two points. First, the indices are visible, so that a thief can refuse
-/// children that were pushed before a certain moment. Second, push() fails if the ring is full. The owner and
-/// the thieves use full fences, because a thread seldom publishes a child.
+/// The algorithm is a bounded Chase-Lev deque (SPAA 2005) with the orderings of Lê and others (PPoPP 2013).
+/// fork_deque differs from chase_lev_deque in two points. First, the indices are visible, so that a thief can
+/// refuse children that were pushed before a certain moment. Second, push() fails if the ring is full. The
+/// owner and the thieves use full fences, because a thread seldom publishes a child.
 #pragma once
 
 #include <ekiden/sys/atomic.hpp>
@@ -48,7 +48,7 @@ public:
         std::uint64_t top = top_.load(sys::relaxed);
         fork_child* child = nullptr;
         if (count(top, bottom) > 0) return at(bottom).load(sys::relaxed);
-        if (top == bottom) { // the last child: the thread that advances top_ gets it
+        if (top == bottom) { // the thread that advances top_ gets the last child
             child = at(bottom).load(sys::relaxed);
             // [FD3] The owner and the thieves claim the last child with a read-modify-write of top_. So only
             // one claim succeeds.
@@ -108,7 +108,7 @@ public:
 
 private:
     [[nodiscard]] static std::int64_t count(std::uint64_t top, std::uint64_t bottom) noexcept {
-        return static_cast<std::int64_t>(bottom - top); // -1 while pop() claims a child of an empty deque
+        return static_cast<std::int64_t>(bottom - top); // -1 while pop() tries an empty deque
     }
     [[nodiscard]] sys::atomic<fork_child*>& at(std::uint64_t index) noexcept {
         return slots_[index % capacity];

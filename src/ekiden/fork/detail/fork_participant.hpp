@@ -70,7 +70,7 @@ public:
 
     /// Any thread: requests that the next fork publishes a child if no other child is published.
     void ask_to_restock() noexcept {
-        std::uint32_t now = nothing; // so that a stronger request stays
+        std::uint32_t now = nothing; // so that the request `wanted` stays
         (void)asked.compare_exchange_strong(now, restock, sys::relaxed, sys::relaxed);
     }
 
@@ -98,7 +98,7 @@ private:
 
     fork_arena& arena_;
     sys::cell<fork_segment*> innermost_{
-        nullptr};                        // used by the participant's thread; the next guest inherits it
+        nullptr};                        // used by the participant's thread only
     fork_participant* victim_ = nullptr; // the last participant from which this thread has stolen
     std::uint64_t quiet_until_ns_ = 0;   // if 0, a published child wakes workers
     fork_deque ring_;

@@ -1,5 +1,5 @@
-/// Fork-join as a service of a pool. It holds the participants of the workers, and the children that the
-/// workers steal.
+/// Fork-join as a service of a pool. The service holds the participants of the workers, and the children that
+/// the workers steal.
 ///
 /// Part: fork. Used by: fork_join.cpp. Private.
 #pragma once
@@ -15,7 +15,7 @@ namespace ekiden::inline EKIDEN_ABI {
 
 class scheduler;
 
-/// The fork-join service of a pool. The pool's first fork-join call constructs it. Thread-safe.
+/// The fork-join service of a pool. The pool's first fork-join call constructs the service. Thread-safe.
 class fork_service final : public execution_context::service, private work_source {
 public:
     /// `pool` is a thread_pool. Throws std::bad_alloc.
@@ -28,7 +28,8 @@ public:
     [[nodiscard]] fork_participant& participant_of(unsigned w);
 
 private:
-    /// The participant of a worker. It is also the task that runs a child stolen by this worker.
+    /// A slot has the participant of one worker. The slot is also the task that runs a child stolen by this
+    /// worker.
     class slot final : public task {
     public:
         explicit slot(fork_arena& arena) noexcept : task(&answer), participant(arena) {}

@@ -4,9 +4,9 @@
 ///
 /// One child stands for all iterations that have not begun. While no thread steals the child, the loop
 /// removes one iteration after the other from it. So an iteration costs less than a fork. A thread that
-/// steals the child halves it while it is large. So threads need not steal the child from each other for each
-/// iteration. A thread that steals a small child runs it as a loop of the same kind. So as many threads as
-/// iterations can take part.
+/// steals the child halves the child, if the child is large. So threads need not steal the child from each
+/// other for each iteration. A thread that steals a small child runs it as a loop of the same kind. So as
+/// many threads as iterations can take part.
 #pragma once
 
 #include <ekiden/fork/fork_child.hpp>
@@ -38,9 +38,9 @@ class forked_loop {
 public:
     forked_loop(Run& run, Call call) noexcept : run_(run), call_(call) {}
 
-    /// Makes the calls for all numbers of [first, last). They are in order if no other thread takes part.
-    /// This function is not inlined. Otherwise each call of a recursion would set up the stack frame of the
-    /// loop, even if it runs no loop.
+    /// Makes the calls for all numbers of [first, last). The calls are in order if no other thread takes
+    /// part. This function is not inlined. Otherwise each call of a recursion would set up the stack frame of
+    /// the loop, even a call that runs no loop.
     [[gnu::noinline]] void operator()(fork_scope& scope, std::size_t first, std::size_t last) {
         while (first != last && !run_.is_over()) {
             rest others(*this, scope, first + 1, last);

@@ -8,8 +8,8 @@
 ///
 /// The algorithm is lazy binary splitting (Tzannes, Caragea, Barua, Vishkin, PPoPP 2010). A loop runs as one
 /// piece until another thread asks for work. Then the loop forks half of its remaining iterations. So the
-/// program need not choose the size of the pieces. One thing is new: other threads can steal the remaining
-/// iterations while a long iteration runs.
+/// program need not choose the size of the pieces. In contrast to that algorithm, other threads can steal the
+/// remaining iterations while a long iteration runs.
 #pragma once
 
 #include <ekiden/fork/fork_join.hpp>

@@ -14,9 +14,9 @@ namespace ekiden::inline EKIDEN_ABI {
 
 class timer_queue;
 
-/// The alarm clock of a context. It serves the timer queues of all clocks of the context. If the context
-/// cannot fire timers itself, the driver uses a thread of its own. This thread starts at the first wait.
-/// Thread-safe.
+/// The alarm clock of a context. The driver serves the timer queues of all clocks of the context. If the
+/// context cannot fire timers itself, the driver uses a thread of its own. This thread starts at the first
+/// wait. Thread-safe.
 class timer_driver final : public execution_context::service, public alarm_clock {
 public:
     explicit timer_driver(execution_context& owner) noexcept;
@@ -40,7 +40,7 @@ public:
     /// Returns whether the calling thread is the driver's own thread.
     [[nodiscard]] bool rings_in_this_thread() const noexcept;
 
-    /// Call this after the time next_ns() of a queue has become earlier.
+    /// Tells the driver that the next alarm of a queue has become earlier.
     void moved() noexcept;
 
     [[nodiscard]] std::int64_t next_ns() const noexcept override;

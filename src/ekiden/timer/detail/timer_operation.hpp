@@ -1,4 +1,5 @@
-/// A wait with its handler. The wait is a node in the timer's lists, and the task that the executor runs.
+/// A wait with its handler. The wait is a node in the timer's lists, and also the task that the executor
+/// runs.
 ///
 /// Part: timer. Used by: basic_waitable_timer.
 #pragma once

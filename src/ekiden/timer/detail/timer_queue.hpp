@@ -58,8 +58,8 @@ public:
         closed,  ///< not armed, because the context has shut down
     };
     [[nodiscard]] arming arm(timer_state& idle, std::uint64_t deadline) noexcept;
-    /// Takes the state out of the wheel. Returns false if another thread has already done so and is about to
-    /// fire it.
+    /// Takes the state out of the wheel. Returns false if another thread has already taken the state out of
+    /// the wheel and is about to fire the state.
     [[nodiscard]] bool disarm(timer_state& armed) noexcept;
 
     // ---- called by the driver and the service
@@ -71,7 +71,8 @@ public:
         return next_ns_.load(sys::relaxed);
     }
     /// Fires the timers that are due, unless another thread is already firing them. A dropped handler may
-    /// destroy the context meanwhile. Then `*is_gone` is true after the call, if `is_gone` is not null.
+    /// destroy the context during this call. In this case `*is_gone` is true afterwards, unless `is_gone` is
+    /// null.
     void ring(const bool* is_gone = nullptr) noexcept;
     /// Abandons all timers. The queue accepts no timers afterwards.
     void close() noexcept;

@@ -22,8 +22,8 @@ class timer_state;
 /// posted. Then the executor owns the wait. The state still refers to the wait until the handler begins.
 class timer_wait : public task {
 public:
-    /// A scope on the stack of the thread that runs the handler. It begins before the handler begins, and
-    /// ends after the handler has returned.
+    /// A scope on the stack of the thread that runs the handler. The scope begins before the handler begins,
+    /// and ends after the handler has returned.
     class run_scope {
     public:
         /// Marks the handler as begun. A later cancel() does not count the handler. The memory of the wait
@@ -50,7 +50,8 @@ protected:
     timer_wait(function answer, void (*post)(timer_wait&) noexcept) noexcept : task(answer), post_(post) {}
     ~timer_wait() = default;
 
-    /// Removes the wait from the state, because it will not run. Call this before the handler is destroyed.
+    /// Removes the wait from the state, because the wait will not run. Call this before the handler is
+    /// destroyed.
     void drop() noexcept;
 
 private:
@@ -70,8 +71,8 @@ private:
 /// effect.
 class timer_state final : public timer_wheel::node {
 public:
-    /// Constructs the state of a timer of the queue's context. Create it with the recycler, because the state
-    /// returns its own memory to the recycler.
+    /// Constructs the state of a timer of the queue's context. Allocate the state from the recycler, because
+    /// the state returns its own memory to the recycler.
     explicit timer_state(timer_queue& queue) noexcept;
 
     /// Takes ownership of `fresh`. Posts `fresh` when the queue's clock reaches `deadline`, or immediately if
@@ -102,9 +103,8 @@ public:
     void fire() noexcept;
     /// Destroys the handlers that have not been posted, because the context shuts down.
     void abandon() noexcept;
-    /// Does the same as abandon() for the timers of `queue` whose waits the calling thread is posting. The
-    /// caller is then inside post_due(). This happens if an executor refuses a handler that has the last
-    /// reference to the context.
+    /// Does the same as abandon() for the timers of `queue` whose waits the calling thread is posting. This
+    /// is needed if an executor refuses a handler that has the last reference to the context.
     static void abandon_what_is_posted_here(const timer_queue& queue) noexcept;
 
 private:

@@ -1,4 +1,4 @@
-/// A hierarchical timing wheel. It finds the earliest of many deadlines.
+/// A hierarchical timing wheel, which finds the earliest of many deadlines.
 ///
 /// Part: timer. Used by: timer_queue. Private.
 ///
@@ -32,10 +32,10 @@ class timer_wheel {
     };
 
 public:
-    /// A value that means "no deadline". It is later than every deadline.
+    /// A value that means "no deadline". This value is later than every deadline.
     static constexpr std::uint64_t never = UINT64_MAX;
 
-    /// An object with a deadline. It can be in one wheel at a time.
+    /// An object with a deadline. A node can be in only one wheel at a time.
     class node : link {
     public:
         node() noexcept = default;
@@ -63,8 +63,8 @@ public:
     [[nodiscard]] std::uint64_t now() const noexcept { return now_; }
 
     /// Adds `fresh`, which must not be in a wheel. If the deadline is at most now(), the node is due. Nodes
-    /// that are due already keep the order of their schedule() calls. They are not sorted by deadline,
-    /// because sorting does not take constant time.
+    /// that are due already keep the order of their schedule() calls. Nodes that are due are not sorted by
+    /// deadline, because sorting does not take constant time.
     void schedule(node& fresh, std::uint64_t deadline) noexcept;
 
     /// Removes `scheduled` from this wheel. The node must be in this wheel.
@@ -113,7 +113,7 @@ private:
 
     std::uint64_t now_;
     std::uint32_t used_levels_ = 0; // one bit per level, set if a slot of the level may have nodes
-    std::array<std::uint64_t, levels> used_slots_{}; // one bit per slot, set if it may have nodes
+    std::array<std::uint64_t, levels> used_slots_{}; // one bit per slot, set if the slot may have nodes
     link moving_; // nodes that are moving to lower levels; they are due before all other nodes
     std::array<std::array<link, slots>, levels> slots_;
 };
