@@ -33,8 +33,8 @@ struct alignas(sys::isolation) fork_request {
 /// A place where a thread can fork calls. parallel_invoke() passes a scope to its callables.
 ///
 /// Thread safety: only the thread that runs the callable may use the scope.
-/// Lifetime: the scope is valid during the call of the callable. Do not use it inside a nested call that gets
-/// a scope of its own.
+/// Lifetime: the scope is valid during the call of the callable. Do not use a scope inside a nested call that
+/// gets a scope of its own.
 class fork_scope {
 public:
     fork_scope(const fork_scope&) = delete;
@@ -42,7 +42,7 @@ public:
 
     /// Returns true if another thread asks for work and this thread has no forked call to offer. In this
     /// case, a long loop should fork its remaining iterations. If this thread has a forked call to offer,
-    /// offers it and returns false. Costs one relaxed load if no thread asks for work.
+    /// offers this call and returns false. Costs one relaxed load if no thread asks for work.
     [[nodiscard]] bool is_work_wanted() noexcept {
         return participant_->asked.load(sys::relaxed) == fork_request::wanted && !share();
     }
@@ -53,7 +53,7 @@ public:
     /// calls, offer_all() has no effect.
     ///
     /// A thread answers requests for work only when it forks. So call offer_all() before work that takes long
-    /// and forks no calls. Like is_work_wanted(), call it for the newest scope of the thread.
+    /// and forks no calls. Call offer_all(), like is_work_wanted(), for the newest scope of the thread.
     void offer_all() noexcept;
 
 protected:
@@ -76,16 +76,17 @@ protected:
     fork_scope* newer_;         // the child forked from this scope; valid until that child is joined
 };
 
-/// A forked call. It lies on the stack of its parent, which is the call that forked it. It is also the scope
-/// of the call that the parent runs meanwhile. It is private to its thread until the thread publishes it.
+/// A forked call. A child lies on the stack of its parent, which is the call that forked the child. A child
+/// is also the scope of the call that the parent runs meanwhile. A child is private to its thread until the
+/// thread publishes the child.
 class fork_child : public fork_scope {
 public:
-    /// Runs the child in a thread other than its parent's.
+    /// A function that runs the child in a thread other than the parent's thread.
     using function = void (*)(fork_child* self, fork_scope& scope) noexcept;
 
 protected:
 #if defined(__GNUC__) && !defined(__clang__)
-// g++ 14 assumes that the link outlives the child. But the link is read only while the child exists.
+// g++ 14 assumes that the link outlives the child. In fact, the link is read only while the child exists.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wdangling-pointer"
 #endif

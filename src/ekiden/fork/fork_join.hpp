@@ -3,9 +3,9 @@
 /// Part: fork. Used by: programs, and the parallel algorithms of this folder. fork_join.md describes the
 /// protocol.
 ///
-/// parallel_invoke(f, g) calls f. It offers g to other threads only in two cases: none of this thread's older
-/// calls is on offer, or more threads have asked for work. If no other thread has stolen g, this thread calls
-/// g after f.
+/// parallel_invoke(f, g) calls f. The call offers g to other threads only in two cases: none of this thread's
+/// older calls is on offer, or more threads have asked for work. If no other thread has stolen g, this thread
+/// calls g after f.
 ///
 /// The algorithm is lazy task creation (Mohr, Kranz, Halstead, 1991). The victim polls for requests of
 /// thieves (like in Acar, Charguéraud, Rainwater, PPoPP 2013). Thieves steal the oldest forked call first.
@@ -30,7 +30,7 @@ namespace ekiden::inline EKIDEN_ABI {
 
 class thread_pool;
 
-/// A callable of parallel_invoke(). It takes no parameter, or a fork_scope in which it can fork calls.
+/// A callable of parallel_invoke(), which takes either no parameter or a fork_scope.
 template <class F>
 concept fork_callable = std::invocable<F, fork_scope&> || std::invocable<F>;
 
@@ -213,7 +213,8 @@ fork_result<F...> invoke_many(fork_scope& scope, std::index_sequence<I...>, F&&.
     const auto call = [&](fork_scope& inner, std::size_t place) noexcept {
         const auto call_one = [&](auto& outcome, auto&& callable) {
             outcome.call(std::forward<decltype(callable)>(callable), inner);
-            if (outcome.has_thrown()) has_thrown.store(true, sys::relaxed); // the loop's end publishes it
+            // Relaxed: the end of the loop publishes has_thrown.
+            if (outcome.has_thrown()) has_thrown.store(true, sys::relaxed);
             return true;
         };
         // The compiler turns this expression into a jump table.
@@ -244,10 +245,10 @@ fork_result<F...> invoke_many(fork_scope& scope, std::index_sequence<I...>, F&&.
 /// order of the arguments. suppressed_exceptions() returns the other exceptions. Everything that the
 /// callables do happens before the return.
 ///
-/// While this thread waits for a call that another thread runs, it runs only calls that were forked inside
-/// that call. So the caller may hold a lock across parallel_invoke(), unless the callables acquire the same
-/// lock. The stack grows about as deep as with plain calls. A callable must not wait for a task of the pool,
-/// because the only worker that could run the task may be waiting for the callable.
+/// While this thread waits for a call that another thread runs, this thread runs only calls that were forked
+/// inside that call. So the caller may hold a lock across parallel_invoke(), unless the callables acquire the
+/// same lock. The stack grows about as deep as with plain calls. A callable must not wait for a task of the
+/// pool, because the only worker that could run the task may be waiting for the callable.
 template <fork_callable F, fork_callable... More>
 [[gnu::always_inline]] inline detail::fork_result<F, More...> parallel_invoke(fork_scope& scope, F&& f,
                                                                               More&&... more) {

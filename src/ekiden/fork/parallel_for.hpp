@@ -73,10 +73,10 @@ bool for_numbers(Tree* tree, First first, Last last, Body& body, const Options&.
 /// Everything that the calls do happens before the return.
 ///
 /// If most of the recent loops with this body took less than 150 us, the next loop wakes no sleeping worker
-/// during its first 150 us. After this time it wakes workers as soon as the current iteration has ended. If
-/// the current iteration takes long, a worker joins the loop after at most 10 ms. Workers that are awake join
-/// the loop immediately. So the iterations may run one after the other. An iteration must not wait for
-/// another iteration.
+/// during its first 150 us. After this time the loop wakes workers as soon as the current iteration has
+/// ended. If the current iteration takes long, a worker joins the loop after at most 10 ms. Workers that are
+/// awake join the loop immediately. So the iterations may run one after the other. An iteration must not wait
+/// for another iteration.
 template <std::integral First, std::integral Last, class Body>
 bool parallel_for(First first, Last last, Body&& body, const loop_options& options = {}) {
     return detail::for_numbers(static_cast<thread_pool*>(nullptr), first, last, body, options);
@@ -88,8 +88,8 @@ bool parallel_for(thread_pool& pool, First first, Last last, Body&& body, const 
     return detail::for_numbers(&pool, first, last, body, options);
 }
 
-/// Runs the loop in the fork tree of `scope`. Use this form in a callable that was given a scope. It can fork
-/// a number of calls that is known only at run time.
+/// Runs the loop in the fork tree of `scope`. Use this form in a callable that was given a scope. This form
+/// can fork a number of calls that is known only at run time.
 template <std::integral First, std::integral Last, class Body>
 bool parallel_for(fork_scope& scope, First first, Last last, Body&& body, const loop_options& options) {
     return detail::for_numbers(&scope, first, last, body, options);

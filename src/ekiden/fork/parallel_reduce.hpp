@@ -63,8 +63,8 @@ T run_reduction(thread_pool* pool, std::size_t total, const T& identity, Combine
     return result;
 }
 
-/// The result type of `map` for an argument of type `In`. It is void if `map` cannot be called with such an
-/// argument.
+/// The result type of `map` for an argument of type `In`. The type is void if `map` cannot be called with
+/// such an argument.
 template <class Map, class In>
 struct mapped {
     using type = void;
@@ -76,7 +76,7 @@ struct mapped<Map, In> {
 };
 
 /// Returns true if values of type T can be combined with each other, and with the results of `map` for
-/// arguments of type `In`. If they cannot, the instantiation of this function fails with a message.
+/// arguments of type `In`. Otherwise the instantiation of this function fails with a message.
 template <class T, class In, class Map, class Combine>
 constexpr bool is_reduction() {
     using image = typename mapped<Map, In>::type;

@@ -2,10 +2,10 @@
 ///
 /// Part: fork. Used by: programs.
 ///
-/// The algorithm is quicksort (Hoare, 1962). It forks the two parts of each partition. std::sort sorts small
-/// parts. It also sorts parts that are too deep in the recursion because of bad pivots, like in introsort
+/// The algorithm is quicksort (Hoare, 1962). The sort forks the two parts of each partition. std::sort sorts
+/// small parts, and parts that are too deep in the recursion because of bad pivots, like in introsort
 /// (Musser, 1997). branchless_sort sorts numbers in ascending or descending order. One thread alone makes the
-/// first partition. This limits the speedup to about half the logarithm of the number of elements.
+/// first partition. So the speedup is at most about half the logarithm of the number of elements.
 #pragma once
 
 #include <ekiden/fork/detail/branchless_sort.hpp>
@@ -136,7 +136,7 @@ bool sort_elements(thread_pool* pool, Iterator first, Iterator last, Compare& co
     static_assert(is_separate,
                   "ekiden: parallel_sort: two threads must not write to neighboring elements of a "
                   "std::vector<bool>, which share a byte; take std::vector<char>");
-    constexpr bool can_move = !is_separate || std::permutable<Iterator>; // to show only one message
+    constexpr bool can_move = !is_separate || std::permutable<Iterator>; // to avoid a second message
     static_assert(can_move, "ekiden: parallel_sort: the elements must be movable and assignable");
     constexpr bool can_compare = std::is_invocable_r_v<bool, Compare&, std::iter_reference_t<Iterator>,
                                                        std::iter_reference_t<Iterator>>;

@@ -30,11 +30,12 @@ enum class on_error : std::uint8_t {
 /// A group of tasks of one pool.
 ///
 /// Thread safety: any thread may call spawn(), request_stop(), stop_requested() and get_stop_token() at any
-/// time. The group's own tasks may call them, and they may be called while another thread waits. Only one
-/// thread at a time may wait for the group. A task of the group must not wait for the group.
+/// time. The group's own tasks may also call these four functions. The four functions may be called while
+/// another thread waits. Only one thread at a time may wait for the group. A task of the group must not wait
+/// for the group.
 /// Ordering: everything that the tasks did happens before the return of the wait for these tasks.
-/// Lifetime: a group is reusable. It may be destroyed as soon as a wait has succeeded, if no other thread is
-/// in a member function of the group.
+/// Lifetime: a group is reusable. A group may be destroyed as soon as a wait has succeeded, if no other
+/// thread is in a member function of the group.
 class task_group {
 public:
     /// Constructs a group for tasks of this_pool(). Throws std::bad_alloc, and whatever default_pool()
@@ -50,8 +51,8 @@ public:
     /// Queues a task of the group. A worker of the pool calls `f()`, or `f(token)` if `f` takes the group's
     /// stop token.
     ///
-    /// The task is dropped without a call if a stop of the group is requested before it begins, or if the
-    /// pool has been stopped. Throws whatever thread_pool::post() throws. If spawn() throws, it has no
+    /// The task is dropped without a call if a stop of the group is requested before the task begins, or if
+    /// the pool has been stopped. Throws whatever thread_pool::post() throws. If spawn() throws, it has no
     /// effect.
     template <class F>
     void spawn(F&& f) {
@@ -174,9 +175,9 @@ private:
         }
     };
 
-    /// A call of spawn() that is in progress in this thread. The task that it spawns may be destroyed during
-    /// the call. If spawn() throws afterwards, that task does not count as dropped. So such tasks are counted
-    /// when spawn() ends.
+    /// A call of spawn() that is in progress in this thread. The spawned task may be destroyed during the
+    /// call. If spawn() throws afterwards, this task does not count as dropped. So destroyed tasks are
+    /// counted when spawn() ends.
     class adding {
     public:
         explicit adding(task_group& group) noexcept;

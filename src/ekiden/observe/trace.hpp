@@ -113,7 +113,7 @@ inline constexpr std::uint32_t by_counter = 2;
 inline constexpr std::uint32_t recording = 4; // the lowest bit of the number of the recording
 extern sys::atomic<std::uint32_t> state;
 
-/// The result of begin() if tracing is off. An interval that begins then is not recorded.
+/// The result of begin() if tracing is off. An interval that begins while tracing is off is not recorded.
 inline constexpr std::uint64_t nothing = 0;
 
 /// A function that returns the text of a name. `key` is the key of the name that the hot path stores. The

@@ -106,8 +106,8 @@ struct branchless_sort {
     }
 
 private:
-    /// Moves the elements for which `left` returns true to the front. Returns the position of the first of
-    /// the other elements. The range must not be empty.
+    /// Moves the elements for which `left` returns true to the front. Returns the position of the first
+    /// element for which `left` returns false. The range must not be empty.
     template <class Left>
     static T* split(T* first, T* last, Left left) noexcept {
         // A copy of the first element is kept, so that its position is a gap. The copy is written back at the

@@ -100,7 +100,7 @@ private:
     sys::cell<fork_segment*> innermost_{
         nullptr};                        // used by the participant's thread only
     fork_participant* victim_ = nullptr; // the last participant from which this thread has stolen
-    std::uint64_t quiet_until_ns_ = 0;   // if 0, a published child wakes workers
+    std::uint64_t quiet_until_ns_ = 0;   // 0 if a published child wakes workers
     fork_deque ring_;
     sys::parker parker_; // May hold an old token, so a sleep may end early.
     // The arena uses these members. `next_` and `is_guest_` are constant once the participant is in the

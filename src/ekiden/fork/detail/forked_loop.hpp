@@ -5,8 +5,8 @@
 /// One child stands for all iterations that have not begun. While no thread steals the child, the loop
 /// removes one iteration after the other from it. So an iteration costs less than a fork. A thread that
 /// steals the child halves the child, if the child is large. So threads need not steal the child from each
-/// other for each iteration. A thread that steals a small child runs it as a loop of the same kind. So as
-/// many threads as iterations can take part.
+/// other for each iteration. A thread that steals a small child runs it as a loop of the same kind. So every
+/// iteration can run in a different thread.
 #pragma once
 
 #include <ekiden/fork/fork_child.hpp>

@@ -33,8 +33,8 @@ namespace ekiden::inline EKIDEN_ABI {
 
 /// Options of the parallel algorithms. An algorithm ignores options that do not apply to it.
 struct loop_options {
-    /// A piece of the loop is split only if it has more than this number of iterations. With 0, any piece may
-    /// be split. For parallel_sort(), 0 means 2048 elements.
+    /// A piece of the loop is split only if it has more than this number of iterations. If `grain` is 0, any
+    /// piece may be split. For parallel_sort(), 0 means 2048 elements.
     std::size_t grain = 0;
     /// Ends the algorithm when a stop is requested. The stop may also have been requested before the call.
     /// Pieces that have not begun are left out. The algorithm returns false when all other pieces have ended.
@@ -108,8 +108,8 @@ public:
 
     [[nodiscard]] std::size_t size() const noexcept { return size_; }
 
-    /// Returns whether the next step may be long. It may be long if the last timed step was long, or if no
-    /// step has been timed yet.
+    /// Returns whether the next step may be long. A step may be long if the last timed step was long, or if
+    /// no step has been timed yet.
     [[nodiscard]] bool may_be_long() const noexcept { return may_be_long_; }
 
     void begin() noexcept {
@@ -144,9 +144,9 @@ private:
     std::uint64_t start_ = 0;
 };
 
-/// A loop that splits when a thread asks for work. It combines the values of its pieces in the order of the
-/// pieces. A piece begins with a copy of `identity` and calls `value = step(value, from, to)` for each of its
-/// steps. While a possibly long step runs, the rest of the piece is a published child.
+/// A loop that splits when a thread asks for work. The loop combines the values of its pieces in the order of
+/// the pieces. A piece begins with a copy of `identity` and calls `value = step(value, from, to)` for each of
+/// its steps. While a possibly long step runs, the rest of the piece is a published child.
 template <class T, class Combine, class Step>
 struct splitting_loop {
     loop_run& run;
@@ -247,14 +247,14 @@ template <class Number>
 inline constexpr bool can_be_bound =
     !std::same_as<std::remove_cv_t<Number>, bool> && sizeof(Number) <= sizeof(std::uint64_t);
 
-/// Whether two threads may write to neighboring elements at the same time. They may not if the elements are
-/// bits of one byte, as in std::vector<bool>.
+/// Whether two threads may write to neighboring elements at the same time. Two threads must not do so if the
+/// elements are bits of one byte, as in std::vector<bool>.
 template <class Iterator>
 inline constexpr bool has_separate_elements =
     !std::same_as<std::iter_reference_t<Iterator>, std::vector<bool>::reference>;
 
-/// The numbers of [first, last). The count of the numbers may exceed the largest value of their type, so it
-/// has an unsigned type.
+/// The numbers of [first, last). The count of the numbers may exceed the largest value of their type, so the
+/// count has the type std::size_t.
 template <std::integral First, std::integral Last>
 struct number_range {
     using index = std::common_type_t<First, Last>;

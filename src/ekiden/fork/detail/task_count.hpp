@@ -58,8 +58,8 @@ public:
     [[nodiscard]] bool is_empty() const noexcept { return state_.load(sys::relaxed) == 0; }
 
     /// Waits until no task is left, or until `limit` is reached. Waits for tasks whose add() has returned
-    /// before this call, and for tasks that these tasks add. Another thread may add a task meanwhile. If this
-    /// task is added before the last other task ends, wait() also waits for it.
+    /// before this call, and for tasks that these tasks add. If another thread adds a task before the last of
+    /// these tasks ends, wait() also waits for the added task.
     [[nodiscard]] wait_result wait(const wait_limit& limit) noexcept {
         waiter here(born_);
         waiter_.write(&here);
@@ -82,7 +82,7 @@ private:
     static constexpr std::uint64_t waited = 1;
     static constexpr std::uint64_t one = 2;
 
-    /// The completion on which wait() sleeps. It lies on the stack of the waiting thread.
+    /// The completion on which wait() sleeps. The completion lies on the stack of the waiting thread.
     class waiter final : public completion {
     public:
         explicit waiter(std::uint16_t born) noexcept : completion(&answer, 2, born) {}
@@ -105,7 +105,7 @@ private:
     }
 
     const std::uint16_t born_ = sys::fork_generation();
-    sys::cell<waiter*> waiter_{nullptr}; // written before `waited` is set
+    sys::cell<waiter*> waiter_{nullptr}; // the waiter sets this before `waited`
     alignas(sys::isolation) sys::atomic<std::uint64_t> state_{0};
 };
 

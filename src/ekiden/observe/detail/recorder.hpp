@@ -117,8 +117,8 @@ public:
     /// Counts an event as lost, because its thread has no trace.
     void lose() noexcept { lost_.fetch_add(1, sys::relaxed); }
 
-    /// Call before_fork() before a fork(), and after_fork() after it in both processes. The child process
-    /// records no events until it starts a recording of its own.
+    /// Call before_fork() before a fork(), and after_fork() after the fork() in both processes. The child
+    /// process records no events until it starts a recording of its own.
     void before_fork() noexcept { lock_.lock(); }
     void after_fork(bool is_child) noexcept;
 

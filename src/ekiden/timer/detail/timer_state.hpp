@@ -152,7 +152,7 @@ private:
     bool is_armed_ : 1 = false;     // the state is in the wheel, or a thread is about to fire the state
     bool is_outdated_ : 1 = false;  // the thread that is about to fire the state must not fire it
     bool is_posting_ : 1 = false;   // a thread is posting the waits that are due
-    bool has_sleepers_ : 1 = false; // a thread has slept until running_ changes
+    bool has_sleepers_ : 1 = false; // a thread has waited for a change of running_
 };
 
 } // namespace ekiden::inline EKIDEN_ABI
