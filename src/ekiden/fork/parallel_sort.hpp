@@ -2,10 +2,10 @@
 ///
 /// Part: fork. Used by: programs.
 ///
-/// The algorithm is quicksort (Hoare, 1962). The sort forks the two parts of each partition. std::sort sorts
-/// small parts, and parts that are too deep in the recursion because of bad pivots, like in introsort
-/// (Musser, 1997). branchless_sort sorts numbers in ascending or descending order. One thread alone makes the
-/// first partition. So the speedup is at most about half the logarithm of the number of elements.
+/// The algorithm is quicksort (Hoare, 1962). The sort forks the two parts of each partition. Small parts use
+/// std::sort. Parts that are too deep in the recursion because of bad pivots also use std::sort, like in
+/// introsort (Musser, 1997). Numbers in ascending or descending order use branchless_sort. One thread alone
+/// makes the first partition. So the speedup is at most about half the logarithm of the number of elements.
 #pragma once
 
 #include <ekiden/fork/detail/branchless_sort.hpp>

@@ -78,7 +78,7 @@ public:
     /// next wait.
     ///
     /// If a worker of a pool calls wait(), the worker runs other tasks of that pool meanwhile, like in
-    /// future::wait(). So hold no lock that these tasks may acquire.
+    /// future::wait(). So the caller must hold no lock that these tasks may acquire.
     ///
     /// If tasks have thrown, throws the exception that was thrown first. suppressed_exceptions() returns the
     /// other exceptions in the order in which they were thrown. If the pool was stopped and has dropped

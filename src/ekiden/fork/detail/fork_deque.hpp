@@ -4,9 +4,9 @@
 /// Part: fork. Used by: fork_participant. Private. fork_join.md describes the protocol.
 ///
 /// The algorithm is a bounded Chase-Lev deque (SPAA 2005) with the orderings of Lê and others (PPoPP 2013).
-/// fork_deque differs from chase_lev_deque in two points. First, the indices are visible, so that a thief can
-/// refuse children that were pushed before a certain moment. Second, push() fails if the ring is full. The
-/// owner and the thieves use full fences, because a thread seldom publishes a child.
+/// The class fork_deque differs from chase_lev_deque in two points. First, the indices are visible, so that a
+/// thief can refuse children that were pushed before a certain moment. Second, push() fails if the ring is
+/// full. The owner and the thieves use full fences, because a thread seldom publishes a child.
 #pragma once
 
 #include <ekiden/sys/atomic.hpp>
@@ -115,7 +115,7 @@ private:
     }
 
     alignas(sys::isolation) sys::atomic<std::uint64_t> top_;    // written by thieves
-    alignas(sys::isolation) sys::atomic<std::uint64_t> bottom_; // the owner writes this and the slots
+    alignas(sys::isolation) sys::atomic<std::uint64_t> bottom_; // the owner writes bottom_ and the slots
     std::array<sys::atomic<fork_child*>, capacity> slots_{};
 };
 

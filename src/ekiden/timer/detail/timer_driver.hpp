@@ -33,8 +33,8 @@ public:
         if (!is_running_.load(sys::relaxed)) start_thread();
     }
 
-    /// Returns whether the context itself calls ring(). Such a context checks its timers between tasks. So
-    /// the handler of an expired timer never runs before tasks that were queued earlier.
+    /// Returns whether the context itself calls ring(). A context that calls ring() checks its timers between
+    /// tasks. So the handler of an expired timer never runs before tasks that were queued earlier.
     [[nodiscard]] bool is_rung_by_context() const noexcept { return is_rung_by_context_; }
 
     /// Returns whether the calling thread is the driver's own thread.
