@@ -3,8 +3,8 @@
 /// Part: observe. Used by: recorder. Private.
 ///
 /// The algorithm is a sequence lock whose sequence is the number of records (Lamport, "Concurrent Reading and
-/// Writing", 1977; Boehm, "Can Seqlocks Get Along with Programming Language Memory Models", 2012). The writer
-/// never waits. A reader discards the records that may have been overwritten while it copied them.
+/// Writing", 1977; Boehm, "Can Seqlocks Get Along with Programming Language Memory Models?", 2012). The
+/// writer never waits. A reader discards the records that may have been overwritten while it copied them.
 #pragma once
 
 #include <ekiden/sys/atomic.hpp>

@@ -60,8 +60,9 @@ void timer_queue::ring(const bool* is_gone) noexcept {
 }
 
 void timer_queue::close() noexcept {
-    // This thread may be posting waits: a handler that is destroyed instead can end the context. So this also
-    // abandons the waits that this thread was about to post, and the timers that it was about to fire.
+    // This thread may have destroyed a handler while it posted waits, and the handler may have ended the
+    // context. So this also abandons the waits that this thread was about to post, and the timers that it was
+    // about to fire.
     timer_state::abandon_what_is_posted_here(*this);
     // If another thread fires timers, this thread must not access that thread's batch.
     if (driver_.rings_in_this_thread() && ringing_ != nullptr) {
