@@ -1,7 +1,8 @@
-/// The scope in which a thread forks, and the forked call: a node on its stack.
+/// The scope in which a thread forks calls, and the forked call, which is a node on the stack of the forking
+/// thread.
 ///
-/// Part: fork. Used by: programs, as the parameter of a forked callable; parallel_invoke(), forked_loop. The
-/// protocol: fork_join.md.
+/// Part: fork. Used by: programs, parallel_invoke(), forked_loop. A forked callable can take a scope as its
+/// parameter. fork_join.md describes the protocol.
 #pragma once
 
 #include <ekiden/context/suppressed_exceptions.hpp>
@@ -20,37 +21,39 @@ class fork_scope;
 /// The variables of a forking thread that other threads write. Private.
 struct alignas(sys::isolation) fork_request {
     // asked      meaning                                                set by
-    // nothing    a child is published, or there is none to publish      share
-    // restock    no child is published: the next fork publishes one     thief, the participant's thread
-    // wanted     a thread searches for work, or sleeps                  the searcher, share
+    // nothing    a child is published, or no child can be published     set by share()
+    // restock    no child is published; the next fork publishes one     set by a thief, or by the owner
+    // wanted     a thread searches for work, or sleeps                  set by the searcher, or by share()
     enum : std::uint32_t { nothing, restock, wanted };
-    // [AS1] The participant's thread reads this cache line at each fork. Other threads only write it if they
-    // want work.
+    // [AS1] The participant's thread reads this cache line at each fork. Other threads write to the cache
+    // line only if they want work.
     sys::atomic<std::uint32_t> asked{nothing};
 };
 
-/// A place where a thread can fork. parallel_invoke() gives one to its callables.
+/// A place where a thread can fork calls. parallel_invoke() passes a scope to its callables.
 ///
-/// Thread safety: only the thread that runs the callable uses it.
-/// Lifetime: valid during the call, but not inside of calls that get a scope of their own.
+/// Thread safety: only the thread that runs the callable may use the scope.
+/// Lifetime: the scope is valid during the call of the callable. Do not use a scope inside a nested call that
+/// gets a scope of its own.
 class fork_scope {
 public:
     fork_scope(const fork_scope&) = delete;
     fork_scope& operator=(const fork_scope&) = delete;
 
-    /// Returns whether another thread asks for work and this thread has none to give away. Then a long loop
-    /// should fork the rest of its iterations. If the thread has forked calls, gives one away and returns
-    /// false. Costs one relaxed load if no thread asks.
+    /// Returns true if another thread asks for work and this thread has no forked call to offer. In this
+    /// case, a long loop should fork its remaining iterations. If this thread has a forked call to offer,
+    /// offers this call and returns false. Costs one relaxed load if no thread asks for work.
     [[nodiscard]] bool is_work_wanted() noexcept {
         return participant_->asked.load(sys::relaxed) == fork_request::wanted && !share();
     }
 
-    /// Offers to other threads all calls that this thread has forked and that have not begun, the oldest
-    /// first. At most 32 are on offer at a time. Has no effect in a call that this thread runs while it waits
-    /// for a result inside another call. Costs two fences for each forked call.
+    /// Offers to other threads all calls that this thread has forked and that have not begun. The oldest
+    /// calls are offered first, and at most 32 calls are on offer at a time. Costs two fences for each forked
+    /// call. A thread that waits for a result inside a call may run other calls meanwhile. In these other
+    /// calls, offer_all() has no effect.
     ///
-    /// Requests are answered at forks only. So call this before something that takes long and forks nothing,
-    /// for the newest scope, like is_work_wanted().
+    /// A thread answers requests for work only when it forks. So call offer_all() before work that takes long
+    /// and forks no calls. Call offer_all(), like is_work_wanted(), for the newest scope of the thread.
     void offer_all() noexcept;
 
 protected:
@@ -61,7 +64,8 @@ protected:
         return participant_->asked.load(sys::relaxed) != fork_request::nothing;
     }
 
-    /// Answers the request: publishes the oldest private child. Returns false if there is nothing to publish.
+    /// Answers a request for work: publishes the oldest private child. Returns false if there is no child to
+    /// publish.
     bool share() noexcept;
 
     friend class fork_child;
@@ -69,19 +73,20 @@ protected:
     friend struct fork_segment;
 
     fork_request* participant_; // the thread's participant
-    fork_scope* newer_;         // the child that was forked from this scope; valid until that child is joined
+    fork_scope* newer_;         // the child forked from this scope; valid until that child is joined
 };
 
-/// A forked call, on the stack of the call that forked it. Also the scope of the call that runs meanwhile.
-/// Private to its thread until the thread publishes it.
+/// A forked call. A child lies on the stack of its parent, which is the call that forked the child. A child
+/// is also the scope of the call that the parent runs meanwhile. A child is private to its thread until the
+/// thread publishes the child.
 class fork_child : public fork_scope {
 public:
-    /// Runs the child in a thread other than its parent's.
+    /// A function that runs the child in a thread other than the parent's thread.
     using function = void (*)(fork_child* self, fork_scope& scope) noexcept;
 
 protected:
 #if defined(__GNUC__) && !defined(__clang__)
-// g++ 14 assumes that the link outlives the child. The link is read only while the child exists.
+// g++ 14 assumes that the link outlives the child. In fact, the link is read only while the child exists.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wdangling-pointer"
 #endif
@@ -95,14 +100,15 @@ protected:
         if (is_published()) shared_.~publication();
     }
 
-    /// Called after the construction. Publishes the oldest child if a thread asks.
+    /// Publishes the thread's oldest private child if another thread asks for work. Call this after the
+    /// construction.
     void offer() noexcept {
         if (is_asked()) [[unlikely]]
             share();
     }
 
-    /// Joins the newest child that has not been joined. Returns true if the parent must run it. Returns false
-    /// if another thread has run it and stored its result.
+    /// Joins this child, which must be the newest child that has not been joined. Returns true if the parent
+    /// must run the child. Returns false if another thread has run the child and stored the result.
     [[nodiscard]] bool take_back() noexcept { return !is_published() || reclaim(); }
 
     [[nodiscard]] bool is_published() const noexcept { return run_ == nullptr; }
@@ -110,21 +116,22 @@ protected:
 private:
     friend class fork_participant;
 
-    // state     meaning                                         set by
-    // begun     a thread runs it, or may steal it               publication, the waiting parent
-    // awaited   like begun, and the parent sleeps               the waiting parent
-    // done      its result is stored                            the thread that ran it
+    // state     meaning                                              set by
+    // begun     a thread runs the child, or may steal it             set by the publication, or the parent
+    // awaited   a thread has stolen the child; the parent sleeps     set by the waiting parent
+    // done      the result of the child is stored                    set by the thread that ran the child
     enum : std::uint32_t { begun, awaited, done };
 
     [[nodiscard, gnu::cold]] bool reclaim() noexcept;
 
-    function run_; // null once published. Each word outside of `shared_` costs a store at every fork.
+    // Null once the child is published. Each word outside of `shared_` costs a store at every fork.
+    function run_;
     struct publication {
         function run;
-        fork_scope* older; // the scope that it was forked from
+        fork_scope* older; // the scope in which the child was forked
         sys::atomic<std::uint32_t> state{begun};
-        sys::atomic<fork_participant*> thief{nullptr}; // the participant that runs it, once it has begun
-        sys::atomic<std::uint64_t> first_own{0};       // where the thief's own children begin in its ring
+        sys::atomic<fork_participant*> thief{nullptr}; // the participant that runs the child, or null
+        sys::atomic<std::uint64_t> first_own{0};       // index of the thief's first child inside this call
     };
     union {
         publication shared_; // valid once published
@@ -135,17 +142,18 @@ private:
 
 namespace detail {
 
-/// The exception of one callable, and the exceptions that were suppressed inside it.
+/// The exception of one callable, and the exceptions that were suppressed inside that callable.
 struct fork_errors {
     std::exception_ptr thrown;
-    std::unique_ptr<exception_list> suppressed; // null if there are none
+    std::unique_ptr<exception_list> suppressed; // null if no exception was suppressed
 };
 
-/// Returns the exception being handled, and the exceptions that were suppressed on the way.
+/// Returns the exception that is being handled, and its suppressed exceptions.
 [[nodiscard, gnu::cold]] fork_errors caught_fork_errors() noexcept;
-/// Returns the first exception, with the others as suppressed ones. One of the two may be empty.
+/// Combines two sets of exceptions: the exception of `first` is thrown, and all others are suppressed. If
+/// `first` is empty, the exception of `second` is thrown.
 [[nodiscard, gnu::cold]] fork_errors joined(fork_errors first, fork_errors second) noexcept;
-/// Throws the exception, and keeps the suppressed ones for suppressed_exceptions().
+/// Throws the exception. suppressed_exceptions() then returns the suppressed exceptions.
 [[noreturn, gnu::cold]] void throw_fork_errors(fork_errors errors);
 
 } // namespace detail

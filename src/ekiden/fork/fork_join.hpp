@@ -1,13 +1,15 @@
 /// Calls that may run in parallel, at about the cost of plain calls.
 ///
-/// Part: fork. Used by: programs, the parallel algorithms beside it. The protocol: fork_join.md.
+/// Part: fork. Used by: programs, and the parallel algorithms of this folder. fork_join.md describes the
+/// protocol.
 ///
-/// parallel_invoke(f, g) calls f. It offers g to other threads only if none of this thread's older calls is
-/// on offer, or if more threads have asked for work. Otherwise it calls g itself afterwards.
+/// parallel_invoke(f, g) calls f. The call offers g to other threads only in two cases: none of this thread's
+/// older calls is on offer, or more threads have asked for work. If no other thread has stolen g, this thread
+/// calls g after f.
 ///
-/// This is lazy task creation (E. Mohr, D. A. Kranz, R. H. Halstead 1991) with requests polled by the victim
-/// (like in U. A. Acar, A. Charguéraud, M. Rainwater, PPoPP 2013). Thieves steal the oldest child first. New
-/// is that the request also stands for sleeping workers.
+/// The algorithm is lazy task creation (Mohr, Kranz, Halstead, 1991). The victim polls for requests of
+/// thieves (like in Acar, Charguéraud, Rainwater, PPoPP 2013). Thieves steal the oldest forked call first.
+/// Unlike in these papers, a request also stays set while workers sleep.
 #pragma once
 
 #include <ekiden/context/suppressed_exceptions.hpp>
@@ -28,7 +30,7 @@ namespace ekiden::inline EKIDEN_ABI {
 
 class thread_pool;
 
-/// A callable of parallel_invoke(): it takes no parameter, or the scope for forks of its own.
+/// A callable of parallel_invoke(), which takes either no parameter or a fork_scope.
 template <class F>
 concept fork_callable = std::invocable<F, fork_scope&> || std::invocable<F>;
 
@@ -36,16 +38,17 @@ concept fork_callable = std::invocable<F, fork_scope&> || std::invocable<F>;
 
 namespace detail {
 
-/// Remembers whether the loops with one body are short: so short that waking a worker saves little or no
-/// time. Each short loop adds one point. A long loop that was expected to be short takes back one point for
-/// each 5 us that it took. Loops are expected to be short while there are points. Thread-safe.
+/// Remembers whether the loops that run the same body are short. A loop is short if waking a worker for it
+/// saves little or no time. Each short loop adds one point. A long loop that was expected to be short removes
+/// one point for each 5 us of its duration. The next loop is expected to be short if the number of points is
+/// positive. Thread-safe.
 class loop_history {
 public:
-    static constexpr std::uint64_t short_ns = 150'000; // about three times as long as a wake-up
+    static constexpr std::uint64_t short_ns = 150'000; // about three times the duration of a wake-up
 
     [[nodiscard]] bool expects_short_loop() const noexcept { return points_.load(sys::relaxed) > 0; }
 
-    /// Records one more loop. `was_quiet`: it was expected to be short.
+    /// Records a loop that has taken `took_ns`. `was_quiet` says whether the loop was expected to be short.
     void add(std::uint64_t took_ns, bool was_quiet) noexcept;
 
 private:
@@ -55,12 +58,12 @@ private:
 };
 
 /// Calls `body(argument, scope)` as the root of a fork tree in this thread and in workers of `pool`. A null
-/// `pool` means this_pool(). If the tree is a loop with a `history` that expects a short loop, it wakes no
-/// sleeping worker at first. Throws whatever `body` throws.
+/// `pool` means this_pool(). If `history` is not null and expects a short loop, the tree wakes no sleeping
+/// worker at first. Throws whatever `body` throws.
 void enter_fork_tree(thread_pool* pool, void (*body)(void* argument, fork_scope& scope), void* argument,
                      loop_history* history);
 
-/// Calls `body(scope)` like enter_fork_tree() and returns its result.
+/// Calls `body(scope)` like enter_fork_tree(), and returns the result of `body`.
 template <class Body>
 auto in_fork_tree(thread_pool* pool, Body&& body, loop_history* history = nullptr) {
     using result = std::invoke_result_t<Body&, fork_scope&>;
@@ -76,7 +79,8 @@ auto in_fork_tree(thread_pool* pool, Body&& body, loop_history* history = nullpt
     }
 }
 
-/// Calls `f`, with the scope if `f` takes one. Returns a tuple of its result, which is empty for void.
+/// Calls `f`, with the scope if `f` takes a scope. Returns a tuple with the result of `f`. The tuple is empty
+/// if `f` returns void.
 template <class F>
 auto fork_call(F&& f, fork_scope& scope) {
     const auto call = [&]() -> decltype(auto) {
@@ -97,13 +101,14 @@ auto fork_call(F&& f, fork_scope& scope) {
 template <class... F>
 using fork_result = decltype(std::tuple_cat(fork_call(std::declval<F>(), std::declval<fork_scope&>())...));
 
-/// The callables of a child. Small trivial temporaries are copied, so that a call needs no indirection. The
-/// others are stored as references.
+/// The type in which a child stores its callable. A small, trivially copyable temporary is copied, so that
+/// the call needs no indirection. Any other callable is stored as a reference.
 template <class F>
 using fork_held =
     std::conditional_t<!std::is_reference_v<F> && std::is_trivially_copyable_v<F> && sizeof(F) <= 32, F, F&&>;
 
-/// The result of a call, or its exceptions. `F` is like in std::forward, here and below.
+/// The result of a call, or its exceptions. `F` is the type that std::forward needs: an lvalue reference type
+/// if the callable is an lvalue.
 template <class F>
 class fork_outcome {
 public:
@@ -117,7 +122,7 @@ public:
         }
     }
 
-    /// Replaces the outcome by exceptions.
+    /// Stores `errors` as the outcome.
     void set_errors(fork_errors errors) noexcept { errors_ = std::move(errors); }
 
     [[nodiscard]] bool has_thrown() const noexcept { return errors_.thrown != nullptr; }
@@ -141,8 +146,8 @@ public:
 
     using fork_child::take_back;
 
-    /// Returns the result of a call that another thread has run. Throws its exception, or the exception that
-    /// join_and_keep() has kept.
+    /// Returns the result of a call that another thread has run. Throws the exception of that call, or the
+    /// exceptions that join_and_keep() has stored.
     [[gnu::cold, gnu::noinline]] result stolen_result() {
         struct end {
             fork_outcome<F>& outcome;
@@ -152,8 +157,8 @@ public:
         return outcome_.value();
     }
 
-    /// Waits for the child after an exception of the parent, which is being handled. Then stolen_result()
-    /// throws.
+    /// Waits for the child after the parent's own call has thrown. Call this in the handler of that
+    /// exception. stolen_result() then throws the stored exceptions.
     [[gnu::cold, gnu::noinline]] void join_and_keep(fork_scope& scope) noexcept {
         fork_errors own = caught_fork_errors();
         if (take_back()) run(this, scope);
@@ -167,23 +172,24 @@ private:
         self->outcome_.call(std::forward<F>(self->held_), scope);
     }
 
-    // volatile: read at each fork. Otherwise the compiler keeps the address in a register that each call
-    // saves.
+    // volatile, so that each fork reads the address from memory. Otherwise the compiler would keep the
+    // address in a register, which each call must save.
     static inline const volatile function run_here_ = &run;
 
     fork_held<F> held_;
     union {
-        fork_outcome<F> outcome_; // valid once a thread other than the parent has run the call
+        fork_outcome<F> outcome_; // run() constructs it
     };
 };
 
-/// Always inlined, because clang and g++ inline only the first few of several calls in a row. It contains no
-/// throw, because clang would give every call of a recursion the frame of the forking calls.
+/// Calls two callables, possibly in parallel. Always inlined, because clang and g++ inline only the first few
+/// of several calls in a row. Contains no throw expression, because clang would then set up the stack frame
+/// of a forking call in every call of a recursion.
 template <class F, class G>
 [[gnu::always_inline]] inline fork_result<F, G> invoke_two(fork_scope& scope, F&& f, G&& g) {
     std::optional<fork_result<F>> first;
-    { // The child is destroyed before its call if this thread makes the call: then a tail call may become a
-      // loop.
+    { // If this thread makes the child's call, the child is destroyed first. Then the compiler may turn a
+      // tail call into a loop.
         forked_call<G> child(scope, g);
         bool is_whole = true;
         try {
@@ -198,7 +204,7 @@ template <class F, class G>
     return std::tuple_cat(*std::move(first), fork_call(std::forward<G>(g), scope));
 }
 
-/// More than two callables are the iterations of a loop.
+/// Calls more than two callables, as the iterations of a loop.
 template <class... F, std::size_t... I>
 fork_result<F...> invoke_many(fork_scope& scope, std::index_sequence<I...>, F&&... f) {
     std::tuple<F&&...> callables(std::forward<F>(f)...);
@@ -207,13 +213,14 @@ fork_result<F...> invoke_many(fork_scope& scope, std::index_sequence<I...>, F&&.
     const auto call = [&](fork_scope& inner, std::size_t place) noexcept {
         const auto call_one = [&](auto& outcome, auto&& callable) {
             outcome.call(std::forward<decltype(callable)>(callable), inner);
-            if (outcome.has_thrown()) has_thrown.store(true, sys::relaxed); // the end of the loop orders it
+            // Relaxed: the end of the loop publishes has_thrown.
+            if (outcome.has_thrown()) has_thrown.store(true, sys::relaxed);
             return true;
         };
-        // The compiler turns this into a jump table.
+        // The compiler turns this expression into a jump table.
         (void)((place == I && call_one(std::get<I>(outcomes), std::get<I>(std::move(callables)))) || ...);
     };
-    plain_run run; // `call` throws nothing, so the run ends with the last call
+    plain_run run; // `call` throws nothing, so only the last call ends the loop
     forked_loop<plain_run, decltype(call)> loop(run, call);
     loop(scope, 0, sizeof...(F));
     if (has_thrown.load(sys::relaxed)) [[unlikely]] {
@@ -228,18 +235,20 @@ fork_result<F...> invoke_many(fork_scope& scope, std::index_sequence<I...>, F&&.
 
 // ---- the calls
 
-/// Calls all callables, possibly in parallel. This form is for callables that were given a scope.
+/// Calls all callables, possibly in parallel. Use this form in a callable that was given a scope.
 ///
-/// Each callable is called exactly once, with a scope of its own if it takes one. This thread calls the first
-/// one. This thread, or idle workers, call the others. Returns a tuple of their results when all have ended,
-/// in the order of the callables and without the voids. If some throw, the others still run to their end.
-/// Then the first exception is thrown, in the order of the callables; suppressed_exceptions() has the others.
-/// Everything that the callables do happens before the return.
+/// Each callable is called exactly once. A callable that takes a scope gets a scope of its own. This thread
+/// calls the first callable. Idle workers, or this thread, call the other callables. Returns when all calls
+/// have returned. The result is a tuple of the callables' results, in the order of the callables. A callable
+/// that returns void adds no element to the tuple. If a callable throws, the other callables are still
+/// called. When all calls have ended, throws the exception of the first callable that has thrown, in the
+/// order of the arguments. suppressed_exceptions() returns the other exceptions. Everything that the
+/// callables do happens before the return.
 ///
-/// While this thread waits for a call that another thread runs, it only runs calls that were forked inside
-/// that call. So a lock held across parallel_invoke() is safe, unless the callables themselves acquire it.
-/// The stack grows about as deep as for plain calls. A callable must not wait for a task of the pool, because
-/// the only worker that could run the task may be waiting for the callable.
+/// While this thread waits for a call that another thread runs, this thread runs only calls that were forked
+/// inside that call. So the caller may hold a lock across parallel_invoke(), unless the callables acquire the
+/// same lock. The stack grows about as deep as with plain calls. A callable must not wait for a task of the
+/// pool, because the only worker that could run the task may be waiting for the callable.
 template <fork_callable F, fork_callable... More>
 [[gnu::always_inline]] inline detail::fork_result<F, More...> parallel_invoke(fork_scope& scope, F&& f,
                                                                               More&&... more) {
@@ -253,7 +262,7 @@ template <fork_callable F, fork_callable... More>
 }
 
 /// Calls all callables as the root of a new fork tree, in this thread and in workers of `pool`. Any thread
-/// may call it. Otherwise like the form with a scope.
+/// may call this function. Everything else is like in the form with a scope.
 template <fork_callable... F>
     requires(sizeof...(F) > 0)
 auto parallel_invoke(thread_pool& pool, F&&... f) {

@@ -12,7 +12,8 @@
 namespace ekiden::inline EKIDEN_ABI {
 namespace detail {
 
-/// Runs a loop whose body takes a scope. `Run` is loop_run, or plain_run for a loop without options.
+/// Runs a loop whose body takes a scope. `Run` is plain_run for a loop without options, and loop_run for a
+/// loop with options.
 template <class Run, class Tree, class Range, class Body>
 bool for_forking_numbers(Run&& run, Tree* tree, Range numbers, Body& body) {
     auto call = [numbers, &body](fork_scope& scope, std::size_t place) {
@@ -24,7 +25,7 @@ bool for_forking_numbers(Run&& run, Tree* tree, Range numbers, Body& body) {
     return !run.is_over();
 }
 
-/// `options...` is one loop_options, or nothing.
+/// `options...` is one loop_options, or empty.
 template <class Tree, class First, class Last, class Body, class... Options>
 bool for_numbers(Tree* tree, First first, Last last, Body& body, const Options&... options) {
     constexpr bool countable = can_be_bound<First> && can_be_bound<Last>;
@@ -55,42 +56,45 @@ bool for_numbers(Tree* tree, First first, Last last, Body& body, const Options&.
 
 } // namespace detail
 
-/// Calls `body(i)` for each i in [first, last), in any order. Several calls may run at the same time, in this
-/// thread and in workers of this_pool().
+/// Calls `body(i)` for each number `i` in [first, last), in any order. This thread and workers of this_pool()
+/// make the calls. Several calls may run at the same time.
 ///
-/// The bounds are integers of at most 64 bits, and not bool. `i` has their common type. One bound may be
-/// signed and the other one unsigned, as in parallel_for(0, v.size(), body). `body` is shared by all threads.
-/// It must not wait for a task of the pool, see parallel_invoke(). `body(scope, i)` is the form for a body
-/// that forks: while one iteration runs, all that have not begun are on offer.
+/// The bounds are integers of at most 64 bits, and not bool. `i` has the common type of the bounds. One bound
+/// may be signed and the other bound unsigned, as in parallel_for(0, v.size(), body). All threads share one
+/// `body`. `body` must not wait for a task of the pool, for the reason that parallel_invoke() explains. A
+/// body that forks calls is called as `body(scope, i)`. While one iteration of such a body runs, other
+/// threads may take all iterations that have not begun.
 ///
-/// Returns true when all calls have ended, and false if `options.stop` was requested before. If a call
-/// throws, the iterations that have not begun are left out. When the others have ended, the exception of the
-/// lowest number is thrown; suppressed_exceptions() has the rest. Throws std::invalid_argument before any
-/// call if one bound is negative and the other one unsigned. Also throws whatever default_pool() throws.
+/// Returns false if `options.stop` was requested before the loop ended. Otherwise makes all calls and returns
+/// true. All calls that have begun end before the return. If a call throws, the iterations that have not
+/// begun are left out. When all calls that have begun have ended, throws the exception of the lowest number
+/// `i`. suppressed_exceptions() returns the other exceptions. Throws std::invalid_argument before the first
+/// call if one bound is negative and the other bound is unsigned. Also throws whatever default_pool() throws.
 /// Everything that the calls do happens before the return.
 ///
-/// If most recent loops with this body took less than 150 us, the next one wakes sleeping workers only after
-/// 150 us, when the current iteration has ended. If that iteration takes longer, a worker takes part
-/// after 10 ms at the latest. Workers that are awake join at once. So iterations may or may not run at the
-/// same time: they must not wait for each other.
+/// If most of the recent loops with this body took less than 150 us, the next loop wakes no sleeping worker
+/// during its first 150 us. After this time the loop wakes workers as soon as the current iteration has
+/// ended. If the current iteration takes long, a worker joins the loop after at most 10 ms. Workers that are
+/// awake join the loop immediately. So the iterations may run one after the other. An iteration must not wait
+/// for another iteration.
 template <std::integral First, std::integral Last, class Body>
 bool parallel_for(First first, Last last, Body&& body, const loop_options& options = {}) {
     return detail::for_numbers(static_cast<thread_pool*>(nullptr), first, last, body, options);
 }
 
-/// Runs the loop in this thread and in workers of `pool`.
+/// Runs the loop like the form without a pool, in this thread and in workers of `pool`.
 template <std::integral First, std::integral Last, class Body>
 bool parallel_for(thread_pool& pool, First first, Last last, Body&& body, const loop_options& options = {}) {
     return detail::for_numbers(&pool, first, last, body, options);
 }
 
-/// Runs the loop inside a fork tree: forks a number of calls that is known at run time. For callables that
-/// were given a scope.
+/// Runs the loop in the fork tree of `scope`. Use this form in a callable that was given a scope. This form
+/// can fork a number of calls that is known only at run time.
 template <std::integral First, std::integral Last, class Body>
 bool parallel_for(fork_scope& scope, First first, Last last, Body&& body, const loop_options& options) {
     return detail::for_numbers(&scope, first, last, body, options);
 }
-/// Runs the loop inside a fork tree, without options. Returns true.
+/// Runs the loop in the fork tree of `scope`, without options. Returns true.
 template <std::integral First, std::integral Last, class Body>
 bool parallel_for(fork_scope& scope, First first, Last last, Body&& body) {
     return detail::for_numbers(&scope, first, last, body);

@@ -46,18 +46,19 @@ bool for_elements(thread_pool* pool, Iterator first, Sentinel last, Body& body, 
 
 } // namespace detail
 
-/// Calls `body(element)` for each element of [first, last), in any order. Several calls may run at the same
-/// time, in this thread and in workers of this_pool().
+/// Calls `body(element)` for each element of [first, last), in any order. This thread and workers of
+/// this_pool() make the calls. Several calls may run at the same time.
 ///
-/// Without random access, a list of all iterators is made first; that may throw std::bad_alloc. Otherwise
-/// like parallel_for().
+/// If the iterators have no random access, first makes a list of all iterators. Making this list may throw
+/// std::bad_alloc. Everything else is like in parallel_for().
 ///
-/// Returns true when all calls have ended, and false if `options.stop` was requested before.
+/// Returns false if `options.stop` was requested before the loop ended. Otherwise makes all calls and returns
+/// true.
 template <std::forward_iterator Iterator, std::sentinel_for<Iterator> Sentinel, class Body>
 bool parallel_for_each(Iterator first, Sentinel last, Body&& body, const loop_options& options = {}) {
     return detail::for_elements(nullptr, std::move(first), std::move(last), body, options);
 }
-/// Runs the loop in this thread and in workers of `pool`.
+/// Runs the loop like the form without a pool, in this thread and in workers of `pool`.
 template <std::forward_iterator Iterator, std::sentinel_for<Iterator> Sentinel, class Body>
 bool parallel_for_each(thread_pool& pool, Iterator first, Sentinel last, Body&& body,
                        const loop_options& options = {}) {

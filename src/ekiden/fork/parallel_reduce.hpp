@@ -22,7 +22,8 @@ namespace detail {
 /// Throws std::system_error(operation_canceled).
 [[noreturn]] void throw_reduction_stopped();
 
-/// Runs the piece [first, last) of a loop. It always splits in the same places.
+/// Runs the piece [first, last) of a loop. A loop of the same size and grain is always split in the same
+/// places.
 template <class T, class Combine, class Step>
 T in_fixed_shape(const splitting_loop<T, Combine, Step>& loop, fork_scope& scope, std::size_t first,
                  std::size_t last, std::size_t grain) {
@@ -44,11 +45,11 @@ T in_fixed_shape(const splitting_loop<T, Combine, Step>& loop, fork_scope& scope
     return loop.combined(std::move(left), std::move(right));
 }
 
-/// `step(value, from, to)` combines the value with the values of [from, to), in this order.
+/// `step(value, from, to)` combines `value` with the mapped values of [from, to), from left to right.
 template <class T, class Combine, class Step>
 T run_reduction(thread_pool* pool, std::size_t total, const T& identity, Combine& combine,
                 const loop_options& options, Step step) {
-    static constinit loop_history history; // of the reductions with the same types of callables
+    static constinit loop_history history; // shared by all reductions with the same types of callables
     constexpr std::size_t usual_grain = 1024;
     loop_run run(options, total);
     const splitting_loop<T, Combine, Step> loop{run, identity, combine, step};
@@ -62,7 +63,8 @@ T run_reduction(thread_pool* pool, std::size_t total, const T& identity, Combine
     return result;
 }
 
-/// The result type of `map` for an `In`; void if it cannot be called with one.
+/// The result type of `map` for an argument of type `In`. The type is void if `map` cannot be called with
+/// such an argument.
 template <class Map, class In>
 struct mapped {
     using type = void;
@@ -73,8 +75,8 @@ struct mapped<Map, In> {
     using type = std::invoke_result_t<Map&, In>;
 };
 
-/// Returns whether values of type T can be combined with the results of `map` for an `In`, and with each
-/// other. Otherwise its instantiation fails with a message.
+/// Returns true if values of type T can be combined with each other, and with the results of `map` for
+/// arguments of type `In`. Otherwise the instantiation of this function fails with a message.
 template <class T, class In, class Map, class Combine>
 constexpr bool is_reduction() {
     using image = typename mapped<Map, In>::type;
@@ -139,23 +141,26 @@ T reduce_elements(thread_pool* pool, Range& range, const T& identity, Map& map, 
 // ---- the calls
 
 /// Combines `map(i)` for each i in [first, last), in this thread and in workers of this_pool(). Returns the
-/// result, or `identity` for an empty range.
+/// combined value, or `identity` if the range is empty.
 ///
 /// `map` is called as map(i) with a number of the common type of the bounds. `combine(a, b)` must be
-/// associative, and `identity` its neutral element. It need not be commutative, because the operands keep the
-/// order of the numbers. Each piece begins with a copy of `identity`.
+/// associative, and `identity` must be the neutral element of `combine`. `combine` need not be commutative,
+/// because the operands keep the order of the numbers. The reduction runs in pieces, and each piece begins
+/// with a copy of `identity`.
 ///
-/// By default, the grouping differs from call to call. If `options.deterministic` is set, it is the same each
-/// time. Then results that depend on it, such as sums of floating-point numbers, are the same each time.
+/// By default, the values are grouped differently in each call. If `options.deterministic` is set, every call
+/// groups the values in the same way. Then a result that depends on the grouping, such as a sum of
+/// floating-point numbers, is the same in every call.
 ///
-/// An exception of `map` or `combine` ends the reduction. Throws std::system_error(operation_canceled) if a
-/// stop is requested before the end. The bounds and everything else are like in parallel_for().
+/// If `map` or `combine` throws, the reduction ends and throws this exception. Throws
+/// std::system_error(operation_canceled) if a stop is requested before the end. The bounds and everything
+/// else are like in parallel_for().
 template <std::integral First, std::integral Last, class T, class Map, class Combine = std::plus<>>
 [[nodiscard]] T parallel_reduce(First first, Last last, T identity, Map&& map, Combine&& combine = {},
                                 const loop_options& options = {}) {
     return detail::reduce_numbers(nullptr, first, last, identity, map, combine, options);
 }
-/// Combines in this thread and in workers of `pool`.
+/// Combines the values like the form without a pool, in this thread and in workers of `pool`.
 template <std::integral First, std::integral Last, class T, class Map, class Combine = std::plus<>>
 [[nodiscard]] T parallel_reduce(thread_pool& pool, First first, Last last, T identity, Map&& map,
                                 Combine&& combine = {}, const loop_options& options = {}) {

@@ -2,10 +2,10 @@
 ///
 /// Part: fork. Used by: programs.
 ///
-/// Quicksort (C. A. R. Hoare 1962) with forked parts. Small parts use std::sort. So do parts that are too
-/// deep in the recursion because of bad pivots, like in introsort (D. R. Musser 1997). Numbers in ascending
-/// or descending order use branchless_sort. One thread makes the first partitions, which limits the gain to
-/// about half the logarithm of the number of elements.
+/// The algorithm is quicksort (Hoare, 1962). The sort forks the two parts of each partition. Small parts use
+/// std::sort. Parts that are too deep in the recursion because of bad pivots also use std::sort, like in
+/// introsort (Musser, 1997). Numbers in ascending or descending order use branchless_sort. One thread alone
+/// makes the first partition. So the speedup is at most about half the logarithm of the number of elements.
 #pragma once
 
 #include <ekiden/fork/detail/branchless_sort.hpp>
@@ -54,17 +54,20 @@ struct quicksort {
             [=, this](fork_scope& s) { sort(s, middle, last, levels - 1); });
     }
 
-    /// Elements before the result are not greater than the elements from there on. Neither part is empty.
+    /// Partitions the elements, and returns where the second part begins. No element of the first part is
+    /// greater than an element of the second part. Neither part is empty.
     Iterator partition(Iterator first, Iterator last) const {
-        // The pivot is the median of the medians of nine, all of them in their own places.
+        // The pivot is the median of three medians, each of three elements. The nine elements have different
+        // positions.
         const auto eighth = (last - first) / 8;
         const Iterator a = median(first, first + eighth, first + 2 * eighth);
         const Iterator b = median(first + 3 * eighth, first + 4 * eighth, first + 5 * eighth);
         const Iterator c = median(first + 6 * eighth, first + 7 * eighth, last - 1);
         std::iter_swap(first, median(a, b, c));
         const Iterator pivot = first;
-        // The pivot stops the downward search. An element that is not less, found first, stops the upward
-        // search.
+        // The downward search ends at the pivot at the latest. The upward search ends at an element that is
+        // not less than the pivot. The first upward search also checks for the end. Each swap leaves an
+        // element at `high` that ends the next upward search.
         Iterator low = first + 1;
         Iterator high = last;
         while (low != high && std::invoke(compare, *low, *pivot)) ++low;
@@ -91,7 +94,7 @@ struct quicksort {
     }
 };
 
-/// Numbers: their comparisons throw nothing.
+/// Sorts numbers. Comparisons of numbers do not throw.
 template <class T, bool Descending>
 struct number_sort {
     using algorithm = branchless_sort<T, Descending>;
@@ -133,7 +136,7 @@ bool sort_elements(thread_pool* pool, Iterator first, Iterator last, Compare& co
     static_assert(is_separate,
                   "ekiden: parallel_sort: two threads must not write to neighboring elements of a "
                   "std::vector<bool>, which share a byte; take std::vector<char>");
-    constexpr bool can_move = !is_separate || std::permutable<Iterator>; // so that only one message is shown
+    constexpr bool can_move = !is_separate || std::permutable<Iterator>; // to avoid a second message
     static_assert(can_move, "ekiden: parallel_sort: the elements must be movable and assignable");
     constexpr bool can_compare = std::is_invocable_r_v<bool, Compare&, std::iter_reference_t<Iterator>,
                                                        std::iter_reference_t<Iterator>>;
@@ -143,8 +146,8 @@ bool sort_elements(thread_pool* pool, Iterator first, Iterator last, Compare& co
         const auto count = static_cast<std::size_t>(last - first);
         loop_run run(options, count);
         const std::size_t grain = std::min(run.has_grain() ? run.grain() : 2048, count);
-        const auto small =
-            std::max<std::ptrdiff_t>(static_cast<std::ptrdiff_t>(grain), 16); // see partition()
+        // partition() needs nine positions
+        const auto small = std::max<std::ptrdiff_t>(static_cast<std::ptrdiff_t>(grain), 16);
         const int levels = 2 * static_cast<int>(std::bit_width(count));
         if (count != 0 && !run.is_over()) {
             in_fork_tree(pool, [&](fork_scope& scope) {
@@ -168,34 +171,34 @@ bool sort_elements(thread_pool* pool, Iterator first, Iterator last, Compare& co
 
 // ---- the calls
 
-/// Sorts [first, last) by `compare`, like std::sort, in this thread and in workers of this_pool(). The sort
-/// is not stable.
+/// Sorts [first, last) with the order `compare`, like std::sort. This thread and workers of this_pool() sort
+/// in parallel. The sort is not stable.
 ///
-/// `compare` is shared by all threads. If it throws, the rest is left unsorted, and the exception is thrown
-/// when all threads have ended their parts. Some elements may then be in a moved-from state. Otherwise like
-/// parallel_for().
+/// All threads share one `compare`. If `compare` throws, the rest of the elements is left unsorted. The
+/// exception is thrown when all threads have left the sort. Some elements may then be in a moved-from state.
+/// Everything else is like in parallel_for().
 ///
-/// Returns true if all is sorted, and false if `options.stop` was requested before. After a stop the elements
-/// are in no particular order.
+/// Returns false if `options.stop` was requested before the end. Then the elements are in no particular
+/// order. Otherwise sorts all elements and returns true.
 template <std::random_access_iterator Iterator, class Compare = std::less<>>
 bool parallel_sort(Iterator first, Iterator last, Compare compare = {}, const loop_options& options = {}) {
     return detail::sort_elements(nullptr, first, last, compare, options);
 }
-/// Sorts in this thread and in workers of `pool`.
+/// Sorts [first, last) like the form without a pool, in this thread and in workers of `pool`.
 template <std::random_access_iterator Iterator, class Compare = std::less<>>
 bool parallel_sort(thread_pool& pool, Iterator first, Iterator last, Compare compare = {},
                    const loop_options& options = {}) {
     return detail::sort_elements(&pool, first, last, compare, options);
 }
 
-/// Sorts a range.
+/// Sorts a range like the form with two iterators.
 template <std::ranges::random_access_range Range, class Compare = std::less<>>
     requires std::ranges::common_range<Range>
 bool parallel_sort(Range&& range, Compare compare = {}, const loop_options& options = {}) {
     return detail::sort_elements(nullptr, std::ranges::begin(range), std::ranges::end(range), compare,
                                  options);
 }
-/// Sorts a range in this thread and in workers of `pool`.
+/// Sorts a range like the form with two iterators, in this thread and in workers of `pool`.
 template <std::ranges::random_access_range Range, class Compare = std::less<>>
     requires std::ranges::common_range<Range>
 bool parallel_sort(thread_pool& pool, Range&& range, Compare compare = {}, const loop_options& options = {}) {

@@ -1,4 +1,4 @@
-/// A group of tasks that are spawned one by one and awaited together.
+/// A group of tasks. A program spawns the tasks one by one, and waits for all of them together.
 ///
 /// Part: fork. Used by: programs. For a fixed number of calls, parallel_invoke() is cheaper.
 #pragma once
@@ -21,20 +21,21 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// What a task_group does when one of its tasks ends with an exception.
+/// What a task_group does when one of its tasks throws an exception.
 enum class on_error : std::uint8_t {
-    run_all,  ///< runs the other tasks
-    stop_rest ///< calls request_stop()
+    run_all,  ///< the other tasks still run
+    stop_rest ///< the group calls its request_stop()
 };
 
 /// A group of tasks of one pool.
 ///
 /// Thread safety: any thread may call spawn(), request_stop(), stop_requested() and get_stop_token() at any
-/// time, also the group's own tasks, and also while a wait runs. One thread at a time waits. The group's own
-/// tasks must not wait for it.
-/// Ordering: everything that the tasks did happens before the return of the wait that has waited for them.
-/// Lifetime: a group is reusable. It may be destroyed right after a wait that has not given up, if no other
-/// thread is in a member function of it.
+/// time. The group's own tasks may also call these four functions. The four functions may be called while
+/// another thread waits. Only one thread at a time may wait for the group. A task of the group must not wait
+/// for the group.
+/// Ordering: everything that the tasks did happens before the return of the wait for these tasks.
+/// Lifetime: a group is reusable. A group may be destroyed as soon as a wait has succeeded, if no other
+/// thread is in a member function of the group.
 class task_group {
 public:
     /// Constructs a group for tasks of this_pool(). Throws std::bad_alloc, and whatever default_pool()
@@ -42,16 +43,17 @@ public:
     explicit task_group(on_error then = on_error::run_all);
     /// Constructs a group for tasks of `pool`. Throws std::bad_alloc.
     explicit task_group(thread_pool& pool, on_error then = on_error::run_all);
-    /// Waits for all tasks. Drops their exceptions.
+    /// Waits for all tasks. Drops the exceptions of the tasks.
     ~task_group();
     task_group(const task_group&) = delete;
     task_group& operator=(const task_group&) = delete;
 
-    /// Queues a task of the group. A worker of the pool calls `f()`, or `f(token)` if it takes the group's
+    /// Queues a task of the group. A worker of the pool calls `f()`, or `f(token)` if `f` takes the group's
     /// stop token.
     ///
-    /// The task is dropped without a call if a stop of the group is requested before it begins, or if the
-    /// pool has been stopped. Throws whatever thread_pool::post() throws. It has no effect if it throws.
+    /// The task is dropped without a call if a stop of the group is requested before the task begins, or if
+    /// the pool has been stopped. Throws whatever thread_pool::post() throws. If spawn() throws, it has no
+    /// effect.
     template <class F>
     void spawn(F&& f) {
         using callable = std::decay_t<F>;
@@ -65,35 +67,39 @@ public:
         if constexpr (can_be_copied && can_be_called) {
             refuse_empty<callable>(f, "task_group::spawn");
             adding here(*this);
-            // A pool that is closed drops the task.
+            // A closed pool drops the task.
             (void)pool_.post(member<callable>{ticket(*this), std::forward<F>(f)});
             here.is_posted = true;
         }
     }
 
-    /// Waits until all tasks whose spawn() has returned before this call have ended, and the tasks that these
-    /// have spawned. A task that another thread spawns meanwhile belongs to this wait or to the next one.
+    /// Waits until all tasks whose spawn() has returned before this call have ended. Also waits for the tasks
+    /// that these tasks spawn. A task that another thread spawns meanwhile belongs to this wait or to the
+    /// next wait.
     ///
-    /// In a worker of a pool it runs other tasks of that pool meanwhile, like future::wait(). So hold no lock
-    /// that these tasks may acquire.
+    /// If a worker of a pool calls wait(), the worker runs other tasks of that pool meanwhile, like in
+    /// future::wait(). So the caller must hold no lock that these tasks may acquire.
     ///
-    /// Throws the exception that came first, if any; suppressed_exceptions() has the others, in the order in
-    /// which they came. If the pool was stopped and has dropped tasks, std::system_error(operation_canceled)
-    /// counts as the last exception. After request_stop() it may throw std::bad_alloc; then the stop remains
-    /// requested. In the child of a fork(), throws std::system_error(operation_not_permitted) if there are
-    /// tasks of the parent.
+    /// If tasks have thrown, throws the exception that was thrown first. suppressed_exceptions() returns the
+    /// other exceptions in the order in which they were thrown. If the pool was stopped and has dropped
+    /// tasks, std::system_error(operation_canceled) counts as the last exception. After request_stop(),
+    /// wait() may throw std::bad_alloc, and then the stop remains requested. In the child process of a
+    /// fork(), throws std::system_error(operation_not_permitted) if tasks of the parent process have not
+    /// ended.
     void wait() { (void)wait(wait_limit()); }
 
-    /// Waits like wait(), until `stop` is requested. Returns and throws like wait(limit).
+    /// Waits like wait(), but gives up when a stop is requested through `stop`. Returns and throws like
+    /// wait(limit).
     [[nodiscard]] bool wait(std::stop_token stop) { return wait(wait_limit(std::move(stop))); }
 
-    /// Waits like wait(), until `limit` is reached: a deadline, a stop request, or both. Returns true if all
-    /// tasks have ended, also if `limit` has been reached before. Returns false if it gave up.
+    /// Waits like wait(), but gives up when `limit` is reached. A limit is a deadline, a stop request, or
+    /// both. Returns true if all tasks have ended, even if `limit` was reached earlier. Returns false if the
+    /// wait gave up.
     ///
-    /// A wait that gives up has no effect: the tasks keep running, their exceptions go to a later wait, and
-    /// the group stays usable. A stop of the caller ends the wait only; call request_stop() to stop the
-    /// tasks. A worker of a pool runs no other task meanwhile if `limit` can be reached: it blocks, like in
-    /// future::wait_for(). Throws like wait(), if it does not give up.
+    /// A wait that gives up has no effect. The tasks keep running, a later wait throws their exceptions, and
+    /// the group stays usable. A stop request in `limit` ends only the wait. Call request_stop() to stop the
+    /// tasks. If `limit` can be reached, a worker of a pool blocks during the wait and runs no other task,
+    /// like in future::wait_for(). A wait that does not give up throws the same exceptions as wait().
     [[nodiscard]] bool wait(const wait_limit& limit);
 
     /// Waits like wait(limit) for at most `duration`.
@@ -102,29 +108,30 @@ public:
         return wait(wait_limit::after(duration));
     }
 
-    /// Waits like wait(limit) until `deadline` at most, of any clock.
+    /// Waits like wait(limit), at most until `deadline`. The deadline may be a time of any clock.
     template <class Clock, class Duration>
     [[nodiscard]] bool wait_until(const std::chrono::time_point<Clock, Duration>& deadline) {
         return wait(wait_limit::until(deadline));
     }
 
-    /// Requests a stop. Tasks that have not begun are dropped, and the others see the request in their token.
-    /// Returns false if a stop had been requested before.
+    /// Requests a stop. Tasks that have not begun are dropped. Tasks that have begun see the request in their
+    /// stop token. Returns false if a stop was already requested.
     ///
-    /// The request lasts until a wait returns true or throws. If it comes just before that, it may last until
-    /// the next such wait.
+    /// The request lasts until a wait returns true or throws. A request that comes just before that moment
+    /// may last until the end of the next wait.
     bool request_stop() noexcept;
     /// Returns whether a stop is requested.
     [[nodiscard]] bool stop_requested() const noexcept {
-        // [TG2] Acquire: everything before request_stop(). Pairs with the release there.
+        // [TG2] Acquire: makes everything before request_stop() visible. Pairs with the release in
+        // request_stop().
         return stop_requested_.load(sys::acquire);
     }
-    /// Returns the stop token of the tasks. It is valid until the end of the current wait, or else of the
-    /// next one.
+    /// Returns the stop token of the tasks. The token is valid until the current wait ends, or until the next
+    /// wait ends if no wait is in progress.
     [[nodiscard]] std::stop_token get_stop_token() const noexcept;
 
 private:
-    /// Counts one task as a member, from construction to destruction.
+    /// Counts one task as a member of the group, from the construction of the ticket to its destruction.
     class ticket {
     public:
         explicit ticket(task_group& group) noexcept : group_(&group) { group.tasks_.add(); }
@@ -152,7 +159,7 @@ private:
 
     template <class F>
     struct member {
-        ticket place; // destroyed after f
+        ticket place; // declared before f, so that f is destroyed first
         F f;
 
         void operator()() {
@@ -168,8 +175,9 @@ private:
         }
     };
 
-    /// The innermost call of spawn() in this thread. The task that it spawns may be dropped meanwhile. If
-    /// spawn() throws, that task does not count as dropped. Whether it throws is known only at the end.
+    /// A call of spawn() that is in progress in this thread. The spawned task may be destroyed during the
+    /// call. If spawn() throws afterwards, this task does not count as dropped. So destroyed tasks are
+    /// counted when spawn() ends.
     class adding {
     public:
         explicit adding(task_group& group) noexcept;
@@ -184,7 +192,7 @@ private:
 
         task_group& group_;
         adding* const outer_;
-        std::uint64_t dropped_ = 0; // still counted among the group's tasks
+        std::uint64_t dropped_ = 0; // tasks destroyed during this call; tasks_ still counts them
     };
 
     void dropped() noexcept;
@@ -198,7 +206,7 @@ private:
     std::stop_source stop_;         // under lock_
     std::exception_ptr first_;      // under lock_
     detail::exception_list others_; // under lock_
-    std::uint64_t dropped_ = 0;     // under lock_: tasks that ended without having begun
+    std::uint64_t dropped_ = 0;     // under lock_: number of tasks that were dropped
     detail::task_count tasks_;
 };
 

@@ -1,7 +1,9 @@
-/// Shows what runs now, as lines of text: which thread runs which task, or what each thread of a pool does.
+/// Shows what runs now, as lines of text. The lines show which thread runs which task, or what each thread of
+/// a pool does.
 ///
-/// Part: observe. Used by: programs. By default, it prints a line every 200 ms, with a column for each task
-/// and a character for each thread. Modeled on a picture in an article on std::async.
+/// Part: observe. Used by: programs. By default, the view prints a line every 200 ms. A line has a column for
+/// each task. A character in the column stands for the thread of the task. Modeled on a picture in an article
+/// on std::async.
 #pragma once
 
 #include <ekiden/sys/atomic.hpp>
@@ -22,7 +24,7 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// One line of a live_view: one moment.
+/// One line of a live_view, which shows one moment.
 struct live_line {
     double seconds = 0;       ///< seconds since the view began
     std::string columns = {}; ///< one character for each column
@@ -34,27 +36,29 @@ struct live_line {
 
 /// The options of a live_view.
 struct live_view_options {
-    std::chrono::milliseconds interval{200}; ///< time between two lines; at least 1 ms
-    /// Called with each line, in a thread of the view. The destructor shows the last line. Must not throw.
-    /// Empty: prints the line to standard error.
+    std::chrono::milliseconds interval{200}; ///< Time between two lines; at least 1 ms.
+    /// The view calls `show` with each line, in a thread of the view. The destructor calls `show` with the
+    /// last line. `show` must not throw. If `show` is empty, the view prints the line to standard error.
     std::function<void(const live_line&)> show = {};
 };
 
-/// A view that prints a line at each interval, and one more when it is destroyed. It has its own thread.
-/// Tasks pay only for their live_view::task objects. In the child of a fork() it shows nothing.
+/// A view that prints a line at each interval, and one more line when the view is destroyed. The view has a
+/// thread of its own. A task pays only for its live_view::task object. In the child process of a fork(), the
+/// view shows nothing.
 class live_view {
 public:
     using options = live_view_options;
 
-    /// Begins a view with `columns` columns, one for each task: see live_view::task. The tasks may run in any
-    /// pool, or in none. A column is blank before its task runs. It shows the character of the task's thread
-    /// while the task runs, and '.' afterwards. Characters are assigned to threads in order of appearance.
-    /// Throws std::invalid_argument, std::bad_alloc, and std::system_error if the system refuses to start a
-    /// thread.
+    /// Begins a view with `columns` columns, one column for each task. The tasks create live_view::task
+    /// objects. The tasks may run in any pool, or in none. A column is blank before its task runs. While the
+    /// task runs, the column shows the character of the task's thread. After the task, the column shows '.'.
+    /// Threads get their characters in the order in which they first run a task. Throws
+    /// std::invalid_argument, std::bad_alloc, and std::system_error if the system refuses to start a thread.
     explicit live_view(std::size_t columns, options chosen = {});
 
-    /// Begins a view with a column for each thread of a pool, which shows the pool's activity(). The pool may
-    /// be paused, stopped or joined during the view, but must outlive it. Throws the same exceptions.
+    /// Begins a view with a column for each thread of a pool. The columns show the result of activity() of
+    /// the pool. The pool may be paused, stopped or joined during the view, but the pool must outlive the
+    /// view. Throws the same exceptions as the constructor with `columns`.
     template <class Pool>
         requires requires(const Pool& one) {
             { one.activity() } -> std::same_as<std::string>;
@@ -62,7 +66,7 @@ public:
     explicit live_view(const Pool& pool, options chosen = {})
         : live_view(0, [&pool] { return pool.activity(); }, std::move(chosen)) {}
 
-    /// Ends the view. The tasks that it shows must have ended.
+    /// Ends the view. The tasks that the view shows must have ended.
     ~live_view();
     live_view(const live_view&) = delete;
     live_view& operator=(const live_view&) = delete;
@@ -70,7 +74,7 @@ public:
     /// A scope in which the task of a column runs on the calling thread.
     class [[nodiscard]] task {
     public:
-        /// Marks the task as running. Throws std::out_of_range if there is no such column, and
+        /// Marks the task as running. Throws std::out_of_range if the view has no such column. Throws
         /// std::bad_alloc.
         task(live_view& view, std::size_t column);
         ~task() { shown_.store(ended, sys::relaxed); }
@@ -81,16 +85,18 @@ public:
         sys::atomic<std::uint32_t>& shown_;
     };
 
-    /// The characters of threads. If there are more threads, the characters are reused.
+    /// The characters that stand for threads. If there are more threads than characters, the characters are
+    /// reused.
     static constexpr std::string_view letters =
         "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ@#$&";
 
-    /// Returns how many threads have run tasks of the view. If the system has reused the number of a thread,
-    /// both threads count as one. Returns 0 in the child of a fork(). Any thread may call it.
+    /// Returns how many threads have run tasks of the view. If the system has reused the id of an ended
+    /// thread, both threads count as one thread. Returns 0 in the child process of a fork(). Any thread may
+    /// call this function.
     [[nodiscard]] std::size_t threads() const noexcept;
 
 private:
-    // The task of the column has not begun. A value n means that thread n - 1 runs it.
+    // The value of a column whose task has not begun. A value n means that thread n - 1 runs the task.
     static constexpr std::uint32_t none = 0;
     static constexpr std::uint32_t ended = ~std::uint32_t{0};
 
@@ -103,7 +109,7 @@ private:
     [[nodiscard]] std::uint32_t number_of_this_thread();
 
     const options chosen_;
-    const std::function<std::string()> activity_; // the pool's activity(); empty if the columns are tasks
+    const std::function<std::string()> activity_; // calls activity() of the pool, or is empty
     const std::size_t columns_;
     const std::unique_ptr<sys::atomic<std::uint32_t>[]> shown_;
     mutable sys::slow_lock lock_;

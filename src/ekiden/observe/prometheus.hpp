@@ -1,6 +1,6 @@
 /// Writes metrics as text for Prometheus (exposition format 0.0.4).
 ///
-/// Part: observe. Used by: pool (add_metrics), programs.
+/// Part: observe. Used by: pool, programs.
 #pragma once
 
 #include <ekiden/observe/detail/histogram.hpp>
@@ -15,34 +15,35 @@ namespace ekiden::inline EKIDEN_ABI {
 
 /// A label of a value.
 struct prometheus_label {
-    std::string_view name;  ///< must be a name that the format allows
-    std::string_view value; ///< any bytes; bytes that are not UTF-8 become U+FFFD
+    std::string_view name;  ///< the name of the label; the format must allow this name
+    std::string_view value; ///< the value of the label; bytes that are not UTF-8 become U+FFFD
 };
 
-/// A page of metrics: their values at one moment.
+/// A page with the values of metrics at one moment.
 ///
-/// The text groups the values of each metric, in whatever order they are added. So several pools can be on
-/// one page. The program chooses names and units by the conventions of Prometheus: seconds, bytes, and
-/// "_total" at the end of a counter's name. Each metric may be added once for each set of labels. Not
-/// thread-safe.
+/// The text groups the values of each metric. So values may be added in any order, and several pools can be
+/// on one page. The program should choose names and units by the conventions of Prometheus. Durations are in
+/// seconds, sizes are in bytes, and the name of a counter ends in "_total". A program may add each metric
+/// once for each set of labels. Not thread-safe.
 ///
-/// All members that add a value throw std::bad_alloc. They throw std::invalid_argument for a name that the
-/// format does not allow, and for a counter whose name does not end in "_total". They also throw it if the
-/// name, without "_total", was used for another kind of metric.
+/// Adding a value can throw std::bad_alloc. Adding a value throws std::invalid_argument if the format does
+/// not allow the name, or if the name of a counter does not end in "_total". Adding a value also throws
+/// std::invalid_argument if the name, without "_total", is already the name of another kind of metric.
 class prometheus_page {
 public:
     /// The labels of one value.
     using labels = std::initializer_list<prometheus_label>;
 
-    /// Adds a counter: a value that only grows while the program runs.
+    /// Adds a counter. A counter only grows while the program runs.
     void counter(std::string_view name, std::string_view help, std::uint64_t value, labels with = {});
-    /// Adds a gauge: a current value.
+    /// Adds a gauge. A gauge is a current value, which can grow and shrink.
     void gauge(std::string_view name, std::string_view help, double value, labels with = {});
-    /// Adds a histogram of durations, in seconds. The bounds of its buckets double, from 1 us to 17 s.
+    /// Adds a histogram of durations in seconds. The upper bound of each bucket is twice the upper bound of
+    /// the previous bucket. The upper bounds range from 1 us to 17 s.
     void histogram(std::string_view name, std::string_view help, const histogram_snapshot& of,
                    labels with = {});
 
-    /// Returns the page. Serve it with the content type "text/plain; version=0.0.4".
+    /// Returns the text of the page. Serve the text with the content type "text/plain; version=0.0.4".
     [[nodiscard]] std::string text() const;
 
 private:
@@ -54,7 +55,7 @@ private:
 
     std::string& text_of(std::string_view name, std::string_view help, std::string_view type);
 
-    std::deque<metric> metrics_; // in the order in which they were added
+    std::deque<metric> metrics_; // the metrics in the order in which the program added them
 };
 
 } // namespace ekiden::inline EKIDEN_ABI

@@ -1,7 +1,7 @@
-/// Records the requests of a program for `./dev lab replay`: arrival time, key and duration of each. The lab
-/// replays the recording against other implementations.
+/// Records the requests of a program for `./dev lab replay`. The recording has the arrival time, key and
+/// duration of each request. The lab replays the recording with other implementations.
 ///
-/// Part: observe. Used by: programs. Hash of keys: SipHash-2-4 (J.-P. Aumasson, D. J. Bernstein, 2012).
+/// Part: observe. Used by: programs. The hash of the keys is SipHash-2-4 (Aumasson, Bernstein, 2012).
 #pragma once
 
 #include <ekiden/sys/atomic.hpp>
@@ -22,30 +22,33 @@ namespace ekiden::inline EKIDEN_ABI {
 
 /// The options of a request_log.
 struct request_log_options {
-    std::size_t capacity = 1'000'000; ///< number of requests that are recorded, the first ones; 32 bytes each
-    /// Separates the time that a function waits from the time that it works. Waiting is elapsed time without
-    /// processor time, so it includes the time in which the system runs other threads. Costs two system calls
-    /// for each request. Linux only: on other systems all time is work.
+    std::size_t capacity = 1'000'000; ///< Largest number of recorded requests. Each request needs 32 bytes.
+    /// If true, separates the time in which a function waits from the time in which the function works. The
+    /// waiting time is the elapsed time minus the processor time. So the waiting time includes the time in
+    /// which the system runs other threads. Costs two system calls for each request. Has an effect only on
+    /// Linux. On other systems, all time counts as work.
     bool blocking = false;
-    /// Writes keys that are numbers unchanged. Otherwise a hash is written, which reveals nothing about the
-    /// key without the salt. Keys that are text are always hashed.
+    /// If true, writes keys that are numbers unchanged. If false, writes a hash of the key. The hash reveals
+    /// nothing about the key to a reader without the salt. Keys that are text are always hashed.
     bool plain_numbers = false;
-    std::array<std::uint64_t, 2>
-        salt{}; ///< set it to get the same hashes in two recordings; both 0: drawn at random
+    /// Two recordings with the same salt have the same hashes. If both numbers are 0, the salt is random.
+    std::array<std::uint64_t, 2> salt{};
 };
 
-/// A log of requests with a bounded capacity. It never waits: requests beyond the capacity are counted as
-/// lost. A request costs three readings of the clock, one atomic addition, and the hash of its key.
+/// A log of requests with a bounded capacity. The log never waits. When the log is full, further requests are
+/// counted as lost. Each request costs three readings of the clock, one atomic addition, and the hash of its
+/// key.
 ///
 /// Thread safety: all members may be called concurrently. Lifetime: the log must outlive the functions that
-/// it has wrapped.
+/// wrap() has returned.
 class request_log {
-    /// Written by the thread that receives the request, then by the thread that serves it. The transfer of
-    /// the function between them orders both, as it does for the data in the function.
+    /// The record of one request. The thread that receives the request writes to the record first. The thread
+    /// that serves the request writes to the record later. The transfer of the function between the two
+    /// threads orders these writes.
     struct entry {
         sys::cell<std::uint64_t> arrival_ns;
         sys::cell<std::uint64_t> key;
-        /// The waiting time plus 1, or 0 if it is not measured.
+        /// The waiting time plus 1, or 0 if the waiting time is not measured.
         sys::atomic<std::uint64_t> block_ns{0};
         /// The service time plus 1, or 0 until the service has ended.
         sys::atomic<std::uint64_t> ended{0};
@@ -54,17 +57,18 @@ class request_log {
 public:
     using options = request_log_options;
 
-    /// Allocates all of its memory and touches it. Throws std::bad_alloc, and std::invalid_argument for a
-    /// capacity of 0.
+    /// Allocates and initializes all memory of the log. Throws std::bad_alloc. Throws std::invalid_argument
+    /// if the capacity is 0.
     explicit request_log(const options& chosen = {});
 
-    /// A wrapped function. It is larger than the function by a pointer.
+    /// A wrapped function, which is larger than the function by one pointer.
     template <class F>
     class timed;
 
     /// Records the arrival of a request for `key`. Returns `f` as a wrapped function, which must be called
-    /// once. The duration of that call is the request's service. If the function only starts something, like
-    /// a function that returns a coroutine, only the start is measured. Throws whatever copying `f` throws.
+    /// once. The duration of that call is the service time of the request. If the function only starts an
+    /// operation, for example because it returns a coroutine, only the start is measured. Throws whatever
+    /// copying `f` throws.
     template <std::integral Key, class F>
     [[nodiscard]] timed<std::decay_t<F>> wrap(Key key, F&& f) {
         const auto number = static_cast<std::uint64_t>(key);
@@ -77,18 +81,19 @@ public:
 
     /// The counts of the requests that have arrived.
     struct summary {
-        std::uint64_t written = 0;    ///< lines written, without the header line
-        std::uint64_t unfinished = 0; ///< requests that had not ended; left out
-        std::uint64_t lost = 0;       ///< requests that arrived when the log was full
+        std::uint64_t written = 0;    ///< number of written lines, without the header line
+        std::uint64_t unfinished = 0; ///< number of requests that had not ended and were not written
+        std::uint64_t lost = 0;       ///< number of requests that arrived when the log was full
     };
 
-    /// Writes the completed requests as CSV: arrival_ns,key,service_ns,block_ns. They are in the order of the
-    /// arrivals, and times count from the first arrival. Check the stream's state afterwards. Throws
-    /// std::bad_alloc, and whatever the stream throws. Requests may continue meanwhile.
+    /// Writes the completed requests as CSV with the columns arrival_ns, key, service_ns and block_ns. The
+    /// lines are in the order of the arrivals, and times count from the first arrival. Check the state of the
+    /// stream after the call. Throws std::bad_alloc, and whatever the stream throws. Requests may arrive and
+    /// end during the call.
     [[nodiscard]] summary write_csv(std::ostream& to) const;
 
 private:
-    /// Measures the time from its construction to its destruction.
+    /// Measures the service time of a request, from the construction of this object to its destruction.
     class service {
     public:
         explicit service(entry* of) noexcept;
@@ -117,7 +122,7 @@ private:
 
 namespace detail {
 
-/// The associated types of a wrapped function, if it has any.
+/// The executor type of a wrapped function, if the function has an associated executor.
 template <class F>
 struct executor_of {};
 template <class F>
@@ -135,13 +140,13 @@ struct allocator_of<F> {
 
 } // namespace detail
 
-/// A wrapped function. Its member types are the executor and the allocator that are associated with the
-/// function, if there are any.
+/// A wrapped function. The wrapped function has the same associated executor and allocator as the function,
+/// if the function has any.
 template <class F>
 class request_log::timed : public detail::executor_of<F>, public detail::allocator_of<F> {
 public:
-    /// Calls the function and records how long the call takes, also if it throws. If it or its copies are
-    /// called more than once, the last call counts.
+    /// Calls the function and records the duration of the call, even if the call throws. If this object and
+    /// its copies are called more than once in total, the last call counts.
     template <class... Args>
         requires std::invocable<F&, Args...>
     decltype(auto) operator()(Args&&... args) {

@@ -12,17 +12,19 @@ namespace ekiden::inline EKIDEN_ABI {
 
 /// The options of write_timeline().
 struct timeline_options {
-    unsigned columns = 100; ///< width of the picture in characters, without the threads' names
-    /// The length of the part that is shown, at the end of the recording. 0: the whole recording.
+    unsigned columns = 100; ///< Width of the picture in characters, not counting the names of the threads.
+    /// The duration of the part that is shown. This part ends at the end of the recording. 0 shows the whole
+    /// recording.
     std::chrono::nanoseconds last{};
 };
 
-/// Writes a line of characters for each thread. Each character stands for an equal part of the time, and
-/// shows what the thread did for most of it:
-///   #  a task            =  a span of the program in a task     .  parked      (blank)  nothing is known
-///   b  blocked           l  waits for a lock
-/// Below each line, writes how much time the thread spent in each state. The text depends on no locale.
-/// Throws std::bad_alloc, and std::invalid_argument for 0 columns.
+/// Writes a line of characters for each thread. Each character stands for the same length of time. A
+/// character shows what the thread did for most of that time.
+///   #  runs a task       =  is in a span of the program         .  is parked   (blank)  nothing is known
+///   b  is blocked        l  waits for a lock
+///
+/// Below each line, writes how much time the thread spent in each state. The text does not depend on the
+/// locale. Throws std::bad_alloc. Throws std::invalid_argument if the number of columns is 0.
 void write_timeline(std::ostream& to, const trace::snapshot& shot, const timeline_options& options = {});
 
 } // namespace ekiden::inline EKIDEN_ABI

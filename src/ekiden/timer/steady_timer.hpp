@@ -1,4 +1,4 @@
-/// Timers that follow the monotonic clock. Changes of the system time do not affect them.
+/// Timers that follow the monotonic clock. Changes of the system time do not affect these timers.
 ///
 /// Part: timer. Used by: programs.
 #pragma once

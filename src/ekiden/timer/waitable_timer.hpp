@@ -1,8 +1,8 @@
 /// Timers. A timer calls a handler at a given time. The call can be canceled.
 ///
-/// Part: timer. Used by: programs, through steady_timer and system_timer. Modeled on basic_waitable_timer of
-/// the Networking TS (N4771, 15) and of Asio. The comment of cancel() describes the difference. The protocol:
-/// timer.md.
+/// Part: timer. Used by: programs, steady_timer, system_timer. Modeled on basic_waitable_timer of the
+/// Networking TS (N4771, 15) and of Asio. cancel() differs from these models, as its comment describes.
+/// timer.md describes the protocol.
 #pragma once
 
 #include <ekiden/context/simulated.hpp>
@@ -32,17 +32,17 @@ namespace ekiden::inline EKIDEN_ABI {
 
 namespace detail {
 
-/// A wait of the calling thread. It sleeps in steps. A limit can end it.
+/// A blocking wait of the calling thread. The wait sleeps in steps until a time or a limit is reached.
 class timer_sleep {
 public:
-    /// Constructs a wait. `limit` must outlive it.
+    /// Constructs a wait. `limit` must outlive the wait.
     explicit timer_sleep(const wait_limit& limit) noexcept
         : limit_(limit), on_stop_(limit.stop(), waker{&sleeper_}) {}
     timer_sleep(const timer_sleep&) = delete;
     timer_sleep& operator=(const timer_sleep&) = delete;
 
-    /// Sleeps until `time` or until the limit is reached. If `is_trusted` is false, the clock may be set, and
-    /// the sleep may end early. Returns false if the limit is reached.
+    /// Sleeps until `time` or until the limit is reached. If `is_trusted` is false, the clock may be set
+    /// meanwhile, so the sleep may end early. Returns false if the limit is reached.
     [[nodiscard]] bool sleep_until(sys::clock::time_point time, bool is_trusted) noexcept;
 
 private:
@@ -53,10 +53,10 @@ private:
 
     const wait_limit& limit_;
     sys::parker sleeper_;
-    const std::stop_callback<waker> on_stop_; // its destructor waits for a call in progress
+    const std::stop_callback<waker> on_stop_; // the destructor waits for a call in progress
 };
 
-/// Returns now + distance. If that overflows, returns the largest or the smallest time point.
+/// Returns now + distance. If this sum overflows, returns the largest or the smallest time point.
 template <class Clock>
 [[nodiscard]] typename Clock::time_point later(typename Clock::time_point now,
                                                typename Clock::duration distance) noexcept {
@@ -74,25 +74,27 @@ template <class Clock>
 
 } // namespace detail
 
-/// A timer that calls handlers when `Clock` reaches its expiry.
+/// A timer that calls handlers when `Clock` reaches the expiry of the timer.
 ///
-/// The associated executor of a handler calls the handler. If the handler has none, the timer's executor
-/// does. A handler is never called before the function that starts or cancels its wait has returned. The
-/// handlers of one timer are posted in the order in which their waits began. If the expiry has already
-/// passed, a wait completes immediately: its handler is posted. A context that drives its timers itself (a
-/// loop) queues the handler when it checks its timers next. The handler then comes after the tasks that are
-/// queued now, and after the timers that expired before.
+/// The associated executor of a handler calls the handler. If the handler has no associated executor, the
+/// timer's executor calls it. A handler is never called inside async_wait() or cancel(). The handlers of one
+/// timer are posted in the order in which their waits began. If the expiry has already passed, a wait posts
+/// its handler immediately. A loop is an exception, because a loop checks its timers itself. A loop queues
+/// the handler at its next check of the timers. The handler then comes after the tasks that are already
+/// queued, and after the timers that expired earlier.
 ///
-/// The contexts of the handler and of the timer have work until the handler begins. A context that ends
-/// destroys waiting and queued handlers without calling them. A handler may destroy the timer.
+/// A pending wait counts as work of the timer's context and of the handler's context, until the handler
+/// begins. A context that ends destroys waiting and queued handlers without calling them. A handler may
+/// destroy the timer.
 ///
-/// `Clock::now()` must not throw. A clock other than std::chrono::steady_clock may be set, so it is read
-/// every tenth of a second while a wait is pending.
+/// `Clock::now()` must not throw. Any clock except std::chrono::steady_clock may be set. So the context reads
+/// such a clock every tenth of a second while a wait is pending.
 ///
-/// Thread safety: one thread at a time uses a timer. But any thread may call cancel(), cancel_one() and
-/// cancel_and_wait() at any time, and so may the timer's own handlers.
-/// Lifetime: a timer without pending waits may outlive its context, if it is then only destroyed. In the
-/// child of a fork(), the waits of the parent never end, and no call cancels them. A new wait throws.
+/// Thread safety: only one thread at a time may use a timer. But any thread may call cancel(), cancel_one()
+/// and cancel_and_wait() at any time. A handler of the timer may also call these three functions.
+/// Lifetime: a timer without pending waits may outlive its context. After the end of the context, the program
+/// may only destroy the timer. In the child process of a fork(), the parent's waits never end and cannot be
+/// canceled. A new wait in the child process throws.
 template <class Clock, executor Executor = any_executor>
 class basic_waitable_timer {
 public:
@@ -106,7 +108,8 @@ public:
         using other = basic_waitable_timer<Clock, Other>;
     };
 
-    /// Constructs a timer with the executor `where`. The expiry is the given one, or the clock's epoch.
+    /// Constructs a timer with the executor `where`. Without an argument for the expiry, the expiry is the
+    /// epoch of the clock.
     explicit basic_waitable_timer(const Executor& where) : executor_(where) {}
     basic_waitable_timer(const Executor& where, const time_point& expiry)
         : executor_(where), expiry_(expiry) {}
@@ -123,8 +126,8 @@ public:
     basic_waitable_timer(Context& context, const duration& distance)
         : executor_(context.get_executor()), expiry_(after(distance)) {}
 
-    /// Moves the waits and handlers of `other` to this timer. `other` is then like new, with its executor and
-    /// expiry.
+    /// Moves the waits and handlers of `other` to this timer. `other` keeps its executor and its expiry, and
+    /// has no waits afterwards.
     basic_waitable_timer(basic_waitable_timer&& other) noexcept
         : executor_(other.executor_), expiry_(other.expiry_),
           state_(other.state_.exchange(nullptr, sys::relaxed)) {}
@@ -137,46 +140,48 @@ public:
         state_.store(other.state_.exchange(nullptr, sys::relaxed), sys::relaxed);
         return *this;
     }
-    /// Calls cancel(). Handlers that are running continue.
+    /// Calls cancel(). Running handlers continue.
     ~basic_waitable_timer() { leave(); }
 
-    /// Returns the current time of the timers of the calling thread: the time of the clock, or the virtual
-    /// time in a simulation. A time for expires_at() is based on it.
+    /// Returns the current time for timers in the calling thread: the time of the clock, or the virtual time
+    /// in a simulation. Use this time to compute an argument for expires_at().
     [[nodiscard]] static time_point now() noexcept { return now_here<Clock>(); }
 
     [[nodiscard]] executor_type get_executor() const noexcept { return executor_; }
     /// Returns the time at which the timer expires or has expired.
     [[nodiscard]] time_point expiry() const noexcept { return expiry_; }
 
-    /// Calls cancel(), because each wait is for one expiry. Then sets the expiry. Returns the result of
-    /// cancel().
+    /// Calls cancel(), because a pending wait cannot change its expiry. Then sets the expiry. Returns the
+    /// result of cancel().
     std::size_t expires_at(const time_point& expiry) noexcept {
         const std::size_t canceled = cancel();
         expiry_ = expiry;
         return canceled;
     }
-    /// Sets the expiry like expires_at(), to `distance` from now.
+    /// Sets the expiry to now() plus `distance`, like expires_at().
     std::size_t expires_after(const duration& distance) noexcept { return expires_at(after(distance)); }
 
-    /// Cancels all handlers that have not begun. They report std::errc::operation_canceled. This includes
-    /// handlers whose time has not come, and handlers that have expired and are queued. Returns their number.
-    /// The number is exact, whatever other threads do: a counted handler never reports success, and every
-    /// other handler had begun. Takes no lock if no wait is pending.
+    /// Cancels all handlers that have not begun, and returns the number of these handlers. A canceled handler
+    /// is called with std::errc::operation_canceled. The expiry of a canceled handler may have passed
+    /// already, and the handler may already be queued. The returned number is exact, even if other threads
+    /// use the timer. A counted handler never reports success. A handler that is not counted has already
+    /// begun. Acquires no lock if no wait is pending.
     std::size_t cancel() noexcept {
         timer_state* const state = known_state();
         return state != nullptr ? state->cancel() : 0;
     }
-    /// Cancels like cancel(), but only the wait that began first. Returns 1 or 0.
+    /// Cancels like cancel(), but only the oldest wait. Returns 1 if a wait was canceled, and 0 otherwise.
     std::size_t cancel_one() noexcept {
         timer_state* const state = known_state();
         return state != nullptr ? state->cancel_one() : 0;
     }
-    /// Cancels like cancel(), and returns at a moment when no handler of this timer runs. It also cancels and
-    /// counts waits that a running handler begins meanwhile, so no wait is left that could succeed.
-    /// Everything that the handlers have done happens before the return. It does not wait for canceled
-    /// handlers. They report operation_canceled later, and should not begin another wait. If a handler of
-    /// this timer calls it, it does not wait, because it would wait for itself. It has no form with a limit,
-    /// because it waits only for a running handler.
+    /// Cancels like cancel(), and returns when no handler of this timer runs. A running handler may begin
+    /// another wait. cancel_and_wait() also cancels and counts such waits, so no wait is left that could
+    /// succeed. Everything that the completed handlers have done happens before the return. cancel_and_wait()
+    /// does not wait for canceled handlers. Canceled handlers report operation_canceled later, and should not
+    /// begin another wait. If a handler of this timer calls cancel_and_wait(), the call does not wait,
+    /// because the handler would wait for itself. There is no form with a limit, because the function waits
+    /// only for running handlers.
     std::size_t cancel_and_wait() noexcept {
         timer_state* const state = known_state();
         return state != nullptr ? state->cancel_and_wait() : 0;
@@ -184,8 +189,8 @@ public:
 
     /// Blocks the thread until the clock reaches the expiry. cancel() does not end this wait.
     void wait() const { (void)wait(wait_limit()); }
-    /// Waits like wait(), or until `limit` is reached. Returns whether the timer has expired. A wait that
-    /// gives up has no effect on the timer.
+    /// Waits like wait(), but gives up when `limit` is reached. Returns whether the timer has expired. A wait
+    /// that gives up has no effect on the timer.
     [[nodiscard]] bool wait(const wait_limit& limit) const {
         if (now() >= expiry_) return true;
         detail::timer_sleep asleep(limit);
@@ -194,30 +199,31 @@ public:
         }
         return now() >= expiry_;
     }
-    /// Waits like wait(), or until a stop is requested. Returns whether the timer has expired.
+    /// Waits like wait(), but gives up when a stop is requested. Returns whether the timer has expired.
     [[nodiscard]] bool wait(std::stop_token token) const { return wait(wait_limit(std::move(token))); }
-    /// Waits like wait(), at most for `length`. Returns whether the timer has expired.
+    /// Waits like wait(), but at most for the duration `length`. Returns whether the timer has expired.
     template <class Rep, class Period>
     [[nodiscard]] bool wait_for(const std::chrono::duration<Rep, Period>& length) const {
         return wait(wait_limit::after(length));
     }
-    /// Waits like wait(), at most until `deadline`. Returns whether the timer has expired.
+    /// Waits like wait(), but at most until `deadline`. Returns whether the timer has expired.
     template <class Other, class Duration>
     [[nodiscard]] bool wait_until(const std::chrono::time_point<Other, Duration>& deadline) const {
         return wait(wait_limit::until(deadline));
     }
 
-    /// Calls the handler of `token`, void(std::error_code), when the clock reaches the expiry. If the wait is
-    /// canceled, calls it with std::errc::operation_canceled. Returns what the token defines as the result
-    /// for the caller. The memory comes from the handler's associated allocator. It is freed before the call.
+    /// Calls the handler of `token` when the clock reaches the expiry. The handler's signature is
+    /// void(std::error_code). If the wait is canceled, calls the handler with std::errc::operation_canceled.
+    /// The token determines the return value of async_wait(). The memory of the wait comes from the handler's
+    /// associated allocator. The memory is freed before the handler is called.
     ///
-    /// If the context has shut down, the handler is destroyed. It is also destroyed if its executor throws
-    /// when the timer passes the handler to it. That exception is reported like the exception of a posted
-    /// function.
+    /// If the context has shut down, the handler is destroyed without a call. The handler is also destroyed
+    /// if the timer passes it to the handler's executor and the executor throws. This exception is reported
+    /// like the exception of a posted function.
     ///
     /// Throws std::bad_alloc, and whatever copying or moving the handler throws. Throws std::system_error if
-    /// a thread is needed and the system refuses to start one, and in the child of a fork(). If it throws, no
-    /// wait is pending.
+    /// a thread is needed and the system refuses to start a thread. Also throws std::system_error in the
+    /// child process of a fork(). If async_wait() throws, it has started no wait.
     template <class Token>
     decltype(auto) async_wait(Token&& token) {
         return ekiden::async_initiate<Token, void(std::error_code)>(
@@ -258,7 +264,7 @@ private:
     }
 
     [[nodiscard]] timer_state* known_state() const noexcept {
-        // [TM1] Acquire: reads the state. Pairs with the release in own_state() of another thread.
+        // [TM1] Acquire: makes the state visible. Pairs with the release in own_state() of another thread.
         return state_.load(sys::acquire);
     }
     [[nodiscard]] timer_state& own_state() {

@@ -1,11 +1,13 @@
-/// Sorts numbers without branches that depend on the numbers, because processors cannot predict them.
+/// Sorts numbers without branches that depend on the numbers, because processors cannot predict such
+/// branches.
 ///
 /// Part: fork. Used by: parallel_sort. Private.
 ///
-/// Quicksort with N. Lomuto's partition. Each step does the same for both results of the comparison (A.
-/// Alexandrescu, "Lomuto's comeback", 2020; in the cyclic form of L. Bergdoll's and O. Peters's ipnsort,
-/// 2023, which needs one move less an element than swaps). Elements that are equal to a pivot are left out,
-/// like in O. Peters's pdqsort (2021). Small parts use M. W. Green's sorting network for 16 elements.
+/// The algorithm is quicksort with Lomuto's partition. Each step executes the same instructions for both
+/// results of the comparison (Alexandrescu, "Lomuto's comeback", 2020). The partition has the cyclic form of
+/// ipnsort (Bergdoll, Peters, 2023), which needs one move less per element than swaps. Elements that are
+/// equal to a pivot are not sorted again, like in pdqsort (Peters, 2021). Green's sorting network for 16
+/// elements sorts small parts.
 #pragma once
 
 #include <ekiden/sys/config.hpp>
@@ -21,7 +23,7 @@
 
 namespace ekiden::inline EKIDEN_ABI::detail {
 
-// Whether a comparison is a standard one.
+// Whether the type of a comparison is one of the standard types for ascending or descending order.
 template <class Compare, class T>
 inline constexpr bool is_less = std::is_same_v<Compare, std::less<>> || std::is_same_v<Compare, std::less<T>>
                                 || std::is_same_v<Compare, std::ranges::less>;
@@ -39,12 +41,12 @@ inline constexpr bool is_branchless =
 
 template <class T, bool Descending>
 struct branchless_sort {
-    static constexpr std::ptrdiff_t small = 16; // at most the size of the network
+    static constexpr std::ptrdiff_t small = 16; // at most 16, the size of the network
 
     static bool before(T a, T b) noexcept { return Descending ? b < a : a < b; }
 
-    /// Sorts [first, last). No element comes before `*bound`, unless `bound` is null. If the recursion is
-    /// deeper than `levels`, heapsort sorts the rest.
+    /// Sorts [first, last). If `bound` is not null, no element may come before `*bound` in the order. If the
+    /// recursion is deeper than `levels`, heapsort sorts the rest.
     static void sort(T* first, T* last, const T* bound, int levels) noexcept {
         while (last - first > small) {
             if (is_in_order(first, last)) return;
@@ -67,19 +69,20 @@ struct branchless_sort {
     };
 
     /// Partitions more than `small` elements. The elements of [first, middle) come before the pivot. The
-    /// elements of [middle, rest) are equal to it; there is at least one. No element of [rest, last) comes
-    /// before it.
+    /// elements of [middle, rest) are equal to the pivot, and there is at least one such element. No element
+    /// of [rest, last) comes before the pivot.
     static cut partition(T* first, T* last, const T* bound) noexcept {
         std::iter_swap(first, choose_pivot(first, last));
         const T pivot = *first;
-        if (bound != nullptr && !before(*bound, pivot)) // no element comes before the pivot
+        if (bound != nullptr && !before(*bound, pivot)) // no element comes before the pivot in the order
             return {first, split(first + 1, last, [pivot](T x) { return !before(pivot, x); })};
         T* const place = split(first + 1, last, [pivot](T x) { return before(x, pivot); }) - 1;
         std::iter_swap(first, place);
         return {place, place + 1};
     }
 
-    /// Returns whether the elements are in order. Reverses them first if they are in strictly reverse order.
+    /// Returns whether the elements are in order. If the elements are in strictly reverse order, reverses
+    /// them and returns true.
     static bool is_in_order(T* first, T* last) noexcept {
         if (!before(*(first + 1), *first)) return std::is_sorted_until(first + 1, last, before) == last;
         const auto strictly_after = [](T a, T b) { return !before(b, a); };
@@ -88,12 +91,12 @@ struct branchless_sort {
         return true;
     }
 
-    /// Returns whether a sample is nearly in order or in reverse order. Then branches can be predicted, and a
-    /// sort that moves few elements is faster.
+    /// Returns whether a sample of the elements is nearly in order or in reverse order. Then the processor
+    /// can predict branches, and a sort that moves few elements is faster.
     static bool looks_sorted(const T* first, const T* last) noexcept {
         const std::ptrdiff_t step = (last - first) / 16;
         if (step < 16) return false;
-        int rise = 0; // steps up minus steps down: near 0 if there is no order
+        int rise = 0; // number of steps up minus number of steps down; near 0 without any order
         for (int i = 0; i != 15; ++i) {
             const T one = first[i * step];
             const T next = first[(i + 1) * step];
@@ -103,14 +106,15 @@ struct branchless_sort {
     }
 
 private:
-    /// Moves the elements for which `left` returns true to the front. Returns where the others begin. There
-    /// is at least one element.
+    /// Moves the elements for which `left` returns true to the front. Returns the position of the first
+    /// element for which `left` returns false. The range must not be empty.
     template <class Left>
     static T* split(T* first, T* last, Left left) noexcept {
-        // The first element is kept aside, so that there is a gap. It returns at the end.
+        // A copy of the first element is kept, so that its position is a gap. The copy is written back at the
+        // end.
         const T kept = *first;
         T* gap = first;
-        T* end = first; // of the elements on the left
+        T* end = first; // end of the elements that belong to the front
         for (T* at = first + 1; at != last; ++at) {
             const T value = *at;
             *gap = *end;
@@ -149,7 +153,8 @@ private:
         b = swapped ? x : y;
     }
 
-    /// Sorts at most `small` elements in a network. Its free places hold a value that stays at the end.
+    /// Sorts at most `small` elements with a sorting network. The unused inputs of the network get a value
+    /// that comes last in the order, so this value stays at the end.
     static void sort_small(T* first, T* last) noexcept {
         const auto count = static_cast<std::size_t>(last - first);
         if (count < 2) return;

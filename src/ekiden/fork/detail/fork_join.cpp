@@ -19,7 +19,7 @@ namespace {
 
 // ---- exceptions that were suppressed
 
-/// Adds `from` to `to`. If there is no memory, exceptions are lost.
+/// Adds the exceptions of `from` to `to`. If there is no memory, exceptions are lost.
 void append(std::unique_ptr<detail::exception_list>& to, detail::fork_errors from) noexcept {
     try {
         if (to == nullptr && (from.thrown != nullptr || from.suppressed != nullptr))
@@ -52,7 +52,8 @@ void detail::throw_fork_errors(fork_errors errors) {
 
 namespace {
 
-/// Chooses the calling thread's participant for a new tree. Gives a borrowed participant back at the end.
+/// Chooses the calling thread's participant for a new tree. If it is borrowed, the destructor returns it to
+/// the arena.
 class participation {
 public:
     explicit participation(thread_pool* pool) : record_(thread_record::here()), before_(record_.participant) {
@@ -74,7 +75,7 @@ public:
     participation& operator=(const participation&) = delete;
 
     [[nodiscard]] fork_participant& participant() const noexcept { return *record_.participant; }
-    /// Returns whether the thread is already in a tree, of this pool or of another one.
+    /// Returns whether the thread is already in a tree of any pool.
     [[nodiscard]] bool is_nested() const noexcept {
         return participant().is_in_tree() || (before_ != nullptr && before_->is_in_tree());
     }
@@ -87,14 +88,15 @@ private:
 
     thread_record& record_;
     fork_participant* const before_;
-    fork_participant* guest_ = nullptr; // borrowed, because the thread is no worker of that pool
+    fork_participant* guest_ = nullptr; // borrowed, because the thread is not a worker of the pool
 };
 
 } // namespace
 
 namespace {
 
-/// Records in the history of a loop how long the loop has taken, also if it ends with an exception.
+/// Measures the duration of a loop and records it in the history of the loop. Also does so if the loop
+/// throws.
 class timed_loop {
 public:
     explicit timed_loop(detail::loop_history& history) noexcept
@@ -103,7 +105,7 @@ public:
     timed_loop(const timed_loop&) = delete;
     timed_loop& operator=(const timed_loop&) = delete;
 
-    /// Returns until when the loop wakes no worker; 0 if it wakes workers at once.
+    /// Returns the time until which the loop wakes no worker, or 0 if the loop wakes workers immediately.
     [[nodiscard]] std::uint64_t quiet_until() const noexcept {
         return is_quiet_ ? begin_ns_ + detail::loop_history::short_ns : 0;
     }
@@ -127,7 +129,7 @@ void detail::enter_fork_tree(thread_pool* pool, void (*body)(void* argument, for
 }
 
 void detail::loop_history::add(std::uint64_t took_ns, bool was_quiet) noexcept {
-    constexpr std::uint64_t call_ns = 5'000; // about what the call that wakes a worker costs
+    constexpr std::uint64_t call_ns = 5'000; // approximate cost of the call that wakes a worker
     const std::int64_t before = points_.load(sys::relaxed);
     std::int64_t after = before;
     if (took_ns < short_ns)
@@ -135,7 +137,7 @@ void detail::loop_history::add(std::uint64_t took_ns, bool was_quiet) noexcept {
     else if (was_quiet)
         after -= static_cast<std::int64_t>(took_ns / call_ns);
     after = std::clamp(after, -most_points, most_points);
-    // If two threads do this at the same time, one loop is not counted.
+    // Not atomic: if two threads do this at the same time, one of the two loops is not counted.
     if (after != before) points_.store(after, sys::relaxed);
 }
 

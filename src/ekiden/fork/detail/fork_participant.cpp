@@ -17,16 +17,17 @@ namespace ekiden::inline EKIDEN_ABI {
 bool fork_scope::share() noexcept { return static_cast<fork_participant*>(participant_)->share(*this); }
 
 bool fork_participant::share(fork_scope& newest) noexcept {
-    if (arena_.is_in_forked_child()) return true;                // no other thread exists
-    if (is_quiet() && !arena_.sleep_.is_searched()) return true; // the request stays
+    if (arena_.is_in_forked_child()) return true;                // this process has no other thread
+    if (is_quiet() && !arena_.sleep_.is_searched()) return true; // the request stays set
     asked.store(nothing, sys::relaxed);                          // [AS1]
-    // [AS2] Clears the request, then reads which threads sleep. Pairs with the fence in
-    // event_count::prepare_wait() and the fence in sleep_for(): a thread that this misses sets the request
+    // [AS2] Orders the clearing of the request before the check for sleeping threads. Pairs with the fences
+    // in event_count::prepare_wait() and in sleep_for(). A thread that this check misses sets the request
     // again.
     sys::fence(sys::seq_cst); // [AS2]
     const std::uint64_t hungry = arena_.sleep_.waiting() + (sleeping_parent() != nullptr ? 1 : 0);
-    if (hungry != 0) asked.store(wanted, sys::relaxed); // until each of them has a child
-    // One child for each sleeping thread, and one for a thread that is awake and asks, or is about to wake.
+    if (hungry != 0) asked.store(wanted, sys::relaxed); // until each of these threads has a child
+    // Publish one child for each sleeping thread, and one more for a thread that is awake and asks, or that
+    // is about to wake.
     if (ring_.size() > hungry) return true;
     if (&newest == innermost_.read()->newest_published) {
         ask_to_restock();
@@ -39,8 +40,8 @@ bool fork_participant::share(fork_scope& newest) noexcept {
 void fork_scope::offer_all() noexcept { static_cast<fork_participant*>(participant_)->publish_all(*this); }
 
 void fork_participant::publish_all(fork_scope& newest) noexcept {
-    // A call that waits for a result runs published children meanwhile, also those of its own thread. If such
-    // a child published everything again, the stack would grow with the number of calls.
+    // A call that waits for a result runs published children meanwhile, including children of its own thread.
+    // If such a child published all children again, the stack would grow with the number of calls.
     if (arena_.is_in_forked_child() || innermost_.read()->is_in_wait) return;
     while (&newest != innermost_.read()->newest_published && publish_oldest()) {
     }
@@ -57,10 +58,10 @@ bool fork_participant::publish_oldest() noexcept {
     }
     oldest->run_ = nullptr;
     newest_published = oldest;
-    // [AS3] Publishes the child, then reads which threads sleep. Pairs like [AS2]: this thread sees the
-    // sleeper, or the sleeper sees the child in its last check.
-    // [AS4] Publishes the child, then reads whether a worker watches. Pairs with the fence in
-    // event_count::end_watch(): this thread sees the end of the watch, or the watcher sees the child.
+    // [AS3] Orders the push of the child before the check for sleeping threads. Pairs with the same fences as
+    // [AS2]. Either this thread sees the sleeper, or the sleeper sees the child in its last check.
+    // [AS4] Orders the push of the child before the read of is_watched(). Pairs with the fence in
+    // event_count::end_watch(). Either this thread sees the end of the watch, or the watcher sees the child.
     sys::fence(sys::seq_cst); // [AS3], [AS4]
     if (const fork_child* const awaited = sleeping_parent();
         awaited != nullptr && !EKIDEN_MUTANT(fork_publish_forgets_the_parent))
@@ -70,7 +71,7 @@ bool fork_participant::publish_oldest() noexcept {
     return true;
 }
 
-/// Returns whether published children wake no worker. Ends the quiet when its time is over.
+/// Returns true if published children wake no worker now. Ends the quiet time if the time has passed.
 bool fork_participant::is_quiet() noexcept {
     if (quiet_until_ns_ == 0) return false;
     if (sys::now_ns() < quiet_until_ns_) return true;
@@ -94,8 +95,8 @@ fork_child* fork_participant::sleeping_parent() const noexcept {
 
 bool fork_child::reclaim() noexcept {
     auto& participant = *static_cast<fork_participant*>(participant_);
-    // Children are joined newest first and stolen oldest first. So if any published child is left, then this
-    // one is, and it is the newest.
+    // Children are joined newest first and stolen oldest first. So if any published child is left, this child
+    // is left, and it is the newest one.
     const fork_child* const left = participant.ring_.pop();
     sys::expects(
         left == this || left == nullptr,
@@ -110,7 +111,7 @@ bool fork_child::reclaim() noexcept {
 // ---- the parent: waits for a child that another thread has stolen
 
 void fork_participant::wait_for(fork_child& child) noexcept {
-    // [CH1] Acquire: the child's result. Pairs with the release in run().
+    // [CH1] Acquire: makes the child's result visible. Pairs with the release in run().
     while (child.shared_.state.load(sys::acquire) != fork_child::done) {
         sys::expects(!arena_.is_in_forked_child(),
                      "fork_join: a call that called fork() has returned in the child to one that waits for a "
@@ -123,22 +124,23 @@ void fork_participant::wait_for(fork_child& child) noexcept {
 }
 
 bool fork_participant::may_find_inside(const fork_child& child) noexcept {
-    // [CH2] Acquire: first_own. Pairs with the release in run().
+    // [CH2] Acquire: makes first_own visible. Pairs with the release in run().
     const fork_participant* const thief = child.shared_.thief.load(sys::acquire);
     return thief != nullptr && thief->ring_.has_from(child.shared_.first_own.load(sys::relaxed));
 }
 
-/// Steals a child that the thief of `child` has forked inside of it (leapfrogging: D. B. Wagner, B. G.
-/// Calder, PPoPP 1993). So this thread helps the call that it waits for. Its stack grows no deeper than with
-/// plain calls, except for one frame a level. It runs no call that could want a lock of its callers.
+/// Steals a call that the thief of `child` has forked inside `child` (leapfrogging: Wagner, Calder, PPoPP
+/// 1993). So this thread helps to complete the child that it waits for. The stack of this thread grows no
+/// deeper than with plain calls, except for one frame per level. The stolen call needs no lock that a caller
+/// of this thread holds.
 fork_child* fork_participant::find_inside(const fork_child& child) noexcept {
     if (!may_find_inside(child)) return nullptr;
-    // may_find_inside() has acquired the thief, which is set only once.
+    // Relaxed: may_find_inside() has acquired `thief`, which is set only once.
     fork_participant* const thief = child.shared_.thief.load(sys::relaxed);
     const std::uint64_t first_own = child.shared_.first_own.load(sys::relaxed);
     fork_child* const found = thief->ring_.steal_if([&](std::uint64_t index) {
-        // A child that the thief publishes after it has set `done` is not stolen: [FD1] has acquired that
-        // store, too.
+        // Does not steal a child that the thief publishes after it has set `done`. For such a child, [FD1]
+        // makes the store of `done` visible.
         return fork_deque::is_from(index, first_own)
                && (child.shared_.state.load(sys::acquire) != fork_child::done
                    || EKIDEN_MUTANT(fork_parent_trusts_an_old_claim));
@@ -147,12 +149,13 @@ fork_child* fork_participant::find_inside(const fork_child& child) noexcept {
     return found;
 }
 
-/// Spins for a while. Returns whether the child is done, or a child inside of it may be stolen.
+/// Spins for a short time. Returns true as soon as the child is done, or a call forked inside it can be
+/// stolen.
 bool fork_participant::spin_for(const fork_child& child) noexcept {
     unsigned turn = 0;
     return sys::spin_until([&] {
         if (child.shared_.state.load(sys::relaxed) == fork_child::done) return true; // wait_for() acquires
-        if (turn++ % 16 != 0) return false; // the thief also uses the cache lines below
+        if (turn++ % 16 != 0) return false; // the thief also writes to the cache lines below
         fork_participant* const thief =
             child.shared_.thief.load(sys::relaxed); // no acquire: participants are type-stable
         if (thief != nullptr) thief->ask();
@@ -162,11 +165,11 @@ bool fork_participant::spin_for(const fork_child& child) noexcept {
 
 /// Sleeps until the child is done or its thief has published a child for this thread.
 void fork_participant::sleep_for(fork_child& child) noexcept {
-    role_scope::announce_all(); // other threads may run the tasks that this thread has deferred
+    role_scope::announce_all(); // so that other threads can run the deferred tasks of this thread
     std::uint32_t state = fork_child::begun;
     if (!child.shared_.state.compare_exchange_strong(state, fork_child::awaited, sys::relaxed, sys::relaxed))
-        return; // done; wait_for() acquires
-    // [AS2], [AS3] Marks the child as awaited, then sets the request and checks the thief's ring. Pairs with
+        return; // the child is done; wait_for() acquires
+    // [AS2], [AS3] Orders the mark `awaited` before the request and the check of the thief's ring. Pairs with
     // the fences in share() and publish_oldest().
     sys::fence(sys::seq_cst); // [AS2], [AS3]
     fork_participant* const thief = child.shared_.thief.load(sys::relaxed);
@@ -195,11 +198,11 @@ void fork_participant::run(fork_child& taken) noexcept {
     {
         fork_segment piece(*this, &taken);
         taken.shared_.first_own.store(ring_.next_index(), sys::relaxed);
-        taken.shared_.thief.store(this, sys::release); // [CH2] Publishes first_own. Pairs with its acquires.
+        taken.shared_.thief.store(this, sys::release); // [CH2] Release: publishes first_own.
         taken.shared_.run(&taken, piece.base);
     }
-    // [CH1] Release: publishes the result. Pairs with the acquires in wait_for(). The parent may destroy the
-    // child as soon as it sees this. The parent's participant remains.
+    // [CH1] Release: publishes the result. Pairs with the acquire in wait_for(). The parent may destroy the
+    // child as soon as the parent sees `done`. The parent's participant still exists then.
     if (taken.shared_.state.exchange(fork_child::done, sys::release) == fork_child::awaited
         && !EKIDEN_MUTANT(fork_end_forgets_the_parent))
         parent->parker_.unpark();
@@ -243,7 +246,7 @@ void fork_arena::add(fork_participant& participant) noexcept {
 fork_participant& fork_arena::enter() {
     fork_participant* const free = first_of([](fork_participant& participant) {
         return participant.is_guest_ && !participant.is_taken_.load(sys::relaxed)
-               && !participant.is_taken_.exchange(true, sys::acquire); // [GU2] The state. Pairs with leave().
+               && !participant.is_taken_.exchange(true, sys::acquire); // [GU2] Acquire: pairs with leave()
     });
     if (free != nullptr) return *free;
     auto fresh = std::make_unique<fork_participant>(*this);
@@ -260,7 +263,7 @@ fork_participant& fork_arena::enter() {
 
 void fork_arena::leave(fork_participant& participant) noexcept {
     participant.is_taken_.store(
-        false, sys::release); // [GU2] The participant's state. Pairs with the acquire in enter().
+        false, sys::release); // [GU2] Release: publishes the participant's state. Pairs with enter().
 }
 
 bool fork_arena::has_offer() const noexcept {

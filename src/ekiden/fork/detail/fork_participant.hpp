@@ -1,7 +1,7 @@
-/// The fork-join state of one thread, and the list of all such states of a pool.
+/// The participant: the fork-join state of one thread. The arena: the list of all participants of a pool.
 ///
-/// Part: fork. Used by: fork_service (one participant for each worker), fork_join.cpp. Private. The protocol:
-/// fork_join.md.
+/// Part: fork. Used by: fork_service, fork_join.cpp. Private. Each worker has one participant. fork_join.md
+/// describes the protocol.
 #pragma once
 
 #include <ekiden/fork/detail/fork_deque.hpp>
@@ -20,12 +20,13 @@ namespace ekiden::inline EKIDEN_ABI {
 class event_count;
 class fork_arena;
 
-/// A part of a thread's stack: the root of a fork tree, or a child of another thread. A child that is forked
-/// in a segment is joined in it. The thread publishes only children of its innermost segment.
+/// A part of a thread's stack that runs the root of a fork tree, or a child of another thread. A child that
+/// is forked in a segment is joined in the same segment. The thread publishes only children of its innermost
+/// segment.
 struct fork_segment {
-    /// `taken` is the child that runs here, or null for a root. A root with a `quiet_until` wakes no sleeping
-    /// worker before that time (in ns of sys::now_ns()), as long as a worker watches. Without it, the segment
-    /// ends the quiet of the segments outside of it.
+    /// `taken` is the child that runs in the segment, or null for a root. If `quiet_until` is not 0, the
+    /// segment wakes no sleeping worker before this time (in ns of sys::now_ns()), as long as a worker
+    /// watches. If `quiet_until` is 0, the segment also ends the quiet time of the segments outside of it.
     fork_segment(fork_participant& owner, fork_child* taken, std::uint64_t quiet_until = 0) noexcept;
     ~fork_segment();
     fork_segment(const fork_segment&) = delete;
@@ -37,15 +38,16 @@ struct fork_segment {
 
     fork_participant& participant;
     base_scope base;
-    fork_scope* newest_published; // the base if no child is published; newer children are private
+    fork_scope* newest_published; // `base` if no child is published; newer children are private
     fork_child* const piece;
     fork_segment* const outer;
-    const bool was_quiet; // the participant, before this segment
-    bool is_in_wait; // a call of this segment, or of an outer one, waits for a result and runs another task
+    const bool was_quiet; // whether the participant was quiet before this segment
+    bool is_in_wait; // a call of this or an outer segment waits for a result
 };
 
-/// Type-stable: a participant lives as long as its pool. Only its own thread calls the functions that are not
-/// marked "any thread".
+/// The fork-join state of one thread. A participant lives as long as its pool, so other threads may access it
+/// at any time. Any thread may call the functions marked "any thread". Only the participant's own thread may
+/// call the other functions.
 class fork_participant final : public fork_request {
 public:
     explicit fork_participant(fork_arena& arena) noexcept : arena_(arena) {}
@@ -55,20 +57,20 @@ public:
 
     /// Runs a child that this participant has stolen.
     void run(fork_child& taken) noexcept;
-    /// Runs it in a worker, which may wait for a result inside of a call.
+    /// Runs a stolen child in a worker. The worker may be waiting for a result inside another call.
     void run_as_worker(fork_child& taken) noexcept;
 
     [[nodiscard]] fork_arena& arena() const noexcept { return arena_; }
     [[nodiscard]] bool is_in_tree() const noexcept { return innermost_.read() != nullptr; }
 
-    /// Any thread: requests a child. Writes only if no request is set.
+    /// Any thread: requests a child. Writes only if the flag is not `wanted` already.
     void ask() noexcept {
         if (asked.load(sys::relaxed) != wanted) asked.store(wanted, sys::relaxed); // [AS1]
     }
 
     /// Any thread: requests that the next fork publishes a child if no other child is published.
     void ask_to_restock() noexcept {
-        std::uint32_t now = nothing; // keeps a stronger request
+        std::uint32_t now = nothing; // so that the request `wanted` stays
         (void)asked.compare_exchange_strong(now, restock, sys::relaxed, sys::relaxed);
     }
 
@@ -96,18 +98,19 @@ private:
 
     fork_arena& arena_;
     sys::cell<fork_segment*> innermost_{
-        nullptr};                        // of the participant's thread; a guest leaves it to the next one
+        nullptr};                        // used by the participant's thread only
     fork_participant* victim_ = nullptr; // the last participant from which this thread has stolen
-    std::uint64_t quiet_until_ns_ = 0;   // 0: a published child wakes workers
+    std::uint64_t quiet_until_ns_ = 0;   // 0 if a published child wakes workers
     fork_deque ring_;
-    sys::parker parker_; // may hold an old token for which no thread waits
-    // Of the arena. `next_` and `is_guest_` are constant once the participant is in its list.
-    sys::atomic<bool> is_taken_{false}; // a thread uses this guest's participant
+    sys::parker parker_; // May hold an old token, so a sleep may end early.
+    // The arena uses these members. `next_` and `is_guest_` are constant once the participant is in the
+    // arena's list.
+    sys::atomic<bool> is_taken_{false}; // whether a guest uses this participant now
     bool is_guest_ = false;
     fork_participant* next_ = nullptr;
 };
 
-/// All participants of a pool: those of its workers, and those that guests borrow.
+/// All participants of a pool: one for each worker, and the participants that guests borrow.
 class fork_arena {
 public:
     explicit fork_arena(event_count& sleep) noexcept : sleep_(sleep), born_(sys::fork_generation()) {}
@@ -115,18 +118,18 @@ public:
     fork_arena(const fork_arena&) = delete;
     fork_arena& operator=(const fork_arena&) = delete;
 
-    /// Returns whether this process is a child of fork() that has no threads of the pool.
+    /// Returns whether this process is a child of fork(), in which the threads of the pool do not exist.
     [[nodiscard]] bool is_in_forked_child() const noexcept { return born_ != sys::fork_generation(); }
 
-    /// Adds a participant, which must live as long as the arena.
+    /// Adds a participant. The participant must live as long as the arena.
     void add(fork_participant& participant) noexcept;
 
-    /// Returns a participant for a thread that is no worker. Throws std::bad_alloc.
+    /// Returns a participant for a guest: a thread that is not a worker. Throws std::bad_alloc.
     [[nodiscard]] fork_participant& enter();
     static void leave(fork_participant& participant) noexcept;
 
-    /// Returns whether a participant may have a child to steal. A hint, except for the order that the
-    /// caller's fences give.
+    /// Returns whether a participant may have a child to steal. The answer is a hint, unless fences order
+    /// this call after the publication of the child.
     [[nodiscard]] bool has_offer() const noexcept;
 
     /// Calls ask() for every participant.
@@ -139,7 +142,7 @@ private:
     /// only grows.
     template <class Test>
     fork_participant* first_of(Test&& test) const noexcept {
-        // [GU1] Acquire: the participant. Pairs with the release in add().
+        // [GU1] Acquire: makes the participant visible. Pairs with the release in add().
         for (fork_participant* p = newest_.load(sys::acquire); p != nullptr; p = p->next_) {
             if (test(*p)) return p;
         }

@@ -23,7 +23,8 @@ fork_participant& fork_service::participant_of(unsigned w) {
     return mine->participant;
 }
 
-/// Steals a child that another thread has published. If there is none, asks all participants for one.
+/// Steals a child that another thread has published. If no child is published, asks all participants for a
+/// child.
 task* fork_service::find(unsigned w) noexcept {
     try {
         (void)participant_of(w);

@@ -1,4 +1,5 @@
-/// Fork-join as a service of a pool: the participants of its workers, and the children that they steal.
+/// Fork-join as a service of a pool. The service holds the participants of the workers, and the children that
+/// the workers steal.
 ///
 /// Part: fork. Used by: fork_join.cpp. Private.
 #pragma once
@@ -14,7 +15,7 @@ namespace ekiden::inline EKIDEN_ABI {
 
 class scheduler;
 
-/// Constructed by the pool's first fork-join call. Thread-safe.
+/// The fork-join service of a pool. The pool's first fork-join call constructs the service. Thread-safe.
 class fork_service final : public execution_context::service, private work_source {
 public:
     /// `pool` is a thread_pool. Throws std::bad_alloc.
@@ -23,11 +24,12 @@ public:
 
     [[nodiscard]] fork_arena& arena() noexcept { return arena_; }
 
-    /// Returns the participant of worker `w`, the calling thread. Throws std::bad_alloc.
+    /// Returns the participant of worker `w`. Only worker `w` itself may call this. Throws std::bad_alloc.
     [[nodiscard]] fork_participant& participant_of(unsigned w);
 
 private:
-    /// A worker's participant, and the task that runs a child that the worker has stolen.
+    /// A slot has the participant of one worker. The slot is also the task that runs a child stolen by this
+    /// worker.
     class slot final : public task {
     public:
         explicit slot(fork_arena& arena) noexcept : task(&answer), participant(arena) {}
@@ -46,7 +48,7 @@ private:
 
     scheduler& pool_;
     fork_arena arena_;
-    const std::unique_ptr<std::unique_ptr<slot>[]> slots_; // each worker uses only its own
+    const std::unique_ptr<std::unique_ptr<slot>[]> slots_; // each worker uses only its own slot
 };
 
 } // namespace ekiden::inline EKIDEN_ABI

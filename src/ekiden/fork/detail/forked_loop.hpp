@@ -1,11 +1,12 @@
-/// Loops whose iterations fork: they fork a number of calls that is known at run time.
+/// Loops whose iterations can fork calls themselves. The number of iterations is known only at run time.
 ///
 /// Part: fork. Used by: parallel_invoke(), parallel_for(). Private.
 ///
-/// One child stands for all iterations that have not begun. While no thread steals it, the loop removes one
-/// iteration after the other from it. So an iteration costs less than a fork. A thread that steals the child
-/// halves it while it is large, so that threads do not steal it from each other for each iteration. A small
-/// child becomes a loop of the same kind. So as many threads take part as there are iterations.
+/// One child stands for all iterations that have not begun. While no thread steals the child, the loop
+/// removes one iteration after the other from it. So an iteration costs less than a fork. A thread that
+/// steals the child halves the child, if the child is large. So threads need not steal the child from each
+/// other for each iteration. A thread that steals a small child runs it as a loop of the same kind. So every
+/// iteration can run in a different thread.
 #pragma once
 
 #include <ekiden/fork/fork_child.hpp>
@@ -17,7 +18,8 @@
 
 namespace ekiden::inline EKIDEN_ABI::detail {
 
-/// The state that the threads of such a loop share if it has no options. With options this is loop_run.
+/// The state that all threads of a forked loop share. This class is for loops without options. Loops with
+/// options use loop_run.
 class plain_run {
 public:
     [[nodiscard]] bool is_over() const noexcept { return is_over_.load(sys::relaxed); }
@@ -29,15 +31,16 @@ private:
     sys::atomic<bool> is_over_{false};
 };
 
-/// Calls `call(scope, i)` for numbers `i`. An exception ends the run, and so the loop in all threads. `Run`
-/// is plain_run or loop_run.
+/// Calls `call(scope, i)` for each number `i` of a range. If a call throws, the loop ends in all threads.
+/// `Run` is plain_run or loop_run.
 template <class Run, class Call>
 class forked_loop {
 public:
     forked_loop(Run& run, Call call) noexcept : run_(run), call_(call) {}
 
-    /// Makes all calls of [first, last), in order if no other thread takes part. It is not inlined, because
-    /// the leaves of a recursion would pay for the frame of a loop that they do not run.
+    /// Makes the calls for all numbers of [first, last). The calls are in order if no other thread takes
+    /// part. This function is not inlined. Otherwise each call of a recursion would set up the stack frame of
+    /// the loop, even a call that runs no loop.
     [[gnu::noinline]] void operator()(fork_scope& scope, std::size_t first, std::size_t last) {
         while (first != last && !run_.is_over()) {
             rest others(*this, scope, first + 1, last);
@@ -63,7 +66,7 @@ public:
     }
 
 private:
-    /// Makes all calls of [first, last) in a thread that has stolen them.
+    /// Makes the calls for all numbers of [first, last) in a thread that has stolen these calls.
     void halve(fork_scope& scope, std::size_t first, std::size_t last) {
         if (run_.is_over()) return;
         if (last - first <= small) return (*this)(scope, first, last);
@@ -74,7 +77,7 @@ private:
     }
     static constexpr std::size_t small = 16;
 
-    /// The iterations that have not begun.
+    /// The child that stands for all iterations that have not begun.
     class rest final : public fork_child {
     public:
         rest(forked_loop& loop, fork_scope& scope, std::size_t first, std::size_t last) noexcept
@@ -83,18 +86,19 @@ private:
 
         using fork_child::is_published;
         using fork_child::offer;
-        void set_first(std::size_t first) noexcept { first_ = first; } // while it is private
+        void set_first(std::size_t first) noexcept { first_ = first; } // only while the child is private
 
-        /// Waits for the iterations after an exception of the parent, which is being handled. Then finish()
-        /// throws.
+        /// Waits for the stolen iterations after a call of this loop has thrown. Call this in the handler of
+        /// that exception. finish() then throws the stored exceptions.
         [[gnu::cold, gnu::noinline]] void join_and_keep() noexcept {
             fork_errors own = caught_fork_errors();
             loop_.run_.end();
             keep(joined(std::move(own), is_published() && !take_back() ? kept() : fork_errors()));
         }
 
-        /// Joins the iterations if the child was published or the run is over. Returns false if no thread has
-        /// stolen them, so that the loop continues. Throws their exceptions, and those that were kept.
+        /// Joins the child if it was published. Returns false if no thread has stolen the child, so that this
+        /// thread must continue the loop. Returns true if all iterations have ended or are left out. Throws
+        /// the exceptions of the stolen iterations, and the exceptions that join_and_keep() has stored.
         [[gnu::cold, gnu::noinline]] bool finish(bool is_whole) {
             if (is_whole && !is_published()) return true;
             if (is_whole && take_back()) return false;
@@ -123,14 +127,14 @@ private:
             return errors;
         }
 
-        // volatile: like in forked_call.
+        // volatile for the same reason as in forked_call
         static inline const volatile function run_here_ = &run;
 
         forked_loop& loop_;
         std::size_t first_;
         const std::size_t last_;
         union {
-            fork_errors errors_; // valid once another thread has run it, or join_and_keep()
+            fork_errors errors_; // keep() constructs it
         };
     };
 

@@ -19,7 +19,7 @@ void loop_run::report(std::size_t count) {
     const std::size_t hundredth = std::max<std::size_t>(total_ / 100, 1);
     if (before / hundredth == now / hundredth && now != total_) return;
     const std::lock_guard guard(reporting_);
-    // Another thread may have come here with a higher number first.
+    // Another thread may already have reported a higher number.
     if (now <= reported_) return;
     reported_ = now;
     options_.progress(now, total_);

@@ -1,14 +1,15 @@
-/// The common parts of the parallel algorithms: their options, and loops that split on request.
+/// The common parts of the parallel algorithms: options, and loops that split when a thread asks for work.
 ///
 /// Part: fork. Used by: parallel_for, parallel_for_each, parallel_transform, parallel_reduce, parallel_sort.
 ///
-/// Each algorithm runs in the calling thread and in workers of a pool. The pool is the first argument, as in
-/// parallel_for(pool, 0, n, body), or else this_pool(). The same is true for parallel_invoke() and
-/// task_group.
+/// Each algorithm runs in the calling thread and in workers of a pool. The first argument can be a pool, as
+/// in parallel_for(pool, 0, n, body). Without this argument, the algorithm uses this_pool(). The same is true
+/// for parallel_invoke() and task_group.
 ///
-/// Lazy binary splitting (A. Tzannes, G. C. Caragea, R. Barua, U. Vishkin, PPoPP 2010): a loop runs as one
-/// piece until another thread asks for work. Then it forks half of the rest. So the program need not choose
-/// the size of the pieces. New is that other threads can steal the rest while a long iteration runs.
+/// The algorithm is lazy binary splitting (Tzannes, Caragea, Barua, Vishkin, PPoPP 2010). A loop runs as one
+/// piece until another thread asks for work. Then the loop forks half of its remaining iterations. So the
+/// program need not choose the size of the pieces. In contrast to that algorithm, other threads can steal the
+/// remaining iterations while a long iteration runs.
 #pragma once
 
 #include <ekiden/fork/fork_join.hpp>
@@ -30,21 +31,22 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// Options of the parallel algorithms. An algorithm ignores the options that it has no use for.
+/// Options of the parallel algorithms. An algorithm ignores options that do not apply to it.
 struct loop_options {
-    /// The smallest piece that is split has more than this number of iterations. 0 means no such limit; for
-    /// parallel_sort it means 2048.
+    /// A piece of the loop is split only if it has more than this number of iterations. If `grain` is 0, any
+    /// piece may be split. For parallel_sort(), 0 means 2048 elements.
     std::size_t grain = 0;
-    /// Ends the algorithm when a stop is requested, also if that was before the call. Pieces that have not
-    /// begun are left out, and the call returns when the others have ended. It returns false, except
-    /// parallel_reduce(), which has no value then and throws std::system_error(operation_canceled). What has
-    /// been done is not undone.
+    /// Ends the algorithm when a stop is requested. The stop may also have been requested before the call.
+    /// Pieces that have not begun are left out. The algorithm returns false when all other pieces have ended.
+    /// parallel_reduce() has no value to return, so it throws std::system_error(operation_canceled) instead.
+    /// Completed pieces are not undone.
     std::stop_token stop = {};
-    /// Is called about a hundred times, and at the end, with the number of iterations that are done. Any of
-    /// the participating threads calls it, one at a time. Its exceptions count as exceptions of the body.
+    /// Reports the progress. The algorithm calls `progress` about a hundred times, and at the end, with the
+    /// number of completed iterations. Any participating thread may make the call, but only one thread at a
+    /// time. An exception of `progress` counts as an exception of the body.
     std::function<void(std::size_t done, std::size_t total)> progress = {};
-    /// For parallel_reduce(): the order of combining depends on the number of iterations and on the grain
-    /// only.
+    /// Only for parallel_reduce(). If true, the order in which values are combined depends only on the number
+    /// of iterations and on the grain.
     bool deterministic = false;
 };
 
@@ -64,7 +66,7 @@ public:
     [[nodiscard]] bool is_over() const noexcept { return is_over_.load(sys::relaxed); }
     void end() noexcept { is_over_.store(true, sys::relaxed); }
 
-    /// Returns what `part()` returns. If that throws, the rest of the loop is left out.
+    /// Calls `part()` and returns its result. If `part()` throws, the rest of the loop is left out.
     template <class Part>
     decltype(auto) ended_by_throw(Part&& part) {
         try {
@@ -90,15 +92,15 @@ private:
 
     const loop_options& options_;
     const std::size_t total_;
-    alignas(sys::isolation) sys::atomic<bool> is_over_{false}; // read at each step, written once
+    alignas(sys::isolation) sys::atomic<bool> is_over_{false}; // read in each step, written at most once
     std::optional<std::stop_callback<ender>> on_stop_;
     alignas(sys::isolation) sys::atomic<std::size_t> done_{0};
     sys::slow_lock reporting_;
     std::size_t reported_ = 0; // under reporting_
 };
 
-/// The number of iterations between two checks for requests: as many as take 2 us, but at most 512. Or the
-/// grain, if the loop has one.
+/// The number of iterations that a loop runs between two checks for requests. These iterations take about 2
+/// us, and there are at most 512 of them. If the loop has a grain, the number is the grain.
 class loop_step {
 public:
     explicit loop_step(const loop_run& run) noexcept
@@ -106,7 +108,8 @@ public:
 
     [[nodiscard]] std::size_t size() const noexcept { return size_; }
 
-    /// Returns whether the next step may be long: the last timed step was long, or no step has been timed.
+    /// Returns whether the next step may be long. A step may be long if the last timed step was long, or if
+    /// no step has been timed yet.
     [[nodiscard]] bool may_be_long() const noexcept { return may_be_long_; }
 
     void begin() noexcept {
@@ -132,18 +135,18 @@ private:
     static constexpr std::uint64_t aim_ns = 2000;
     static constexpr std::uint64_t long_ns = 16'000;
     static constexpr std::size_t most = 512;
-    static constexpr unsigned untimed_steps = 7; // on some machines reading the clock takes 50 ns
+    static constexpr unsigned untimed_steps = 7; // because reading the clock is slow on some machines
 
     std::size_t size_;
     const bool is_fixed_;
     bool may_be_long_ = true;
-    unsigned untimed_ = 0; // steps until the clock is read again
+    unsigned untimed_ = 0; // number of steps until the clock is read again
     std::uint64_t start_ = 0;
 };
 
-/// A loop that splits on request, and combines the values of its pieces in their order. A piece begins with a
-/// copy of `identity` and calls `value = step(value, from, to)` for its steps. While a step runs that may be
-/// long, the rest of the piece is a published child.
+/// A loop that splits when a thread asks for work. The loop combines the values of its pieces in the order of
+/// the pieces. A piece begins with a copy of `identity` and calls `value = step(value, from, to)` for each of
+/// its steps. While a possibly long step runs, the rest of the piece is a published child.
 template <class T, class Combine, class Step>
 struct splitting_loop {
     loop_run& run;
@@ -177,7 +180,7 @@ struct splitting_loop {
                         make_step();
                     },
                     [&](fork_scope& s) {
-                        // In this thread, the loop continues in this call.
+                        // If no thread has stolen the child, this call does nothing, and the loop continues.
                         if (&s != &scope) of_thief.emplace((*this)(s, next, last));
                     });
                 if (of_thief) return combined(std::move(value), *std::move(of_thief));
@@ -189,8 +192,8 @@ struct splitting_loop {
         return value;
     }
 
-    /// Returns `step(value, from, to)`. A function of its own: inlined into the piece, g++ keeps the value in
-    /// memory instead of a register.
+    /// Returns `step(value, from, to)`. This is a separate function, because g++ would otherwise keep the
+    /// value in memory instead of a register.
     [[gnu::noinline]] T after_step(T value, std::size_t from, std::size_t to) const {
         return step(std::move(value), from, to);
     }
@@ -203,24 +206,24 @@ struct splitting_loop {
         return combined(std::move(left), std::move(right));
     }
 
-    /// Returns the combination of two values. An exception of `combine` ends the loop.
+    /// Returns the combination of two values. If `combine` throws, the loop ends.
     T combined(T&& left, T&& right) const {
         return run.ended_by_throw([&]() -> T { return combine(std::move(left), std::move(right)); });
     }
 };
 
-/// Calls `body(scope)` in the tree of that scope, instead of as the root of a new tree.
+/// Calls `body(*scope)` as a part of the fork tree of `scope`. Does not begin a new tree.
 template <class Body>
 void in_fork_tree(fork_scope* scope, Body&& body, loop_history* = nullptr) {
     body(*scope);
 }
 
-/// Runs a loop that splits on request. `Tree` is fork_scope for a loop in the tree of that scope, or
-/// thread_pool for the root of a new tree; null means this_pool(). Returns false if a stop was requested
-/// before the end.
+/// Runs a loop that splits when a thread asks for work. If `Tree` is fork_scope, the loop runs in the tree of
+/// this scope. If `Tree` is thread_pool, the loop is the root of a new tree in that pool. A null pool means
+/// this_pool(). Returns false if a stop was requested before the end.
 template <class Tree, class Step>
 bool run_loop(Tree* tree, std::size_t total, const loop_options& options, Step step) {
-    static constinit loop_history history; // of the loops with the same type of body
+    static constinit loop_history history; // shared by all loops with this type of body
     struct no_value {};
     constexpr no_value none{};
     const auto combine = [](no_value, no_value) { return no_value(); };
@@ -234,21 +237,24 @@ bool run_loop(Tree* tree, std::size_t total, const loop_options& options, Step s
     if (total != 0 && !run.is_over())
         in_fork_tree(
             tree, [&](fork_scope& scope) { loop(scope, 0, total); },
-            total > 1 ? &history : nullptr); // one iteration forks nothing
+            total > 1 ? &history : nullptr); // a single iteration forks no call
     return !run.is_over();
 }
 
-/// Types of numbers over which a loop can run: not bool, and no wider than std::size_t.
+/// Whether a loop can run over numbers of this type. The type must not be bool, and must have at most 64
+/// bits.
 template <class Number>
 inline constexpr bool can_be_bound =
     !std::same_as<std::remove_cv_t<Number>, bool> && sizeof(Number) <= sizeof(std::uint64_t);
 
-/// Whether two threads may write to neighboring elements. They may not if these are bits of one byte.
+/// Whether two threads may write to neighboring elements at the same time. Two threads must not do so if the
+/// elements are bits of one byte, as in std::vector<bool>.
 template <class Iterator>
 inline constexpr bool has_separate_elements =
     !std::same_as<std::iter_reference_t<Iterator>, std::vector<bool>::reference>;
 
-/// The numbers [first, last). There may be more of them than the largest of them says, as in [-2, 2).
+/// The numbers of [first, last). The count of the numbers may exceed the largest value of their type, so the
+/// count has the type std::size_t.
 template <std::integral First, std::integral Last>
 struct number_range {
     using index = std::common_type_t<First, Last>;
@@ -272,8 +278,8 @@ struct number_range {
 [[noreturn, gnu::cold]] void throw_negative_bound(const char* algorithm, const char* bound,
                                                   std::intmax_t value);
 
-/// Returns the numbers [first, last). Throws std::invalid_argument if one bound is unsigned and the other one
-/// is negative: no type would have the values of both.
+/// Returns the numbers of [first, last). Throws std::invalid_argument if one bound is unsigned and the other
+/// bound is negative, because no type would have the values of both bounds.
 template <class First, class Last>
 number_range<First, Last> numbers_between(const char* algorithm, First first, Last last) {
     if constexpr (std::is_signed_v<First> && std::is_unsigned_v<Last>) {

@@ -1,4 +1,4 @@
-/// Counts tasks that have been added and have not ended, and waits until none is left.
+/// A counter of the tasks that were added and have not ended. A thread can wait until no task is left.
 ///
 /// Part: fork. Used by: task_group.
 #pragma once
@@ -17,24 +17,25 @@ namespace ekiden::inline EKIDEN_ABI::detail {
 /// A counter of tasks. Each add() is followed by one end().
 ///
 /// Thread safety: any thread may call add() and end() at any time. One thread at a time calls wait().
-/// Ordering: everything before the end() of a task happens before the return of the wait() that it ends.
+/// Ordering: if the end() of a task ends a wait(), everything before this end() happens before the return of
+/// the wait().
 /// Lifetime: a thread whose wait() has returned wait_result::ended may destroy the counter.
 ///
-/// bits of state_   meaning                       set by    cleared by
-/// 0 waited         a thread waits until no       wait      the end() that leaves none, or withdraw()
-///                  task is left
-/// 1..63            number of tasks               add       end
+/// bits of state_  meaning                            changes
+/// 0 (waited)      a thread waits for the last task   wait() sets it; the last end() or withdraw() clears it
+/// 1..63           the number of tasks                add() increments it; end() decrements it
 ///
-/// Either the last end() clears `waited` and completes the waiter, or the waiter clears it and gives up.
+/// Either the last end() clears `waited` and completes the waiter, or the waiter clears `waited` and gives
+/// up.
 class task_count {
 public:
     enum class wait_result : std::uint8_t {
         ended,      ///< no task was left
-        gave_up,    ///< the limit was reached first
-        left_behind ///< this is the child of a fork(), and the tasks are the parent's
+        gave_up,    ///< the limit was reached before the last task ended
+        left_behind ///< this process is the child of a fork(), and the tasks belong to the parent process
     };
 
-    // Relaxed: the calling task is itself counted, or its thread waits later.
+    // Relaxed: the caller is a task that is counted itself, or a thread that calls wait() later.
     void add() noexcept { state_.fetch_add(one, sys::relaxed); }
 
     void end() noexcept {
@@ -42,30 +43,31 @@ public:
         bool is_last = false;
         std::uint64_t next = 0;
         do {
-            // The last task also clears `waited` in this step. With two steps, another task could be added
-            // and end in between. Then both would complete the waiter, the second one after its destruction.
+            // The last task also clears `waited` in this atomic step. If these were two steps, another task
+            // could be added and end in between. Then both tasks would complete the waiter, and the waiter
+            // could be destroyed before the second completion.
             is_last = state == (one | waited);
             next = is_last && !EKIDEN_MUTANT(group_ends_twice) ? 0 : state - one;
-            // [TG1] Release: publishes the task's effects. Acquire: waiter_ and the effects of the other
-            // tasks. Pairs with itself and with wait().
+            // [TG1] Release: publishes the effects of this task. Acquire: makes waiter_ and the effects of
+            // the other tasks visible. Pairs with this step in other threads, and with wait().
         } while (!state_.compare_exchange_weak(state, next, sys::acq_rel, sys::relaxed));
         if (is_last) waiter_.read()->complete(1);
     }
 
-    /// Returns whether no task is left. A hint.
+    /// Returns whether no task is left. The answer is a hint.
     [[nodiscard]] bool is_empty() const noexcept { return state_.load(sys::relaxed) == 0; }
 
-    /// Waits until no task is left, or until `limit` is reached. It waits for tasks whose add() has returned
-    /// before this call, and for those that they add. A task that another thread adds meanwhile is waited for
-    /// if it is there when the last of the others ends.
+    /// Waits until no task is left, or until `limit` is reached. Waits for tasks whose add() has returned
+    /// before this call, and for tasks that these tasks add. If another thread adds a task before the last of
+    /// these tasks ends, wait() also waits for the added task.
     [[nodiscard]] wait_result wait(const wait_limit& limit) noexcept {
         waiter here(born_);
         waiter_.write(&here);
-        std::uint64_t state = state_.load(sys::acquire); // [TG1] Acquire: the tasks' effects.
+        std::uint64_t state = state_.load(sys::acquire); // [TG1] Acquire: makes the tasks' effects visible.
         if (state == 0) return wait_result::ended;
         if (here.is_left_behind()) return wait_result::left_behind;
-        // [TG1] Release: publishes waiter_. Pairs with the acquire in end(). Acquire on failure: the tasks'
-        // effects.
+        // [TG1] Release: publishes waiter_. Pairs with the acquire in end(). Acquire on failure: makes the
+        // tasks' effects visible.
         while (!state_.compare_exchange_weak(state, state | waited, sys::release, sys::acquire)) {
             if (state == 0) return wait_result::ended;
         }
@@ -80,7 +82,7 @@ private:
     static constexpr std::uint64_t waited = 1;
     static constexpr std::uint64_t one = 2;
 
-    /// The completion on which wait() sleeps. It lies on the stack of the waiting thread.
+    /// The completion on which wait() sleeps. The completion lies on the stack of the waiting thread.
     class waiter final : public completion {
     public:
         explicit waiter(std::uint16_t born) noexcept : completion(&answer, 2, born) {}
@@ -91,7 +93,7 @@ private:
         }
     };
 
-    /// Clears `waited`. Returns false if the last task has cleared it.
+    /// Clears `waited`. Returns false if the last task has already cleared `waited`.
     [[nodiscard]] bool withdraw() noexcept {
         std::uint64_t state = state_.load(sys::relaxed);
         while ((state & waited) != 0) {
@@ -103,7 +105,7 @@ private:
     }
 
     const std::uint16_t born_ = sys::fork_generation();
-    sys::cell<waiter*> waiter_{nullptr}; // written before `waited` is set
+    sys::cell<waiter*> waiter_{nullptr}; // the waiter sets this before `waited`
     alignas(sys::isolation) sys::atomic<std::uint64_t> state_{0};
 };
 

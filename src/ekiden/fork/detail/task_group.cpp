@@ -15,7 +15,7 @@ task_group::task_group(thread_pool& pool, on_error then) : pool_(pool), then_(th
 
 namespace {
 
-/// A worker that waits runs other tasks. They may want a lock that its own task holds.
+/// A worker that waits runs other tasks. These tasks may need a lock that the waiting task holds.
 void expect_no_held_lock([[maybe_unused]] const detail::task_count& tasks,
                          [[maybe_unused]] const char* what) {
     if constexpr (lock_checks) {
@@ -62,7 +62,7 @@ void task_group::dropped() noexcept {
         drop(1, 0);
 }
 
-/// Ends `tasks` tasks that did not begin. `uncounted` of them do not count as dropped.
+/// Ends the given number of tasks that did not begin. `uncounted` of these tasks do not count as dropped.
 void task_group::drop(std::uint64_t tasks, std::uint64_t uncounted) noexcept {
     if (tasks != uncounted) {
         const std::lock_guard guard(lock_);
@@ -78,7 +78,7 @@ namespace {
 void append(detail::exception_list& list, std::exception_ptr error) noexcept {
     try {
         list.push_back(std::move(error));
-    } catch (...) { // no memory: the list is shorter
+    } catch (...) { // no memory: the exception is lost
     }
 }
 
@@ -105,7 +105,7 @@ bool task_group::request_stop() noexcept {
     {
         const std::lock_guard guard(lock_);
         source = stop_;
-        stop_requested_.store(true, sys::release); // [TG2] Pairs with the acquire in stop_requested().
+        stop_requested_.store(true, sys::release); // [TG2] Release: pairs with stop_requested()
     }
     return source.request_stop(); // without the lock, because it runs callbacks
 }

@@ -1,6 +1,6 @@
 /// A counter that one thread increments and other threads read.
 ///
-/// Part: observe. Used by: pool (its metrics).
+/// Part: observe. Used by: pool.
 #pragma once
 
 #include <ekiden/sys/atomic.hpp>
@@ -9,19 +9,20 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// One thread adds, any thread reads. Adding costs a plain load and a plain store. May wrap around.
+/// A counter with one owner. Only the owner adds, and any thread may read. Adding costs a plain load and a
+/// plain store. The counter may wrap around.
 class single_writer_counter {
 public:
     single_writer_counter() = default;
     explicit single_writer_counter(std::uint64_t first) noexcept : value_(first) {}
 
-    /// Owner only. Release: everything that the owner did before is visible to a thread that reads the new
-    /// value.
+    /// Adds `amount`. Only the owner may call this. Release: a thread that reads the new value sees
+    /// everything that the owner did before.
     void add(std::uint64_t amount = 1) noexcept {
         value_.store(value_.load(sys::relaxed) + amount, sys::release);
     }
 
-    /// Any thread. Acquire: pairs with the release in add().
+    /// Returns the value. Any thread may call this. Acquire: pairs with the release in add().
     [[nodiscard]] std::uint64_t value() const noexcept { return value_.load(sys::acquire); }
 
 private:

@@ -1,7 +1,6 @@
-/// A logarithmic histogram of durations. One thread records, other threads read.
+/// A logarithmic histogram of durations. One thread records durations, and other threads read the histogram.
 ///
-/// Part: observe. Used by: pool (queue delays). Four buckets for each power of two, as in HdrHistogram (G.
-/// Tene).
+/// Part: observe. Used by: pool. There are four buckets for each power of two, as in Tene's HdrHistogram.
 #pragma once
 
 #include <ekiden/observe/detail/counter.hpp>
@@ -16,10 +15,10 @@ namespace ekiden::inline EKIDEN_ABI {
 /// A copy of a histogram's counts, as a plain value. Durations are in nanoseconds. The width of a bucket is
 /// at most 25% of its lower bound.
 struct histogram_snapshot {
-    /// The last bucket begins at 7 * 2^38 ns (32 minutes) and has no end.
+    /// The last bucket begins at 7 * 2^38 ns (32 minutes) and has no upper bound.
     static constexpr std::size_t buckets = 160;
 
-    /// Returns the bucket of `ns`.
+    /// Returns the bucket for a duration of `ns` nanoseconds.
     [[nodiscard]] static constexpr std::size_t bucket_of(std::uint64_t ns) noexcept {
         if (ns < 4) return static_cast<std::size_t>(ns);
         const auto exponent = static_cast<std::size_t>(std::bit_width(ns)) - 1; // >= 2
@@ -44,8 +43,9 @@ struct histogram_snapshot {
         return sum;
     }
 
-    /// Returns the quantile `q` (0 to 1) in nanoseconds, rounded up to the end of its bucket. The last bucket
-    /// has no end, so its beginning is returned. 0 if nothing was recorded.
+    /// Returns the quantile `q` (0 to 1) in nanoseconds, rounded up to the upper bound of its bucket. If the
+    /// quantile is in the last bucket, returns the lower bound of that bucket. Returns 0 if no duration was
+    /// recorded.
     [[nodiscard]] std::uint64_t quantile(double q) const noexcept;
 
     histogram_snapshot& operator+=(const histogram_snapshot& other) noexcept {
@@ -55,16 +55,18 @@ struct histogram_snapshot {
     }
 };
 
-/// One thread records. Any thread takes snapshots.
+/// A histogram with one owner. Only the owner records durations. Any thread may take a snapshot.
 class histogram {
 public:
-    /// Owner only. Costs about as much as two additions to a single_writer_counter.
+    /// Records a duration of `ns` nanoseconds. Only the owner may call this. The call costs about as much as
+    /// two additions to a single_writer_counter.
     void record(std::uint64_t ns) noexcept {
         counts_[histogram_snapshot::bucket_of(ns)].add();
         sum_ns_.add(ns);
     }
 
-    /// Any thread. The copy may or may not contain durations that are recorded meanwhile.
+    /// Returns a copy of the counts. Any thread may call this. The copy may or may not contain durations that
+    /// are recorded during the call.
     [[nodiscard]] histogram_snapshot snapshot() const noexcept {
         histogram_snapshot copy;
         for (std::size_t i = 0; i != histogram_snapshot::buckets; ++i) copy.counts[i] = counts_[i].value();

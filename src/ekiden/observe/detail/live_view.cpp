@@ -50,8 +50,8 @@ live_view::task::task(live_view& view, std::size_t column)
     shown_.store(view.number_of_this_thread(), sys::relaxed);
 }
 
-/// Returns whether this is a child process. There, the view's thread does not exist, and a thread that does
-/// not exist may hold the lock.
+/// Returns whether this process is a child of the process that created the view. In a child process, the
+/// view's thread does not exist, and the lock may be held by a thread that does not exist.
 bool live_view::is_in_forked_child() const noexcept { return generation_ != sys::fork_generation(); }
 
 std::uint32_t live_view::number_of_this_thread() {

@@ -28,7 +28,8 @@ void check_name(const char* what, std::string_view name, char more, const char* 
     if (!is_good) refuse(what, name, allowed);
 }
 
-/// Returns the name of a counter without its suffix, which is not part of the name in OpenMetrics.
+/// Returns the name of a counter without the suffix "_total". In OpenMetrics, the suffix is not a part of the
+/// name.
 std::string_view base(std::string_view name) {
     constexpr std::string_view end = "_total";
     return name.ends_with(end) ? name.substr(0, name.size() - end.size()) : name;
@@ -46,14 +47,14 @@ void append_escaped(std::string& to, std::string_view text, char also) {
     });
 }
 
-/// Returns the shortest text that is read back as the same value.
+/// Returns the shortest text for the value from which the same value can be read.
 std::string text_of(double value) {
     std::array<char, 32> digits;
     const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), value).ptr;
     const std::string_view text(digits.data(), end);
     if (text == "inf") return "+Inf";
     if (text == "-inf") return "-Inf";
-    return std::string(text.ends_with("nan") ? "NaN" : text); // there are two texts for it: "nan" and "-nan"
+    return std::string(text.ends_with("nan") ? "NaN" : text); // the text can be "nan" or "-nan"
 }
 
 double seconds(std::uint64_t ns) { return static_cast<double>(ns) / 1e9; }

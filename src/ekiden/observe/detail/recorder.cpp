@@ -17,13 +17,13 @@ constinit sys::atomic<std::uint32_t> detail::state{0};
 
 namespace {
 
-/// Holds the lock across a fork. Otherwise the child could find it held by a thread that does not exist
-/// there.
+/// Holds the lock across a fork(). Otherwise the lock could be held in the child process by a thread that
+/// does not exist there.
 [[maybe_unused]] const bool is_held_across_forks =
     sys::at_fork([] { recorder::instance().before_fork(); }, [] { recorder::instance().after_fork(false); },
                  [] { recorder::instance().after_fork(true); });
 
-/// The data of each thread. It is trivially destructible, so it is usable until the thread's last
+/// The data of each thread. The type is trivially destructible, so the data is usable until the thread's last
 /// instruction.
 struct here {
     thread_trace* mine = nullptr;
@@ -39,7 +39,8 @@ struct clock_reading {
     std::uint64_t ticks = 0;
 };
 
-/// Returns the most precise of several attempts. Between the two readings, the thread may lose its processor.
+/// Reads both clocks. Returns the most precise of several attempts, because the thread may lose its processor
+/// between two readings.
 clock_reading read_clocks(std::uint32_t state) noexcept {
     clock_reading best;
     std::uint64_t least = ~std::uint64_t{0};
@@ -79,7 +80,8 @@ void recorder::start(const options& chosen) {
     ended_ = 0;
     ns_a_tick_ = 0;
     lost_.store(0, sys::relaxed);
-    // Relaxed is enough: threads use it to find data that the lock protects or that they own.
+    // Relaxed is enough: a thread that reads the state then uses only data that the lock protects or that the
+    // thread owns.
     detail::state.store(state_, sys::relaxed);
 }
 
@@ -110,7 +112,7 @@ thread_trace* recorder::of_this_thread(std::uint32_t now_on) noexcept {
     return self.mine;
 }
 
-/// Allocates a trace for the calling thread, until the thread ends. Null if there is none left.
+/// Allocates a trace for the calling thread, until the thread ends. Returns null if no trace is left.
 thread_trace* recorder::enlist() {
     std::string name = sys::this_thread_name();
     const std::lock_guard guard(lock_);
@@ -181,7 +183,7 @@ const char* recorder::keep(const char* text) noexcept {
 
 const char* detail::kept(const char* text) noexcept {
 #if defined(EKIDEN_CHECKING)
-    return text; // like is_on(), so that models of other protocols do not explore it
+    return text; // as in is_on(), so that models of other protocols are smaller
 #else
     return recorder::instance().keep(text);
 #endif
@@ -190,8 +192,8 @@ const char* detail::kept(const char* text) noexcept {
 namespace detail {
 namespace {
 
-/// Prepares the calling thread's trace for its first record of this recording. Null if the thread has no
-/// trace.
+/// Prepares the calling thread's trace for its first record of this recording. Returns null if the thread has
+/// no trace.
 [[gnu::noinline]] thread_trace* first_of(std::uint32_t now_on) noexcept {
     thread_trace* const mine = recorder::instance().of_this_thread(now_on);
     if (mine == nullptr) {
@@ -201,11 +203,12 @@ namespace {
     mine->base.store(mine->ring.written(), sys::relaxed);
     mine->of.store(
         now_on,
-        sys::release); // [TR3] Release: publishes the base. Pairs with the acquire in recorder::take()
+        sys::release); // [TR3] Release: publishes `base`. Pairs with the acquire in recorder::take()
     return mine;
 }
 
-/// Returns the calling thread's trace, ready for a record of this recording. Null if the thread has no trace.
+/// Returns the calling thread's trace, ready for a record of this recording. Returns null if the thread has
+/// no trace.
 thread_trace* writer(std::uint32_t now_on) noexcept {
     thread_trace* const mine = sys::local<here>().mine;
     if (mine != nullptr && mine->of.load(sys::relaxed) == now_on) [[likely]]
@@ -262,8 +265,8 @@ struct recorder::calibration {
     std::uint64_t length; // length of the recording until now, in ticks
     double ns_a_tick;
 
-    /// Returns the time of a record since the start. For a record from before the start, the result is near
-    /// the end of the range.
+    /// Returns the time of a record since the start of the recording. If the record is older than the start,
+    /// the result is near the end of the range.
     [[nodiscard]] std::uint64_t since_start(std::uint64_t first) const noexcept {
         return (packed::time(first) - begun) & packed::time_mask;
     }
@@ -297,8 +300,8 @@ bool recorder::read(trace_record from, const calibration& times, event& to) cons
 }
 
 void recorder::read(const thread_trace& from, const calibration& times, track& to) const {
-    // Read the open intervals before the records. If an interval ends meanwhile, it is among the records and
-    // is not shown as open.
+    // Reads the open intervals before the records. If an interval ends meanwhile, the interval is among the
+    // records and is not shown as open.
     std::array<std::uint64_t, thread_trace::most_open> open{};
     for (std::size_t i = 0; i != open.size(); ++i) open[i] = from.open[i].load(sys::relaxed);
 
@@ -317,7 +320,7 @@ void recorder::read(const thread_trace& from, const calibration& times, track& t
     for (const std::uint64_t word : open) {
         if (word == 0) continue;
         const std::uint64_t begin = times.since_start(word);
-        // This is also correct if the interval began before the start of the recording.
+        // The length is also correct if the interval began before the start of the recording.
         const std::uint64_t length = (times.length - begin) & packed::time_mask;
         if (!times.is_before_start(begin) && begin > times.length) continue;
         if (!read({word, packed::second(length, 0)}, times, next)) continue;
@@ -327,7 +330,8 @@ void recorder::read(const thread_trace& from, const calibration& times, track& t
 }
 
 snapshot recorder::take() {
-    // In nanoseconds. The two clocks are read about 50 ns apart, so a rate over 5 ms is precise enough.
+    // A time in nanoseconds. The two clocks are read about 50 ns apart, so a rate over 5 ms is precise
+    // enough.
     constexpr std::uint64_t enough = 5'000'000;
     while (sys::now_ns() - begun_ns() < enough) sys::yield();
     snapshot copy;
@@ -342,7 +346,7 @@ snapshot recorder::take() {
     copy.length = times.ns(times.length);
     copy.lost = lost_.load(sys::relaxed);
     for (const auto& one : threads_) {
-        // [TR3] Acquire: reads the base. Pairs with the release in first_of().
+        // [TR3] Acquire: makes `base` visible. Pairs with the release in first_of().
         if (one->of.load(sys::acquire) != state_) continue;
         read(*one, times, copy.tracks.emplace_back());
     }

@@ -1,4 +1,5 @@
-/// The rings of all threads, the names in their records, and the conversion of records to events.
+/// The recorder of the process. The recorder holds the rings of all threads and the names in these rings. The
+/// recorder also converts records to events.
 ///
 /// Part: observe. Used by: trace. Private.
 #pragma once
@@ -17,12 +18,12 @@
 
 namespace ekiden::inline EKIDEN_ABI::trace {
 
-// The two words of a record:
-// first    48 bits  the time when it began, in ticks; wraps around after a day at 3 GHz
-//          12 bits  number of its name
-//           4 bits  kind
-// second   32 bits  length: the upper 27 as a number, the lower 5 as a shift; exact up to 2^27 ticks
-//          32 bits  id
+// The two words of a record have these fields.
+// first    48 bits  the time when the event began, in ticks; wraps around after a day at 3 GHz
+//          12 bits  the number of the event's name
+//           4 bits  the kind of the event
+// second   32 bits  the length in ticks: 27 bits are a number that is shifted left by the other 5 bits
+//          32 bits  the id of the event
 struct packed {
     static constexpr unsigned time_bits = 48;
     static constexpr unsigned name_bits = 12;
@@ -35,7 +36,7 @@ struct packed {
         return (time & time_mask) | std::uint64_t{name} << time_bits
                | static_cast<std::uint64_t>(what) << (time_bits + name_bits);
     }
-    /// Long lengths are rounded down, so that an inner interval never ends after its outer one.
+    /// Rounds long lengths down, so that an inner interval never ends after the interval around it.
     [[nodiscard]] static constexpr std::uint64_t second(std::uint64_t length, std::uint64_t id) noexcept {
         unsigned shift = 0;
         while (length >> (32 - shift_bits) != 0 && shift != (1U << shift_bits) - 1) {
@@ -61,7 +62,7 @@ struct packed {
     }
 };
 
-/// The records of one thread. Only that thread writes.
+/// The records of one thread. Only that thread writes records.
 class thread_trace {
 public:
     explicit thread_trace(std::size_t records) : ring(records) {}
@@ -70,31 +71,33 @@ public:
     static constexpr std::size_t remembered_names = 64;
 
     trace_ring ring;
-    /// Intervals that have begun, outermost first. Each is the first word of its record. Intervals that are
-    /// nested more deeply are not shown before they end.
+    /// The intervals that have begun and not ended, outermost first. When an interval ends, its element
+    /// becomes the first word of its record. Intervals that are nested more deeply than `most_open` are not
+    /// shown before they end.
     std::array<sys::atomic<std::uint64_t>, most_open> open{};
     std::size_t depth = 0;
 
-    /// The records of the recording `of` begin with record number `base` of the ring.
+    /// `of` is the number of a recording. The records of this recording begin with record number `base` of
+    /// the ring.
     sys::atomic<std::uint64_t> base{0};
     sys::atomic<std::uint32_t> of{0};
 
-    /// A cache of names that the thread has used, by their key.
+    /// An entry of the cache of names that the thread has used. The key of the name identifies the entry.
     struct known_name {
         const void* key = nullptr;
         std::uint32_t number = 0;
     };
     std::array<known_name, remembered_names> names{};
 
-    // These are under the recorder's lock:
+    // The lock of the recorder protects the members below.
     std::uint64_t thread_id = 0;
     std::string thread_name;
-    bool has_ended = false; // whether the thread has ended; then another thread may reuse this object
+    bool has_ended = false; // if true, another thread may reuse this object
     std::uint64_t left_at = 0;
 };
 
-/// The only recorder of the process. It is never destroyed, because threads may record until their last
-/// instruction.
+/// The only recorder of the process. The recorder is never destroyed, because threads may record events until
+/// their last instruction.
 class recorder {
 public:
     [[nodiscard]] static recorder& instance() noexcept;
@@ -103,17 +106,19 @@ public:
     void stop() noexcept;
     [[nodiscard]] snapshot take();
 
-    /// Returns the calling thread's trace for the recording `now_on`. Null if the recording has none for it.
+    /// Returns the calling thread's trace for the recording `now_on`. Returns null if the recording has no
+    /// trace for this thread.
     [[nodiscard]] thread_trace* of_this_thread(std::uint32_t now_on) noexcept;
     /// Call this when the thread ends.
     void leave(thread_trace& mine) noexcept;
-    /// Returns the number of the name with this key. 0 if there are too many names.
+    /// Returns the number of the name with this key. Returns 0 if there are too many names.
     [[nodiscard]] std::uint32_t number_of(const void* key, detail::text_of text) noexcept;
     [[nodiscard]] const char* keep(const char* text) noexcept;
-    /// Counts an event as lost, because the thread has no trace.
+    /// Counts an event as lost, because its thread has no trace.
     void lose() noexcept { lost_.fetch_add(1, sys::relaxed); }
 
-    /// Call these around a fork. The child records nothing until it starts its own recording.
+    /// Call before_fork() before a fork(), and after_fork() after the fork() in both processes. The child
+    /// process records no events until it starts a recording of its own.
     void before_fork() noexcept { lock_.lock(); }
     void after_fork(bool is_child) noexcept;
 
@@ -126,7 +131,7 @@ private:
     [[nodiscard]] bool read(trace_record from, const calibration& times, event& to) const;
 
     mutable sys::slow_lock lock_;
-    std::uint32_t state_ = 0; // of the current recording, or of the last one
+    std::uint32_t state_ = 0; // state of the current or the last recording
     options options_;
     std::vector<std::unique_ptr<thread_trace>> threads_;
     std::vector<std::string_view> names_{"?"};
@@ -135,8 +140,9 @@ private:
     std::uint64_t leavers_ = 0;
     std::uint64_t begun_ = 0; // start of the recording, in ticks
     std::uint64_t begun_ns_ = 0;
-    std::uint64_t ended_ = 0; // end of the recording, in ticks; 0 while tracing is on
-    // Kept after the first snapshot of a finished recording, so that its times do not change.
+    std::uint64_t ended_ = 0; // End of the recording, in ticks; 0 while tracing is on.
+    // The first snapshot of a finished recording sets this, so that the times of later snapshots are the
+    // same.
     double ns_a_tick_ = 0;
     sys::atomic<std::uint64_t> lost_{0};
 };

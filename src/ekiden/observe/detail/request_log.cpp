@@ -30,7 +30,7 @@ request_log::request_log(const options& chosen)
 
 request_log::entry* request_log::begin(std::uint64_t key) noexcept {
     const std::uint64_t now = sys::now_ns();
-    // Relaxed is enough: it only assigns numbers. Each entry is published by its own store.
+    // Relaxed is enough, because this only assigns numbers. A separate store publishes each entry.
     const std::uint64_t number = arrived_.fetch_add(1, sys::relaxed);
     if (number >= chosen_.capacity) return nullptr;
     entry& mine = entries_[number];
@@ -43,8 +43,8 @@ request_log::entry* request_log::begin(std::uint64_t key) noexcept {
 request_log::service::service(entry* of) noexcept : of_(of) {
     if (of_ == nullptr) return;
     has_cpu_ = of_->block_ns.load(sys::relaxed) != 0;
-    // The two readings of the processor time enclose the two readings of the clock. So no work is counted as
-    // waiting.
+    // The two readings of the clock lie between the two readings of the processor time. So no work is counted
+    // as waiting.
     if (has_cpu_) cpu_ns_ = sys::this_thread_cpu_ns();
     begin_ns_ = sys::now_ns();
 }

@@ -1,6 +1,6 @@
 /// Text that is UTF-8 and does not depend on the locale or on the format flags of a stream.
 ///
-/// Part: observe. Used by: writers of traces and metrics, sim. Private.
+/// Part: observe. Used by: the writers of traces and metrics, sim. Private.
 #pragma once
 
 #include <ekiden/sys/config.hpp>
@@ -12,14 +12,13 @@
 
 namespace ekiden::inline EKIDEN_ABI::text {
 
-/// Replaces bytes that are not UTF-8: U+FFFD.
+/// The character U+FFFD, which replaces bytes that are not UTF-8.
 inline constexpr std::string_view replacement = "\xef\xbf\xbd";
 
-/// Returns the number of bytes of the first character of `text`. 0 if it is not UTF-8.
+/// Returns the number of bytes of the first character of `text`. Returns 0 if the first bytes are not UTF-8.
 [[nodiscard]] std::size_t character_bytes(std::string_view text) noexcept;
 
-/// Calls `f(character)` for each character of `text`. Each byte that is not UTF-8 is passed as the
-/// replacement.
+/// Calls `f(character)` for each character of `text`. Calls `f(replacement)` for each byte that is not UTF-8.
 template <class F>
 void for_each_character(std::string_view text, F&& f) {
     while (!text.empty()) {
@@ -34,7 +33,7 @@ void for_each_character(std::string_view text, F&& f) {
 /// Returns `value` with at most `digits` significant digits, like "%g".
 [[nodiscard]] std::string general(double value, int digits);
 
-/// Writes the bytes unchanged. Width, fill and locale of the stream have no effect.
+/// Writes the bytes unchanged. The width, fill character and locale of the stream have no effect.
 inline void put(std::ostream& to, std::string_view bytes) {
     to.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
 }

@@ -53,7 +53,7 @@ caption caption_of(const trace::track& t) {
     return made;
 }
 
-/// The picture of one thread: for each column and each activity, the time that the thread spent on it.
+/// The picture of one thread. It has the time that the thread spent on each activity in each column.
 class line {
 public:
     line(const trace::track& of, std::int64_t begin, std::int64_t end, std::size_t columns)
@@ -61,8 +61,8 @@ public:
           width_(std::max(1.0, static_cast<double>(end - begin) / static_cast<double>(columns))),
           share_(columns) {
         for (std::size_t a = 0; a != activities.size(); ++a) {
-            // Iterates from the last end backwards, so that an outer interval comes before the inner ones of
-            // the same kind.
+            // Iterates backwards from the interval that ended last. So an outer interval comes before the
+            // inner intervals of the same kind.
             std::int64_t covered_from = end;
             for (auto e = of.events.rbegin(); e != of.events.rend(); ++e) {
                 if (e->kind != activities[a].what || e->begin >= covered_from) continue;
@@ -110,7 +110,7 @@ private:
     std::vector<std::array<double, activities.size()>> share_;
 };
 
-/// Returns the text below the line of a thread. Empty if there is none.
+/// Returns the text below the line of a thread. The text may be empty.
 std::string sums_of(const trace::track& t, const line& drawn, std::int64_t begin) {
     std::string sums;
     const auto add = [&sums](const std::string& one) { sums += (sums.empty() ? "" : ", ") + one; };

@@ -1,9 +1,9 @@
-/// The newest records of one thread, in a ring. Other threads copy it while the thread writes.
+/// A ring with the newest records of one thread. Other threads can copy the ring while the thread writes.
 ///
 /// Part: observe. Used by: recorder. Private.
 ///
-/// Algorithm: a sequence lock whose sequence is the number of records (L. Lamport, "Concurrent Reading and
-/// Writing", 1977; H. Boehm, "Can Seqlocks Get Along with Programming Language Memory Models?", 2012). The
+/// The algorithm is a sequence lock whose sequence is the number of records (Lamport, "Concurrent Reading and
+/// Writing", 1977; Boehm, "Can Seqlocks Get Along with Programming Language Memory Models?", 2012). The
 /// writer never waits. A reader discards the records that may have been overwritten while it copied them.
 #pragma once
 
@@ -19,13 +19,13 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// Two words. The writer defines their meaning.
+/// A record of two words. The writer defines the meaning of the words.
 struct trace_record {
     std::uint64_t first = 0;
     std::uint64_t second = 0;
 };
 
-/// One thread writes, any thread copies.
+/// A ring of records. One thread writes records, and any thread may copy them.
 class trace_ring {
 public:
     /// Keeps the newest `records` records, rounded up to a power of two. Throws std::bad_alloc.
@@ -34,14 +34,15 @@ public:
 
     [[nodiscard]] std::size_t capacity() const noexcept { return mask_ + 1; }
 
-    /// Returns the number of records written. Exact on the writer's thread. On other threads it is a hint.
+    /// Returns the number of records written. The number is exact in the writer's thread, and a hint in other
+    /// threads.
     [[nodiscard]] std::uint64_t written() const noexcept { return written_.load(sys::relaxed); }
 
-    /// Writer only. Overwrites the oldest record if the ring is full.
+    /// Adds a record. Overwrites the oldest record if the ring is full. Only the writer may call this.
     void write(trace_record record) noexcept {
         const std::uint64_t n = written_.load(sys::relaxed);
-        // [TR1] Release fence: if a reader sees a word of this record, it also sees that n records were
-        // complete. So it knows that this record may be incomplete. Pairs with the acquire fence in copy().
+        // [TR1] Release fence: a reader that sees a word of record n also sees that n records were complete.
+        // So the reader knows that record n may be incomplete. Pairs with the acquire fence in copy().
         if (!EKIDEN_MUTANT(trace_ring_announces_nothing)) sys::fence(sys::release);
         slot& here = slots_[n & mask_];
         here.first.store(record.first, sys::relaxed);
@@ -50,11 +51,12 @@ public:
         written_.store(n + 1, sys::release);
     }
 
-    /// Appends to `to` the records from number `from` on that are still in the ring, oldest first. Returns
-    /// the number of the first appended record. If there is none, returns the number of the next record to be
-    /// written. Any thread. Throws std::bad_alloc, and then `to` is unchanged.
+    /// Appends records to `to`, oldest first: all records that have at least the number `from` and are still
+    /// in the ring. Returns the number of the first appended record. If no record is appended, returns the
+    /// number of the next record to be written. Any thread may call this. Throws std::bad_alloc, and then
+    /// `to` is unchanged.
     std::uint64_t copy(std::uint64_t from, std::vector<trace_record>& to) const {
-        // [TR2] Acquire: records before `end` are complete
+        // [TR2] Acquire: the records before `end` are complete. Pairs with the release in write().
         const std::uint64_t end = written_.load(sys::acquire);
         const std::uint64_t begin = std::max(from, end > mask_ + 1 ? end - (mask_ + 1) : 0);
         if (begin >= end) return end;
@@ -65,9 +67,9 @@ public:
             to[before + static_cast<std::size_t>(n - begin)] = {here.first.load(sys::relaxed),
                                                                 here.second.load(sys::relaxed)};
         }
-        sys::fence(sys::acquire); // [TR1] Acquire: pairs with the release fence in write()
-        // Some words of record number `now` may be written already. It overwrites the record that is one ring
-        // length older.
+        sys::fence(sys::acquire); // [TR1] Acquire: pairs with the release fence in write().
+        // Some words of record number `now` may already be written. This record overwrites the record that is
+        // one ring capacity older.
         const std::uint64_t now =
             written_.load(sys::relaxed) + (EKIDEN_MUTANT(trace_ring_trusts_next) ? 0 : 1);
         const std::uint64_t intact = now > mask_ + 1 ? now - (mask_ + 1) : 0;

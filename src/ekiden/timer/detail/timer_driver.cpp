@@ -14,7 +14,7 @@
 namespace ekiden::inline EKIDEN_ABI {
 namespace {
 
-/// Names the driver whose own thread this is. Null in all other threads.
+/// The driver to which the calling thread belongs. Null in threads that belong to no driver.
 struct rings_for {
     const timer_driver* driver = nullptr;
 };
@@ -30,20 +30,20 @@ void timer_driver::added() noexcept {
         is_rung_by_context_ = be_rung(*this);
     } catch (...) { // no memory: the driver's own thread fires the timers
     }
-    // Before another thread can find the service
+    // This happens before another thread can find the service.
     if (is_rung_by_context_) is_running_.store(true, sys::relaxed);
 }
 
 void timer_driver::add(timer_queue& fresh) noexcept {
-    fresh.older_ = newest_.load(sys::relaxed); // one thread at a time: the caller holds the context's lock
-    newest_.store(&fresh, sys::release); // [TM3] Release: publishes the queue. Pairs with the acquires below
+    fresh.older_ = newest_.load(sys::relaxed); // relaxed: the caller holds the context's lock
+    newest_.store(&fresh, sys::release); // [TM3] Release: publishes the queue
 }
 
 void timer_driver::shutdown() noexcept {
     bool is_own_thread = false;
     {
         const std::lock_guard guard(starting_);
-        is_closed_.store(true, sys::relaxed); // relaxed: see run()
+        is_closed_.store(true, sys::relaxed); // relaxed, as run() explains
         if (!thread_.joinable()) return;
         is_own_thread = rings_in_this_thread();
     }
@@ -67,14 +67,14 @@ void timer_driver::moved() noexcept {
 
 std::int64_t timer_driver::next_ns() const noexcept {
     std::int64_t next = std::numeric_limits<std::int64_t>::max();
-    // [TM3] Acquire: reads the queues. Pairs with the release in add().
+    // [TM3] Acquire: makes the queues visible. Pairs with the release in add().
     for (const timer_queue* q = newest_.load(sys::acquire); q != nullptr; q = q->older_)
         next = std::min(next, q->next_ns());
     return next;
 }
 
 void timer_driver::ring_all(const bool* is_gone) noexcept {
-    // [TM3] Acquire: reads the queues. Pairs with the release in add().
+    // [TM3] Acquire: makes the queues visible. Pairs with the release in add().
     timer_queue* q = newest_.load(sys::acquire);
     while (q != nullptr) {
         timer_queue* const older = q->older_;
@@ -93,15 +93,15 @@ void timer_driver::start_thread() {
         sys::set_thread_name("ekiden-timer");
         run();
     });
-    is_running_.store(true, sys::relaxed); // relaxed: see start()
+    is_running_.store(true, sys::relaxed); // relaxed, as start() explains
 }
 
 void timer_driver::run() noexcept {
     bool is_gone = false;
     is_gone_ = &is_gone;
     sys::local<rings_for>().driver = this;
-    // Relaxed is enough: [TM2] ensures that the thread notices the shutdown, and join() ensures that it has
-    // ended afterwards.
+    // Relaxed is enough: [TM2] ensures that this thread notices the shutdown, and join() waits until this
+    // thread has ended.
     while (!is_closed_.load(sys::relaxed)) {
         ring_all(&is_gone);
         if (is_gone) return;
@@ -111,7 +111,7 @@ void timer_driver::run() noexcept {
 
 void timer_driver::sleep() noexcept {
     word_.store(asleep, sys::relaxed);
-    // [TM2] Full fence between the store to the word and the check of the alarms. Pairs with the fence in
+    // [TM2] Full fence: orders the store to word_ before the read of the alarms. Pairs with the fence in
     // wake(). Either this thread sees the earlier alarm, or the waker sees that this thread is asleep.
     if (!EKIDEN_MUTANT(timer_thread_sleeps_unseen)) sys::fence(sys::seq_cst);
     const std::int64_t next = next_ns();
@@ -126,7 +126,7 @@ void timer_driver::sleep() noexcept {
 }
 
 void timer_driver::wake() noexcept {
-    // [TM2] Full fence between the earlier alarm (or the shutdown) and the check of the word. Pairs with the
+    // [TM2] Full fence: orders the earlier alarm (or the shutdown) before the read of word_. Pairs with the
     // fence in sleep().
     sys::fence(sys::seq_cst);
     std::uint32_t expected = asleep;

@@ -1,4 +1,4 @@
-/// Fires the timers of a context in time.
+/// Fires the timers of a context at their deadlines.
 ///
 /// Part: timer. Used by: timer_service, timer_queue.
 #pragma once
@@ -14,8 +14,9 @@ namespace ekiden::inline EKIDEN_ABI {
 
 class timer_queue;
 
-/// The alarm clock of a context, for the queues of all its clocks. If the context cannot fire timers itself,
-/// the driver uses its own thread, which starts at the first wait. Thread-safe.
+/// The alarm clock of a context. The driver serves the timer queues of all clocks of the context. If the
+/// context cannot fire timers itself, the driver uses a thread of its own. This thread starts at the first
+/// wait. Thread-safe.
 class timer_driver final : public execution_context::service, public alarm_clock {
 public:
     explicit timer_driver(execution_context& owner) noexcept;
@@ -27,28 +28,28 @@ public:
     /// Ensures that some thread fires the timers. Throws std::system_error if the system refuses to start a
     /// thread.
     void start() {
-        // Relaxed is enough: the caller only needs to know that the thread exists. shutdown() finds the
-        // thread under the lock that start_thread() held.
+        // Relaxed is enough: the caller only needs to know that the thread exists. shutdown() reads `thread_`
+        // under the lock that start_thread() holds.
         if (!is_running_.load(sys::relaxed)) start_thread();
     }
 
-    /// Returns whether the context itself calls ring(). Such a context checks its timers between tasks. So an
-    /// expired timer never runs before tasks that were queued earlier.
+    /// Returns whether the context itself calls ring(). A context that calls ring() checks its timers between
+    /// tasks. So the handler of an expired timer never runs before tasks that were queued earlier.
     [[nodiscard]] bool is_rung_by_context() const noexcept { return is_rung_by_context_; }
 
-    /// Returns whether the caller runs in the driver's own thread.
+    /// Returns whether the calling thread is the driver's own thread.
     [[nodiscard]] bool rings_in_this_thread() const noexcept;
 
-    /// Call this after next_ns() of a queue has become earlier.
+    /// Tells the driver that the next alarm of a queue has become earlier.
     void moved() noexcept;
 
     [[nodiscard]] std::int64_t next_ns() const noexcept override;
     void ring() noexcept override { ring_all(nullptr); }
 
 private:
-    // word_     meaning                                              set by
-    // awake     the thread checks its timers, or does not exist      the thread; moved()
-    // asleep    it sleeps until the next alarm, or is about to       the thread
+    // word_     meaning                                                       set by
+    // awake     the thread checks its timers, or does not exist               set by the thread, or by wake()
+    // asleep    the thread sleeps until the next alarm, or will sleep soon    set by the thread
     enum : std::uint32_t { awake, asleep };
 
     void added() noexcept override;
@@ -66,7 +67,7 @@ private:
     sys::atomic<std::uint32_t> word_{awake};
     sys::slow_lock starting_;
     sys::thread thread_;
-    bool* is_gone_ = nullptr; // points into the stack of the thread
+    bool* is_gone_ = nullptr; // points to a variable on the stack of the thread
 };
 
 } // namespace ekiden::inline EKIDEN_ABI

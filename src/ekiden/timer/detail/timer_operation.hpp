@@ -1,4 +1,5 @@
-/// A wait with its handler. It is both the node in the timer's lists and the task that the executor runs.
+/// A wait with its handler. The wait is a node in the timer's lists, and also the task that the executor
+/// runs.
 ///
 /// Part: timer. Used by: basic_waitable_timer.
 #pragma once
@@ -17,7 +18,7 @@
 
 namespace ekiden::inline EKIDEN_ABI::detail {
 
-/// Used if the handler's executor is also the timer's executor.
+/// Takes the place of the timer's executor if the handler uses the same executor.
 struct no_other_executor {
     template <class Executor>
     explicit no_other_executor(const Executor&) noexcept {}
@@ -25,9 +26,9 @@ struct no_other_executor {
     void on_work_finished() const noexcept {}
 };
 
-/// Calls `handler(error)` on `Executor`. `Other` is the timer's own executor if it is a different one. The
-/// operation counts as work of both contexts. Otherwise the timer's context could end, and the timer would
-/// not fire.
+/// A wait that calls `handler(error)` on `Executor`. `Other` is the type of the timer's own executor, if this
+/// is a different executor. The operation counts as work of both contexts. Otherwise the timer's context
+/// could end before the timer fires.
 template <class Handler, class Executor, class Other>
 class timer_operation final : public timer_wait {
     using allocator = associated_allocator_t<Handler>;
@@ -43,15 +44,15 @@ public:
     }
     timer_operation(const timer_operation&) = delete;
     timer_operation& operator=(const timer_operation&) = delete;
-    /// The executors' work ends before the handler is destroyed. The handler may own the context, and the
-    /// destructor of the context waits for its work.
+    /// Ends the work of both executors before the handler is destroyed. The handler may own the context, and
+    /// the destructor of the context waits until the context has no work.
     ~timer_operation() {
         other_.on_work_finished();
         executor_.on_work_finished();
     }
 
-    /// Allocates with the handler's allocator. Throws whatever the allocation or the copy of the handler
-    /// throws.
+    /// Creates an operation with the handler's allocator. Throws whatever the allocation or the copy of the
+    /// handler throws.
     template <class H, class TimerExecutor>
     [[nodiscard]] static timer_operation* make(H&& handler, const Executor& where,
                                                const TimerExecutor& timer) {
@@ -100,18 +101,18 @@ private:
         const run_scope scope(*self);
         ending here{self};
         Handler handler(std::move(self->handler_));
-        // Frees the memory before the call, so that the handler can reuse it
+        // Frees the memory before the call, so that the handler can reuse the memory
         std::exchange(here.ended, nullptr)->end();
         handler(scope.is_canceled() ? std::make_error_code(std::errc::operation_canceled)
                                     : std::error_code());
         return nullptr;
     }
 
-    /// Passes the wait to the handler's executor. An exception of the executor has no caller to reach, so it
-    /// is reported. The work of this operation keeps the context alive meanwhile.
+    /// Passes the wait to the handler's executor. If the executor throws, the exception is reported, because
+    /// no caller can catch it. This operation counts as work, so the context exists during the call.
     static void post(timer_wait& base) noexcept {
         auto& self = static_cast<timer_operation&>(base);
-        // A copy, because the operation may be destroyed before accept() returns
+        // Copies the executor, because the operation may be destroyed before accept_task() returns
         const Executor where(self.executor_);
         const task_offer offer(self);
         try {
@@ -127,7 +128,7 @@ private:
         end();
     }
 
-    Executor executor_; // next to the base, so that cancel() touches few cache lines
+    Executor executor_; // next to the base class, so that cancel() accesses few cache lines
     [[no_unique_address]] Other other_;
     Handler handler_;
 };

@@ -26,9 +26,9 @@ timer_queue::arming timer_queue::arm(timer_state& idle, std::uint64_t deadline) 
     arming result = arming::done;
     const bool has_passed = deadline <= wheel_.now();
     if (has_passed || deadline < planned_) {
-        // Only here the driver may have to be told, so only this path reads the clock. A context that drives
-        // its timers checks them soon anyway. In any other context, the thread need not be woken for a timer
-        // that is due already.
+        // Only this path may have to notify the driver, so only this path reads the clock. A context that
+        // fires its timers itself checks them soon anyway. In any other context, the driver's thread need not
+        // wake for a timer that is due already.
         const bool posts_at_once = !driver_.is_rung_by_context();
         std::uint64_t now = wheel_.now();
         if (!clock_.is_own || (posts_at_once && !has_passed)) now = look_at_clock();
@@ -46,7 +46,7 @@ bool timer_queue::disarm(timer_state& armed) noexcept {
     const std::lock_guard guard(lock_);
     if (!armed.is_scheduled()) return false;
     wheel_.cancel(armed);
-    return true; // planned_ stays: it causes one unneeded check at most
+    return true; // planned_ stays unchanged; this causes at most one unneeded check
 }
 
 void timer_queue::ring(const bool* is_gone) noexcept {
@@ -55,15 +55,16 @@ void timer_queue::ring(const bool* is_gone) noexcept {
     do {
         take_due(here, is_ringing_here);
         while (here.next != here.count) here.due[here.next++]->fire();
-        if (is_gone != nullptr && *is_gone) return; // this queue has been destroyed, too
+        if (is_gone != nullptr && *is_gone) return; // this queue has been destroyed with the context
     } while (is_ringing_here);
 }
 
 void timer_queue::close() noexcept {
-    // A handler was dropped while it was posted, and that ends the context now. So this also abandons the
-    // timers that this thread was about to fire, and the waits that it was about to post, for any clock.
+    // This thread may have destroyed a handler while it posted waits, and the handler may have ended the
+    // context. So this also abandons the waits that this thread was about to post, and the timers that it was
+    // about to fire.
     timer_state::abandon_what_is_posted_here(*this);
-    // If another thread fires timers, this thread must not touch that thread's batch.
+    // If another thread fires timers, this thread must not access that thread's batch.
     if (driver_.rings_in_this_thread() && ringing_ != nullptr) {
         while (ringing_->next != ringing_->count) ringing_->due[ringing_->next++]->abandon();
     }
@@ -79,11 +80,13 @@ void timer_queue::close() noexcept {
     }
 }
 
-/// Only one thread at a time fires timers, so that they are posted in the order of their deadlines.
+/// Takes due timers out of the wheel. Only one thread at a time fires timers, so that the timers fire in the
+/// order of their deadlines.
 void timer_queue::take_due(batch& here, bool& is_ringing_here) noexcept {
     here.next = here.count = 0;
     const std::lock_guard guard(lock_);
-    // The other thread reads the clock after this point, so it fires these timers.
+    // Another thread fires timers, and it reads the clock again later. So it also fires the timers that are
+    // due now.
     if (ringing_ != nullptr && !is_ringing_here) return;
     const std::uint64_t now = look_at_clock();
     while (here.count != here.due.size()) {

@@ -1,7 +1,6 @@
-/// The timers of one context and one clock: a wheel under a lock.
+/// The timers of one context and one clock. The timers are in a timing wheel, which a lock protects.
 ///
-/// Part: timer. Used by: timer_state (arms itself), timer_driver (fires timers), timer_service (owns the
-/// queue).
+/// Part: timer. Used by: timer_state, timer_driver, timer_service.
 #pragma once
 
 #include <ekiden/sys/atomic.hpp>
@@ -18,12 +17,13 @@ namespace ekiden::inline EKIDEN_ABI {
 class timer_driver;
 class timer_state;
 
-/// How a queue reads its clock. Times are nanoseconds, ordered as unsigned numbers.
+/// The clock of a queue. Times are nanoseconds, mapped to unsigned numbers in the same order.
 struct timer_clock {
     std::uint64_t (*now)() noexcept;
-    /// True for the library's own clock. Any other clock may be set, so the queue reads it periodically.
+    /// True if the clock is the library's own clock. Any other clock may be set, so the queue reads such a
+    /// clock periodically.
     bool is_own;
-    /// True if a simulation has virtual time for this clock. No program sets that time.
+    /// True if a simulation provides virtual time for this clock. No program can set the virtual time.
     bool is_simulated;
 
     /// The longest time between two readings of a clock that may be set, in nanoseconds.
@@ -38,7 +38,7 @@ struct timer_clock {
     }
 };
 
-/// Thread-safe.
+/// The timers of one context and one clock. Thread-safe.
 class timer_queue {
 public:
     timer_queue(timer_driver& driver, timer_clock clock) noexcept;
@@ -46,36 +46,39 @@ public:
     timer_queue& operator=(const timer_queue&) = delete;
 
     [[nodiscard]] timer_driver& driver() const noexcept { return driver_; }
-    /// Returns the generation of the process that created the queue: see sys/fork.hpp.
+    /// Returns the generation of the process that created the queue. sys/fork.hpp explains generations.
     [[nodiscard]] std::uint16_t generation() const noexcept { return generation_; }
 
     // ---- called by timer_state, which holds its own lock
 
     enum class arming : std::uint8_t {
         done,
-        earlier, ///< armed, and the driver must be told
-        due,     ///< not armed: the deadline has passed, and the context does not drive its timers
-        closed,  ///< not armed: the context has shut down
+        earlier, ///< the timer is armed, and the caller must call moved() of the driver
+        due,     ///< not armed, because the deadline has passed and the caller must post the wait
+        closed,  ///< not armed, because the context has shut down
     };
     [[nodiscard]] arming arm(timer_state& idle, std::uint64_t deadline) noexcept;
-    /// Returns false if a thread has taken the state out of the wheel and is about to fire it.
+    /// Takes the state out of the wheel. Returns false if another thread has already taken the state out of
+    /// the wheel and is about to fire the state.
     [[nodiscard]] bool disarm(timer_state& armed) noexcept;
 
     // ---- called by the driver and the service
 
-    /// Like alarm_clock::next_ns().
+    /// Returns the time of the next alarm, like alarm_clock::next_ns().
     [[nodiscard]] std::int64_t next_ns() const noexcept {
-        // Relaxed is enough: this is only a time. Due timers are found under the lock.
+        // Relaxed is enough, because the caller uses only the time itself. ring() reads the timers under the
+        // lock.
         return next_ns_.load(sys::relaxed);
     }
-    /// Fires the timers that are due, unless another thread is doing so. Sets `*is_gone`, if `is_gone` is not
-    /// null, when the context has been destroyed meanwhile. A dropped handler can cause this.
+    /// Fires the timers that are due, unless another thread is already firing them. A dropped handler may
+    /// destroy the context during this call. In this case `*is_gone` is true afterwards, unless `is_gone` is
+    /// null.
     void ring(const bool* is_gone = nullptr) noexcept;
-    /// Abandons all timers and accepts no more.
+    /// Abandons all timers. The queue accepts no timers afterwards.
     void close() noexcept;
 
 private:
-    /// The states that a thread has taken out of the wheel to fire them.
+    /// States that a thread has taken out of the wheel in order to fire them.
     struct batch {
         std::array<timer_state*, 32> due;
         std::size_t next = 0;
@@ -92,13 +95,13 @@ private:
     sys::atomic<std::int64_t> next_ns_; // written under lock_
     sys::slow_lock lock_;
     bool is_closed_ = false;
-    batch* ringing_ = nullptr; // the batch of the thread that fires
-    // The alarm in next_ns_, on this clock; no timer in the wheel is earlier
+    batch* ringing_ = nullptr; // The batch of the thread that fires.
+    // The alarm of next_ns_ as a time of this clock. No deadline in the wheel is earlier.
     std::uint64_t planned_ = timer_wheel::never;
     timer_wheel wheel_;
 
     friend class timer_driver;
-    timer_queue* older_ = nullptr; // next in the driver's list
+    timer_queue* older_ = nullptr; // the next queue in the driver's list
 };
 
 } // namespace ekiden::inline EKIDEN_ABI

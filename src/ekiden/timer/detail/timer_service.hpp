@@ -14,8 +14,8 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// Each clock of a context has its own wheel, in the clock's own time. Clock::now() must not throw.
-/// Thread-safe.
+/// The timers of `Clock` in one context. The context has one wheel for each clock, with the times of this
+/// clock. Clock::now() must not throw. Thread-safe.
 template <class Clock>
 class timer_service final : public execution_context::service {
 public:
@@ -26,8 +26,8 @@ public:
 
     [[nodiscard]] timer_queue& queue() noexcept { return queue_; }
 
-    /// Converts `time` to the queue's numbers. Clamps times that are more than 146 years from the clock's
-    /// epoch.
+    /// Converts `time` to a number of the queue. A time that is more than 146 years from the clock's epoch is
+    /// clamped to that distance.
     template <class Duration>
     [[nodiscard]] static std::uint64_t count(const std::chrono::time_point<Clock, Duration>& time) noexcept {
         return timer_clock::ordered(std::chrono::nanoseconds(sys::bounded(time.time_since_epoch())).count());

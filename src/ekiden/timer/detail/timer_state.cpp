@@ -25,7 +25,7 @@ public:
     post_scope& operator=(const post_scope&) = delete;
 
     timer_state& state;
-    const post_scope* const outer; // the enclosing one in this thread
+    const post_scope* const outer; // the enclosing scope in this thread, or null
 };
 
 namespace {
@@ -52,7 +52,7 @@ void timer_wait::drop() noexcept {
     if (state_ != nullptr) state_->drop(*this);
 }
 
-/// Decides what the handler reports. It removes the wait from the list that cancel() searches.
+/// Decides what the handler reports. Removes the wait from the list that cancel() searches.
 bool timer_state::begin(timer_wait& begun) noexcept {
     const std::lock_guard guard(lock_);
     posted_.remove(begun);
@@ -67,7 +67,7 @@ void timer_state::end() noexcept {
     running_.store(others, sys::relaxed);
     const bool wakes = has_sleepers_ && others == 0 && !EKIDEN_MUTANT(timer_end_forgets_to_wake);
     unlock_and_end(guard);
-    // Uses only the address, because the state may have been destroyed
+    // Uses only the address of running_, because the state may have been destroyed
     if (wakes) sys::futex_wake_all(running_);
 }
 
@@ -106,9 +106,9 @@ void timer_state::add(timer_wait& fresh, std::uint64_t deadline) {
     } else {
         is_armed_ = true;
     }
-    // With the lock held, no handler can run and destroy the context with the driver.
+    // While this thread holds the lock, no handler can begin and destroy the context with its driver.
     if (how == timer_queue::arming::earlier) queue_.driver().moved();
-    unlock_and_end(guard); // destroys the state if a handler that already runs has destroyed the timer
+    unlock_and_end(guard); // destroys the state if a running handler has destroyed the timer
 }
 
 std::size_t timer_state::cancel() noexcept {
@@ -144,7 +144,7 @@ std::size_t timer_state::cancel_and_wait() noexcept {
     lock_guard guard(lock_);
     for (;;) {
         if (const std::uint32_t others = running_.load(sys::relaxed)) {
-            // Never cleared: a sleeper may not have noticed that the number was 0 for a moment
+            // has_sleepers_ is never cleared, because a sleeper may miss that the number was 0 for a moment
             has_sleepers_ = true;
             guard.unlock();
             {
@@ -152,9 +152,9 @@ std::size_t timer_state::cancel_and_wait() noexcept {
                 sys::futex_wait(running_, others);
             }
             guard.lock();
-        } else if (const std::size_t more = cancel_all()) { // waits that the handler has started
+        } else if (const std::size_t more = cancel_all()) { // cancels waits that the handler has started
             canceled += more;
-            post_due(guard); // releases the lock meanwhile
+            post_due(guard); // releases the lock temporarily
         } else {
             return canceled;
         }
@@ -188,7 +188,7 @@ void timer_state::abandon() noexcept {
         dropped = take_waiting();
     }
     unlock_and_end(guard);
-    dropped.abandon_all(); // without the lock, because destroying a handler may do anything
+    dropped.abandon_all(); // without the lock, because the destructor of a handler may do anything
 }
 
 void timer_state::abandon_what_is_posted_here(const timer_queue& queue) noexcept {
@@ -224,7 +224,7 @@ std::size_t timer_state::cancel_all() noexcept {
     const std::size_t canceled = count_.load(sys::relaxed);
     if (canceled == 0) return 0;
     timer_wait* one = waiting_.first;
-    if (one != nullptr) { // the wait and its neighbors in the wheel may be anywhere: load them together
+    if (one != nullptr) { // so that the loads of the wait and of the wheel overlap
         __builtin_prefetch(one, 1);
         __builtin_prefetch(reinterpret_cast<std::byte*>(one) + sys::cache_line);
     }
@@ -233,7 +233,8 @@ std::size_t timer_state::cancel_all() noexcept {
         one->is_due_ = one->is_canceled_ = true;
     if (timer_wait* const oldest = posted_.first;
         oldest != nullptr && !EKIDEN_MUTANT(timer_cancel_spares_queued)) {
-        // From the newest to the oldest. Stops at waits that an earlier call has canceled.
+        // Marks the waits from the newest to the oldest. Stops at the first wait that an earlier call has
+        // canceled.
         one = oldest->prev_;
         for (bool more = true; more && !one->is_canceled_; one = one->prev_) {
             one->is_canceled_ = true;
@@ -256,7 +257,7 @@ std::size_t timer_state::cancel_oldest() noexcept {
     }
     one->is_canceled_ = true;
     count_waiting(count_.load(sys::relaxed) - 1);
-    // No remaining wait needs the alarm
+    // Disarms the state if no remaining wait needs the alarm
     if (waiting_.first == nullptr || waiting_.first->prev_->is_due_) disarm();
     return 1;
 }
@@ -268,8 +269,8 @@ void timer_state::disarm() noexcept {
 }
 
 /// Posts the waits that are due, in order. Releases the lock for each post, because an executor that accepts
-/// no more tasks destroys the handler, and that may do anything. Only one thread at a time posts. It also
-/// posts the waits that become due meanwhile.
+/// no more tasks destroys the handler. The destructor of a handler may do anything. Only one thread at a time
+/// posts. This thread also posts the waits that become due meanwhile.
 void timer_state::post_due(lock_guard& guard) noexcept {
     if (is_posting_ && !EKIDEN_MUTANT(timer_posts_beside_another)) return;
     is_posting_ = true;
@@ -296,10 +297,10 @@ void timer_state::unlock_and_end(lock_guard& guard) noexcept {
     if (is_last) recycler::destroy(this);
 }
 
-/// Checks without the lock. It sees every wait whose add() is ordered before this call. It need not see other
-/// waits.
+/// Checks without the lock. Sees every wait whose add() is ordered before this call. May miss other waits.
 bool timer_state::nobody_waits() const noexcept {
-    // [TM5] Acquire: sees that the last wait has begun. Pairs with the release in count_waiting().
+    // [TM5] Acquire: makes everything visible that happened before the count changed. Pairs with the release
+    // in count_waiting().
     return count_.load(sys::acquire) == 0;
 }
 

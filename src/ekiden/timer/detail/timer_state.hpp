@@ -1,7 +1,7 @@
-/// The state that a timer shares with its pending waits: the list of waits, which of them are canceled, and
-/// how many handlers run. timer.md explains the protocol and proves it.
+/// The state that a timer shares with its pending waits. The state holds the lists of waits, the marks of
+/// canceled waits, and the number of running handlers. timer.md explains and proves the protocol.
 ///
-/// Part: timer. Used by: basic_waitable_timer (owns one from its first wait on), timer_queue (fires it).
+/// Part: timer. Used by: basic_waitable_timer, timer_queue. A timer creates its state at its first wait.
 #pragma once
 
 #include <ekiden/queue/task.hpp>
@@ -18,18 +18,19 @@ namespace ekiden::inline EKIDEN_ABI {
 class timer_queue;
 class timer_state;
 
-/// One wait for a timer. It is the task that calls the handler. The state owns it until it is posted. Then
-/// the executor owns it, and the state still refers to it until the handler begins.
+/// One wait for a timer, which is the task that calls the handler. The state owns the wait until the wait is
+/// posted. Then the executor owns the wait. The state still refers to the wait until the handler begins.
 class timer_wait : public task {
 public:
-    /// Lies on the stack of the thread that runs the handler. It exists from before the handler begins until
-    /// after the handler has returned.
+    /// A scope on the stack of the thread that runs the handler. The scope begins before the handler begins,
+    /// and ends after the handler has returned.
     class run_scope {
     public:
-        /// The handler begins. A cancel after this does not count it. The memory of the wait may be freed
-        /// afterwards.
+        /// Marks the handler as begun. A later cancel() does not count the handler. The memory of the wait
+        /// may be freed afterwards.
         explicit run_scope(timer_wait& begun) noexcept;
-        /// The handler has returned, and its variables have been destroyed.
+        /// Marks the handler as ended. The handler must have returned, and its captures must have been
+        /// destroyed.
         ~run_scope();
         run_scope(const run_scope&) = delete;
         run_scope& operator=(const run_scope&) = delete;
@@ -40,16 +41,17 @@ public:
     private:
         friend class timer_state;
         timer_state& state_;
-        const run_scope* const outer_; // the enclosing one in this thread
+        const run_scope* const outer_; // the enclosing scope in this thread, or null
         const bool is_canceled_;
     };
 
 protected:
-    /// `post` passes the wait to the handler's executor. It never runs the handler before it returns.
+    /// `post` passes the wait to the handler's executor. `post` never runs the handler itself.
     timer_wait(function answer, void (*post)(timer_wait&) noexcept) noexcept : task(answer), post_(post) {}
     ~timer_wait() = default;
 
-    /// The wait will not run. Call this before the handler is destroyed.
+    /// Removes the wait from the state, because the wait will not run. Call this before the handler is
+    /// destroyed.
     void drop() noexcept;
 
 private:
@@ -57,49 +59,52 @@ private:
 
     void (*const post_)(timer_wait&) noexcept;
     timer_state* state_ = nullptr;
-    timer_wait* next_ = nullptr; // in waiting_ or posted_ of the state, which are circular lists
+    timer_wait* next_ = nullptr; // in one of the circular lists waiting_ and posted_ of the state
     timer_wait* prev_ = nullptr;
-    bool is_due_ = false; // expired or canceled, so it must be posted
+    bool is_due_ = false; // whether the wait must be posted, because it has expired or is canceled
     bool is_canceled_ = false;
 };
 
-/// The state of a timer. The timer's first wait creates it. It exists until the timer, its waits and their
-/// handlers have all been destroyed. Thread-safe, except add() and leave(), which only the timer may call. In
-/// a child of fork() that did not create it, its functions have no effect.
+/// The state of a timer. The timer's first wait creates the state. The state exists until the timer, its
+/// waits and their handlers have all been destroyed. Thread-safe, except add() and leave(), which only the
+/// timer may call. In the child process of a fork(), the functions of a state from the parent process have no
+/// effect.
 class timer_state final : public timer_wheel::node {
 public:
-    /// For a timer of the queue's context. Allocated from the recycler. It returns its own memory.
+    /// Constructs the state of a timer of the queue's context. Allocate the state from the recycler, because
+    /// the state returns its own memory to the recycler.
     explicit timer_state(timer_queue& queue) noexcept;
 
-    /// Takes ownership of `fresh`. Posts it when the queue's clock reaches `deadline`, or immediately if that
-    /// has passed. All waits until the next cancel() have the same deadline. Abandons `fresh` if the context
-    /// has shut down. Throws std::system_error if the context needs a thread and the system refuses to start
-    /// one, and in the child of a fork(). If it throws, the caller still owns `fresh`.
+    /// Takes ownership of `fresh`. Posts `fresh` when the queue's clock reaches `deadline`, or immediately if
+    /// the deadline has passed. All waits until the next cancel() have the same deadline. Abandons `fresh` if
+    /// the context has shut down. Throws std::system_error if the context needs a thread and the system
+    /// refuses to start a thread. Also throws std::system_error in the child process of a fork(). If add()
+    /// throws, the caller still owns `fresh`.
     void add(timer_wait& fresh, std::uint64_t deadline);
 
-    /// Cancels all handlers that have not begun. Returns their number: these handlers will report
-    /// operation_canceled because of this call. Takes no lock if there are none. Does not wait for the
-    /// handlers.
+    /// Cancels all handlers that have not begun, and returns their number. Because of this call, these
+    /// handlers will report operation_canceled. Acquires no lock if all handlers have begun. Does not wait
+    /// for the handlers.
     std::size_t cancel() noexcept;
-    /// Like cancel(), but only for the oldest wait.
+    /// Cancels like cancel(), but only the oldest wait.
     std::size_t cancel_one() noexcept;
 
-    /// Like cancel(), but also cancels waits that begin meanwhile. Returns at a moment when no handler runs,
-    /// and only canceled handlers are left. Everything that the handlers did is visible then. If a handler of
-    /// this timer calls it, it does not wait.
+    /// Cancels like cancel(), and also cancels waits that begin meanwhile. Returns when no handler runs and
+    /// only canceled handlers are left. Everything that the completed handlers did is visible then. Does not
+    /// wait if a handler of this timer makes the call.
     std::size_t cancel_and_wait() noexcept;
 
-    /// The timer is destroyed. Like cancel(), and the caller does not use the state afterwards.
+    /// Cancels like cancel(), because the timer is destroyed. The caller must not use the state afterwards.
     void leave() noexcept;
 
     // ---- called by timer_queue after it has taken the state out of the wheel
 
-    /// The deadline is reached.
+    /// Posts all waits, because the deadline is reached.
     void fire() noexcept;
-    /// The context shuts down. Destroys the handlers that have not been posted.
+    /// Destroys the handlers that have not been posted, because the context shuts down.
     void abandon() noexcept;
-    /// Like abandon(), for timers of `queue` whose waits the calling thread is posting in an outer call. This
-    /// happens if an executor refuses a handler that has the last reference to the context.
+    /// Does the same as abandon() for the timers of `queue` whose waits the calling thread is posting. This
+    /// is needed if an executor refuses a handler that has the last reference to the context.
     static void abandon_what_is_posted_here(const timer_queue& queue) noexcept;
 
 private:
@@ -112,7 +117,7 @@ private:
 
         void append(timer_wait& fresh) noexcept;
         void remove(timer_wait& one) noexcept;
-        /// For waits that no longer belong to a state.
+        /// Abandons all waits of the list. The waits must no longer belong to a state.
         void abandon_all() noexcept;
     };
     using lock_guard = std::unique_lock<sys::slow_lock>;
@@ -121,7 +126,7 @@ private:
     [[nodiscard]] bool begin(timer_wait& begun) noexcept;
     void end() noexcept;
 
-    // Call these with the lock held:
+    // Call these functions with the lock held.
     std::size_t cancel_all() noexcept;
     std::size_t cancel_oldest() noexcept;
     void disarm() noexcept;
@@ -136,17 +141,18 @@ private:
     [[nodiscard]] bool is_in_handler() const noexcept;
 
     timer_queue& queue_;
-    list waiting_; // not posted yet; the waits that are due come first
-    list posted_;  // posted, but not begun; canceled waits come first, except after cancel_one()
+    list waiting_; // Waits that are not posted yet. The waits that are due come first.
+    // Waits that are posted and have not begun. Canceled waits come first, except after cancel_one().
+    list posted_;
     sys::slow_lock lock_;
-    sys::atomic<std::uint32_t> count_{0};   // number of waits in both lists that are not canceled
-    sys::atomic<std::uint32_t> running_{0}; // number of handlers that run
-    const std::uint16_t generation_;        // of the process that created the queue: see sys/fork.hpp
-    bool is_owned_ : 1 = true;              // the timer exists
-    bool is_armed_ : 1 = false;     // in the wheel, or a thread has taken it out and is about to fire it
-    bool is_outdated_ : 1 = false;  // disarmed after a thread has taken it out: that thread must not fire it
+    sys::atomic<std::uint32_t> count_{0};   // number of waits in waiting_ and posted_ that are not canceled
+    sys::atomic<std::uint32_t> running_{0}; // number of handlers that run now
+    const std::uint16_t generation_;        // generation of the process that created the queue
+    bool is_owned_ : 1 = true;              // whether the timer exists
+    bool is_armed_ : 1 = false;     // the state is in the wheel, or a thread is about to fire the state
+    bool is_outdated_ : 1 = false;  // the thread that is about to fire the state must not fire it
     bool is_posting_ : 1 = false;   // a thread is posting the waits that are due
-    bool has_sleepers_ : 1 = false; // a thread has waited for running_
+    bool has_sleepers_ : 1 = false; // a thread has waited for a change of running_
 };
 
 } // namespace ekiden::inline EKIDEN_ABI

@@ -18,7 +18,7 @@ void timer_wheel::schedule(node& fresh, std::uint64_t deadline) noexcept {
 }
 
 void timer_wheel::cancel(node& scheduled) noexcept {
-    remove(scheduled); // does not clear the bit of its slot; first() does
+    remove(scheduled); // first() clears the bit of the slot later
 }
 
 timer_wheel::node* timer_wheel::pop(std::uint64_t until) noexcept {
@@ -30,7 +30,8 @@ timer_wheel::node* timer_wheel::pop(std::uint64_t until) noexcept {
         if (start > until) break;
         link& slot = slots_[at.level][at.slot];
         node& oldest = node_of(*slot.next);
-        // A node that is alone in its slot need not move to lower levels, because no node is due before it.
+        // A node that is alone in its slot need not move to lower levels, because no other node is due
+        // earlier.
         const bool is_alone = oldest.next == &slot && oldest.deadline_ <= until;
         if (at.level == 0 || is_alone) {
             now_ = std::max(now_, at.level == 0 ? start : oldest.deadline_);
@@ -92,8 +93,8 @@ timer_wheel::place timer_wheel::first() noexcept {
     return {levels, 0};
 }
 
-/// The digits above the level equal those of now_. Otherwise the nodes of the slot would be on a higher
-/// level.
+/// Returns the start time of a slot. Its digits above the level are those of now_. Otherwise the nodes of the
+/// slot would be on a higher level.
 std::uint64_t timer_wheel::start_of(place at) const noexcept {
     const unsigned shift = digit * at.level;
     const unsigned above = shift + digit;
@@ -111,7 +112,7 @@ void timer_wheel::put(node& moved) noexcept {
     append(slots_[level][slot], moved);
 }
 
-/// Moves nodes to lower levels. Returns false if there are more.
+/// Moves nodes to lower levels. Returns false if more nodes remain to be moved.
 bool timer_wheel::move_down() noexcept {
     for (unsigned moved = 0; is_busy(); ++moved) {
         if (moved == most_moved) return false;

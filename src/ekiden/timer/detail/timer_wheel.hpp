@@ -1,15 +1,17 @@
-/// A hierarchical timing wheel. It finds the next of many deadlines.
+/// A hierarchical timing wheel, which finds the earliest of many deadlines.
 ///
 /// Part: timer. Used by: timer_queue. Private.
 ///
-/// Algorithm: G. Varghese and A. Lauck, "Hashed and Hierarchical Timing Wheels" (1987), scheme 7. A level has
-/// 64 slots. A slot is as wide as the whole level below. A slot of the lowest level is one unit of time wide,
-/// so no node is sorted or early. A node lies on the level of the highest digit (to base 64) in which its
-/// deadline differs from the current time. So all nodes of a level are due before all nodes of higher levels,
-/// and one bit mask per level finds the next slot.
+/// The algorithm is scheme 7 of "Hashed and Hierarchical Timing Wheels" (Varghese, Lauck, 1987). Each level
+/// has 64 slots. Each slot spans as much time as the whole level below. A slot of the lowest level spans one
+/// unit of time. So the nodes of a slot need not be sorted, and no node is due early. Deadlines are numbers
+/// to base 64, and each level stands for one digit. A node lies on the level of the highest digit in which
+/// its deadline differs from the current time. So all nodes of a level are due before all nodes of higher
+/// levels. One bit mask per level finds the next slot.
 ///
-/// Two things are new. next() returns the exact deadline while few nodes share its slot, so that the thread
-/// need not wake up at each level. A crowded slot moves down in steps.
+/// Two things are new. First, next() returns the exact deadline while few nodes share the next slot. So a
+/// thread that waits for a deadline need not wake up at each level. Second, the nodes of a crowded slot move
+/// to lower levels in several steps.
 #pragma once
 
 #include <ekiden/sys/config.hpp>
@@ -20,9 +22,9 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// Nodes in order of their deadlines. Nodes with the same deadline are in the order of their schedule()
-/// calls. Times may have any unit and use all 64 bits. Every call takes constant time. Not thread-safe. Owns
-/// nothing. Must be empty when it is destroyed.
+/// A queue of nodes in the order of their deadlines. Nodes with the same deadline are in the order of their
+/// schedule() calls. Times may have any unit and use all 64 bits. Every call takes constant time. Not
+/// thread-safe. The wheel does not own the nodes. A wheel must be empty when it is destroyed.
 class timer_wheel {
     struct link {
         link* next = nullptr;
@@ -30,17 +32,17 @@ class timer_wheel {
     };
 
 public:
-    /// Means that there is no deadline. Later than any other deadline.
+    /// A value that means "no deadline". This value is later than every deadline.
     static constexpr std::uint64_t never = UINT64_MAX;
 
-    /// An object with a deadline, in at most one wheel.
+    /// An object with a deadline. A node can be in only one wheel at a time.
     class node : link {
     public:
         node() noexcept = default;
         node(const node&) = delete;
         node& operator=(const node&) = delete;
 
-        /// Returns the deadline of the last schedule().
+        /// Returns the deadline that the last call of schedule() has set.
         [[nodiscard]] std::uint64_t deadline() const noexcept { return deadline_; }
         [[nodiscard]] bool is_scheduled() const noexcept { return next != nullptr; }
 
@@ -57,33 +59,34 @@ public:
     timer_wheel(const timer_wheel&) = delete;
     timer_wheel& operator=(const timer_wheel&) = delete;
 
-    /// Returns the time up to which pop() has searched. Only restart() moves it backwards.
+    /// Returns the time up to which pop() has searched. Only restart() moves this time backwards.
     [[nodiscard]] std::uint64_t now() const noexcept { return now_; }
 
-    /// Adds `fresh`, which must not be in a wheel. If the deadline is at most now(), the node comes next,
-    /// behind other such nodes. Such nodes are all due. They are not sorted, because sorting does not take
-    /// constant time.
+    /// Adds `fresh`, which must not be in a wheel. If the deadline is at most now(), the node is due. Nodes
+    /// that are due already keep the order of their schedule() calls. Nodes that are due are not sorted by
+    /// deadline, because sorting does not take constant time.
     void schedule(node& fresh, std::uint64_t deadline) noexcept;
 
-    /// Removes `scheduled`, which must be in this wheel.
+    /// Removes `scheduled` from this wheel. The node must be in this wheel.
     void cancel(node& scheduled) noexcept;
 
     /// Removes and returns the next node whose deadline is at most `until`. `until` must not be before now().
-    /// Returns null if there is no such node, and then now() is `until`. Also returns null if the search
-    /// would take too long, and then is_busy() is true.
+    /// If there is no such node, returns null and sets now() to `until`. If the search would take too long,
+    /// returns null too, and is_busy() returns true afterwards.
     [[nodiscard]] node* pop(std::uint64_t until) noexcept;
 
-    /// Returns whether pop() has not finished. Then call pop() again.
+    /// Returns true if pop() has ended its search early. In this case, call pop() again.
     [[nodiscard]] bool is_busy() const noexcept { return moving_.next != &moving_; }
 
-    /// Returns the time at which pop() must be called: the first deadline, or an earlier time if many nodes
-    /// share its slot. `never` if no node is scheduled.
+    /// Returns the time at which pop() must be called next. This is the first deadline, or an earlier time if
+    /// many nodes share the first slot. Returns `never` if no node is scheduled.
     [[nodiscard]] std::uint64_t next() noexcept;
 
-    /// Continues at the time `now` after the clock was set back. All deadlines stay. Then is_busy() is true.
+    /// Sets the current time to `now` after the clock was set back. All deadlines stay unchanged. is_busy()
+    /// returns true afterwards if a node is scheduled.
     void restart(std::uint64_t now) noexcept;
 
-    /// Removes and returns any node. Null if there is none.
+    /// Removes and returns any node. Returns null if the wheel is empty.
     [[nodiscard]] node* take_any() noexcept;
 
 private:
@@ -93,7 +96,7 @@ private:
     static constexpr unsigned most_looked_at = 16; // next() inspects at most this many nodes of one slot
     static constexpr unsigned most_moved = 256;    // one pop() moves at most this many nodes
 
-    /// The first slot with a node. `level` is `levels` if there is none.
+    /// The first slot with a node. `level` is `levels` if the wheel has no node.
     struct place {
         unsigned level;
         unsigned slot;
@@ -109,9 +112,9 @@ private:
     static node& node_of(link& one) noexcept { return static_cast<node&>(one); }
 
     std::uint64_t now_;
-    std::uint32_t used_levels_ = 0; // a bit for each level: set if a bit of used_slots_ is set
-    std::array<std::uint64_t, levels> used_slots_{}; // a bit for each slot: set if the slot may have nodes
-    link moving_; // nodes that are moving to lower levels; they are due before all others
+    std::uint32_t used_levels_ = 0; // one bit per level, set if a slot of the level may have nodes
+    std::array<std::uint64_t, levels> used_slots_{}; // one bit per slot, set if the slot may have nodes
+    link moving_; // nodes that are moving to lower levels; they are due before all other nodes
     std::array<std::array<link, slots>, levels> slots_;
 };
 
