@@ -15,15 +15,17 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// The state that a promise or a queued task shares with its future. A task is derived from this class, so
-/// the task and the state need only one allocation. Releasing the last reference frees both.
+/// The state that a promise or a queued task shares with its future. A task with a future is derived from
+/// this class, so the task and the state need only one allocation. Releasing the last reference frees both.
 ///
-/// bits of status_   meaning                                                set by           cleared by
-/// 0 claimed         a thread produces the result, or has canceled it      claim            unclaim
-/// 1 ready           the result is set                                      complete         -
-/// 2 sleeper         threads sleep on this word                             sleep            -
-/// 3 continued       there are continuations to call                        attach           detach
-/// 4..31             number of references                                   retain           release
+/// The bits of status_:
+///
+/// * Bit 0, `claimed`: a thread produces the result, or has canceled the task. claim() sets the bit, and
+///   unclaim() clears it.
+/// * Bit 1, `ready`: the result is set. complete() sets the bit.
+/// * Bit 2, `sleeper`: threads sleep on status_. A thread sets the bit before it sleeps.
+/// * Bit 3, `continued`: there are continuations to call. attach() sets the bit, and detach() clears it.
+/// * The bits from 4 to 31 count the references.
 class completion : public task {
 public:
     /// A function to call when the result is set. The continuation must exist until it has been called or
@@ -49,8 +51,8 @@ public:
         sys::cell<continuation*> next_{nullptr}; // the continuation that was attached before
     };
 
-    /// Tries to become the producer of the result. Returns true to one thread only. This thread must call
-    /// complete() or unclaim(). Any thread may call claim().
+    /// Tries to become the producer of the result. Returns true to one thread only. The thread that gets true
+    /// must call complete() or unclaim(). Any thread may call claim().
     [[nodiscard]] bool claim() noexcept {
         // [CU1] Acquire: this thread sees what an earlier producer did to the object. Pairs with the release
         // in unclaim().
