@@ -20,7 +20,7 @@ concept has_member_co_await = requires(T&& t) { std::forward<T>(t).operator co_a
 template <class T>
 concept has_free_co_await = requires(T&& t) { operator co_await(std::forward<T>(t)); };
 
-/// Returns the awaiter of an awaitable. It is the result of operator co_await, or the awaitable itself.
+/// Returns the awaiter of an awaitable: the result of operator co_await, or the awaitable itself.
 template <class T>
 decltype(auto) awaiter_of(T&& awaitable) {
     if constexpr (has_member_co_await<T>)
@@ -40,7 +40,8 @@ concept awaiter = requires(std::remove_reference_t<Awaiter>& a) {
 };
 
 /// Returns the awaitable of an argument that a program has passed. If the argument is a callable without
-/// parameters, the function calls it and returns the result. Otherwise it returns the argument itself.
+/// parameters, the function calls it and returns the result. Otherwise the function returns the argument
+/// itself.
 template <class F>
 decltype(auto) source_of(F& given) {
     if constexpr (std::invocable<F&>)
@@ -60,8 +61,8 @@ template <class Awaiter>
 concept transferring_awaiter = requires { requires std::remove_cvref_t<Awaiter>::transfers; };
 
 /// Replaces the handle of a coroutine when the coroutine awaits an awaiter of another library. The object has
-/// the layout of a coroutine frame: the beginning, which is the same with all compilers, and a promise. When
-/// a thread resumes the object, it posts the coroutine to the executor of the coroutine.
+/// a promise, and the layout of the beginning of a coroutine frame. This layout is the same with all
+/// compilers. When a thread resumes the object, the object posts the coroutine to the coroutine's executor.
 class stand_in_frame {
 public:
     struct promise_type {

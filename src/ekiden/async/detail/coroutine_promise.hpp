@@ -1,4 +1,4 @@
-/// The base of the promises of this library's coroutines. It contains the environment, the awaiting
+/// The base of the promises of this library's coroutines. The base contains the environment, the awaiting
 /// coroutine, and the position in the source code.
 ///
 /// Part: async. Used by: coroutine, co_spawn, group.
@@ -24,7 +24,7 @@ namespace detail {
 struct await_link {
     std::coroutine_handle<> waiting;     ///< the awaiting coroutine
     coroutine_promise* parent = nullptr; ///< promise of `waiting`; null for another library
-    std::coroutine_handle<> child; ///< the awaited coroutine, or null. The link owns it.
+    std::coroutine_handle<> child; ///< the awaited coroutine, or null; owned by the link
 
     await_link() noexcept = default;
     explicit await_link(std::coroutine_handle<> owned) noexcept : child(owned) {}
@@ -51,8 +51,8 @@ auto await_in_place(T&& awaitable);
 /// the coroutine. The coroutine must be suspended, and no other thread may resume it.
 ///
 /// A coroutine without an await_link is a root. If an executor drops a coroutine, the chain of coroutines is
-/// destroyed from the leaf up to the root. The root gets the request `dispose`. By default, it then destroys
-/// its frame.
+/// destroyed from the leaf up to the root. The root gets the request `dispose`. By default, the root then
+/// destroys its frame.
 class coroutine_promise : public task, public pooled_frame {
 public:
     coroutine_promise(const coroutine_promise&) = delete;
@@ -63,7 +63,7 @@ public:
     void work_under(const environment& given) noexcept { env_ = &given; }
     /// Changes the executor of this coroutine, and of the coroutines that it awaits later. The change is made
     /// in an environment that only this coroutine uses. Returns false if `to` is already the executor. Throws
-    /// std::bad_alloc. If it throws, the call has no effect.
+    /// std::bad_alloc. If move_home() throws, it has no effect.
     template <executor E>
     [[nodiscard]] bool move_home(const E& to) {
         if (env_->executor.has_target(to)) return false;
@@ -97,8 +97,8 @@ public:
         if (child != nullptr) destroy_chain_below();
     }
 
-    /// The link to the coroutine that resumes at the end of this one. The awaiter sets it before the
-    /// coroutine begins. It is null in a root.
+    /// The link to the coroutine that waits for this coroutine, and that resumes at its end. The awaiter sets
+    /// the link before this coroutine begins. In a root, the link is null.
     detail::await_link* link = nullptr;
 
     /// The coroutine that this coroutine awaits, or null. Used for dumps, and to find the leaf of a chain.
@@ -151,7 +151,8 @@ namespace detail {
 /// have the same executor. Otherwise posts the awaiting coroutine.
 [[nodiscard]] std::coroutine_handle<> end_of(coroutine_promise& ended) noexcept;
 
-/// The awaiter at the end of a coroutine. It calls ended() of the promise, which may destroy the frame.
+/// The awaiter at the end of a coroutine. The awaiter calls ended() of the promise, which may destroy the
+/// frame.
 struct final_awaiter {
     [[nodiscard]] static bool await_ready() noexcept { return false; }
     template <class Promise>

@@ -21,8 +21,8 @@ namespace ekiden::inline EKIDEN_ABI::detail {
 
 class coroutine_service;
 
-/// A scope in which the calling thread destroys coroutines that have not ended. The reason is that an
-/// executor has dropped the coroutines, or that their context is being destroyed.
+/// A scope in which the calling thread destroys coroutines that have not ended. Either an executor has
+/// dropped these coroutines, or their context is being destroyed.
 class tear_down {
 public:
     /// `ending` is the service of the context that is being destroyed, or null.
@@ -68,7 +68,8 @@ class coroutine_service final : public execution_context::service {
 public:
     explicit coroutine_service(execution_context& owner) noexcept : service(owner) {}
 
-    /// Adds a root to the list. The context destroys the root at its end, unless the root ends earlier.
+    /// Adds a root to the list. When the context ends, it destroys the root, unless the root has ended
+    /// earlier.
     void add(root_entry& fresh) noexcept;
     void remove(root_entry& ended) noexcept;
 
@@ -82,8 +83,8 @@ public:
     /// of the coroutine.
     void bury(task& refused) noexcept { buried_->add(refused); }
     void end_buried() noexcept { buried_->end_all(); }
-    /// Returns the list of the buried coroutines. A thread that waits for a root shares its ownership,
-    /// because the thread may outlive the context.
+    /// Returns the list of the buried coroutines. A thread that waits for a root shares the ownership of the
+    /// list, because the thread may outlive the context.
     [[nodiscard]] const std::shared_ptr<burials>& buried() const noexcept { return buried_; }
 
     /// Returns await_chain() of every root. No coroutine of the context may run meanwhile. Throws

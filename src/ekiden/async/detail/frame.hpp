@@ -13,9 +13,9 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// A base of promises, which allocates their frames from recycled nodes. Larger frames come from the global
-/// operator new. Any thread may destroy a frame. Other classes also use this base, and may need a larger
-/// alignment than frames.
+/// A base class that allocates the frames of coroutines from recycled nodes. Larger frames come from the
+/// global operator new. Any thread may destroy a frame. Classes that are not promises may also use this base.
+/// Their alignment may be larger than that of frames.
 class pooled_frame {
 public:
     [[nodiscard]] static void* operator new(std::size_t size) {

@@ -72,7 +72,7 @@ bool is_of_stop(const std::exception_ptr& error) noexcept {
 /// can left_ become 0. The thread that makes it 0 continues with the awaiting coroutine.
 bool group::publish(std::ptrdiff_t others) noexcept {
     const std::ptrdiff_t expected = pending_ + others;
-    if (expected == 0) return false; // no other thread uses the group
+    if (expected == 0) return false; // no other thread uses the group.
     // [GP1] Release: publishes the list of members. Acquire: this thread sees what the ended members have
     // done. Pairs with the same operation in count_end().
     return left_.fetch_add(expected, sys::acq_rel) + expected != 0;

@@ -52,14 +52,15 @@ private:
     sys::atomic<node*> newest_{nullptr};
 };
 
-/// Returns whether the coroutines of `stop` and `env` must stop. This is so if a stop was requested, or if
-/// the deadline of `env` has passed. A coroutine may notice the deadline before the timer has fired.
+/// Returns whether the coroutines of `stop` and `env` must stop. They must stop if a stop was requested, or
+/// if the deadline of `env` has passed. A coroutine may notice the deadline before the timer has fired.
 [[nodiscard]] bool is_to_stop(const stop_state& stop, const environment& env) noexcept;
 /// Returns whether the exception is a std::system_error with the code operation_canceled.
 [[nodiscard]] bool is_of_stop(const std::exception_ptr& error) noexcept;
 
-/// The coroutine of a member. It awaits the coroutine or awaitable that the program has passed, and reports
-/// the outcome to the group. The frame of the member is destroyed at the end of the `co_await` of the group.
+/// The coroutine of a member. The member awaits the coroutine or awaitable that the program has passed, and
+/// reports the outcome to the group. The frame of the member is destroyed at the end of the `co_await` of the
+/// group.
 class group_member {
 public:
     class promise_type;
@@ -102,7 +103,7 @@ public:
     // ---- Called by the awaiting thread, before publish()
 
     /// Begins a member that awaits `source`, and runs it up to its first wait. `keep(result...)` stores the
-    /// result. It is called on the executor of the member. `source` must exist until end_members().
+    /// result. `keep` is called on the executor of the member. `source` must exist until end_members().
     template <class F, class Keep>
     void begin(F& source, Keep keep) noexcept;
     /// Returns whether the outcome of the group is decided. The result is a hint for the caller, which may
@@ -119,8 +120,8 @@ protected:
     group() noexcept = default;
     ~group() = default;
 
-    /// Called before all other functions. Makes the environment of the members. This is a copy of the
-    /// environment of the awaiting coroutine, with its own stop state.
+    /// Called before all other functions. Sets the environment of the members, which is a copy of the
+    /// environment of the awaiting coroutine, but with its own stop state.
     template <class Promise>
     void bind(std::coroutine_handle<Promise> waiting) noexcept {
         way_home_.bind(waiting);
@@ -129,8 +130,8 @@ protected:
         env_ = way_home_.env();
         env_.stop = &stop_.emplace(env_.stop);
     }
-    /// Makes the environment of the members like bind(), but no stop and no deadline from outside reaches the
-    /// members.
+    /// Sets the environment of the members like bind(). However, no stop and no deadline from outside reaches
+    /// these members.
     template <class Promise>
     void bind_shielded(std::coroutine_handle<Promise> waiting) noexcept {
         bind(waiting);
@@ -258,7 +259,7 @@ struct kept_result<T> {
 template <class F>
 using kept_result_t = typename kept_result<result_of_source<F>>::type;
 
-/// The body of a member. It awaits `source`, and passes the result to `keep`.
+/// The body of a member. Awaits `source`, and passes the result to `keep`.
 template <class F, class Keep>
 group_member run_member(group& owner, F& source, Keep keep) {
     try {
@@ -305,9 +306,10 @@ private:
 
 /// The awaiter of a group of several members. `Members` contains the members and their results. Its functions
 /// are:
-///   empty()       returns whether there is no member
-///   begin(group)  begins the members, until the outcome of the group is decided
-///   take()        returns the result of the group
+///
+/// * empty() returns whether there is no member.
+/// * begin(group) begins the members, until the outcome of the group is decided.
+/// * take() returns the result of the group.
 template <class Members>
 class [[nodiscard]] group_awaiter final : private group {
 public:

@@ -49,8 +49,8 @@ private:
         void operator()() const noexcept { own->give_up(by_token); }
     };
 
-    // The next constants are the bits of parts_. See [AW3] and [AW4].
-    static constexpr std::uint8_t by_stop = 1; // the stop of the environment has claimed
+    // [AW3] [AW4] The next constants are the bits of parts_.
+    static constexpr std::uint8_t by_stop = 1; // the stop of the environment has claimed the wait
     static constexpr std::uint8_t by_token = 2;
     static constexpr std::uint8_t by_time = 4;
     static constexpr std::uint8_t claims = by_stop | by_token | by_time;

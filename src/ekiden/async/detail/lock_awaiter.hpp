@@ -1,5 +1,5 @@
-/// The awaiter of every operation on a lock. It first tries the operation, and waits if the try fails. If the
-/// coroutine is destroyed before it receives the result, the awaiter undoes the operation.
+/// The awaiter of every operation on a lock. The awaiter first tries the operation, and waits if the try
+/// fails. If the coroutine is destroyed before it receives the result, the awaiter undoes the operation.
 ///
 /// Part: async. Used by: async_lock, async_event, async_buffer.
 #pragma once
@@ -19,8 +19,8 @@
 
 namespace ekiden::inline EKIDEN_ABI::detail {
 
-/// The base of all operations. It contains the lock, and the states of the lock in which the operation may
-/// begin.
+/// The base of all operations. This base contains the lock, and the states of the lock in which the operation
+/// may begin.
 struct lock_operation {
     state_lock& lock;
     state_lock::mask states;
@@ -63,14 +63,17 @@ auto outcome_of(Operation& operation, wait_result how) {
 }
 
 /// Awaits an operation. `Operation` is derived from lock_operation, and has these members:
-///   begin()           optional: called first
-///   try_now()         does it without waiting, if possible; may fail spuriously
-///   change(value)     the transition, as a releaser runs it; without this member the lock is held afterwards
-///   is_pure           whether the transition reads nothing but the value
-///   give_back()       undoes it for a coroutine that was destroyed before it received the result
-///   granted() and canceled, or result(wait_result): see outcome_of()
+///
+/// * begin() is optional, and is called first.
+/// * try_now() does the operation without waiting, if possible. It may fail spuriously.
+/// * change(value) is the transition that a releaser runs. Without this member, the operation acquires the
+///   lock.
+/// * is_pure is true if the transition reads only the value.
+/// * give_back() undoes the operation if the coroutine is destroyed before it receives the result.
+/// * granted() and canceled, or result(wait_result), give the result. outcome_of() describes them.
+///
 /// `Wait` is lock_wait, or limited_wait for an operation with a limit. The awaiter can be neither copied nor
-/// moved. A program may await it once, in the expression that creates it or later.
+/// moved. A program may await the awaiter only once, in the expression that creates it or later.
 template <class Operation, class Wait = lock_wait>
 class [[nodiscard("an operation begins when it is awaited")]] lock_awaiter final : private Wait {
     using outcome = decltype(outcome_of<Wait::is_limited>(std::declval<Operation&>(), wait_result::done));

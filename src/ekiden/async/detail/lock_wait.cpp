@@ -74,7 +74,7 @@ bool lock_wait::take_back() noexcept {
             phase_.store(phase::canceled, sys::relaxed);
             return true;
         }
-        if (result == withdrawal::served) return false; // the coroutine gets the grant
+        if (result == withdrawal::served) return false; // the coroutine gets the grant.
         // Returns if the operation was done without a wait. [AW2] Relaxed: no data is read afterwards.
         if (phase_.load(sys::relaxed) != phase::waiting) return false;
         sys::yield(); // the coroutine pushes the waiter within a few steps

@@ -27,7 +27,8 @@ enum class wait_result : std::uint8_t {
 
 namespace detail {
 
-/// A base of awaiters whose operation may be done without a wait. It resumes the coroutine of the awaiter.
+/// A base of awaiters whose operation may be done without a wait. This base resumes the coroutine of the
+/// awaiter.
 class way_home {
 protected:
     way_home() noexcept = default;
@@ -64,28 +65,30 @@ protected:
 /// posts the coroutine. A third thread may destroy the frame of a waiting coroutine, at the end of its
 /// context.
 ///
-/// phase      meaning                                          set by
-/// idle       not awaited yet                                  -
-/// at_once    done without waiting                             the coroutine
-/// waiting    the lock has the waiter, or gets it              the coroutine
-/// served     done by a releaser; the coroutine is posted      the releaser
-/// canceled   stopped, and has had no effect                   the canceler, or the coroutine
-/// collected  the coroutine has resumed                        the coroutine
-/// ending     the frame is being destroyed; a releaser has     the thread that destroys the frame
-///            chosen it already
-/// let_go     the releaser does not touch the frame any more   the releaser
+/// The values of phase_ are:
+///
+/// * `idle`: the coroutine has not awaited the operation yet.
+/// * `at_once`: the operation was done without waiting. The coroutine sets this value.
+/// * `waiting`: the lock has the waiter, or will get it. The coroutine sets this value.
+/// * `served`: a releaser has done the operation, and posts the coroutine. The releaser sets this value.
+/// * `canceled`: the wait was stopped, and has had no effect. The canceler or the coroutine sets this value.
+/// * `collected`: the coroutine has resumed. The coroutine sets this value.
+/// * `ending`: the frame is being destroyed, and a releaser has already chosen the waiter. The thread that
+///   destroys the frame sets this value.
+/// * `let_go`: the releaser no longer accesses the frame. The releaser sets this value.
 class lock_wait : protected stop_node, protected way_home {
 public:
     static constexpr bool comes_home = true;
-    /// True if the operation has a limit. Its result then says whether the operation was done.
+    /// True if the operation has a limit. The result of the operation then says whether the operation was
+    /// done.
     static constexpr bool is_limited = false;
 
     lock_wait(const lock_wait&) = delete;
     lock_wait& operator=(const lock_wait&) = delete;
 
 protected:
-    /// A request to a lock. If `change` is null, the request is to acquire the lock. Otherwise it is to
-    /// change the value of the lock. `change` gets the address of the lock_wait as its context.
+    /// A request to a lock. If `change` is null, the request is to acquire the lock. Otherwise, the request
+    /// is to change the value of the lock. `change` gets the address of the lock_wait as its context.
     struct request {
         state_lock& lock;
         state_lock::mask states;
@@ -158,8 +161,8 @@ private:
     [[nodiscard]] bool leave_queue() noexcept;
     [[nodiscard]] wait_result collect_late(phase ended) noexcept;
 
-    // All accesses to phase_ are relaxed, except [AW1] and [AW2]. The post of the coroutine publishes all
-    // data that the coroutine reads.
+    // All accesses to phase_ are relaxed, except accesses with a label. The post of the coroutine publishes
+    // all data that the coroutine reads.
     sys::atomic<phase> phase_{phase::idle};
     state_lock* lock_ = nullptr;
     union {

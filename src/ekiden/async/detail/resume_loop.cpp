@@ -235,7 +235,7 @@ void coroutine_promise::abandon_chain() noexcept {
     while (leaf->link != nullptr) {
         detail::await_link& above = *leaf->link;
         coroutine_promise* const parent = above.parent;
-        if (parent == nullptr) return; // the frame of another library's coroutine owns the chain
+        if (parent == nullptr) return; // the frame of another library's coroutine owns the chain.
         // The destructor of the awaiter must not destroy the frame, because a long chain would overflow the
         // stack.
         parent->child = nullptr;

@@ -1,5 +1,5 @@
-/// The loop in which a thread resumes coroutines. With it, a chain of coroutines can continue each other
-/// without growing the stack.
+/// The loop in which a thread resumes coroutines. Because of this loop, many coroutines can continue each
+/// other without a deeper stack.
 ///
 /// Part: async. Used by: coroutine_promise, suspension. This header is private.
 #pragma once

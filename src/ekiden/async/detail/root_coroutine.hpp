@@ -39,7 +39,7 @@ public:
         static void return_void() noexcept {}
         [[noreturn]] static void unhandled_exception() noexcept { std::terminate(); }
 
-        /// Returns the environment of the root. The caller may change it before the root begins.
+        /// Returns the environment of the root. The caller may change the environment before the root begins.
         [[nodiscard]] environment& given_environment() noexcept { return environment_; }
 
         /// Begins the coroutine on `where`. Throws every exception that the executor throws. If begin()

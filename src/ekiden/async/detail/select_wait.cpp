@@ -68,7 +68,7 @@ bool select_wait::wait(branches all, std::uint32_t first) noexcept {
         home_.resume();
         return true;
     }
-    std::uint32_t settled = 0; // number of branches that have no waiter in a lock
+    std::uint32_t settled = 0; // number of branches that have no waiter in a lock.
     // [SW3] Acquire: pairs with the release in claim().
     const auto winner = [this] { return winner_.load(sys::acquire); };
     for (std::uint32_t i = 0; i < count; ++i) {

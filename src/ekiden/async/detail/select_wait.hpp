@@ -55,11 +55,11 @@ struct select_branch {
 /// The base of the awaiter of select(). The coroutine has a waiter in the lock of each buffer. The first
 /// transition that runs claims the wait and takes an item, inside the lock of its buffer. The other
 /// transitions see the claim and change nothing. The coroutine is posted when no lock contains a waiter of
-/// it, and no thread works on such a waiter. Two members ensure this:
+/// the coroutine, and no thread works on such a waiter. Two data members ensure this:
 ///
 /// * pending_ counts the waiters and the sweep. The sweep removes the waiters that are still in a lock.
-/// * met_ records the steps of two threads. The thread of the coroutine has pushed all waiters. Another thread
-///   has claimed. The second of these threads makes the sweep, so every waiter has been pushed before it.
+/// * met_ records two steps: the thread of the coroutine has pushed all waiters, and a thread has claimed.
+///   The thread of the later step makes the sweep, so every waiter has been pushed before the sweep.
 class select_wait : private stop_node, private way_home {
 public:
     static constexpr bool comes_home = true;

@@ -1,4 +1,5 @@
-/// A stop request for coroutines. It is a flag, and a list of callbacks to call when the flag is set.
+/// A stop request for coroutines. A stop request consists of a flag, and of callbacks that are called when
+/// the flag is set.
 ///
 /// Part: async. Used by: environment, awaiters. Modeled on std::stop_source and std::stop_callback, but
 /// without allocation and reference counts. A state may be linked to a parent, so that a stop goes down a
@@ -19,8 +20,9 @@ class stop_state;
 /// threads may call request_stop() of the state.
 class stop_node {
 public:
-    /// The type of the callback. It is called once, by the thread that requests the stop. The library holds
-    /// no lock during the call. The callback must not wait for another thread. It may destroy the node.
+    /// The type of the callback. The callback is called once, by the thread that requests the stop. The
+    /// library holds no lock during the call. The callback must not wait for another thread. The callback may
+    /// destroy the node.
     using callback = void (*)(stop_node& self) noexcept;
 
     explicit stop_node(callback call) noexcept : call_(call) {}
@@ -37,8 +39,8 @@ public:
     [[nodiscard]] bool arm(stop_state& state) noexcept;
 
     /// Removes the registration. If another thread is running the callback, waits until the callback returns.
-    /// Afterwards no other thread runs the callback, and its effects are visible. Returns false if the
-    /// callback has run, or if this thread is inside the callback.
+    /// Afterwards no other thread runs the callback, and the effects of the callback are visible. Returns
+    /// false if the callback has run, or if this thread is inside the callback.
     bool disarm() noexcept;
 
 private:
@@ -60,7 +62,7 @@ public:
     /// means no parent.
     explicit stop_state(stop_state* parent) noexcept;
     /// All nodes must have been disarmed. Waits until a request_stop() in another thread no longer uses the
-    /// state. May be called inside a callback.
+    /// state. A callback may destroy the state.
     ~stop_state();
     stop_state(const stop_state&) = delete;
     stop_state& operator=(const stop_state&) = delete;
@@ -71,13 +73,13 @@ public:
         return (word_.load(sys::acquire) & requested) != 0;
     }
 
-    /// Unlinks the state from its parent. The parent may then be destroyed. If a stop of the parent is
-    /// stopping this state in another thread, waits until that is finished.
+    /// Unlinks the state from its parent. Afterwards the parent may be destroyed. If a stop of the parent is
+    /// stopping this state in another thread, waits until that stop has finished.
     void leave_parent() noexcept { (void)link_.disarm(); }
 
     /// Requests the stop, and calls the callbacks of all armed nodes, the oldest node first. Returns false if
-    /// the stop had been requested before. Another thread may then still be calling the callbacks. A callback
-    /// may destroy the state.
+    /// the stop had been requested before. If it returns false, another thread may still be calling the
+    /// callbacks. A callback may destroy the state.
     bool request_stop() noexcept;
 
 private:

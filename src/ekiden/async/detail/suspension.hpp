@@ -22,7 +22,8 @@ concept stand_in_promise = requires(Promise& p) { p.stands_for(); };
 
 } // namespace detail
 
-/// An object in an awaiter, which is destroyed with the frame. It is a task, so resume() does not allocate.
+/// An object in an awaiter, which is destroyed with the frame. A suspension is a task, so resume() does not
+/// allocate.
 ///
 /// If the executor drops the task, the chain of coroutines is destroyed once, beginning with this coroutine.
 /// If the executor refuses the task, no frame is destroyed inside resume(), because the caller may hold a
@@ -53,8 +54,8 @@ public:
     }
 
     /// Posts the coroutine to its executor, and never runs it inline. Any thread may call resume(), even
-    /// while it holds a lock. It must be called once for each bind(). The caller must not access the frame
-    /// afterwards. The call happens before the coroutine resumes.
+    /// while it holds a lock. Call resume() exactly once for each bind(). The caller must not access the
+    /// frame afterwards. The call of resume() happens before the coroutine resumes.
     void resume(task_order order = task_order::usual) noexcept;
 
     /// Posts the coroutine to another executor.
@@ -80,6 +81,7 @@ private:
 /// Satisfied by an awaiter that resumes every coroutine by a suspension, or that never suspends. Such an
 /// awaiter has this member:
 ///   static constexpr bool comes_home = true;
+///
 /// Every other awaiter is wrapped like an awaiter of another library. The wrapper needs a few more words in
 /// the frame.
 template <class Awaiter>
