@@ -92,11 +92,12 @@ void note_served() noexcept;
 /// Called when the calling thread is about to wait for `lock`. Contract: the thread does not hold `lock`.
 /// Records that the thread waits for `lock`.
 void expect_not_held(const void* lock, const char* kind, const char* operation) noexcept;
-/// Called when the calling thread is about to release `lock`. Contract: the thread holds `lock` in the way
-/// `how`. `is_free` is true if no thread holds `lock`. `is_free` only selects the text of the message.
+/// Called when the calling thread is about to release `lock`. Contract: the thread holds `lock`, and `how`
+/// says in which way. `is_free` is true if no thread holds `lock`. `is_free` only selects the text of the
+/// message.
 void expect_held(const void* lock, const char* kind, held how, const char* operation, bool is_free) noexcept;
-/// Called when a lock of this kind is about to be destroyed. Contract: `is_free` is true, so no thread and no
-/// coroutine holds the lock.
+/// Called when a lock of this kind is about to be destroyed. Contract: `is_free` is true, which means that no
+/// thread and no coroutine holds the lock.
 void expect_free(const char* kind, bool is_free) noexcept;
 /// Called when the calling thread is about to wait for other threads in `operation`. Contract: the calling
 /// thread holds no lock, because the other threads may need that lock.

@@ -28,8 +28,8 @@ public:
         return false;
     }
 
-    /// Returns the same as is_inside(), but also searches the objects that hidden_scopes hides. A hidden
-    /// strand makes no progress until the thread returns to its task.
+    /// Returns the same as is_inside(), but also searches the objects that hidden_scopes hides. A strand with
+    /// a hidden task makes no progress until the thread returns to this task.
     [[nodiscard]] static bool is_beneath(const void* id) noexcept;
 
 private:

@@ -39,7 +39,7 @@ protected:
     simulated_thread() = default;
     ~simulated_thread() = default;
 
-    /// The virtual times at which a simulation starts. Both constants are arbitrary.
+    /// The virtual times, in nanoseconds, at which every simulation starts. The values are arbitrary.
     static constexpr std::int64_t epoch = 1'000'000'000'000'000;
     static constexpr std::int64_t system_epoch = 1'000'000'000'000'000'000;
 

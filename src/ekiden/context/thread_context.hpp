@@ -96,8 +96,8 @@ struct thread_record {
     const char* hook = nullptr; ///< the option whose callback the thread is running, such as "on_stall"
     unsigned blocked = 0;       ///< number of blocked_here objects; if not 0, the thread defers no task.
     /// True if the thread has just woken a worker, and now waits for the work of that worker. Spinning would
-    /// keep a processor from the worker. If idle processors sleep deeply, the worker also starts sooner on
-    /// the processor that this thread leaves.
+    /// keep a processor from the worker. If an idle processor needs a long time to wake up, the worker also
+    /// starts sooner on the processor that this thread leaves.
     bool has_woken_a_worker = false;
 
     [[nodiscard]] static thread_record& here() noexcept { return sys::local<thread_record>(); }

@@ -73,7 +73,7 @@ public:
 
     /// Waits until the result is ready, and runs no other task meanwhile. In a worker of a pool, the wait
     /// counts as a blocking_region, so the pool may let another thread work meanwhile. A pool without a spare
-    /// thread makes no progress if all its workers wait for queued tasks in this way.
+    /// thread makes no progress if all its workers wait with `blocking` for queued tasks.
     void wait(blocking_t) const {
         if (!valid_state()->wait_asleep()) [[unlikely]]
             throw_left_behind();

@@ -13,8 +13,8 @@ template <class R>
 class future;
 
 /// A result that any number of threads can get, like std::shared_future. future::share() creates it from a
-/// future. A copy costs one atomic addition and no allocation. All copies refer to one result. The destructor
-/// of the last copy destroys the result.
+/// future. A copy costs one atomic addition and no allocation. All copies of a shared_future refer to one
+/// result. The destructor of the last copy destroys the result.
 ///
 /// A shared_future cannot cancel its task. Call future::cancel() before share(), or submit the task with a
 /// stop token. If valid() is false, every function throws std::future_error(no_state), except valid(), swap()

@@ -1,5 +1,5 @@
 /// The list of coroutines that both their executor and the context of their root have refused. Threads that
-/// wait for a root destroy these coroutines.
+/// wait for the end of a root also destroy the coroutines in this list.
 ///
 /// Part: async. Used by: coroutine_service, sync_wait. This header is private.
 #pragma once

@@ -31,8 +31,8 @@ public:
     tear_down(const tear_down&) = delete;
     tear_down& operator=(const tear_down&) = delete;
 
-    /// The state of the calling thread. `is_here` says whether the thread is in a tear_down scope. `ending`
-    /// is the service of the outermost scope that has a service, or null.
+    /// The tear_down scopes of the calling thread. `is_here` says whether the thread is in a tear_down scope.
+    /// `ending` is the service of the outermost scope that has a service, or null.
     struct record {
         bool is_here;
         const coroutine_service* ending;

@@ -14,8 +14,8 @@
 namespace ekiden::inline EKIDEN_ABI {
 
 /// A base class that allocates the frames of coroutines from recycled nodes. Larger frames come from the
-/// global operator new. Any thread may destroy a frame. Classes that are not promises may also use this base.
-/// Their alignment may be larger than that of frames.
+/// global operator new. Any thread may destroy a frame. Classes that are not promises may also use this base,
+/// even if their alignment is larger than that of frames.
 class pooled_frame {
 public:
     [[nodiscard]] static void* operator new(std::size_t size) {

@@ -66,8 +66,7 @@ auto outcome_of(Operation& operation, wait_result how) {
 ///
 /// * begin() is optional, and is called first.
 /// * try_now() does the operation without waiting, if possible. It may fail spuriously.
-/// * change(value) is the transition that a releaser runs. Without this member, the operation acquires the
-///   lock.
+/// * change(value) is the transition that a releaser runs. If it is missing, the lock is acquired.
 /// * is_pure is true if the transition reads only the value.
 /// * give_back() undoes the operation if the coroutine is destroyed before it receives the result.
 /// * granted() and canceled, or result(wait_result), give the result. outcome_of() describes them.

@@ -73,8 +73,7 @@ protected:
 /// * `served`: a releaser has done the operation, and posts the coroutine. The releaser sets this value.
 /// * `canceled`: the wait was stopped, and has had no effect. The canceler or the coroutine sets this value.
 /// * `collected`: the coroutine has resumed. The coroutine sets this value.
-/// * `ending`: the frame is being destroyed, and a releaser has already chosen the waiter. The thread that
-///   destroys the frame sets this value.
+/// * `ending`: the frame is being destroyed, but a releaser has chosen the waiter. The destructor sets this.
 /// * `let_go`: the releaser no longer accesses the frame. The releaser sets this value.
 class lock_wait : protected stop_node, protected way_home {
 public:

@@ -55,11 +55,13 @@ struct select_branch {
 /// The base of the awaiter of select(). The coroutine has a waiter in the lock of each buffer. The first
 /// transition that runs claims the wait and takes an item, inside the lock of its buffer. The other
 /// transitions see the claim and change nothing. The coroutine is posted when no lock contains a waiter of
-/// the coroutine, and no thread works on such a waiter. Two data members ensure this:
+/// the coroutine, and no thread works on such a waiter. Two data members ensure that it is not posted
+/// earlier:
 ///
-/// * pending_ counts the waiters and the sweep. The sweep removes the waiters that are still in a lock.
-/// * met_ records two steps: the thread of the coroutine has pushed all waiters, and a thread has claimed.
-///   The thread of the later step makes the sweep, so every waiter has been pushed before the sweep.
+/// pending_ counts the waiters and the sweep. The sweep removes the waiters that are still in a lock.
+///
+/// met_ records two steps: the thread of the coroutine has pushed all waiters, and a thread has claimed. The
+/// thread of the later step makes the sweep, so every waiter has been pushed before the sweep.
 class select_wait : private stop_node, private way_home {
 public:
     static constexpr bool comes_home = true;
@@ -104,7 +106,7 @@ protected:
         is_waiting_ = false;
         return winner_.load(sys::relaxed);
     }
-    /// Returns whether a stop or a deadline has ended the wait.
+    /// Returns `stopped` or `timed_out`. Called for a wait that a stop has ended.
     using way_home::why_stopped;
     static constexpr std::uint32_t unclaimed = ~std::uint32_t{0};
     static constexpr std::uint32_t by_stop = unclaimed - 1;

@@ -98,7 +98,8 @@ private:
     struct calling;
 
     // Bit 0 of word_ is set if the stop is requested. Bit 1 is set if a thread sleeps until a callback has
-    // returned. The other bits count how often sleepers were woken. The lock must be held to change word_.
+    // returned. The other bits of word_ count how often sleepers were woken. The lock must be held to change
+    // word_.
     static constexpr std::uint32_t requested = 1;
     static constexpr std::uint32_t has_sleepers = 2;
 

@@ -27,9 +27,9 @@ concept stand_in_promise = requires(Promise& p) { p.stands_for(); };
 ///
 /// If the executor drops the task, the chain of coroutines is destroyed once, beginning with this coroutine.
 /// If the executor refuses the task, no frame is destroyed inside resume(), because the caller may hold a
-/// lock. Instead, the context of the root runs a task that destroys the chain. If this context also refuses
-/// the task, a thread in sync_wait() or the end of the context destroys the chain. If a coroutine of another
-/// library awaits the chain, that coroutine stays suspended.
+/// lock. After a refusal, the context of the root runs a task that destroys the chain. If this context also
+/// refuses the task, a thread in sync_wait() or the end of the context destroys the chain. If a coroutine of
+/// another library awaits the chain, that coroutine stays suspended.
 class suspension : public task {
 public:
     suspension() noexcept : task(&answer) {}

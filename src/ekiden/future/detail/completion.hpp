@@ -20,8 +20,7 @@ namespace ekiden::inline EKIDEN_ABI {
 ///
 /// The bits of status_:
 ///
-/// * Bit 0, `claimed`: a thread produces the result, or has canceled the task. claim() sets the bit, and
-///   unclaim() clears it.
+/// * Bit 0, `claimed`: a thread produces the result, or has canceled the task. unclaim() clears the bit.
 /// * Bit 1, `ready`: the result is set. complete() sets the bit.
 /// * Bit 2, `sleeper`: threads sleep on status_. A thread sets the bit before it sleeps.
 /// * Bit 3, `continued`: there are continuations to call. attach() sets the bit, and detach() clears it.
@@ -48,7 +47,7 @@ public:
 
         sys::cell<function> then_{nullptr};
         sys::cell<void*> argument_{nullptr};
-        sys::cell<continuation*> next_{nullptr}; // the continuation that was attached before
+        sys::cell<continuation*> next_{nullptr}; // the continuation that was attached before this one
     };
 
     /// Tries to become the producer of the result. Returns true to one thread only. The thread that gets true
