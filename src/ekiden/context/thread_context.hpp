@@ -51,8 +51,8 @@ public:
     /// meanwhile.
     [[nodiscard]] virtual bool wait_for(completion& awaited, const wait_limit* limit) noexcept = 0;
 
-    /// Waits without a limit and runs no other work meanwhile. Returns false without waiting if the role has
-    /// no such wait. If the call returns false, the caller must sleep itself.
+    /// Waits without a limit and runs no other work meanwhile. Returns false without waiting if the role does
+    /// not support this kind of wait. If the call returns false, the caller must sleep itself.
     [[nodiscard]] virtual bool sleep_for(completion&) noexcept { return false; }
 
     /// Reports that the thread is about to sleep. `what` names the reason. The context may let another thread
@@ -94,7 +94,7 @@ struct thread_record {
     /// thread ends, except in the child of a fork().
     context_id owner;
     const char* hook = nullptr; ///< the option whose callback the thread is running, such as "on_stall"
-    unsigned blocked = 0;       ///< number of blocked_here objects; if not 0, the thread defers no task.
+    unsigned blocked = 0;       ///< number of blocked_here objects; if it is not 0, no task is deferred.
     /// True if the thread has just woken a worker, and now waits for the work of that worker. Spinning would
     /// keep a processor from the worker. If an idle processor needs a long time to wake up, the worker also
     /// starts sooner on the processor that this thread leaves.

@@ -74,8 +74,8 @@ public:
     ///
     /// If `f` accepts the result, or no argument for void, `f` is called only if there is a result. An
     /// exception of this future goes directly to the returned future. If `f` accepts the future itself, `f`
-    /// is called in either case, with a future that is ready. The context of `where` has outstanding work
-    /// until `f` is called.
+    /// is also called after an exception. The future is then ready. The context of `where` has outstanding
+    /// work until `f` is called.
     ///
     /// If the context of `where` accepts no more tasks, or ends before the result is ready, `f` is destroyed.
     /// In both cases, the returned future reports operation_canceled. In the child of a fork(), the returned

@@ -69,7 +69,7 @@ auto outcome_of(Operation& operation, wait_result how) {
 /// * change(value) is the transition that a releaser runs. If it is missing, the lock is acquired.
 /// * is_pure is true if the transition reads only the value.
 /// * give_back() undoes the operation if the coroutine is destroyed before it receives the result.
-/// * granted() and canceled, or result(wait_result), give the result. outcome_of() describes them.
+/// * The result comes from granted() and canceled, or from result(wait_result). outcome_of() describes them.
 ///
 /// `Wait` is lock_wait, or limited_wait for an operation with a limit. The awaiter can be neither copied nor
 /// moved. A program may await the awaiter only once, in the expression that creates it or later.

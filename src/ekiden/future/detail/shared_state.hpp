@@ -249,7 +249,7 @@ private:
     };
 
     std::stop_token token_;
-    std::optional<std::stop_callback<canceller>> on_stop_; // its destructor waits for a running cancel()
+    std::optional<std::stop_callback<canceller>> on_stop_; // the destructor waits for a running cancel()
 };
 
 } // namespace ekiden::inline EKIDEN_ABI
