@@ -1,21 +1,22 @@
-/// Runs calls that lead to each other one after the other, not nested, so that a long chain cannot overflow
-/// the stack.
+/// Runs a chain of calls one after the other. Each call may start the next one, but the calls do not nest, so
+/// a long chain cannot overflow the stack.
 ///
-/// Part: context. Used by: continuations of futures.
+/// Part: context. Used by: execution.
 #pragma once
 
 #include <ekiden/context/thread_context.hpp>
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// A pending call. It lies in the object that is to be called. The call may destroy it.
+/// A pending call. It is a member or a base of the object that `call` works on. The call may destroy this
+/// object.
 struct flat_call {
     void (*call)(flat_call* self) noexcept = nullptr;
     flat_call* next = nullptr;
 };
 
-/// Makes the call. Inside another such call of this thread, only queues it: it runs after that call has
-/// returned.
+/// Calls made.call(). If this thread is inside another flat call, run_flat() only queues the new call. The
+/// new call then runs after the other call has returned.
 inline void run_flat(flat_call& made) noexcept {
     flat_call**& waiting = thread_record::here().flat_calls;
     if (waiting != nullptr) {

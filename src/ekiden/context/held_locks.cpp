@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <cstdio>
 
-// Weak, because a program may contain two forms of the library, like the programs of the lab.
+// Weak, because a program may contain two configurations of the library, like the programs of the lab.
 extern "C" [[gnu::weak]] const char EKIDEN_SAME_LOCK_CHECKS = 0;
 
 namespace ekiden::inline EKIDEN_ABI::detail {
@@ -23,7 +23,7 @@ struct held_locks {
     std::array<held_lock, most_held> locks;
     std::size_t count;
     std::size_t forgotten; // locks that the thread acquired while the array was full
-    shown_locks* shown;    // null if the thread shows its locks to no reader
+    shown_locks* shown;    // null if the thread does not show its locks to other threads
 
     held_lock* begin() noexcept { return locks.data(); }
     held_lock* end() noexcept { return locks.data() + count; }

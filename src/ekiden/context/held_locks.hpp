@@ -1,8 +1,7 @@
-/// The locks that the calling thread holds. Used to report misuse that would otherwise be silent, and threads
-/// that would wait for themselves. Only used if lock_checks is set.
+/// Records the locks that each thread holds. The library uses the records to report misuse of a lock, and to
+/// report a thread that would wait for itself. The records are only used if lock_checks is true.
 ///
-/// Part: context. Used by: sync (its mutexes report what they do), future (a wait under a lock), pool (shows
-/// the locks in a dump).
+/// Part: context. Used by: sync, future, pool.
 #pragma once
 
 #include <ekiden/sys/atomic.hpp>
@@ -15,8 +14,8 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// True if the library was configured with checks that cost time on every call (EKIDEN_LOCK_CHECKS). A Debug
-/// build has them.
+/// True if the library was configured with EKIDEN_LOCK_CHECKS. Every call of a lock then checks for misuse,
+/// which costs time. A Debug build has these checks.
 #if defined(EKIDEN_LOCK_CHECKS)
 inline constexpr bool lock_checks = true;
 #else
@@ -24,7 +23,8 @@ inline constexpr bool lock_checks = false;
 #endif
 
 // A program and a library with different lock checks do not link, because their names lie in different
-// namespaces. The name of the following symbol tells why: each form of the library defines its own.
+// namespaces. The linker also reports the symbol below, whose name tells the reason. Each configuration of
+// the library defines another symbol.
 #if defined(EKIDEN_LOCK_CHECKS)
 #define EKIDEN_SAME_LOCK_CHECKS ekiden_library_has_no_lock_checks_but_program_has_EKIDEN_LOCK_CHECKS
 #else
@@ -34,32 +34,33 @@ extern "C" const char EKIDEN_SAME_LOCK_CHECKS;
 
 namespace detail {
 
-/// Makes every object that includes this header refer to the symbol, although no code reads the pointer.
+/// Makes every object file that includes this header refer to the symbol. No code reads the pointer.
 [[gnu::used]] static const char* const same_lock_checks = &EKIDEN_SAME_LOCK_CHECKS;
 
 enum class held : std::uint8_t {
     no,
     alone,
     shared,
-    inside ///< the lock runs a section for the thread, which neither locks nor unlocks it
+    inside ///< the lock is running a section for the thread, so the thread must not lock or unlock
 };
 
 inline constexpr std::size_t most_held = 32;
 
-/// The locks that a thread holds and the lock that it waits for. Other threads read them while the thread
-/// hangs. Empty unless lock_checks is set.
+/// The locks that a thread holds, and the lock that it waits for. If the thread hangs, other threads read
+/// this record for a report. The record is empty unless lock_checks is true.
 class shown_locks {
 public:
     /// has() returns whether the thread holds the lock. wanted() returns the lock that the thread waits for
-    /// without a limit, or null. Compare this pointer, but do not dereference it. Any thread, also in a
-    /// signal handler. Relaxed is enough: both answers are exact if the thread makes no progress.
+    /// without a limit, or null. Compare the returned pointer, but do not dereference it. Any thread may call
+    /// both functions, including a signal handler. Relaxed is enough, because both answers are exact if the
+    /// observed thread makes no progress.
     [[nodiscard]] bool has(const void* lock) const noexcept {
         return std::any_of(held_.begin(), held_.end(),
                            [lock](const auto& one) { return one.load(sys::relaxed) == lock; });
     }
     [[nodiscard]] const void* wanted() const noexcept { return wanted_.load(sys::relaxed); }
 
-    // Only the thread itself calls these.
+    // Only the observed thread itself calls the next two functions.
     void set_held(std::size_t place, const void* lock) noexcept {
         if (place < held_.size()) held_[place].store(lock, sys::relaxed);
     }
@@ -70,32 +71,36 @@ private:
     sys::atomic<const void*> wanted_{nullptr};
 };
 
-/// Shows the locks of the calling thread in `there` from now on. Null ends this. The thread must not hold a
-/// lock.
+/// From now on, records the locks of the calling thread in `there`, where other threads can read them. A null
+/// `there` ends the recording. The thread must not hold a lock.
 void show_locks(shown_locks* there) noexcept;
 
-/// Records that the calling thread has acquired `lock`. `kind` names its type in messages ("a mutex") and
-/// must outlive the hold. A thread records up to 32 locks. Misuse of further locks is not reported.
+/// Records that the calling thread has acquired `lock`. `kind` names the type of the lock in messages, such
+/// as "a mutex". The string must exist until the thread releases the lock. A thread records up to 32 locks.
+/// Misuse of further locks is not reported.
 void note_held(const void* lock, const char* kind, held how) noexcept;
 void note_released(const void* lock) noexcept;
 [[nodiscard]] held is_held(const void* lock) noexcept;
 
-/// Records that the calling thread no longer waits for a lock, because another thread did its operation for
-/// it.
+/// Records that the calling thread no longer waits for a lock, because another thread has executed the
+/// waiting operation.
 void note_served() noexcept;
 
-// Each of these terminates the program with a message that names `operation` if the contract is broken.
+// Each function below checks a contract. If the contract is broken, the function terminates the program with
+// a message that names `operation`.
 
-/// The calling thread is about to wait for `lock`. Contract: it does not hold `lock`. Shows that it waits.
+/// Called when the calling thread is about to wait for `lock`. Contract: the thread does not hold `lock`.
+/// Records that the thread waits for `lock`.
 void expect_not_held(const void* lock, const char* kind, const char* operation) noexcept;
-/// The calling thread is about to release `lock`. Contract: it holds `lock` in the way `how`. `is_free` says
-/// that no thread holds it.
+/// Called when the calling thread is about to release `lock`. Contract: the thread holds `lock`, and `how`
+/// says in which way. `is_free` is true if no thread holds `lock`. `is_free` only selects the text of the
+/// message.
 void expect_held(const void* lock, const char* kind, held how, const char* operation, bool is_free) noexcept;
-/// A lock of this kind is about to be destroyed. Contract: `is_free`, which says that no thread and no
-/// coroutine holds it.
+/// Called when a lock of this kind is about to be destroyed. Contract: `is_free` is true, which means that no
+/// thread and no coroutine holds the lock.
 void expect_free(const char* kind, bool is_free) noexcept;
-/// The calling thread is about to wait for other threads in `operation`. Contract: it holds no lock, because
-/// the other threads may need that lock.
+/// Called when the calling thread is about to wait for other threads in `operation`. Contract: the calling
+/// thread holds no lock, because the other threads may need that lock.
 void expect_no_lock_held(const char* operation) noexcept;
 
 } // namespace detail

@@ -1,7 +1,6 @@
-/// The strands and lanes that the calling thread is inside.
+/// Records the strands and lanes whose tasks the calling thread is running.
 ///
-/// Part: context. Used by: strands and lanes (enter), workers and loops (hide these while they run other
-/// tasks).
+/// Part: context. Used by: execution, lanes, pool, loop.
 #pragma once
 
 #include <ekiden/context/thread_context.hpp>
@@ -10,18 +9,18 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// While this object exists, the thread runs a task of one strand or lane. It lies on the thread's stack.
-/// Scopes nest if a strand runs on a strand, and if a task dispatches to another strand.
+/// An object on the stack of a thread. While the object exists, the thread runs a task of one strand or lane.
+/// These objects nest if a strand runs on another strand, or if a task dispatches to another strand.
 class serial_scope {
 public:
-    /// `id` is an address that belongs to the strand or lane. is_inside() searches for it.
+    /// `id` is an address that identifies the strand or lane. is_inside() searches for this address.
     explicit serial_scope(const void* id) noexcept
         : record_(thread_record::here()), id_(id), outer_(std::exchange(record_.serial, this)) {}
     ~serial_scope() { record_.serial = outer_; }
     serial_scope(const serial_scope&) = delete;
     serial_scope& operator=(const serial_scope&) = delete;
 
-    /// Returns whether the calling thread is inside `id`.
+    /// Returns whether the calling thread is running a task of the strand or lane `id`.
     [[nodiscard]] static bool is_inside(const void* id) noexcept {
         for (const serial_scope* s = thread_record::here().serial; s != nullptr; s = s->outer_) {
             if (s->id_ == id) return true;
@@ -29,8 +28,8 @@ public:
         return false;
     }
 
-    /// Like is_inside(), but also finds hidden scopes. A hidden strand makes no progress until the thread
-    /// returns to it.
+    /// Returns the same as is_inside(), but also searches the objects that hidden_scopes hides. A strand with
+    /// a hidden task makes no progress until the thread returns to this task.
     [[nodiscard]] static bool is_beneath(const void* id) noexcept;
 
 private:
@@ -39,8 +38,9 @@ private:
     const serial_scope* const outer_;
 };
 
-/// While this object exists, the thread counts as outside all strands, lanes and flat calls. The thread runs
-/// other tasks meanwhile, in the middle of a task of a strand or of a flat call.
+/// While this object exists, the thread counts as outside all strands, lanes and flat calls. A thread creates
+/// a hidden_scopes object before it runs other tasks in the middle of a task of a strand, a task of a lane,
+/// or a flat call.
 class hidden_scopes {
 public:
     hidden_scopes() noexcept

@@ -1,10 +1,10 @@
-/// What the simulation decides for a thread in place of the machine: the time, and which of several things
-/// comes next.
+/// The interface between the library and a simulation. A simulation sets the time for a thread, and decides
+/// which of several things happens next.
 ///
-/// Part: context. Used by: timers, deadlines, strands, lanes and coroutines (they ask), pools and loops (they
-/// are refused), sim (it answers). The library asks where it would read a clock, when a batch ends, and when
-/// a context begins. A pool also asks at a post from a thread that works for another context. The library
-/// never asks once per executed task.
+/// Part: context. Used by: timer, sync, execution, lanes, async, pool, loop, sim. sim implements the
+/// interface. The other parts of the library check for a simulation before they read a clock, at the end of a
+/// batch of tasks, and when a context is constructed. A pool also checks if a thread that works for another
+/// context posts a task. No part of the library checks for a simulation each time it runs a task.
 #pragma once
 
 #include <ekiden/context/thread_context.hpp>
@@ -16,7 +16,8 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// The simulation of one thread: thread_record::simulation. Only that thread uses it.
+/// The simulation that a thread is in. thread_record::simulation points to this object, and only that thread
+/// uses it.
 class simulated_thread {
 public:
     simulated_thread(const simulated_thread&) = delete;
@@ -24,37 +25,37 @@ public:
 
     /// Returns the virtual time, on the scale of sys::now_ns().
     [[nodiscard]] std::int64_t now_ns() const noexcept { return now_ns_; }
-    /// Returns the virtual time on the system's clock.
+    /// Returns the virtual time on the scale of std::chrono::system_clock, in nanoseconds.
     [[nodiscard]] std::int64_t system_now_ns() const noexcept { return now_ns_ + system_epoch; }
 
-    /// Called by a part that cannot be simulated. Fails the run with the reason `why`, and throws. Has no
-    /// effect if the run has failed already.
+    /// Called by a part of the library that cannot be simulated. Makes the simulated run fail with the reason
+    /// `why`, and throws. Has no effect if the run has failed already.
     virtual void refuse(const char* why) = 0;
-    /// Returns the index of the next one of `count` things: lanes, oldest first, or members of a when_any().
-    /// `count` must be greater than 0.
+    /// Chooses one of `count` things and returns its index. The things are lanes in the order of their age,
+    /// or members of a when_any(). `count` must be greater than 0.
     [[nodiscard]] virtual std::uint32_t choose_next(std::uint32_t count) noexcept = 0;
 
 protected:
     simulated_thread() = default;
     ~simulated_thread() = default;
 
-    /// The start of virtual time, an arbitrary constant.
+    /// The virtual times, in nanoseconds, at which every simulation starts. The values are arbitrary.
     static constexpr std::int64_t epoch = 1'000'000'000'000'000;
     static constexpr std::int64_t system_epoch = 1'000'000'000'000'000'000;
 
     std::int64_t now_ns_ = epoch;
 };
 
-/// Returns the simulation that the calling thread is in. Null in almost all threads.
+/// Returns the simulation that the calling thread is in. Returns null for a thread outside every simulation.
 [[nodiscard]] inline simulated_thread* simulation_here() noexcept { return thread_record::here().simulation; }
 
-/// Fails the run if the calling thread is in a simulation: simulated_thread::refuse().
+/// Calls simulated_thread::refuse() if the calling thread is in a simulation.
 inline void refuse_in_simulation(const char* why) {
     if (simulated_thread* const here = simulation_here()) [[unlikely]]
         here->refuse(why);
 }
 
-/// Whether a simulation has virtual time for `Clock`.
+/// True if a simulation has virtual time for `Clock`.
 template <class Clock>
 inline constexpr bool is_simulated_clock =
     sys::is_own_clock<Clock> || std::is_same_v<Clock, std::chrono::system_clock>;
@@ -81,17 +82,18 @@ template <class Clock>
     return sys::now_ns();
 }
 
-/// Returns the time from now to `deadline`, by the deadline's own clock as the calling thread sees it.
-/// Clamped like sys::bounded(). At most 0 if the deadline is reached.
+/// Returns the time from now to `deadline`, by the clock of the deadline. In a simulation, virtual time
+/// applies. The result is clamped like by sys::bounded(). It is 0 or negative if the deadline has been
+/// reached.
 template <class Clock, class Duration>
 [[nodiscard]] sys::clock::duration
 time_left_here(const std::chrono::time_point<Clock, Duration>& deadline) noexcept {
     return sys::time_between(now_here<Clock>(), deadline);
 }
 
-/// Returns `deadline` on the library's clock. If the deadline uses another clock, this is an estimate: that
-/// clock may run at another pace, or be set meanwhile. Then check time_left_here(deadline) again at the
-/// returned time.
+/// Converts `deadline` to the library's clock. If the deadline uses another clock, the result is an estimate,
+/// because that clock may run at another rate, or may be set meanwhile. If the deadline uses another clock,
+/// check time_left_here(deadline) again at the returned time.
 template <class Clock, class Duration>
 [[nodiscard]] sys::clock::time_point
 deadline_here(const std::chrono::time_point<Clock, Duration>& deadline) noexcept {

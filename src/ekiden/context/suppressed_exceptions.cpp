@@ -10,10 +10,10 @@ namespace {
 
 struct suppressed_list {
     detail::exception_list* list = nullptr; // null if empty
-    bool is_owned = false;                  // free_suppressed() runs when the thread ends
+    bool is_owned = false;                  // true if free_suppressed() will run when the thread ends
 };
 
-/// Runs when the thread ends. Destructors of static objects may use the list after that.
+/// Runs when the thread ends. Destructors of static objects may use the list even after this call.
 void free_suppressed(void*) {
     auto& mine = sys::local<suppressed_list>();
     mine.is_owned = false;
@@ -29,7 +29,7 @@ std::vector<std::exception_ptr> suppressed_exceptions() {
 
 void detail::replace_suppressed(std::unique_ptr<exception_list> list) noexcept {
     auto& mine = sys::local<suppressed_list>();
-    // The old list is destroyed last, because the destructor of an exception may use its thread's list.
+    // The old list is destroyed last, because the destructor of an exception may use the list of this thread.
     const std::unique_ptr<exception_list> before(std::exchange(mine.list, list.release()));
     if (mine.list == nullptr || mine.is_owned) return;
     try {

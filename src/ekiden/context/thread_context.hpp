@@ -1,7 +1,7 @@
-/// The state of the calling thread: which context it works for, how it waits there, and how it reports that
-/// it blocks.
+/// The state of the calling thread. The state says which context the thread works for, how the thread waits
+/// there, and how it reports to the context that it blocks.
 ///
-/// Part: context. Used by: future (how to wait), sync (reports that it blocks), pool and fork (set it).
+/// Part: context. Used by: future, sync, pool, fork.
 #pragma once
 
 #include <ekiden/sys/clock.hpp>
@@ -23,9 +23,9 @@ class worker;
 /// Names a context, such as a pool or a loop. Unlike an address, an id is never reused.
 class context_id {
 public:
-    /// Names no context.
-    constexpr context_id(std::nullptr_t = nullptr) noexcept {} // NOLINT: implicit, as for a pointer
-    /// Returns a new id. Any thread.
+    /// Constructs an id that names no context.
+    constexpr context_id(std::nullptr_t = nullptr) noexcept {} // NOLINT: implicit, as for a pointer.
+    /// Returns a new id. Any thread may call this function.
     [[nodiscard]] static context_id next() noexcept;
 
     friend constexpr bool operator==(context_id, context_id) noexcept = default;
@@ -40,31 +40,32 @@ inline context_id context_id::next() noexcept {
     return fresh;
 }
 
-/// How a thread works for an execution context, as a worker of a pool or as a thread in the run() of a loop.
-/// Only that thread calls its functions.
+/// Describes what a thread currently is for a context: a worker of a pool, or a thread in the run() of a
+/// loop. Only that thread calls the functions of its role.
 class thread_role {
 public:
     [[nodiscard]] context_id context() const noexcept { return context_; }
 
-    /// Waits until `awaited` is ready, or until `limit` is reached if it is not null. Returns whether
-    /// `awaited` is ready. Without a limit, the role may run other work of the context meanwhile.
+    /// Waits until `awaited` is ready, or until `limit` is reached. If `limit` is null, there is no limit.
+    /// Returns whether `awaited` is ready. Without a limit, the role may run other work of the context
+    /// meanwhile.
     [[nodiscard]] virtual bool wait_for(completion& awaited, const wait_limit* limit) noexcept = 0;
 
-    /// Waits without a limit and runs no other work meanwhile. Returns false without waiting if the role
-    /// cannot do this. The caller then sleeps instead.
+    /// Waits without a limit and runs no other work meanwhile. Returns false without waiting if the role does
+    /// not support this kind of wait. If the call returns false, the caller must sleep itself.
     [[nodiscard]] virtual bool sleep_for(completion&) noexcept { return false; }
 
     /// Reports that the thread is about to sleep. `what` names the reason. The context may let another thread
-    /// work meanwhile. Returns false if the thread has reported this already. Call end_blocking() only after
-    /// a call that returned true.
+    /// work meanwhile. Returns false if the thread has already reported that it sleeps. Call end_blocking()
+    /// only after a call that returned true.
     [[nodiscard]] virtual bool begin_blocking(const char* what) noexcept = 0;
     virtual void end_blocking() noexcept = 0;
 
-    /// Wakes another thread for the tasks that this thread has queued in the context without waking one.
-    /// role_scope::announce_all() calls it.
+    /// Wakes another thread if this thread has queued tasks in the context without waking a thread for them.
+    /// Called by role_scope::announce_all().
     virtual void announce() noexcept {}
 
-    /// Returns the worker if this role is the one of a pool's worker. Null in every other role.
+    /// Returns the worker if this is the role of a worker of a pool. Returns null for every other role.
     [[nodiscard]] virtual worker* as_worker() noexcept { return nullptr; }
 
 protected:
@@ -85,24 +86,25 @@ struct thread_record {
     thread_role* role = nullptr;             ///< the innermost role; null if the thread works for no context
     const role_scope* scope = nullptr;       ///< the scope that set `role`
     const serial_scope* serial = nullptr;    ///< the innermost strand or lane whose task the thread runs
-    flat_call** flat_calls = nullptr;        ///< see run_flat(); null while no flat call runs
+    flat_call** flat_calls = nullptr;        ///< the queue of run_flat(); null while no flat call runs
     const hidden_scopes* hidden = nullptr;   ///< the innermost object that hides `serial` and `flat_calls`
     fork_participant* participant = nullptr; ///< the thread's state in fork-join
-    simulated_thread* simulation = nullptr;  ///< the thread's simulation; null except in tests of programs
-    /// The context that started this thread and waits for its end. Set until the thread ends.
+    simulated_thread* simulation = nullptr;  ///< the simulation that the thread is in, or null.
+    /// The context that started this thread, and that waits until the thread ends. `owner` is set until the
+    /// thread ends, except in the child of a fork().
     context_id owner;
     const char* hook = nullptr; ///< the option whose callback the thread is running, such as "on_stall"
-    unsigned blocked = 0;       ///< number of blocked_here objects; above 0, new tasks are announced at once
-    /// True if the thread has just woken the worker that will do what the thread waits for. Spinning would
-    /// keep a processor from that worker. If idle processors sleep deeply, the worker also starts sooner on
-    /// the processor that this thread leaves.
+    unsigned blocked = 0;       ///< number of blocked_here objects; if it is not 0, no task is deferred.
+    /// True if the thread has just woken a worker, and now waits for the work of that worker. Spinning would
+    /// keep a processor from the worker. If an idle processor needs a long time to wake up, the worker also
+    /// starts sooner on the processor that this thread leaves.
     bool has_woken_a_worker = false;
 
     [[nodiscard]] static thread_record& here() noexcept { return sys::local<thread_record>(); }
 };
 
 /// Gives the calling thread a role while this object exists. The destructor does not access the role, because
-/// another thread may have it already.
+/// another thread may already use it.
 class role_scope {
 public:
     explicit role_scope(thread_role& role) noexcept
@@ -119,8 +121,9 @@ public:
     role_scope(const role_scope&) = delete;
     role_scope& operator=(const role_scope&) = delete;
 
-    /// Calls `visit(role)` for the thread's roles, innermost first, until a result is not null. Returns that
-    /// result, or null. A thread can be inside several contexts at once.
+    /// Calls `visit(role)` for each role of the thread, the innermost role first, until a call returns a
+    /// result that is not null. Returns this result, or null. A thread has several roles if it is inside
+    /// several contexts.
     template <class Visit>
     [[nodiscard]] static auto first(Visit&& visit) -> decltype(visit(*thread_record::here().role)) {
         for (const role_scope* s = thread_record::here().scope; s != nullptr; s = s->outer_) {
@@ -129,8 +132,9 @@ public:
         return nullptr;
     }
 
-    /// Announces all tasks that the calling thread has queued, so that none of them waits for this thread.
-    /// Call this before the thread sleeps or leaves a context. The constructor of blocked_here calls it.
+    /// Wakes other threads for all deferred tasks of the calling thread, so that no task waits for this
+    /// thread. Must be called before the thread sleeps or leaves a context. The constructor of blocked_here
+    /// calls announce_all().
     static void announce_all() noexcept {
         for (const role_scope* s = thread_record::here().scope; s != nullptr; s = s->outer_)
             s->role_.announce();
@@ -150,12 +154,12 @@ private:
     fork_participant* const participant_;
 };
 
-/// While this object exists, the calling thread sleeps, or is about to sleep, for something other than a task
-/// of its context. Every wait of the library creates one on its slow path. Programs use blocking_region,
-/// which contains one.
+/// While this object exists, the calling thread sleeps, or is about to sleep. The thread waits for something
+/// other than a task of its context. Every wait of the library creates such an object on its slow path.
+/// Programs use blocking_region, which contains such an object.
 class [[nodiscard]] blocked_here {
 public:
-    /// `what` is shown in reports and must outlive this object.
+    /// `what` is a text for reports, and must outlive this object.
     explicit blocked_here(const char* what) noexcept : record_(thread_record::here()) {
         ++record_.blocked;
         if (record_.role == nullptr) return;
@@ -171,7 +175,7 @@ public:
 
 private:
     thread_record& record_;
-    thread_role* role_ = nullptr; // null if the destructor has nothing to end
+    thread_role* role_ = nullptr; // null if the destructor need not call end_blocking()
 };
 
 } // namespace ekiden::inline EKIDEN_ABI

@@ -10,21 +10,25 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// The result of a task or of a promise, like std::future. It can also be canceled and polled, and needs no
-/// allocation of its own. docs/differences-from-std.md lists the differences.
+/// Receives the result of a task or of a promise, like std::future. A program can also poll a future, and
+/// cancel its task. A future needs no allocation of its own. docs/differences-from-std.md lists all
+/// differences from std::future.
 ///
-/// R is an object type (it may be move-only), a reference, or void. The destructor does not wait. Every
-/// function except valid() and the special ones throws std::future_error(no_state) if valid() is false.
+/// R is an object type, a reference, or void. An object type may be move-only. The destructor does not wait
+/// for the result. If valid() is false, every function throws std::future_error(no_state), except valid(),
+/// swap(), share() and the special member functions.
 ///
-/// Thread safety: one thread at a time uses a future. Different futures are independent.
+/// Thread safety: only one thread at a time may use a future. Different futures are independent.
 ///
 /// **Waiting in a worker runs other tasks.** In a task of a pool, get() and wait() run other tasks of that
-/// pool until the result is ready. They run on the stack of the waiting task. So a pool of one thread does
-/// not hang if its tasks wait for each other. Such a task may want a lock that the waiting task holds. With
-/// an ordinary mutex it then waits forever, for the task below it on the same stack. With a recursive mutex
-/// it sees the protected data in the middle of a change. So do not wait while you hold a lock, or wait with
-/// `blocking`, as in `result.get(ekiden::blocking)`. Such a wait runs nothing and sleeps. Waits with a limit
-/// run nothing either.
+/// pool until the result is ready. These inner tasks run on the stack of the waiting task. So a pool of one
+/// thread does not hang if its tasks wait for each other.
+///
+/// An inner task may need a lock that the waiting task holds. If the lock is an ordinary mutex, the inner
+/// task waits forever, because the thread cannot return to the waiting task. If the lock is recursive, the
+/// inner task may read protected data in the middle of a change. So do not wait while the thread holds a
+/// lock. The alternative is a wait with `blocking`, as in `result.get(ekiden::blocking)`. A wait with
+/// `blocking` sleeps and runs no other task. A wait with a limit runs no other task either.
 template <class R>
 class [[nodiscard]] future : public detail::future_base<R> {
     using base = detail::future_base<R>;
@@ -42,39 +46,45 @@ public:
     void swap(future& other) noexcept { std::swap(this->state_, other.state_); }
     friend void swap(future& one, future& other) noexcept { one.swap(other); }
 
-    /// Waits like wait(), and returns the result. Throws the exception of the task or the promise. Throws
-    /// std::system_error(operation_canceled) if the task was canceled or its pool stopped. Throws
-    /// std::future_error(broken_promise) if the promise was destroyed without a result. valid() is false
-    /// afterwards.
+    /// Waits like wait(), and returns the result. Throws the exception that the task threw, or that the
+    /// promise was given. Throws std::system_error(operation_canceled) if the task was canceled, or if the
+    /// pool was stopped before it ran the task. Throws std::future_error(broken_promise) if the promise was
+    /// destroyed without a result. Afterwards valid() is false.
     R get() {
         this->wait();
         return take();
     }
-    /// Returns the result like get(), but waits like wait(blocking): the thread runs nothing meanwhile.
+    /// Returns the result like get(), but waits like wait(blocking). The thread runs no other task meanwhile.
     R get(blocking_t) {
         this->wait(blocking);
         return take();
     }
 
-    /// Returns a shared_future of the same result. valid() is false afterwards.
+    /// Returns a shared_future for the result of this future. Afterwards valid() is false.
     [[nodiscard]] shared_future<R> share() noexcept { return shared_future<R>(std::move(*this)); }
 
-    /// Cancels the task if no worker has begun it. The call destroys the callable, the task does not run, and
-    /// get() throws std::system_error(operation_canceled). Returns false, and has no effect, if the task has
-    /// begun, has completed or was canceled before, and for a future of a promise. Takes constant time.
+    /// Cancels the task if no worker has begun it, and returns true. The call destroys the callable, the task
+    /// does not run, and get() throws std::system_error(operation_canceled). Returns false and has no effect
+    /// if the task has begun, has completed, or was canceled before. Always returns false for the future of a
+    /// promise. Takes constant time.
     bool cancel() { return this->valid_state()->cancel(); }
 
-    /// Calls `f` on the executor `where` when the result is ready, never in this call. Returns the future of
-    /// what `f` returns.
+    /// Calls `f` on the executor `where` when the result is ready. The call of `f` never happens inside
+    /// then(). Returns a future for the value that `f` returns.
     ///
-    /// If `f` takes the result (nothing for void), it is called only if there is a result; an exception goes
-    /// to the returned future. If `f` takes the future, it is called in any case, with a future that is
-    /// ready. `where` has outstanding work until `f` is called. If the context of `where` accepts no more
-    /// tasks, or ends before the result is ready, `f` is destroyed. The returned future then reports
-    /// operation_canceled. In the child of a fork(), the returned future reports operation_not_permitted if
-    /// the result cannot arrive. Canceling the returned future does not cancel this future's task. valid() is
-    /// false afterwards. Throws std::bad_alloc and what copying `f` throws; then it has no effect. Defined in
-    /// execution/then.hpp, which the header of every executor includes.
+    /// If `f` accepts the result, or no argument for void, `f` is called only if there is a result. An
+    /// exception of this future goes directly to the returned future. If `f` accepts the future itself, `f`
+    /// is also called after an exception. The future is then ready. The context of `where` has outstanding
+    /// work until `f` is called.
+    ///
+    /// If the context of `where` accepts no more tasks, or ends before the result is ready, `f` is destroyed.
+    /// In both cases, the returned future reports operation_canceled. In the child of a fork(), the returned
+    /// future reports operation_not_permitted if the result cannot arrive. Canceling the returned future does
+    /// not cancel the task of this future.
+    ///
+    /// Afterwards valid() is false. Throws std::bad_alloc, and every exception that copying `f` throws. If
+    /// then() throws, the call has no effect. then() is defined in execution/then.hpp, which the header of
+    /// every executor includes.
     template <class Executor, class F>
     auto then(const Executor& where, F&& f);
 
@@ -82,11 +92,11 @@ private:
     friend class shared_future<R>;
     friend struct detail::future_access;
 
-    /// Takes over one reference to `state`.
+    /// Constructs a future that owns one of the references to `state`.
     explicit future(shared_state<R>* state) noexcept : base(state) {}
 
     R take() {
-        const future owner(std::move(*this)); // releases the state after the result has been moved out
+        const future owner(std::move(*this)); // the destructor of `owner` releases the state
         return owner.state_->take();
     }
 };

@@ -1,6 +1,6 @@
 /// The producing end of a result.
 ///
-/// Part: future. Used by: programs, code that produces a result without a task of a pool.
+/// Part: future. Used by: programs that produce a result outside a task of a pool.
 #pragma once
 
 #include <ekiden/future/future.hpp>
@@ -13,16 +13,19 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// Throw std::future_error with promise_already_satisfied and future_already_retrieved.
+/// Throws std::future_error(promise_already_satisfied).
 [[noreturn]] void throw_promise_already_satisfied();
+/// Throws std::future_error(future_already_retrieved).
 [[noreturn]] void throw_future_already_retrieved();
 
-/// Sets the result of a future, like std::promise. It allocates once, from recycled memory. Functions of a
-/// promise without a state (moved from) throw std::future_error(no_state).
+/// Sets the result of a future, like std::promise. The constructor allocates once, from recycled memory. A
+/// promise that has been moved from has no state. The functions of a promise without a state throw
+/// std::future_error(no_state).
 ///
-/// Thread safety: several threads may try to set the result. One succeeds, and the others throw
-/// std::future_error(promise_already_satisfied). While one of them copies its value, the others wait for it.
-/// Ordering: everything before a result is set happens before the return of a wait that finds it.
+/// Thread safety: several threads may try to set the result at the same time. One thread succeeds, and the
+/// calls of the other threads throw std::future_error(promise_already_satisfied). While one thread copies its
+/// value, the other threads wait. Ordering: everything that a thread did before it set the result happens
+/// before the return of a wait that finds this result.
 template <class R>
 class promise {
 public:
@@ -34,7 +37,7 @@ public:
         promise(std::move(other)).swap(*this);
         return *this;
     }
-    /// Destroys the promise. If no result has been set, the future gets std::future_error(broken_promise).
+    /// Destroys the promise. If no result has been set, the result becomes std::future_error(broken_promise).
     ~promise() {
         if (state_ == nullptr) return;
         if (state_->claim()) {
@@ -51,7 +54,7 @@ public:
     }
     friend void swap(promise& one, promise& other) noexcept { one.swap(other); }
 
-    /// Returns the future. Throws std::future_error(future_already_retrieved) at the second call.
+    /// Returns the future. The second call throws std::future_error(future_already_retrieved).
     [[nodiscard]] future<R> get_future() {
         auto* const state = valid_state();
         if (std::exchange(retrieved_, true)) throw_future_already_retrieved();
@@ -59,8 +62,9 @@ public:
         return detail::future_access::make<future<R>>(state);
     }
 
-    /// Sets the result. Throws what copying or moving the value throws; then it has no effect, and the
-    /// promise can still be given a result. The copy constructor of the value must not use this promise.
+    /// Sets the result. Throws every exception that copying or moving the value throws. A call that throws
+    /// has no effect, so the program may set another result. The copy constructor of the value must not use
+    /// this promise.
     void set_value()
         requires std::is_void_v<R>
     {
@@ -96,7 +100,7 @@ private:
         auto* const state = valid_state();
         while (!state->claim()) {
             if (state->is_ready()) throw_promise_already_satisfied();
-            sys::yield(); // another thread copies its value, which may fail
+            sys::yield(); // another thread is copying its value, and may fail
         }
         return state;
     }

@@ -1,6 +1,6 @@
-/// Futures that have a result from the start.
+/// Functions that return a future whose result is set already.
 ///
-/// Part: future. Used by: programs. Modeled on N4538 (make_ready_future, make_exceptional_future).
+/// Part: future. Used by: programs. Modeled on make_ready_future and make_exceptional_future of N4538.
 #pragma once
 
 #include <ekiden/future/promise.hpp>
@@ -13,9 +13,9 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// Returns a future that is ready, with a copy of `value`, or with `value` moved from if it is an rvalue. For
-/// a std::reference_wrapper<T> the result is a T&. Allocates once. Throws std::bad_alloc and what copying or
-/// moving the value throws.
+/// Returns a future that is ready. The result is a copy of `value`, or is moved from `value` if that is an
+/// rvalue. If `value` is a std::reference_wrapper<T>, the result is a T&. Allocates once. Throws
+/// std::bad_alloc, and every exception that copying or moving the value throws.
 template <class T>
 [[nodiscard]] future<std::unwrap_ref_decay_t<T>> make_ready_future(T&& value) {
     using result = std::unwrap_ref_decay_t<T>;
@@ -26,15 +26,15 @@ template <class T>
         ready.set_value(std::forward<T>(value));
     return ready.get_future();
 }
-/// Returns a future of nothing that is ready. Allocates once. Throws std::bad_alloc.
+/// Returns a future<void> that is ready. Allocates once. Throws std::bad_alloc.
 [[nodiscard]] inline future<void> make_ready_future() {
     promise<void> ready;
     ready.set_value();
     return ready.get_future();
 }
 
-/// Returns a future that is ready and whose get() throws `error`. Allocates once. Throws
-/// std::invalid_argument if `error` is null, and std::bad_alloc.
+/// Returns a future that is ready. get() of the returned future throws `error`. Allocates once. Throws
+/// std::invalid_argument if `error` is null. Throws std::bad_alloc.
 template <class R>
 [[nodiscard]] future<R> make_exceptional_future(std::exception_ptr error) {
     if (error == nullptr)
@@ -44,7 +44,7 @@ template <class R>
     ready.set_exception(std::move(error));
     return ready.get_future();
 }
-/// Returns a future that is ready and whose get() throws a copy of `exception`.
+/// Returns a future that is ready. get() of the returned future throws a copy of `exception`.
 template <class R, class Exception>
     requires(!std::convertible_to<Exception, std::exception_ptr>)
 [[nodiscard]] future<R> make_exceptional_future(Exception exception) {

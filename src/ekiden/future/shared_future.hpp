@@ -1,6 +1,6 @@
 /// The receiving end of a result that several threads can get.
 ///
-/// Part: future. Used by: programs, through future.hpp.
+/// Part: future. Used by: programs. future.hpp includes this header.
 #pragma once
 
 #include <ekiden/future/future_base.hpp>
@@ -13,14 +13,16 @@ template <class R>
 class future;
 
 /// A result that any number of threads can get, like std::shared_future. future::share() creates it from a
-/// future. A copy costs one atomic addition and no allocation. All copies refer to one result, which is
-/// destroyed with the last of them.
+/// future. A copy costs one atomic addition and no allocation. All copies of a shared_future refer to one
+/// result. The destructor of the last copy destroys the result.
 ///
-/// It cannot be canceled: call future::cancel() before share(), or submit with a stop token. Every function
-/// except valid() and the special ones throws std::future_error(no_state) if valid() is false.
+/// A shared_future cannot cancel its task. Call future::cancel() before share(), or submit the task with a
+/// stop token. If valid() is false, every function throws std::future_error(no_state), except valid(), swap()
+/// and the special member functions.
 ///
-/// Thread safety: threads may use copies of their own at the same time, and call const functions of one
-/// object at the same time. A worker of a pool that waits runs other tasks meanwhile: see future.
+/// Thread safety: several threads may use different copies at the same time. Several threads may also call
+/// the const functions of one object at the same time. While a worker of a pool waits, it runs other tasks,
+/// as the comment of `future` describes.
 template <class R>
 class [[nodiscard]] shared_future : public detail::future_base<R> {
     using base = detail::future_base<R>;
@@ -28,7 +30,7 @@ class [[nodiscard]] shared_future : public detail::future_base<R> {
 public:
     /// Constructs a future without a state.
     shared_future() noexcept = default;
-    /// Takes the state of `other`, which has none afterwards.
+    /// Takes the state of `other`. Afterwards `other` has no state.
     shared_future(future<R>&& other) noexcept : base(other.leave_state()) {}
     shared_future(const shared_future& other) noexcept : base(other.state_) {
         if (this->state_ != nullptr) this->state_->retain();
@@ -43,14 +45,14 @@ public:
     void swap(shared_future& other) noexcept { std::swap(this->state_, other.state_); }
     friend void swap(shared_future& one, shared_future& other) noexcept { one.swap(other); }
 
-    /// Waits like wait(), and returns a reference to the result: `const R&`, R itself if that is a reference,
-    /// or nothing for void. The reference is valid as long as one copy of this future exists. Throws like
-    /// future::get(), at every call. valid() stays true.
+    /// Waits like wait(), and returns the result as a `const R&`. The return type is R if R is a reference,
+    /// and void if R is void. The returned reference is valid while a copy of this future exists. Throws like
+    /// future::get(), but at every call. valid() stays true.
     typename shared_state<R>::view get() const {
         this->wait();
         return this->state_->look();
     }
-    /// Returns the result like get(), but waits like wait(blocking): the thread runs nothing meanwhile.
+    /// Returns the result like get(), but waits like wait(blocking). The thread runs no other task meanwhile.
     typename shared_state<R>::view get(blocking_t) const {
         this->wait(blocking);
         return this->state_->look();

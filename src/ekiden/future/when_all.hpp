@@ -1,4 +1,4 @@
-/// One future that is ready when several futures are ready.
+/// when_all() makes one future that becomes ready when several given futures are all ready.
 ///
 /// Part: future. Used by: programs. Modeled on std::experimental::when_all (N4538).
 #pragma once
@@ -28,7 +28,7 @@ void each_future(std::vector<future<R>>& all, Visit&& visit) {
     for (auto& one : all) visit(one);
 }
 
-/// The state that the continuations of several futures share. The last one destroys it.
+/// The state that the continuations of several futures share. The last continuation destroys the state.
 template <class Futures>
 class all_of_them {
 public:
@@ -42,8 +42,8 @@ public:
         each_future(all_, [this, &i](auto& one) {
             completion::continuation& on_ready = continuations_[i++];
             on_ready.set([](void* self) noexcept { static_cast<all_of_them*>(self)->end(); }, this);
-            // The last end() moves the futures away. The end() of start() is still to come, so this one is
-            // not the last.
+            // The last end() moves the futures away. start() calls end() once more below, so this call is not
+            // the last.
             auto* const state = future_access::state(one);
             if (state->is_left_behind() || !state->attach(on_ready)) end();
         });
@@ -53,8 +53,8 @@ public:
 
 private:
     void end() noexcept {
-        // Release: this thread no longer uses the object. Acquire: no other thread uses it when it is
-        // destroyed.
+        // Release: the uses of the object by this thread happen before its destruction. Acquire: the uses by
+        // all other threads happen before `delete this`.
         if (left_.fetch_sub(1, sys::acq_rel) != 1) return;
         promise_.set_value(std::move(all_));
         delete this;
@@ -66,7 +66,8 @@ private:
     promise<Futures> promise_;
 };
 
-/// Throws std::future_error(no_state) if one of the futures has no state. Called before any of them is moved.
+/// Throws std::future_error(no_state) if one of the futures has no state. Called before the futures move into
+/// the shared state.
 template <class Futures>
 void expect_states(Futures& all) {
     each_future(all, [](auto& one) {
@@ -82,23 +83,24 @@ template <class Futures>
 
 } // namespace detail
 
-/// Returns the future of a tuple of `futures`, which becomes ready when all of them are ready. Each of them
-/// then has its result or its exception. Without arguments it is ready at once.
+/// Returns a future that becomes ready when all of `futures` are ready. The result of the returned future is
+/// a tuple of these futures. Each future in the tuple then has a value or an exception. Without arguments,
+/// the returned future is ready at once.
 ///
-/// This function is for work that runs already, and for threads. The counterpart for coroutines is when_all()
-/// of async/when_all.hpp. It starts the coroutines, stops the others if one throws, and returns their
-/// results.
+/// This function is for threads, and for work that has already been started. The counterpart for coroutines
+/// is when_all() in async/when_all.hpp. The counterpart starts the coroutines, and returns their results. If
+/// one coroutine throws, the counterpart stops the other coroutines.
 ///
-/// In the child of a fork(), a future whose result cannot arrive counts as ready: its get() throws. `futures`
-/// have no state afterwards. Throws std::future_error(no_state) if one of them has none now, and
-/// std::bad_alloc; then it has no effect.
+/// In the child of a fork(), a future whose result cannot arrive counts as ready, because its get() throws.
+/// The function takes the states of `futures`, even if it throws. Throws std::future_error(no_state) if one
+/// of `futures` has no state. Throws std::bad_alloc.
 template <class... R>
 [[nodiscard]] future<std::tuple<future<R>...>> when_all(future<R>... futures) {
     return detail::when_all_of(std::tuple<future<R>...>(std::move(futures)...), sizeof...(R));
 }
 
-/// Does the same for the futures of a range, which it moves from. Returns the future of a vector in the order
-/// of the range.
+/// Moves the futures out of a range, and waits for all of them like the other when_all(). The result of the
+/// returned future is a vector with the futures in the order of the range.
 template <std::forward_iterator Iterator>
 [[nodiscard]] auto when_all(Iterator first, Iterator last) {
     std::vector<std::iter_value_t<Iterator>> all(std::make_move_iterator(first),

@@ -1,4 +1,4 @@
-/// One future that is ready when the first of several futures is ready.
+/// when_any() makes one future that becomes ready when the first of several given futures is ready.
 ///
 /// Part: future. Used by: programs. Modeled on std::experimental::when_any (N4538).
 #pragma once
@@ -16,7 +16,7 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// The result of when_any(): futures, of which at least the one at `index` is ready.
+/// The result of when_any(). At least the future at `index` is ready.
 template <class Futures>
 struct when_any_result {
     std::size_t index; ///< the index of a future that is ready
@@ -25,8 +25,9 @@ struct when_any_result {
 
 namespace detail {
 
-/// The state that the continuations of several futures share. Each continuation keeps a reference to its
-/// future's state, because the futures themselves move to the consumer of the result as soon as one is ready.
+/// The state that the continuations of several futures share. Each continuation holds a reference to the
+/// state of its future, because the futures move to the consumer of the result as soon as one future is
+/// ready.
 template <class Futures>
 class any_of_them {
 public:
@@ -37,7 +38,7 @@ public:
     [[nodiscard]] future<when_any_result<Futures>> start() {
         auto result = promise_.get_future();
         std::size_t i = 0;
-        each_future(all_, [this, &i](auto& one) { // for all futures, before one can complete
+        each_future(all_, [this, &i](auto& one) { // the loop ends before any continuation can be called
             auto* const state = future_access::state(one);
             state->retain();
             entries_[i].set(*this, *state, i);
@@ -74,21 +75,22 @@ private:
 
     static constexpr std::size_t none = static_cast<std::size_t>(-1);
 
-    /// Handles the continuation of `which`: it has been called, or needs no call.
+    /// Finishes the entry `which`, because its continuation has been called, or because its future was ready
+    /// already.
     void ended(entry& which) noexcept {
         std::size_t expected = none;
-        // Relaxed: meet() publishes it.
+        // Relaxed: meet() publishes the index of the winner.
         if (winner_.compare_exchange_strong(expected, which.index, sys::relaxed, sys::relaxed)) meet();
         drop(which);
     }
 
-    /// Called when the first future is ready, and when all continuations are attached. The later of the two
-    /// calls publishes the result.
+    /// Called once when the first future is ready, and once when all continuations are attached. The second
+    /// call publishes the result.
     void meet() noexcept {
         if (EKIDEN_MUTANT(when_any_publishes_before_it_is_armed)
                 ? winner_.load(sys::relaxed) == none
-                // Release: what this caller wrote, the winner or the entries. Acquire: what the other caller
-                // wrote.
+                // Release: publishes what this caller wrote, which is the winner or the entries. Acquire:
+                // pairs with the release of the other caller.
                 : missing_.fetch_sub(1, sys::acq_rel) != 1)
             return;
         const std::size_t winner = winner_.load(sys::relaxed);
@@ -103,14 +105,14 @@ private:
         release();
     }
     void release() noexcept {
-        // Release: this thread no longer uses the object. Acquire: no other thread uses it when it is
-        // destroyed.
+        // Release: the uses of the object by this thread happen before its destruction. Acquire: the uses by
+        // all other threads happen before `delete this`.
         if (references_.fetch_sub(1, sys::acq_rel) == 1) delete this;
     }
 
     const std::unique_ptr<entry[]> entries_;
     const std::size_t count_;
-    sys::atomic<std::size_t> references_; // one per entry, and one of start()
+    sys::atomic<std::size_t> references_; // one for each entry, and one for start()
     sys::atomic<std::size_t> winner_{none};
     sys::atomic<unsigned> missing_{2};
     Futures all_;
@@ -125,24 +127,25 @@ template <class Futures>
 
 } // namespace detail
 
-/// Returns the future of a tuple of `futures`, which becomes ready when one of them is ready, with a result
-/// or with an exception. The tasks of the others continue, and the tuple has their futures.
+/// Returns a future that becomes ready when one of `futures` has a result or an exception. The result of the
+/// returned future contains a tuple of all `futures`. The tasks of the futures that are not ready continue.
 ///
-/// This function is for work that runs already, and for threads. The counterpart for coroutines is when_any()
-/// of async/when_any.hpp. It starts the coroutines, returns the result of the first one, and stops the
-/// others.
+/// This function is for threads, and for work that has already been started. The counterpart for coroutines
+/// is when_any() in async/when_any.hpp. The counterpart starts the coroutines, returns the result of the
+/// first coroutine that ends, and stops the other coroutines.
 ///
-/// In the child of a fork(), a future whose result cannot arrive counts as ready: its get() throws. `futures`
-/// have no state afterwards. Throws std::future_error(no_state) if one of them has none now, and
-/// std::bad_alloc; then it has no effect.
+/// In the child of a fork(), a future whose result cannot arrive counts as ready, because its get() throws.
+/// The function takes the states of `futures`, even if it throws. Throws std::future_error(no_state) if one
+/// of `futures` has no state. Throws std::bad_alloc.
 template <class... R>
 [[nodiscard]] future<when_any_result<std::tuple<future<R>...>>> when_any(future<R>... futures) {
     static_assert(sizeof...(R) > 0, "ekiden: when_any: of no futures none is ever ready");
     return detail::when_any_of(std::tuple<future<R>...>(std::move(futures)...), sizeof...(R));
 }
 
-/// Does the same for the futures of a range, which it moves from. Returns the future of a vector in the order
-/// of the range. Throws std::invalid_argument if the range is empty.
+/// Moves the futures out of a range, and waits for the first of them like the other when_any(). The result of
+/// the returned future contains a vector with the futures in the order of the range. Throws
+/// std::invalid_argument if the range is empty.
 template <std::forward_iterator Iterator>
 [[nodiscard]] auto when_any(Iterator first, Iterator last) {
     if (first == last)

@@ -53,32 +53,33 @@ void scope_state::begin(scope_ticket& ticket, root_coroutine::promise_type& fres
     fresh.given_environment().stop = &stop_;
     fresh.given_environment().deadline = env_.deadline;
     fresh.given_environment().priority = env_.priority;
-    // A copy: the child may have ended, and the scope with it, before this returns.
+    // A copy is needed, because the child may end and the scope may be destroyed before begin() returns.
     const any_executor where = env_.executor;
     fresh.begin(where, spawn_options().name(env_.name));
 }
 
-/// The last child resumes the waiting coroutines, which may destroy the scope.
+/// Called at the end of a child. The last child resumes the waiting coroutines, which may destroy the scope.
 void scope_state::child_ended(scope_ticket& ticket) noexcept {
-    // A context that is being destroyed destroys its children without a report.
+    // If a context is being destroyed, it destroys its children, and their end is not reported as an error.
     if (ticket.promise_ != nullptr && !ticket.is_settled_ && tear_down::here().ending == nullptr)
         failed(canceled("an executor has dropped a child of the scope"));
     std::unique_lock guard(lock_);
     if (ticket.promise_ != nullptr) unlink(ticket);
     if (--count_ != 0) return;
-    if (tear_down::here().is_here) is_waited_for_ = true; // the end of the context replaces the wait
+    if (tear_down::here().is_here) is_waited_for_ = true; // this destruction replaces wait()
     scope_wait_awaiter* waiting = std::exchange(waiting_, nullptr);
     if (waiting == nullptr) return end_of_use(std::move(guard));
     is_closed_ = is_waited_for_ = true;
-    guard.unlock(); // the scope exists until the last waiting coroutine has continued
+    guard.unlock(); // the scope exists until every waiting coroutine has resumed
     while (waiting != nullptr) {
         scope_wait_awaiter& one = *waiting;
-        waiting = one.next_; // before resume(), because the coroutine may destroy the awaiter
+        waiting = one.next_; // read before resume(), which may destroy the awaiter
         one.home_.resume();
     }
 }
 
-/// A child, a wait() or the scope itself no longer uses the state. The last of them destroys it.
+/// Called when a child, a wait() or the scope itself no longer uses the state. The last caller destroys the
+/// state.
 void scope_state::end_of_use(std::unique_lock<sys::slow_lock> guard) noexcept {
     const bool is_last =
         is_alone_ && count_ == 0 && (waiters_ == 0 || EKIDEN_MUTANT(scope_goes_with_its_first_wait));
@@ -114,7 +115,7 @@ void scope_state::leave() noexcept {
     const tear_down::record how = tear_down::here();
     if (how.ending != nullptr) destroy_children(*how.ending);
     if (how.is_here) {
-        (void)stop_.request_stop(); // the children that are left
+        (void)stop_.request_stop(); // stops the children that are left
         stop_.leave_parent();       // the parent may be destroyed before them
     }
     std::unique_lock guard(lock_);
@@ -126,7 +127,8 @@ void scope_state::leave() noexcept {
     end_of_use(std::move(guard));
 }
 
-/// No thread runs coroutines of the context any more, so all of its children are suspended.
+/// Destroys the children that run on the context of `ending`. No thread runs coroutines of this context any
+/// more, so all these children are suspended.
 void scope_state::destroy_children(const coroutine_service& ending) noexcept {
     for (;;) {
         scope_ticket* one = nullptr;
@@ -137,7 +139,7 @@ void scope_state::destroy_children(const coroutine_service& ending) noexcept {
                 one = one->next_;
         }
         if (one == nullptr) return;
-        one->promise_->end_frame(); // removes the ticket from the list
+        one->promise_->end_frame(); // also removes the ticket from the list
     }
 }
 
@@ -163,7 +165,7 @@ void scope_wait_awaiter::await_resume() {
     keeps_scope_ = false;
     --scope_.waiters_;
     scope_.end_of_use(std::move(guard));
-    replace_suppressed(std::move(others)); // not under the lock, because it destroys exceptions
+    replace_suppressed(std::move(others)); // must not run under the lock, because it destroys exceptions
     if (error != nullptr) std::rethrow_exception(std::move(error));
 }
 

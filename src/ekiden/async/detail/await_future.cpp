@@ -4,16 +4,17 @@ namespace ekiden::inline EKIDEN_ABI::detail {
 
 completion_wait::~completion_wait() {
     (void)disarm();
-    // Destroyed while it waits. When it has been resumed, the state may be gone.
+    // Detach only if the coroutine still waits. If it has been resumed, the shared state may have been
+    // destroyed.
     const bool waits = awaited_ != nullptr && !is_canceled_ && to_arrive_.load(sys::relaxed) != 0;
     if (waits) (void)awaited_->detach(on_ready_);
 }
 
 bool completion_wait::begin(completion& awaited) noexcept {
-    awaited_ = &awaited; // before arm(), because a stop reads it
+    awaited_ = &awaited; // written before arm(), because the stop callback reads it
     stop_state* const stop = way_home_.env().stop;
     if (stop != nullptr
-        && !arm(*stop)) { // requested before: the coroutine is posted, like at the end of any wait
+        && !arm(*stop)) { // the stop was requested before, so the coroutine is posted
         is_canceled_ = true;
         way_home_.resume();
         return true;
@@ -23,9 +24,9 @@ bool completion_wait::begin(completion& awaited) noexcept {
         awaited_ = nullptr;
         return false;
     }
-    // [AF1] A stop that was requested before attach() has set this flag and then called detach(), in vain.
-    // attach() and detach() use the same lock, so one of the two threads sees the other. Acquire: orders the
-    // read before the following steps, which a later stop may see.
+    // [AF1] A stop before attach() has set is_stopped_, and its detach() has found no continuation. attach()
+    // and detach() use the same lock. So either detach() finds the continuation, or this thread sees
+    // is_stopped_. Acquire: orders the read before the following steps, which a later stop may see.
     if (is_stopped_.load(sys::acquire) && !EKIDEN_MUTANT(await_forgets_early_stop)
         && awaited.detach(on_ready_)) {
         is_canceled_ = true;
@@ -35,10 +36,10 @@ bool completion_wait::begin(completion& awaited) noexcept {
     return !arrive();
 }
 
-/// Returns true for the second of the two parties.
+/// Counts one of the two arrivals. Returns true for the second arrival.
 bool completion_wait::arrive() noexcept {
-    // [AF2] Release: what this thread has written into the awaiter. Acquire: what the other thread has
-    // written.
+    // [AF2] Release: publishes what this thread has written into the awaiter. Acquire: pairs with the release
+    // of the other thread.
     return to_arrive_.fetch_sub(1, sys::acq_rel) == 1 || EKIDEN_MUTANT(await_both_resume);
 }
 

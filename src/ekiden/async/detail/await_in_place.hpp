@@ -1,7 +1,7 @@
 /// Wraps the awaitables that a coroutine awaits. An awaiter of another library may resume a coroutine on any
 /// thread. The wrapper returns the coroutine to its executor.
 ///
-/// Part: async. Used by: coroutine_promise. Private.
+/// Part: async. Used by: coroutine_promise. This header is private.
 #pragma once
 
 #include <ekiden/async/detail/coroutine_promise.hpp>
@@ -20,7 +20,7 @@ concept has_member_co_await = requires(T&& t) { std::forward<T>(t).operator co_a
 template <class T>
 concept has_free_co_await = requires(T&& t) { operator co_await(std::forward<T>(t)); };
 
-/// Returns the awaiter of an awaitable: the result of its operator, or the awaitable itself.
+/// Returns the awaiter of an awaitable: the result of operator co_await, or the awaitable itself.
 template <class T>
 decltype(auto) awaiter_of(T&& awaitable) {
     if constexpr (has_member_co_await<T>)
@@ -39,8 +39,9 @@ concept awaiter = requires(std::remove_reference_t<Awaiter>& a) {
     a.await_resume();
 };
 
-/// Returns what a program has passed to be awaited: the result of a callable without parameters, or the
-/// object itself.
+/// Returns the awaitable of an argument that a program has passed. If the argument is a callable without
+/// parameters, the function calls it and returns the result. Otherwise the function returns the argument
+/// itself.
 template <class F>
 decltype(auto) source_of(F& given) {
     if constexpr (std::invocable<F&>)
@@ -55,13 +56,13 @@ template <class F>
 using result_of_source =
     decltype(std::declval<awaiter_t<decltype(source_of(std::declval<F&>()))>&>().await_resume());
 
-/// An awaiter that begins a coroutine of this library. It is never ready at once.
+/// An awaiter that begins a coroutine of this library. Such an awaiter is never ready at once.
 template <class Awaiter>
 concept transferring_awaiter = requires { requires std::remove_cvref_t<Awaiter>::transfers; };
 
-/// Stands for a coroutine in an await of another library. It has the layout of the beginning of a frame,
-/// which is the same with all compilers, and a promise. When a thread resumes it, it posts the coroutine to
-/// its executor.
+/// Replaces the handle of a coroutine when the coroutine awaits an awaiter of another library. The object has
+/// a promise, and the layout of the beginning of a coroutine frame. This layout is the same with all
+/// compilers. When a thread resumes the object, the object posts the coroutine to the coroutine's executor.
 class stand_in_frame {
 public:
     struct promise_type {
@@ -89,7 +90,7 @@ private:
     static void resume(stand_in_frame* self) noexcept { self->promise_.way_home.resume(); }
     static void destroy(stand_in_frame* self) noexcept { self->promise_.promise->abandon_chain(); }
 
-    // The layout that coroutine_handle<promise_type> expects: two pointers, then the promise at its
+    // coroutine_handle<promise_type> expects this layout: two pointers, and then the promise at its
     // alignment.
     [[maybe_unused]] void (*resume_)(stand_in_frame*) noexcept = &resume;
     [[maybe_unused]] void (*destroy_)(stand_in_frame*) noexcept = &destroy;
@@ -98,14 +99,15 @@ private:
 
 struct no_stand_in {};
 
-/// Awaits `T` in a coroutine of this library. An await that is ready at once counts against the time slice.
+/// Awaits an object of type `T` in a coroutine of this library. An await that is ready at once counts against
+/// the time slice.
 template <class T>
 class [[nodiscard]] await_here {
     using made = awaiter_t<T>;
     using own = std::remove_reference_t<made>;
     static constexpr bool is_foreign = !homing_awaiter<made>;
-    // A result of operator co_await is kept by value. An awaiter in the awaited expression is kept by
-    // reference.
+    // If operator co_await returns the awaiter by value, this class stores the awaiter. If the awaiter is an
+    // object of the awaited expression, this class stores a reference.
     using kept = std::conditional_t<std::is_reference_v<made>, made, own>;
 
     static_assert(awaiter<made>, "ekiden: co_await: this cannot be awaited: it has no operator co_await, and "
@@ -122,8 +124,8 @@ public:
         return !is_postponed_;
     }
 
-    /// Touches nothing of the awaiter after the await_suspend() of the awaiter: the coroutine may run
-    /// already.
+    /// After the await_suspend() of the awaiter, this function must not access the awaiter, because the
+    /// coroutine may already run.
     template <class Promise>
     auto await_suspend(std::coroutine_handle<Promise> waiting) {
         using returned = decltype(suspend(waiting));

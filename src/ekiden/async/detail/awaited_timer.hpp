@@ -1,6 +1,6 @@
 /// A timer that limits the wait of a coroutine.
 ///
-/// Part: async. Used by: the awaiters of sleep_for(), of limited waits and of with_deadline(). Private.
+/// Part: async. Used by: sleep, limited_wait, with_deadline. This header is private.
 #pragma once
 
 #include <ekiden/async/environment.hpp>
@@ -13,18 +13,18 @@
 
 namespace ekiden::inline EKIDEN_ABI::detail {
 
-/// How a timer has ended.
+/// Says how a timer has ended.
 enum class timer_end : std::uint8_t {
-    expired,  ///< its time has come
-    canceled, ///< cancel() was called before
-    dropped   ///< the context of the environment has shut down
+    expired,  ///< the time of the timer has come
+    canceled, ///< cancel_timer() was called before the time came
+    dropped   ///< the context that runs the timer has shut down
 };
 
-/// A base of awaiters. A timer that was set calls ended() exactly once. Before that call, the awaiter must
-/// not be destroyed.
+/// A base of awaiters that have a timer. A timer that has been set calls timer_ended() exactly once. The
+/// awaiter must not be destroyed before this call.
 ///
-/// Thread safety: the coroutine sets the timer and leaves it. Another thread may call cancel() after set(),
-/// if it is ordered behind that call.
+/// Thread safety: only the coroutine may call set_timer() and leave_timer(). Another thread may call
+/// cancel_timer() if set_timer() happens before this call.
 class awaited_timer : private timer_wait {
 public:
     awaited_timer(const awaited_timer&) = delete;
@@ -32,20 +32,20 @@ public:
 
 protected:
     awaited_timer() noexcept : timer_wait(&answer, &come_due) {}
-    ~awaited_timer() = default; // after leave_timer()
+    ~awaited_timer() = default; // leave_timer() must have been called
 
-    /// Sets the timer, among the timers of the environment's context. Throws std::bad_alloc. Throws
-    /// std::system_error if the context needs a thread for its timers and the system gives none. If it
+    /// Sets the timer in the context of the environment. Throws std::bad_alloc. Throws std::system_error if
+    /// the context needs a thread for its timers, and the system cannot create a thread. If set_timer()
     /// throws, the timer is not set.
     void set_timer(const environment& env, sys::clock::time_point time);
     [[nodiscard]] bool has_timer() const noexcept { return state_.read() != nullptr; }
-    /// Cancels the timer. It ends within this call, unless another thread is about to fire it.
+    /// Cancels the timer. The timer ends within this call, unless another thread is about to fire it.
     void cancel_timer() noexcept { (void)state_.read()->cancel(); }
-    /// Lets the timer go, if one was set. The timer has ended, or ends soon: this call cancels it.
+    /// Releases the timer, if a timer has been set. Cancels the timer if it has not ended yet.
     void leave_timer() noexcept;
 
 private:
-    /// The timer no longer refers to the awaiter. It may be destroyed inside the call.
+    /// Called when the timer no longer refers to the awaiter. The call may destroy the awaiter.
     virtual void timer_ended(timer_end how) noexcept = 0;
 
     static void come_due(timer_wait& self) noexcept;

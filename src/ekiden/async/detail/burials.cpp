@@ -47,7 +47,7 @@ void burials::close() noexcept {
     lock_.lock();
     is_closed_ = true;
     newest_.store(nullptr, sys::relaxed);
-    // Relaxed: the lock orders what the other threads have destroyed before what this thread destroys.
+    // Relaxed: the lock orders the destruction by other threads before the destruction by this thread.
     for (std::uint32_t left = 0;
          (left = at_work_.load(sys::relaxed)) != 0 && !EKIDEN_MUTANT(burials_close_at_once);) {
         lock_.unlock();
@@ -65,7 +65,7 @@ root_wait::root_wait(std::shared_ptr<burials> of) noexcept : buried_(std::move(o
 }
 
 root_wait::~root_wait() {
-    const std::lock_guard guard(buried_->lock_); // the thread of the root_end may still be in tell()
+    const std::lock_guard guard(buried_->lock_); // waits for a thread that is still in tell()
     if (next_ != nullptr) next_->prev_ = prev_;
     (prev_ != nullptr ? prev_->next_ : buried_->waits_) = next_;
 }
@@ -90,7 +90,7 @@ bool root_wait::begin_round() noexcept {
 
 void root_wait::wait() noexcept {
     while (begin_round()) {
-        buried_->end_all(); // every later one calls tell()
+        buried_->end_all(); // every later burial calls tell()
         (void)news_->wait();
     }
 }

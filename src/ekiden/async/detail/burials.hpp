@@ -1,7 +1,7 @@
-/// Coroutines that their executor and the context of their root have refused, and the threads that may
-/// destroy them.
+/// The list of coroutines that both their executor and the context of their root have refused. Threads that
+/// wait for the end of a root also destroy the coroutines in this list.
 ///
-/// Part: async. Used by: the service of coroutines, sync_wait. Private.
+/// Part: async. Used by: coroutine_service, sync_wait. This header is private.
 #pragma once
 
 #include <ekiden/future/detail/completion.hpp>
@@ -18,8 +18,8 @@ namespace ekiden::inline EKIDEN_ABI::detail {
 
 class root_wait;
 
-/// The refused coroutines of one context. Waiting threads share it, because the context may end earlier.
-/// Thread-safe.
+/// The refused coroutines of one context. Waiting threads share the ownership of the list, because the
+/// context may end before the wait. Thread-safe.
 class burials {
 public:
     burials() noexcept = default;
@@ -28,14 +28,15 @@ public:
 
     /// Adds a coroutine that must be abandoned, but not on this stack. Wakes the threads that wait for roots.
     void add(task& refused) noexcept;
-    /// Abandons all coroutines. Does nothing while this thread passes a coroutine to an executor, because a
-    /// coroutine that is abandoned there would only be added again.
+    /// Abandons all coroutines in the list. Does nothing if the calling thread is passing a coroutine to an
+    /// executor, because each abandoned coroutine would then be added to the list again.
     void end_all() noexcept;
-    /// Returns whether there is none. It is a hint, and orders nothing.
+    /// Returns whether the list is empty. The result is only a hint, and gives no memory ordering.
     [[nodiscard]] bool is_empty() const noexcept { return newest_.load(sys::relaxed) == nullptr; }
 
-    /// Forgets all coroutines and accepts no more. Called at the end of the context, which destroys all
-    /// roots. When it returns, no other thread abandons a coroutine.
+    /// Empties the list without abandoning the coroutines, and accepts no new ones. Called at the end of the
+    /// context, which destroys all roots. When close() returns, no other thread is abandoning a coroutine of
+    /// the list.
     void close() noexcept;
 
 private:
@@ -45,24 +46,24 @@ private:
     void finish_one() noexcept;
 
     sys::slow_lock lock_;
-    sys::atomic<task*> newest_{nullptr};    // a list, linked by queued_at
-    sys::atomic<std::uint32_t> at_work_{0}; // the number of tasks being abandoned; written under the lock
-    bool is_closed_ = false;                // guarded by the lock, like waits_
+    sys::atomic<task*> newest_{nullptr};    // the head of a list, linked by queued_at
+    sys::atomic<std::uint32_t> at_work_{0}; // tasks that are being abandoned; written under lock_
+    bool is_closed_ = false;                // lock_ guards is_closed_ and waits_
     root_wait* waits_ = nullptr;
 };
 
-/// A thread's wait for the end of a root. Meanwhile the thread abandons the refused coroutines of the
-/// context. Lies on the stack of the thread.
+/// The wait of a thread for the end of a root. Meanwhile the thread abandons the refused coroutines of the
+/// context. The object lies on the stack of the thread.
 class root_wait {
 public:
     explicit root_wait(std::shared_ptr<burials> of) noexcept;
-    /// The wait must be over.
+    /// The wait must have ended.
     ~root_wait();
     root_wait(const root_wait&) = delete;
     root_wait& operator=(const root_wait&) = delete;
 
-    /// Lies in the frame of the root. Its destructor reports the end of the root, and is the last touch of
-    /// the wait.
+    /// An object in the frame of the root. Its destructor reports the end of the root to the root_wait. This
+    /// report is the last access of the root to the root_wait.
     class root_end {
     public:
         explicit root_end(root_wait& told) noexcept : buried_(told.buried_), told_(told) {}
@@ -71,18 +72,18 @@ public:
         ~root_end();
 
     private:
-        std::shared_ptr<burials> buried_; // null: moved from
+        std::shared_ptr<burials> buried_; // null if moved from
         root_wait& told_;
     };
 
-    /// Waits until the root_end is destroyed. The thread waits like for a future.
+    /// Waits until the root_end is destroyed. The thread waits as in future::wait().
     void wait() noexcept;
 
 private:
     friend class burials;
 
-    /// The next event: the end of the root, or a refused coroutine. It is completed under the lock, so the
-    /// thread that completes it does not touch it after the lock is released.
+    /// The next event for which the thread waits: the end of the root, or a refused coroutine. The event is
+    /// completed under the lock, so the completing thread does not access it after it has released the lock.
     class news final : public completion {
     public:
         news() noexcept : completion(&answer, 2) {}
@@ -95,7 +96,7 @@ private:
     [[nodiscard]] bool begin_round() noexcept;
 
     const std::shared_ptr<burials> buried_;
-    // Guarded by the lock of `buried_`:
+    // The lock of `buried_` guards the following members.
     root_wait* next_ = nullptr;
     root_wait* prev_ = nullptr;
     std::optional<news> news_{std::in_place};

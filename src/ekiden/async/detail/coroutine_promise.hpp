@@ -1,6 +1,7 @@
-/// The base of the promises of this library's coroutines: environment, awaiting coroutine, source location.
+/// The base of the promises of this library's coroutines. The base contains the environment, the awaiting
+/// coroutine, and the position in the source code.
 ///
-/// Part: async. Used by: coroutine<T>, and the other kinds of coroutines (co_spawn, groups).
+/// Part: async. Used by: coroutine, co_spawn, group.
 #pragma once
 
 #include <ekiden/async/detail/frame.hpp>
@@ -19,11 +20,11 @@ class coroutine_promise;
 
 namespace detail {
 
-/// Links an awaiting coroutine and the coroutine that it awaits. Lies in the awaiter.
+/// Links an awaiting coroutine and the awaited coroutine. The link lies in the awaiter.
 struct await_link {
     std::coroutine_handle<> waiting;     ///< the awaiting coroutine
-    coroutine_promise* parent = nullptr; ///< its promise; null if it belongs to another library
-    std::coroutine_handle<> child; ///< the awaited coroutine, destroyed with the awaiter; null: destroyed
+    coroutine_promise* parent = nullptr; ///< promise of `waiting`; null for another library
+    std::coroutine_handle<> child; ///< the awaited coroutine, or null; owned by the link
 
     await_link() noexcept = default;
     explicit await_link(std::coroutine_handle<> owned) noexcept : child(owned) {}
@@ -31,7 +32,8 @@ struct await_link {
     await_link& operator=(const await_link&) = delete;
     ~await_link() {
         if (!child) return;
-        // The awaiting coroutine may belong to another library, which destroys no chain of awaits itself.
+        // If the awaiting coroutine belongs to another library, that library does not destroy the chain of
+        // awaits.
         if (parent == nullptr) destroy_awaited_by_child();
         std::exchange(child, nullptr).destroy();
     }
@@ -45,12 +47,12 @@ auto await_in_place(T&& awaitable);
 
 } // namespace detail
 
-/// The first base of promises. A promise is a task: running the task resumes the coroutine. The coroutine
-/// must be suspended, and nothing else may resume it.
+/// The first base class of all promises of this library. A promise is also a task. Running the task resumes
+/// the coroutine. The coroutine must be suspended, and no other thread may resume it.
 ///
 /// A coroutine without an await_link is a root. If an executor drops a coroutine, the chain of coroutines is
-/// destroyed from the leaf up to the root. The root gets the request `dispose`, and by default destroys its
-/// frame.
+/// destroyed from the leaf up to the root. The root gets the request `dispose`. By default, the root then
+/// destroys its frame.
 class coroutine_promise : public task, public pooled_frame {
 public:
     coroutine_promise(const coroutine_promise&) = delete;
@@ -59,8 +61,9 @@ public:
     [[nodiscard]] const environment& env() const noexcept { return *env_; }
     /// Sets the environment, which must outlive the coroutine. Called before the coroutine begins.
     void work_under(const environment& given) noexcept { env_ = &given; }
-    /// Changes the executor of this coroutine, and of coroutines that it awaits later, in an environment of
-    /// its own. Returns false if `to` is its executor already. Throws std::bad_alloc; then it has no effect.
+    /// Changes the executor of this coroutine, and of the coroutines that it awaits later. The change is made
+    /// in an environment that only this coroutine uses. Returns false if `to` is already the executor. Throws
+    /// std::bad_alloc. If move_home() throws, it has no effect.
     template <executor E>
     [[nodiscard]] bool move_home(const E& to) {
         if (env_->executor.has_target(to)) return false;
@@ -79,36 +82,40 @@ public:
         return std::coroutine_handle<coroutine_promise>::from_promise(*this);
     }
 
-    /// Posts the suspended coroutine to its executor. Its frame may be destroyed before the call returns.
+    /// Posts the suspended coroutine to its executor. The frame of the coroutine may be destroyed before the
+    /// call returns.
     void post(task_order order) noexcept;
 
-    /// Destroys this suspended coroutine, which nothing will resume, and all coroutines that wait for it, up
-    /// to the root.
+    /// Destroys this suspended coroutine, and all coroutines that wait for it, up to the root. No thread may
+    /// resume the coroutine any more.
     void abandon_chain() noexcept;
 
-    /// Destroys all coroutines that this suspended one awaits, from the leaf up. Called before its own frame
-    /// is destroyed, because nested destructors of a long chain would overflow the stack.
+    /// Destroys all coroutines that this suspended coroutine awaits, from the leaf up. Called before the
+    /// frame of this coroutine is destroyed, because nested destructors of a long chain would overflow the
+    /// stack.
     void destroy_awaited() noexcept {
         if (child != nullptr) destroy_chain_below();
     }
 
-    /// The awaiter sets it before the coroutine begins. It names the coroutine to resume at the end. Null in
-    /// a root.
+    /// The link to the coroutine that waits for this coroutine, and that resumes at its end. The awaiter sets
+    /// the link before this coroutine begins. In a root, the link is null.
     detail::await_link* link = nullptr;
 
-    /// The coroutine that it awaits; null if it awaits something else. For dumps.
+    /// The coroutine that this coroutine awaits, or null. Used for dumps, and to find the leaf of a chain.
     coroutine_promise* child = nullptr;
 
-    /// The place where the coroutine is defined, and the line of its latest await. For dumps.
+    /// where() is the place where the coroutine is defined. line() is the line of its latest await. Dumps
+    /// show both.
     [[nodiscard]] const std::source_location& where() const noexcept { return where_; }
     [[nodiscard]] std::uint32_t line() const noexcept { return line_; }
-    /// Returns the promise of the coroutine that the task begins or resumes; null if the task does something
-    /// else.
+    /// Returns the promise of the coroutine that the task begins or resumes. Returns null for every other
+    /// task.
     [[nodiscard]] static const coroutine_promise* of(const task& queued) noexcept;
 
     static std::suspend_always initial_suspend() noexcept { return {}; }
 
-    /// Wraps any awaitable, also another library's, so that the coroutine resumes on its executor.
+    /// Wraps an awaitable, so that the coroutine resumes on its executor. The awaitable may belong to another
+    /// library.
     template <class T>
     [[nodiscard]] auto await_transform(T&& awaitable, std::uint32_t line = __builtin_LINE()) {
         line_ = line;
@@ -135,16 +142,17 @@ private:
     const std::source_location where_;
     std::uint32_t line_ = 0;
     bool owns_environment_ = false;
-    bool is_given_up_ = false; // its executor has refused it: running the task destroys it
+    bool is_given_up_ = false; // the executor has refused it, so running the task destroys it
 };
 
 namespace detail {
 
-/// Called at the end of a coroutine. Returns the coroutine that continues: the one that waits for it, if both
-/// have the same executor.
+/// Called at the end of a coroutine. Returns the awaiting coroutine, which then continues, if both coroutines
+/// have the same executor. Otherwise posts the awaiting coroutine.
 [[nodiscard]] std::coroutine_handle<> end_of(coroutine_promise& ended) noexcept;
 
-/// Calls ended() of the promise, which may destroy the frame.
+/// The awaiter at the end of a coroutine. The awaiter calls ended() of the promise, which may destroy the
+/// frame.
 struct final_awaiter {
     [[nodiscard]] static bool await_ready() noexcept { return false; }
     template <class Promise>

@@ -20,9 +20,10 @@ root_entry::~root_entry() {
     if (service_ != nullptr && !EKIDEN_MUTANT(root_stays_listed)) service_->remove(*this);
 }
 
-/// The context has dropped its tasks, and the other services have dropped theirs. So every coroutine that is
-/// left waits for something, or is buried. Each lies below some root and is destroyed with the root. The
-/// buried ones are forgotten first, because the destruction of one frame may destroy others and bury more.
+/// The context and its other services have dropped their tasks. So every coroutine that is left waits for
+/// something, or is buried. Each of these coroutines has a root, and is destroyed with the root. The list of
+/// buried coroutines is closed first, because the destruction of one frame may destroy other frames, and may
+/// bury more coroutines.
 void coroutine_service::clear() noexcept {
     const tear_down here(this);
     buried_->close();
@@ -34,7 +35,7 @@ void coroutine_service::clear() noexcept {
                 left = each.first;
             }
             if (left == nullptr) break;
-            // Destroys its frame, with everything that it awaits and with the entry.
+            // This destroys the frame of the root with the entry, and all coroutines that the root awaits.
             left->root_.type()(&left->root_, task_request::dispose);
         }
     }
@@ -46,7 +47,7 @@ coroutine_service::shard& coroutine_service::shard_of(const root_entry& entry) n
 }
 
 void coroutine_service::add(root_entry& fresh) noexcept {
-    // A hint: a coroutine that is buried at this moment may wait for the next call.
+    // is_empty() is a hint. If a coroutine is buried at this moment, the next call may destroy it.
     if (!buried_->is_empty()) end_buried();
     shard& own = shard_of(fresh);
     const std::lock_guard guard(own.lock);
@@ -64,7 +65,7 @@ void coroutine_service::remove(root_entry& ended) noexcept {
     ended.service_ = nullptr;
 }
 
-/// Does not destroy queued coroutines: a loop still has tasks when it shuts down its services.
+/// Does not destroy queued coroutines, because a loop still has tasks when it shuts down its services.
 void coroutine_service::shutdown() noexcept { end_buried(); }
 
 } // namespace ekiden::inline EKIDEN_ABI::detail

@@ -1,7 +1,7 @@
-/// The list of the coroutines that were spawned on a context and have not ended. No coroutine outlives its
-/// context.
+/// The list of the coroutines that were spawned on a context and have not ended. The context destroys these
+/// coroutines, so no coroutine outlives its context.
 ///
-/// Part: async. Used by: roots of coroutines (co_spawn), and refused coroutines. Private.
+/// Part: async. Used by: root_coroutine, resume_loop, async_scope. This header is private.
 #pragma once
 
 #include <ekiden/async/detail/burials.hpp>
@@ -21,8 +21,8 @@ namespace ekiden::inline EKIDEN_ABI::detail {
 
 class coroutine_service;
 
-/// A scope in which the calling thread destroys coroutines that have not ended. An executor has dropped them,
-/// or their context is being destroyed and runs nothing any more.
+/// A scope in which the calling thread destroys coroutines that have not ended. Either an executor has
+/// dropped these coroutines, or their context is being destroyed.
 class tear_down {
 public:
     /// `ending` is the service of the context that is being destroyed, or null.
@@ -31,7 +31,8 @@ public:
     tear_down(const tear_down&) = delete;
     tear_down& operator=(const tear_down&) = delete;
 
-    /// Whether the thread is in such a scope, and the service of the outermost scope that has one.
+    /// The tear_down scopes of the calling thread. `is_here` says whether the thread is in a tear_down scope.
+    /// `ending` is the service of the outermost scope that has a service, or null.
     struct record {
         bool is_here;
         const coroutine_service* ending;
@@ -42,11 +43,11 @@ private:
     const record outer_;
 };
 
-/// A root in the list of its context. Lies in the promise of the root.
+/// The entry of a root in the list of its context. The entry lies in the promise of the root.
 class root_entry {
 public:
     explicit root_entry(coroutine_promise& root) noexcept : root_(root) {}
-    /// Removes itself from the list.
+    /// Removes the entry from the list.
     ~root_entry();
     root_entry(const root_entry&) = delete;
     root_entry& operator=(const root_entry&) = delete;
@@ -60,29 +61,34 @@ private:
     root_entry* prev_ = nullptr;
 };
 
-/// Thread-safe, except shutdown() and clear(). When no thread runs tasks of the context any more, the context
-/// calls clear(), which destroys the coroutines that are left. The other services exist until then.
+/// The service of a context that owns its coroutines. When no thread runs tasks of the context any more, the
+/// context calls clear(), which destroys the coroutines that are left. The other services exist until clear()
+/// has returned. All functions are thread-safe, except shutdown() and clear().
 class coroutine_service final : public execution_context::service {
 public:
     explicit coroutine_service(execution_context& owner) noexcept : service(owner) {}
 
-    /// Adds a root. It is destroyed with the context, unless it ends earlier.
+    /// Adds a root to the list. When the context ends, it destroys the root, unless the root has ended
+    /// earlier.
     void add(root_entry& fresh) noexcept;
     void remove(root_entry& ended) noexcept;
 
-    /// Posts `refused` to the context, which runs it and so destroys it. It is a coroutine below a root of
-    /// this context, which an executor has refused on a stack where it cannot be destroyed. If the context
-    /// refuses it, too, it is abandoned inside the call, or the call throws. The caller must not touch the
-    /// coroutine or the context afterwards.
+    /// Posts `refused` to the context, which runs the task and so destroys the coroutine. An executor has
+    /// refused this coroutine on a stack where it cannot be destroyed. The root of the coroutine belongs to
+    /// this context. If the context also refuses the task, the call abandons the task, and may throw. The
+    /// caller must not access the coroutine or the context afterwards.
     void end_soon(task& refused) { (void)hand_over(&refused); }
-    /// Keeps a coroutine that the context has refused, too. A thread in sync_wait(), the next add(), or the
-    /// shutdown of the context abandons it. The end of the context destroys its root in any case.
+    /// Keeps a coroutine that the context has also refused. A thread in sync_wait(), the next add(), or the
+    /// shutdown of the context abandons the coroutine. In any case, the end of the context destroys the root
+    /// of the coroutine.
     void bury(task& refused) noexcept { buried_->add(refused); }
     void end_buried() noexcept { buried_->end_all(); }
-    /// Returns the list of those coroutines, for threads that wait for a root and may outlive the context.
+    /// Returns the list of the buried coroutines. A thread that waits for a root shares the ownership of the
+    /// list, because the thread may outlive the context.
     [[nodiscard]] const std::shared_ptr<burials>& buried() const noexcept { return buried_; }
 
-    /// Returns await_chain() of every root. No root may run meanwhile. Throws std::bad_alloc.
+    /// Returns await_chain() of every root. No coroutine of the context may run meanwhile. Throws
+    /// std::bad_alloc.
     [[nodiscard]] std::string describe();
 
 private:

@@ -13,9 +13,9 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// The base of promises whose frames are recycled nodes. Larger frames come from the global operator new. Any
-/// thread may destroy a frame. It is also a base of other objects, whose alignment may be larger than that of
-/// frames.
+/// A base class that allocates the frames of coroutines from recycled nodes. Larger frames come from the
+/// global operator new. Any thread may destroy a frame. Classes that are not promises may also use this base,
+/// even if their alignment is larger than that of frames.
 class pooled_frame {
 public:
     [[nodiscard]] static void* operator new(std::size_t size) {
@@ -43,7 +43,7 @@ private:
 
 namespace detail {
 
-/// A promise whose frame comes from an allocator. A copy of the allocator lies behind the frame.
+/// A promise whose frame comes from an allocator. A copy of the allocator is stored behind the frame.
 template <class Promise, class Allocator>
 class allocated_frame final : public Promise {
     struct alignas(2 * sizeof(void*)) block {
@@ -71,7 +71,7 @@ public:
         ::new (static_cast<void*>(behind(frame, size))) own(std::move(allocator));
         return frame;
     }
-    /// For a member function or a lambda.
+    /// This overload is for a coroutine that is a member function or a lambda.
     template <class Object, class... Args>
     [[nodiscard]] static void* operator new(std::size_t size, const Object&, std::allocator_arg_t a,
                                             const Allocator& given, const Args&... args) {

@@ -15,7 +15,7 @@ namespace ekiden::inline EKIDEN_ABI::detail {
 
 namespace {
 
-/// A call of group::run(). Lies on the stack of its thread.
+/// A call of group::run(). The object lies on the stack of the calling thread.
 struct beginning {
     const group_member::promise_type* member;
     beginning* outer;
@@ -29,7 +29,8 @@ struct turn {
     unsigned next;
 };
 
-/// How many members may begin inside each other. A deeper member is posted to its executor.
+/// The number of levels at which members may begin inside other members. A member at a deeper level is posted
+/// to its executor.
 constexpr unsigned max_depth = 16;
 
 } // namespace
@@ -67,28 +68,29 @@ bool is_of_stop(const std::exception_ptr& error) noexcept {
     if (!here.has_ended) ++pending_;
 }
 
-/// left_ counts down from 0 until publish() adds the number of members that have not ended. Only from then on
-/// can it become 0. The thread that makes it 0 continues with the awaiting coroutine.
+/// left_ counts down from 0, until publish() adds the number of members that are pending. Only from then on
+/// can left_ become 0. The thread that makes it 0 continues with the awaiting coroutine.
 bool group::publish(std::ptrdiff_t others) noexcept {
     const std::ptrdiff_t expected = pending_ + others;
-    if (expected == 0) return false; // no other thread knows the group
-    // [GP1] Release: the members' list. Acquire: what the ended members have done. Pairs with itself in
-    // count_end().
+    if (expected == 0) return false; // no other thread uses the group.
+    // [GP1] Release: publishes the list of members. Acquire: this thread sees what the ended members have
+    // done. Pairs with the same operation in count_end().
     return left_.fetch_add(expected, sys::acq_rel) + expected != 0;
 }
 
 // ---- and end
 
-/// Returns true for the last one. Otherwise the group may have been destroyed.
+/// Counts a member or another party that has ended. Returns true for the last one. If it returns false, the
+/// group may already be destroyed.
 bool group::count_end() noexcept {
-    // [GP1] Release: what this member has done. Acquire: what all others have done. Pairs with itself and
-    // with publish().
+    // [GP1] Release: publishes what this member has done. Acquire: the last member sees what all other
+    // members have done. Pairs with the same operation in other threads, and with publish().
     return left_.fetch_sub(1, sys::acq_rel) == 1;
 }
 
 [[gnu::noinline]] std::coroutine_handle<> group::ended(group_member::promise_type& member) noexcept {
     if (beginning* const here = sys::local<innermost>().begins; here != nullptr && here->member == &member) {
-        here->has_ended = true; // run() is further out on this stack, so the member is not counted
+        here->has_ended = true; // run() is still active on this stack, so the member is not counted
         return std::noop_coroutine();
     }
     member_ends();
@@ -110,7 +112,7 @@ void group::other_ended() noexcept {
 // ---- outcome
 
 bool group::decide() noexcept {
-    // Relaxed: the count of ends [GP1] publishes the outcome.
+    // Relaxed: count_end() publishes the outcome [GP1].
     if (decided_.exchange(true, sys::relaxed)) return false;
     if (!EKIDEN_MUTANT(when_any_spares_the_rest)) (void)stop_->request_stop();
     return true;
@@ -136,7 +138,7 @@ void error_list::add(std::exception_ptr error) noexcept {
     } catch (...) { // no memory
         return;
     }
-    // Relaxed: only take() reads the nodes. Its caller has ordered it behind every add().
+    // Relaxed: only take() reads the nodes, and every add() happens before take().
     while (!newest_.compare_exchange_weak(fresh->older, fresh, sys::relaxed, sys::relaxed)) {
     }
 }
@@ -149,7 +151,7 @@ std::vector<std::exception_ptr> error_list::take() noexcept {
         const std::unique_ptr<node> kept(std::exchange(one, one->older));
         try {
             all.push_back(std::move(kept->error));
-        } catch (...) { // no memory: this one is dropped
+        } catch (...) { // no memory: this exception is dropped
         }
     }
     std::reverse(all.begin(), all.end());
@@ -164,7 +166,7 @@ void group::finish() {
 }
 
 void group::finish_several() {
-    end_members(); // their destructors may replace the list of the thread
+    end_members(); // their destructors may replace the thread's list of suppressed exceptions
     replace_suppressed(others_.take());
     finish();
 }

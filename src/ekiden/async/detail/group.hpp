@@ -1,6 +1,7 @@
-/// Several members that one coroutine waits for, under an environment of their own.
+/// A group of coroutines for which one coroutine waits. The members of a group have their own environment.
 ///
-/// Part: async. Used by: when_all, when_any, with_deadline, shield. Private. The protocol: stop.md.
+/// Part: async. Used by: when_all, when_any, with_deadline, shield. This header is private. stop.md describes
+/// the protocol.
 #pragma once
 
 #include <ekiden/async/coroutine.hpp>
@@ -28,7 +29,8 @@ namespace ekiden::inline EKIDEN_ABI::detail {
 
 class group;
 
-/// The exceptions of several coroutines, in the order in which they were added. Any thread may add one.
+/// The exceptions of several coroutines, in the order in which they were added. Any thread may add an
+/// exception.
 class error_list {
 public:
     error_list() noexcept = default;
@@ -36,10 +38,10 @@ public:
     error_list(const error_list&) = delete;
     error_list& operator=(const error_list&) = delete;
 
-    /// Adds an exception; drops it if there is no memory.
+    /// Adds an exception. If there is no memory, the exception is dropped.
     void add(std::exception_ptr error) noexcept;
-    /// Returns all exceptions and forgets them. Every add() must be ordered before the call. If memory is
-    /// short, some are missing.
+    /// Returns all exceptions, and empties the list. Every add() must happen before this call. If memory is
+    /// short, some exceptions are missing.
     [[nodiscard]] std::vector<std::exception_ptr> take() noexcept;
 
 private:
@@ -50,14 +52,15 @@ private:
     sys::atomic<node*> newest_{nullptr};
 };
 
-/// Returns whether coroutines under `env`, which are stopped by `stop`, have to stop: because a stop was
-/// requested, or because the deadline has come. Coroutines may notice the deadline before the alarm.
+/// Returns whether the coroutines of `stop` and `env` must stop. They must stop if a stop was requested, or
+/// if the deadline of `env` has passed. A coroutine may notice the deadline before the timer has fired.
 [[nodiscard]] bool is_to_stop(const stop_state& stop, const environment& env) noexcept;
-/// Returns whether the exception only says that an operation was stopped.
+/// Returns whether the exception is a std::system_error with the code operation_canceled.
 [[nodiscard]] bool is_of_stop(const std::exception_ptr& error) noexcept;
 
-/// The coroutine of a member. It awaits the source of the member, and passes the outcome to the group. Its
-/// frame is destroyed at the end of the group's await.
+/// The coroutine of a member. The member awaits the coroutine or awaitable that the program has passed, and
+/// reports the outcome to the group. The frame of the member is destroyed at the end of the `co_await` of the
+/// group.
 class group_member {
 public:
     class promise_type;
@@ -69,8 +72,8 @@ private:
     promise_type* promise_;
 };
 
-/// A base of awaiters. Until publish(), only the thread that awaits uses it. Then the members use it, until
-/// the last of them has ended. Afterwards only the awaiting coroutine uses it.
+/// A base of awaiters. Until publish(), only the awaiting thread uses the group. Then the members use the
+/// group, until the last member has ended. Afterwards only the awaiting coroutine uses the group.
 class group {
 public:
     static constexpr bool comes_home = true;
@@ -78,41 +81,47 @@ public:
     group(const group&) = delete;
     group& operator=(const group&) = delete;
 
-    // ---- for members, on their threads
+    // ---- Called by the threads of the members
 
-    /// Returns true for the first caller, whose outcome is that of the group. Stops the other members.
+    /// Returns true for the first caller. The outcome of this member becomes the outcome of the group. Stops
+    /// the other members.
     [[nodiscard]] bool decide() noexcept;
-    /// Makes this exception the outcome of the member that has decided.
+    /// Makes `error` the outcome of the group. Called by the member for which decide() has returned true.
     void failed_after_all(std::exception_ptr error) noexcept;
-    /// An exception has left a member. If it only says that the member was stopped, it decides nothing.
+    /// Called if a member has thrown `error`. If the member only reports that it was stopped, the exception
+    /// does not decide the outcome of the group.
     void failed(std::exception_ptr error) noexcept;
-    /// A member has ended. Only its frame is left. Returns the coroutine that continues, for await_suspend().
+    /// Called when a member has ended, and only its frame is left. Returns the coroutine with which the
+    /// thread continues.
     [[nodiscard]] std::coroutine_handle<> ended(group_member::promise_type& member) noexcept;
-    /// A member will not be resumed any more. This counts as if operation_canceled had left it.
+    /// Called if no thread will resume a member any more. The member counts as if it had thrown
+    /// operation_canceled.
     void abandoned() noexcept;
-    /// Returns the promise of the awaiting coroutine; null if it belongs to another library.
+    /// Returns the promise of the awaiting coroutine, or null if this coroutine belongs to another library.
     [[nodiscard]] coroutine_promise* parent() const noexcept { return link_.parent; }
 
-    // ---- for the awaiting thread, until publish()
+    // ---- Called by the awaiting thread, before publish()
 
-    /// Begins a member that awaits `source`. Runs it up to its first wait. `keep(result...)` stores the
-    /// result, on the executor of the member. Both must exist until end_members().
+    /// Begins a member that awaits `source`, and runs it up to its first wait. `keep(result...)` stores the
+    /// result. `keep` is called on the executor of the member. `source` must exist until end_members().
     template <class F, class Keep>
     void begin(F& source, Keep keep) noexcept;
-    /// Returns whether the outcome of the group is decided. It is a hint for a caller that begins members.
+    /// Returns whether the outcome of the group is decided. The result is a hint for the caller, which may
+    /// then begin no more members.
     [[nodiscard]] bool is_decided() const noexcept {
-        // Relaxed: it orders nothing.
+        // Relaxed is enough for a hint.
         return decided_.load(sys::relaxed);
     }
-    /// Returns which of `count` members begins first: another one with each call in a thread. `count` > 0.
+    /// Returns the index of the member that begins first, among `count` members. The index changes with each
+    /// call in a thread. `count` must be greater than 0.
     [[nodiscard]] static std::size_t first_of(std::size_t count) noexcept;
 
 protected:
     group() noexcept = default;
     ~group() = default;
 
-    /// Called first. The environment of the members is that of the awaiting coroutine, with a stop of its
-    /// own.
+    /// Called before all other functions. Sets the environment of the members, which is a copy of the
+    /// environment of the awaiting coroutine, but with its own stop state.
     template <class Promise>
     void bind(std::coroutine_handle<Promise> waiting) noexcept {
         way_home_.bind(waiting);
@@ -121,7 +130,8 @@ protected:
         env_ = way_home_.env();
         env_.stop = &stop_.emplace(env_.stop);
     }
-    /// Does the same, but no stop and no deadline from outside reaches the members.
+    /// Sets the environment of the members like bind(). However, no stop and no deadline from outside reaches
+    /// these members.
     template <class Promise>
     void bind_shielded(std::coroutine_handle<Promise> waiting) noexcept {
         bind(waiting);
@@ -134,33 +144,36 @@ protected:
     [[nodiscard]] bool has_pending() const noexcept { return pending_ != 0; }
     /// Returns the stop of the awaiting coroutine, or null.
     [[nodiscard]] const stop_state* outer_stop() const noexcept { return way_home_.env().stop; }
-    /// Returns whether the group has no other outcome than that it was stopped.
+    /// Returns whether a member has reported a stop, and no other outcome has been decided.
     [[nodiscard]] bool is_only_stopped() const noexcept {
         return error_of_stop_ != nullptr && !decided_.load(sys::relaxed);
     }
-    /// All members have begun. From now on the last one to end resumes the awaiting coroutine, which may
-    /// destroy the group. Returns false if all have ended already. `others` parties end besides members.
+    /// Called when all members have begun. From now on, the last member that ends resumes the awaiting
+    /// coroutine, which may destroy the group. Returns false if all members have ended already. `others` is
+    /// the number of other parties that will call other_ended().
     [[nodiscard]] bool publish(std::ptrdiff_t others = 0) noexcept;
-    /// A party other than a member has ended. It is the caller's last touch of the group.
+    /// Called when a party that is not a member has ended. The caller must not access the group afterwards.
     void other_ended() noexcept;
 
-    /// Returns when the only party besides one member has ended. For a group that is destroyed while it
-    /// waits. `cancel()` makes the party end, here or in another thread.
+    /// Waits until the other party of a group with one member has ended. Used by a group that is destroyed
+    /// while it waits. `cancel()` makes the party end, in this thread or in another thread.
     template <class Cancel>
     void end_other(Cancel cancel) noexcept {
-        // [GP1] Acquire: the party's last touch.
+        // [GP1] Acquire: pairs with the last access of the party to the group.
         if (left_.load(sys::acquire) <= 1) return;
         cancel();
         while (left_.load(sys::acquire) > 1) sys::yield();
     }
 
-    /// All members have ended. Destroys their frames. Throws the outcome of the group if it is an exception.
+    /// Called when all members have ended. Destroys their frames. If the outcome of the group is an
+    /// exception, throws this exception.
     void finish();
-    /// Does the same for a group of several members: suppressed_exceptions() has the other exceptions.
+    /// Does the same as finish(), for a group of several members. The other exceptions become the
+    /// suppressed_exceptions() of the thread.
     void finish_several();
 
-    /// Destroys the frames of the members. The most derived destructor calls it, because the members use
-    /// everything that this destructor destroys. No member may run any more.
+    /// Destroys the frames of the members. The destructor of the most derived class must call this function
+    /// first, because the members use the objects of that class. No member may run any more.
     void end_members() noexcept;
 
     /// Called when a member ends, before it is counted.
@@ -176,14 +189,14 @@ private:
     await_link link_; // used by the last member to end
     environment env_;
     std::optional<stop_state> stop_;
-    group_member::promise_type* newest_ = nullptr; // the list of all members that have begun
-    std::ptrdiff_t pending_ = 0;                   // members that did not end while they began
-    sys::atomic<std::ptrdiff_t> left_{0};          // [GP1]: see publish()
+    group_member::promise_type* newest_ = nullptr; // the head of the list of all members that have begun
+    std::ptrdiff_t pending_ = 0;                   // number of members that did not end inside run()
+    sys::atomic<std::ptrdiff_t> left_{0};          // [GP1] publish() describes the count.
     sys::atomic<bool> decided_{false};
-    sys::atomic<bool> is_stopped_{false}; // error_of_stop_ is set
-    std::exception_ptr error_;            // from the member that has decided
-    std::exception_ptr error_of_stop_;    // from the first member that was stopped
-    error_list others_;                   // exceptions after the decision
+    sys::atomic<bool> is_stopped_{false}; // true if error_of_stop_ is set
+    std::exception_ptr error_;            // exception of the member that has decided
+    std::exception_ptr error_of_stop_;    // exception of the first member that was stopped
+    error_list others_;                   // exceptions that were thrown after the decision
 };
 
 class group_member::promise_type final : public coroutine_promise {
@@ -214,7 +227,7 @@ private:
     }
 
     group& owner_;
-    promise_type* older_ = nullptr; // in the group's list
+    promise_type* older_ = nullptr; // the next member in the list of the group
 };
 
 // ---- members
@@ -224,12 +237,12 @@ inline constexpr bool is_coroutine = false;
 template <class T>
 inline constexpr bool is_coroutine<coroutine<T>> = true;
 
-/// A coroutine, or a callable without parameters whose result can be awaited.
+/// Satisfied by a coroutine, and by a callable without parameters whose result can be awaited.
 template <class F>
 concept group_source = is_coroutine<F> || (std::invocable<F&> && async_source<F>);
 
-/// The type that keeps a result beside others: std::monostate for void, std::reference_wrapper for a
-/// reference.
+/// The type that stores the result of one member. For void it is std::monostate, and for a reference
+/// std::reference_wrapper.
 template <class T>
 struct kept_result {
     using type = std::remove_cvref_t<T>;
@@ -246,7 +259,7 @@ struct kept_result<T> {
 template <class F>
 using kept_result_t = typename kept_result<result_of_source<F>>::type;
 
-/// Awaits `source` as a member of `owner`, and passes the result to `keep`.
+/// The body of a member. Awaits `source`, and passes the result to `keep`.
 template <class F, class Keep>
 group_member run_member(group& owner, F& source, Keep keep) {
     try {
@@ -273,7 +286,7 @@ void group::begin(F& source, Keep keep) noexcept {
     run(*fresh);
 }
 
-/// The member of a group that has only one, with its result.
+/// The only member of a group, together with its result.
 template <class F>
 class only_member {
 public:
@@ -291,10 +304,12 @@ private:
     coroutine_result<result_of_source<F>> result_;
 };
 
-/// The awaiter of a group of several members. `Members` has the members and their results:
-///   empty()       returns whether there is no member
-///   begin(group)  begins the members, until the outcome of the group is decided
-///   take()        returns the result of the group
+/// The awaiter of a group of several members. `Members` contains the members and their results. Its functions
+/// are:
+///
+/// * empty() returns whether there is no member.
+/// * begin(group) begins the members, until the outcome of the group is decided.
+/// * take() returns the result of the group.
 template <class Members>
 class [[nodiscard]] group_awaiter final : private group {
 public:
@@ -302,7 +317,7 @@ public:
 
     template <class... Sources>
     explicit group_awaiter(Sources&&... sources) : members_(std::forward<Sources>(sources)...) {}
-    ~group_awaiter() { end_members(); } // before members_, which they use
+    ~group_awaiter() { end_members(); } // before members_ is destroyed, because the members use it
 
     [[nodiscard]] bool await_ready() const noexcept { return members_.empty(); }
     template <class Promise>

@@ -5,16 +5,16 @@
 
 namespace ekiden::inline EKIDEN_ABI::detail {
 
-/// The timer is set first, because only this step can throw. A canceler that claims before is_open does
-/// nothing else: it may run inside this call, and would otherwise wait for this thread.
+/// The timer is set first, because only this step can throw. A canceler that claims before is_open is set
+/// does nothing else. It may run inside this call, where it must not wait for this thread.
 bool limited_wait::wait(const request& wanted) {
     if (limit_.is_timed()) set_timer(home_.env(), limit_.deadline());
     prepare(wanted);
     if (limit_.stop().stop_possible()) on_token_.emplace(limit_.stop(), token_stop{this});
     stop_state* const stop = home_.env().stop;
     if (stop != nullptr && !arm(*stop)) give_up(by_stop);
-    // [AW3] Release: the waiter, for a canceler that claims later. Acquires nothing, because an earlier
-    // canceler has only set its bit.
+    // [AW3] Release: publishes the waiter to a canceler that claims later. No acquire is needed, because an
+    // earlier canceler has only set its bit.
     const std::uint8_t seen = parts_.fetch_or(is_open, sys::release);
     if ((seen & claims) != 0 && !EKIDEN_MUTANT(limited_wait_forgets_an_early_stop)) {
         refuse();
@@ -41,15 +41,15 @@ wait_result limited_wait::collect() noexcept {
     }
 }
 
-/// Returns when neither the token nor the timer touches the frame any more.
+/// Ends the use of the token and of the timer. When it returns, neither of them accesses the frame any more.
 void limited_wait::leave_limit(bool ends) noexcept {
     on_token_.reset();
     if (!has_timer()) return;
     // Relaxed: timer_ended() reads this bit and no other data.
     if (ends) (void)parts_.fetch_or(is_ending, sys::relaxed);
     cancel_timer();
-    // [AW4] Acquire: the timer's last touch. Pairs with the release in timer_ended(). It waits only while
-    // another thread fires the timer.
+    // [AW4] Acquire: the last access of the timer to the frame happens before this step. Pairs with the
+    // release in timer_ended(). The loop only waits while another thread fires the timer.
     while ((parts_.load(sys::acquire) & has_timer_left) == 0 && !EKIDEN_MUTANT(limited_wait_leaves_its_timer))
         sys::yield();
     leave_timer();
@@ -57,12 +57,12 @@ void limited_wait::leave_limit(bool ends) noexcept {
 
 // ---- cancelers
 
-/// Returns true for the first canceler, if the waiter is on its way into the lock.
+/// Claims the wait for a canceler. Returns true for the first canceler, if is_open is set.
 bool limited_wait::claim(std::uint8_t why) noexcept {
     std::uint8_t seen = parts_.load(sys::relaxed);
     do {
         if ((seen & claims) != 0) return false;
-        // [AW3] Acquire: the waiter. Pairs with the release in wait().
+        // [AW3] Acquire: this thread sees the waiter. Pairs with the release in wait().
     } while (!parts_.compare_exchange_weak(seen, static_cast<std::uint8_t>(seen | why), sys::acquire,
                                            sys::relaxed));
     return (seen & is_open) != 0;
@@ -76,11 +76,13 @@ void limited_wait::environment_stopped(stop_node& self) noexcept {
     static_cast<limited_wait&>(self).give_up(by_stop);
 }
 
-/// The timer lets go before the coroutine is posted, because an executor may destroy the frame inside of the
-/// post. If the context has shut down, the coroutine is posted, too: its executor refuses it, which ends it.
+/// has_timer_left is set before the coroutine is posted, because an executor may destroy the frame inside the
+/// post. If the context has shut down, the coroutine is also posted. Its executor then refuses and so
+/// destroys the coroutine.
 void limited_wait::timer_ended(timer_end how) noexcept {
     const bool takes = how != timer_end::canceled && claim(by_time) && take_back();
-    // [AW4] Release: this thread's last touch, unless it posts the coroutine.
+    // [AW4] Release: this is the last access of this thread to the frame, unless the thread posts the
+    // coroutine.
     const std::uint8_t before = parts_.fetch_or(has_timer_left, sys::release);
     if (takes && (before & is_ending) == 0) home_.resume(task_order::immediate);
 }

@@ -1,8 +1,6 @@
-/// A coroutine's wait on a state_lock that also ends at a limit of its own: a stop token, a deadline, or
-/// both.
+/// The wait of a coroutine on a state_lock, with a limit. The limit is a stop token, a deadline, or both.
 ///
-/// Part: async. Used by: lock_awaiter, for the forms of awaited operations that have a limit. Private. The
-/// protocol: locks.md.
+/// Part: async. Used by: lock_awaiter. This header is private. locks.md describes the protocol.
 #pragma once
 
 #include <ekiden/async/detail/awaited_timer.hpp>
@@ -19,8 +17,9 @@
 namespace ekiden::inline EKIDEN_ABI::detail {
 
 /// A lock_wait with up to three cancelers: the stop of the environment, the stop token of the limit, and the
-/// timer. The first one that claims the wait takes the waiter out of the lock. The releaser competes with it
-/// as in lock_wait. The coroutine waits until all three have let go of the frame before it continues.
+/// timer. The first canceler claims the wait, and removes the waiter from the lock. This canceler and the
+/// releaser compete as in lock_wait. The coroutine continues only when no canceler accesses the frame any
+/// more.
 class limited_wait : public lock_wait, private awaited_timer {
 public:
     using lock_wait::comes_home;
@@ -29,17 +28,19 @@ public:
 protected:
     explicit limited_wait(wait_limit limit) noexcept
         : lock_wait(&environment_stopped), limit_(std::move(limit)) {}
-    ~limited_wait() = default; // after end()
+    ~limited_wait() = default; // end() must have been called
 
-    /// Like lock_wait::end().
+    /// Does the same as lock_wait::end(), and ends the use of the token and of the timer.
     [[nodiscard]] bool end() noexcept {
         leave_limit(true);
         return lock_wait::end();
     }
-    /// Like lock_wait::wait(). Throws std::bad_alloc, and std::system_error if the context needs a thread for
-    /// its timers and the system gives none; then the wait has not begun.
+    /// Waits like lock_wait::wait(). Throws std::bad_alloc. Throws std::system_error if the context needs a
+    /// thread for its timers, and the system cannot create a thread. If wait() throws, the wait has not
+    /// begun.
     [[nodiscard]] bool wait(const request& wanted);
-    /// Like lock_wait::collect().
+    /// Does the same as lock_wait::collect(). The result also distinguishes the stop token and the deadline
+    /// of the limit.
     [[nodiscard]] wait_result collect() noexcept;
 
 private:
@@ -48,14 +49,14 @@ private:
         void operator()() const noexcept { own->give_up(by_token); }
     };
 
-    // parts_: [AW3] and [AW4]
-    static constexpr std::uint8_t by_stop = 1; // claimed by the stop of the environment
+    // [AW3] [AW4] The next constants are the bits of parts_.
+    static constexpr std::uint8_t by_stop = 1; // the stop of the environment has claimed the wait
     static constexpr std::uint8_t by_token = 2;
     static constexpr std::uint8_t by_time = 4;
     static constexpr std::uint8_t claims = by_stop | by_token | by_time;
-    static constexpr std::uint8_t is_open = 8;         // the waiter is on its way into the lock
-    static constexpr std::uint8_t has_timer_left = 16; // the timer does not touch the frame any more
-    static constexpr std::uint8_t is_ending = 32; // the frame is being destroyed: the timer posts nothing
+    static constexpr std::uint8_t is_open = 8;         // the waiter is complete, and enters the lock
+    static constexpr std::uint8_t has_timer_left = 16; // the timer no longer accesses the frame
+    static constexpr std::uint8_t is_ending = 32; // the frame is being destroyed; do not post
 
     void leave_limit(bool ends) noexcept;
     [[nodiscard]] bool claim(std::uint8_t why) noexcept;

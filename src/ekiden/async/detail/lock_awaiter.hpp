@@ -1,7 +1,7 @@
-/// The awaiter of every operation on a lock. It tries at once, waits if that fails, and gives back what the
-/// coroutine did not receive.
+/// The awaiter of every operation on a lock. The awaiter first tries the operation, and waits if the try
+/// fails. If the coroutine is destroyed before it receives the result, the awaiter undoes the operation.
 ///
-/// Part: async. Used by: async_lock.hpp, async_event.hpp, async_buffer.hpp, which document the operations.
+/// Part: async. Used by: async_lock, async_event, async_buffer.
 #pragma once
 
 #include <ekiden/async/detail/limited_wait.hpp>
@@ -19,29 +19,32 @@
 
 namespace ekiden::inline EKIDEN_ABI::detail {
 
-/// The base of operations: the lock, and the states in which the operation may begin.
+/// The base of all operations. This base contains the lock, and the states of the lock in which the operation
+/// may begin.
 struct lock_operation {
     state_lock& lock;
     state_lock::mask states;
 };
 
-/// An operation that changes a lock from within: `change(value)` returns the lock's next value.
+/// Satisfied by an operation that changes the value of a lock. `change(value)` returns the next value.
 template <class Operation>
 concept changing_operation = requires(Operation& o, state_value now) {
     { o.change(now) } noexcept -> std::same_as<state_value>;
 };
 
-/// An operation that is either done or not: `granted()` is called if it is done, and returns a guard or
-/// nothing. `canceled` is the text of the exception at a stop.
+/// Satisfied by an operation that has no result except that it was done or not. If the operation was done,
+/// `granted()` is called, and returns a guard or nothing. `canceled` is the text of the exception that a stop
+/// causes.
 template <class Operation>
 concept granted_operation = requires(Operation& o) {
     o.granted();
     { Operation::canceled } -> std::convertible_to<const char*>;
 };
 
-/// What `co_await` returns. An operation with granted(): without a limit what granted() returns, or throws
-/// operation_canceled; with a limit a std::optional of that, or a bool for nothing. Any other operation:
-/// result(wait_result).
+/// Computes the result of `co_await`. Calls `result(wait_result)` of the operation if the operation has no
+/// granted(). Otherwise, the result depends on the limit. An operation without a limit returns the result of
+/// granted(), or throws operation_canceled. An operation with a limit returns a std::optional of that result,
+/// or a bool if granted() returns nothing.
 template <bool IsLimited, class Operation>
 auto outcome_of(Operation& operation, wait_result how) {
     if constexpr (!granted_operation<Operation>) {
@@ -59,15 +62,17 @@ auto outcome_of(Operation& operation, wait_result how) {
     }
 }
 
-/// `Operation` is derived from lock_operation, and says what is done, with members
-///   begin()           optional: called first
-///   try_now()         does it without waiting, if possible; may fail spuriously
-///   change(value)     the transition, as a releaser runs it; without this member the lock is held afterwards
-///   is_pure           whether the transition reads nothing but the value
-///   give_back()       undoes it for a coroutine that was destroyed before it received the result
-///   granted() and canceled, or result(wait_result): see outcome_of()
-/// `Wait` is lock_wait, or limited_wait for an operation with a limit.
-/// Neither copied nor moved. Awaited once, in the expression that makes it or later.
+/// Awaits an operation. `Operation` is derived from lock_operation, and has these members:
+///
+/// * begin() is optional, and is called first.
+/// * try_now() does the operation without waiting, if possible. It may fail spuriously.
+/// * change(value) is the transition that a releaser runs. If it is missing, the lock is acquired.
+/// * is_pure is true if the transition reads only the value.
+/// * give_back() undoes the operation if the coroutine is destroyed before it receives the result.
+/// * The result comes from granted() and canceled, or from result(wait_result). outcome_of() describes them.
+///
+/// `Wait` is lock_wait, or limited_wait for an operation with a limit. The awaiter can be neither copied nor
+/// moved. A program may await the awaiter only once, in the expression that creates it or later.
 template <class Operation, class Wait = lock_wait>
 class [[nodiscard("an operation begins when it is awaited")]] lock_awaiter final : private Wait {
     using outcome = decltype(outcome_of<Wait::is_limited>(std::declval<Operation&>(), wait_result::done));
@@ -126,7 +131,7 @@ private:
     Operation operation_;
 };
 
-/// The same with a limit, which is the first argument of the constructor.
+/// An awaiter with a limit. The limit is the first argument of the constructor.
 template <class Operation>
 using limited_awaiter = lock_awaiter<Operation, limited_wait>;
 

@@ -22,15 +22,17 @@ void lock_wait::prepare(const request& wanted) noexcept {
 
 bool lock_wait::enter_queue() noexcept {
     if (!lock_->start(*waiter_)) return true;
-    // [AW2] Release: take_back() stops its search. The following steps are ordered behind this store.
+    // [AW2] Release: after this store, take_back() stops its search for the waiter. Pairs with the load
+    // there.
     phase_.store(phase::served, sys::release);
     return false;
 }
 
 bool lock_wait::wait(const request& wanted) noexcept {
     prepare(wanted);
-    // The stop is armed before the waiter is published, because the frame may be gone as soon as the lock has
-    // the waiter. A stop that comes in between retries until the waiter is there.
+    // The stop is armed before the waiter is published, because the frame may be destroyed as soon as the
+    // lock has the waiter. If a stop arrives between the two steps, its thread retries until the waiter is in
+    // the lock.
     stop_state* const stop = home_.env().stop;
     if (EKIDEN_MUTANT(async_wait_arms_last)) {
         const bool is_done = wanted.lock.start(*waiter_);
@@ -47,12 +49,12 @@ bool lock_wait::wait(const request& wanted) noexcept {
     return false;
 }
 
-// Called by the thread that has left the lock.
+// Called by the releaser after it has left the lock.
 void lock_wait::served(waiter& who) noexcept {
     auto& self = *static_cast<lock_wait*>(who.context);
     // [AW1] Relaxed: resume() publishes the grant to the coroutine. Only leave_queue() waits for let_go.
     if (self.phase_.exchange(phase::served, sys::relaxed) == phase::ending) {
-        self.phase_.store(phase::let_go, sys::release); // [AW1] Release. Pairs with leave_queue().
+        self.phase_.store(phase::let_go, sys::release); // [AW1] Pairs with leave_queue().
         return;
     }
     self.home_.resume();
@@ -72,8 +74,8 @@ bool lock_wait::take_back() noexcept {
             phase_.store(phase::canceled, sys::relaxed);
             return true;
         }
-        if (result == withdrawal::served) return false; // the grant is delivered
-        // Done without a wait? [AW2] Relaxed: no data is read afterwards.
+        if (result == withdrawal::served) return false; // the coroutine gets the grant.
+        // Returns if the operation was done without a wait. [AW2] Relaxed: no data is read afterwards.
         if (phase_.load(sys::relaxed) != phase::waiting) return false;
         sys::yield(); // the coroutine pushes the waiter within a few steps
     }
@@ -90,20 +92,22 @@ wait_result way_home::why_stopped() const noexcept {
     return is_late ? wait_result::timed_out : wait_result::stopped;
 }
 
-// The frame is destroyed while the coroutine waits.
+// Called if the frame is destroyed while the coroutine waits.
 bool lock_wait::leave_queue() noexcept {
     (void)disarm();
     if (phase_.load(sys::relaxed) != phase::waiting) return phase_.load(sys::relaxed) == phase::served;
     if (lock_->cancel(*waiter_)) return false;
-    // A releaser has chosen the waiter. It may not have called served() yet.
+    // A releaser has chosen the waiter. Perhaps the releaser has not called served() yet.
     if (phase_.exchange(phase::ending, sys::relaxed) == phase::served) return true;
-    // [AW1] Acquire: the releaser's last touch of the frame. Pairs with the release in served().
+    // [AW1] Acquire: the last access of the releaser to the frame happens before this step. Pairs with the
+    // release in served().
     while (phase_.load(sys::acquire) != phase::let_go) sys::yield();
     return !EKIDEN_MUTANT(async_end_forgets_the_grant);
 }
 
-// During the pauses, the data stays in the cache of the other thread, which can make several changes. So the
-// pauses start longer than those of sys::back_off, which are as short as one change.
+// During a pause, the data of the lock stays in the cache of the other thread, so that thread can make
+// several changes. Therefore the first pause is longer than that of sys::back_off, which is as short as one
+// change.
 bool pause_before_attempt(unsigned attempts) noexcept {
     constexpr unsigned most_attempts = 5;
     constexpr unsigned first_pauses = 32;

@@ -1,7 +1,8 @@
-/// A coroutine's wait on a state_lock, and what ends it: a releaser, a stop, or the end of the frame.
+/// The wait of a coroutine on a state_lock. A releaser, a stop, or the destruction of the frame ends the
+/// wait.
 ///
-/// Part: async. Used by: lock_awaiter, and through it the awaited locks, events and buffers; limited_wait.
-/// Private. The protocol: locks.md.
+/// Part: async. Used by: lock_awaiter, limited_wait, select_wait. This header is private. locks.md describes
+/// the protocol.
 #pragma once
 
 #include <ekiden/async/detail/resume_loop.hpp>
@@ -17,7 +18,7 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// How an awaited operation has ended.
+/// Says how an awaited operation has ended.
 enum class wait_result : std::uint8_t {
     done,
     stopped,  ///< a stop was requested
@@ -26,12 +27,13 @@ enum class wait_result : std::uint8_t {
 
 namespace detail {
 
-/// Resumes the coroutine of an awaiter that may be done without a wait.
+/// A base of awaiters whose operation may be done without a wait. This base resumes the coroutine of the
+/// awaiter.
 class way_home {
 protected:
     way_home() noexcept = default;
 
-    /// Called first. Returns whether a stop has been requested.
+    /// Sets the coroutine. Called before all other functions. Returns whether a stop has been requested.
     template <class Promise>
     [[nodiscard]] bool bind(std::coroutine_handle<Promise> coroutine) noexcept {
         home_.bind(coroutine);
@@ -58,52 +60,56 @@ protected:
     suspension home_;
 };
 
-/// The base of awaiters. Only the coroutine uses it, except for served(), called by the thread that releases
-/// the lock, and stopped(), called by the thread that requests the stop. Exactly one of the two posts the
-/// coroutine. A third thread may destroy the frame while it waits: the last thread of an executor's context.
+/// A base of awaiters. Only the coroutine uses this object, with two exceptions. The thread that releases the
+/// lock calls served(), and the thread that requests the stop calls stopped(). Exactly one of these threads
+/// posts the coroutine. A third thread may destroy the frame of a waiting coroutine, at the end of its
+/// context.
 ///
-/// phase      meaning                                          set by
-/// idle       not awaited yet                                  -
-/// at_once    done without waiting                             the coroutine
-/// waiting    the lock has the waiter, or gets it              the coroutine
-/// served     done by a releaser; the coroutine is posted      the releaser
-/// canceled   stopped, and has had no effect                   the canceler, or the coroutine
-/// collected  the coroutine has resumed                        the coroutine
-/// ending     the frame is being destroyed; a releaser has     the thread that destroys the frame
-///            chosen it already
-/// let_go     the releaser does not touch the frame any more   the releaser
+/// The values of phase_ are:
+///
+/// * `idle`: the coroutine has not awaited the operation yet.
+/// * `at_once`: the operation was done without waiting. The coroutine sets this value.
+/// * `waiting`: the lock has the waiter, or will get it. The coroutine sets this value.
+/// * `served`: a releaser has done the operation, and posts the coroutine. The releaser sets this value.
+/// * `canceled`: the wait was stopped, and has had no effect. The canceler or the coroutine sets this value.
+/// * `collected`: the coroutine has resumed. The coroutine sets this value.
+/// * `ending`: the frame is being destroyed, but a releaser has chosen the waiter. The destructor sets this.
+/// * `let_go`: the releaser no longer accesses the frame. The releaser sets this value.
 class lock_wait : protected stop_node, protected way_home {
 public:
     static constexpr bool comes_home = true;
-    /// Whether the operation has a limit of its own, and so a result that says whether it was done.
+    /// True if the operation has a limit. The result of the operation then says whether the operation was
+    /// done.
     static constexpr bool is_limited = false;
 
     lock_wait(const lock_wait&) = delete;
     lock_wait& operator=(const lock_wait&) = delete;
 
 protected:
-    /// What is wanted of the lock: to hold it (change is null), or to have it changed. `change` gets the
-    /// address of the lock_wait as its context.
+    /// A request to a lock. If `change` is null, the request is to acquire the lock. Otherwise, the request
+    /// is to change the value of the lock. `change` gets the address of the lock_wait as its context.
     struct request {
         state_lock& lock;
         state_lock::mask states;
         state_transition change = nullptr;
-        bool pure = false; ///< the change reads nothing but the value
+        bool pure = false; ///< `change` reads only the value
     };
 
     lock_wait() noexcept : lock_wait(&stopped) {}
     /// `at_stop` is called instead of stopped() when the stop of the environment is requested.
     explicit lock_wait(callback at_stop) noexcept : stop_node(at_stop) {}
-    ~lock_wait() = default; // after end()
+    ~lock_wait() = default; // end() must have been called
 
-    /// Takes the waiter out of the lock, in the destructor of the awaiter. Returns true if the lock has
-    /// granted the operation and the coroutine never received it: the caller gives it back.
+    /// Removes the waiter from the lock. Called by the destructor of the awaiter. Returns true if the lock
+    /// has granted the operation, and the coroutine has never received the grant. The caller must then undo
+    /// the operation.
     [[nodiscard]] bool end() noexcept {
         const phase now = phase_.load(sys::relaxed);
         return now == phase::waiting ? leave_queue() : now == phase::at_once || now == phase::served;
     }
 
-    /// Called first. Returns false if a stop has been requested: the coroutine is then on its way home.
+    /// Called before all other functions. Returns false if a stop has been requested. Then begin() has posted
+    /// the coroutine.
     template <class Promise>
     [[nodiscard]] bool begin(std::coroutine_handle<Promise> coroutine) noexcept {
         if (!bind(coroutine)) [[likely]]
@@ -112,38 +118,38 @@ protected:
         return false;
     }
 
-    /// Called if the operation is done without a wait. Returns true like gives_way().
+    /// Called if the operation is done without a wait. Returns the result of gives_way().
     template <class Promise>
     [[nodiscard]] bool go_on(std::coroutine_handle<Promise> coroutine) noexcept {
         phase_.store(phase::at_once, sys::relaxed);
         return gives_way(coroutine);
     }
 
-    /// Returns true if the coroutine waits or is on its way home: nothing of it may be touched any more.
-    /// Returns false if the operation is done; go_on() follows.
+    /// Begins to wait. Returns true if the coroutine waits or has been posted. The caller must not access the
+    /// frame afterwards. Returns false if the operation is done. The caller must then call go_on().
     [[nodiscard]] bool wait(const request& wanted) noexcept;
 
-    /// Called when the coroutine has resumed.
+    /// Returns how the wait has ended. Called when the coroutine has resumed.
     [[nodiscard]] wait_result collect() noexcept {
         const phase ended = phase_.load(sys::relaxed);
         phase_.store(phase::collected, sys::relaxed);
         return ended == phase::at_once ? wait_result::done : collect_late(ended);
     }
 
-    // ---- the parts of wait(), for limited_wait
+    // ---- The parts of wait(), which limited_wait also uses
 
-    /// Makes the waiter.
+    /// Creates the waiter.
     void prepare(const request& wanted) noexcept;
-    /// Gives the waiter to the lock. Returns false if the operation is done without a wait.
+    /// Passes the waiter to the lock. Returns false if the operation is done without a wait.
     [[nodiscard]] bool enter_queue() noexcept;
-    /// The wait ends before it has begun: posts the coroutine.
+    /// Cancels a wait that has not begun. Posts the coroutine.
     void refuse() noexcept {
         phase_.store(phase::canceled, sys::relaxed);
         home_.resume();
     }
-    /// Takes the waiter out of the lock, on behalf of a canceler. Returns true if it was still there: the
-    /// caller posts the coroutine. The frame and the lock exist until the canceler has returned, because the
-    /// coroutine waits for that before it continues.
+    /// Removes the waiter from the lock. Called by a canceler. Returns true if the lock still had the waiter.
+    /// The caller must then post the coroutine. The frame and the lock exist until the canceler has returned,
+    /// because the coroutine waits for this return before it continues.
     [[nodiscard]] bool take_back() noexcept;
 
 private:
@@ -154,17 +160,18 @@ private:
     [[nodiscard]] bool leave_queue() noexcept;
     [[nodiscard]] wait_result collect_late(phase ended) noexcept;
 
-    // Relaxed except for [AW1] and [AW2]: what the coroutine reads was written before it was posted.
+    // All accesses to phase_ are relaxed, except accesses with a label. The post of the coroutine publishes
+    // all data that the coroutine reads.
     sys::atomic<phase> phase_{phase::idle};
     state_lock* lock_ = nullptr;
     union {
-        async_waiter waiter_; // from prepare() on; owns nothing
+        async_waiter waiter_; // constructed by prepare(); owns no memory
     };
 };
 
-/// Pauses before the next attempt to enter a lock while another thread makes a short change inside.
-/// `attempts` is the number of attempts so far. Each pause is twice as long as the one before. After the last
-/// attempt, returns false without a pause.
+/// Pauses before the next attempt to enter a lock in which another thread makes a short change. `attempts` is
+/// the number of attempts so far. Each pause is twice as long as the previous pause. After the last attempt,
+/// returns false without a pause.
 [[nodiscard]] bool pause_before_attempt(unsigned attempts) noexcept;
 
 } // namespace detail

@@ -19,17 +19,18 @@ namespace detail {
 
 namespace {
 
-/// The largest depth of the stack above the resume loop from which a coroutine continues directly with
-/// another one.
+/// If the stack is deeper than this number of bytes above the resume loop, a coroutine continues through the
+/// loop, and not directly with another coroutine.
 constexpr std::size_t direct_range = 16 * 1024;
 /// The number of awaits between two readings of the clock.
 constexpr std::uint32_t clock_every = 32;
-/// The time slice: coroutines run for so long before they give way to other tasks of the executor.
+/// The time slice in nanoseconds. After this time, a coroutine is posted again, so that other tasks of its
+/// executor can run.
 constexpr std::uint64_t slice_ns = 100'000;
 
-/// Calls `accept()`, which passes a coroutine to an executor. An executor that refuses it abandons it inside
-/// the call. The caller may hold a lock, or may run in the coroutine itself. So nothing is destroyed inside
-/// the call.
+/// Calls `accept()`, which passes a coroutine to an executor. An executor that refuses the coroutine abandons
+/// it inside the call. The caller may hold a lock, or may run in this coroutine itself. So no frame is
+/// destroyed inside the call.
 template <class Accept>
 void post_by(Accept accept) noexcept {
     resume_record& here = resume_record::here();
@@ -46,11 +47,12 @@ void post_home(task& going, const any_executor& home, task_order order) noexcept
     post_by([&] { accept_task(home, &going, order); });
 }
 
-/// Posts a coroutine that its executor has refused to the context of its root. The context runs `refused`,
-/// which destroys the coroutine. If the context refuses it, too, the coroutine is buried there.
+/// Called if an executor has refused a coroutine. Posts the coroutine to the context of its root. The context
+/// runs `refused`, which destroys the coroutine. If this context also refuses the coroutine, the coroutine is
+/// buried there.
 void end_at_root(task& refused, const environment& env, bool is_refused_by_root) noexcept {
     coroutine_service* const keeper = environment_access::keeper(env);
-    // Without a keeper, it has no root of this library, and another library owns its frame.
+    // If there is no keeper, the coroutine has no root of this library, and another library owns its frame.
     if (keeper == nullptr) return;
     if (!is_refused_by_root && !EKIDEN_MUTANT(suspension_is_only_buried))
         post_by([&refused, keeper] { keeper->end_soon(refused); });
@@ -63,8 +65,8 @@ bool is_refused_here() noexcept {
     return resume_record::here().is_posting && !EKIDEN_MUTANT(suspension_destroys_when_refused);
 }
 
-/// Runs coroutines like run_coroutines(). Returns whether the coroutine of the other library's await
-/// `foreign` has ended.
+/// Runs coroutines like run_coroutines(). `foreign` is the await of a coroutine of another library, or null.
+/// Returns whether the awaited coroutine has ended.
 bool run_loop(std::coroutine_handle<> first, const void* foreign) noexcept {
     resume_record& here = resume_record::here();
     const resume_record outer = here;
@@ -89,8 +91,8 @@ bool run_loop(std::coroutine_handle<> first, const void* foreign) noexcept {
     return true;
 }
 
-/// Returns `to` if the stack is near the resume loop. Otherwise hands `to` to the loop. It is inlined, so
-/// that the address is that of the function that a coroutine has called.
+/// Returns `to` if the stack is near the resume loop. Otherwise passes `to` to the loop. This function must
+/// be inlined, so that __builtin_frame_address(0) is the frame of the function that a coroutine has called.
 [[gnu::always_inline]] inline std::coroutine_handle<> go_to(std::coroutine_handle<> to,
                                                             resume_record& here) noexcept {
     const auto* const top = static_cast<const char*>(__builtin_frame_address(0));
@@ -121,7 +123,7 @@ bool run_loop(std::coroutine_handle<> first, const void* foreign) noexcept {
             return std::noop_coroutine();
         }
     } else if (here.foreign == &link) {
-        here.foreign_has_ended = true; // its await_suspend() is further out on this stack
+        here.foreign_has_ended = true; // the await_suspend() is still active on this stack
         return std::noop_coroutine();
     }
     return go_to(link.waiting, here);
@@ -164,7 +166,7 @@ bool run_loop(std::coroutine_handle<> first, const void* foreign) noexcept {
     if (parent == nullptr) [[unlikely]]
         return end_elsewhere(ended);
     parent->child = nullptr;
-    // Rare: a coroutine that inherits an environment has the same one.
+    // This case is rare, because a coroutine usually inherits the environment of its parent.
     if (&parent->env() != &ended.env()) [[unlikely]]
         return end_elsewhere(ended);
     return go_to(link.waiting, sys::local<resume_record>());
@@ -233,8 +235,9 @@ void coroutine_promise::abandon_chain() noexcept {
     while (leaf->link != nullptr) {
         detail::await_link& above = *leaf->link;
         coroutine_promise* const parent = above.parent;
-        if (parent == nullptr) return; // another library's coroutine waits, and its frame owns the chain
-        // Not by the awaiter's destructor: a long chain would overflow the stack.
+        if (parent == nullptr) return; // the frame of another library's coroutine owns the chain.
+        // The destructor of the awaiter must not destroy the frame, because a long chain would overflow the
+        // stack.
         parent->child = nullptr;
         std::exchange(above.child, nullptr).destroy();
         leaf = parent;
@@ -242,7 +245,8 @@ void coroutine_promise::abandon_chain() noexcept {
     leaf->type()(leaf, task_request::dispose);
 }
 
-/// Destroys each frame itself. The destructors of the awaiters would overflow the stack in a long chain.
+/// Destroys each frame in a loop. The destructors of the awaiters would overflow the stack if the chain is
+/// long.
 void coroutine_promise::destroy_chain_below() noexcept {
     coroutine_promise* leaf = this;
     while (leaf->child != nullptr) leaf = leaf->child;
@@ -269,7 +273,7 @@ void coroutine_promise::drop_environment() noexcept {
 }
 
 const environment& default_environment() noexcept {
-    // Never destroyed: coroutines may end after the destruction of static objects.
+    // This object is never destroyed, because coroutines may end after the destruction of static objects.
     alignas(environment) static std::byte place[sizeof(environment)];
     static const environment& made = *::new (place) environment(system_executor());
     return made;

@@ -1,6 +1,6 @@
-/// A coroutine that no coroutine awaits: the top of a chain.
+/// A coroutine that no other coroutine awaits. It is the root of a chain of coroutines.
 ///
-/// Part: async. Used by: co_spawn, sync_wait. Private.
+/// Part: async. Used by: co_spawn, sync_wait, async_scope. This header is private.
 #pragma once
 
 #include <ekiden/async/detail/await_in_place.hpp>
@@ -19,12 +19,12 @@
 
 namespace ekiden::inline EKIDEN_ABI::detail {
 
-/// It begins when its promise is posted. Its environment lies in its promise. It destroys its own frame. Its
-/// body catches all exceptions.
+/// The type of a root. A root begins when its promise is posted. The promise contains the environment of the
+/// root. A root destroys its own frame at its end. The body of a root catches all exceptions.
 ///
-/// The context has outstanding work until nothing is left of the root: its frame, the callable in the frame,
-/// and the entry in the list of the context. So on_work_finished() is the last call for the root, in any
-/// thread.
+/// The context has outstanding work until the frame of the root, the callable in the frame, and the entry in
+/// the list of the context have been destroyed. So on_work_finished() is the last call for a root. Any thread
+/// may make this call.
 class root_coroutine {
 public:
     class promise_type final : public coroutine_promise, public root_entry {
@@ -39,16 +39,16 @@ public:
         static void return_void() noexcept {}
         [[noreturn]] static void unhandled_exception() noexcept { std::terminate(); }
 
-        /// The environment. It may be changed before the coroutine begins.
+        /// Returns the environment of the root. The caller may change the environment before the root begins.
         [[nodiscard]] environment& given_environment() noexcept { return environment_; }
 
-        /// Begins the coroutine on `where`. Throws what the executor throws. If it throws, or if the executor
-        /// accepts no more tasks, the frame has been destroyed.
+        /// Begins the coroutine on `where`. Throws every exception that the executor throws. If begin()
+        /// throws, or if the executor accepts no more tasks, the frame has been destroyed.
         template <executor E>
         void begin(const E& where, const spawn_options& chosen = spawn_options());
 
-        /// Destroys the frame, with everything that it awaits, and finishes the work. The coroutine must be
-        /// suspended.
+        /// Destroys the frame and all coroutines that the root awaits. Then ends the outstanding work of the
+        /// root. The coroutine must be suspended.
         void end_frame() noexcept;
 
         static const char* answer(task* self, task_request request) {
@@ -62,7 +62,7 @@ public:
             stop_state& state;
             void operator()() const noexcept { (void)state.request_stop(); }
         };
-        /// Stops the coroutine when a stop of the token is requested.
+        /// Requests a stop of the coroutine when a stop is requested with the stop token.
         struct linked_stop {
             explicit linked_stop(const std::stop_token& token) : on_request(token, requests_stop{state}) {}
 
@@ -72,7 +72,7 @@ public:
 
         environment environment_;
         std::optional<linked_stop> stop_;
-        bool counts_work_ = false; // if so, the environment has the executor
+        bool counts_work_ = false; // true after on_work_started()
     };
 
     /// Returns the promise of a coroutine that has not begun.
@@ -84,7 +84,7 @@ private:
 };
 
 inline void root_coroutine::promise_type::end_frame() noexcept {
-    destroy_awaited(); // it still works under the environment
+    destroy_awaited(); // before the executor of environment_ is moved away
     const any_executor home = counts_work_ ? std::move(environment_.executor) : any_executor();
     handle().destroy();
     if (home) home.on_work_finished();

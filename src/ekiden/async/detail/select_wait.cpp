@@ -35,7 +35,7 @@ std::uint32_t select_wait::rotated(std::uint32_t count) noexcept {
 
 bool select_wait::claim(std::uint32_t index) noexcept {
     std::uint32_t expected = unclaimed;
-    // [SW3] Release. Pairs with the acquire in wait(). The lock of the branch and pending_ publish the item.
+    // [SW3] Release: pairs with the acquire in wait(). The lock of the branch and pending_ publish the item.
     return winner_.compare_exchange_strong(expected, index, sys::release, sys::relaxed)
            || EKIDEN_MUTANT(select_takes_from_two);
 }
@@ -54,7 +54,7 @@ bool select_wait::try_now(branches all, std::uint32_t first) noexcept {
     return true;
 }
 
-// The coroutine is not posted before the sweep, because pending_ counts the sweep, too.
+// pending_ also counts the sweep, so the coroutine is not posted before the sweep.
 bool select_wait::wait(branches all, std::uint32_t first) noexcept {
     const auto count = static_cast<std::uint32_t>(all.size());
     all_ = all;
@@ -68,8 +68,8 @@ bool select_wait::wait(branches all, std::uint32_t first) noexcept {
         home_.resume();
         return true;
     }
-    std::uint32_t settled = 0; // branches whose waiters are in no lock
-    // [SW3] Acquire. Pairs with the release in claim().
+    std::uint32_t settled = 0; // number of branches that have no waiter in a lock.
+    // [SW3] Acquire: pairs with the release in claim().
     const auto winner = [this] { return winner_.load(sys::acquire); };
     for (std::uint32_t i = 0; i < count; ++i) {
         select_branch& one = *all[(first + i) % count];
@@ -86,9 +86,9 @@ bool select_wait::wait(branches all, std::uint32_t first) noexcept {
         ++settled;
         const bool is_last = one.has_ended && open_.fetch_sub(1, sys::relaxed) == 1;
         const bool has_won = winner() == one.index || (is_last && claim(all_ended));
-        if (has_won) (void)meet(is_claimed); // this thread is the other one, too
+        if (has_won) (void)meet(is_claimed); // this thread is also the claiming thread
     }
-    // The sweep's part of pending_ stays.
+    // The count of the sweep stays in pending_.
     if (settled > 0) (void)settle(settled);
     if (!meet(is_published)) return true;
     if (!settle(sweep())) return true;
@@ -97,13 +97,14 @@ bool select_wait::wait(branches all, std::uint32_t first) noexcept {
     return false;
 }
 
-// Returns true for the second of the two threads.
+// Called by the coroutine's thread and by the claiming thread. Returns true for the second of them.
 bool select_wait::meet(std::uint8_t one) noexcept {
-    // [SW2] Acquire and release: the second thread sees the waiters that the coroutine has pushed.
+    // [SW2] Acquire and release: the second thread sees all waiters that the thread of the coroutine has
+    // pushed.
     return (met_.fetch_or(one, sys::acq_rel) & ~one) != 0;
 }
 
-// Takes out the waiters that are still in their locks. Returns the number for which the caller calls
+// Removes the waiters that are still in their locks. Returns the number that the caller must pass to
 // settle().
 std::uint32_t select_wait::sweep() noexcept {
     std::uint32_t settled = 1;
@@ -115,27 +116,29 @@ std::uint32_t select_wait::sweep() noexcept {
     return settled;
 }
 
-// Returns true if no other thread uses the awaiter any more. Then the caller continues with the coroutine.
+// Subtracts `count` from pending_. Returns true if no other thread uses the awaiter any more. Then the caller
+// must continue with the coroutine.
 bool select_wait::settle(std::uint32_t count) noexcept {
-    // [SW1] Acquire and release: the last thread sees what each thread has done with its branch, such as the
-    // item.
+    // [SW1] Acquire and release: the last thread sees what each other thread has done with its branch. This
+    // includes the item.
     return pending_.fetch_sub(count, sys::acq_rel) == count;
 }
 
-// Called by the thread that has claimed. `own` is the number of branches that this thread has to settle
-// anyway.
+// Called by the thread that has claimed. `own` is the number of branches of this thread that are not settled
+// yet.
 void select_wait::decided(std::uint32_t own) noexcept {
     const std::uint32_t all = meet(is_claimed) ? own + sweep() : own;
     if (all > 0 && settle(all)) home_.resume();
 }
 
-// Called by the thread that has left the lock of a branch.
+// Called by the releaser after it has left the lock of a branch.
 void select_wait::served(waiter& who) noexcept {
     const auto& one = *static_cast<const select_branch*>(who.context);
     select_wait& self = *one.owner;
-    // Relaxed: only the count matters.
+    // Relaxed: this step needs only the count, and no other data.
     const bool is_last = one.has_ended && self.open_.fetch_sub(1, sys::relaxed) == 1;
-    // Relaxed: only the transition of this waiter claims for its branch, and this thread has run it.
+    // Relaxed: only the transition of this waiter can claim for this branch, and this thread has run that
+    // transition.
     if (self.winner_.load(sys::relaxed) == one.index || (is_last && self.claim(all_ended)))
         self.decided(1);
     else if (self.settle(1))
@@ -148,7 +151,7 @@ void select_wait::stopped(stop_node& node) noexcept {
     if (self.claim(by_stop)) self.decided(0);
 }
 
-// The frame is destroyed while the coroutine waits.
+// Called if the frame is destroyed while the coroutine waits.
 void select_wait::leave_queues() noexcept {
     (void)disarm();
     std::uint32_t left = pending_.load(sys::relaxed);
@@ -156,7 +159,7 @@ void select_wait::leave_queues() noexcept {
         if (left == 0) return; // the coroutine has been posted
     } while (!pending_.compare_exchange_weak(left, left + 1, sys::relaxed, sys::relaxed));
     if (claim(by_end) && meet(is_claimed)) (void)settle(sweep());
-    // [SW1] Acquire: the last touches of the other threads.
+    // [SW1] Acquire: the last accesses of all other threads happen before this step.
     while (pending_.load(sys::acquire) != 1) sys::yield();
 }
 

@@ -1,7 +1,7 @@
-/// The part of select() that does not depend on types: a coroutine waits for several buffers, and gets an
-/// item of one.
+/// The part of select() that does not depend on types. A coroutine waits for several buffers, and gets an
+/// item of one buffer.
 ///
-/// Part: async. Used by: select. Private. The protocol: locks.md.
+/// Part: async. Used by: select. This header is private. locks.md describes the protocol.
 #pragma once
 
 #include <ekiden/async/detail/lock_wait.hpp>
@@ -15,15 +15,16 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// The order of select(): check the buffers in the given order. After `cap` selects, one begins with another
-/// buffer, so that no buffer starves. One coroutine at a time may use it. It must outlive the select.
+/// An order for select(). Each select checks the buffers in the order of its arguments. After `cap` selects
+/// in a row, one select begins with another buffer, so that no buffer starves. Only one coroutine at a time
+/// may use a select_priority. The object must outlive the select.
 class select_priority {
 public:
     /// `cap` is the number of selects in a row that begin with the first buffer. Throws std::invalid_argument
-    /// for 0.
+    /// if `cap` is 0.
     explicit select_priority(unsigned cap);
 
-    /// Returns the buffer, among `count`, with which the next select begins.
+    /// Returns the index of the buffer, among `count` buffers, with which the next select begins.
     [[nodiscard]] unsigned next(unsigned count) noexcept;
 
 private:
@@ -36,29 +37,31 @@ namespace detail {
 
 class select_wait;
 
-/// One of the buffers, and the waiter of the coroutine there.
+/// One of the buffers of a select, and the waiter of the coroutine in the lock of this buffer.
 struct select_branch {
     state_lock* lock;
     state_lock::mask states;
-    state_transition change; ///< its context is the branch
+    state_transition change; ///< the context argument is the branch
     select_wait* owner = nullptr;
     std::uint32_t index = 0;
-    sys::cell<bool> is_waiting{false}; ///< start() has pushed the waiter into the lock [SW2]
-    bool has_ended = false;            ///< the buffer is closed and empty
+    sys::cell<bool> is_waiting{false}; ///< true if start() has pushed the waiter [SW2]
+    bool has_ended = false;            ///< true if the buffer is closed and empty
     async_waiter waiter{};
 
     select_branch(state_lock& l, state_lock::mask s, state_transition c) noexcept
         : lock(&l), states(s), change(c) {}
 };
 
-/// The base of the awaiter. A waiter lies in the lock of each buffer. The first transition that runs claims
-/// the wait and takes an item, inside its lock. The other transitions find the wait claimed and change
-/// nothing. The coroutine is posted when no lock has a waiter any more, and no thread works on one:
+/// The base of the awaiter of select(). The coroutine has a waiter in the lock of each buffer. The first
+/// transition that runs claims the wait and takes an item, inside the lock of its buffer. The other
+/// transitions see the claim and change nothing. The coroutine is posted when no lock contains a waiter of
+/// the coroutine, and no thread works on such a waiter. Two data members ensure that it is not posted
+/// earlier:
 ///
-/// * pending_ counts the waiters, and one for the sweep, which takes the other waiters out.
-/// * Two threads meet in met_: the coroutine's thread, when it has pushed all waiters, and the thread that
-/// has claimed.
-///   The second one makes the sweep. So every waiter has been pushed before the sweep.
+/// pending_ counts the waiters and the sweep. The sweep removes the waiters that are still in a lock.
+///
+/// met_ records two steps: the thread of the coroutine has pushed all waiters, and a thread has claimed. The
+/// thread of the later step makes the sweep, so every waiter has been pushed before the sweep.
 class select_wait : private stop_node, private way_home {
 public:
     static constexpr bool comes_home = true;
@@ -66,17 +69,18 @@ public:
     select_wait(const select_wait&) = delete;
     select_wait& operator=(const select_wait&) = delete;
 
-    /// Called in the transition of branch `index`, inside its lock. Returns true if the transition takes the
-    /// item.
+    /// Called by the transition of the branch `index`, inside the lock of this branch. Returns true if the
+    /// transition must take the item.
     [[nodiscard]] bool claim(std::uint32_t index) noexcept;
 
 protected:
     using branches = std::span<select_branch* const>;
 
     select_wait() noexcept : stop_node(&stopped) {}
-    ~select_wait() = default; // after end()
+    ~select_wait() = default; // end() must have been called
 
-    /// Called first. Returns false if a stop has been requested. Then the coroutine has been posted.
+    /// Called before all other functions. Returns false if a stop has been requested. Then begin() has posted
+    /// the coroutine.
     template <class Promise>
     [[nodiscard]] bool begin(std::coroutine_handle<Promise> coroutine) noexcept {
         if (!bind(coroutine)) [[likely]]
@@ -85,8 +89,8 @@ protected:
         home_.resume();
         return false;
     }
-    /// Tries each buffer once, beginning with `first`. Returns true if one gave an item, or if all have
-    /// ended.
+    /// Tries each buffer once, beginning with the buffer `first`. Returns true if a buffer gave an item, or
+    /// if all buffers are closed and empty.
     [[nodiscard]] bool try_now(branches all, std::uint32_t first) noexcept;
     /// Waits like lock_wait::wait().
     [[nodiscard]] bool wait(branches all, std::uint32_t first) noexcept;
@@ -95,26 +99,28 @@ protected:
         return gives_way(coroutine);
     }
 
-    /// Returns the branch that gave an item, or all_ended, or by_stop. Called when the coroutine has resumed.
+    /// Returns the index of the branch that gave an item, or all_ended, or by_stop. Called when the coroutine
+    /// has resumed.
     [[nodiscard]] std::uint32_t collect() noexcept {
         if (is_waiting_) (void)disarm();
         is_waiting_ = false;
         return winner_.load(sys::relaxed);
     }
-    /// Returns why a wait that a stop has ended has no item.
+    /// Returns `stopped` or `timed_out`. Called for a wait that a stop has ended.
     using way_home::why_stopped;
     static constexpr std::uint32_t unclaimed = ~std::uint32_t{0};
     static constexpr std::uint32_t by_stop = unclaimed - 1;
     static constexpr std::uint32_t all_ended = unclaimed - 2;
     static constexpr std::uint32_t by_end = unclaimed - 3;
 
-    /// Takes the waiters out if the coroutine waits. Called in the destructor of the awaiter.
+    /// Removes the waiters from their locks if the coroutine waits. Called by the destructor of the awaiter.
     void end() noexcept {
         if (is_waiting_) [[unlikely]]
             leave_queues();
     }
 
-    /// Returns the buffer with which a select without a select_priority begins: another one with each call.
+    /// Returns the index of the buffer with which a select without a select_priority begins. The index
+    /// changes with each call in a thread.
     [[nodiscard]] static std::uint32_t rotated(std::uint32_t count) noexcept;
 
 private:
@@ -132,9 +138,9 @@ private:
     branches all_{};
     sys::atomic<std::uint32_t> winner_{unclaimed};
     sys::atomic<std::uint32_t> pending_{0};
-    sys::atomic<std::uint32_t> open_{0}; // buffers that have not ended
+    sys::atomic<std::uint32_t> open_{0}; // number of buffers that are not closed and empty
     sys::atomic<std::uint8_t> met_{0};
-    bool is_waiting_ = false; // used by the coroutine: true from wait() until it has resumed
+    bool is_waiting_ = false; // true from wait() until the coroutine has resumed
 };
 
 } // namespace detail

@@ -8,8 +8,9 @@
 
 namespace ekiden::inline EKIDEN_ABI::detail {
 
-/// The stop is armed before the timer is set, and the timer may end before this returns. Until publish(), the
-/// timer does not resume the coroutine, and a stop does not cancel the timer: publish() does so for them.
+/// The stop is armed before the timer is set, and the timer may end before begin() returns. Before publish(),
+/// the end of the timer does not resume the coroutine, and a stop does not cancel the timer. publish() then
+/// does these steps instead.
 void sleep_awaiter::begin() {
     const environment& env = home_.env();
     is_cut_ = env.deadline < time_;
@@ -22,10 +23,10 @@ void sleep_awaiter::begin() {
     publish();
 }
 
-/// [TW1] The later of publish() and timer_ended() resumes the coroutine. The later of publish() and stopped()
-/// cancels the timer. Release: the timer, and this thread's last touch of the awaiter. Acquire: what
-/// timer_ended() releases. Relaxed on failure: a stop publishes nothing, and the step that succeeds reads
-/// what timer_ended() has released.
+/// [TW1] The later one of publish() and timer_ended() resumes the coroutine. The later one of publish() and
+/// stopped() cancels the timer. Release: publishes the timer, and the last access of this thread to the
+/// awaiter. Acquire: pairs with the release in timer_ended(). Relaxed on failure, because a stop publishes
+/// nothing, and the attempt that succeeds acquires.
 void sleep_awaiter::publish() noexcept {
     std::uint8_t seen = 0;
     bool has_canceled = false;
@@ -33,13 +34,13 @@ void sleep_awaiter::publish() noexcept {
         if ((seen & is_stopped) == 0 || EKIDEN_MUTANT(sleep_forgets_early_stop)
             || std::exchange(has_canceled, true))
             continue;
-        cancel_timer(); // the timer ends here, or in the thread that is about to fire it
+        cancel_timer(); // ends it, unless another thread is about to fire it
     }
     if ((seen & is_due) != 0) home_.resume();
 }
 
-/// Called by the thread that requests the stop. [TW1] Acquire: the timer. It releases nothing, because
-/// publish() reads none of its data.
+/// Called by the thread that requests the stop. [TW1] Acquire: this thread sees the timer. No release is
+/// needed, because publish() reads no data of this thread.
 void sleep_awaiter::stopped(stop_node& self) noexcept {
     auto& own = static_cast<sleep_awaiter&>(self);
     if ((own.parts_.fetch_or(is_stopped, sys::acquire) & has_begun) != 0) own.cancel_timer();
@@ -47,13 +48,13 @@ void sleep_awaiter::stopped(stop_node& self) noexcept {
 
 void sleep_awaiter::timer_ended(timer_end how) noexcept {
     is_canceled_.write(how != timer_end::expired);
-    // [TW1] Release: is_canceled_, and this thread's last touch if it does not resume the coroutine. Acquire:
-    // the last touch of publish().
+    // [TW1] Release: publishes is_canceled_, and the last access of this thread if it does not resume the
+    // coroutine. Acquire: the last access of publish() happens before the coroutine resumes.
     const std::uint8_t before = parts_.fetch_or(is_due, sys::acq_rel);
     if ((before & (has_begun | is_ending)) == has_begun) home_.resume(task_order::immediate);
 }
 
-/// Returns true if the time has come.
+/// Ends the wait. Returns true if the time has come.
 bool sleep_awaiter::end() noexcept {
     (void)disarm();
     leave_timer();
@@ -65,7 +66,7 @@ sleep_awaiter::~sleep_awaiter() {
     if (!has_timer()) return;
     if ((parts_.fetch_or(is_ending, sys::acq_rel) & (has_begun | is_due)) == has_begun) { // [TW1]
         cancel_timer();
-        // The timer has ended, unless another thread has taken it out to fire it.
+        // The timer has ended now, unless another thread is firing it.
         while ((parts_.load(sys::acquire) & is_due) == 0) sys::yield();
     }
     leave_timer();

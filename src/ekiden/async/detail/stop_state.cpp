@@ -11,12 +11,12 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// A request_stop() that calls the callbacks. The lock of the state guards the first two members. Only the
-/// calling thread uses the last one.
+/// A request_stop() that calls the callbacks. The lock of the state guards `thread` and `current`. Only the
+/// thread that calls the callbacks uses `is_gone`.
 struct stop_state::calling {
     const void* thread;
-    stop_node* current = nullptr; // the node whose callback runs
-    bool is_gone = false;         // a callback has destroyed the state
+    stop_node* current = nullptr; // the node whose callback is running
+    bool is_gone = false;         // true if a callback has destroyed the state
 };
 
 namespace {
@@ -33,7 +33,7 @@ const void* this_thread() noexcept { return &sys::local<mark>(); }
 
 bool stop_node::arm(stop_state& state) noexcept {
     sys::expects(state_ == nullptr, "stop_node: armed again without disarm()");
-    return state.add(*this); // the last step, because the callback may have destroyed the node
+    return state.add(*this); // the last step, because the callback may destroy the node
 }
 
 bool stop_node::disarm() noexcept {
@@ -44,15 +44,15 @@ bool stop_node::disarm() noexcept {
 // ---- the state
 
 stop_state::stop_state(stop_state* parent) noexcept : link_(*this) {
-    // Relaxed: no other thread knows the state yet.
+    // Relaxed: no other thread uses the state yet.
     if (parent != nullptr && !link_.arm(*parent)) word_.store(requested, sys::relaxed);
 }
 
 stop_state::~stop_state() {
     (void)link_.disarm();
     sys::expects(first_ == nullptr, "stop_state: destroyed while a stop_node is armed");
-    // Relaxed: a request that is not ordered before this call comes from the parent, and disarm() has waited
-    // for it.
+    // Relaxed: every request either happens before this call, or comes from the parent. disarm() has waited
+    // for a request of the parent.
     if ((word_.load(sys::relaxed) & requested) == 0) return;
     lock_guard guard(lock_);
     if (calling_ == nullptr) return;
@@ -68,7 +68,7 @@ bool stop_state::request_stop() noexcept {
     lock_guard guard(lock_);
     const std::uint32_t before = word_.load(sys::relaxed);
     if ((before & requested) != 0) return false;
-    word_.store(before | requested, sys::release); // [SR1] Release: what this thread did before.
+    word_.store(before | requested, sys::release); // [SR1] Release: publishes earlier writes.
     calling_ = &here;
     while (stop_node* const oldest = first_) {
         unlink(*oldest);
@@ -83,7 +83,7 @@ bool stop_state::request_stop() noexcept {
     }
     calling_ = nullptr;
     wake_sleepers();
-    return true; // the state may be destroyed as soon as the lock is free
+    return true; // another thread may destroy the state as soon as the lock is free
 }
 
 bool stop_state::add(stop_node& fresh) noexcept {
@@ -125,9 +125,10 @@ void stop_state::unlink(stop_node& node) noexcept {
     node.next_ = nullptr;
 }
 
-/// A sleeper sets has_sleepers under the lock, and sleeps while the word is unchanged. After a callback, its
-/// thread finds the bit and changes the word. So no return is missed. The word is changed by
-/// read-modify-writes, which continue the release sequence of [SR1].
+/// Sleeps while `is_so()` returns true. A sleeper sets has_sleepers under the lock, and sleeps while the word
+/// is unchanged. After each callback, the calling thread finds the bit and changes the word. So a sleeper
+/// never misses the return of a callback. Every change is a read-modify-write, which continues the release
+/// sequence of [SR1].
 template <class Condition>
 void stop_state::sleep_while(lock_guard& guard, Condition is_so) noexcept {
     while (is_so()) {
@@ -141,7 +142,8 @@ void stop_state::sleep_while(lock_guard& guard, Condition is_so) noexcept {
     }
 }
 
-/// Called under the lock, so that no sleeper can continue and destroy the state meanwhile.
+/// Wakes all sleepers. Called under the lock, so that no sleeper can continue and destroy the state during
+/// the call.
 void stop_state::wake_sleepers() noexcept {
     if ((word_.load(sys::relaxed) & has_sleepers) == 0 || EKIDEN_MUTANT(stop_end_forgets_to_wake)) return;
     word_.fetch_add(has_sleepers, sys::relaxed); // clears the bit, and increments the count above it

@@ -1,8 +1,9 @@
-/// The stop of coroutines: a flag, and the callbacks to call when it is set.
+/// A stop request for coroutines. A stop request consists of a flag, and of callbacks that are called when
+/// the flag is set.
 ///
-/// Part: async. Used by: environment (points to one), every awaiter that waits (has a stop_node). Modeled on
-/// std::stop_source and std::stop_callback, but without allocation and reference counts. A state may be
-/// linked to a parent, so that a stop goes down a tree. The protocol: stop.md.
+/// Part: async. Used by: environment, awaiters. Modeled on std::stop_source and std::stop_callback, but
+/// without allocation and reference counts. A state may be linked to a parent, so that a stop goes down a
+/// tree. stop.md describes the protocol.
 #pragma once
 
 #include <ekiden/sys/atomic.hpp>
@@ -15,12 +16,13 @@ namespace ekiden::inline EKIDEN_ABI {
 
 class stop_state;
 
-/// A registration with a stop_state. One thread at a time uses it. Meanwhile other threads may call
-/// request_stop().
+/// A registration of a callback with a stop_state. Only one thread at a time may use a node. Meanwhile other
+/// threads may call request_stop() of the state.
 class stop_node {
 public:
-    /// Called once, by the thread that requests the stop, with no lock held. It must not wait for another
-    /// thread. It may destroy the node.
+    /// The type of the callback. The callback is called once, by the thread that requests the stop. The
+    /// library holds no lock during the call. The callback must not wait for another thread. The callback may
+    /// destroy the node.
     using callback = void (*)(stop_node& self) noexcept;
 
     explicit stop_node(callback call) noexcept : call_(call) {}
@@ -31,49 +33,53 @@ public:
     stop_node(const stop_node&) = delete;
     stop_node& operator=(const stop_node&) = delete;
 
-    /// Registers the callback. A stop may call it before this call returns. Returns false if the stop has
-    /// been requested already; then nothing is registered. The node must not be armed. The state must exist
-    /// until the next disarm().
+    /// Registers the callback. A stop may call the callback before arm() returns. If the stop has already
+    /// been requested, arm() returns false and registers nothing. The node must not be armed. The state must
+    /// exist until the next disarm().
     [[nodiscard]] bool arm(stop_state& state) noexcept;
 
-    /// Removes the registration. If another thread runs the callback, waits until it returns. Afterwards the
-    /// callback does not run any more, and its effects are visible. Returns false if it has run, or runs
-    /// further out in this thread.
+    /// Removes the registration. If another thread is running the callback, waits until the callback returns.
+    /// Afterwards no other thread runs the callback, and the effects of the callback are visible. Returns
+    /// false if the callback has run, or if this thread is inside the callback.
     bool disarm() noexcept;
 
 private:
     friend class stop_state;
 
     const callback call_;
-    stop_state* state_ = nullptr; // from arm() to disarm()
-    stop_node* next_;             // set by arm(): the state's ring, the oldest first; null: in no ring
+    stop_state* state_ = nullptr; // set from arm() to disarm(), else null
+    stop_node* next_;             // the ring of the state; null if the node is in no ring
     stop_node* prev_;
-    bool has_run_ = false; // the callback has begun
+    bool has_run_ = false; // true if the callback has begun
 };
 
-/// A stop request stays set. Checking it is one load. Thread-safe, except construction and destruction.
+/// The state of a stop request. A request stays set. Checking for a request costs one load. All functions are
+/// thread-safe, except the constructor and the destructor.
 class stop_state {
 public:
     stop_state() noexcept : stop_state(nullptr) {}
-    /// Makes a state that is stopped with `parent`, which must outlive it. Null means no parent.
+    /// Constructs a state. A stop of `parent` also stops this state. The parent must outlive this state. Null
+    /// means no parent.
     explicit stop_state(stop_state* parent) noexcept;
     /// All nodes must have been disarmed. Waits until a request_stop() in another thread no longer uses the
-    /// state. May be called inside a callback.
+    /// state. A callback may destroy the state.
     ~stop_state();
     stop_state(const stop_state&) = delete;
     stop_state& operator=(const stop_state&) = delete;
 
     [[nodiscard]] bool stop_requested() const noexcept {
-        // [SR1] Acquire: what the requesting thread did before. Pairs with the release in request_stop().
+        // [SR1] Acquire: this thread sees what the requesting thread did before. Pairs with the release in
+        // request_stop().
         return (word_.load(sys::acquire) & requested) != 0;
     }
 
-    /// Unlinks the state from its parent, which may then be destroyed. If another thread is passing the
-    /// parent's stop on, waits until that has ended.
+    /// Unlinks the state from its parent. Afterwards the parent may be destroyed. If a stop of the parent is
+    /// stopping this state in another thread, waits until that stop has finished.
     void leave_parent() noexcept { (void)link_.disarm(); }
 
-    /// Calls the callbacks of all armed nodes, the oldest first. Returns false if the stop had been requested
-    /// before; another thread may still be calling the callbacks. A callback may destroy the state.
+    /// Requests the stop, and calls the callbacks of all armed nodes, the oldest node first. Returns false if
+    /// the stop had been requested before. If it returns false, another thread may still be calling the
+    /// callbacks. A callback may destroy the state.
     bool request_stop() noexcept;
 
 private:
@@ -91,15 +97,16 @@ private:
     };
     struct calling;
 
-    // word_: bit 0, the stop is requested. Bit 1, a thread sleeps until a callback has returned. The other
-    // bits count the returns for which threads have slept. It is changed under the lock.
+    // Bit 0 of word_ is set if the stop is requested. Bit 1 is set if a thread sleeps until a callback has
+    // returned. The other bits of word_ count how often sleepers were woken. The lock must be held to change
+    // word_.
     static constexpr std::uint32_t requested = 1;
     static constexpr std::uint32_t has_sleepers = 2;
 
     bool add(stop_node& fresh) noexcept;
     void remove(stop_node& node) noexcept;
 
-    // With the lock:
+    // The caller of the next functions must hold the lock.
     using lock_guard = std::unique_lock<sys::slow_lock>;
     void unlink(stop_node& node) noexcept;
     template <class Condition>
@@ -108,7 +115,7 @@ private:
 
     sys::atomic<std::uint32_t> word_{0};
     sys::slow_lock lock_;
-    stop_node* first_ = nullptr; // the oldest armed node, in a ring
+    stop_node* first_ = nullptr; // the oldest node in the ring of armed nodes
     calling* calling_ = nullptr; // on the stack of the thread that calls the callbacks
     parent_link link_;
 };

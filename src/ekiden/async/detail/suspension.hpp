@@ -1,6 +1,6 @@
-/// Resumes a waiting coroutine on its executor.
+/// A task that resumes a waiting coroutine on its executor.
 ///
-/// Part: async. Used by: every awaiter that suspends: locks, buffers, timers, stops.
+/// Part: async. Used by: awaiters.
 #pragma once
 
 #include <ekiden/async/detail/coroutine_promise.hpp>
@@ -16,25 +16,26 @@ namespace ekiden::inline EKIDEN_ABI {
 
 namespace detail {
 
-/// A promise that stands for the promise of another coroutine: see stand_in_frame.
+/// Satisfied by the promise of a stand_in_frame, which represents the promise of another coroutine.
 template <class Promise>
 concept stand_in_promise = requires(Promise& p) { p.stands_for(); };
 
 } // namespace detail
 
-/// Lies in the awaiter, and is destroyed with the frame. It is a task, so resume() allocates nothing.
+/// An object in an awaiter, which is destroyed with the frame. A suspension is a task, so resume() does not
+/// allocate.
 ///
-/// If the executor drops the task, the chain of coroutines is destroyed once, this coroutine first. If the
-/// executor refuses the task, nothing is destroyed inside resume(), where a lock may be held. Instead, the
-/// context of the root runs a task that destroys the chain. If that context refuses the task, too, a thread
-/// in sync_wait() or the end of the context destroys the chain. A coroutine of another library at the end of
-/// the chain stays suspended.
+/// If the executor drops the task, the chain of coroutines is destroyed once, beginning with this coroutine.
+/// If the executor refuses the task, no frame is destroyed inside resume(), because the caller may hold a
+/// lock. After a refusal, the context of the root runs a task that destroys the chain. If this context also
+/// refuses the task, a thread in sync_wait() or the end of the context destroys the chain. If a coroutine of
+/// another library awaits the chain, that coroutine stays suspended.
 class suspension : public task {
 public:
     suspension() noexcept : task(&answer) {}
 
-    /// Sets the coroutine to resume. Called in await_suspend(), before the awaiter is published. A coroutine
-    /// of another library works under default_environment().
+    /// Sets the coroutine to resume. Called in await_suspend(), before the awaiter is published. The
+    /// environment of a coroutine of another library is default_environment().
     template <class Promise>
     void bind(std::coroutine_handle<Promise> waiting) noexcept {
         if constexpr (std::is_void_v<Promise>) {
@@ -52,16 +53,16 @@ public:
         return promise_ != nullptr ? promise_->env() : default_environment();
     }
 
-    /// Posts the coroutine to its executor, and never runs it inline. Any thread may call it, also under a
-    /// lock, once for each bind(). The caller must not touch the frame afterwards. The call happens before
-    /// the coroutine resumes.
+    /// Posts the coroutine to its executor, and never runs it inline. Any thread may call resume(), even
+    /// while it holds a lock. Call resume() exactly once for each bind(). The caller must not access the
+    /// frame afterwards. The call of resume() happens before the coroutine resumes.
     void resume(task_order order = task_order::usual) noexcept;
 
     /// Posts the coroutine to another executor.
     void resume_at(const any_executor& where, task_order order = task_order::usual) noexcept;
 
-    /// Ends the coroutine as if its executor had refused it. Called in await_suspend() instead of publishing
-    /// the awaiter.
+    /// Destroys the coroutine as if its executor had refused it. An await_suspend() may call this instead of
+    /// publishing the awaiter.
     void give_up() noexcept;
 
 private:
@@ -73,13 +74,16 @@ private:
         promise_ = promise;
     }
 
-    std::coroutine_handle<> waiting_;      // null: given up, running the task destroys the chain
-    coroutine_promise* promise_ = nullptr; // null: the coroutine belongs to another library
+    std::coroutine_handle<> waiting_;      // if null, running the task destroys the chain
+    coroutine_promise* promise_ = nullptr; // null for a coroutine of another library
 };
 
-/// An awaiter that resumes every coroutine by a suspension, or never suspends. It says so with a member
+/// Satisfied by an awaiter that resumes every coroutine by a suspension, or that never suspends. Such an
+/// awaiter has this member:
 ///   static constexpr bool comes_home = true;
-/// Any other awaiter is wrapped like another library's, which needs some more words in the frame.
+///
+/// Every other awaiter is wrapped like an awaiter of another library. The wrapper needs a few more words in
+/// the frame.
 template <class Awaiter>
 concept homing_awaiter = requires { requires std::remove_cvref_t<Awaiter>::comes_home; };
 

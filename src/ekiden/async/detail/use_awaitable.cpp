@@ -8,8 +8,8 @@ namespace ekiden::inline EKIDEN_ABI::detail {
 
 namespace {
 
-/// The operation that this thread is starting. It is kept outside the operation, which may be destroyed
-/// meanwhile.
+/// Records which operation this thread is starting. The record is thread-local, because the operation may be
+/// destroyed during its start.
 struct starting {
     const awaited_operation* begun = nullptr;
     bool is_dropped = false;
@@ -28,10 +28,11 @@ void awaited_operation::start_by(void (*start)(void*), void* argument) {
     {
         const scope here;
         started_here().begun = this;
-        start(argument); // if it throws, the coroutine continues with the exception
+        start(argument); // if start() throws, the coroutine gets the exception
         is_dropped = started_here().is_dropped;
     }
-    // Not inside start(): the coroutine is not suspended before this thread has left its await.
+    // give_up() is not called inside start(), because the coroutine is not suspended before start_by()
+    // returns.
     if (is_dropped) way_home_.give_up();
 }
 

@@ -12,18 +12,19 @@ bool deadline_group::publish_with_alarm() noexcept {
     return publish(has_alarm ? 1 : 0);
 }
 
-/// Returns false if there is no alarm. The member may end meanwhile, in another thread.
+/// Sets the alarm, which is the timer of the deadline. Returns false if no alarm is needed or possible. The
+/// member may end in another thread during this call.
 bool deadline_group::set_alarm() noexcept {
     if (env().deadline == sys::clock::time_point::max()) return false;
     try {
         set_timer(env(), env().deadline);
-    } catch (...) {                       // no memory, or no thread
-        failed(std::current_exception()); // which stops the member
+    } catch (...) {                       // there is no memory, or no thread
+        failed(std::current_exception()); // this also stops the member
         return false;
     }
     std::uint8_t seen = is_setting;
-    // [AL1] Release: the timer. The later of this step and member_ends() cancels it. It acquires nothing,
-    // because the group's count publishes what the member has done.
+    // [AL1] Release: publishes the timer. The later one of this step and member_ends() cancels the timer. No
+    // acquire is needed, because the count of the group publishes what the member has done.
     if (!phase_.compare_exchange_strong(seen, is_set, sys::release, sys::relaxed)
         && !EKIDEN_MUTANT(deadline_alarm_stays_set))
         cancel_timer();
@@ -31,8 +32,8 @@ bool deadline_group::set_alarm() noexcept {
 }
 
 void deadline_group::member_ends() noexcept {
-    // [AL1] Acquire: the timer. The group exists until the member is counted, which releases what the member
-    // has done.
+    // [AL1] Acquire: this thread sees the timer. The group exists until the member is counted. The counting
+    // step releases what the member has done.
     if (phase_.exchange(is_over, sys::acquire) == is_set) cancel_timer();
 }
 
@@ -48,7 +49,7 @@ void deadline_group::finish_in_time() {
     leave_timer();
     const stop_state* const outer = outer_stop();
     const bool is_from_outside = is_outer_earlier_ || (outer != nullptr && outer->stop_requested());
-    // The enclosed coroutine may have noticed the deadline before the alarm.
+    // The member may have noticed the deadline before the alarm has fired.
     if (is_only_stopped() && !is_from_outside && (has_come_ || now_here<sys::clock>() >= deadline_))
         throw timed_out("with_deadline: the deadline has come before the end");
     finish();

@@ -14,16 +14,17 @@
 namespace ekiden::inline EKIDEN_ABI {
 
 void completion::unclaim() noexcept {
-    // [CU1] Release: what this producer did to the object. Pairs with the acquire in claim().
+    // [CU1] Release: publishes what this producer did to the object. Pairs with the acquire in claim().
     status_.fetch_and(~claimed, sys::release);
 }
 
 void completion::complete(std::uint32_t references) noexcept {
     // [CO1] Release: publishes the result. Pairs with the acquires in is_ready(), sleep_until() and attach().
-    // Acquire: if these are the last references, what other threads did with the object.
+    // Acquire: if these are the last references, all uses by other threads happen before the object is
+    // destroyed.
     const std::uint32_t before = status_.fetch_add(ready - references * reference, sys::acq_rel);
-    // A sleeper may wake up without a wake call and destroy the object. So the wake call uses only the
-    // address of the word. The other two branches need the object, and a reference keeps it for them.
+    // A sleeper may wake up without the wake call, and may then destroy the object. So the wake call uses
+    // only the address of status_. In the other two branches the object exists, because a reference is left.
     if ((before & sleeper) != 0 && !EKIDEN_MUTANT(completion_forgets_the_sleeper))
         sys::futex_wake_all(status_);
     if ((before & continued) != 0)
@@ -32,16 +33,17 @@ void completion::complete(std::uint32_t references) noexcept {
         type()(this, task_request::dispose);
 }
 
-/// Calls the attached continuations. From now on the last continuation of the list cannot be detached, so its
-/// reference keeps the object until it is called.
+/// Calls the attached continuations. From now on the last continuation of the list cannot be detached. The
+/// thread that attached a continuation keeps a reference until the continuation has been called. So this
+/// object exists until the last call.
 void completion::call_continuations() noexcept {
     lock_.lock();
     continuation* at = continuations_.read();
-    continuations_.write(nullptr); // from now on detach() returns false
+    continuations_.write(nullptr); // From now on, detach() returns false.
     lock_.unlock();
     while (at != nullptr) {
-        // Read before the call, because the call may destroy the continuation. The last call may destroy this
-        // object, too.
+        // `next_` is read before the call, because the call may destroy the continuation. The last call may
+        // also destroy this object.
         continuation* const older = at->next_.read();
         at->then_.read()(at->argument_.read());
         at = EKIDEN_MUTANT(completion_reads_after_the_call) ? at->next_.read() : older;
@@ -49,8 +51,8 @@ void completion::call_continuations() noexcept {
 }
 
 void completion::release() noexcept {
-    // Release: what this thread did with the object. Acquire: what other threads did with it, before the last
-    // reference destroys it.
+    // Release: the uses of the object by this thread happen before its destruction. Acquire: the uses by all
+    // other threads happen before this thread destroys it.
     if (status_.fetch_sub(reference, sys::acq_rel) / reference == 1) type()(this, task_request::dispose);
 }
 
@@ -83,12 +85,12 @@ bool completion::wait_asleep() noexcept {
 }
 
 bool completion::block(const wait_limit* limit) noexcept {
-    if (limit != nullptr && limit->is_reached()) return is_ready(); // a poll
+    if (limit != nullptr && limit->is_reached()) return is_ready(); // the caller only polls
     const bool is_far = std::exchange(thread_record::here().has_woken_a_worker, false);
     if (!is_far && sys::spin_until([this] { return is_ready(); })) return true;
     if (limit == nullptr) return sleep_until(nullptr);
     if (limit->stop().stop_possible()) return sleep_unless_stopped(*limit);
-    do { // repeats only if the deadline belongs to another clock, which was set back meanwhile
+    do { // The loop repeats only if the deadline belongs to another clock, and that clock was set back.
         const sys::clock::time_point deadline = limit->deadline();
         if (sleep_until(&deadline)) return true;
     } while (!limit->is_reached());
@@ -96,21 +98,23 @@ bool completion::block(const wait_limit* limit) noexcept {
 }
 
 /// Sleeps on an event that a continuation sets. A wait for an event supports a stop token. A sleep on status_
-/// does not, because the object may have been destroyed when the stop is requested.
+/// does not support one, because the object may already be destroyed when the stop is requested.
 bool completion::sleep_unless_stopped(const wait_limit& limit) noexcept {
     event is_over;
     continuation sets_event([](void* self) noexcept { static_cast<event*>(self)->set(); }, &is_over);
     if (!attach(sets_event)) return true;
-    // Acquire in is_set(): the loads of the wait come before the steps of detach(), on which the other
-    // thread's call of set() may depend.
+    // The acquire in is_set() orders the loads of the wait before the steps of detach(). The other thread may
+    // call set() only after these steps.
     if (is_over.wait(limit) || is_over.is_set()) return true;
     if (detach(sets_event)) return false;
-    // The continuation is being called, or will be. So it and the event must exist until the event is set.
+    // Another thread is calling the continuation, or will call it. So the continuation and the event must
+    // exist until the event is set.
     if (!EKIDEN_MUTANT(completion_leaves_before_its_call)) is_over.wait();
     return true;
 }
 
-/// Returns false if `deadline` passed first. A null `deadline` never passes.
+/// Sleeps until the result is set or `deadline` has passed. Returns whether the result is set. A null
+/// `deadline` never passes.
 bool completion::sleep_until(const sys::clock::time_point* deadline) noexcept {
     for (std::uint32_t status = status_.load(sys::acquire);; status = status_.load(sys::acquire)) { // [CO1]
         if ((status & ready) != 0) return true;
@@ -118,7 +122,7 @@ bool completion::sleep_until(const sys::clock::time_point* deadline) noexcept {
             && !status_.compare_exchange_strong(status, status | sleeper, sys::relaxed, sys::relaxed)) {
             continue;
         }
-        // If the word has changed since then, by complete() or otherwise, the wait ends at once.
+        // The futex call returns at once if any thread has changed the word since it was read.
         if (deadline == nullptr)
             sys::futex_wait(status_, status | sleeper);
         else if (!sys::futex_wait_until(status_, status | sleeper, *deadline))
@@ -137,7 +141,7 @@ bool completion::attach(continuation& added) noexcept {
         if (status_.compare_exchange_weak(status, status | continued, sys::relaxed, sys::relaxed))
             return true;
     }
-    (void)status_.load(sys::acquire); // [CO1] The result, which the caller may use at once.
+    (void)status_.load(sys::acquire); // [CO1] The caller may use the result at once.
     // If there are older continuations, complete() waits for the lock and then calls this list.
     if (!EKIDEN_MUTANT(completion_keeps_the_late)) continuations_.write(before);
     return false;
@@ -151,8 +155,9 @@ bool completion::detach(continuation& attached) noexcept {
         if (older == nullptr && !EKIDEN_MUTANT(completion_leaves_an_empty_list)) {
             std::uint32_t status = status_.load(sys::relaxed);
             do {
-                // If ready is set, complete() has seen `continued` and will read the list. Relaxed: publishes
-                // nothing. A thread that needs the result, or the end of the call, acquires it itself.
+                // If `ready` is set, complete() has seen `continued` and will read the list. Relaxed is
+                // enough, because this step publishes nothing. A thread that needs the result has an acquire
+                // of its own.
                 if ((status & ready) != 0) return false;
             } while (!status_.compare_exchange_weak(status, status & ~continued, sys::relaxed, sys::relaxed));
         }
@@ -164,7 +169,7 @@ bool completion::detach(continuation& attached) noexcept {
         at->next_.write(older);
         return true;
     }
-    return false; // called, or about to be
+    return false; // another thread has called it, or is about to call it
 }
 
 } // namespace ekiden::inline EKIDEN_ABI

@@ -1,8 +1,7 @@
-/// The life cycle of a result without its type. It is claimed once and completed once. Threads and
-/// continuations wait for it.
+/// The life cycle of a result, without the type of the result. One producer claims the result and completes
+/// it. Threads and continuations wait for it.
 ///
-/// Part: future. Used by: shared_state, and through it promise, future and the pool. Workers of a pool run
-/// other tasks while they wait for it.
+/// Part: future. Used by: shared_state, pool.
 #pragma once
 
 #include <ekiden/queue/task.hpp>
@@ -16,19 +15,20 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// The state that a promise or a queued task shares with its future. It is a part of the task, so both need
-/// one allocation. The last reference frees it.
+/// The state that a promise or a queued task shares with its future. A task with a future is derived from
+/// this class, so the task and the state need only one allocation. Releasing the last reference frees both.
 ///
-/// bits of status_   meaning                                                set by           cleared by
-/// 0 claimed         a thread produces the result, or has canceled it      claim            unclaim
-/// 1 ready           the result is set                                      complete         -
-/// 2 sleeper         threads sleep on this word                             sleep            -
-/// 3 continued       there are continuations to call                        attach           detach
-/// 4..31             number of references                                   retain           release
+/// The bits of status_:
+///
+/// * Bit 0, `claimed`: a thread produces the result, or has canceled the task. unclaim() clears the bit.
+/// * Bit 1, `ready`: the result is set. complete() sets the bit.
+/// * Bit 2, `sleeper`: threads sleep on status_. A thread sets the bit before it sleeps.
+/// * Bit 3, `continued`: there are continuations to call. attach() sets the bit, and detach() clears it.
+/// * The bits from 4 to 31 count the references.
 class completion : public task {
 public:
-    /// A function to call when the result is set. The object must exist until it has been called or detached.
-    /// The call may destroy it.
+    /// A function to call when the result is set. The continuation must exist until it has been called or
+    /// detached. The call may destroy the continuation.
     class continuation {
     public:
         using function = void (*)(void* argument) noexcept;
@@ -47,72 +47,77 @@ public:
 
         sys::cell<function> then_{nullptr};
         sys::cell<void*> argument_{nullptr};
-        sys::cell<continuation*> next_{nullptr}; // attached before this one
+        sys::cell<continuation*> next_{nullptr}; // the continuation that was attached before this one
     };
 
-    /// Tries to become the producer of the result. Returns true to one thread, which must call complete() or
-    /// unclaim(). Any thread may call it.
+    /// Tries to become the producer of the result. Returns true to one thread only. The thread that gets true
+    /// must call complete() or unclaim(). Any thread may call claim().
     [[nodiscard]] bool claim() noexcept {
-        // [CU1] Acquire: what an earlier producer did to the object. Pairs with the release in unclaim().
+        // [CU1] Acquire: this thread sees what an earlier producer did to the object. Pairs with the release
+        // in unclaim().
         return (status_.fetch_or(claimed, sys::acquire) & claimed) == 0;
     }
 
-    /// Lets another thread claim. Called by the producer instead of complete().
+    /// Gives up the role of the producer, so that another thread can claim the result. Called by the producer
+    /// instead of complete().
     void unclaim() noexcept;
 
-    /// Announces that the result is set. Called by the producer. Releases `references` references of the
-    /// caller. Afterwards the object may have been destroyed.
+    /// Announces that the result is set. Called by the producer. Also releases `references` references of the
+    /// caller. The object may be destroyed when the call returns.
     void complete(std::uint32_t references) noexcept;
 
     [[nodiscard]] bool is_ready() const noexcept {
         return (status_.load(sys::acquire) & ready) != 0; // [CO1]
     }
 
-    /// Returns whether this process is a forked child, and the task was queued or ran in the parent. Then the
-    /// result cannot arrive.
+    /// Returns true if this process is a forked child, and the task was queued or running in the parent
+    /// process at the fork. The result then cannot arrive.
     [[nodiscard]] bool is_left_behind() const noexcept {
         return born_ != anywhere && born_ != sys::fork_generation() && !is_ready();
     }
 
-    /// Waits until the result is set. If the thread has a role, the role waits. So a worker of a pool runs
-    /// other tasks meanwhile. Returns false at once if is_left_behind().
+    /// Waits until the result is set. If the thread has a thread_role, its role decides how to wait. So a
+    /// worker of a pool runs other tasks meanwhile. Returns false at once if is_left_behind().
     bool wait() noexcept { return wait_impl(nullptr); }
 
-    /// Waits like wait(), but at most until `limit` is reached. Runs no other tasks meanwhile if the limit
-    /// can be reached. Returns whether the result is set.
+    /// Waits like wait(), but at most until `limit` is reached. If the limit can be reached, the thread runs
+    /// no other tasks meanwhile. Returns whether the result is set.
     [[nodiscard]] bool wait(const wait_limit& limit) noexcept {
         return wait_impl(limit.is_endless() ? nullptr : &limit);
     }
 
-    /// Waits like wait(), but runs nothing meanwhile. A thread that works for a context reports that it
-    /// blocks, and sleeps.
+    /// Waits like wait(), but runs no other task meanwhile. A thread that works for a context reports to the
+    /// context that it blocks, and then sleeps.
     bool wait_asleep() noexcept;
 
-    /// Spins for a short time, and then sleeps until the result is set or `limit` is reached. A null `limit`
-    /// is never reached. Does not use or inform the thread's role. Returns whether the result is set.
+    /// Spins for a short time, and then sleeps until the result is set or `limit` is reached. If `limit` is
+    /// null, there is no limit. Does not call the thread_role of the thread. Returns whether the result is
+    /// set.
     bool block(const wait_limit* limit) noexcept;
     /// Sleeps until the result is set, without spinning first.
     void sleep() noexcept { (void)sleep_until(nullptr); }
 
-    /// Arranges that complete() calls `added`. Returns false if the result is set already; then nothing is
-    /// called. Any thread may call it, for any number of continuations. The caller must keep a reference
-    /// until the continuation has been called or detached. Continuations are called newest first.
+    /// Arranges that complete() calls `added`. If the result is set already, returns false, and `added` is
+    /// not called. Any thread may attach a continuation, and a result may have any number of them. The caller
+    /// must keep a reference to this object until the continuation has been called or detached. The newest
+    /// continuation is called first.
     [[nodiscard]] bool attach(continuation& added) noexcept;
 
-    /// Removes an attached continuation. Returns false if it has been called, or will be. Orders nothing.
+    /// Removes an attached continuation. Returns false if the continuation has been called or will be called.
+    /// Gives no memory ordering.
     [[nodiscard]] bool detach(continuation& attached) noexcept;
 
-    /// Adds a reference. The caller must have one.
+    /// Adds a reference. The caller must already hold a reference.
     void retain() noexcept { status_.fetch_add(reference, sys::relaxed); }
 
-    /// Adds a reference, unless the last one has been released. Then returns false. The caller needs no
-    /// reference, but must keep the memory.
+    /// Adds a reference and returns true. Returns false if the last reference has been released. The caller
+    /// needs no reference, but must ensure that the memory is not freed.
     [[nodiscard]] bool retain_unless_ended() noexcept;
 
-    /// Releases a reference. Afterwards the object may have been destroyed.
+    /// Releases a reference. The object may be destroyed when the call returns.
     void release() noexcept;
 
-    /// The value of `born` for a result that does not depend on the process.
+    /// The value of `born` for a result that can be set in any process.
     static constexpr std::uint16_t anywhere = 0xffff;
 
 protected:
@@ -134,14 +139,14 @@ private:
     void call_continuations() noexcept;
 
     sys::atomic<std::uint32_t> status_;
-    sys::slow_lock lock_;                             // for attach, detach, and the removal of the list
+    sys::slow_lock lock_;                             // guards continuations_
     sys::cell<continuation*> continuations_{nullptr}; // under lock_
 
-    // Both lie in the padding before the next pointer.
+    // born_ and outcome_ fit into padding, so they do not enlarge the object.
     const std::uint16_t born_;
 
 protected:
-    // The kind of the result. Written before complete().
+    // The kind of the result. The producer writes it before it calls complete().
     enum class outcome : std::uint8_t { none, value, exception, canceled, broken_promise };
     outcome outcome_ = outcome::none;
 };

@@ -1,4 +1,5 @@
-/// A completion with its result, and its two uses: the state of a promise and a task with a future.
+/// The shared state of a future: a completion together with its result. Two classes are derived from
+/// shared_state: the state of a promise, and a task with a future.
 ///
 /// Part: future. Used by: future, shared_future, promise, pool.
 #pragma once
@@ -16,7 +17,7 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// Throws std::system_error(operation_canceled), or std::future_error(broken_promise).
+/// Throws std::system_error(operation_canceled).
 [[noreturn]] void throw_operation_canceled();
 /// Throws std::system_error(operation_not_permitted).
 [[noreturn]] void throw_left_behind();
@@ -38,10 +39,10 @@ public:
         std::conditional_t<std::is_reference_v<R>, std::remove_reference_t<R>*, std::remove_cv_t<R>>>;
 
     /// Cancels the task if it is queued, and destroys its callable. Returns whether this call has canceled
-    /// it. Any thread may call it.
+    /// the task. Any thread may call this function.
     bool cancel() noexcept {
-        // The call needs a reference of its own. The callable's destructor may destroy the future, while a
-        // worker drops the queued task.
+        // This call needs a reference of its own. The destructor of the callable may destroy the future,
+        // while a worker drops the queued task.
         if (!is_cancelable_ || !retain_unless_ended()) return false;
         const bool won = claim();
         if (won) type()(this, task_request::cancel);
@@ -49,7 +50,7 @@ public:
         return won;
     }
 
-    /// Moves the result out, or throws the exception. The result must be set. Called once.
+    /// Moves the result out, or throws the exception. The result must be set. Must be called at most once.
     R take() {
         if (outcome_ == outcome::exception) std::rethrow_exception(std::exchange(error_, nullptr));
         throw_if_none();
@@ -63,7 +64,7 @@ public:
     using view = std::conditional_t<std::is_void_v<R>, void, std::add_lvalue_reference_t<const R>>;
 
     /// Returns a reference to the result, or throws the exception. The result must be set. Any thread may
-    /// call it repeatedly, if take() is not called.
+    /// call look() any number of times, if no thread calls take().
     view look() const {
         throw_if_none();
         if constexpr (std::is_reference_v<R>)
@@ -72,8 +73,8 @@ public:
             return value_;
     }
 
-    /// Makes the return value of `f` the result. Called by the producer, before complete(). An exception of
-    /// `f` passes through, and no result is set.
+    /// Calls `f` and stores its return value as the result. Called by the producer, before complete(). If `f`
+    /// throws, this function throws the same exception, and no result is set.
     template <class F>
     void emplace_from(F&& f) {
         if constexpr (std::is_void_v<R>) {
@@ -87,7 +88,7 @@ public:
         outcome_ = outcome::value;
     }
 
-    /// Sets the result like emplace_from(). An exception of `f` becomes the result.
+    /// Sets the result like emplace_from(). If `f` throws, the exception becomes the result.
     template <class F>
     void set_from(F&& f) noexcept {
         try {
@@ -97,7 +98,8 @@ public:
         }
     }
 
-    /// These set a result that is no value. Called by the producer, before complete().
+    /// The next three functions set a result that is not a value. The producer calls one of them before
+    /// complete().
     void set_exception(std::exception_ptr error) noexcept {
         ::new (static_cast<void*>(&error_)) std::exception_ptr(std::move(error));
         outcome_ = outcome::exception;
@@ -152,7 +154,8 @@ private:
     }
 };
 
-/// A queued call of `F` with a future. The queue and the future have a reference each.
+/// A queued call of a callable of type `F`, with a future. The queue holds one reference, and the future
+/// holds another.
 template <class R, class F>
 class task_state : public shared_state<R> {
 public:
@@ -164,7 +167,8 @@ protected:
     template <class Derived, class G>
     task_state(std::type_identity<Derived>, G&& f)
         : shared_state<R>(&answer<Derived>, 2, true), f_(std::forward<G>(f)) {}
-    /// Sets `error` as the result of a task that is not queued. Releases the queue's reference.
+    /// Sets `error` as the result of a task that is not queued. Releases the reference that the queue would
+    /// hold.
     void end_with(std::exception_ptr error) noexcept {
         if (!this->claim()) return this->release();
         f_.~F();
@@ -177,15 +181,15 @@ protected:
         auto* const self = static_cast<Derived*>(base);
         switch (request) {
         case task_request::run:
-            if (!self->claim()) return self->release(), nullptr; // canceled meanwhile
+            if (!self->claim()) return self->release(), nullptr; // the task was canceled
             if constexpr (requires { self->stop_requested(); }) {
-                if (self->stop_requested()) { // the canceller comes too late
+                if (self->stop_requested()) { // the stop callback has not run yet
                     end_canceled(self, 1);
                     break;
                 }
             }
             self->set_from([self]() -> R { return std::move(self->f_)(); });
-            self->f_.~F(); // before the result is announced
+            self->f_.~F(); // the callable is destroyed before the result is announced
             self->complete(1);
             break;
         case task_request::abandon:
@@ -220,7 +224,7 @@ private:
     };
 };
 
-/// A task_state that is canceled by a stop request while it is queued.
+/// A task_state that a stop request cancels while the task is queued.
 template <class R, class F>
 class stoppable_task_state final : public task_state<R, F> {
 public:
@@ -228,8 +232,8 @@ public:
     explicit stoppable_task_state(G&& f)
         : task_state<R, F>(std::type_identity<stoppable_task_state>{}, std::forward<G>(f)) {}
 
-    /// Registers with `token`. Called before the task is queued. Cancels it at once if a stop has been
-    /// requested.
+    /// Registers the task with `token`. Called before the task is queued. Cancels the task at once if a stop
+    /// has been requested.
     void cancel_on(std::stop_token token) {
         token_ = token;
         on_stop_.emplace(std::move(token), canceller{this});
@@ -245,7 +249,7 @@ private:
     };
 
     std::stop_token token_;
-    std::optional<std::stop_callback<canceller>> on_stop_; // its destructor waits for a running cancel()
+    std::optional<std::stop_callback<canceller>> on_stop_; // the destructor waits for a running cancel()
 };
 
 } // namespace ekiden::inline EKIDEN_ABI
