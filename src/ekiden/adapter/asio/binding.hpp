@@ -131,10 +131,10 @@ template <std::derived_from<EKIDEN_ASIO::execution_context> Context>
 } // namespace ekiden::inline EKIDEN_ABI
 
 /// Awaits an operation of Asio in a coroutine of this library, as in `co_await socket.async_read_some(buffer,
-/// ekiden::use_awaitable)`. The co_await starts the operation and waits until the operation has completed. The result is
-/// nothing, the single result, or a tuple of the results. If the first result is an error code that reports
-/// an error, the co_await throws std::system_error instead. With use_awaitable.as_tuple, it returns a tuple
-/// of all results, including the error code.
+/// ekiden::use_awaitable)`. The co_await starts the operation and waits until the operation has completed.
+/// Its result is nothing, the single result of the operation, or a tuple of all results. If the first result
+/// is an error code that reports an error, the co_await throws std::system_error instead. With
+/// use_awaitable.as_tuple, the co_await returns a tuple of all results, including the error code.
 ///
 /// The coroutine resumes on its own executor. Each step of a composed operation also runs on that executor. A
 /// stop request cancels the operation through its cancellation slot (cancellation_type::all), between two
