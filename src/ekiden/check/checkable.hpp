@@ -2,9 +2,9 @@
 /// can replace.
 ///
 /// Part: check. Used by: programs, for their own lock-free code. In a normal build, these names mean the
-/// standard library's classes and cost nothing. In a program of models (ekiden_add_model in CMake), they mean
-/// the model checker's classes. So the checker explores the same code unchanged. docs/check-your-own.md
-/// explains how to use these names, and what the checker does not check.
+/// standard library's classes and cost nothing. In a program of models (ekiden_add_model in CMake), these
+/// names mean the model checker's classes. So the checker explores the same code unchanged.
+/// docs/check-your-own.md explains how to use these names, and what the checker does not check.
 #pragma once
 
 #include <ekiden/sys/atomic.hpp>
@@ -33,11 +33,11 @@ using std::memory_order_seq_cst;
 
 /// Plain data that one thread at a time may access, with `read()` and `write(value)`. The checker reports
 /// data races (conflicting accesses without an order) and accesses after the destruction. The checker does
-/// not watch other plain data.
+/// not watch plain data outside of cells.
 template <class T>
 using cell = sys::cell<T>;
 
-/// std::chrono::steady_clock. In a model, its time advances when threads wait.
+/// std::chrono::steady_clock. In a model, the time of this clock advances when threads wait.
 using steady_clock = sys::clock;
 
 /// Tells the processor, and the checker, that a loop waits for another thread. In a model, a waiting loop
@@ -84,8 +84,7 @@ public:
     using base::base;
     atomic() noexcept = default;
     atomic(const atomic&) = delete;
-    // The parameter is not const. Otherwise the assignment of a number would match both this operator and
-    // operator=(placed).
+    // The parameter is not const, because a number would then match both this operator and operator=(placed).
     atomic& operator=(atomic&) = delete;
 
     operator T() const volatile noexcept { return base::load(); }

@@ -19,14 +19,14 @@ namespace ekiden::inline EKIDEN_ABI::sim {
 // ---- marks
 
 /// Lets other tasks run at this point of the calling task. A task without such points runs as one step. The
-/// other tasks run on the caller's stack. So the caller must not hold a lock that another task may acquire.
-/// Throws if another task fails.
+/// other tasks run on the caller's stack. Therefore the caller of point() must not hold a lock that another
+/// task may acquire. Throws if another task fails.
 void point();
 /// Adds a line to the timeline.
 void note(std::string text);
 /// Counts in the report that the run has reached the mark with this name.
 void reached(const char* mark);
-/// Returns a number from 0 to `range` - 1. The seed decides which number. Returns 0 outside a simulation.
+/// Returns a number from 0 to `range` - 1, which the seed chooses. Returns 0 outside a simulation.
 [[nodiscard]] std::uint32_t choose(std::uint32_t range);
 /// Registers an `action` for the fault `ending`. If that fault is on, the simulation may call the action
 /// once, at any time between two steps. Use such an action to stop or destroy an object at an unexpected

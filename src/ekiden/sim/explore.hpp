@@ -17,10 +17,11 @@ namespace ekiden::inline EKIDEN_ABI::sim {
 
 /// A test is a callable that receives the first context of a simulation.
 ///
-/// The test creates the objects that it checks, calls run() of the context, and checks the results. It
+/// The test creates the objects that it checks, calls run() of the context, and checks the results. The test
 /// destroys its objects before it returns. The explorer calls the test once for each run, in a separate
-/// thread. The test must do the same in each run. So it must not depend on static state of earlier runs, on
-/// real time, or on numbers derived from addresses. If the test exits by an exception, that is a failure.
+/// thread. The test must do the same in each run. So the test must not depend on static state of earlier
+/// runs, on real time, or on numbers derived from addresses. If the test throws an exception, that is a
+/// failure.
 template <class F>
 concept simulated_test = std::invocable<F&, sim_context&>;
 

@@ -106,7 +106,8 @@ private:
     std::size_t drop_queued() noexcept;
     void expect_own_thread() const noexcept;
 
-    // The first context owns the simulation, except in explore, which owns it itself.
+    // The simulation, if the first context owns it. Null if explore owns the simulation, and for later
+    // contexts.
     const std::unique_ptr<sim::simulation> own_;
     sim::simulation& world_;
     const char* const name_;

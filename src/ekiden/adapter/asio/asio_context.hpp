@@ -87,7 +87,7 @@ private:
 };
 
 /// The ekiden context that belongs to an Asio context. The ekiden context has services, so it supports
-/// timers. It is itself a service of Asio, so it is destroyed with Asio's context.
+/// timers. The ekiden context is itself a service of Asio, so it is destroyed with Asio's context.
 template <class Asio>
 class ekiden_side final : public Asio::execution_context::service, public execution_context {
     using asio_service = typename Asio::execution_context::service;

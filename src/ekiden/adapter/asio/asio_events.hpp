@@ -6,10 +6,10 @@
 /// In an io_context, Asio's scheduler has a special task that waits for system events. The special task is in
 /// the scheduler's queue, behind the completed operations. In this adapter, a thread of the ekiden context
 /// runs the scheduler, and the adapter replaces the special task by its own task. The adapter's task waits
-/// for system events in the reactor while the ekiden context counts the thread as asleep. It makes the
-/// scheduler return when the ekiden context needs the thread. So Asio calls handlers only while the context
-/// counts the thread as awake. If the handler of a completed operation has the executor of the context, Asio
-/// calls the handler directly and does not post it.
+/// for system events in the reactor while the ekiden context counts the thread as asleep. The adapter's task
+/// makes the scheduler return when the ekiden context needs the thread. So Asio calls handlers only while the
+/// context counts the thread as awake. If the handler of a completed operation has the executor of the
+/// context, Asio calls the handler directly and does not post it.
 #pragma once
 
 #include <ekiden/execution/detail/event_source.hpp>
@@ -38,8 +38,8 @@ struct asio_own_context final : Asio::execution_context {
 template <class Asio>
 inline constexpr bool asio_has_events = requires { typename Asio::scheduler_task; };
 
-/// An event source that runs Asio's scheduler in a thread of an ekiden context. It must be constructed before
-/// the Asio context has any service. Only one thread at a time may call run().
+/// An event source that runs Asio's scheduler in a thread of an ekiden context. The event source must be
+/// constructed before the Asio context has any service. Only one thread at a time may call run().
 template <class Asio>
 class asio_events final : public event_source {
     using scheduler = typename Asio::scheduler;
@@ -50,8 +50,8 @@ public:
     /// Throws std::bad_alloc, and whatever Asio throws if the system has no resources left.
     explicit asio_events(asio_own_context<Asio>& context)
         : scheduler_(make(context, *this)), alarm_(context, rings_) {
-        // init_task() is called here, and not when the first socket is made. The reason is that operations
-        // without the reactor also complete in the scheduler's queue.
+        // init_task() is called here, and not when the first socket is made, because operations without the
+        // reactor also complete in the scheduler's queue.
         scheduler_.init_task();
         // work_finished() is never called, so that the scheduler does not stop when it has no work
         scheduler_.work_started();
@@ -136,7 +136,7 @@ private:
     };
 
     /// An exact alarm for the last milliseconds of a wait. The alarm is needed because reactors wait in whole
-    /// milliseconds. It is a timer of Asio.
+    /// milliseconds. The alarm is a timer of Asio.
     class alarm {
     public:
         alarm(asio_own_context<Asio>& context, std::size_t& rings) : rings_(rings) {
@@ -184,9 +184,9 @@ private:
     }
 
     /// Makes the scheduler return as soon as its task has returned. Normally, stop() interrupts the reactor.
-    /// This function suppresses the interrupt, because no thread waits in the reactor. It also suppresses the
-    /// interrupt of a thread that adds an operation at this moment. The scheduler finds that operation when
-    /// it runs again.
+    /// leave() suppresses the interrupt, because no thread waits in the reactor. leave() also suppresses the
+    /// interrupt of a thread that adds an operation at this moment. The scheduler finds the added operation
+    /// when it runs again.
     void leave() noexcept {
         is_leaving_.store(true, sys::relaxed);
         scheduler_.stop();
@@ -217,8 +217,7 @@ private:
     // The state of the innermost run():
     event_wait* wait_ = nullptr;
     bool is_long_ = false;  // whether run() calls the scheduler's run(), which continues until leave()
-    // number of operations that belonged only to the alarm, including canceled operations
-    std::size_t rings_ = 0;
+    std::size_t rings_ = 0; // number of operations that belonged only to the alarm, even if canceled
     unsigned depth_ = 0;
 };
 

@@ -78,8 +78,8 @@ public:
         return true;
     }
 
-    /// The handler calls this once. `is_called` is true if the handler has stored the result. It is false if
-    /// the handler is destroyed without a call.
+    /// The handler calls this once. `is_called` is true if the handler has stored the result. `is_called` is
+    /// false if the handler is destroyed without a call.
     void finish(bool is_called) noexcept {
         // [AO1] Release: publishes the result. Acquire: this thread sees everything that the coroutine did
         // before it suspended. Pairs with the compare-exchange in begin_waiting().

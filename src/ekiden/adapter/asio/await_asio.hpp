@@ -20,7 +20,7 @@
 
 namespace ekiden::inline EKIDEN_ABI::detail {
 
-/// An operation of Asio and its results. Like a coroutine frame, it uses recycled memory.
+/// An operation of Asio and its results. Like a coroutine frame, the operation uses recycled memory.
 template <class Asio, class... Args>
 class asio_operation_of final : public asio_operation, public pooled_frame {
 public:
@@ -29,7 +29,7 @@ public:
 
     asio_operation_of() noexcept : asio_operation(&cancel, &end) {}
 
-    // The executor of the handler. It is stored here, because Asio moves the handler several times.
+    // The executor of the handler is stored here, because Asio moves the handler several times.
     std::optional<executor_type> executor;
     std::optional<results> kept;
     typename Asio::cancellation_signal signal; // used only if the operation can be stopped

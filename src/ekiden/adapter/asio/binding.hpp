@@ -20,7 +20,7 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// The names of this variant of Asio, as an argument for the adapter's templates.
+/// The names of the included variant of Asio. The adapter's templates have this struct as an argument.
 struct EKIDEN_ASIO_NAMES {
     using execution_context = EKIDEN_ASIO::execution_context;
     using blocking_t = EKIDEN_ASIO::execution::blocking_t;
@@ -132,15 +132,15 @@ template <std::derived_from<EKIDEN_ASIO::execution_context> Context>
 
 /// Awaits an operation of Asio in a coroutine of this library, as in `co_await socket.async_read_some(buffer,
 /// ekiden::use_awaitable)`. The co_await starts the operation and waits until the operation has completed.
-/// Its result is nothing, the single result of the operation, or a tuple of all results. If the first result
-/// is an error code that reports an error, the co_await throws std::system_error instead. With
+/// The co_await returns nothing, the single result of the operation, or a tuple of all results. If the first
+/// result is an error code that reports an error, the co_await throws std::system_error instead. With
 /// use_awaitable.as_tuple, the co_await returns a tuple of all results, including the error code.
 ///
 /// The coroutine resumes on its own executor. Each step of a composed operation also runs on that executor. A
 /// stop request cancels the operation through its cancellation slot (cancellation_type::all), between two
-/// steps of the operation. If a stop was requested before the co_await, the operation does not begin. The
-/// co_await then returns operation_aborted or throws operation_canceled. If Asio drops the operation, the
-/// coroutine is destroyed.
+/// steps of the operation. If a stop was requested before the co_await, the operation does not begin. In this
+/// case, the co_await returns operation_aborted or throws operation_canceled. If Asio drops the operation,
+/// the coroutine is destroyed.
 template <class R, class... Args>
 class EKIDEN_ASIO::async_result<ekiden::use_awaitable_t, R(Args...)>
     : public ekiden::detail::asio_await_result<ekiden::EKIDEN_ASIO_NAMES, true, Args...> {};

@@ -13,18 +13,19 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// An executor of this library that contains a copy of an `AsioExecutor`. That can be the executor of an
-/// io_context, a thread_pool or a strand, or an any_io_executor. The adapted executor can be used for post(),
-/// strands, lanes, timers and coroutines. Two adapted executors are equal if Asio's executors are equal. The
-/// adapted executor is as thread-safe as Asio's executor.
+/// An executor of this library that contains a copy of an `AsioExecutor`. The `AsioExecutor` can be an
+/// any_io_executor, or the executor of an io_context, a thread_pool or a strand. The adapted executor can be
+/// used for post(), strands, lanes, timers and coroutines. Two adapted executors are equal if Asio's
+/// executors are equal. The adapted executor is as thread-safe as Asio's executor.
 ///
 /// The ekiden context of this executor is stored in Asio's context and is destroyed with it. One thread of
 /// ekiden serves the timers of that context. The first wait for a timer starts that thread.
 ///
 /// Asio runs an accepted task, or drops the task when Asio's context is destroyed. A dropped task is
 /// abandoned. A task that is posted while Asio's context destroys its services is abandoned at once. If a
-/// task throws an exception, io_context::run() throws it. In the child process of a fork(), this executor can
-/// be used like Asio's context, but it has no timers. Create a new context in the child process.
+/// task throws an exception, io_context::run() throws the same exception. In the child process of a fork(),
+/// this executor can be used like Asio's context, but it has no timers. Create a new context in the child
+/// process.
 template <class Asio, class AsioExecutor>
 class from_asio_executor : public task_sink<from_asio_executor<Asio, AsioExecutor>> {
 public:
@@ -50,7 +51,7 @@ public:
     void on_work_finished() const noexcept { count_work(inner_, false); }
 
     /// Returns whether the calling thread belongs to Asio's context. Always returns false for any_io_executor
-    /// and system_executor, because these cannot know it.
+    /// and system_executor, because these executors cannot tell.
     [[nodiscard]] bool running_in_this_thread() const noexcept {
         if constexpr (requires { inner_.running_in_this_thread(); })
             return inner_.running_in_this_thread();

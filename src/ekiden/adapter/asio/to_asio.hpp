@@ -16,13 +16,14 @@
 
 namespace ekiden::inline EKIDEN_ABI {
 
-/// An executor for Asio. It contains a copy of an `Executor` and the properties that Asio asks for:
+/// An executor for Asio. This executor contains a copy of an `Executor` and the properties that Asio asks
+/// for:
 ///   blocking           `possibly` (the default) means that execute(f) may call f(), like dispatch().
 ///                      `never` means that execute(f) posts f.
 ///   relationship       The default is `fork`. With `continuation` and `never`, execute() works like defer().
 ///   outstanding_work   The default is `untracked`. If `tracked`, each copy counts as work of the context.
 ///                      So run() of a loop and join() of a pool wait until tracked copies are destroyed.
-///   allocator          It provides the memory for f. A std::allocator stands for the recycler.
+///   allocator          The allocator provides the memory for f. A std::allocator stands for the recycler.
 ///   mapping            always `thread`
 ///   inline_exception_handling    always `capture`, if Asio has this property
 ///   context            the Asio context that asio_side provides
@@ -56,7 +57,7 @@ public:
     }
 
     /// Returns an executor for a handler. If `is_counted` is true, the caller itself counts the handler as
-    /// work of the context. Then tracked copies of the executor do not count as work.
+    /// work of the context. In that case, tracked copies of the executor do not count as work.
     [[nodiscard]] static to_asio_executor of_handler(const Executor& inner, bool is_counted) noexcept {
         return {inner, Allocator(), is_counted ? counted_bit : std::uint8_t{0}};
     }

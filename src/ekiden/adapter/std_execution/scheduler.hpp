@@ -5,6 +5,7 @@
 /// the same names, define these macros before the include:
 ///   EKIDEN_SENDERS         the namespace of set_value, sender_t, completion_signatures, ...
 ///   EKIDEN_SENDERS_TOKENS  the namespace of get_stop_token and stop_token_of_t
+///
 /// <ekiden/ekiden.hpp> does not include this header.
 #pragma once
 
@@ -40,8 +41,8 @@ namespace senders_tokens = EKIDEN_SENDERS_TOKENS;
 
 namespace detail {
 
-/// Whether a token of this type can ever report a stop request. If it never can, `stop_possible()` of the
-/// type is a constant expression with the value false.
+/// Whether a token of this type can ever report a stop request. If a token type never can, its
+/// `stop_possible()` is a constant expression with the value false.
 template <class Token>
 inline constexpr bool can_ever_stop = true;
 template <class Token>

@@ -18,8 +18,8 @@ struct runner::place {
 
     const detail::test_reference test;
     const options chosen;
-    // One side at a time uses the next five members. The explorer uses them until it wakes the thread. Then
-    // the thread uses them until it wakes the explorer.
+    // One side at a time uses the next five members. The explorer uses these members until it wakes the
+    // thread. Then the thread uses these members until it wakes the explorer.
     run_request request;
     run_answer answer;
     bool ends = false;

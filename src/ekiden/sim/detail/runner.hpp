@@ -36,13 +36,13 @@ struct outcome {
 struct run_request {
     const tape* played = nullptr; ///< The tape to replay. If null, the request is to run the seeds below.
     std::uint64_t seed = 0;
-    /// The last seed to run. The first is `seed`. The first failure ends the request.
+    /// The last seed to run. The first seed is `seed`. The first failure ends the request.
     std::uint64_t last = 0;
     std::uint32_t expected = 100; ///< The expected number of schedule choices in a run.
 };
 
-/// The answer to a request. `last` is the outcome of the run that failed. If no run failed, it is the outcome
-/// of the last run.
+/// The answer to a request. `last` is the outcome of the run that failed. If no run failed, `last` is the
+/// outcome of the last run.
 struct run_answer {
     outcome last;
     std::uint64_t seed = 0; ///< The seed of `last`.

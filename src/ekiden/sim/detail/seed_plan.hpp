@@ -62,10 +62,9 @@ private:
     sys::random fault_random_;
     sys::random data_random_;
     scheduler kind_;
-    std::uint32_t choices_ = 0;         // number of schedule choices so far
+    std::uint32_t choices_ = 0;   // number of schedule choices so far
     std::uint32_t fair_from_ = 0; // from this choice on, the plan chooses at random, so that no chain starves
-    // numbers of the choices at which a priority changes or a delay begins
-    std::vector<std::uint32_t> points_;
+    std::vector<std::uint32_t> points_; // choice numbers at which a priority changes or a delay begins
     std::uint32_t jumps_ = 0;           // number of consecutive jumps of time
     unsigned time_permille_ = 0; // for the scheduler `random`: how often it chooses time, per 1000 choices
     bool time_is_low_ = true; // for the scheduler `priorities`: whether time has the lowest priority

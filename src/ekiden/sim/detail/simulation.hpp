@@ -1,8 +1,8 @@
 /// A simulation with its own virtual time. One thread runs all tasks of a program, in an order that is chosen
 /// step by step.
 ///
-/// Part: sim. Used by: sim_context, checks, link, explore. Private. The page simulation.md explains how it
-/// works.
+/// Part: sim. Used by: sim_context, checks, link, explore. Private. The page simulation.md explains the
+/// simulation.
 #pragma once
 
 #include <ekiden/context/serial_scope.hpp>
@@ -42,7 +42,7 @@ class simulation;
 void check_options(const options& chosen);
 
 /// The progress of a simulation: the number of steps, and the type of the running task. Another thread may
-/// read this.
+/// read this struct.
 struct pulse {
     sys::atomic<std::uint32_t> steps{0};
     sys::atomic<task::function> type{nullptr};
@@ -57,7 +57,7 @@ public:
 
 struct finding {
     verdict kind = verdict::none;
-    std::string why;     ///< The reason in one line. It is equal for all runs with the same bug.
+    std::string why;     ///< The reason in one line. The reason is equal for all runs with the same bug.
     std::string details; ///< Further lines.
 };
 

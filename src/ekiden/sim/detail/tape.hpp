@@ -1,4 +1,4 @@
-/// The recorded choices of one simulation. Replaying them gives the same run.
+/// The recorded choices of one simulation. A replay of the choices gives the same run.
 ///
 /// Part: sim. Used by: the simulation, explore. The simulation records and replays a tape, and explore
 /// shrinks it. A tape is modeled on the byte stream of the test library Hypothesis (MacIver and Donaldson,
