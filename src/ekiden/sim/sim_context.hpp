@@ -106,7 +106,7 @@ private:
     std::size_t drop_queued() noexcept;
     void expect_own_thread() const noexcept;
 
-    // The simulation, if the first context owns it. Null if explore owns the simulation, and for later
+    // Set if the first context owns the simulation. Null if explore owns the simulation, and in later
     // contexts.
     const std::unique_ptr<sim::simulation> own_;
     sim::simulation& world_;

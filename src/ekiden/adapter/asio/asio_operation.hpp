@@ -105,8 +105,8 @@ public:
         // destructor of the context. After the handler has been called, no thread changes `word_`.
         if (word_.load(sys::relaxed) != called) {
             const std::uint8_t before = word_.exchange(left, sys::relaxed);
-            // The destructor of the context destroys the awaiter while it waits. No task of that context runs
-            // any more.
+            // The destructor of the context destroys the awaiter while it waits. At that time, no task of the
+            // context runs.
             if (before == waiting && can_be_stopped()) cancel_(*this);
         }
         drop();

@@ -33,8 +33,8 @@ public:
     [[nodiscard]] fault_set faults() const noexcept { return faults_; }
 
     /// Returns the index in `chains` of the chain that runs next. The oldest task's chain comes first in
-    /// `chains`. Time is chain 0 and comes last. If a running step can be interrupted, the chain of that step
-    /// comes before all others.
+    /// `chains`. Virtual time is chain 0, which is the last element of `chains`. If a running step can be
+    /// interrupted, the chain of that step comes before all others.
     [[nodiscard]] std::uint32_t pick(std::span<const std::uint32_t> chains);
     /// Returns the index of the lane that runs next, out of `ready` lanes.
     [[nodiscard]] std::uint32_t pick_lane(std::uint32_t ready);
