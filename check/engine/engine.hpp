@@ -111,7 +111,7 @@ struct model_thread {
     bool spinning;       // The thread waits until another thread changes a location in `reads`.
     bool changed;        // whether the thread wrote a new value after its last spin hint
     bool past_end;       // whether its exit actions have run
-    std::uint16_t since; // the number of messages of the location when the thread fell asleep
+    std::uint16_t since; // number of messages of the location when the thread fell asleep
     // The number of further spin hints after which the thread may read the same values again: see spin().
     std::uint16_t repeat;
     std::array<unsigned, 32> loaded_lines; // the lines of source code of the last loads
